@@ -1,0 +1,77 @@
+# Every target prepares what it needs: a machine with Python 3.11, make and a package index is
+# enough. Set PYTHON to choose an interpreter, DATA_DIR to choose where a service keeps its data.
+
+VENV      := .venv
+BIN       := $(VENV)/bin
+STAMP     := $(VENV)/.innkeeper-installed
+DATA_DIR  ?= ./.innkeeper
+HOSTS     ?= 8
+PYTHON    ?= $(shell command -v python3.11 || command -v python3)
+# A path, a node id or several of them: make test T=tests/unit
+T         ?=
+# What only "check" runs: the rules of the house, and requests made up from the API's schema.
+CHECK_ONLY := tests/tidy tests/fuzz
+
+COMPILE := $(BIN)/pip-compile --quiet --strip-extras --allow-unsafe --no-header --no-emit-options
+INPUTS  := $(sort $(wildcard requirements/*.in))
+
+SHELL := bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help install run demo test check bench docs format requirements clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+$(BIN)/python:
+	@test -n "$(PYTHON)" || { echo "Innkeeper needs Python 3.11 or newer, and there is no python3 on the PATH." >&2; exit 1; }
+	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Innkeeper needs Python 3.11 or newer, but $(PYTHON) is $$("$(PYTHON)" -V). Set PYTHON=/path/to/python3.11." >&2; exit 1; }
+	@"$(PYTHON)" -m venv $(VENV) || { echo "$(PYTHON) cannot make a virtual environment. On Debian and Ubuntu install the package python3-venv." >&2; rm -rf $(VENV); exit 1; }
+
+# The environment's interpreter is an order-only prerequisite: its time stamp says when Python
+# was installed, not when this environment was filled.
+$(STAMP): requirements/dev.txt $(INPUTS) pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement requirements/dev.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@
+
+install: $(STAMP) ## fill .venv with the pinned requirements and this package
+
+run: $(STAMP) ## start a service with made-up hosts (HOSTS=8, DATA_DIR=./.innkeeper)
+	$(BIN)/innkeeper serve --demo-hosts $(HOSTS) --data-dir $(DATA_DIR)
+
+demo: $(STAMP) ## tell the story of a first server, from start to the reason why it landed there
+	$(BIN)/python -m benchmarks.demo
+
+test: $(STAMP) ## run the tests, or some of them: make test T=tests/unit
+	$(BIN)/python -m pytest $(if $(T),$(T),$(addprefix --ignore=,$(CHECK_ONLY)))
+
+check: $(STAMP) ## judge format, lint, types, layers, house rules, requests at random, documentation
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
+	$(BIN)/python -m pytest $(wildcard $(CHECK_ONLY))
+	$(MAKE) --no-print-directory docs
+
+bench: $(STAMP) ## measure, and compare with the last record
+	$(BIN)/python -m benchmarks
+
+docs: $(STAMP) ## build the documentation into docs/_build/html; a warning is an error
+	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going --builder html docs docs/_build/html
+
+format: $(STAMP) ## format the code and mend what the linter can mend
+	$(BIN)/ruff check --fix-only .
+	$(BIN)/ruff format .
+
+# The second command is held to the first one's choices, so that tests run what is shipped.
+# Without --upgrade a pin stays while it fits: make requirements UPGRADE=--upgrade renews all.
+requirements: $(STAMP) ## pin again after a change in requirements/*.in (UPGRADE=--upgrade: all)
+	$(COMPILE) $(UPGRADE) --output-file requirements/runtime.txt requirements/runtime.in
+	$(COMPILE) $(UPGRADE) --constraint requirements/runtime.txt --output-file requirements/dev.txt $(INPUTS)
+
+clean: ## remove what make made, except the data of services
+	rm -rf $(VENV) build dist docs/_build .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache .schemathesis
+	find src -name '*.egg-info' -prune -exec rm -rf {} +
+	find src tests -name __pycache__ -prune -exec rm -rf {} +
