@@ -1,0 +1,83 @@
+"""Nobody gets in without a token: every guarded route of every API is tried without one.
+
+The handlers never run here. What they would need is replaced by parts that fail when touched,
+so that a route which lets a stranger through is found out even if it then answers politely.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, NoReturn
+
+import pytest
+from litestar.testing import TestClient
+
+from innkeeper.entrypoints.api import app
+from innkeeper.entrypoints.api.auth import TrustingAuthenticator
+from innkeeper.entrypoints.api.routing import Api, Route
+from innkeeper.entrypoints.api.site import Site
+from innkeeper.entrypoints.api.tables import APIS
+from innkeeper.settings import Serving, Settings
+from tests.tidy.test_promises import PLACEHOLDER
+
+SOME_ID = "6f1a2c7e-0d3b-4f55-9b8e-2f6f5a1f0c11"
+NOON = datetime(2026, 1, 1, 12)  # noqa: DTZ001 - the core's clock is naive and in UTC
+
+
+class Untouchable:
+    """Fails when used for anything."""
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise AssertionError(f"A stranger reached {name}.")
+
+
+class CountingIds:
+    """Gives the same ids in every run."""
+
+    def __init__(self) -> None:
+        self.given = 0
+
+    def uuid(self) -> str:
+        """Give the next id."""
+        self.given += 1
+        return f"00000000-0000-4000-8000-{self.given:012x}"
+
+    def seed(self) -> int:
+        """Give the next seed."""
+        self.given += 1
+        return self.given
+
+
+def guarded() -> list[Any]:
+    """Every route that has a policy."""
+    return [
+        pytest.param(api, route, id=f"{api.name} {route.method} {route.path}")
+        for api in APIS.values()
+        for route in api.routes
+        if route.policy is not None
+    ]
+
+
+@pytest.fixture(scope="module")
+def door() -> Any:
+    """A client of an application in which every part but the door is out of reach."""
+    untouchable: Any = Untouchable()
+    site = Site(
+        settings=Settings(serving=Serving(apis=tuple(APIS))),
+        readers=untouchable,
+        decisions=untouchable,
+        policy=untouchable,
+        authenticator=TrustingAuthenticator(),
+        clock=lambda: NOON,
+        ids=CountingIds(),
+    )
+    with TestClient(app.make(site, APIS, lambda: None)) as client:
+        yield client
+
+
+@pytest.mark.parametrize(("api", "route"), guarded())
+def test_no_token_no_entry(door: TestClient[Any], api: Api, route: Route) -> None:
+    path = getattr(Serving(), f"{api.name}_prefix") + PLACEHOLDER.sub(SOME_ID, route.path)
+    headers = {"openstack-api-version": f"{api.service_type} latest"}
+    answer = door.request(route.method, path or "/", headers=headers)
+    assert answer.status_code == 401, answer.text

@@ -1,0 +1,87 @@
+"""Names: one thing, one word; no drawers; folders that fit on one screen."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from tests.tidy.exceptions import judge
+from tests.tidy.tree import ROOT, File, Finding, finding, python_files, walk
+
+SOURCE = "src/innkeeper"
+DRAWERS = re.compile(r"util|helper|common|manager|^base\.py$", re.IGNORECASE)
+BANNED = frozenset(
+    {"util", "utils", "helper", "helpers", "common", "misc", "manager", "base"}
+    | {"data", "info", "process"}
+)
+"""They say nothing about what is inside."""
+BANNED_VERB = "handle"
+PACKAGES_PER_FOLDER_MAX = 7
+WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+
+
+def test_there_are_no_drawers() -> None:
+    """A file that could hold anything will (smell 5)."""
+    paths = [path for path in walk(ROOT / SOURCE) if DRAWERS.search(path.name)]
+    folders = {p for path in walk(ROOT / SOURCE) for p in path.parents if ROOT in p.parents}
+    paths += [folder for folder in folders if DRAWERS.search(folder.name)]
+    drawers = [
+        Finding(p.relative_to(ROOT).as_posix(), 1, "the name of a drawer") for p in paths
+    ]
+    judge("drawer", drawers)
+
+
+def test_names_say_what_a_thing_is() -> None:
+    judge("banned-name", (hit for file in python_files(SOURCE) for hit in banned_names(file)))
+
+
+def banned_names(file: File) -> Iterator[Finding]:
+    """Find definitions whose name has a banned part, and variables that are a banned word."""
+    # A handler's parameter for the body has to be called "data": the HTTP framework says so.
+    variables = BANNED - {"data"} if "api" in file.folders else BANNED
+    for node in ast.walk(file.tree()):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            words = [word.lower() for word in WORD.findall(node.name)]
+            if BANNED & set(words) or words[:1] == [BANNED_VERB]:
+                yield finding(file, node, f"def {node.name}")
+        elif isinstance(node, ast.arg) and node.arg in variables:
+            yield finding(file, node, f"argument {node.arg}")
+        elif (
+            isinstance(node, ast.Name)
+            and isinstance(node.ctx, ast.Store)
+            and node.id in variables
+        ):
+            yield finding(file, node, f"variable {node.id}")
+
+
+def test_package_files_import_nothing() -> None:
+    """An import in ``__init__.py`` ties every module of the package to it, unseen."""
+    hits = [
+        finding(file, node, ast.unparse(node))
+        for file in python_files(SOURCE)
+        if file.name == "__init__.py"
+        for node in ast.walk(file.tree())
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        and not (isinstance(node, ast.ImportFrom) and node.module == "__future__")
+    ]
+    judge("import-in-package", hits)
+
+
+def test_modules_say_what_they_are_for() -> None:
+    hits = [
+        Finding(file.path, 1, "no docstring")
+        for file in python_files(SOURCE)
+        if file.name != "__init__.py" and not ast.get_docstring(file.tree())
+    ]
+    judge("silent-module", hits)
+
+
+def test_folders_hold_few_packages() -> None:
+    packages = {file.folders for file in python_files(SOURCE) if file.name == "__init__.py"}
+    crowded = []
+    for folder in packages:
+        children = [other for other in packages if other[:-1] == folder]
+        if len(children) > PACKAGES_PER_FOLDER_MAX:
+            crowded.append(Finding("/".join(folder), 1, "more than seven packages"))
+    judge("crowded-folder", crowded)

@@ -1,0 +1,214 @@
+"""Whatever the program offers is written down and tried: no promise without proof.
+
+The offers are read from the program itself, so a new one is asked for its row and its story
+without anybody remembering to.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import pkgutil
+import re
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any
+
+import msgspec
+import pytest
+import yaml
+
+from innkeeper.entrypoints.api.routing import Api, Route
+from innkeeper.entrypoints.api.tables import APIS
+from innkeeper.settings import KEYS, SLICES, Serving
+from tests.tidy.exceptions import judge
+from tests.tidy.tree import ROOT, Finding, python_files
+
+REFERENCE = ROOT / "docs" / "reference"
+STORIES = ROOT / "tests" / "scenarios"
+ROW = re.compile(r"^\| `([^`]+)` \| *(.*?) *\|", re.MULTILINE)
+PLACEHOLDER = re.compile(r"\{[^}]*\}")
+
+
+def rows(page: str, heading: str | None = None) -> dict[str, str]:
+    """Read a page's table: the first cell, which is code, and the second.
+
+    ``heading`` restricts it to the part of the page under that second-level heading.
+    """
+    path = REFERENCE / page
+    assert path.exists(), f"docs/reference/{page} is missing."
+    text = path.read_text(encoding="utf-8")
+    if heading is not None:
+        _, found, text = text.partition(f"\n## {heading}\n")
+        assert found, f"docs/reference/{page} has no part '## {heading}'."
+        text = text.partition("\n## ")[0]
+    return dict(ROW.findall(text))
+
+
+def compare(page: str, documented: Collection[str], offered: Collection[str]) -> None:
+    """Ask for exactly the rows of what is offered."""
+    missing = sorted(set(offered) - set(documented))
+    stale = sorted(set(documented) - set(offered))
+    assert (missing, stale) == ([], []), (
+        f"docs/reference/{page}: missing {missing}, gone {stale}"
+    )
+
+
+def default_text(value: Any) -> str:
+    """How the page writes a default: as it would stand in the settings file."""
+    return "unset" if value is None else f"`{json.dumps(value)}`"
+
+
+def test_every_setting_has_a_row_with_its_default() -> None:
+    documented = rows("settings.md")
+    compare("settings.md", documented, KEYS)
+    defaults = {
+        key: default_text(getattr(kind(), key))
+        for kind in SLICES.values()
+        for key in kind.__struct_fields__
+    }
+    assert {key: documented[key] for key in defaults} == defaults
+
+
+def registered(package: str, table: str) -> Mapping[str, Any]:
+    """Find the map of what a package offers, in whichever of its modules it stands."""
+    home = importlib.import_module(package)
+    for module in pkgutil.iter_modules(home.__path__, f"{package}."):
+        found = getattr(importlib.import_module(module.name), table, None)
+        if isinstance(found, Mapping):
+            return found
+    raise AssertionError(f"No module of {package} has a map called {table}.")
+
+
+CHOOSERS = (
+    ("filters.md", "innkeeper.scheduling.filters", "FILTERS"),
+    ("weighers.md", "innkeeper.scheduling.weighers", "WEIGHERS"),
+)
+
+
+@pytest.mark.parametrize(("page", "package", "table"), CHOOSERS)
+def test_every_filter_and_weigher_has_a_row_and_a_test(
+    page: str, package: str, table: str
+) -> None:
+    names = registered(package, table)
+    assert names
+    compare(page, rows(page), names)
+    tests = [file.text for file in python_files("tests") if "tidy" not in file.folders]
+    judge(
+        "untested-chooser",
+        [
+            Finding(package.replace(".", "/"), 1, name)
+            for name, chooser in names.items()
+            if not any(name in text or last_part(chooser) in text for text in tests)
+        ],
+    )
+
+
+def last_part(chooser: Any) -> str:
+    """The name of the module that holds a filter or a weigher, as tests import it."""
+    module = getattr(chooser, "__module__", None) or chooser.__name__
+    return f"import {str(module).rpartition('.')[2]}"
+
+
+def versioned() -> list[Api]:
+    """The APIs that have microversions."""
+    return [api for api in APIS.values() if api.versions is not None]
+
+
+def test_there_are_apis() -> None:
+    assert APIS
+
+
+@pytest.mark.parametrize("api", versioned(), ids=lambda api: api.name)
+def test_every_microversion_has_a_row(api: Api) -> None:
+    assert api.versions is not None
+    steps = {str(step.VERSION): step.SUMMARY for step in api.versions.steps}
+    documented = rows("microversions.md", api.name)
+    compare("microversions.md", documented, steps)
+    assert documented == {version: summary.strip() for version, summary in steps.items()}
+
+
+def prefix(api: Api) -> str:
+    """Where an API stands unless an operator moves it."""
+    found = getattr(Serving(), f"{api.name}_prefix")
+    assert isinstance(found, str)
+    return found
+
+
+def routes() -> Iterator[tuple[Api, Route, Finding]]:
+    """Every route, and how an exception list names it."""
+    for api in APIS.values():
+        for route in api.routes:
+            text = f"{route.method} {prefix(api)}{route.path}"
+            yield api, route, Finding(f"api/{api.name}", 1, text)
+
+
+def test_every_route_has_a_policy() -> None:
+    """A route that is open to strangers is an exception, and says why."""
+    judge("open-route", [place for _, route, place in routes() if route.policy is None])
+    unknown = [
+        str(place)
+        for api, route, place in routes()
+        if route.policy is not None and route.policy not in {rule.name for rule in api.rules}
+    ]
+    assert unknown == []
+
+
+def test_every_route_says_what_it_does() -> None:
+    assert [str(place) for _, route, place in routes() if not route.summary.strip()] == []
+
+
+def requests_in(node: Any) -> Iterator[tuple[str, str]]:
+    """Find the method and the path of every request in a story."""
+    if isinstance(node, Mapping):
+        request = node.get("request")
+        if isinstance(request, Mapping) and "path" in request:
+            yield str(request.get("method", "GET")), str(request["path"]).partition("?")[0]
+        for value in node.values():
+            yield from requests_in(value)
+    elif isinstance(node, list):
+        for value in node:
+            yield from requests_in(value)
+
+
+def template(path: str) -> re.Pattern[str]:
+    """A route's path as a pattern; a placeholder is one part of a path."""
+    fixed = (re.escape(part) for part in PLACEHOLDER.split(path))
+    return re.compile("[^/]+".join(fixed) + "/?")
+
+
+def told_routes() -> set[str]:
+    """The routes that a story uses: for each request the most literal one that matches."""
+    known = {
+        place.text: (route.method, template(f"{prefix(api)}{route.path}"))
+        for api, route, place in routes()
+    }
+    told = set()
+    for path in sorted(STORIES.rglob("*.yaml")):
+        for document in yaml.safe_load_all(path.read_text(encoding="utf-8")):
+            for method, asked in requests_in(document):
+                fits = [
+                    text
+                    for text, (verb, pattern) in known.items()
+                    if verb == method.upper() and pattern.fullmatch(asked)
+                ]
+                if fits:
+                    told.add(min(fits, key=lambda text: len(PLACEHOLDER.findall(text))))
+    return told
+
+
+def test_every_route_has_a_story() -> None:
+    told = told_routes()
+    judge("untold-route", [place for _, _, place in routes() if place.text not in told])
+
+
+def test_stories_are_wanted() -> None:
+    """A route template and a story's path meet as the router would have them meet."""
+    assert template("/p/{uuid}/inventories").fullmatch("/p/$PROVIDER/inventories")
+    assert not template("/p/{uuid}").fullmatch("/p/1/inventories")
+    story = {"steps": [{"request": {"method": "put", "path": "/p/1?a=b"}}, {"other": 1}]}
+    assert list(requests_in(story)) == [("put", "/p/1")]
+
+
+def test_settings_know_every_prefix() -> None:
+    fields = {field.name for field in msgspec.structs.fields(Serving)}
+    assert {f"{name}_prefix" for name in APIS} <= fields
