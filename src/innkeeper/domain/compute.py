@@ -1,0 +1,270 @@
+"""Words of the compute room: flavors, images, hosts, servers, and what agents are told to do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from innkeeper.domain.ids import AgentId, ProviderId, ProviderUuid, ServerId
+
+
+@dataclass(frozen=True, slots=True)
+class Flavor:
+    """Shape of a server. ``flavor_id`` is its public id; ``id`` is the row's.
+
+    ``extra_specs`` may ask for more than the shape: ``trait:X`` required or forbidden,
+    ``resources:CLASS`` amounts, ``capabilities:name`` comparisons.
+    """
+
+    id: int
+    flavor_id: str
+    name: str
+    vcpus: int
+    memory_mb: int
+    disk_gb: int
+    ephemeral_gb: int = 0
+    swap_mb: int = 0
+    rxtx_factor: float = 1.0
+    is_public: bool = True
+    is_disabled: bool = False
+    description: str | None = None
+    extra_specs: Mapping[str, str] = field(default_factory=dict)
+    created_at: datetime | None = None
+    updated_at: datetime | None = None
+
+    @property
+    def all_disk_gb(self) -> int:
+        """Disk that a server of this flavor takes on its host: root, ephemeral and swap."""
+        return self.disk_gb + self.ephemeral_gb + -(-self.swap_mb // 1024)
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """An image as the catalogue knows it; scheduling reads its minima and properties."""
+
+    id: str
+    name: str | None
+    owner: str
+    visibility: str
+    status: str
+    disk_format: str | None
+    container_format: str | None
+    min_ram_mb: int
+    min_disk_gb: int
+    size_bytes: int | None
+    checksum: str | None
+    sha512: str | None
+    is_protected: bool
+    is_hidden: bool
+    tags: tuple[str, ...]
+    properties: Mapping[str, str]
+    created_at: datetime
+    updated_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """A machine with an agent: a provider that can hold servers, and its compute service.
+
+    ``last_seen_at`` is when its agent last spoke; whether it is up depends on the moment one
+    asks, see :meth:`is_up`.
+    """
+
+    id: int
+    service_uuid: str
+    name: str
+    provider_id: ProviderId
+    provider_uuid: ProviderUuid
+    agent_id: AgentId
+    availability_zone: str
+    is_disabled: bool
+    disabled_reason: str | None
+    is_forced_down: bool
+    hypervisor_type: str
+    hypervisor_version: int
+    host_ip: str
+    cpu_facts: Mapping[str, Any]
+    capabilities: Mapping[str, Any]
+    last_seen_at: datetime
+    created_at: datetime
+    updated_at: datetime
+
+    def is_up(self, now: datetime, service_down_time_s: float) -> bool:
+        """Whether the agent spoke lately and nobody declared the host down."""
+        silent_s = (now - self.last_seen_at).total_seconds()
+        return not self.is_forced_down and silent_s <= service_down_time_s
+
+
+class Status:
+    """A server's status, as the Compute API spells it."""
+
+    BUILD = "BUILD"
+    ACTIVE = "ACTIVE"
+    ERROR = "ERROR"
+    DELETED = "DELETED"
+
+
+class Task:
+    """What is being done to a server at present."""
+
+    SCHEDULING = "scheduling"
+    SPAWNING = "spawning"
+    DELETING = "deleting"
+
+
+class Power:
+    """Power states as the Compute API counts them."""
+
+    NO_STATE = 0
+    RUNNING = 1
+    SHUTDOWN = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """What users boot. ``batch_id`` is Nova's reservation id: the servers of one request."""
+
+    id: int
+    uuid: ServerId
+    name: str
+    hostname: str
+    description: str | None
+    project_id: str
+    user_id: str
+    batch_id: str
+    launch_index: int
+    flavor: Mapping[str, Any]
+    flavor_id: str
+    vcpus: int
+    memory_mb: int
+    disk_gb: int
+    image_id: str | None
+    image_properties: Mapping[str, Any]
+    status: str
+    task_state: str | None
+    power_state: int
+    host: str | None
+    provider_id: ProviderId | None
+    asked_az: str | None
+    key_name: str | None
+    has_config_drive: bool
+    user_data: str | None
+    metadata: Mapping[str, str]
+    tags: tuple[str, ...]
+    hints: Mapping[str, Any]
+    access_ip_v4: str
+    access_ip_v6: str
+    is_locked: bool
+    locked_reason: str | None
+    fault: Mapping[str, Any] | None
+    created_at: datetime
+    updated_at: datetime
+    launched_at: datetime | None
+    deleted_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class BootRequest:
+    """One request for servers, checked for form; nothing in it was looked up yet.
+
+    ``count_min`` to ``count_max`` servers: as many as the quota allows between them, all with
+    hosts of their own choosing, or none. ``availability_zone`` may name a host behind a colon,
+    which only an administrator may (``may_force_host``). ``seed`` makes the decision's random
+    choices; ``server_ids`` holds ``count_max`` fresh ids.
+    """
+
+    project_id: str
+    user_id: str
+    request_id: str
+    name: str
+    flavor_id: str
+    server_ids: tuple[ServerId, ...]
+    batch_id: str
+    seed: int
+    now: datetime
+    is_admin: bool = False
+    image_id: str | None = None
+    count_min: int = 1
+    count_max: int = 1
+    availability_zone: str | None = None
+    forced_host: str | None = None
+    hostname: str | None = None
+    description: str | None = None
+    key_name: str | None = None
+    has_config_drive: bool = False
+    user_data: str | None = None
+    metadata: Mapping[str, str] = field(default_factory=dict)
+    tags: tuple[str, ...] = ()
+    hints: Mapping[str, Any] = field(default_factory=dict)
+    access_ip_v4: str = ""
+    access_ip_v6: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Booted:
+    """How a boot request ended: the servers' rows exist, placed or with a fault."""
+
+    batch_id: str
+    server_ids: tuple[ServerId, ...]
+    fault: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """Where a boot request would go now, or why nowhere. Nothing was claimed.
+
+    ``removed`` tells in order how many hosts each filter removed; ``missing`` what would have
+    been needed; ``chosen`` the hosts of the plan, with their weights by weigher; ``best`` the
+    best candidates whether chosen or not.
+    """
+
+    hosts: int
+    removed: tuple[tuple[str, int, str], ...]
+    missing: tuple[str, ...]
+    chosen: tuple[Mapping[str, Any], ...]
+    best: tuple[Mapping[str, Any], ...]
+    fault: str | None
+
+
+class OrderKind:
+    """What an agent can be told to do with a server."""
+
+    BUILD = "build"
+    DESTROY = "destroy"
+
+
+class OrderStatus:
+    """How far an order is. An order that is handed out stays ``waiting`` until it is reported:
+    an agent that dies with it is given it again, and agents know orders by their ids."""
+
+    WAITING = "waiting"
+    DONE = "done"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class WorkOrder:
+    """A durable order to an agent. Carrying it out twice has the effect of once."""
+
+    id: int
+    agent_id: AgentId
+    host: str
+    server_uuid: ServerId
+    kind: str
+    body: Mapping[str, Any]
+    status: str
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Keypair:
+    """A user's public key, put into servers that name it."""
+
+    user_id: str
+    name: str
+    key_type: str
+    public_key: str
+    fingerprint: str
+    created_at: datetime

@@ -1,0 +1,85 @@
+"""What can go wrong, as the rooms say it; ``api/faults.py`` turns it into statuses.
+
+Always true: the message of a :class:`Refusal` is a full sentence that may be shown to
+whoever asked, and holds nothing that they may not see.
+"""
+
+from __future__ import annotations
+
+
+class Refusal(Exception):  # noqa: N818 - a refusal is an answer, not an accident
+    """A request that was understood and is not carried out. Nothing was changed."""
+
+    code = "undefined_code"
+    """Stable word for programs, as Placement's errors carry it from 1.23 on."""
+
+    def __init__(self, message: str, *, code: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        if code is not None:
+            self.code = code
+
+
+class Invalid(Refusal):
+    """The request itself is wrong, whatever the state of the cloud."""
+
+
+class Unauthenticated(Refusal):
+    """Nobody vouches for the caller: no token, or one that is wrong, expired or revoked."""
+
+
+class Forbidden(Refusal):
+    """The caller is known and may not do this."""
+
+
+class QuotaExceeded(Forbidden):
+    """The project's quota does not allow as much."""
+
+
+class NotFound(Refusal):
+    """There is no such thing, or none that the caller may know of."""
+
+
+class Conflict(Refusal):
+    """The request does not fit the present state."""
+
+
+class AlreadyExists(Conflict):
+    """A thing with that name or id is there already."""
+
+    code = "duplicate_name"
+
+
+class InUse(Conflict):
+    """The thing is still used by others and cannot go."""
+
+
+class CapacityExceeded(Conflict):
+    """A provider has not enough left, or does not give out such amounts."""
+
+
+class ConcurrentUpdate(Conflict):
+    """Somebody else was faster: a generation is not what the caller believed."""
+
+    code = "concurrent_update"
+
+
+class ProviderChanged(ConcurrentUpdate):
+    """A provider moved on since it was looked at. Look again and repeat the claim."""
+
+    def __init__(self, provider_id: int, seen: int) -> None:
+        super().__init__(f"Resource provider {provider_id} is no longer at generation {seen}.")
+        self.provider_id = provider_id
+        self.seen = seen
+
+
+class TooLarge(Refusal):
+    """The request's body is larger than is accepted."""
+
+
+class Unavailable(Refusal):
+    """Something this service needs does not answer at the moment; trying again may help."""
+
+    def __init__(self, message: str, *, retry_after_s: int = 1) -> None:
+        super().__init__(message)
+        self.retry_after_s = retry_after_s

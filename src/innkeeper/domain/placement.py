@@ -1,0 +1,119 @@
+"""Words of the placement room: providers, allocations, consumers, and the claim.
+
+Source: the seed *Resource Providers*; where it is silent, the Placement API reference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from innkeeper.domain.amounts import Inventory
+from innkeeper.domain.ids import ClassId, ConsumerUuid, Generation, ProviderId, ProviderUuid
+
+SHARING_TRAIT = "MISC_SHARES_VIA_AGGREGATE"
+CUSTOM_PREFIX = "CUSTOM_"
+
+
+@dataclass(frozen=True, slots=True)
+class Provider:
+    """Anything that has inventory. ``can_host`` is false for shared pools: no server lands there."""
+
+    id: ProviderId
+    uuid: ProviderUuid
+    name: str
+    generation: Generation
+    can_host: bool
+    parent_uuid: ProviderUuid | None
+    root_uuid: ProviderUuid
+    created_at: datetime
+    updated_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class NamedThing:
+    """A resource class or a trait: a name with a row, and when the row was made."""
+
+    id: int
+    name: str
+    created_at: datetime
+    updated_at: datetime
+
+    @property
+    def is_custom(self) -> bool:
+        """Whether an operator made it; standard ones come from the libraries of names."""
+        return self.name.startswith(CUSTOM_PREFIX)
+
+
+@dataclass(frozen=True, slots=True)
+class Consumer:
+    """What allocations belong to: a server, a reservation, a volume."""
+
+    uuid: ConsumerUuid
+    project_id: str
+    user_id: str
+    generation: Generation
+    consumer_type: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Allocation:
+    """A committed record: so much of a class of a provider belongs to a consumer."""
+
+    consumer_uuid: ConsumerUuid
+    provider_id: ProviderId
+    provider_uuid: ProviderUuid
+    class_id: ClassId
+    class_name: str
+    used: int
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderView:
+    """One provider as it was at one generation: what it has, and how much of it is held.
+
+    The generation and the amounts were read in one transaction, or lie in one row of the host
+    table; a claim that proves the generation proves the amounts with it.
+    """
+
+    id: ProviderId
+    uuid: ProviderUuid
+    generation: Generation
+    inventories: Mapping[ClassId, Inventory]
+    used: Mapping[ClassId, int]
+
+
+Amounts = Mapping[ProviderId, Mapping[ClassId, int]]
+"""What one consumer takes: provider -> resource class -> whole units, each at least 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConsumerClaim:
+    """The complete new set of one consumer's allocations; an empty one lets all of it go.
+
+    ``seen`` is the consumer's generation as the claimant knows it: ``None`` for a consumer
+    that is not to exist yet. ``is_new_id`` promises that the id was made for this very claim,
+    so that there is nothing to look up or to replace.
+    """
+
+    uuid: ConsumerUuid
+    project_id: str
+    user_id: str
+    amounts: Amounts
+    seen: Generation | None
+    consumer_type: str | None = None
+    is_new_id: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """One or more consumers' new allocations: all of them are committed, or none.
+
+    ``seen`` holds the generation of *every* provider that the claim touches, those included
+    whose allocations only go away. The claimant has checked capacity at these generations.
+    """
+
+    consumers: tuple[ConsumerClaim, ...]
+    seen: Mapping[ProviderId, Generation] = field(default_factory=dict)

@@ -1,0 +1,117 @@
+"""The ASGI application: every API under its prefix, health, metrics, and OpenAPI."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from litestar import Litestar, MediaType, Request, Response, get, route
+from litestar.exceptions import HTTPException
+from litestar.response.base import ASGIResponse
+from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+
+from innkeeper.domain.errors import NotFound
+from innkeeper.entrypoints.api import openapi
+from innkeeper.entrypoints.api.endpoint import Endpoint
+from innkeeper.entrypoints.api.routing import Api
+from innkeeper.entrypoints.api.site import Site
+
+METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"]
+"""Every path takes them all, so that the answer to a wrong one is in the API's own form."""
+
+
+def make(
+    site: Site, apis: Mapping[str, Api], is_ready: Callable[[], str | None]
+) -> Litestar:
+    """Build the application. ``is_ready`` gives the reason why not, or ``None``."""
+    mounts = {name: getattr(site.settings.serving, f"{name}_prefix") for name in apis}
+    handlers: list[Any] = []
+    endpoints: dict[str, Endpoint] = {}
+    for name, api in apis.items():
+        for path in dict.fromkeys(route.path for route in api.routes):
+            endpoint = Endpoint(site, api, mounts[name], path)
+            handlers.append(_handler(mounts[name] + path or "/", endpoint))
+        # Answers for the paths that are not there, in the form of the API they would be in.
+        endpoints[name] = Endpoint(site, api, mounts[name], "")
+    handlers += [_healthz, _readyz(is_ready), _metrics, _openapi(apis, mounts)]
+    return Litestar(
+        handlers,
+        openapi_config=None,
+        exception_handlers={HTTPException: _stranger_paths(endpoints, mounts)},
+        request_max_body_size=None,
+        logging_config=None,
+    )
+
+
+def _handler(path: str, endpoint: Endpoint) -> Any:
+    @route(openapi.litestar_path(path), http_method=METHODS, name=f"{endpoint.label}@{path}")
+    async def handle(request: Request[Any, Any, Any]) -> ASGIResponse:
+        return await endpoint(request)
+
+    return handle
+
+
+def _stranger_paths(
+    endpoints: Mapping[str, Endpoint], mounts: Mapping[str, str]
+) -> Callable[[Request[Any, Any, Any], HTTPException], Any]:
+    def answer(request: Request[Any, Any, Any], error: HTTPException) -> Response[Any]:
+        path = request.scope["path"]
+        best = max(
+            (name for name in endpoints if path.startswith(mounts[name])),
+            key=lambda name: len(mounts[name]),
+            default=None,
+        )
+        if best is None or error.status_code != 404:
+            return Response({"error": error.detail}, status_code=error.status_code)
+        return _Stranger(endpoints[best])
+
+    return answer
+
+
+class _Stranger(Response[Any]):
+    """Answers only after the caller was authenticated, which exception handlers cannot do."""
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        super().__init__(None)
+        self._endpoint = endpoint
+
+    def to_asgi_response(self, *_: Any, request: Request[Any, Any, Any], **__: Any) -> Any:
+        async def send_answer(scope: Any, receive: Any, send: Any) -> None:
+            refusal = NotFound("The resource could not be found.")
+            response = await self._endpoint.stranger(request, refusal)
+            await response(scope, receive, send)
+
+        return send_answer
+
+
+@get("/healthz", media_type=MediaType.TEXT, sync_to_thread=False)
+def _healthz() -> str:
+    """Tell that the process runs."""
+    return "ok"
+
+
+def _readyz(is_ready: Callable[[], str | None]) -> Any:
+    @get("/readyz", media_type=MediaType.TEXT, sync_to_thread=False)
+    def readyz() -> Response[str]:
+        """Tell whether requests can be served: the store answers and the snapshot is loaded."""
+        reason = is_ready()
+        return Response(reason or "ready", status_code=503 if reason else 200)
+
+    return readyz
+
+
+@get("/metrics", sync_to_thread=False)
+def _metrics() -> Response[bytes]:
+    """Give all counters to Prometheus."""
+    return Response(generate_latest(), headers={"content-type": CONTENT_TYPE_LATEST})
+
+
+def _openapi(apis: Mapping[str, Api], mounts: Mapping[str, str]) -> Any:
+    document = openapi.document(apis, mounts)
+
+    @get("/openapi.json", sync_to_thread=False)
+    def give() -> dict[str, Any]:
+        """Describe all routes at their newest versions."""
+        return document
+
+    return give

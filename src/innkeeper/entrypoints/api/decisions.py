@@ -1,0 +1,207 @@
+"""The one thread that decides and writes: whatever waits at the same moment shares a commit.
+
+Always true: a step is answered only after the commit that carries it; each step stands or
+falls alone; only this thread touches the host table, so no decision sees half a claim.
+
+May be false: that two steps of one batch share a fate. A refusal undoes its own step only, and
+a batch that the database rejects is repeated step by step.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import queue
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
+
+import structlog
+
+from innkeeper.domain.errors import Refusal, Unavailable
+from innkeeper.entrypoints.api import metrics
+from innkeeper.store.transactions import Store, Tx, step
+
+LOG = structlog.get_logger("innkeeper.decisions")
+T = TypeVar("T")
+
+BATCH_MAX = 256
+"""Steps in one commit. Larger ones make the first in it wait for the last."""
+WAITING_MAX = 10_000
+"""Steps that may wait. More would not be answered before their clients give up."""
+
+
+class Desk(Protocol):
+    """What the thread needs of the rooms: boots in bulk, and the host table kept in step."""
+
+    def boot(self, tx: Tx, requests: Sequence[Any]) -> list[Any]:
+        """Decide on and write all requests; an exception in the list is that one's refusal."""
+
+    def explain(self, tx: Tx, request: Any) -> Any:
+        """Decide without writing, and tell why."""
+
+    def follow(self, tx: Tx) -> None:
+        """Bring the host table up to all that ``tx`` sees."""
+
+    def forget(self) -> None:
+        """Throw away what the last transaction did to the host table; it did not happen."""
+
+
+@dataclass(slots=True)
+class Step:
+    """One piece of work that waits. ``kind`` is ``write``, ``boot`` or ``explain``."""
+
+    kind: str
+    work: Any
+    future: asyncio.Future[Any] | None
+    loop: asyncio.AbstractEventLoop | None
+    outcome: Any = None
+
+
+class DecisionThread:
+    """Takes steps from any thread, carries them out in batches, and answers them."""
+
+    def __init__(self, store: Store, desk: Desk) -> None:
+        self._store = store
+        self._desk = desk
+        self._waiting: queue.SimpleQueue[Step | None] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._run, name="decisions", daemon=True)
+        self._is_stopping = False
+
+    def start(self) -> None:
+        """Begin to work."""
+        self._thread.start()
+
+    def stop(self, timeout_s: float) -> None:
+        """Finish what waits, then end. New steps are refused from now on."""
+        self._is_stopping = True
+        self._waiting.put(None)
+        self._thread.join(timeout_s)
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether steps are being carried out."""
+        return self._thread.is_alive()
+
+    async def write(self, work: Callable[[Tx], T]) -> T:
+        """See :class:`innkeeper.entrypoints.api.site.Decisions`."""
+        outcome: T = await self._submit("write", work)
+        return outcome
+
+    async def boot(self, request: Any) -> Any:
+        """See :class:`innkeeper.entrypoints.api.site.Decisions`."""
+        return await self._submit("boot", request)
+
+    async def explain(self, request: Any) -> Any:
+        """See :class:`innkeeper.entrypoints.api.site.Decisions`."""
+        return await self._submit("explain", request)
+
+    def write_now(self, work: Callable[[Tx], T], timeout_s: float) -> T:
+        """As :meth:`write`, for a thread that may wait."""
+        loop = asyncio.new_event_loop()
+        try:
+            return loop.run_until_complete(asyncio.wait_for(self.write(work), timeout_s))
+        finally:
+            loop.close()
+
+    async def _submit(self, kind: str, work: Any) -> Any:
+        if self._is_stopping or not self._thread.is_alive():
+            raise Unavailable("The service is stopping.")
+        if self._waiting.qsize() >= WAITING_MAX:
+            raise Unavailable("Too many requests wait already.")
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[Any] = loop.create_future()
+        self._waiting.put(Step(kind, work, future, loop))
+        return await future
+
+    def _run(self) -> None:
+        is_last = False
+        while not is_last:
+            batch, is_last = self._take()
+            if batch:
+                self._answer(batch, carry_out(self._store, self._desk, batch))
+
+    def _take(self) -> tuple[list[Step], bool]:
+        batch: list[Step] = []
+        first = self._waiting.get()
+        while first is not None:
+            batch.append(first)
+            if len(batch) >= BATCH_MAX:
+                return batch, False
+            try:
+                first = self._waiting.get_nowait()
+            except queue.Empty:
+                return batch, False
+        return batch, True
+
+    def _answer(self, batch: Sequence[Step], outcomes: Sequence[Any]) -> None:
+        by_loop: dict[asyncio.AbstractEventLoop, list[Step]] = {}
+        for each, outcome in zip(batch, outcomes, strict=True):
+            each.outcome = outcome
+            if each.loop is not None:
+                by_loop.setdefault(each.loop, []).append(each)
+        for loop, steps in by_loop.items():
+            try:
+                # One wake-up for all: each costs a system call.
+                loop.call_soon_threadsafe(_settle, steps)
+            except RuntimeError:
+                # The loop is closed: its clients are gone, and the work is done all the same.
+                LOG.warning("answers_lost", steps=len(steps))
+
+
+def _settle(steps: Sequence[Step]) -> None:
+    for each in steps:
+        future = each.future
+        if future is None or future.done():
+            continue
+        if isinstance(each.outcome, Exception):
+            future.set_exception(each.outcome)
+        else:
+            future.set_result(each.outcome)
+
+
+def carry_out(store: Store, desk: Desk, batch: Sequence[Step]) -> list[Any]:
+    """Carry out one batch in one commit; an exception in the list is that step's answer."""
+    started_s = time.perf_counter()
+    try:
+        outcomes = _commit(store, desk, batch)
+    except Exception as error:
+        desk.forget()
+        if len(batch) == 1 or isinstance(error, Unavailable):
+            if not isinstance(error, Refusal):
+                LOG.error("batch_failed", steps=len(batch), exc_info=error)
+            return [error] * len(batch)
+        # One of them is poison. Alone, it cannot take the others with it.
+        LOG.warning("batch_repeated", steps=len(batch), error=str(error))
+        return [carry_out(store, desk, [each])[0] for each in batch]
+    metrics.BATCH.observe(len(batch))
+    metrics.COMMIT.observe(time.perf_counter() - started_s)
+    return outcomes
+
+
+def _commit(store: Store, desk: Desk, batch: Sequence[Step]) -> list[Any]:
+    outcomes: list[Any] = [None] * len(batch)
+    boots = [i for i, each in enumerate(batch) if each.kind == "boot"]
+    with store.write() as tx:
+        # Boots first: they are decided on the host table as of the last commit, which the
+        # other steps of this batch are about to change.
+        if boots:
+            answers = desk.boot(tx, [batch[i].work for i in boots])
+            for i, answer in zip(boots, answers, strict=True):
+                outcomes[i] = answer
+        for i, each in enumerate(batch):
+            if each.kind != "boot":
+                outcomes[i] = _alone(tx, desk, each)
+        desk.follow(tx)
+    return outcomes
+
+
+def _alone(tx: Tx, desk: Desk, each: Step) -> Any:
+    try:
+        if each.kind == "explain":
+            return desk.explain(tx, each.work)
+        with step(tx):
+            return each.work(tx)
+    except Refusal as refusal:
+        return refusal

@@ -1,0 +1,293 @@
+"""The way of one request: id, token, version, route, policy, body, handler, answer.
+
+The order is part of the contract: who has no token learns nothing about paths, and who may
+not do a thing learns nothing about its body.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+from urllib.parse import parse_qsl
+
+import structlog
+from litestar import Request
+from litestar.response.base import ASGIResponse
+
+from innkeeper.domain.errors import Invalid, NotFound, Refusal, TooLarge
+from innkeeper.domain.identity import RequestContext
+from innkeeper.entrypoints.api import faults, metrics
+from innkeeper.entrypoints.api.faults import HttpRefusal
+from innkeeper.entrypoints.api.microversions import Passage, Version, VersionTable, passage
+from innkeeper.entrypoints.api.routing import Answer, Api, Call, Route
+from innkeeper.entrypoints.api.site import Site
+from innkeeper.entrypoints.api.validation import Validator, decode_json, query_for_schema
+
+LOG = structlog.get_logger("innkeeper.api")
+UNVERSIONED = Version(1, 0)
+JSON = "application/json"
+BODILESS_STATUSES = frozenset({204, 304})
+
+
+class Checks:
+    """What one route does to a request at one version, prepared at its first use."""
+
+    def __init__(self, api: Api, route: Route, version: Version) -> None:
+        steps = api.versions.after(version) if api.versions else []
+        self.way: Passage = passage(steps, route.method, route.path, route.body, route.query)
+        way = self.way
+        self.body = Validator(way.body, api.body_refusal) if way.body is not None else None
+        self.query = Validator(way.query, api.query_refusal) if way.query is not None else None
+        # The quick decoder knows the newest form only, and skips the way up.
+        is_plain = not way.ups and way.body is route.body
+        self.decode = route.decode if is_plain else None
+
+
+class Endpoint:
+    """All methods of one path of one API, as a Litestar handler."""
+
+    def __init__(self, site: Site, api: Api, mount: str, path: str) -> None:
+        self.site = site
+        self.api = api
+        self.mount = mount
+        self.path = path
+        self._routes: dict[str, list[Route]] = {}
+        for route in api.routes:
+            if route.path == path:
+                self._routes.setdefault(route.method, []).append(route)
+        self._checks: dict[tuple[Route, Version], Checks] = {}
+        self.label = f"{api.name} {path or '/'}"
+
+    async def __call__(self, request: Request[Any, Any, Any]) -> ASGIResponse:
+        """Answer one request; never raises."""
+        started_s = time.perf_counter()
+        headers = request.headers
+        request_id = "req-" + self.site.ids.uuid()
+        version: Version | None = None
+        try:
+            answer, version = await self._carry_out(request, request_id)
+        except Exception as error:
+            version = _version_or_none(self.api.versions, headers)
+            answer = self.refusal(error, request_id, version, headers.get("accept", JSON))
+        if answer.headers.pop("x-innkeeper-versionless", None) is not None:
+            version = None
+        response = self._response(answer, request_id, version)
+        took_s = time.perf_counter() - started_s
+        metrics.observe(self.api.name, self.path, request.method, answer.status, took_s)
+        LOG.info(
+            "request",
+            request_id=request_id,
+            method=request.method,
+            path=request.url.path,
+            status=answer.status,
+            took_ms=round(took_s * 1000, 2),
+        )
+        return response
+
+    async def stranger(self, request: Request[Any, Any, Any], error: Refusal) -> ASGIResponse:
+        """Answer for a path under this API's prefix that no route has."""
+        request_id = "req-" + self.site.ids.uuid()
+        version = _version_or_none(self.api.versions, request.headers)
+        try:
+            await self.site.authenticator.authenticate(request.headers, request_id)
+            if self.api.versions is not None:
+                self.api.versions.wanted(request.headers)
+        except Refusal as first:
+            error = first
+        answer = self.refusal(error, request_id, version, request.headers.get("accept", JSON))
+        answer.headers.pop("x-innkeeper-versionless", None)
+        return self._response(answer, request_id, version)
+
+    async def _carry_out(
+        self, request: Request[Any, Any, Any], request_id: str
+    ) -> tuple[Answer, Version]:
+        context = await self._authenticate(request, request_id)
+        versions = self.api.versions
+        version = versions.wanted(request.headers) if versions else UNVERSIONED
+        route = self._route(request.method, version, request.scope["path"])
+        if route.policy is not None:
+            target = {"project_id": context.project_id, "user_id": context.user_id}
+            self.site.policy.demand(route.policy, context, target)
+        checks = self._checks.get((route, version))
+        if checks is None:
+            checks = self._checks[route, version] = Checks(self.api, route, version)
+        query = _query(request)
+        if checks.query is not None:
+            checks.query.check(query_for_schema(query, self.api.has_single_query_values))
+        call = Call(
+            site=self.site,
+            api=self.api,
+            route=route,
+            context=context,
+            version=version,
+            params={name: str(value) for name, value in request.path_params.items()},
+            query=query,
+            body=None,
+            headers=request.headers,
+            base=self._base(request),
+            mount=self.mount,
+            now=self.site.clock(),
+        )
+        is_ready = await self._read_body(request, checks, call)
+        if not is_ready:
+            for up in checks.way.ups:
+                up(call)
+        answer = await route.handler(call)
+        for down in checks.way.downs:
+            down(answer, call)
+        return answer, version
+
+    async def _authenticate(
+        self, request: Request[Any, Any, Any], request_id: str
+    ) -> RequestContext:
+        open_routes = [route for route in self._routes.get(request.method, ()) if not route.policy]
+        if open_routes:
+            # An open route does not even look at the token: version documents must answer.
+            return RequestContext(request_id=request_id)
+        return await self.site.authenticator.authenticate(request.headers, request_id)
+
+    def _route(self, method: str, version: Version, raw_path: str) -> Route:
+        if self.path not in ("", "/") and raw_path.endswith("/") and self.path[-1] != "/":
+            # Litestar takes "/x/" for "/x"; for the clients of these APIs it is another path.
+            raise NotFound("The resource could not be found.")
+        known = [route for routes in self._routes.values() for route in routes]
+        alive = [route for route in known if _is_alive(route, version)]
+        if not alive:
+            raise NotFound("The resource could not be found.")
+        for route in alive:
+            if route.method == method:
+                return route
+        allow = ", ".join(sorted({route.method for route in alive}))
+        raise HttpRefusal(
+            405,
+            f"The method {method} is not allowed for this resource.",
+            headers={"allow": allow},
+        )
+
+    async def _read_body(
+        self, request: Request[Any, Any, Any], checks: Checks, call: Call
+    ) -> bool:
+        """Fill ``call.body``; True if it is in the handler's form already."""
+        body = await read_body(request, self.site.settings.serving.body_bytes_max)
+        route = call.route
+        if route.takes_bytes:
+            call.body = body
+            return False
+        content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if checks.body is None:
+            # Nobody looks at a body that the route has no use for, unless it claims to be one.
+            if body and not content_type:
+                raise Invalid("content-type header required when content-length > 0")
+            return False
+        if body and not content_type:
+            raise Invalid("content-type header required when content-length > 0")
+        if content_type != JSON:
+            raise HttpRefusal(
+                415,
+                f"The media type {content_type or 'None'} is not supported, use {JSON}",
+            )
+        if checks.decode is not None:
+            quick = checks.decode(body)
+            if quick is not None:
+                call.body = quick
+                return True
+        call.body = decode_json(body)
+        checks.body.check(call.body)
+        return False
+
+    def _base(self, request: Request[Any, Any, Any]) -> str:
+        public = self.site.settings.serving.public_url
+        if public is not None:
+            return public.rstrip("/") + self.mount
+        host = request.headers.get("host", "localhost")
+        return f"{request.url.scheme}://{host}{self.mount}"
+
+    def refusal(
+        self, error: Exception, request_id: str, version: Version | None, accept: str
+    ) -> Answer:
+        """An exception in this API's own form."""
+        if not isinstance(error, Refusal):
+            LOG.error("accident", request_id=request_id, exc_info=error)
+        fault = faults.fault_of(error, request_id, version, accept)
+        body, media_type = self.api.fault_form(fault)
+        answer = Answer(fault.status, body, {**fault.headers, "content-type": media_type})
+        if fault.is_versionless:
+            answer.headers["x-innkeeper-versionless"] = "yes"
+        if fault.status == 401:
+            answer.headers["www-authenticate"] = "Keystone uri='/identity/v3'"
+        return answer
+
+    def _response(
+        self, answer: Answer, request_id: str, version: Version | None
+    ) -> ASGIResponse:
+        headers = answer.headers
+        headers["x-openstack-request-id"] = request_id
+        versions = self.api.versions
+        if versions is not None and version is not None:
+            headers["openstack-api-version"] = f"{versions.service_types[0]} {version}"
+            headers.setdefault("vary", "openstack-api-version")
+            if versions.legacy_header is not None:
+                headers[versions.legacy_header] = str(version)
+        body = answer.body
+        media_type = headers.pop("content-type", JSON)
+        if body is None:
+            return ASGIResponse(
+                status_code=answer.status,
+                headers=headers,
+                media_type=media_type,
+                is_head_response=answer.status in BODILESS_STATUSES,
+            )
+        raw = body if isinstance(body, bytes) else faults.encode(body)
+        return ASGIResponse(
+            status_code=answer.status, body=raw, headers=headers, media_type=media_type
+        )
+
+
+def _is_alive(route: Route, version: Version) -> bool:
+    after_first = route.since is None or version >= route.since
+    return after_first and (route.until is None or version <= route.until)
+
+
+def _version_or_none(
+    versions: VersionTable | None, headers: Mapping[str, str]
+) -> Version | None:
+    if versions is None:
+        return None
+    try:
+        return versions.wanted(headers)
+    except HttpRefusal:
+        return None
+
+
+def _query(request: Request[Any, Any, Any]) -> dict[str, list[str]]:
+    raw = request.scope["query_string"]
+    if not raw:
+        return {}
+    try:
+        pairs: Sequence[tuple[str, str]] = parse_qsl(
+            raw.decode(), keep_blank_values=True, errors="strict"
+        )
+    except (UnicodeDecodeError, ValueError) as error:
+        raise Invalid("The query string is not UTF-8.") from error
+    query: dict[str, list[str]] = {}
+    for name, value in pairs:
+        query.setdefault(name, []).append(value)
+    return query
+
+
+async def read_body(request: Request[Any, Any, Any], bytes_max: int) -> bytes:
+    """The whole body, or :class:`TooLarge` before more than ``bytes_max`` of it is kept."""
+    announced = request.headers.get("content-length", "0")
+    if announced.isdigit() and int(announced) > bytes_max:
+        raise TooLarge(f"The body is larger than {bytes_max} bytes.")
+    if announced == "0" and "transfer-encoding" not in request.headers:
+        return b""
+    parts: list[bytes] = []
+    kept = 0
+    async for part in request.stream():
+        kept += len(part)
+        if kept > bytes_max:
+            raise TooLarge(f"The body is larger than {bytes_max} bytes.")
+        parts.append(part)
+    return b"".join(parts)

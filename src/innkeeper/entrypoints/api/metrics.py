@@ -1,0 +1,43 @@
+"""What the service counts about itself, in Prometheus' form at ``/metrics``."""
+
+from __future__ import annotations
+
+from prometheus_client import Counter, Histogram
+
+REQUESTS = Histogram(
+    "innkeeper_request_seconds",
+    "Time from a request's arrival to its answer.",
+    ("api", "path", "method", "status"),
+    buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0, 30.0),
+)
+BATCH = Histogram(
+    "innkeeper_commit_steps",
+    "Steps that were committed together.",
+    buckets=(1, 2, 4, 8, 16, 32, 64, 128, 256),
+)
+COMMIT = Histogram(
+    "innkeeper_commit_seconds",
+    "Time of one group commit, from its first statement to its end.",
+    buckets=(0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1.0, 5.0),
+)
+CLAIMS = Counter(
+    "innkeeper_claims_total", "Claims by how they ended.", ("outcome",)
+)
+DECISION = Histogram(
+    "innkeeper_decision_seconds",
+    "Time to choose hosts for one boot request, without the claim.",
+    buckets=(0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.1, 1.0),
+)
+
+
+def observe(api: str, path: str, method: str, status: int, took_s: float) -> None:
+    """Count one answered request."""
+    key = (api, path, method, status)
+    child = _CHILDREN.get(key)
+    if child is None:
+        child = _CHILDREN[key] = REQUESTS.labels(api, path, method, str(status))
+    child.observe(took_s)
+
+
+# Looking a child up by its labels costs more than counting.
+_CHILDREN: dict[tuple[str, str, str, int], Histogram] = {}

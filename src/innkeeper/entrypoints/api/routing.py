@@ -1,0 +1,135 @@
+"""What a room tells the shell: routes, and what a handler gets and gives back.
+
+A handler is ``async def name(call: Call) -> Answer``; it translates between the API's words
+and a system's, and decides nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, TypeVar
+
+from innkeeper.domain.identity import RequestContext
+from innkeeper.entrypoints.api.faults import FaultForm
+from innkeeper.entrypoints.api.microversions import Schema, Version, VersionTable
+from innkeeper.entrypoints.api.site import Site
+from innkeeper.store.transactions import Tx
+
+T = TypeVar("T")
+
+
+@dataclass(slots=True)
+class Answer:
+    """A handler's answer. ``body`` is made of plain values; ``None`` is an empty body.
+
+    ``bytes`` go out as they are, with ``content-type`` from ``headers``.
+    """
+
+    status: int = 200
+    body: Any = None
+    headers: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Call:
+    """One request, checked, and brought up to the newest version.
+
+    ``version`` is the one the client speaks; handlers do not look at it. ``base`` is the
+    scheme, address and prefix under which the client reached this API, for links; ``mount``
+    is the prefix alone. ``query`` holds all values of each parameter, in order.
+    """
+
+    site: Site
+    api: Api
+    route: Route
+    context: RequestContext
+    version: Version
+    params: dict[str, str]
+    query: dict[str, list[str]]
+    body: Any
+    headers: Mapping[str, str]
+    base: str
+    mount: str
+    now: datetime
+
+    def last(self, name: str, default: str | None = None) -> str | None:
+        """The last value of a query parameter."""
+        values = self.query.get(name)
+        return values[-1] if values else default
+
+    async def read(self, work: Callable[[Tx], T]) -> T:
+        """Run ``work`` in a reading transaction, off the event loop."""
+        return await self.site.readers.run(work)
+
+    async def write(self, work: Callable[[Tx], T]) -> T:
+        """Run ``work`` as one part of a group commit; returns when it is on the disk."""
+        return await self.site.decisions.write(work)
+
+    def allows(self, rule: str, **target: Any) -> bool:
+        """Whether policy lets the caller do ``rule`` to a thing with these attributes."""
+        return self.site.policy.allows(rule, self.context, target)
+
+    def demand(self, rule: str, **target: Any) -> None:
+        """As :meth:`allows`, but raises :class:`Forbidden` with the rule's name."""
+        self.site.policy.demand(rule, self.context, target)
+
+
+Handler = Callable[[Call], Awaitable[Answer]]
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """One method of one path. ``path`` is relative to the API's prefix.
+
+    ``policy`` is the rule that must allow the call before its body is read; ``None`` leaves
+    the route open to everybody, token or not. ``body`` and ``query`` are the newest version's
+    schemas; a route without a body schema accepts no body. ``decode`` may turn the bytes of a
+    plain good body into the handler's input at once; it returns ``None`` to leave the body,
+    and every error message, to the schema. ``takes_bytes`` leaves the body undecoded.
+    """
+
+    method: str
+    path: str
+    handler: Handler
+    policy: str | None
+    summary: str
+    body: Schema | None = None
+    query: Schema | None = None
+    since: Version | None = None
+    until: Version | None = None
+    decode: Callable[[bytes], Any] | None = None
+    takes_bytes: bool = False
+    success: tuple[int, ...] = (200,)
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A policy rule: its name, its default in oslo.policy's language, and what it is about."""
+
+    name: str
+    default: str
+    description: str
+
+
+@dataclass(frozen=True, slots=True)
+class Api:
+    """One public API: a prefix, its routes, its dialect of errors and versions.
+
+    ``service_type`` is the word in the service catalog. ``body_refusal`` and
+    ``query_refusal`` word a schema's complaint as clients of this API know it.
+    """
+
+    name: str
+    service_type: str
+    title: str
+    routes: tuple[Route, ...]
+    rules: tuple[Rule, ...]
+    fault_form: FaultForm
+    versions: VersionTable | None = None
+    body_refusal: Callable[[Any], str] = str
+    query_refusal: Callable[[Any], str] = str
+    has_single_query_values: bool = False
+    catalog_path: str = ""
+    """What the catalog's address has behind the prefix, such as ``/v3``."""

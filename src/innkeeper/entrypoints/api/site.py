@@ -1,0 +1,66 @@
+"""What the handlers of one process share: the store, the decisions, the clock, the policy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
+
+from innkeeper.domain.identity import RequestContext
+from innkeeper.domain.ids import Clock, IdSource
+from innkeeper.settings import Settings
+from innkeeper.store.transactions import Tx
+
+T = TypeVar("T")
+
+
+class Readers(Protocol):
+    """Runs reading work off the event loop."""
+
+    async def run(self, work: Callable[[Tx], T]) -> T:
+        """Run ``work`` in a transaction that sees every write acknowledged before."""
+
+
+class Decisions(Protocol):
+    """The one thread that writes and decides."""
+
+    async def write(self, work: Callable[[Tx], T]) -> T:
+        """Run ``work`` in the next group commit; its refusal is raised here."""
+
+    async def boot(self, request: Any) -> Any:
+        """Decide on and claim for a boot request, together with others that wait."""
+
+    async def explain(self, request: Any) -> Any:
+        """Decide as :meth:`boot` would, claim nothing, and tell why."""
+
+
+class Policy(Protocol):
+    """Who may do what."""
+
+    def allows(self, rule: str, context: RequestContext, target: Mapping[str, Any]) -> bool:
+        """Whether ``rule`` lets the caller act on ``target``."""
+
+    def demand(self, rule: str, context: RequestContext, target: Mapping[str, Any]) -> None:
+        """Raise :class:`Forbidden` where :meth:`allows` says no."""
+
+
+class Authenticator(Protocol):
+    """Turns a request's headers into a context, by one of the three identity modes."""
+
+    async def authenticate(
+        self, headers: Mapping[str, str], request_id: str
+    ) -> RequestContext:
+        """Raise :class:`Unauthenticated` where nobody vouches for the caller."""
+
+
+@dataclass(slots=True)
+class Site:
+    """Handed to every call. Made by ``wiring`` once per process."""
+
+    settings: Settings
+    readers: Readers
+    decisions: Decisions
+    policy: Policy
+    authenticator: Authenticator
+    clock: Clock
+    ids: IdSource

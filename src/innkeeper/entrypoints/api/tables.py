@@ -1,0 +1,9 @@
+"""All public APIs, by name: the one place that lists them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from innkeeper.entrypoints.api.routing import Api
+
+APIS: Mapping[str, Api] = {}

@@ -1,0 +1,68 @@
+"""Bodies and queries against JSON schemas, with the ``jsonschema`` library's own words.
+
+Clients and their suites match on those words, so they are passed on as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import jsonschema
+import msgspec
+
+from innkeeper.domain.errors import Invalid
+from innkeeper.domain.ids import is_uuid
+from innkeeper.entrypoints.api.microversions import Schema
+
+FORMATS = jsonschema.FormatChecker(formats=())
+"""Formats that the rooms' schemas use. The set is closed: an unknown format is a mistake."""
+
+DEPTH_MAX = 32
+"""Deeper bodies than any schema here has are refused before they cost anything."""
+
+
+@FORMATS.checks("uuid")
+def _is_uuid(thing: object) -> bool:
+    return not isinstance(thing, str) or is_uuid(thing)
+
+
+class Validator:
+    """One schema, prepared once."""
+
+    def __init__(self, schema: Schema, wording: Callable[[Any], str]) -> None:
+        self._validator = jsonschema.Draft4Validator(schema, format_checker=FORMATS)
+        self._wording = wording
+
+    def check(self, thing: Any) -> None:
+        """Raise :class:`Invalid` with the first complaint, in the API's wording."""
+        error = next(self._validator.iter_errors(thing), None)
+        if error is not None:
+            raise Invalid(self._wording(error))
+
+
+def decode_json(body: bytes) -> Any:
+    """Decode a body; raises :class:`Invalid` for what is not JSON in UTF-8."""
+    try:
+        thing = msgspec.json.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise Invalid(f"Malformed JSON: {error}") from error
+    if _is_deeper_than(thing, DEPTH_MAX):
+        raise Invalid(f"Malformed JSON: nested deeper than {DEPTH_MAX} levels")
+    return thing
+
+
+def _is_deeper_than(thing: Any, levels: int) -> bool:
+    if not isinstance(thing, dict | list):
+        return False
+    if levels == 0:
+        return True
+    inner = thing.values() if isinstance(thing, dict) else thing
+    return any(_is_deeper_than(each, levels - 1) for each in inner)
+
+
+def query_for_schema(query: Mapping[str, list[str]], is_single: bool) -> dict[str, Any]:
+    """The query as schemas see it: last values, or lists of values, by the API's custom."""
+    if is_single:
+        return {name: values[-1] for name, values in query.items()}
+    return dict(query)

@@ -1,0 +1,64 @@
+"""The one program; ``wiring`` knows what belongs together, this file only parses."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from innkeeper.settings import SettingsError, load
+
+
+def parser() -> argparse.ArgumentParser:
+    """All commands and their options. Options with a setting's name override that setting."""
+    made = argparse.ArgumentParser(
+        prog="innkeeper", description="Keeps the capacity of a cloud.", allow_abbrev=False
+    )
+    commands = made.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    serve = commands.add_parser("serve", help="serve the APIs", allow_abbrev=False)
+    _add_settings(serve)
+    serve.add_argument("--host", help="address to listen on")
+    serve.add_argument("--port", type=int, help="port to listen on; 0 takes a free one")
+    serve.add_argument("--apis", type=_names, help="APIs to serve, with commas between them")
+    serve.add_argument("--auth", help="none, builtin or keystone")
+    serve.add_argument("--policy-file", help="overrides of policy rules, as YAML")
+    serve.add_argument("--public-url", help="address that clients use, for links")
+    for api in ("identity", "placement", "compute", "image"):
+        serve.add_argument(f"--{api}-prefix", help=f"path of the {api} API; may be empty")
+    serve.add_argument(
+        "--demo-hosts", type=int, default=0, metavar="N", help="start an agent with N fake hosts"
+    )
+    return made
+
+
+def _add_settings(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--config", type=Path, help="settings file (TOML)")
+    command.add_argument("--data-dir", help="where the embedded database lies")
+    command.add_argument("--database-url", help="database, where it is not the embedded one")
+
+
+def _names(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
+NOT_SETTINGS = ("command", "config", "demo_hosts")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; gives the exit status."""
+    options = vars(parser().parse_args(argv))
+    overrides: dict[str, Any] = {k: v for k, v in options.items() if k not in NOT_SETTINGS}
+    try:
+        settings = load(options.get("config"), overrides=overrides)
+    except SettingsError as error:
+        sys.stderr.write(f"innkeeper: {error}\n")
+        return 2
+    from innkeeper import wiring  # noqa: PLC0415 - errors of settings answer at once
+
+    return wiring.run(options["command"], settings, options)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,74 @@
+"""The change feed: every capacity write adds a numbered row in the same transaction.
+
+Always true: who has applied all rows up to a number, and reads the ones after it, misses no
+change that was committed before he began to read.
+
+May be false: that the numbers have no gaps, or appear in the order they were given. Who
+follows several writers looks a little behind the newest number as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+
+import sqlalchemy as sa
+
+from innkeeper.domain.ids import ChangeId, Generation, ProviderId
+from innkeeper.store.tables.placement import changes
+from innkeeper.store.transactions import Tx
+
+ALWAYS_READ = -1
+"""In place of a generation: whatever one knows of the provider, it must be read again."""
+
+
+def add(tx: Tx, moved: Iterable[tuple[ProviderId, int]], now: datetime) -> None:
+    """Tell that these providers changed, with the generation each has now."""
+    rows = [
+        {"provider_id": provider_id, "generation": generation, "created_at": now}
+        for provider_id, generation in moved
+    ]
+    if rows:
+        tx.execute(changes.insert(), rows)
+
+
+def add_always_read(tx: Tx, providers: Iterable[ProviderId], now: datetime) -> None:
+    """Tell that something about these providers changed that no generation counts."""
+    add(tx, ((provider_id, ALWAYS_READ) for provider_id in providers), now)
+
+
+_AFTER = (
+    sa.select(changes.c.id, changes.c.provider_id, changes.c.generation)
+    .where(changes.c.id > sa.bindparam("after"))
+    .order_by(changes.c.id)
+)
+
+
+def after(tx: Tx, last: ChangeId) -> list[tuple[ChangeId, ProviderId, Generation]]:
+    """Give the rows behind ``last``, in order: number, provider, its generation then."""
+    return [
+        (ChangeId(number), ProviderId(provider_id), Generation(generation))
+        for number, provider_id, generation in tx.execute(_AFTER, {"after": last})
+    ]
+
+
+def newest(tx: Tx) -> ChangeId:
+    """The number of the newest change; 0 before the first."""
+    return ChangeId(tx.execute(sa.select(sa.func.max(changes.c.id))).scalar() or 0)
+
+
+def oldest(tx: Tx) -> ChangeId:
+    """The number of the oldest change that is kept; 0 if none is."""
+    return ChangeId(tx.execute(sa.select(sa.func.min(changes.c.id))).scalar() or 0)
+
+
+def prune(tx: Tx, before: datetime) -> int:
+    """Drop the rows written before a moment, but keep the newest; give their number.
+
+    The newest row stays, so that :func:`newest` goes on growing.
+    """
+    kept = newest(tx)
+    result = tx.execute(
+        changes.delete().where(changes.c.created_at < before).where(changes.c.id < kept)
+    )
+    return result.rowcount

@@ -1,0 +1,272 @@
+"""The compare-and-update: the only code that writes allocations and advances generations.
+
+Source: the seed *Resource Providers*, "compare and update". The seed's statement lacks
+``id = ?``; as printed it would move every provider that happens to be at that generation.
+
+Always true: allocations are inserted only in a transaction that also moves every provider
+they are on from the generation at which the claimant checked capacity to the next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+import sqlalchemy as sa
+
+from innkeeper.domain.errors import ConcurrentUpdate, ProviderChanged, Refusal
+from innkeeper.domain.ids import ClassId, ConsumerUuid, Generation, ProviderId
+from innkeeper.domain.placement import Claim, ConsumerClaim
+from innkeeper.store import changes
+from innkeeper.store.tables.placement import allocations, consumers, resource_providers
+from innkeeper.store.transactions import Tx
+
+_GENERATIONS = sa.select(resource_providers.c.id, resource_providers.c.generation).where(
+    resource_providers.c.id.in_(sa.bindparam("ids", expanding=True))
+)
+_CONSUMERS = sa.select(consumers.c.uuid, consumers.c.generation).where(
+    consumers.c.uuid.in_(sa.bindparam("uuids", expanding=True))
+)
+# UPDATE resource_providers SET generation = :new, updated_at = :now
+#  WHERE id = :provider AND generation = :seen
+#
+# Not SELECT ... FOR UPDATE: a Galera node does not tell its peers about row locks. Two nodes
+# may both pass this UPDATE; certification then fails one COMMIT.
+_ADVANCE = (
+    resource_providers.update()
+    .where(resource_providers.c.id == sa.bindparam("provider"))
+    .where(resource_providers.c.generation == sa.bindparam("seen"))
+    .values(generation=sa.bindparam("new"), updated_at=sa.bindparam("now"))
+)
+# The consumer's row is compared and updated in the same way.
+_ADVANCE_CONSUMER = (
+    consumers.update()
+    .where(consumers.c.uuid == sa.bindparam("consumer"))
+    .where(consumers.c.generation == sa.bindparam("seen"))
+    .values(
+        generation=sa.bindparam("new"),
+        project_id=sa.bindparam("project"),
+        user_id=sa.bindparam("user"),
+        consumer_type=sa.bindparam("type"),
+        updated_at=sa.bindparam("now"),
+    )
+)
+_DELETE_CONSUMERS = consumers.delete().where(
+    consumers.c.uuid.in_(sa.bindparam("uuids", expanding=True))
+)
+_DELETE_ALLOCATIONS = allocations.delete().where(
+    allocations.c.consumer_id.in_(sa.bindparam("uuids", expanding=True))
+)
+_HELD = sa.select(
+    allocations.c.consumer_id,
+    allocations.c.resource_provider_id,
+    allocations.c.resource_class_id,
+    allocations.c.used,
+).where(allocations.c.consumer_id.in_(sa.bindparam("uuids", expanding=True)))
+
+
+@dataclass(slots=True)
+class _Writing:
+    """What the accepted claims of one batch add up to."""
+
+    generations: dict[ProviderId, Generation]
+    first_seen: dict[ProviderId, Generation] = field(default_factory=dict)
+    consumers: dict[ConsumerUuid, Generation] = field(default_factory=dict)
+    touched: set[ConsumerUuid] = field(default_factory=set)
+    replaced: list[ConsumerUuid] = field(default_factory=list)
+    gone: list[ConsumerUuid] = field(default_factory=list)
+    new_rows: list[dict[str, Any]] = field(default_factory=list)
+    moved_rows: list[dict[str, Any]] = field(default_factory=list)
+    allocation_rows: list[dict[str, Any]] = field(default_factory=list)
+
+
+def commit_together(
+    tx: Tx, claims: Sequence[Claim], now: datetime
+) -> list[Refusal | None]:
+    """Write many claims in one transaction, each of which stands or falls alone.
+
+    Gives for each claim ``None`` if it is written, or why it is not: :class:`ProviderChanged`
+    (look again, repeat), or :class:`ConcurrentUpdate` for a consumer that is not at the
+    generation its claim names. A claim sees what the accepted ones before it did, so its
+    ``seen`` counts from there.
+
+    Raises :class:`ConcurrentUpdate` if another transaction came between; the caller rolls
+    back, since allocations beside a stale generation could overcommit a provider.
+    """
+    writing = _Writing(
+        _read_generations(tx, {pid for claim in claims for pid in claim.seen}),
+        consumers=_read_consumers(tx, claims),
+    )
+    outcomes = [_accept(writing, claim, now) for claim in claims]
+    _write(tx, writing, now)
+    return outcomes
+
+
+def _read_generations(tx: Tx, ids: Iterable[ProviderId]) -> dict[ProviderId, Generation]:
+    wanted = list(ids)
+    if not wanted:
+        return {}
+    return {pid: generation for pid, generation in tx.execute(_GENERATIONS, {"ids": wanted})}
+
+
+def _read_consumers(tx: Tx, claims: Sequence[Claim]) -> dict[ConsumerUuid, Generation]:
+    wanted = [each.uuid for claim in claims for each in claim.consumers if not each.is_new_id]
+    if not wanted:
+        return {}
+    return {uuid: generation for uuid, generation in tx.execute(_CONSUMERS, {"uuids": wanted})}
+
+
+def _accept(writing: _Writing, claim: Claim, now: datetime) -> Refusal | None:
+    for provider_id, seen in claim.seen.items():
+        if writing.generations.get(provider_id) != seen:
+            return ProviderChanged(provider_id, seen)
+    for each in claim.consumers:
+        # A consumer twice in one batch: the second claimant cannot have seen the first.
+        if each.uuid in writing.touched or writing.consumers.get(each.uuid) != each.seen:
+            return ConcurrentUpdate(
+                f"Consumer {each.uuid} is not at generation {each.seen}, as was expected."
+            )
+        assert each.amounts.keys() <= claim.seen.keys(), "a claim has seen what it takes from"
+    for provider_id, seen in claim.seen.items():
+        writing.first_seen.setdefault(provider_id, seen)
+        writing.generations[provider_id] = Generation(seen + 1)
+    for each in claim.consumers:
+        _add_consumer(writing, each, now)
+    return None
+
+
+def _add_consumer(writing: _Writing, each: ConsumerClaim, now: datetime) -> None:
+    writing.touched.add(each.uuid)
+    if each.seen is not None:
+        writing.replaced.append(each.uuid)
+    if not each.amounts:
+        if each.seen is not None:
+            writing.gone.append(each.uuid)
+        return
+    generation = Generation(1 if each.seen is None else each.seen + 1)
+    if each.seen is None:
+        writing.new_rows.append(
+            {
+                "uuid": each.uuid,
+                "project_id": each.project_id,
+                "user_id": each.user_id,
+                "generation": generation,
+                "consumer_type": each.consumer_type,
+                "created_at": now,
+                "updated_at": now,
+            }
+        )
+    else:
+        writing.moved_rows.append(
+            {
+                "consumer": each.uuid,
+                "seen": each.seen,
+                "new": generation,
+                "project": each.project_id,
+                "user": each.user_id,
+                "type": each.consumer_type,
+                "now": now,
+            }
+        )
+    for provider_id, amounts in each.amounts.items():
+        for class_id, used in amounts.items():
+            assert used >= 1, "an allocation is at least one unit"
+            writing.allocation_rows.append(
+                {
+                    "resource_provider_id": provider_id,
+                    "consumer_id": each.uuid,
+                    "resource_class_id": class_id,
+                    "used": used,
+                    "created_at": now,
+                }
+            )
+
+
+def _write(tx: Tx, writing: _Writing, now: datetime) -> None:
+    # The generations first: who came too late finds out before anything else is written.
+    advanced = {
+        pid: (seen, writing.generations[pid]) for pid, seen in writing.first_seen.items()
+    }
+    _advance(tx, advanced, now)
+    if writing.replaced:
+        tx.execute(_DELETE_ALLOCATIONS, {"uuids": writing.replaced})
+    if writing.gone:
+        tx.execute(_DELETE_CONSUMERS, {"uuids": writing.gone})
+    if writing.moved_rows:
+        _must_touch(tx, _ADVANCE_CONSUMER, writing.moved_rows)
+    if writing.new_rows:
+        tx.execute(consumers.insert(), writing.new_rows)
+    if writing.allocation_rows:
+        tx.execute(allocations.insert(), writing.allocation_rows)
+
+
+def advance(
+    tx: Tx, seen: Mapping[ProviderId, Generation], now: datetime
+) -> dict[ProviderId, Generation]:
+    """Move every provider in ``seen`` one generation on, and give the new generations.
+
+    For writes that change what a provider has, without any claim: inventories, traits,
+    aggregates. Raises :class:`ProviderChanged` for the first one that is elsewhere already;
+    the caller rolls back.
+    """
+    current = _read_generations(tx, seen)
+    for provider_id, generation in seen.items():
+        if current.get(provider_id) != generation:
+            raise ProviderChanged(provider_id, generation)
+    moved = {pid: (old, Generation(old + 1)) for pid, old in seen.items()}
+    _advance(tx, moved, now)
+    return {pid: new for pid, (_, new) in moved.items()}
+
+
+def _advance(
+    tx: Tx, moves: Mapping[ProviderId, tuple[Generation, Generation]], now: datetime
+) -> None:
+    # In id order: transactions that share providers then queue instead of deadlocking.
+    rows = [
+        {"provider": pid, "seen": moves[pid][0], "new": moves[pid][1], "now": now}
+        for pid in sorted(moves)
+    ]
+    if rows:
+        _must_touch(tx, _ADVANCE, rows)
+        changes.add(tx, ((pid, moves[pid][1]) for pid in sorted(moves)), now)
+
+
+def _must_touch(tx: Tx, statement: sa.Update, rows: list[dict[str, Any]]) -> None:
+    if tx.dialect.supports_sane_multi_rowcount:
+        touched = tx.execute(statement, rows).rowcount
+    else:
+        touched = sum(tx.execute(statement, row).rowcount for row in rows)
+    if touched != len(rows):
+        raise ConcurrentUpdate("Another transaction changed the same rows in between.")
+
+
+@dataclass(frozen=True, slots=True)
+class Freed:
+    """One allocation that a release gave back."""
+
+    consumer_uuid: ConsumerUuid
+    provider_id: ProviderId
+    class_id: ClassId
+    used: int
+
+
+def release(tx: Tx, uuids: Sequence[ConsumerUuid], now: datetime) -> list[Freed]:
+    """Remove these consumers with all they hold, and tell what that was.
+
+    Consumers that do not exist are passed over: releasing twice frees once. Generations do
+    not move, as with Placement's ``DELETE /allocations``: a claim decided before this one saw
+    less free capacity than there is, never more.
+    """
+    if not uuids:
+        return []
+    wanted = {"uuids": list(uuids)}
+    freed = [
+        Freed(ConsumerUuid(uuid), ProviderId(provider_id), ClassId(class_id), used)
+        for uuid, provider_id, class_id, used in tx.execute(_HELD, wanted)
+    ]
+    tx.execute(_DELETE_ALLOCATIONS, wanted)
+    tx.execute(_DELETE_CONSUMERS, wanted)
+    changes.add_always_read(tx, sorted({each.provider_id for each in freed}), now)
+    return freed

@@ -1,0 +1,21 @@
+"""Runs a migration on the connection that ``store.schema`` hands in."""
+
+from __future__ import annotations
+
+from alembic import context
+
+from innkeeper.store.tables import compute, identity, placement
+from innkeeper.store.tables.metadata import METADATA
+
+# Imported for what they add to METADATA.
+assert compute and identity and placement
+
+connection = context.config.attributes["connection"]
+context.configure(
+    connection=connection,
+    target_metadata=METADATA,
+    # SQLite cannot alter a table in place; a copy is made of it.
+    render_as_batch=True,
+)
+with context.begin_transaction():
+    context.run_migrations()

@@ -1,0 +1,124 @@
+"""What providers have and what is held of them: for claims one by one, for the snapshot in bulk."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+import sqlalchemy as sa
+
+from innkeeper.domain.amounts import Inventory
+from innkeeper.domain.ids import ClassId, Generation, ProviderId, ProviderUuid
+from innkeeper.domain.placement import ProviderView
+from innkeeper.store.tables.placement import (
+    allocations,
+    inventories,
+    resource_classes,
+    resource_provider_aggregates,
+    resource_provider_traits,
+    resource_providers,
+    traits,
+)
+from innkeeper.store.transactions import Tx
+
+IDS_PER_QUERY = 10_000
+"""Ids in one ``IN (...)``; SQLite takes 32,766 parameters, PostgreSQL 65,535."""
+
+_INVENTORY_COLUMNS = (
+    inventories.c.resource_provider_id,
+    inventories.c.resource_class_id,
+    inventories.c.total,
+    inventories.c.reserved,
+    inventories.c.min_unit,
+    inventories.c.max_unit,
+    inventories.c.step_size,
+    inventories.c.allocation_ratio,
+)
+_USED_COLUMNS = (
+    allocations.c.resource_provider_id,
+    allocations.c.resource_class_id,
+    sa.func.sum(allocations.c.used),
+)
+
+
+def views(tx: Tx, ids: Collection[ProviderId]) -> dict[ProviderId, ProviderView]:
+    """See some providers as they are now; unknown ids are left out."""
+    heads = _by_ids(
+        tx,
+        sa.select(
+            resource_providers.c.id, resource_providers.c.uuid, resource_providers.c.generation
+        ),
+        resource_providers.c.id,
+        ids,
+    )
+    stock: dict[int, dict[ClassId, Inventory]] = {}
+    for provider_id, class_id, *figures in inventory_rows(tx, ids):
+        stock.setdefault(provider_id, {})[class_id] = Inventory(*figures)
+    held: dict[int, dict[ClassId, int]] = {}
+    for provider_id, class_id, used in used_rows(tx, ids):
+        held.setdefault(provider_id, {})[class_id] = int(used)
+    return {
+        ProviderId(provider_id): ProviderView(
+            ProviderId(provider_id),
+            ProviderUuid(uuid),
+            Generation(generation),
+            stock.get(provider_id, {}),
+            held.get(provider_id, {}),
+        )
+        for provider_id, uuid, generation in heads
+    }
+
+
+def inventory_rows(tx: Tx, ids: Collection[ProviderId] | None) -> list[sa.Row[Any]]:
+    """Rows of provider, class, total, reserved, min_unit, max_unit, step_size, ratio."""
+    return _by_ids(
+        tx, sa.select(*_INVENTORY_COLUMNS), inventories.c.resource_provider_id, ids
+    )
+
+
+def used_rows(tx: Tx, ids: Collection[ProviderId] | None) -> list[sa.Row[Any]]:
+    """Rows of provider, class, sum of the allocations. Read from the seed's index alone."""
+    grouped = sa.select(*_USED_COLUMNS).group_by(
+        allocations.c.resource_provider_id, allocations.c.resource_class_id
+    )
+    return _by_ids(tx, grouped, allocations.c.resource_provider_id, ids)
+
+
+def trait_rows(tx: Tx, ids: Collection[ProviderId] | None) -> list[sa.Row[Any]]:
+    """Rows of provider, trait's name."""
+    joined = sa.select(resource_provider_traits.c.resource_provider_id, traits.c.name).join(
+        traits, traits.c.id == resource_provider_traits.c.trait_id
+    )
+    return _by_ids(tx, joined, resource_provider_traits.c.resource_provider_id, ids)
+
+
+def aggregate_rows(tx: Tx, ids: Collection[ProviderId] | None) -> list[sa.Row[Any]]:
+    """Rows of provider, aggregate's uuid."""
+    return _by_ids(
+        tx,
+        sa.select(
+            resource_provider_aggregates.c.resource_provider_id,
+            resource_provider_aggregates.c.aggregate_uuid,
+        ),
+        resource_provider_aggregates.c.resource_provider_id,
+        ids,
+    )
+
+
+def class_ids(tx: Tx) -> dict[str, ClassId]:
+    """All resource classes by name."""
+    rows = tx.execute(sa.select(resource_classes.c.name, resource_classes.c.id))
+    return {name: ClassId(class_id) for name, class_id in rows}
+
+
+def _by_ids(
+    tx: Tx, query: sa.Select[Any], column: sa.Column[Any], ids: Collection[ProviderId] | None
+) -> list[sa.Row[Any]]:
+    if ids is None:
+        return list(tx.execute(query))
+    wanted: Sequence[ProviderId] = sorted(ids)
+    narrowed = query.where(column.in_(sa.bindparam("ids", expanding=True)))
+    rows: list[sa.Row[Any]] = []
+    for start in range(0, len(wanted), IDS_PER_QUERY):
+        rows += tx.execute(narrowed, {"ids": wanted[start : start + IDS_PER_QUERY]})
+    return rows

@@ -1,0 +1,196 @@
+"""Tables of the compute room: flavors, images, servers, hosts, agents and their orders.
+
+A host's row is also its compute service: the Compute API shows one thing under two names.
+
+Always true: a server that is not deleted and has a ``provider_id`` is the consumer of
+allocations with its uuid; ``quota_usages`` holds the sums of the servers not deleted.
+"""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+
+from innkeeper.store.tables.metadata import METADATA, BigId, LongText, Moment, Name, Uuid
+
+flavors = sa.Table(
+    "flavors",
+    METADATA,
+    sa.Column("id", BigId, primary_key=True, autoincrement=True),
+    sa.Column("flavor_id", Name, nullable=False, unique=True),
+    sa.Column("name", Name, nullable=False, unique=True),
+    sa.Column("vcpus", sa.Integer, nullable=False),
+    sa.Column("memory_mb", sa.Integer, nullable=False),
+    sa.Column("disk_gb", sa.Integer, nullable=False),
+    sa.Column("ephemeral_gb", sa.Integer, nullable=False),
+    sa.Column("swap_mb", sa.Integer, nullable=False),
+    sa.Column("rxtx_factor", sa.Double, nullable=False),
+    sa.Column("is_public", sa.Boolean, nullable=False),
+    sa.Column("is_disabled", sa.Boolean, nullable=False),
+    sa.Column("description", LongText),
+    sa.Column("extra_specs", sa.JSON, nullable=False),
+    sa.Column("created_at", Moment, nullable=False),
+    sa.Column("updated_at", Moment, nullable=False),
+    sqlite_autoincrement=True,
+)
+
+flavor_projects = sa.Table(
+    "flavor_projects",
+    METADATA,
+    sa.Column("flavor_id", BigId, sa.ForeignKey("flavors.id"), primary_key=True),
+    sa.Column("project_id", Name, primary_key=True, index=True),
+)
+
+images = sa.Table(
+    "images",
+    METADATA,
+    sa.Column("id", Uuid, primary_key=True),
+    sa.Column("name", Name, index=True),
+    sa.Column("owner", Name, nullable=False),
+    sa.Column("visibility", sa.String(16), nullable=False),
+    sa.Column("status", sa.String(16), nullable=False),
+    sa.Column("disk_format", sa.String(20)),
+    sa.Column("container_format", sa.String(20)),
+    sa.Column("min_ram_mb", sa.Integer, nullable=False),
+    sa.Column("min_disk_gb", sa.Integer, nullable=False),
+    sa.Column("size_bytes", sa.BigInteger),
+    sa.Column("checksum", sa.String(32)),
+    sa.Column("sha512", sa.String(128)),
+    sa.Column("is_protected", sa.Boolean, nullable=False),
+    sa.Column("is_hidden", sa.Boolean, nullable=False),
+    sa.Column("tags", sa.JSON, nullable=False),
+    sa.Column("properties", sa.JSON, nullable=False),
+    sa.Column("created_at", Moment, nullable=False, index=True),
+    sa.Column("updated_at", Moment, nullable=False),
+)
+
+keypairs = sa.Table(
+    "keypairs",
+    METADATA,
+    sa.Column("user_id", sa.String(64), primary_key=True),
+    sa.Column("name", Name, primary_key=True),
+    sa.Column("key_type", sa.String(16), nullable=False),
+    sa.Column("public_key", LongText, nullable=False),
+    sa.Column("fingerprint", Name, nullable=False),
+    sa.Column("created_at", Moment, nullable=False),
+)
+
+agents = sa.Table(
+    "agents",
+    METADATA,
+    sa.Column("id", Uuid, primary_key=True),
+    sa.Column("name", Name, nullable=False, unique=True),
+    sa.Column("driver", sa.String(64), nullable=False),
+    sa.Column("last_seen_at", Moment, nullable=False, index=True),
+    sa.Column("created_at", Moment, nullable=False),
+)
+
+hosts = sa.Table(
+    "hosts",
+    METADATA,
+    sa.Column("id", BigId, primary_key=True, autoincrement=True),
+    # The compute service's uuid; the host's own is its provider's.
+    sa.Column("service_uuid", Uuid, nullable=False, unique=True),
+    sa.Column("name", Name, nullable=False, unique=True),
+    sa.Column(
+        "provider_id",
+        BigId,
+        sa.ForeignKey("resource_providers.id"),
+        nullable=False,
+        unique=True,
+    ),
+    sa.Column("agent_id", Uuid, sa.ForeignKey("agents.id"), nullable=False, index=True),
+    sa.Column("availability_zone", Name, nullable=False),
+    sa.Column("is_disabled", sa.Boolean, nullable=False),
+    sa.Column("disabled_reason", Name),
+    sa.Column("is_forced_down", sa.Boolean, nullable=False),
+    sa.Column("hypervisor_type", Name, nullable=False),
+    sa.Column("hypervisor_version", sa.Integer, nullable=False),
+    sa.Column("host_ip", sa.String(45), nullable=False),
+    sa.Column("cpu_facts", sa.JSON, nullable=False),
+    # Facts with units in the name (numbers, strings, lists), as the agent reports them.
+    sa.Column("capabilities", sa.JSON, nullable=False),
+    sa.Column("created_at", Moment, nullable=False),
+    sa.Column("updated_at", Moment, nullable=False),
+    sqlite_autoincrement=True,
+)
+
+servers = sa.Table(
+    "servers",
+    METADATA,
+    sa.Column("id", BigId, primary_key=True, autoincrement=True),
+    sa.Column("uuid", Uuid, nullable=False, unique=True),
+    sa.Column("name", Name, nullable=False),
+    sa.Column("hostname", Name, nullable=False),
+    sa.Column("description", Name),
+    sa.Column("project_id", Name, nullable=False),
+    sa.Column("user_id", Name, nullable=False),
+    sa.Column("batch_id", sa.String(64), nullable=False, index=True),
+    sa.Column("launch_index", sa.Integer, nullable=False),
+    # The flavor as it was at boot: later edits of the flavor do not change the server.
+    sa.Column("flavor", sa.JSON, nullable=False),
+    sa.Column("flavor_id", Name, nullable=False),
+    sa.Column("vcpus", sa.Integer, nullable=False),
+    sa.Column("memory_mb", sa.Integer, nullable=False),
+    sa.Column("disk_gb", sa.Integer, nullable=False),
+    sa.Column("image_id", Uuid),
+    sa.Column("image_properties", sa.JSON, nullable=False),
+    sa.Column("status", sa.String(32), nullable=False),
+    sa.Column("task_state", sa.String(32)),
+    sa.Column("power_state", sa.Integer, nullable=False),
+    sa.Column("host", Name),
+    sa.Column("provider_id", BigId, sa.ForeignKey("resource_providers.id")),
+    # What the user asked for; where the server is, the host's row says.
+    sa.Column("asked_az", Name),
+    sa.Column("key_name", Name),
+    sa.Column("has_config_drive", sa.Boolean, nullable=False),
+    sa.Column("user_data", LongText),
+    sa.Column("metadata", sa.JSON, nullable=False),
+    sa.Column("tags", sa.JSON, nullable=False),
+    sa.Column("hints", sa.JSON, nullable=False),
+    sa.Column("access_ip_v4", sa.String(45), nullable=False),
+    sa.Column("access_ip_v6", sa.String(45), nullable=False),
+    sa.Column("is_locked", sa.Boolean, nullable=False),
+    sa.Column("locked_reason", Name),
+    sa.Column("fault", sa.JSON),
+    sa.Column("created_at", Moment, nullable=False),
+    sa.Column("updated_at", Moment, nullable=False),
+    sa.Column("launched_at", Moment),
+    sa.Column("deleted_at", Moment),
+    sa.Index(None, "project_id", "deleted_at", "created_at"),
+    sa.Index(None, "host", "deleted_at"),
+    sa.Index(None, "deleted_at", "created_at"),
+    sqlite_autoincrement=True,
+)
+
+work_orders = sa.Table(
+    "work_orders",
+    METADATA,
+    sa.Column("id", BigId, primary_key=True, autoincrement=True),
+    sa.Column("agent_id", Uuid, nullable=False),
+    sa.Column("host", Name, nullable=False),
+    sa.Column("server_uuid", Uuid, nullable=False, index=True),
+    sa.Column("kind", sa.String(16), nullable=False),
+    sa.Column("body", sa.JSON, nullable=False),
+    sa.Column("status", sa.String(16), nullable=False),
+    sa.Column("created_at", Moment, nullable=False),
+    sa.Column("updated_at", Moment, nullable=False),
+    sa.Index(None, "agent_id", "status", "id"),
+    sqlite_autoincrement=True,
+)
+
+quotas = sa.Table(
+    "quotas",
+    METADATA,
+    sa.Column("project_id", Name, primary_key=True),
+    sa.Column("resource", sa.String(64), primary_key=True),
+    sa.Column("hard_limit", sa.Integer, nullable=False),
+)
+
+quota_usages = sa.Table(
+    "quota_usages",
+    METADATA,
+    sa.Column("project_id", Name, primary_key=True),
+    sa.Column("servers", sa.Integer, nullable=False),
+    sa.Column("vcpus", sa.BigInteger, nullable=False),
+    sa.Column("memory_mb", sa.BigInteger, nullable=False),
+)

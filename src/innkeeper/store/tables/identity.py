@@ -1,0 +1,70 @@
+"""Tables of the identity room, used by the ``builtin`` mode."""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+
+from innkeeper.store.tables.metadata import METADATA, LongText, Moment, Name
+
+projects = sa.Table(
+    "projects",
+    METADATA,
+    sa.Column("id", sa.String(64), primary_key=True),
+    sa.Column("name", Name, nullable=False, unique=True),
+    sa.Column("description", LongText, nullable=False),
+    sa.Column("is_enabled", sa.Boolean, nullable=False),
+    sa.Column("created_at", Moment, nullable=False),
+)
+
+users = sa.Table(
+    "users",
+    METADATA,
+    sa.Column("id", sa.String(64), primary_key=True),
+    sa.Column("name", Name, nullable=False, unique=True),
+    sa.Column("password_hash", sa.String(255), nullable=False),
+    sa.Column("email", Name),
+    sa.Column("description", LongText, nullable=False),
+    sa.Column("default_project_id", sa.String(64)),
+    sa.Column("is_enabled", sa.Boolean, nullable=False),
+    # Tokens issued before this moment are void: set when a password or a right is taken away.
+    sa.Column("tokens_valid_from", Moment, nullable=False),
+    sa.Column("created_at", Moment, nullable=False),
+)
+
+roles = sa.Table(
+    "roles",
+    METADATA,
+    sa.Column("id", sa.String(64), primary_key=True),
+    sa.Column("name", Name, nullable=False, unique=True),
+    sa.Column("description", LongText),
+    sa.Column("created_at", Moment, nullable=False),
+)
+
+role_assignments = sa.Table(
+    "role_assignments",
+    METADATA,
+    sa.Column("user_id", sa.String(64), sa.ForeignKey("users.id"), primary_key=True),
+    sa.Column(
+        "project_id", sa.String(64), sa.ForeignKey("projects.id"), primary_key=True, index=True
+    ),
+    sa.Column(
+        "role_id", sa.String(64), sa.ForeignKey("roles.id"), primary_key=True, index=True
+    ),
+)
+
+revoked_tokens = sa.Table(
+    "revoked_tokens",
+    METADATA,
+    sa.Column("audit_id", sa.String(64), primary_key=True),
+    # When the token would have ended by itself; after that the row is of no use.
+    sa.Column("expires_at", Moment, nullable=False, index=True),
+)
+
+secrets = sa.Table(
+    "secrets",
+    METADATA,
+    # "token_signing" and alike: made at the first start, shared by all processes.
+    sa.Column("name", sa.String(64), primary_key=True),
+    sa.Column("value", sa.String(255), nullable=False),
+    sa.Column("created_at", Moment, nullable=False),
+)

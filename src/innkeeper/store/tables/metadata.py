@@ -1,0 +1,25 @@
+"""The one collection of tables, and the column types that mean the same on every database."""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+from sqlalchemy.dialects import mysql
+
+NAMING = {
+    "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+    "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+    "fk": "fk_%(table_name)s_%(column_0_name)s",
+    "pk": "pk_%(table_name)s",
+}
+"""Constraints have names, so that a later migration can change them on every database."""
+
+METADATA = sa.MetaData(naming_convention=NAMING)
+
+Uuid = sa.String(36)
+Name = sa.String(255)
+# MariaDB cuts a plain DATETIME to whole seconds; orders of events would be lost.
+Moment = sa.DateTime().with_variant(mysql.DATETIME(fsp=6), "mysql", "mariadb")
+# MariaDB's TEXT ends at 64 kB; user data and capabilities may be longer.
+LongText = sa.Text().with_variant(mysql.MEDIUMTEXT(), "mysql", "mariadb")
+BigId = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
+"""SQLite numbers rows by itself only in a column of the type INTEGER."""

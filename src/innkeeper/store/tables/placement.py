@@ -1,0 +1,144 @@
+"""Tables of the placement room: providers and what is held of them.
+
+Column names are the seed's (*Resource Providers*, Proposed change); what it lacks follows the
+Placement API.
+
+Always true: ``resource_providers.generation`` is advanced by ``store.claims`` alone; a
+consumer exists exactly while it has allocations.
+"""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+
+from innkeeper.store.tables.metadata import METADATA, BigId, Moment, Name, Uuid
+
+resource_providers = sa.Table(
+    "resource_providers",
+    METADATA,
+    sa.Column("id", BigId, primary_key=True, autoincrement=True),
+    sa.Column("uuid", Uuid, nullable=False, unique=True),
+    sa.Column("name", sa.String(200), nullable=False, unique=True),
+    sa.Column("generation", sa.Integer, nullable=False),
+    sa.Column("can_host", sa.Integer, nullable=False),
+    sa.Column("parent_provider_id", BigId, sa.ForeignKey("resource_providers.id"), index=True),
+    # Null in a root: a row cannot name its own id before it has one.
+    sa.Column("root_provider_id", BigId, sa.ForeignKey("resource_providers.id"), index=True),
+    sa.Column("created_at", Moment, nullable=False),
+    sa.Column("updated_at", Moment, nullable=False),
+    # Ids are never given out twice: the change feed and the snapshot go by them.
+    sqlite_autoincrement=True,
+)
+
+resource_classes = sa.Table(
+    "resource_classes",
+    METADATA,
+    sa.Column("id", sa.Integer, primary_key=True, autoincrement=True),
+    sa.Column("name", Name, nullable=False, unique=True),
+    sa.Column("created_at", Moment, nullable=False),
+    sa.Column("updated_at", Moment, nullable=False),
+    sqlite_autoincrement=True,
+)
+
+traits = sa.Table(
+    "traits",
+    METADATA,
+    sa.Column("id", sa.Integer, primary_key=True, autoincrement=True),
+    sa.Column("name", Name, nullable=False, unique=True),
+    sa.Column("created_at", Moment, nullable=False),
+    sa.Column("updated_at", Moment, nullable=False),
+    sqlite_autoincrement=True,
+)
+
+inventories = sa.Table(
+    "inventories",
+    METADATA,
+    sa.Column("id", BigId, primary_key=True, autoincrement=True),
+    sa.Column(
+        "resource_provider_id", BigId, sa.ForeignKey("resource_providers.id"), nullable=False
+    ),
+    sa.Column(
+        "resource_class_id",
+        sa.Integer,
+        sa.ForeignKey("resource_classes.id"),
+        nullable=False,
+        index=True,
+    ),
+    sa.Column("total", sa.Integer, nullable=False),
+    sa.Column("reserved", sa.Integer, nullable=False),
+    sa.Column("min_unit", sa.Integer, nullable=False),
+    sa.Column("max_unit", sa.Integer, nullable=False),
+    sa.Column("step_size", sa.Integer, nullable=False),
+    # Double precision: a single-precision 16.1 is not 16.1, and would be sold as such.
+    sa.Column("allocation_ratio", sa.Double, nullable=False),
+    sa.Column("created_at", Moment, nullable=False),
+    sa.Column("updated_at", Moment, nullable=False),
+    sa.UniqueConstraint("resource_provider_id", "resource_class_id"),
+)
+
+allocations = sa.Table(
+    "allocations",
+    METADATA,
+    sa.Column("id", BigId, primary_key=True, autoincrement=True),
+    sa.Column(
+        "resource_provider_id", BigId, sa.ForeignKey("resource_providers.id"), nullable=False
+    ),
+    sa.Column("consumer_id", sa.String(64), nullable=False),
+    sa.Column(
+        "resource_class_id", sa.Integer, sa.ForeignKey("resource_classes.id"), nullable=False
+    ),
+    sa.Column("used", sa.Integer, nullable=False),
+    sa.Column("created_at", Moment, nullable=False),
+    # The seed's index: sums of one provider are read from it alone, without the rows.
+    sa.Index(None, "resource_provider_id", "resource_class_id", "used"),
+    # Unique where the seed has a plain index: two rows for the same thing would be a double
+    # sale that no generation could catch.
+    sa.UniqueConstraint("consumer_id", "resource_provider_id", "resource_class_id"),
+    sa.Index(None, "resource_class_id"),
+)
+
+consumers = sa.Table(
+    "consumers",
+    METADATA,
+    sa.Column("id", BigId, primary_key=True, autoincrement=True),
+    sa.Column("uuid", sa.String(64), nullable=False, unique=True),
+    sa.Column("project_id", Name, nullable=False),
+    sa.Column("user_id", Name, nullable=False),
+    sa.Column("generation", sa.Integer, nullable=False),
+    sa.Column("consumer_type", Name),
+    sa.Column("created_at", Moment, nullable=False),
+    sa.Column("updated_at", Moment, nullable=False),
+    sa.Index(None, "project_id", "user_id"),
+)
+
+resource_provider_traits = sa.Table(
+    "resource_provider_traits",
+    METADATA,
+    sa.Column(
+        "resource_provider_id", BigId, sa.ForeignKey("resource_providers.id"), primary_key=True
+    ),
+    sa.Column(
+        "trait_id", sa.Integer, sa.ForeignKey("traits.id"), primary_key=True, index=True
+    ),
+)
+
+resource_provider_aggregates = sa.Table(
+    "resource_provider_aggregates",
+    METADATA,
+    sa.Column(
+        "resource_provider_id", BigId, sa.ForeignKey("resource_providers.id"), primary_key=True
+    ),
+    sa.Column("aggregate_uuid", Uuid, primary_key=True, index=True),
+)
+
+changes = sa.Table(
+    "changes",
+    METADATA,
+    sa.Column("id", BigId, primary_key=True, autoincrement=True),
+    sa.Column("provider_id", BigId, nullable=False),
+    # The provider's generation after the change. Who has it already need not read the row.
+    # -1: something else about the host changed (its state, its agent, its traits' names).
+    sa.Column("generation", sa.Integer, nullable=False),
+    sa.Column("created_at", Moment, nullable=False, index=True),
+    sqlite_autoincrement=True,
+)

@@ -1,0 +1,79 @@
+"""Begin and commit: the only way to a connection.
+
+Always true: a write is either committed whole, or leaves no trace; what ``Store.write``
+returned from without an error is on the disk.
+
+May be false: that a commit which raised did *not* happen. The connection may have died between
+the commit and its answer; that is why every claim carries its consumer's id, and a retry finds
+its own rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import sqlalchemy as sa
+
+from innkeeper.domain.errors import Unavailable
+from innkeeper.store.backends.backend import WRITES, Backend
+
+Tx = sa.Connection
+"""An open transaction. Rooms hand it on; only the store speaks SQL on it."""
+
+
+class Store:
+    """A database, and the transactions on it. Shared by all threads of a process."""
+
+    def __init__(self, backend: Backend, engine: sa.Engine) -> None:
+        self.backend = backend
+        self.engine = engine
+        self._writing = engine.execution_options(**{WRITES: True})
+
+    @contextmanager
+    def read(self) -> Iterator[Tx]:
+        """One moment of the store, seen unchanged until the block ends."""
+        try:
+            with self.engine.connect() as tx, tx.begin():
+                yield tx
+        except sa.exc.SQLAlchemyError as error:
+            raise _unavailable(error) from error
+
+    @contextmanager
+    def write(self) -> Iterator[Tx]:
+        """A transaction that is committed at the block's end, or rolled back on an error.
+
+        Raises :class:`Unavailable` where the database does not take the write at present.
+        """
+        try:
+            with self._writing.connect() as tx, tx.begin():
+                yield tx
+        except sa.exc.SQLAlchemyError as error:
+            raise _unavailable(error) from error
+
+    def dispose(self) -> None:
+        """Close all connections; for the end of the process."""
+        self.engine.dispose()
+
+
+@contextmanager
+def step(tx: Tx) -> Iterator[None]:
+    """One part of a shared transaction that stands or falls alone.
+
+    A refusal inside undoes what this part wrote, and nothing else.
+    """
+    tx.exec_driver_sql("SAVEPOINT step")
+    try:
+        yield
+    except Exception:
+        tx.exec_driver_sql("ROLLBACK TO SAVEPOINT step")
+        tx.exec_driver_sql("RELEASE SAVEPOINT step")
+        raise
+    tx.exec_driver_sql("RELEASE SAVEPOINT step")
+
+
+def _unavailable(error: sa.exc.SQLAlchemyError) -> Exception:
+    if isinstance(error, sa.exc.OperationalError | sa.exc.TimeoutError):
+        # The text of the driver stays in the log: it can hold SQL and values of others.
+        return Unavailable("The database does not answer at the moment.")
+    return error

@@ -1,0 +1,124 @@
+"""Check, then commit: allocations change here and nowhere else.
+
+Two ways lead in. Who has a :class:`ProviderView` of its own (a row of the host table) checks
+there and hands finished claims to :func:`commit_together`. Who does not calls
+:func:`replace`, which looks, checks and commits. In both, what proves the check is the
+generation: a provider that moved on refuses the claim, and the caller looks again.
+
+Always true after every commit: for each provider and class the sum of the allocations is at
+most the capacity, unless an operator shrank the inventory below what was held already.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+
+from innkeeper.domain.errors import CapacityExceeded, ProviderChanged, Refusal
+from innkeeper.domain.ids import ClassId, ConsumerUuid, ProviderId
+from innkeeper.domain.placement import Claim, ConsumerClaim, ProviderView
+from innkeeper.store import claims
+from innkeeper.store.claims import Freed
+from innkeeper.store.queries import allocations, capacity
+from innkeeper.store.transactions import Tx
+
+ATTEMPTS_MAX = 10
+"""Looks at the same providers before giving up; the field's own default. Each failed one
+means that somebody else's claim succeeded, so the whole always gets on."""
+
+
+def commit_together(
+    tx: Tx, ready: Sequence[Claim], now: datetime
+) -> list[Refusal | None]:
+    """Commit claims that were checked at the generations they name; see the store's."""
+    return claims.commit_together(tx, ready, now)
+
+
+def release(tx: Tx, consumers: Sequence[ConsumerUuid], now: datetime) -> list[Freed]:
+    """Give back all that these consumers hold; those that hold nothing are passed over."""
+    return claims.release(tx, consumers, now)
+
+
+def replace(
+    tx: Tx,
+    wanted: Sequence[ConsumerClaim],
+    now: datetime,
+    attempts_max: int = ATTEMPTS_MAX,
+) -> None:
+    """Replace the allocations of several consumers: all of them, or none.
+
+    What the consumers hold now is let go before the sums are checked, so amounts can move
+    between them. Raises :class:`CapacityExceeded` for amounts that do not fit or are not given
+    out, and :class:`ConcurrentUpdate` for a consumer at another generation, or for providers
+    that moved on at every one of ``attempts_max`` looks.
+    """
+    refusal: Refusal | None = None
+    for _ in range(attempts_max):
+        held = _held(tx, [each.uuid for each in wanted])
+        touched = {pid for each in wanted for pid in each.amounts} | {pid for pid, _ in held}
+        views = capacity.views(tx, touched)
+        check(views, wanted, held)
+        seen = {pid: view.generation for pid, view in views.items()}
+        (refusal,) = claims.commit_together(tx, [Claim(tuple(wanted), seen)], now)
+        if refusal is None:
+            return
+        if not isinstance(refusal, ProviderChanged):
+            break
+    assert refusal is not None
+    raise refusal
+
+
+Held = Mapping[tuple[ProviderId, ClassId], int]
+
+
+def _held(tx: Tx, consumers: Iterable[ConsumerUuid]) -> Held:
+    sums: dict[tuple[ProviderId, ClassId], int] = {}
+    for row in allocations.of_consumers(tx, consumers):
+        key = (row.provider_id, row.class_id)
+        sums[key] = sums.get(key, 0) + row.used
+    return sums
+
+
+def check(
+    views: Mapping[ProviderId, ProviderView], wanted: Sequence[ConsumerClaim], held: Held
+) -> None:
+    """Raise :class:`CapacityExceeded` unless all amounts fit together.
+
+    ``held`` is what the same consumers give back in the same breath. A provider that is over
+    capacity already (its inventory shrank) still takes a write that does not make it worse.
+    """
+    sums: dict[tuple[ProviderId, ClassId], int] = {}
+    for each in wanted:
+        for provider_id, amounts in each.amounts.items():
+            view = views[provider_id]
+            for class_id, amount in amounts.items():
+                _check_units(view, class_id, amount)
+                key = (provider_id, class_id)
+                sums[key] = sums.get(key, 0) + amount
+    for (provider_id, class_id), added in sums.items():
+        view = views[provider_id]
+        given_back = held.get((provider_id, class_id), 0)
+        used_after = view.used.get(class_id, 0) - given_back + added
+        if used_after > view.inventories[class_id].capacity and added > given_back:
+            raise CapacityExceeded(
+                f"Unable to allocate inventory for resource provider {view.uuid}: "
+                f"{used_after} of {view.inventories[class_id].capacity_units} units of "
+                f"resource class {class_id} would be in use. The requested amount would "
+                "exceed the capacity."
+            )
+
+
+def _check_units(view: ProviderView, class_id: ClassId, amount: int) -> None:
+    inventory = view.inventories.get(class_id)
+    if inventory is None:
+        raise CapacityExceeded(
+            f"Unable to allocate inventory: resource provider {view.uuid} has no inventory "
+            f"of resource class {class_id}."
+        )
+    if not inventory.gives(amount):
+        raise CapacityExceeded(
+            f"Unable to allocate inventory for resource provider {view.uuid}: the requested "
+            f"amount {amount} of resource class {class_id} violates min_unit "
+            f"{inventory.min_unit}, max_unit {inventory.max_unit} or step_size "
+            f"{inventory.step_size}."
+        )

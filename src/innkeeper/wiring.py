@@ -1,0 +1,141 @@
+"""The composition root: settings become a store, a snapshot, systems and programs."""
+
+from __future__ import annotations
+
+import secrets
+import sys
+import uuid
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+from litestar import Litestar
+
+from innkeeper.entrypoints.api import app
+from innkeeper.entrypoints.api.auth import TrustingAuthenticator
+from innkeeper.entrypoints.api.decisions import DecisionThread
+from innkeeper.entrypoints.api.policy import OsloPolicy
+from innkeeper.entrypoints.api.readers import ReaderThreads
+from innkeeper.entrypoints.api.site import Site
+from innkeeper.entrypoints.api.tables import APIS
+from innkeeper.settings import Settings
+from innkeeper.store import schema
+from innkeeper.store.backends.sqlite import Sqlite
+from innkeeper.store.transactions import Store
+from innkeeper.systems.compute.desk import BootDesk
+
+DATABASE_FILE = "innkeeper.sqlite3"
+SWITCH_INTERVAL_S = 0.0005
+"""How long a thread may keep the interpreter from others that want it. Python's 5 ms would be
+the waiting time of most answers, since deciding and answering are two threads."""
+
+
+def now() -> datetime:
+    """The present moment, in UTC, without a time zone."""
+    return datetime.now(UTC).replace(tzinfo=None)
+
+
+class RandomIds:
+    """Identifiers nobody can guess."""
+
+    def uuid(self) -> str:
+        """See :class:`innkeeper.domain.ids.IdSource`."""
+        return str(uuid.uuid4())
+
+    def seed(self) -> int:
+        """See :class:`innkeeper.domain.ids.IdSource`."""
+        return secrets.randbits(63)
+
+
+def open_store(settings: Settings) -> Store:
+    """Open the database, bring its schema up, and give the store."""
+    storing = settings.storing
+    url = storing.database_url
+    if url is None:
+        directory = Path(storing.data_dir)
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        url = f"sqlite:///{directory / DATABASE_FILE}"
+    backend = Sqlite()
+    engine = backend.engine(
+        url,
+        readers_max=settings.serving.reader_threads,
+        busy_timeout_s=storing.busy_timeout_s,
+    )
+    store = Store(backend, engine)
+    schema.upgrade(store, now())
+    return store
+
+
+class Service:
+    """One serving process, whole: made, started, asked, stopped."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.store = open_store(settings)
+        self.ids = RandomIds()
+        self.desk = BootDesk(settings.scheduling, settings.computing, self.ids, now)
+        self.decisions = DecisionThread(self.store, self.desk)
+        self.readers = ReaderThreads(self.store, settings.serving.reader_threads)
+        apis = {name: APIS[name] for name in settings.serving.apis if name in APIS}
+        overrides = settings.authenticating.policy_file
+        policy = OsloPolicy(
+            [rule for api in apis.values() for rule in api.rules],
+            None if overrides is None else Path(overrides),
+        )
+        self.site = Site(
+            settings=settings,
+            readers=self.readers,
+            decisions=self.decisions,
+            policy=policy,
+            authenticator=TrustingAuthenticator(),
+            clock=now,
+            ids=self.ids,
+        )
+        self.app: Litestar = app.make(self.site, apis, self.why_not_ready)
+
+    def start(self) -> None:
+        """Load the host table and begin to decide."""
+        with self.store.read() as tx:
+            self.desk.load(tx)
+        self.decisions.start()
+
+    def stop(self) -> None:
+        """Finish what was begun, then let go of everything."""
+        self.decisions.stop(self.settings.serving.shutdown_grace_s)
+        self.readers.stop()
+        self.store.dispose()
+
+    def why_not_ready(self) -> str | None:
+        """The reason why requests cannot be served; ``None`` if they can."""
+        return None if self.decisions.is_alive else "decisions are not being made"
+
+
+def run(command: str, settings: Settings, options: Mapping[str, Any]) -> int:
+    """Carry out one command of the program."""
+    if command == "serve":
+        return serve(settings, options)
+    raise AssertionError(f"no such command: {command}")
+
+
+def serve(settings: Settings, options: Mapping[str, Any]) -> int:
+    """Serve until told to stop; requests in flight are answered first."""
+    sys.setswitchinterval(SWITCH_INTERVAL_S)
+    service = Service(settings)
+    service.start()
+    config = uvicorn.Config(
+        service.app,
+        host=settings.serving.host,
+        port=settings.serving.port,
+        log_level="warning",
+        access_log=False,
+        timeout_graceful_shutdown=int(settings.serving.shutdown_grace_s),
+        server_header=False,
+    )
+    server = uvicorn.Server(config)
+    try:
+        server.run()
+    finally:
+        service.stop()
+    return 0

@@ -1,0 +1,65 @@
+"""A real service on a free port of this machine, in this process, for tests that speak HTTP."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import uvicorn
+
+from innkeeper.settings import load
+from innkeeper.wiring import Service
+
+START_WITHIN_S = 20.0
+
+
+class Running:
+    """A started service and a client for it."""
+
+    def __init__(self, service: Service, url: str) -> None:
+        self.service = service
+        self.url = url
+        self.http = httpx.Client(base_url=url, timeout=30.0)
+
+    def call(self, method: str, path: str, token: str | None = "admin", **more: Any) -> Any:
+        """Send one request; ``token`` is put into its header."""
+        headers = dict(more.pop("headers", {}))
+        if token is not None:
+            headers.setdefault("x-auth-token", token)
+        return self.http.request(method, path, headers=headers, **more)
+
+
+@contextmanager
+def running(data_dir: Path, **settings: Any) -> Iterator[Running]:
+    """Serve with these settings (``auth`` is ``none`` unless said) until the block ends."""
+    overrides = {"auth": "none", "data_dir": str(data_dir), "log_level": "warning", **settings}
+    service = Service(load(None, environ={}, overrides=overrides))
+    listener = socket.create_server(("127.0.0.1", 0))
+    port = listener.getsockname()[1]
+    server = uvicorn.Server(
+        uvicorn.Config(service.app, log_level="warning", access_log=False, lifespan="on")
+    )
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
+    service.start()
+    thread.start()
+    started = Running(service, f"http://127.0.0.1:{port}")
+    try:
+        _wait(started)
+        yield started
+    finally:
+        started.http.close()
+        server.should_exit = True
+        thread.join(START_WITHIN_S)
+        service.stop()
+        listener.close()
+
+
+def _wait(started: Running) -> None:
+    transport = httpx.HTTPTransport(retries=10)
+    with httpx.Client(transport=transport, base_url=started.url) as client:
+        assert client.get("/healthz").text == "ok"
