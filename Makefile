@@ -25,7 +25,7 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 $(BIN)/python:
-	@test -n "$(PYTHON)" || { echo "Innkeeper needs Python 3.11 or newer, and there is no python3 on the PATH." >&2; exit 1; }
+	@test -n "$$(command -v "$(PYTHON)")" || { echo "Innkeeper needs Python 3.11 or newer, and there is no $(or $(PYTHON),python3) here. Set PYTHON=/path/to/python3.11." >&2; exit 1; }
 	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Innkeeper needs Python 3.11 or newer, but $(PYTHON) is $$("$(PYTHON)" -V). Set PYTHON=/path/to/python3.11." >&2; exit 1; }
 	@"$(PYTHON)" -m venv $(VENV) || { echo "$(PYTHON) cannot make a virtual environment. On Debian and Ubuntu install the package python3-venv." >&2; rm -rf $(VENV); exit 1; }
 

@@ -26,15 +26,32 @@ def test_no_import_is_excepted() -> None:
     assert excepted == []
 
 
-def test_every_rooms_queries_are_protected() -> None:
+def test_all_queries_are_protected() -> None:
     """A module that is added without its contract is open to every room."""
-    modules = {path.stem for path in (SOURCE / "store" / "queries").glob("*.py")} - {"__init__"}
+    written = {path.stem for path in (SOURCE / "store" / "queries").iterdir()}
     protected = {
-        contracts()[section]["protected_modules"].split()[0].rpartition(".")[2]
-        for section in contracts().sections()
-        if section.startswith("importlinter:contract:queries-")
+        module.removeprefix("innkeeper.store.queries.")
+        for section in query_contracts().values()
+        for module in section["protected_modules"].split()
     }
-    assert modules == protected
+    assert written - {"__init__", "__pycache__"} == protected
+
+
+def test_queries_are_for_their_room_and_the_snapshot() -> None:
+    for room, section in query_contracts().items():
+        allowed = {f"innkeeper.systems.{room}", "innkeeper.snapshot"}
+        assert set(section["allowed_importers"].split()) == allowed
+
+
+def query_contracts() -> dict[str, configparser.SectionProxy]:
+    """The contracts that protect queries, by room."""
+    start = "importlinter:contract:queries-"
+    parser = contracts()
+    return {
+        name.removeprefix(start): parser[name]
+        for name in parser.sections()
+        if name.startswith(start)
+    }
 
 
 def test_every_program_is_kept_out_of_the_core() -> None:
