@@ -35,7 +35,7 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -55,9 +55,18 @@ PAUSE_S = 0.05
 """Between two questions of a step that waits."""
 
 _VARIABLE = re.compile(r"\$(?:(\w+)|\{(\w+)\})")
-_MISSING = object()
-_MATCHERS = {
-    "$any": lambda _: True,
+
+
+class _Missing:
+    """Stands where an answer has nothing."""
+
+    def __repr__(self) -> str:
+        return "missing"
+
+
+_MISSING = _Missing()
+_MATCHERS: Mapping[str, Callable[[Any], bool]] = {
+    "$any": lambda thing: thing is not _MISSING,
     "$uuid": lambda thing: isinstance(thing, str) and is_uuid(thing),
     "$string": lambda thing: isinstance(thing, str),
     "$integer": lambda thing: isinstance(thing, int) and not isinstance(thing, bool),
@@ -184,29 +193,21 @@ def difference(expected: Any, found: Any, where: str) -> str | None:
     same order. ``$any``, ``$uuid``, ``$string`` and ``$integer`` stand for any such value.
     """
     if isinstance(expected, str) and expected in _MATCHERS:
-        return (
-            None if _MATCHERS[expected](found) else f"{where} is no {expected[1:]}: {found!r}"
-        )
+        fits = _MATCHERS[expected](found)
+        return None if fits else f"{where} is no {expected[1:]}: {found!r}"
     if isinstance(expected, Mapping) and isinstance(found, Mapping):
-        for key, value in expected.items():
-            if str(key) not in found:
-                return f"{where}.{key} is not there"
-            complaint = difference(value, found[str(key)], f"{where}.{key}")
-            if complaint is not None:
-                return complaint
-        return None
-    if isinstance(expected, list) and isinstance(found, list):
+        keys = [str(key) for key in expected]
+        pairs = [(key, expected[key], found.get(key, _MISSING)) for key in keys]
+    elif isinstance(expected, list) and isinstance(found, list):
         if len(expected) != len(found):
             return f"{where} has {len(found)} elements, not {len(expected)}"
-        for index, value in enumerate(expected):
-            complaint = difference(value, found[index], f"{where}.{index}")
-            if complaint is not None:
-                return complaint
-        return None
-    # In Python 1 and true are equal; in JSON they are not.
-    if isinstance(expected, bool) != isinstance(found, bool) or expected != found:
-        return f"{where} is {found!r}, not {expected!r}"
-    return None
+        pairs = [(str(i), expected[i], each) for i, each in enumerate(found)]
+    else:
+        # In Python 1 and true are equal; in JSON they are not.
+        is_equal = isinstance(expected, bool) == isinstance(found, bool) and expected == found
+        return None if is_equal else f"{where} is {found!r}, not {expected!r}"
+    complaints = (difference(a, b, f"{where}.{key}") for key, a, b in pairs)
+    return next((complaint for complaint in complaints if complaint is not None), None)
 
 
 def _find(thing: Any, path: str) -> Any:
