@@ -19,7 +19,7 @@ SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install run demo test check bench docs format requirements clean
+.PHONY: help install run demo test check bench docs reference format requirements clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -60,6 +60,9 @@ bench: $(STAMP) ## measure, and compare with the last record
 
 docs: $(STAMP) ## build the documentation into docs/_build/html; a warning is an error
 	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going --builder html docs docs/_build/html
+
+reference: $(STAMP) ## write the reference pages that repeat what the program says of itself
+	$(BIN)/python -m docs.generate
 
 format: $(STAMP) ## format the code and mend what the linter can mend
 	$(BIN)/ruff check --fix-only .

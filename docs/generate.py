@@ -1,0 +1,128 @@
+"""Writes the reference pages that only repeat what the program says of itself.
+
+``make reference`` writes them; a test compares them with the program, so that a change of a
+summary, a rule or a version is seen in the same review as its page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+
+from innkeeper.entrypoints.api.routing import Api
+from innkeeper.entrypoints.api.tables import APIS
+from innkeeper.settings import Serving
+
+FOLDER = Path(__file__).parent / "reference"
+WRITTEN_BY_A_PROGRAM = "<!-- Written by `make reference`; edit the program instead. -->"
+
+
+def cell(text: str) -> str:
+    """Bring a text into one cell of a table."""
+    return " ".join(text.split()).replace("|", "\\|")
+
+
+def table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> list[str]:
+    """Draw a table."""
+    lines = [head, tuple("---" for _ in head), *rows]
+    return ["| " + " | ".join(line) + " |" for line in lines] + [""]
+
+
+def page(title: str, intro: str, parts: Mapping[str, list[str]]) -> str:
+    """Put a page together: a part per API."""
+    lines = [f"# {title}", "", WRITTEN_BY_A_PROGRAM, "", intro, ""]
+    for name, part in parts.items():
+        lines += [f"## {name}", "", *part]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def microversions(apis: Mapping[str, Api]) -> str:
+    """What each microversion changed."""
+    intro = (
+        "A client names the version it speaks in the header `OpenStack-API-Version`; without "
+        "it, it is given the oldest. Versions that are not listed changed nothing here."
+    )
+    parts = {
+        name: [
+            f"From {api.versions.oldest} to {api.versions.newest}.",
+            "",
+            *table(
+                ("Version", "What it changed"),
+                ((f"`{step.VERSION}`", cell(step.SUMMARY)) for step in api.versions.steps),
+            ),
+        ]
+        for name, api in apis.items()
+        if api.versions is not None
+    }
+    return page("Microversions", intro, parts)
+
+
+def routes(apis: Mapping[str, Api]) -> str:
+    """All routes, and the rule that guards each."""
+    intro = (
+        "Every method of every path, with the prefixes as they are unless an operator moves "
+        "them. The rule must allow the caller; *open* routes answer without a token."
+    )
+    head = ("Method and path", "What it does", "Rule", "Versions")
+    parts = {}
+    for name, api in apis.items():
+        prefix = getattr(Serving(), f"{name}_prefix")
+        rows = (
+            (
+                f"`{route.method} {prefix}{route.path}`",
+                cell(route.summary),
+                f"`{route.policy}`" if route.policy else "*open*",
+                span(route.since, route.until),
+            )
+            for route in api.routes
+        )
+        parts[name] = table(head, rows)
+    return page("Routes", intro, parts)
+
+
+def span(since: object, until: object) -> str:
+    """From which version to which a route is there."""
+    first = f"from {since}" if since else ""
+    last = f"to {until}" if until else ""
+    return " ".join(filter(None, (first, last))) or "all"
+
+
+def rules(apis: Mapping[str, Api]) -> str:
+    """All policy rules with their defaults."""
+    intro = (
+        "An operator replaces the default of a rule in `policy.yaml`, in the language of "
+        "oslo.policy. *Everybody* is everybody who has a valid token."
+    )
+    head = ("Rule", "Default", "What it is about")
+    parts = {
+        name: table(
+            head,
+            (
+                (
+                    f"`{rule.name}`",
+                    f"`{rule.default}`" if rule.default else "*everybody*",
+                    cell(rule.description),
+                )
+                for rule in api.rules
+            ),
+        )
+        for name, api in apis.items()
+    }
+    return page("Policy rules", intro, parts)
+
+
+PAGES: Mapping[str, Callable[[Mapping[str, Api]], str]] = {
+    "microversions.md": microversions,
+    "routes.md": routes,
+    "rules.md": rules,
+}
+
+
+def main() -> None:
+    """Write all pages."""
+    for name, make in PAGES.items():
+        (FOLDER / name).write_text(make(APIS), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
