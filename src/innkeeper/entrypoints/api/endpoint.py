@@ -226,9 +226,11 @@ class Endpoint:
         versions = self.api.versions
         if versions is not None and version is not None:
             headers["openstack-api-version"] = f"{versions.service_types[0]} {version}"
-            headers.setdefault("vary", "openstack-api-version")
+            vary = "openstack-api-version"
             if versions.legacy_header is not None:
                 headers[versions.legacy_header] = str(version)
+                vary = f"{vary}, {versions.legacy_header}"
+            headers.setdefault("vary", vary)
         body = answer.body
         media_type = headers.pop("content-type", JSON)
         if body is None:

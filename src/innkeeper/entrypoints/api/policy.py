@@ -37,11 +37,19 @@ class OsloPolicy:
         )
         self._enforcer.suppress_default_change_warnings = True
         self._enforcer.suppress_deprecation_warnings = True
-        for rule in rules:
+        known = list(rules)
+        for rule in known:
             self._enforcer.register_default(
                 oslo.RuleDefault(rule.name, rule.default, rule.description)
             )
-        self._enforcer.load_rules()
+        # Loading rules looks at the registered ones only beside a file of overrides.
+        if overrides is None:
+            self._enforcer.set_rules(
+                oslo.Rules.from_dict({rule.name: rule.default for rule in known}),
+                use_conf=False,
+            )
+        else:
+            self._enforcer.load_rules()
         # Loaded once; a changed file takes effect at the next start. Looking at the file's
         # time at every question costs more than the question.
         self._enforcer.use_conf = False

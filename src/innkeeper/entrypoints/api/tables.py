@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from innkeeper.entrypoints.api.compute.api import COMPUTE
 from innkeeper.entrypoints.api.routing import Api
 
-APIS: Mapping[str, Api] = {}
+APIS: Mapping[str, Api] = {
+    "compute": COMPUTE,
+}

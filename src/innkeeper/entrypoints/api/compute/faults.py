@@ -1,0 +1,76 @@
+"""Errors as the Compute API words them: one key that names the kind, a code and a message."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from innkeeper.entrypoints.api.faults import Fault, encode
+
+MEDIA_TYPE = "application/json; charset=UTF-8"
+KEYS = {
+    400: "badRequest",
+    401: "unauthorized",
+    403: "forbidden",
+    404: "itemNotFound",
+    405: "badMethod",
+    409: "conflictingRequest",
+    413: "overLimit",
+    415: "badMediaType",
+    429: "overLimit",
+    501: "notImplemented",
+    503: "serviceUnavailable",
+}
+"""Nova's word for each status; whatever else happens is a ``computeFault``."""
+SHOWN_MAX = 200
+"""Characters of a refused value that are repeated to who sent it."""
+
+
+def form(fault: Fault) -> tuple[bytes, str]:
+    """The body of a fault, and its media type."""
+    if fault.status == 401:  # noqa: PLR2004 - a status
+        # What stands before Nova refuses tokens has its own form, and clients know that one.
+        body = {"error": {"code": 401, "title": fault.title, "message": fault.message}}
+        return encode(body), "application/json"
+    key = KEYS.get(fault.status, "computeFault")
+    inner: dict[str, Any] = {"code": fault.status, "message": _wording(fault)}
+    if "retry-after" in fault.headers:
+        inner["retryAfter"] = fault.headers["retry-after"]
+    return encode({key: inner}), MEDIA_TYPE
+
+
+def _wording(fault: Fault) -> str:
+    message = fault.message
+    if "min_version" in fault.extra:
+        version = message.rpartition(" ")[2]
+        return (
+            f"Version {version} is not supported by the API. Minimum is "
+            f"{fault.extra['min_version']} and maximum is {fault.extra['max_version']}."
+        )
+    if message.startswith("Policy does not allow "):
+        return message.replace("does not", "doesn't", 1)
+    return message
+
+
+def body_refusal(error: Any) -> str:
+    """A schema's complaint about a body."""
+    return _refusal(error, "field/attribute", error.path[-1] if error.path else None)
+
+
+def query_refusal(error: Any) -> str:
+    """A schema's complaint about a query. Its values are lists, so the name comes first."""
+    return _refusal(error, "query parameters", error.path[0] if error.path else None)
+
+
+def _refusal(error: Any, noun: str, name: Any) -> str:
+    if name is None:
+        return _shortened(error.message, 2 * SHOWN_MAX)
+    value = _shortened(str(error.instance), SHOWN_MAX)
+    message = _shortened(error.message, 2 * SHOWN_MAX)
+    return f"Invalid input for {noun} {_shortened(str(name), SHOWN_MAX)}. Value: {value}. {message}"
+
+
+def _shortened(text: str, length_max: int) -> str:
+    if len(text) <= length_max:
+        return text
+    half = length_max // 2
+    return f"{text[:half]}...{text[-half:]}"

@@ -1,0 +1,23 @@
+"""All routes of the Compute API; every resource brings a tuple of its own."""
+
+from __future__ import annotations
+
+from innkeeper.entrypoints.api.compute import documents
+from innkeeper.entrypoints.api.routing import Route
+
+DOCUMENT_ROUTES = (
+    Route("GET", "", documents.versions, None, "List the API's versions."),
+    # Declared with the slash at its end, so that it answers with and without.
+    Route("GET", "/v2.1/", documents.version, None, "Describe v2.1."),
+    Route(
+        "GET",
+        "/v2.1/extensions",
+        documents.extensions,
+        "os_compute_api:extensions",
+        "List extensions: there are none.",
+    ),
+)
+
+ROUTES: tuple[Route, ...] = (
+    *DOCUMENT_ROUTES,
+)

@@ -1,0 +1,11 @@
+"""All policy rules of the Compute API, resource by resource."""
+
+from __future__ import annotations
+
+from innkeeper.entrypoints.api.compute.rules_accounts import ACCOUNT_RULES
+from innkeeper.entrypoints.api.compute.rules_flavors import FLAVOR_RULES
+
+RULES = (
+    *FLAVOR_RULES,
+    *ACCOUNT_RULES,
+)

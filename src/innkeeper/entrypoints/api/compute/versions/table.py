@@ -1,0 +1,19 @@
+"""The microversions of the Compute API that change something served here, in order.
+
+Those in between are accepted as well: what they changed is not served, so there is nothing
+to tell. ``docs/reference/compute.md`` has the whole list.
+"""
+
+from __future__ import annotations
+
+from innkeeper.entrypoints.api.microversions import Version, VersionModule, VersionTable
+
+STEPS: tuple[VersionModule, ...] = ()
+
+VERSIONS = VersionTable(
+    service_types=("compute", "nova"),
+    oldest=Version(2, 1),
+    newest=Version(2, 100),
+    steps=STEPS,
+    legacy_header="x-openstack-nova-api-version",
+)
