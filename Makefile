@@ -58,8 +58,9 @@ check: $(STAMP) ## judge format, lint, types, layers, house rules, requests at r
 bench: $(STAMP) ## measure, and compare with the last record
 	$(BIN)/python -m benchmarks
 
-docs: $(STAMP) ## build the documentation into docs/_build/html; a warning is an error
+docs: $(STAMP) ## build the documentation into docs/_build/html, and try its examples
 	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going --builder html docs docs/_build/html
+	$(BIN)/sphinx-build --quiet --fail-on-warning --builder doctest docs docs/_build/doctest
 
 reference: $(STAMP) ## write the reference pages that repeat what the program says of itself
 	$(BIN)/python -m docs.generate
