@@ -27,6 +27,8 @@ from tests.tidy.tree import ROOT, Finding, python_files
 REFERENCE = ROOT / "docs" / "reference"
 STORIES = ROOT / "tests" / "scenarios"
 ROW = re.compile(r"^\| `([^`]+)` \| *(.*?) *\|", re.MULTILINE)
+REFUSALS = 400
+"""Statuses from here on are refusals."""
 PLACEHOLDER = re.compile(r"\{[^}]*\}")
 
 
@@ -147,10 +149,12 @@ def test_every_route_says_what_it_does() -> None:
 
 
 def requests_in(node: Any) -> Iterator[tuple[str, str]]:
-    """Find the method and the path of every request in a story."""
+    """Find the method and the path of every request that a story expects to go well."""
     if isinstance(node, Mapping):
-        request = node.get("request")
-        if isinstance(request, Mapping) and "path" in request:
+        request, answer = node.get("request"), node.get("answer") or {}
+        # That a route refuses says nothing yet about what it is for.
+        goes_well = int(answer.get("status", 200)) < REFUSALS
+        if isinstance(request, Mapping) and "path" in request and goes_well:
             yield str(request.get("method", "GET")), str(request["path"]).partition("?")[0]
         for value in node.values():
             yield from requests_in(value)
@@ -162,7 +166,7 @@ def requests_in(node: Any) -> Iterator[tuple[str, str]]:
 def template(path: str) -> re.Pattern[str]:
     """A route's path as a pattern; a placeholder is one part of a path."""
     fixed = (re.escape(part) for part in PLACEHOLDER.split(path))
-    return re.compile("[^/]+".join(fixed) + "/?")
+    return re.compile("[^/]+".join(fixed))
 
 
 def told_routes() -> set[str]:
@@ -194,8 +198,9 @@ def test_paths_meet_as_the_router_would_have_them() -> None:
     """A placeholder is one part of a path, whatever a story writes there."""
     assert template("/p/{uuid}/inventories").fullmatch("/p/$PROVIDER/inventories")
     assert not template("/p/{uuid}").fullmatch("/p/1/inventories")
-    story = {"steps": [{"request": {"method": "put", "path": "/p/1?a=b"}}, {"other": 1}]}
-    assert list(requests_in(story)) == [("put", "/p/1")]
+    told = {"request": {"method": "put", "path": "/p/1?a=b"}, "answer": {"status": 204}}
+    refused = {"request": {"method": "put", "path": "/p/2"}, "answer": {"status": 404}}
+    assert list(requests_in({"steps": [told, refused, {"other": 1}]})) == [("put", "/p/1")]
 
 
 def test_settings_know_every_prefix() -> None:
