@@ -65,6 +65,18 @@ class Image:
 
 
 @dataclass(frozen=True, slots=True)
+class Agent:
+    """A program that speaks for hosts. ``user_id`` is who registered it."""
+
+    id: AgentId
+    name: str
+    driver: str
+    user_id: str | None
+    last_seen_at: datetime
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class Host:
     """A machine with an agent: a provider that can hold servers, and its compute service.
 

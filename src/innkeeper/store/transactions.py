@@ -10,7 +10,7 @@ its own rows.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
 import sqlalchemy as sa
@@ -21,6 +21,20 @@ from innkeeper.store.backends.backend import WRITES, Backend
 Tx = sa.Connection
 """An open transaction. Rooms hand it on; only the store speaks SQL on it."""
 
+Listener = Callable[[str, frozenset[str]], None]
+"""Told after a commit: a topic, and what was noted under it."""
+_NOTES = "innkeeper_notes"
+
+
+def note(tx: Tx, topic: str, names: Iterable[str]) -> None:
+    """Have the store's listeners told about ``names`` once this transaction is committed.
+
+    May be false: that what was noted did happen. A step that was undone has noted too, so a
+    listener looks for itself.
+    """
+    notes: dict[str, set[str]] = tx.info.setdefault(_NOTES, {})
+    notes.setdefault(topic, set()).update(names)
+
 
 class Store:
     """A database, and the transactions on it. Shared by all threads of a process."""
@@ -29,6 +43,11 @@ class Store:
         self.backend = backend
         self.engine = engine
         self._writing = engine.execution_options(**{WRITES: True})
+        self._listeners: list[Listener] = []
+
+    def listen(self, listener: Listener) -> None:
+        """Have ``listener`` told, in the writing thread, what each commit has noted."""
+        self._listeners.append(listener)
 
     @contextmanager
     def read(self) -> Iterator[Tx]:
@@ -46,10 +65,17 @@ class Store:
         Raises :class:`Unavailable` where the database does not take the write at present.
         """
         try:
-            with self._writing.connect() as tx, tx.begin():
-                yield tx
+            with self._writing.connect() as tx:
+                # Connections are used again; what the last transaction noted is not ours.
+                tx.info.pop(_NOTES, None)
+                with tx.begin():
+                    yield tx
+                notes = tx.info.pop(_NOTES, {})
         except sa.exc.SQLAlchemyError as error:
             raise _unavailable(error) from error
+        for topic, names in notes.items():
+            for listener in self._listeners:
+                listener(topic, frozenset(names))
 
     def dispose(self) -> None:
         """Close all connections; for the end of the process."""

@@ -80,6 +80,8 @@ agents = sa.Table(
     sa.Column("id", Uuid, primary_key=True),
     sa.Column("name", Name, nullable=False, unique=True),
     sa.Column("driver", sa.String(64), nullable=False),
+    # Who registered it: nobody else but an administrator may speak for it.
+    sa.Column("user_id", Name),
     sa.Column("last_seen_at", Moment, nullable=False, index=True),
     sa.Column("created_at", Moment, nullable=False),
 )
@@ -109,6 +111,9 @@ hosts = sa.Table(
     sa.Column("cpu_facts", sa.JSON, nullable=False),
     # Facts with units in the name (numbers, strings, lists), as the agent reports them.
     sa.Column("capabilities", sa.JSON, nullable=False),
+    # The resource classes and traits of the last report. What the agent reported once and no
+    # longer does goes away; what an operator added through Placement stays.
+    sa.Column("reported", sa.JSON, nullable=False),
     sa.Column("created_at", Moment, nullable=False),
     sa.Column("updated_at", Moment, nullable=False),
     sqlite_autoincrement=True,
@@ -175,6 +180,7 @@ work_orders = sa.Table(
     sa.Column("created_at", Moment, nullable=False),
     sa.Column("updated_at", Moment, nullable=False),
     sa.Index(None, "agent_id", "status", "id"),
+    sa.Index(None, "status", "created_at"),
     sqlite_autoincrement=True,
 )
 

@@ -18,6 +18,7 @@ def upgrade() -> None:
     sa.Column('id', sa.String(length=36), nullable=False),
     sa.Column('name', sa.String(length=255), nullable=False),
     sa.Column('driver', sa.String(length=64), nullable=False),
+    sa.Column('user_id', sa.String(length=255), nullable=True),
     sa.Column('last_seen_at', sa.DateTime().with_variant(mysql.DATETIME(fsp=6), 'mariadb').with_variant(mysql.DATETIME(fsp=6), 'mysql'), nullable=False),
     sa.Column('created_at', sa.DateTime().with_variant(mysql.DATETIME(fsp=6), 'mariadb').with_variant(mysql.DATETIME(fsp=6), 'mysql'), nullable=False),
     sa.PrimaryKeyConstraint('id', name=op.f('pk_agents')),
@@ -219,6 +220,7 @@ def upgrade() -> None:
     with op.batch_alter_table('work_orders', schema=None) as batch_op:
         batch_op.create_index(batch_op.f('ix_work_orders_agent_id_status_id'), ['agent_id', 'status', 'id'], unique=False)
         batch_op.create_index(batch_op.f('ix_work_orders_server_uuid'), ['server_uuid'], unique=False)
+        batch_op.create_index(batch_op.f('ix_work_orders_status_created_at'), ['status', 'created_at'], unique=False)
 
     op.create_table('allocations',
     sa.Column('id', sa.BigInteger().with_variant(sa.Integer(), 'sqlite'), autoincrement=True, nullable=False),
@@ -260,6 +262,7 @@ def upgrade() -> None:
     sa.Column('host_ip', sa.String(length=45), nullable=False),
     sa.Column('cpu_facts', sa.JSON(), nullable=False),
     sa.Column('capabilities', sa.JSON(), nullable=False),
+    sa.Column('reported', sa.JSON(), nullable=False),
     sa.Column('created_at', sa.DateTime().with_variant(mysql.DATETIME(fsp=6), 'mariadb').with_variant(mysql.DATETIME(fsp=6), 'mysql'), nullable=False),
     sa.Column('updated_at', sa.DateTime().with_variant(mysql.DATETIME(fsp=6), 'mariadb').with_variant(mysql.DATETIME(fsp=6), 'mysql'), nullable=False),
     sa.ForeignKeyConstraint(['agent_id'], ['agents.id'], name=op.f('fk_hosts_agent_id')),
@@ -418,6 +421,7 @@ def downgrade() -> None:
 
     op.drop_table('allocations')
     with op.batch_alter_table('work_orders', schema=None) as batch_op:
+        batch_op.drop_index(batch_op.f('ix_work_orders_status_created_at'))
         batch_op.drop_index(batch_op.f('ix_work_orders_server_uuid'))
         batch_op.drop_index(batch_op.f('ix_work_orders_agent_id_status_id'))
 

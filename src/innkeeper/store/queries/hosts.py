@@ -1,0 +1,231 @@
+"""Hosts and their compute services: found, listed, written, and read in bulk."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import sqlalchemy as sa
+
+from innkeeper.domain.compute import Host
+from innkeeper.domain.ids import AgentId, ProviderId, ProviderUuid
+from innkeeper.store.tables.compute import agents, hosts, servers
+from innkeeper.store.tables.placement import resource_providers
+from innkeeper.store.transactions import Tx
+
+IDS_PER_QUERY = 10_000
+"""Ids in one ``IN (...)``; SQLite takes 32,766 parameters, PostgreSQL 65,535."""
+
+_HOSTS = (
+    sa.select(
+        hosts.c.id,
+        hosts.c.service_uuid,
+        hosts.c.name,
+        hosts.c.provider_id,
+        resource_providers.c.uuid,
+        hosts.c.agent_id,
+        hosts.c.availability_zone,
+        hosts.c.is_disabled,
+        hosts.c.disabled_reason,
+        hosts.c.is_forced_down,
+        hosts.c.hypervisor_type,
+        hosts.c.hypervisor_version,
+        hosts.c.host_ip,
+        hosts.c.cpu_facts,
+        hosts.c.capabilities,
+        agents.c.last_seen_at,
+        hosts.c.created_at,
+        hosts.c.updated_at,
+    )
+    .join(resource_providers, resource_providers.c.id == hosts.c.provider_id)
+    .join(agents, agents.c.id == hosts.c.agent_id)
+)
+
+
+def _host(row: Sequence[Any]) -> Host:
+    return Host(*row)
+
+
+@dataclass(frozen=True, slots=True)
+class HostRow:
+    """A host as the host table wants it: what its provider does not say."""
+
+    provider_id: ProviderId
+    provider_uuid: ProviderUuid
+    name: str
+    service_uuid: str
+    agent_id: AgentId
+    availability_zone: str
+    is_disabled: bool
+    is_forced_down: bool
+    capabilities: Mapping[str, Any]
+    hypervisor_type: str
+    hypervisor_version: int
+
+
+_SNAPSHOT = sa.select(
+    hosts.c.provider_id,
+    resource_providers.c.uuid,
+    hosts.c.name,
+    hosts.c.service_uuid,
+    hosts.c.agent_id,
+    hosts.c.availability_zone,
+    hosts.c.is_disabled,
+    hosts.c.is_forced_down,
+    hosts.c.capabilities,
+    hosts.c.hypervisor_type,
+    hosts.c.hypervisor_version,
+).join(resource_providers, resource_providers.c.id == hosts.c.provider_id)
+
+
+def rows_for_snapshot(tx: Tx, provider_ids: Collection[ProviderId] | None) -> list[HostRow]:
+    """The hosts on these providers, or all of them. A provider without a host has no row."""
+    if provider_ids is None:
+        return [HostRow(*row) for row in tx.execute(_SNAPSHOT)]
+    wanted = sorted(provider_ids)
+    narrowed = _SNAPSHOT.where(hosts.c.provider_id.in_(sa.bindparam("ids", expanding=True)))
+    rows: list[HostRow] = []
+    for start in range(0, len(wanted), IDS_PER_QUERY):
+        part = {"ids": wanted[start : start + IDS_PER_QUERY]}
+        rows += [HostRow(*row) for row in tx.execute(narrowed, part)]
+    return rows
+
+
+def by_names(tx: Tx, names: Iterable[str]) -> dict[str, Host]:
+    """The hosts among these that exist, by their names."""
+    wanted = list(names)
+    if not wanted:
+        return {}
+    found = [_host(row) for row in tx.execute(_HOSTS.where(hosts.c.name.in_(wanted)))]
+    return {each.name: each for each in found}
+
+
+def by_service(tx: Tx, service_uuid: str) -> Host | None:
+    """The host whose compute service has this uuid."""
+    row = tx.execute(_HOSTS.where(hosts.c.service_uuid == service_uuid)).first()
+    return None if row is None else _host(row)
+
+
+def by_row(tx: Tx, host_id: int) -> Host | None:
+    """The host with this row id."""
+    row = tx.execute(_HOSTS.where(hosts.c.id == host_id)).first()
+    return None if row is None else _host(row)
+
+
+def by_provider(tx: Tx, uuid: ProviderUuid) -> Host | None:
+    """The host on the provider with this uuid."""
+    row = tx.execute(_HOSTS.where(resource_providers.c.uuid == uuid)).first()
+    return None if row is None else _host(row)
+
+
+def page(
+    tx: Tx,
+    *,
+    after_row: int = 0,
+    limit: int | None = None,
+    name: str | None = None,
+    name_part: str | None = None,
+) -> list[Host]:
+    """Hosts in the order in which they came, behind the row ``after_row``."""
+    query = _HOSTS.where(hosts.c.id > after_row).order_by(hosts.c.id)
+    if name is not None:
+        query = query.where(hosts.c.name == name)
+    if name_part is not None:
+        query = query.where(hosts.c.name.contains(name_part, autoescape=True))
+    if limit is not None:
+        query = query.limit(limit)
+    return [_host(row) for row in tx.execute(query)]
+
+
+def add(tx: Tx, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Write new hosts; the mappings name the columns."""
+    if rows:
+        tx.execute(hosts.insert(), list(rows))
+
+
+_REPORTED = (
+    hosts.update()
+    .where(hosts.c.id == sa.bindparam("host"))
+    .values(
+        agent_id=sa.bindparam("agent"),
+        availability_zone=sa.bindparam("zone"),
+        hypervisor_type=sa.bindparam("type"),
+        hypervisor_version=sa.bindparam("version"),
+        host_ip=sa.bindparam("ip"),
+        cpu_facts=sa.bindparam("cpu", type_=sa.JSON),
+        capabilities=sa.bindparam("facts", type_=sa.JSON),
+        reported=sa.bindparam("what", type_=sa.JSON),
+        updated_at=sa.bindparam("now"),
+    )
+)
+
+
+def change_reported(tx: Tx, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Write what agents reported anew; the mappings fill the statement's parameters."""
+    if rows:
+        tx.execute(_REPORTED, list(rows))
+
+
+def change_service(
+    tx: Tx,
+    host_id: int,
+    *,
+    is_disabled: bool,
+    disabled_reason: str | None,
+    is_forced_down: bool,
+    now: datetime,
+) -> None:
+    """Write what an operator decided about a host's service."""
+    tx.execute(
+        hosts.update()
+        .where(hosts.c.id == host_id)
+        .values(
+            is_disabled=is_disabled,
+            disabled_reason=disabled_reason,
+            is_forced_down=is_forced_down,
+            updated_at=now,
+        )
+    )
+
+
+def remove(tx: Tx, host_id: int) -> None:
+    """Forget a host; its provider stays."""
+    tx.execute(hosts.delete().where(hosts.c.id == host_id))
+
+
+def reported(tx: Tx, host_ids: Collection[int]) -> dict[int, Mapping[str, list[str]]]:
+    """The names of the resource classes and traits in each host's last report."""
+    rows = tx.execute(sa.select(hosts.c.id, hosts.c.reported).where(hosts.c.id.in_(host_ids)))
+    return {host_id: names for host_id, names in rows}
+
+
+def servers_on(tx: Tx, names: Collection[str]) -> list[sa.Row[Any]]:
+    """Rows of host, server's uuid, name, status, task and fault, of servers not deleted."""
+    query = sa.select(
+        servers.c.host,
+        servers.c.uuid,
+        servers.c.name,
+        servers.c.status,
+        servers.c.task_state,
+        servers.c.fault,
+    )
+    query = query.where(servers.c.host.in_(list(names))).where(servers.c.deleted_at.is_(None))
+    return list(tx.execute(query.order_by(servers.c.id)))
+
+
+def server_counts(tx: Tx, names: Collection[str]) -> dict[str, tuple[int, int]]:
+    """How many servers each host has, and how many of them something is being done to."""
+    busy = sa.func.sum(sa.case((servers.c.task_state.is_not(None), 1), else_=0))
+    query = sa.select(servers.c.host, sa.func.count(), busy)
+    query = query.where(servers.c.host.in_(list(names))).where(servers.c.deleted_at.is_(None))
+    return {name: (all_, int(busy)) for name, all_, busy in tx.execute(query.group_by("host"))}
+
+
+def all_server_counts(tx: Tx) -> tuple[int, int]:
+    """As :func:`server_counts`, for all hosts together."""
+    busy = sa.func.sum(sa.case((servers.c.task_state.is_not(None), 1), else_=0))
+    query = sa.select(sa.func.count(), busy).where(servers.c.host.is_not(None))
+    count, working = tx.execute(query.where(servers.c.deleted_at.is_(None))).one()
+    return count, int(working or 0)

@@ -1,0 +1,156 @@
+"""Work orders: added, waited for, ended.
+
+Always true: an order is handed out until it is ended, and ended once; who adds one notes its
+agent on the transaction, so that whoever waits for that agent's work is woken by the commit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import sqlalchemy as sa
+
+from innkeeper.domain.compute import OrderStatus, WorkOrder
+from innkeeper.domain.ids import AgentId, ServerId
+from innkeeper.store import transactions
+from innkeeper.store.tables.compute import hosts, work_orders
+from innkeeper.store.transactions import Tx
+
+TOPIC = "orders"
+"""What listeners of the store's commits are told the agents under."""
+
+_ORDERS = sa.select(
+    work_orders.c.id,
+    work_orders.c.agent_id,
+    work_orders.c.host,
+    work_orders.c.server_uuid,
+    work_orders.c.kind,
+    work_orders.c.body,
+    work_orders.c.status,
+    work_orders.c.created_at,
+)
+_WAITING_FOR = (
+    _ORDERS.where(work_orders.c.agent_id == sa.bindparam("agent"))
+    .where(work_orders.c.status == OrderStatus.WAITING)
+    .where(work_orders.c.id > sa.bindparam("after"))
+    .order_by(work_orders.c.id)
+    .limit(sa.bindparam("most"))
+)
+_END = (
+    work_orders.update()
+    .where(work_orders.c.id == sa.bindparam("number"))
+    .where(work_orders.c.status == OrderStatus.WAITING)
+    .values(status=sa.bindparam("outcome"), updated_at=sa.bindparam("now"))
+)
+
+
+@dataclass(frozen=True, slots=True)
+class NewOrder:
+    """An order that is not written yet."""
+
+    agent_id: AgentId
+    host: str
+    server_uuid: ServerId
+    kind: str
+    body: Mapping[str, Any]
+
+
+def _order(row: Sequence[Any]) -> WorkOrder:
+    return WorkOrder(*row)
+
+
+def add(tx: Tx, new: Iterable[NewOrder], now: datetime) -> None:
+    """Write orders; their agents are woken when the transaction is committed."""
+    rows = [
+        {
+            "agent_id": each.agent_id,
+            "host": each.host,
+            "server_uuid": each.server_uuid,
+            "kind": each.kind,
+            "body": dict(each.body),
+            "status": OrderStatus.WAITING,
+            "created_at": now,
+            "updated_at": now,
+        }
+        for each in new
+    ]
+    if rows:
+        tx.execute(work_orders.insert(), rows)
+        transactions.note(tx, TOPIC, {row["agent_id"] for row in rows})
+
+
+def agents_of(tx: Tx, names: Collection[str]) -> dict[str, AgentId]:
+    """Which agent speaks for each of these hosts, those included that are down."""
+    rows = tx.execute(
+        sa.select(hosts.c.name, hosts.c.agent_id).where(hosts.c.name.in_(list(names)))
+    )
+    return {name: AgentId(agent_id) for name, agent_id in rows}
+
+
+def waiting(tx: Tx, agent_id: AgentId, after: int, limit: int) -> list[WorkOrder]:
+    """An agent's orders that are not ended, oldest first, behind the number ``after``."""
+    values = {"agent": agent_id, "after": after, "most": limit}
+    return [_order(row) for row in tx.execute(_WAITING_FOR, values)]
+
+
+def waiting_about(tx: Tx, servers: Collection[ServerId]) -> list[WorkOrder]:
+    """The orders about these servers that are not ended."""
+    query = _ORDERS.where(work_orders.c.server_uuid.in_(list(servers)))
+    query = query.where(work_orders.c.status == OrderStatus.WAITING)
+    return [_order(row) for row in tx.execute(query.order_by(work_orders.c.id))]
+
+
+def waiting_since(tx: Tx, before: datetime, kind: str, limit: int) -> list[WorkOrder]:
+    """Orders of a kind that were given before a moment and are not ended, oldest first."""
+    query = (
+        _ORDERS.where(work_orders.c.status == OrderStatus.WAITING)
+        .where(work_orders.c.created_at < before)
+        .where(work_orders.c.kind == kind)
+        .order_by(work_orders.c.created_at, work_orders.c.id)
+        .limit(limit)
+    )
+    return [_order(row) for row in tx.execute(query)]
+
+
+def by_numbers(tx: Tx, numbers: Collection[int]) -> dict[int, WorkOrder]:
+    """The orders among these numbers that exist."""
+    if not numbers:
+        return {}
+    rows = tx.execute(_ORDERS.where(work_orders.c.id.in_(list(numbers))))
+    return {row[0]: _order(row) for row in rows}
+
+
+def end(tx: Tx, number: int, outcome: str, now: datetime) -> bool:
+    """End an order; False if somebody else ended it before."""
+    values = {"number": number, "outcome": outcome, "now": now}
+    return tx.execute(_END, values).rowcount == 1
+
+
+def move(tx: Tx, names: Collection[str], agent_id: AgentId) -> None:
+    """Give the waiting orders of these hosts to the agent that speaks for them now."""
+    if not names:
+        return
+    tx.execute(
+        work_orders.update()
+        .where(work_orders.c.host.in_(list(names)))
+        .where(work_orders.c.status == OrderStatus.WAITING)
+        .values(agent_id=agent_id)
+    )
+    transactions.note(tx, TOPIC, {agent_id})
+
+
+def prune(tx: Tx, before: datetime, limit: int) -> int:
+    """Drop orders that were ended and are older than a moment, at most ``limit`` of them."""
+    old = (
+        sa.select(work_orders.c.id)
+        .where(work_orders.c.status.in_((OrderStatus.DONE, OrderStatus.FAILED)))
+        .where(work_orders.c.created_at < before)
+        .limit(limit)
+    )
+    numbers = list(tx.execute(old).scalars())
+    if numbers:
+        tx.execute(work_orders.delete().where(work_orders.c.id.in_(numbers)))
+    return len(numbers)

@@ -1,0 +1,71 @@
+"""What hosts have and what is held of it, for those who look at hosts instead of providers."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+import sqlalchemy as sa
+
+from innkeeper.domain.ids import ProviderId
+from innkeeper.store.tables.compute import hosts
+from innkeeper.store.tables.placement import allocations, inventories, resource_classes
+from innkeeper.store.transactions import Tx
+
+CLASSES = ("VCPU", "MEMORY_MB", "DISK_GB")
+"""What every host is asked about."""
+
+
+def class_ids(tx: Tx) -> dict[int, str]:
+    """The names of :data:`CLASSES` by their rows."""
+    rows = tx.execute(
+        sa.select(resource_classes.c.id, resource_classes.c.name).where(
+            resource_classes.c.name.in_(CLASSES)
+        )
+    )
+    return {class_id: name for class_id, name in rows}
+
+
+def inventory_rows(tx: Tx, ids: Collection[ProviderId]) -> list[sa.Row[Any]]:
+    """Rows of provider, class, total and reserved."""
+    query = sa.select(
+        inventories.c.resource_provider_id,
+        inventories.c.resource_class_id,
+        inventories.c.total,
+        inventories.c.reserved,
+    )
+    return list(tx.execute(query.where(inventories.c.resource_provider_id.in_(list(ids)))))
+
+
+def used_rows(tx: Tx, ids: Collection[ProviderId]) -> list[sa.Row[Any]]:
+    """Rows of provider, class and the sum of what is held of it."""
+    query = sa.select(
+        allocations.c.resource_provider_id,
+        allocations.c.resource_class_id,
+        sa.func.sum(allocations.c.used),
+    )
+    query = query.where(allocations.c.resource_provider_id.in_(list(ids)))
+    grouped = query.group_by(
+        allocations.c.resource_provider_id, allocations.c.resource_class_id
+    )
+    return list(tx.execute(grouped))
+
+
+def host_count(tx: Tx) -> int:
+    """How many hosts there are."""
+    return int(tx.execute(sa.select(sa.func.count()).select_from(hosts)).scalar_one())
+
+
+def totals(tx: Tx, class_id: int) -> tuple[int, int, int]:
+    """Sums over all hosts of one class: total, reserved, held."""
+    of_hosts = sa.select(
+        sa.func.sum(inventories.c.total), sa.func.sum(inventories.c.reserved)
+    ).join(hosts, hosts.c.provider_id == inventories.c.resource_provider_id)
+    total, reserved = tx.execute(
+        of_hosts.where(inventories.c.resource_class_id == class_id)
+    ).one()
+    held = sa.select(sa.func.sum(allocations.c.used)).join(
+        hosts, hosts.c.provider_id == allocations.c.resource_provider_id
+    )
+    used = tx.execute(held.where(allocations.c.resource_class_id == class_id)).scalar()
+    return int(total or 0), int(reserved or 0), int(used or 0)
