@@ -41,6 +41,17 @@ def last_seen(tx: Tx) -> list[tuple[AgentId, datetime]]:
     return [(AgentId(agent_id), seen_at) for agent_id, seen_at in rows]
 
 
+_SEEN_SINCE = sa.select(agents.c.id, agents.c.last_seen_at).where(
+    agents.c.last_seen_at >= sa.bindparam("since")
+)
+
+
+def seen_since(tx: Tx, moment: datetime) -> list[tuple[AgentId, datetime]]:
+    """As :func:`last_seen`, only those heard at or after a moment; read from an index."""
+    rows = tx.execute(_SEEN_SINCE, {"since": moment})
+    return [(AgentId(agent_id), seen_at) for agent_id, seen_at in rows]
+
+
 def by_id(tx: Tx, agent_id: AgentId) -> Agent | None:
     """One agent."""
     row = tx.execute(_BY_ID, {"agent": agent_id}).first()

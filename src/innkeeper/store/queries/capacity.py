@@ -69,6 +69,12 @@ def views(tx: Tx, ids: Collection[ProviderId]) -> dict[ProviderId, ProviderView]
     }
 
 
+def generation_rows(tx: Tx, ids: Collection[ProviderId] | None) -> list[sa.Row[Any]]:
+    """Rows of provider, generation."""
+    heads = sa.select(resource_providers.c.id, resource_providers.c.generation)
+    return _by_ids(tx, heads, resource_providers.c.id, ids)
+
+
 def inventory_rows(tx: Tx, ids: Collection[ProviderId] | None) -> list[sa.Row[Any]]:
     """Rows of provider, class, total, reserved, min_unit, max_unit, step_size, ratio."""
     return _by_ids(
@@ -103,6 +109,11 @@ def aggregate_rows(tx: Tx, ids: Collection[ProviderId] | None) -> list[sa.Row[An
         resource_provider_aggregates.c.resource_provider_id,
         ids,
     )
+
+
+def class_names(tx: Tx) -> dict[ClassId, str]:
+    """All resource classes by id."""
+    return {class_id: name for name, class_id in class_ids(tx).items()}
 
 
 def class_ids(tx: Tx) -> dict[str, ClassId]:

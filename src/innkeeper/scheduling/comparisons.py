@@ -1,0 +1,102 @@
+"""Demands on capabilities, in the small language of flavor extra specs.
+
+Numbers are compared with numbers on the whole column at once; text is compared once per
+distinct value, of which a cloud has few. A capability that a host does not report meets no
+demand: what is unknown is not promised.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from innkeeper.domain.errors import Invalid
+from innkeeper.domain.placing import Comparison
+from innkeeper.snapshot.columns import CapabilityColumn, Mask
+
+NUMERIC: dict[str, Callable[[Any, float], Any]] = {
+    # The field's own meaning: "=" on a number is "at least".
+    "=": operator.ge,
+    "==": operator.eq,
+    "!=": operator.ne,
+    ">=": operator.ge,
+    "<=": operator.le,
+}
+TEXT: dict[str, Callable[[str, str], bool]] = {
+    "s==": operator.eq,
+    "s!=": operator.ne,
+    "s<": operator.lt,
+    "s<=": operator.le,
+    "s>": operator.gt,
+    "s>=": operator.ge,
+}
+IN, ALL_IN, OR, IS = "<in>", "<all-in>", "<or>", "<is>"
+WORDS = frozenset({*NUMERIC, *TEXT, IN, ALL_IN, OR, IS})
+PLAIN = "plain"
+"""No operator at all: the text must be equal."""
+
+
+def parse(name: str, text: str) -> Comparison:
+    """Read the value of an extra spec. Raises :class:`Invalid` for an operator without operand."""
+    words = text.split()
+    if not words or words[0] not in WORDS:
+        return Comparison(name, PLAIN, (text,))
+    first, rest = words[0], words[1:]
+    if first in (OR, ALL_IN):
+        rest = [word for word in rest if word != first]
+    if not rest:
+        raise Invalid(f"The extra spec {name!r} has the operator {first} without an operand.")
+    if first in NUMERIC and _number(rest[0]) is None:
+        raise Invalid(f"The extra spec {name!r} compares with {rest[0]!r}, which is no number.")
+    return Comparison(name, first, tuple(rest))
+
+
+def mask(column: CapabilityColumn, comparison: Comparison, rows: slice) -> Mask:
+    """True where a host's capability meets the demand."""
+    if comparison.operator in NUMERIC:
+        number = _number(comparison.operands[0])
+        assert number is not None, "parse refuses what is no number"
+        numbers = column.numbers[rows]
+        # A comparison with nan is false, but "!=" is true; the unknown must meet nothing.
+        compared: Mask = NUMERIC[comparison.operator](numbers, number) & ~np.isnan(numbers)
+        return compared
+    verdicts = [_meets(value, comparison) for value in column.values]
+    # One more at the end: NO_CODE is -1, and picks it.
+    by_code = np.array([*verdicts, False], dtype=np.bool_)
+    met: Mask = by_code[column.codes[rows]]
+    return met
+
+
+def _meets(value: Any, comparison: Comparison) -> bool:
+    operands = comparison.operands
+    text = _text(value)
+    if comparison.operator in TEXT:
+        return TEXT[comparison.operator](text, operands[0])
+    if comparison.operator == IN:
+        return operands[0] in (value if isinstance(value, list) else text)
+    if comparison.operator == ALL_IN:
+        return isinstance(value, list | str) and all(word in value for word in operands)
+    if comparison.operator == OR:
+        return text in operands
+    if comparison.operator == IS:
+        return (text.lower() in _TRUE) == (operands[0].lower() in _TRUE)
+    return text == operands[0]
+
+
+_TRUE = frozenset({"true", "1", "yes", "on", "y", "t"})
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value)
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None

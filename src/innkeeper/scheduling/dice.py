@@ -1,0 +1,23 @@
+"""Random choices that anybody can repeat: the seed and the turn decide.
+
+A generator object per decision would cost more than the decision; a choice among equals needs
+no more than a well-mixed number.
+"""
+
+from __future__ import annotations
+
+_MASK = 2**64 - 1
+# Constants of the published SplitMix64 generator: an odd step (the golden ratio in 64 bits)
+# and two odd multipliers that spread every input bit over the output.
+_STEP = 0x9E3779B97F4A7C15
+_FIRST = 0xBF58476D1CE4E5B9
+_SECOND = 0x94D049BB133111EB
+
+
+def draw(seed: int, turn: int, faces: int) -> int:
+    """Give a number from 0 to ``faces`` - 1, the same for the same seed and turn."""
+    assert faces >= 1
+    mixed = (seed + (turn + 1) * _STEP) & _MASK
+    mixed = ((mixed ^ (mixed >> 30)) * _FIRST) & _MASK
+    mixed = ((mixed ^ (mixed >> 27)) * _SECOND) & _MASK
+    return (mixed ^ (mixed >> 31)) % faces

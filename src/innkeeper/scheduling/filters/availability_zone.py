@@ -1,0 +1,28 @@
+"""Only hosts of the availability zone that was asked for."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from innkeeper.domain.placing import RequestSpec
+from innkeeper.snapshot.columns import HostTable, Mask
+
+NAME = "AvailabilityZoneFilter"
+REASON = "the host is in another availability zone"
+
+
+def mask(hosts: HostTable, spec: RequestSpec, rows: slice) -> Mask | None:
+    """True where the host's zone is the one asked for; nothing to say if none was."""
+    if spec.availability_zone is None:
+        return None
+    code = hosts.zones.get(spec.availability_zone)
+    if code is None:
+        return np.zeros(hosts.host_count, dtype=np.bool_)[rows]
+    here: Mask = hosts.zone_codes[rows] == code
+    return here
+
+
+def missing(hosts: HostTable, spec: RequestSpec) -> str:
+    """The zone asked for, and those that there are."""
+    there = ", ".join(sorted(hosts.zones)) or "none"
+    return f"zone {spec.availability_zone!r} asked for; there are: {there}"

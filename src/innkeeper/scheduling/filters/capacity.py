@@ -1,0 +1,36 @@
+"""Only hosts with enough left of everything that is asked for."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from innkeeper.domain.placing import RequestSpec
+from innkeeper.snapshot.columns import HostTable, Mask
+
+NAME = "CapacityFilter"
+REASON = "the host has not enough left"
+
+
+def mask(hosts: HostTable, spec: RequestSpec, rows: slice) -> Mask | None:
+    """True where each amount is free and is given out in one piece."""
+    left: Mask | None = None
+    for name, amount in spec.amounts.items():
+        if name not in hosts.free:
+            return np.zeros(hosts.host_count, dtype=np.bool_)[rows]
+        fits: Mask = hosts.free[name][rows] >= amount
+        left = fits if left is None else left & fits
+        given = hosts.gives(name, amount)
+        if given is not None:
+            left = left & given[hosts.unit_codes[name][rows]]
+    return left
+
+
+def missing(hosts: HostTable, spec: RequestSpec) -> str:
+    """Each amount beside the most that a single host has left of it."""
+    return "; ".join(_line(hosts, name, amount) for name, amount in spec.amounts.items())
+
+
+def _line(hosts: HostTable, name: str, amount: int) -> str:
+    free = hosts.free.get(name)
+    most = max(0, int(free.max())) if free is not None and free.shape[0] else 0
+    return f"{name}: {amount} asked for, at most {most} left on one host"

@@ -1,0 +1,101 @@
+"""All servers of a request are placed together, each pick depleting its host for the next.
+
+Source: the seed *Distributed Scheduler*, "Costs & Weights": consumed resources are virtually
+depleted, so that the weights can change accordingly.
+
+Always true: the plan is a function of table, spec and seed; the table afterwards differs from
+before in exactly what the plan's entries take, which :func:`undo` gives back.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from innkeeper.domain.ids import Generation, HostIndex, ProviderId
+from innkeeper.domain.placing import BuildPlan, Candidate, Entry, RequestSpec
+from innkeeper.scheduling.dice import draw
+from innkeeper.scheduling.pipeline import (
+    Indexes,
+    Pipeline,
+    Scale,
+    Weights,
+    select,
+    still_fits,
+)
+from innkeeper.snapshot.columns import HostTable
+
+TAKEN = -np.inf
+
+
+def plan(
+    pipeline: Pipeline, hosts: HostTable, spec: RequestSpec, subset_size: int = 1
+) -> BuildPlan:
+    """Choose a host for each of ``spec.count`` servers, as long as there are any.
+
+    Hosts of equal weight are equally likely; with ``subset_size`` above 1 so are that many of
+    the best, which keeps several deciders apart. The chosen amounts are off the table when
+    this returns: claim them, or :func:`undo`.
+    """
+    left, removals = select(pipeline, hosts, spec)
+    candidates: Indexes = np.flatnonzero(left)
+    entries: list[Entry] = []
+    seen: dict[ProviderId, Generation] = {}
+    if candidates.shape[0]:
+        scale = Scale(pipeline, hosts, spec, candidates)
+        weights = scale.weights
+        for turn in range(spec.count):
+            best = _pick(weights, draw_from=subset_size, seed=spec.seed, turn=turn)
+            if weights[best] == TAKEN:
+                break
+            index = HostIndex(int(candidates[best]))
+            provider_id = ProviderId(int(hosts.provider_ids[index]))
+            entries.append(
+                Entry(index, provider_id, hosts.names[index], float(weights[best]))
+            )
+            seen[provider_id] = hosts.generation(index)
+            hosts.take(index, spec.amounts)
+            # Only the picked host has changed; nobody else is asked again.
+            fits = still_fits(pipeline.filters, hosts, spec, index)
+            weights[best] = scale.again(index) if fits else TAKEN
+    return BuildPlan(
+        tuple(entries), seen, hosts.host_count, int(candidates.shape[0]), tuple(removals)
+    )
+
+
+def _pick(weights: Weights, draw_from: int, seed: int, turn: int) -> int:
+    best = weights.max()
+    if draw_from > 1 and weights.shape[0] > 1:
+        size = min(draw_from, weights.shape[0])
+        pool = np.argpartition(weights, -size)[-size:]
+        pool = np.sort(pool[weights[pool] > TAKEN])
+    else:
+        pool = np.flatnonzero(weights == best)
+    if pool.shape[0] == 0:
+        return int(weights.argmax())
+    return int(pool[draw(seed, turn, int(pool.shape[0]))])
+
+
+def undo(hosts: HostTable, spec: RequestSpec, made: BuildPlan) -> None:
+    """Put back what a plan took off the table."""
+    for entry in made.entries:
+        hosts.give_back(entry.index, spec.amounts)
+
+
+def rank(
+    pipeline: Pipeline, hosts: HostTable, spec: RequestSpec, most: int
+) -> list[Candidate]:
+    """The best candidates for one server, with each weigher's part; takes nothing."""
+    left, _ = select(pipeline, hosts, spec)
+    candidates: Indexes = np.flatnonzero(left)
+    if not candidates.shape[0]:
+        return []
+    scale = Scale(pipeline, hosts, spec, candidates)
+    order = np.argsort(-scale.weights, kind="stable")[:most]
+    return [
+        Candidate(
+            hosts.names[index],
+            float(scale.weights[position]),
+            scale.parts(index),
+        )
+        for position, index in ((int(p), int(candidates[p])) for p in order)
+    ]

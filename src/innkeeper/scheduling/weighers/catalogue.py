@@ -1,0 +1,14 @@
+"""The weighers by name. One of one's own is a module of the same shape, and a line here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from innkeeper.scheduling.pipeline import Weigher
+from innkeeper.scheduling.weighers import free_disk, free_memory, free_vcpus
+
+WEIGHERS: Mapping[str, Weigher] = {
+    free_memory.NAME: free_memory,
+    free_vcpus.NAME: free_vcpus,
+    free_disk.NAME: free_disk,
+}

@@ -1,0 +1,324 @@
+"""Capacity as columns: one row per host, one array per fact.
+
+One thread owns a table and edits its rows in place, between decisions; nobody else reads it.
+Copying the columns at every claim would cost more than deciding, from some thousand hosts on.
+
+Always true, and checked by ``audit``: every column has ``host_count`` rows, and row *i* is
+the same host in all of them; ``change_id`` only grows.
+
+May be false: that a host still has what its row says. Only a claim proves that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from innkeeper.domain import amounts as arithmetic
+from innkeeper.domain.ids import AgentId, ChangeId, Generation, HostIndex, ProviderId
+
+Mask = npt.NDArray[np.bool_]
+Amount = npt.NDArray[np.float64]
+"""Whole numbers kept as doubles, which are exact up to 2**53: comparing and weighing need no
+conversion then, which would cost as much as the work itself."""
+Codes = npt.NDArray[np.int32]
+
+ROWS_MIN = 64
+AMOUNT_MAX = float(2**53)
+NO_CODE = -1
+
+
+@dataclass(slots=True)
+class CapabilityColumn:
+    """One capability of all hosts: as numbers (``nan`` where it is none), and as codes.
+
+    ``values[codes[i]]`` is host *i*'s value; a host without the capability has ``NO_CODE``.
+    """
+
+    numbers: npt.NDArray[np.float64]
+    codes: Codes
+    values: list[Any]
+
+
+class HostTable:
+    """Columns of all hosts as of ``change_id``.
+
+    ``free`` and ``used`` are keyed by resource class name; a host without inventory of a
+    class has nothing free of it. ``unit_codes`` point into ``unit_rules``: triples of
+    min_unit, max_unit and step_size, of which a cloud has few.
+    """
+
+    def __init__(self) -> None:
+        self.host_count = 0
+        self.change_id = ChangeId(0)
+        self.names: list[str] = []
+        self.index_of: dict[ProviderId, HostIndex] = {}
+        self.index_by_name: dict[str, HostIndex] = {}
+        self.zones: dict[str, int] = {}
+        self.agents: dict[AgentId, int] = {}
+        self.agent_ids: list[AgentId] = []
+        self.agent_seen_s: npt.NDArray[np.float64] = np.zeros(0)
+        self.unit_rules: list[tuple[int, int, int]] = []
+        self._unit_code: dict[tuple[int, int, int], int] = {}
+        self._capabilities: list[Mapping[str, Any]] = []
+        self._capability_columns: dict[str, CapabilityColumn] = {}
+        self._rows = 0
+        self._full: dict[tuple[str, str], npt.NDArray[Any]] = {}
+        self.free: dict[str, Amount] = {}
+        self.used: dict[str, Amount] = {}
+        self.unit_codes: dict[str, Codes] = {}
+        self.traits: dict[str, Mask] = {}
+        self.aggregates: dict[str, Mask] = {}
+        self._add_column("fact", "provider_ids", np.int64)
+        self._add_column("fact", "generations", np.int64)
+        self._add_column("fact", "is_open", np.bool_)
+        self._add_column("fact", "zone_codes", np.int32)
+        self._add_column("fact", "agent_codes", np.int32)
+
+    # Facts that every host has. Views, made anew when the number of hosts changes.
+    provider_ids: npt.NDArray[np.int64]
+    generations: npt.NDArray[np.int64]
+    is_open: Mask
+    """Enabled, and not declared down by an operator."""
+    zone_codes: Codes
+    agent_codes: Codes
+
+    # -- rows ------------------------------------------------------------------------------
+
+    def ensure_row(self, provider_id: ProviderId, name: str) -> HostIndex:
+        """The host's row; a new one at the end if it has none."""
+        index = self.index_of.get(provider_id)
+        if index is not None:
+            self._rename(index, name)
+            return index
+        index = HostIndex(self.host_count)
+        if self.host_count == self._rows:
+            self._grow()
+        self.host_count += 1
+        self.names.append(name)
+        self._capabilities.append({})
+        self.index_of[provider_id] = index
+        self.index_by_name[name] = index
+        self._capability_columns.clear()
+        self._renew_views()
+        self.provider_ids[index] = provider_id
+        return index
+
+    def ensure_rows(self, hosts: Iterable[tuple[ProviderId, str]]) -> None:
+        """As :meth:`ensure_row` for many; the views are made anew once."""
+        fresh: list[tuple[ProviderId, str]] = []
+        for provider_id, name in hosts:
+            index = self.index_of.get(provider_id)
+            if index is None:
+                fresh.append((provider_id, name))
+            else:
+                self._rename(index, name)
+        if not fresh:
+            return
+        start = self.host_count
+        while self._rows < start + len(fresh):
+            self._grow()
+        self.host_count = start + len(fresh)
+        for offset, (provider_id, name) in enumerate(fresh):
+            index = HostIndex(start + offset)
+            self.index_of[provider_id] = index
+            self.index_by_name[name] = index
+        self.names += [name for _, name in fresh]
+        self._capabilities += [{} for _ in fresh]
+        self._capability_columns.clear()
+        self._renew_views()
+        self.provider_ids[start:] = [provider_id for provider_id, _ in fresh]
+
+    def remove_row(self, provider_id: ProviderId) -> None:
+        """Forget a host. The last row moves into its place, so no holes are ever scanned."""
+        index = self.index_of.pop(provider_id, None)
+        if index is None:
+            return
+        last = self.host_count - 1
+        del self.index_by_name[self.names[index]]
+        if index != last:
+            for column in self._full.values():
+                column[index] = column[last]
+            moved = ProviderId(int(self._full["fact", "provider_ids"][index]))
+            self.names[index] = self.names[last]
+            self._capabilities[index] = self._capabilities[last]
+            self.index_of[moved] = index
+            self.index_by_name[self.names[index]] = index
+        self.names.pop()
+        self._capabilities.pop()
+        for column in self._full.values():
+            column[last] = 0
+        self.host_count = last
+        self._capability_columns.clear()
+        self._renew_views()
+
+    def clear_row(self, index: HostIndex) -> None:
+        """Take away all amounts, traits and aggregates of a host, before they are set anew."""
+        for (kind, _), column in self._full.items():
+            if kind != "fact":
+                column[index] = 0
+
+    def _rename(self, index: HostIndex, name: str) -> None:
+        old = self.names[index]
+        if old != name:
+            del self.index_by_name[old]
+            self.names[index] = name
+            self.index_by_name[name] = index
+
+    # -- facts -----------------------------------------------------------------------------
+
+    def zone_code(self, zone: str) -> int:
+        """The code of an availability zone; a new one gets the next."""
+        return self.zones.setdefault(zone, len(self.zones))
+
+    def agent_code(self, agent_id: AgentId) -> int:
+        """The code of an agent; a new one gets the next."""
+        code = self.agents.get(agent_id)
+        if code is None:
+            code = self.agents[agent_id] = len(self.agents)
+            self.agent_ids.append(agent_id)
+            self.agent_seen_s = np.append(self.agent_seen_s, 0.0)
+        return code
+
+    def unit_code(self, min_unit: int, max_unit: int, step_size: int) -> int:
+        """The code of a triple of unit rules; a new one gets the next."""
+        rule = (min_unit, max_unit, step_size)
+        code = self._unit_code.get(rule)
+        if code is None:
+            code = self._unit_code[rule] = len(self.unit_rules)
+            self.unit_rules.append(rule)
+        return code
+
+    def ensure_class(self, name: str) -> None:
+        """Have the columns of a resource class."""
+        if name not in self.free:
+            self._add_column("free", name, np.float64)
+            self._add_column("used", name, np.float64)
+            self._add_column("units", name, np.int32)
+
+    def ensure_trait(self, name: str) -> Mask:
+        """The column of a trait: True where the host has it."""
+        if name not in self.traits:
+            self._add_column("trait", name, np.bool_)
+        return self.traits[name]
+
+    def ensure_aggregate(self, uuid: str) -> Mask:
+        """The column of an aggregate: True where the host is a member."""
+        if uuid not in self.aggregates:
+            self._add_column("aggregate", uuid, np.bool_)
+        return self.aggregates[uuid]
+
+    def set_capabilities(self, index: HostIndex, facts: Mapping[str, Any]) -> None:
+        """Replace what a host is capable of."""
+        if self._capabilities[index] != facts:
+            self._capabilities[index] = facts
+            self._capability_columns.clear()
+
+    def capability(self, name: str) -> CapabilityColumn:
+        """The column of a capability. Nested facts have dots in their names.
+
+        Built at its first use after a change: capabilities change seldom, and most are never
+        asked for.
+        """
+        column = self._capability_columns.get(name)
+        if column is None:
+            column = _capability_column([_lookup(each, name) for each in self._capabilities])
+            self._capability_columns[name] = column
+        return column
+
+    def agent_of(self, index: HostIndex) -> AgentId:
+        """Who speaks for a host."""
+        return self.agent_ids[int(self.agent_codes[index])]
+
+    # -- amounts ---------------------------------------------------------------------------
+
+    def take(self, index: HostIndex, amounts: Mapping[str, int]) -> None:
+        """Deplete a row. :meth:`give_back` with the same amounts is the exact inverse."""
+        for name, amount in amounts.items():
+            self.free[name][index] -= amount
+            self.used[name][index] += amount
+
+    def give_back(self, index: HostIndex, amounts: Mapping[str, int]) -> None:
+        """Undo :meth:`take`."""
+        for name, amount in amounts.items():
+            self.free[name][index] += amount
+            self.used[name][index] -= amount
+
+    def generation(self, index: HostIndex) -> Generation:
+        """The provider's generation as of this table."""
+        return Generation(int(self.generations[index]))
+
+    def gives(self, name: str, amount: int) -> Mask | None:
+        """Which unit rules allow one allocation of ``amount``, by code; None if all do."""
+        allowed = [arithmetic.gives(*rule, amount) for rule in self.unit_rules]
+        return None if all(allowed) else np.array(allowed, dtype=np.bool_)
+
+    # -- storage ---------------------------------------------------------------------------
+
+    def _add_column(self, kind: str, name: str, dtype: npt.DTypeLike) -> None:
+        self._full[kind, name] = np.zeros(self._rows, dtype=dtype)
+        self._view(kind, name)
+
+    def _grow(self) -> None:
+        # Doubling: adding n hosts one by one copies each row a constant number of times.
+        self._rows = max(ROWS_MIN, self._rows * 2)
+        for key, column in self._full.items():
+            wider = np.zeros(self._rows, dtype=column.dtype)
+            wider[: column.shape[0]] = column
+            self._full[key] = wider
+
+    def _renew_views(self) -> None:
+        for kind, name in self._full:
+            self._view(kind, name)
+
+    def _view(self, kind: str, name: str) -> None:
+        view = self._full[kind, name][: self.host_count]
+        if kind == "fact":
+            setattr(self, name, view)
+        else:
+            self._keyed[kind][name] = view
+
+    @property
+    def _keyed(self) -> dict[str, dict[str, Any]]:
+        return {
+            "free": self.free,
+            "used": self.used,
+            "units": self.unit_codes,
+            "trait": self.traits,
+            "aggregate": self.aggregates,
+        }
+
+
+def _lookup(facts: Mapping[str, Any], name: str) -> Any:
+    if name in facts:
+        return facts[name]
+    found: Any = facts
+    for part in name.split("."):
+        if not isinstance(found, Mapping) or part not in found:
+            return None
+        found = found[part]
+    return found
+
+
+def _capability_column(facts: list[Any]) -> CapabilityColumn:
+    codes = np.full(len(facts), NO_CODE, dtype=np.int32)
+    numbers = np.full(len(facts), np.nan)
+    values: list[Any] = []
+    known: dict[str, int] = {}
+    for index, fact in enumerate(facts):
+        if fact is None:
+            continue
+        # By type and text: 1, 1.0, True and "1" are four values.
+        key = f"{type(fact).__name__}:{fact!r}"
+        code = known.get(key)
+        if code is None:
+            code = known[key] = len(values)
+            values.append(fact)
+        codes[index] = code
+        if isinstance(fact, int | float) and not isinstance(fact, bool):
+            numbers[index] = float(fact)
+    return CapabilityColumn(numbers, codes, values)

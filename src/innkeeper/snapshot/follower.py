@@ -1,0 +1,84 @@
+"""Keep a host table in step with the store, by the change feed.
+
+Always true after :meth:`Follower.catch_up`: the table shows everything that the transaction
+sees, its own writes included. If that transaction then fails, :meth:`Follower.forget` has the
+rows read again before the next decision.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+
+from innkeeper.domain.ids import ChangeId, ProviderId
+from innkeeper.snapshot import loader
+from innkeeper.snapshot.columns import HostTable
+from innkeeper.store import changes
+from innkeeper.store.transactions import Tx
+
+OVERLAP = timedelta(seconds=2)
+"""Agents heard up to this much before the latest are read again: their moments are given
+before the commit that makes them visible."""
+
+
+class Follower:
+    """Owns a host table and the place in the change feed that it stands for."""
+
+    def __init__(self) -> None:
+        self.table = HostTable()
+        self._heard: datetime | None = None
+        self._touched: set[ProviderId] = set()
+        self._came_from = ChangeId(0)
+        self._must_reread = False
+
+    def load(self, tx: Tx) -> None:
+        """Read everything."""
+        self.table = loader.load_all(tx)
+        self._heard = None
+        self._touched.clear()
+        self._must_reread = False
+        self.hear(tx)
+
+    def begin(self, tx: Tx) -> None:
+        """Start a transaction's work: mend what the last one left, if it failed."""
+        if self._must_reread:
+            loader.load(tx, self.table, self._touched)
+            self.table.change_id = self._came_from
+            self._must_reread = False
+            self.catch_up(tx)
+        self._touched.clear()
+        self._came_from = self.table.change_id
+
+    def forget(self) -> None:
+        """The transaction since :meth:`begin` did not come to be."""
+        self._must_reread = True
+
+    def touch(self, providers: Iterable[ProviderId]) -> None:
+        """Tell that these rows were edited in place, ahead of the commit."""
+        self._touched.update(providers)
+
+    def hear(self, tx: Tx) -> None:
+        """Take over the agents' heartbeats since the last time."""
+        since = None if self._heard is None else self._heard - OVERLAP
+        self._heard = loader.see_agents(tx, self.table, since)
+
+    def catch_up(self, tx: Tx) -> None:
+        """Apply all changes that ``tx`` sees and the table does not show yet."""
+        table = self.table
+        rows = changes.after(tx, table.change_id)
+        if not rows:
+            return
+        if rows[0][0] > table.change_id + 1 and changes.oldest(tx) > table.change_id + 1:
+            # The feed was cut behind us; what it said is lost, so everything is read.
+            self.load(tx)
+            return
+        stale: set[ProviderId] = set()
+        for _, provider_id, generation in rows:
+            index = table.index_of.get(provider_id)
+            is_known = index is not None and generation != changes.ALWAYS_READ
+            if not (is_known and table.generations[index] >= generation):
+                stale.add(provider_id)
+        if stale:
+            self._touched |= stale
+            loader.load(tx, table, stale)
+        table.change_id = rows[-1][0]
