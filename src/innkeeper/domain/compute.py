@@ -134,9 +134,19 @@ class Power:
     SHUTDOWN = 4
 
 
+class Locker:
+    """Whose lock is on a server: its owner's, or an administrator's, which stays for owners."""
+
+    OWNER = "owner"
+    ADMIN = "admin"
+
+
 @dataclass(frozen=True, slots=True)
 class Server:
-    """What users boot. ``batch_id`` is Nova's reservation id: the servers of one request."""
+    """What users boot. ``batch_id`` is Nova's reservation id: the servers of one request.
+
+    ``locked_by`` is one of :class:`Locker` while ``is_locked``.
+    """
 
     id: int
     uuid: ServerId
@@ -175,6 +185,7 @@ class Server:
     updated_at: datetime
     launched_at: datetime | None
     deleted_at: datetime | None
+    locked_by: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

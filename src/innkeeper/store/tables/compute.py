@@ -156,6 +156,7 @@ servers = sa.Table(
     sa.Column("access_ip_v6", sa.String(45), nullable=False),
     sa.Column("is_locked", sa.Boolean, nullable=False),
     sa.Column("locked_reason", Name),
+    sa.Column("locked_by", sa.String(16)),
     sa.Column("fault", sa.JSON),
     sa.Column("created_at", Moment, nullable=False),
     sa.Column("updated_at", Moment, nullable=False),

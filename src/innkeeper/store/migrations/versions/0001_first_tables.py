@@ -361,6 +361,7 @@ def upgrade() -> None:
     sa.Column('access_ip_v6', sa.String(length=45), nullable=False),
     sa.Column('is_locked', sa.Boolean(), nullable=False),
     sa.Column('locked_reason', sa.String(length=255), nullable=True),
+    sa.Column('locked_by', sa.String(length=16), nullable=True),
     sa.Column('fault', sa.JSON(), nullable=True),
     sa.Column('created_at', sa.DateTime().with_variant(mysql.DATETIME(fsp=6), 'mariadb').with_variant(mysql.DATETIME(fsp=6), 'mysql'), nullable=False),
     sa.Column('updated_at', sa.DateTime().with_variant(mysql.DATETIME(fsp=6), 'mariadb').with_variant(mysql.DATETIME(fsp=6), 'mysql'), nullable=False),

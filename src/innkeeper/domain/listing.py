@@ -1,0 +1,92 @@
+"""What servers somebody wants to see: filters, order and page of a listing.
+
+Always true: a selection names columns of a server by the words of this house; the words of an
+API's query were translated before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+WILDCARDS_MAX = 8
+"""Parts of any length in one pattern. Each more multiplies the ways to match a long name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """Text to find in a column: literal parts with gaps of any length between them.
+
+    ``None`` within a part stands for exactly one character, whichever.
+    """
+
+    parts: tuple[tuple[str | None, ...], ...]
+    starts: bool = False
+    """Whether the first part stands at the beginning of the text."""
+    ends: bool = False
+    """Whether the last part stands at its end."""
+
+
+def parse_pattern(text: str) -> Pattern | None:
+    """Read a small, harmless piece of the language of regular expressions.
+
+    ``^`` at the beginning, ``$`` at the end, ``.*``, ``.`` and a backslash before a character
+    that stands for itself mean what they always mean; everything else stands for itself.
+    Gives ``None`` for a pattern with more than ``WILDCARDS_MAX`` gaps.
+    """
+    starts = text.startswith("^")
+    at = 1 if starts else 0
+    end = len(text)
+    ends = text.endswith("$") and not text.endswith("\\$") and end > at
+    if ends:
+        end -= 1
+    parts: list[list[str | None]] = [[]]
+    while at < end:
+        char = text[at]
+        if char == "\\" and at + 1 < end:
+            parts[-1].append(text[at + 1])
+            at += 2
+        elif char == "." and text[at + 1 : at + 2] == "*" and at + 1 < end:
+            parts.append([])
+            at += 2
+        else:
+            parts[-1].append(None if char == "." else char)
+            at += 1
+    if len(parts) - 1 > WILDCARDS_MAX:
+        return None
+    return Pattern(tuple(tuple(part) for part in parts), starts, ends)
+
+
+@dataclass(frozen=True, slots=True)
+class TagWish:
+    """Which tags a server must have, all or any of them, and which it must not."""
+
+    every: tuple[str, ...] = ()
+    some: tuple[str, ...] = ()
+    not_every: tuple[str, ...] = ()
+    not_some: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ServerSelection:
+    """Which servers, in what order, and how many of them from where on.
+
+    ``exact`` holds for a column the values of which it must have one; ``like`` the pattern
+    it must match. ``availability_zone`` is where a server is, or asked to be if it is nowhere.
+    ``sort`` names columns, each with whether it descends; the newest row settles ties.
+    ``marker`` is the last server of the page before.
+    """
+
+    limit: int
+    is_deleted: bool | None = False
+    exact: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+    like: Mapping[str, Pattern] = field(default_factory=dict)
+    since: Mapping[str, datetime] = field(default_factory=dict)
+    until: Mapping[str, datetime] = field(default_factory=dict)
+    tags: TagWish = TagWish()
+    metadata: Mapping[str, str] = field(default_factory=dict)
+    availability_zone: str | None = None
+    sort: tuple[tuple[str, bool], ...] = (("created_at", True),)
+    marker: str | None = None
