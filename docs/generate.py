@@ -11,7 +11,7 @@ from pathlib import Path
 
 from innkeeper.entrypoints.api.routing import Api
 from innkeeper.entrypoints.api.tables import APIS
-from innkeeper.settings import Serving
+from innkeeper.domain.slices import Serving
 
 FOLDER = Path(__file__).parent / "reference"
 WRITTEN_BY_A_PROGRAM = "<!-- Written by `make reference`; edit the program instead. -->"

@@ -13,132 +13,17 @@ import os
 import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any
 
 import msgspec
 
-ENV_PREFIX = "INNKEEPER_"
+from innkeeper.domain.slices import SLICES, Settings
 
-Port = Annotated[int, msgspec.Meta(ge=0, le=65535)]
-Seconds = Annotated[float, msgspec.Meta(gt=0)]
-Count = Annotated[int, msgspec.Meta(ge=1)]
+ENV_PREFIX = "INNKEEPER_"
 
 
 class SettingsError(Exception):
     """The settings are wrong; the message says which one, and how."""
-
-
-class Serving(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How the service is reached, and what it accepts.
-
-    ``apis`` names the APIs to serve; each has a prefix, which may be empty for one of them.
-    ``public_url`` is the address that clients use, where it is not the one they called.
-    """
-
-    host: str = "127.0.0.1"
-    port: Port = 8780
-    public_url: str | None = None
-    apis: tuple[str, ...] = ("identity", "placement", "compute", "image")
-    identity_prefix: str = "/identity"
-    placement_prefix: str = "/placement"
-    compute_prefix: str = "/compute"
-    image_prefix: str = "/image"
-    body_bytes_max: Count = 1024 * 1024
-    page_size_max: Count = 1000
-    shutdown_grace_s: Seconds = 30.0
-    reader_threads: Count = 8
-    log_level: Literal["debug", "info", "warning", "error"] = "info"
-    log_format: Literal["console", "json"] = "console"
-
-
-class Storing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Where the store is. Without ``database_url`` it is a SQLite file in ``data_dir``."""
-
-    data_dir: str = "innkeeper-data"
-    database_url: str | None = None
-    busy_timeout_s: Seconds = 10.0
-
-
-class Authenticating(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Who is believed.
-
-    ``auth`` is ``none`` (the token itself names the caller), ``builtin`` (the Identity API of
-    this service) or ``keystone`` (tokens are validated by a Keystone at ``keystone_url``,
-    asked as ``keystone_user``).
-    """
-
-    auth: Literal["none", "builtin", "keystone"] = "builtin"
-    policy_file: str | None = None
-    token_lifetime_s: Seconds = 3600.0
-    token_cache_s: Seconds = 10.0
-    keystone_url: str | None = None
-    keystone_user: str | None = None
-    keystone_password: str | None = None
-    keystone_project: str = "service"
-    keystone_domain: str = "Default"
-    region_name: str = "RegionOne"
-
-
-class Scheduling(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How hosts are chosen. Multipliers weigh the weighers; higher weights win."""
-
-    zone_name: str = "nova"
-    default_availability_zone: str = "nova"
-    scheduler_driver: str = "filter_weigh"
-    default_host_filters: tuple[str, ...] = (
-        "ComputeFilter",
-        "AvailabilityZoneFilter",
-        "CapacityFilter",
-        "ComputeCapabilitiesFilter",
-    )
-    default_host_weighers: tuple[str, ...] = (
-        "FreeMemoryWeigher",
-        "FreeVcpusWeigher",
-        "FreeDiskWeigher",
-    )
-    free_memory_multiplier: float = 1.0
-    free_vcpus_multiplier: float = 1.0
-    free_disk_multiplier: float = 1.0
-    host_subset_size: Count = 1
-    claim_attempts_max: Count = 10
-    servers_per_request_max: Count = 1000
-    cpu_allocation_ratio: Annotated[float, msgspec.Meta(gt=0)] = 4.0
-    ram_allocation_ratio: Annotated[float, msgspec.Meta(gt=0)] = 1.0
-    disk_allocation_ratio: Annotated[float, msgspec.Meta(gt=0)] = 1.0
-
-
-class Computing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Quotas' defaults (-1 is without limit), and how agents are listened to."""
-
-    quota_instances: Annotated[int, msgspec.Meta(ge=-1)] = 10
-    quota_cores: Annotated[int, msgspec.Meta(ge=-1)] = 20
-    quota_ram: Annotated[int, msgspec.Meta(ge=-1)] = 51200
-    quota_metadata_items: Annotated[int, msgspec.Meta(ge=-1)] = 128
-    quota_key_pairs: Annotated[int, msgspec.Meta(ge=-1)] = 100
-    quota_server_groups: Annotated[int, msgspec.Meta(ge=-1)] = 10
-    quota_server_group_members: Annotated[int, msgspec.Meta(ge=-1)] = 10
-    service_down_time_s: Seconds = 60.0
-    work_poll_s: Seconds = 20.0
-    order_timeout_s: Seconds = 600.0
-
-
-class Settings(msgspec.Struct, frozen=True):
-    """All settings, by slice. Each key belongs to exactly one slice."""
-
-    serving: Serving = Serving()
-    storing: Storing = Storing()
-    authenticating: Authenticating = Authenticating()
-    scheduling: Scheduling = Scheduling()
-    computing: Computing = Computing()
-
-
-SLICES: dict[str, type[msgspec.Struct]] = {
-    "serving": Serving,
-    "storing": Storing,
-    "authenticating": Authenticating,
-    "scheduling": Scheduling,
-    "computing": Computing,
-}
 
 
 def _keys() -> dict[str, str]:

@@ -20,7 +20,7 @@ from innkeeper.entrypoints.api.policy import OsloPolicy
 from innkeeper.entrypoints.api.readers import ReaderThreads
 from innkeeper.entrypoints.api.site import Site
 from innkeeper.entrypoints.api.tables import APIS
-from innkeeper.settings import Settings
+from innkeeper.domain.slices import Settings
 from innkeeper.store import schema
 from innkeeper.store.backends.sqlite import Sqlite
 from innkeeper.store.transactions import Store

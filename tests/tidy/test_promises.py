@@ -20,7 +20,8 @@ import yaml
 from docs import generate
 from innkeeper.entrypoints.api.routing import Api, Route
 from innkeeper.entrypoints.api.tables import APIS
-from innkeeper.settings import KEYS, SLICES, Serving
+from innkeeper.domain.slices import SLICES, Serving
+from innkeeper.settings import KEYS
 from tests.tidy.exceptions import judge
 from tests.tidy.tree import ROOT, Finding, python_files
 

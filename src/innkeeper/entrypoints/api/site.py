@@ -8,7 +8,7 @@ from typing import Any, Protocol, TypeVar
 
 from innkeeper.domain.identity import RequestContext
 from innkeeper.domain.ids import Clock, IdSource
-from innkeeper.settings import Settings
+from innkeeper.domain.slices import Settings
 from innkeeper.store.transactions import Tx
 
 T = TypeVar("T")
