@@ -62,10 +62,15 @@ def names_on(tx: Tx, host: str) -> set[ServerId]:
     }
 
 
-def change(tx: Tx, uuid: str, values: Mapping[str, Any]) -> bool:
-    """Write some columns of a server that is not deleted; False if there is none."""
-    statement = servers.update().where(servers.c.uuid == uuid)
-    statement = statement.where(servers.c.deleted_at.is_(None)).values(**values)
+def change(tx: Tx, uuid: str, seen: datetime, values: Mapping[str, Any]) -> bool:
+    """Write some columns of a server; False if it is gone, or was changed after ``seen``."""
+    statement = (
+        servers.update()
+        .where(servers.c.uuid == uuid)
+        .where(servers.c.updated_at == seen)
+        .where(servers.c.deleted_at.is_(None))
+        .values(**values)
+    )
     return tx.execute(statement).rowcount == 1
 
 

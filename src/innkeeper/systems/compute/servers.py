@@ -1,0 +1,171 @@
+"""Life of servers, except their boot: found, listed, changed, locked, built, failed, deleted.
+
+Always true: what a server holds is freed by the one step that marks it deleted, or failed, and
+that step happens once: it expects the row as it was before, and of two that try one finds it
+changed. Its allocations, its share of the quota and its row move in one transaction.
+
+May be false: that a deleted server is gone from its host. Where the host is down, the order to
+destroy it waits for the agent to come back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from innkeeper.domain.compute import Host, Locker, OrderKind, Server, Task
+from innkeeper.domain.errors import ConcurrentUpdate, Conflict, Forbidden, Invalid, NotFound
+from innkeeper.domain.ids import ConsumerUuid, ServerId
+from innkeeper.domain.listing import ServerSelection
+from innkeeper.store.queries import hosts, orders, quota_usages, server_pages
+from innkeeper.store.queries import servers as rows
+from innkeeper.store.queries.orders import NewOrder
+from innkeeper.store.transactions import Tx
+from innkeeper.systems.placement import claims
+
+FAULT_CHARS_MAX = 4000
+"""Of what an agent tells about a failure; the rest is in its log."""
+
+
+def get(tx: Tx, uuid: str) -> Server:
+    """The server with this id; :class:`NotFound` if there is none, or it is deleted."""
+    server = rows.by_uuid(tx, uuid)
+    if server is None:
+        raise NotFound(f"Server {uuid} could not be found.")
+    return server
+
+
+def marker(tx: Tx, uuid: str) -> Server | None:
+    """The server that ended somebody's last page; it may have been deleted since."""
+    return rows.by_uuid(tx, uuid, is_deleted_wanted=True)
+
+
+def page(tx: Tx, wish: ServerSelection, behind: Server | None = None) -> list[Server]:
+    """One page of servers, behind the one that ended the page before."""
+    return server_pages.page(tx, wish, behind)
+
+
+def homes(tx: Tx, servers: Iterable[Server]) -> dict[str, Host]:
+    """The hosts that these servers are on, by name."""
+    return hosts.by_names(tx, sorted({each.host for each in servers if each.host is not None}))
+
+
+def insert_rows(tx: Tx, new: Sequence[Mapping[str, Any]]) -> None:
+    """Write the servers of a boot; the mappings name the columns."""
+    rows.insert_many(tx, new)
+
+
+def names_on(tx: Tx, host: str) -> set[ServerId]:
+    """The servers that belong on a host; whatever else runs there is a stray."""
+    return rows.names_on(tx, host)
+
+
+def change(tx: Tx, uuid: str, values: Mapping[str, Any], now: datetime) -> Server:
+    """Write what its owner says of a server: name, hostname, description, addresses."""
+    server = get(tx, uuid)
+    write(tx, server, values, now)
+    return get(tx, uuid)
+
+
+def write(tx: Tx, server: Server, values: Mapping[str, Any], now: datetime) -> None:
+    """Write columns of a server as it was read; :class:`ConcurrentUpdate` if it moved on."""
+    if not rows.change(tx, server.uuid, server.updated_at, {**values, "updated_at": now}):
+        raise ConcurrentUpdate(f"Server {server.uuid} was changed at the same time.")
+
+
+def lock(tx: Tx, uuid: str, locked_by: str, reason: str | None, now: datetime) -> None:
+    """Refuse changes of a server from now on, except an administrator's.
+
+    Locking again gives a new reason. An administrator's lock does not become its owner's.
+    """
+    server = get(tx, uuid)
+    if server.locked_by == Locker.ADMIN:
+        locked_by = Locker.ADMIN
+    values = {"is_locked": True, "locked_by": locked_by, "locked_reason": reason}
+    write(tx, server, values, now)
+
+
+def unlock(tx: Tx, uuid: str, now: datetime, *, may_override: bool) -> None:
+    """Allow changes again. An administrator's lock goes only with ``may_override``."""
+    server = get(tx, uuid)
+    if server.locked_by == Locker.ADMIN and not may_override:
+        raise Forbidden("An administrator locked the server, and it is not yours to unlock.")
+    values = {"is_locked": False, "locked_by": None, "locked_reason": None}
+    write(tx, server, values, now)
+
+
+def demand_unlocked(server: Server, *, may_override: bool) -> None:
+    """Raise :class:`Conflict` for a locked server, unless the caller stands above locks."""
+    if server.is_locked and not may_override:
+        raise Conflict(f"Server {server.uuid} is locked.")
+
+
+def delete(
+    tx: Tx, uuid: str, now: datetime, *, service_down_time_s: float, may_override: bool
+) -> None:
+    """Begin to delete a server, or delete it at once where there is nobody to wait for.
+
+    On a host that is up its agent is told, and :func:`finish_delete` follows its report.
+    Without a host, or on one that is down, the server is deleted here; the order then waits
+    for the agent. Deleting a server that is being deleted asks for nothing new.
+    """
+    server = get(tx, uuid)
+    demand_unlocked(server, may_override=may_override)
+    home = homes(tx, [server]).get(server.host or "")
+    if home is not None and server.task_state != Task.DELETING:
+        order = NewOrder(home.agent_id, home.name, server.uuid, OrderKind.DESTROY, {})
+        orders.add(tx, [order], now)
+        write(tx, server, {"task_state": Task.DELETING}, now)
+    if home is None or not home.is_up(now, service_down_time_s):
+        finish_delete(tx, server.uuid, now)
+
+
+def finish_delete(tx: Tx, uuid: ServerId, now: datetime) -> bool:
+    """Mark a server deleted and free what it holds; False if that was done before."""
+    server = rows.by_uuid(tx, uuid)
+    if server is None or not rows.mark_deleted(tx, uuid, now):
+        return False
+    claims.release(tx, [ConsumerUuid(uuid)], now)
+    quota_usages.add_usage(tx, server.project_id, -1, -server.vcpus, -server.memory_mb)
+    return True
+
+
+def finish_build(tx: Tx, uuid: ServerId, now: datetime, host: str | None = None) -> bool:
+    """From BUILD to ACTIVE, as the agent of ``host`` reports.
+
+    False, and nothing changes, for a server that is not being built there: the report is late
+    or was given before.
+    """
+    return rows.mark_built(tx, uuid, host, now)
+
+
+def fail_build(
+    tx: Tx, uuid: ServerId, message: str, now: datetime, host: str | None = None
+) -> bool:
+    """From BUILD to ERROR with a fault; what the server held is free again.
+
+    It counts against its project's quota until somebody deletes it. False, and nothing
+    changes, for a server that is not being built on ``host``.
+    """
+    if not rows.mark_failed(tx, uuid, host, fault(message, now), now):
+        return False
+    claims.release(tx, [ConsumerUuid(uuid)], now)
+    return True
+
+
+def fault(message: str, now: datetime, details: str = "") -> dict[str, Any]:
+    """A server's fault, as its row keeps it."""
+    return {
+        "code": 500,
+        "created": now.replace(microsecond=0).isoformat() + "Z",
+        "message": message[:FAULT_CHARS_MAX],
+        "details": details,
+    }
+
+
+def check_marker(found: Server | None, uuid: str) -> Server:
+    """Raise :class:`Invalid` for a page that would begin behind no server."""
+    if found is None:
+        raise Invalid(f"marker [{uuid}] not found")
+    return found
