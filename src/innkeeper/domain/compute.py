@@ -291,3 +291,29 @@ class Keypair:
     public_key: str
     fingerprint: str
     created_at: datetime
+
+
+UNLIMITED = -1
+"""A limit that is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a project may have at most; -1 is without limit."""
+
+    servers: int
+    vcpus: int
+    memory_mb: int
+    metadata_items: int = UNLIMITED
+    keypairs: int = UNLIMITED
+    server_groups: int = UNLIMITED
+    server_group_members: int = UNLIMITED
+
+
+@dataclass(frozen=True, slots=True)
+class Used:
+    """What the servers of a project take, together."""
+
+    servers: int = 0
+    vcpus: int = 0
+    memory_mb: int = 0

@@ -1,0 +1,60 @@
+"""Quotas that were set for projects, and what their servers take."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import sqlalchemy as sa
+
+from innkeeper.domain.compute import Used
+from innkeeper.store.tables.compute import quota_usages, quotas
+from innkeeper.store.transactions import Tx
+
+_SET = sa.select(quotas.c.project_id, quotas.c.resource, quotas.c.hard_limit).where(
+    quotas.c.project_id.in_(sa.bindparam("projects", expanding=True))
+)
+_USED = sa.select(
+    quota_usages.c.project_id,
+    quota_usages.c.servers,
+    quota_usages.c.vcpus,
+    quota_usages.c.memory_mb,
+).where(quota_usages.c.project_id.in_(sa.bindparam("projects", expanding=True)))
+
+
+def of_projects(tx: Tx, projects: Collection[str]) -> dict[str, dict[str, int]]:
+    """The limits that were set, by project and resource; others are at their defaults."""
+    found: dict[str, dict[str, int]] = {}
+    if projects:
+        for project_id, resource, limit in tx.execute(_SET, {"projects": sorted(projects)}):
+            found.setdefault(project_id, {})[resource] = limit
+    return found
+
+
+def usages(tx: Tx, projects: Collection[str]) -> dict[str, Used]:
+    """What the servers of these projects take; projects that have none are left out."""
+    if not projects:
+        return {}
+    rows: Any = tx.execute(_USED, {"projects": sorted(projects)})
+    return {project_id: Used(*figures) for project_id, *figures in rows}
+
+
+def replace(tx: Tx, project_id: str, limits: Mapping[str, int]) -> None:
+    """Set these limits of a project, and leave its others alone."""
+    if not limits:
+        return
+    tx.execute(
+        quotas.delete()
+        .where(quotas.c.project_id == project_id)
+        .where(quotas.c.resource.in_(sorted(limits)))
+    )
+    rows = [
+        {"project_id": project_id, "resource": resource, "hard_limit": limit}
+        for resource, limit in sorted(limits.items())
+    ]
+    tx.execute(quotas.insert(), rows)
+
+
+def delete(tx: Tx, project_id: str) -> None:
+    """Forget all limits that were set for a project."""
+    tx.execute(quotas.delete().where(quotas.c.project_id == project_id))

@@ -1,0 +1,124 @@
+"""Images: what servers start from, as a catalogue. Scheduling reads minima and properties.
+
+Always true: the catalogue keeps no bits. What is uploaded is measured and let go; agents bring
+their own copies. A private image is known to its project and to administrators only.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Collection
+from datetime import datetime
+
+from innkeeper.domain.compute import Image
+from innkeeper.domain.errors import AlreadyExists, Conflict, Forbidden, Invalid, NotFound
+from innkeeper.store.queries import images
+from innkeeper.store.queries.images import Wanted
+from innkeeper.store.transactions import Tx
+
+QUEUED = "queued"
+ACTIVE = "active"
+OPEN_VISIBILITIES = frozenset({"public", "community"})
+"""Images that every project may look at and boot from."""
+
+
+def get_many(tx: Tx, ids: Collection[str]) -> dict[str, Image]:
+    """The images with these ids, whoever may see them; unknown ids are left out."""
+    return images.get_many(tx, ids)
+
+
+def may_see(image: Image, project_id: str | None) -> bool:
+    """Whether a project may look at an image, and boot from it."""
+    return image.visibility in OPEN_VISIBILITIES or image.owner == project_id
+
+
+def get(tx: Tx, image_id: str, project_id: str | None, *, is_admin: bool) -> Image:
+    """The image with this id, if the project or the administrator may know of it."""
+    image = images.get_many(tx, [image_id]).get(image_id)
+    if image is None or not (is_admin or may_see(image, project_id)):
+        raise NotFound(f"No image found with ID {image_id}")
+    return image
+
+
+def page(tx: Tx, wanted: Wanted, marker: str | None, limit: int) -> list[Image]:
+    """At most ``limit`` images behind the one with the id ``marker``."""
+    after = None
+    if marker is not None:
+        try:
+            after = get(tx, marker, wanted.viewer, is_admin=wanted.viewer is None)
+        except NotFound as error:
+            raise Invalid("Invalid marker: there is no such image.") from error
+    return images.page(tx, wanted, after, limit)
+
+
+def create(tx: Tx, image: Image) -> Image:
+    """Add an image."""
+    if images.get_many(tx, [image.id]):
+        raise AlreadyExists(f"Image ID {image.id} already exists!")
+    images.insert(tx, image)
+    return image
+
+
+def change(
+    tx: Tx,
+    image_id: str,
+    project_id: str | None,
+    edit: Callable[[Image], Image],
+    *,
+    is_admin: bool,
+    now: datetime,
+) -> Image:
+    """Change an image that is the project's own; give it as it is now."""
+    image = _owned(tx, image_id, project_id, is_admin=is_admin)
+    changed = dataclasses.replace(edit(image), updated_at=now)
+    images.replace(tx, changed, image.updated_at)
+    return changed
+
+
+def activate(  # noqa: PLR0913 - what an upload was found to be, and whose it is
+    tx: Tx,
+    image_id: str,
+    project_id: str | None,
+    size_bytes: int,
+    checksum: str,
+    sha512: str,
+    *,
+    is_admin: bool,
+    now: datetime,
+) -> None:
+    """Note what was uploaded for an image; from now on servers can start from it."""
+    image = uploadable(tx, image_id, project_id, is_admin=is_admin)
+    measured = dataclasses.replace(
+        image,
+        status=ACTIVE,
+        size_bytes=size_bytes,
+        checksum=checksum,
+        sha512=sha512,
+        updated_at=now,
+    )
+    images.replace(tx, measured, image.updated_at)
+
+
+def uploadable(tx: Tx, image_id: str, project_id: str | None, *, is_admin: bool) -> Image:
+    """The image, if something can be uploaded for it now."""
+    image = _owned(tx, image_id, project_id, is_admin=is_admin)
+    if image.status != QUEUED:
+        raise Conflict(f"Image status transition from {image.status} to saving is not allowed")
+    if image.disk_format is None or image.container_format is None:
+        raise Invalid("Properties disk_format and container_format must be set prior to saving data.")
+    return image
+
+
+def delete(tx: Tx, image_id: str, project_id: str | None, *, is_admin: bool) -> None:
+    """Remove an image. Servers that were booted from it go on."""
+    image = _owned(tx, image_id, project_id, is_admin=is_admin)
+    if image.is_protected:
+        raise Forbidden(f"Image {image_id} is protected and cannot be deleted.")
+    images.delete(tx, image_id)
+
+
+def _owned(tx: Tx, image_id: str, project_id: str | None, *, is_admin: bool) -> Image:
+    image = get(tx, image_id, project_id, is_admin=is_admin)
+    if not is_admin and image.owner != project_id:
+        raise Forbidden(f"You are not permitted to modify image {image_id}: it is not yours.")
+    return image

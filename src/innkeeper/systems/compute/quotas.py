@@ -1,0 +1,95 @@
+"""Quotas: how much a project may have at most.
+
+Always true: what was not set for a project is at the default of the settings. A limit below
+what a project has already is allowed: it refuses more, and takes nothing away.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Collection, Mapping
+from typing import Protocol
+
+from innkeeper.domain.compute import Limits, Used
+from innkeeper.store.queries import quotas
+from innkeeper.store.transactions import Tx
+
+RESOURCES = frozenset(field.name for field in dataclasses.fields(Limits))
+
+
+class QuotaSettings(Protocol):
+    """The settings that quotas come from."""
+
+    @property
+    def quota_instances(self) -> int:
+        """Servers."""
+
+    @property
+    def quota_cores(self) -> int:
+        """Virtual CPUs of all servers together."""
+
+    @property
+    def quota_ram(self) -> int:
+        """Memory of all servers together, in MB."""
+
+    @property
+    def quota_metadata_items(self) -> int:
+        """Items in one server's metadata."""
+
+    @property
+    def quota_key_pairs(self) -> int:
+        """Keypairs of one user."""
+
+    @property
+    def quota_server_groups(self) -> int:
+        """Server groups."""
+
+    @property
+    def quota_server_group_members(self) -> int:
+        """Servers in one group."""
+
+
+def defaults(settings: QuotaSettings) -> Limits:
+    """The limits of a project for which none were set."""
+    return Limits(
+        servers=settings.quota_instances,
+        vcpus=settings.quota_cores,
+        memory_mb=settings.quota_ram,
+        metadata_items=settings.quota_metadata_items,
+        keypairs=settings.quota_key_pairs,
+        server_groups=settings.quota_server_groups,
+        server_group_members=settings.quota_server_group_members,
+    )
+
+
+def limits(tx: Tx, project_id: str, default: Limits) -> Limits:
+    """What a project may have."""
+    return limits_of(tx, [project_id], default)[project_id]
+
+
+def limits_of(tx: Tx, projects: Collection[str], default: Limits) -> dict[str, Limits]:
+    """What each of these projects may have, with one question to the store."""
+    found = quotas.of_projects(tx, projects)
+    return {
+        project_id: dataclasses.replace(default, **found[project_id])
+        if project_id in found
+        else default
+        for project_id in projects
+    }
+
+
+def used(tx: Tx, project_id: str) -> Used:
+    """What a project's servers take."""
+    return quotas.usages(tx, [project_id]).get(project_id, Used())
+
+
+def update(tx: Tx, project_id: str, wanted: Mapping[str, int], default: Limits) -> Limits:
+    """Set some limits of a project, by resource; give all that are in force now."""
+    assert wanted.keys() <= RESOURCES, "the API knows no other resources"
+    quotas.replace(tx, project_id, wanted)
+    return limits(tx, project_id, default)
+
+
+def reset(tx: Tx, project_id: str) -> None:
+    """Go back to the defaults."""
+    quotas.delete(tx, project_id)
