@@ -50,16 +50,21 @@ class Project:
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """Somebody, or a program, that can ask for a token."""
+    """Somebody, or a program, that can ask for a token.
+
+    ``tokens_valid_from`` is a stamp that every token carries; it moves on when a password or a
+    right is taken away, and leaves the tokens behind it void.
+    """
 
     id: str
     name: str
-    password_hash: str
+    password_hash: str = field(repr=False)
+    tokens_valid_from: datetime
+    created_at: datetime
     email: str | None = None
     description: str = ""
     default_project_id: str | None = None
     is_enabled: bool = True
-    created_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,14 +77,43 @@ class Role:
 
 
 @dataclass(frozen=True, slots=True)
-class Token:
-    """What a token stands for."""
+class Assignment:
+    """A role that a user has on a project."""
 
-    audit_id: str
+    user_id: str
+    user_name: str
+    project_id: str
+    project_name: str
+    role: Role
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """Whom a token stands for now: the user, and the roles on the project it is scoped to.
+
+    Without a project there are no roles either.
+    """
+
     user: User
-    project: Project | None
-    roles: tuple[Role, ...]
-    methods: tuple[str, ...]
-    issued_at: datetime
-    expires_at: datetime
-    extras: dict[str, str] = field(default_factory=dict)
+    project: Project | None = None
+    roles: tuple[Role, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """One address of a service. ``interface`` is ``public``, ``internal`` or ``admin``."""
+
+    id: str
+    service_id: str
+    interface: str
+    url: str
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """An API in the service catalog; ``path`` is where it begins on this service's address."""
+
+    id: str
+    name: str
+    type: str
+    path: str

@@ -1,0 +1,49 @@
+"""The service catalog: derived from the APIs that are served, never stored.
+
+Always true: ids depend on names alone, so every process and every start gives the same ones.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable
+
+from innkeeper.domain.errors import NotFound
+from innkeeper.domain.identity import Endpoint, Service
+
+INTERFACES = ("admin", "internal", "public")
+_NAMES = uuid.UUID("7a3c1f52-9d0e-5b7b-8f8c-0d4f1f4f6f0a")
+
+
+def _id(*words: str) -> str:
+    return uuid.uuid5(_NAMES, " ".join(words)).hex
+
+
+def service(name: str, service_type: str, path: str) -> Service:
+    """One served API as a service."""
+    return Service(_id("service", name), name, service_type, path)
+
+
+def endpoints(services: Iterable[Service], origin: str) -> list[Endpoint]:
+    """All addresses of these services on ``origin`` (scheme, host and port)."""
+    return [
+        Endpoint(_id("endpoint", each.name, interface), each.id, interface, origin + each.path)
+        for each in services
+        for interface in INTERFACES
+    ]
+
+
+def get_service(services: Iterable[Service], service_id: str) -> Service:
+    """Give a service, or raise :class:`NotFound`."""
+    for each in services:
+        if each.id == service_id:
+            return each
+    raise NotFound(f"Could not find service: {service_id}.")
+
+
+def get_endpoint(services: Iterable[Service], origin: str, endpoint_id: str) -> Endpoint:
+    """Give an endpoint, or raise :class:`NotFound`."""
+    for each in endpoints(services, origin):
+        if each.id == endpoint_id:
+            return each
+    raise NotFound(f"Could not find endpoint: {endpoint_id}.")

@@ -1,0 +1,95 @@
+"""Logging in: who says to be whom, and on which project.
+
+Always true: whatever is wrong (no such user, a wrong password, a disabled account, a project
+that is not there or not theirs), the answer is the same.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from innkeeper.domain.errors import Unauthenticated
+from innkeeper.domain.identity import (
+    DEFAULT_DOMAIN_ID,
+    DEFAULT_DOMAIN_NAME,
+    Holder,
+    Project,
+    User,
+)
+from innkeeper.store.queries import identity
+from innkeeper.store.transactions import Tx
+from innkeeper.systems.identity.names import could_be_stored
+
+REFUSED = "The request you have made requires authentication."
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A user or a project as the caller named it: by id, or by name in a domain."""
+
+    id: str | None = None
+    name: str | None = None
+    domain_id: str | None = None
+    domain_name: str | None = None
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether it could be here: there is one domain, and odd text is nobody's name."""
+        texts = [text for text in (self.id, self.name) if text is not None]
+        in_domain = self.id is not None or (
+            self.domain_id == DEFAULT_DOMAIN_ID or self.domain_name == DEFAULT_DOMAIN_NAME
+        )
+        return bool(texts) and in_domain and all(could_be_stored(text) for text in texts)
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What a token is asked for: a project, nothing, or (neither) the user's own default."""
+
+    project: Named | None = None
+    is_unscoped: bool = False
+
+
+def user_named(tx: Tx, who: Named) -> User | None:
+    """The user somebody says to be."""
+    if not who.is_ours:
+        return None
+    if who.id is not None:
+        return identity.user(tx, who.id)
+    return next(iter(identity.find_users(tx, name=who.name)), None)
+
+
+def holder(tx: Tx, user: User, scope: Scope) -> Holder | None:
+    """What a token for this scope would stand for; ``None`` if there can be none."""
+    if not user.is_enabled:
+        return None
+    if scope.is_unscoped:
+        return Holder(user)
+    if scope.project is not None:
+        return _on(tx, user, _project_named(tx, scope.project))
+    default = user.default_project_id
+    project = None if default is None else identity.project(tx, default)
+    # A default that does not work is no reason to keep somebody out.
+    return _on(tx, user, project) or Holder(user)
+
+
+def _project_named(tx: Tx, what: Named) -> Project | None:
+    if not what.is_ours:
+        return None
+    if what.id is not None:
+        return identity.project(tx, what.id)
+    return next(iter(identity.find_projects(tx, name=what.name)), None)
+
+
+def _on(tx: Tx, user: User, project: Project | None) -> Holder | None:
+    if project is None or not project.is_enabled:
+        return None
+    roles = tuple(identity.roles_of(tx, user.id, project.id))
+    return Holder(user, project, roles) if roles else None
+
+
+def admit(found: Holder | None, is_right: bool) -> Holder:
+    """The holder, if the password was right and there is one; else the one refusal."""
+    if found is None or not is_right:
+        raise Unauthenticated(REFUSED)
+    return found

@@ -1,0 +1,57 @@
+"""Projects: made, looked up, changed, deleted.
+
+Always true: names are unique. A project that is disabled or deleted voids the tokens scoped to
+it, because checking a token looks at its project.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from innkeeper.domain.errors import NotFound
+from innkeeper.domain.identity import Project
+from innkeeper.store.queries import identity
+from innkeeper.store.transactions import Tx
+from innkeeper.systems.identity.names import could_be_stored
+
+
+def create(tx: Tx, project: Project) -> Project:
+    """Add a project. Raises :class:`AlreadyExists` for a name that is taken."""
+    identity.add_project(tx, project)
+    return project
+
+
+def get(tx: Tx, project_id: str) -> Project:
+    """Give a project, or raise :class:`NotFound`."""
+    found = identity.project(tx, project_id) if could_be_stored(project_id) else None
+    if found is None:
+        raise NotFound(f"Could not find project: {project_id}.")
+    return found
+
+
+def find(
+    tx: Tx, *, name: str | None = None, is_enabled: bool | None = None
+) -> list[Project]:
+    """The projects that fit, by name."""
+    if name is not None and not could_be_stored(name):
+        return []
+    return identity.find_projects(tx, name=name, is_enabled=is_enabled)
+
+
+def of_user(tx: Tx, user_id: str) -> list[Project]:
+    """The projects on which a user has any role."""
+    return identity.projects_of_user(tx, user_id) if could_be_stored(user_id) else []
+
+
+def update(tx: Tx, project_id: str, changes: Mapping[str, Any]) -> Project:
+    """Change what ``changes`` names, by the words of :class:`Project`."""
+    get(tx, project_id)
+    identity.update_project(tx, project_id, changes)
+    return get(tx, project_id)
+
+
+def delete(tx: Tx, project_id: str) -> None:
+    """Delete a project and the roles on it. What it owns elsewhere is not touched."""
+    get(tx, project_id)
+    identity.delete_project(tx, project_id)

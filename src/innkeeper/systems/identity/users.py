@@ -1,0 +1,69 @@
+"""Users: made, looked up, changed, deleted.
+
+Always true: passwords come in as hashes, made before the transaction began, because hashing is
+slow on purpose. Taking something away (the password, the account) voids the user's tokens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from innkeeper.domain.errors import NotFound, Unauthenticated
+from innkeeper.domain.identity import User
+from innkeeper.store.queries import identity
+from innkeeper.store.transactions import Tx
+from innkeeper.systems.identity.names import could_be_stored
+
+
+def create(tx: Tx, user: User) -> User:
+    """Add a user. Raises :class:`AlreadyExists` for a name that is taken."""
+    identity.add_user(tx, user)
+    return user
+
+
+def get(tx: Tx, user_id: str) -> User:
+    """Give a user, or raise :class:`NotFound`."""
+    found = identity.user(tx, user_id) if could_be_stored(user_id) else None
+    if found is None:
+        raise NotFound(f"Could not find user: {user_id}.")
+    return found
+
+
+def find(tx: Tx, *, name: str | None = None, is_enabled: bool | None = None) -> list[User]:
+    """The users that fit, by name."""
+    if name is not None and not could_be_stored(name):
+        return []
+    return identity.find_users(tx, name=name, is_enabled=is_enabled)
+
+
+def update(tx: Tx, user_id: str, changes: Mapping[str, Any], *, now: datetime) -> User:
+    """Change what ``changes`` names, by the words of :class:`User`.
+
+    A new password, and being disabled, void the user's tokens.
+    """
+    get(tx, user_id)
+    identity.update_user(tx, user_id, changes)
+    if "password_hash" in changes or changes.get("is_enabled") is False:
+        identity.void_tokens(tx, [user_id], now)
+    return get(tx, user_id)
+
+
+def change_password(
+    tx: Tx, user_id: str, *, old_hash: str, new_hash: str, now: datetime
+) -> None:
+    """Change a password whose hash is still ``old_hash``.
+
+    Raises :class:`Unauthenticated` where it is not: the old password was checked against a
+    hash that somebody has replaced since.
+    """
+    if get(tx, user_id).password_hash != old_hash:
+        raise Unauthenticated("The password was changed in the meantime.")
+    update(tx, user_id, {"password_hash": new_hash}, now=now)
+
+
+def delete(tx: Tx, user_id: str) -> None:
+    """Delete a user and all roles of the user. What the user made is not touched."""
+    get(tx, user_id)
+    identity.delete_user(tx, user_id)
