@@ -99,6 +99,7 @@ class Host:
     host_ip: str
     cpu_facts: Mapping[str, Any]
     capabilities: Mapping[str, Any]
+    booted_at: datetime | None
     last_seen_at: datetime
     created_at: datetime
     updated_at: datetime
@@ -308,12 +309,3 @@ class Limits:
     keypairs: int = UNLIMITED
     server_groups: int = UNLIMITED
     server_group_members: int = UNLIMITED
-
-
-@dataclass(frozen=True, slots=True)
-class Used:
-    """What the servers of a project take, together."""
-
-    servers: int = 0
-    vcpus: int = 0
-    memory_mb: int = 0

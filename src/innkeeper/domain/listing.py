@@ -1,15 +1,17 @@
-"""What servers somebody wants to see: filters, order and page of a listing.
+"""What somebody wants to see of servers, flavors and images: filters, order, page.
 
-Always true: a selection names columns of a server by the words of this house; the words of an
+Always true: a selection names columns by the words of this house; the words of an
 API's query were translated before.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
+
+from innkeeper.domain.compute import Image
 
 WILDCARDS_MAX = 8
 """Parts of any length in one pattern. Each more multiplies the ways to match a long name."""
@@ -90,3 +92,39 @@ class ServerSelection:
     availability_zone: str | None = None
     sort: tuple[tuple[str, bool], ...] = (("created_at", True),)
     marker: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FlavorSelection:
+    """Which flavors to list, and in which order.
+
+    ``is_public`` of ``None`` means both kinds; public ones come together with the private
+    ones of ``project_id``, where that is given. ``sort_key`` names a field of a flavor.
+    """
+
+    is_public: bool | None = True
+    project_id: str | None = None
+    memory_mb_min: int = 0
+    disk_gb_min: int = 0
+    with_disabled: bool = True
+    sort_key: str = "flavor_id"
+    is_descending: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ImageSelection:
+    """Which images to list, and in which order.
+
+    ``exact`` holds for a field the values of which it must have one. ``viewer`` is the project
+    that looks; ``None`` sees everything. Others' community images are listed
+    ``with_community`` only. ``accepts`` judges what no column has: tags and properties.
+    ``sort`` names fields, each with whether it descends; the id is the last of them.
+    """
+
+    exact: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+    viewer: str | None = None
+    with_community: bool = False
+    size_bytes_min: int | None = None
+    size_bytes_max: int | None = None
+    sort: tuple[tuple[str, bool], ...] = (("created_at", True), ("id", True))
+    accepts: Callable[[Image], bool] | None = None

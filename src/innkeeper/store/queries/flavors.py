@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -11,6 +10,7 @@ import sqlalchemy as sa
 
 from innkeeper.domain.compute import Flavor
 from innkeeper.domain.errors import AlreadyExists, ConcurrentUpdate
+from innkeeper.domain.listing import FlavorSelection
 from innkeeper.store.paging import SortKey, behind, ordered
 from innkeeper.store.tables.compute import flavor_projects, flavors
 from innkeeper.store.transactions import Tx
@@ -42,23 +42,6 @@ _HAS_PROJECT = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """Which flavors to list, and in which order.
-
-    ``is_public`` of ``None`` means both kinds; public ones come together with the private
-    ones of ``project_id``, where that is given.
-    """
-
-    is_public: bool | None = True
-    project_id: str | None = None
-    memory_mb_min: int = 0
-    disk_gb_min: int = 0
-    with_disabled: bool = True
-    sort_key: str = "flavor_id"
-    is_descending: bool = False
-
-
 def by_public_ids(tx: Tx, ids: Collection[str]) -> dict[str, Flavor]:
     """The flavors with these public ids; unknown ids are left out."""
     if not ids:
@@ -74,7 +57,7 @@ def is_name_taken(tx: Tx, name: str) -> bool:
     return tx.execute(taken).first() is not None
 
 
-def page(tx: Tx, wanted: Wanted, after: Flavor | None, limit: int) -> list[Flavor]:
+def page(tx: Tx, wanted: FlavorSelection, after: Flavor | None, limit: int) -> list[Flavor]:
     """At most ``limit`` flavors behind ``after``, in the wanted order."""
     query = sa.select(flavors)
     if wanted.is_public is not None:
@@ -175,9 +158,7 @@ def has_project(tx: Tx, flavor_id: int, project_id: str) -> bool:
 def add_project(tx: Tx, flavor_id: int, project_id: str) -> None:
     """Let a project use a private flavor."""
     try:
-        tx.execute(
-            flavor_projects.insert(), {"flavor_id": flavor_id, "project_id": project_id}
-        )
+        tx.execute(flavor_projects.insert(), {"flavor_id": flavor_id, "project_id": project_id})
     except sa.exc.IntegrityError as error:
         raise AlreadyExists("The project may use the flavor already.") from error
 

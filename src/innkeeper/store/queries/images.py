@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -12,6 +11,7 @@ import sqlalchemy as sa
 
 from innkeeper.domain.compute import Image
 from innkeeper.domain.errors import AlreadyExists, ConcurrentUpdate
+from innkeeper.domain.listing import ImageSelection
 from innkeeper.store.paging import SortKey, behind, ordered
 from innkeeper.store.tables.compute import images
 from innkeeper.store.transactions import Tx
@@ -36,25 +36,6 @@ ROWS_PER_LOOK = 200
 """Rows read at once while looking for those that a predicate accepts."""
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """Which images to list, and in which order.
-
-    ``equal`` maps a field to the values it may have. ``viewer`` is the project that looks;
-    ``None`` sees everything. Others' community images are listed ``with_community`` only.
-    ``accepts`` judges what no column has: tags and properties. ``sort`` names fields, each with
-    whether it descends.
-    """
-
-    equal: Mapping[str, Collection[Any]] = dataclasses.field(default_factory=dict)
-    viewer: str | None = None
-    with_community: bool = False
-    size_bytes_min: int | None = None
-    size_bytes_max: int | None = None
-    sort: Sequence[tuple[str, bool]] = (("created_at", True), ("id", True))
-    accepts: Callable[[Image], bool] | None = None
-
-
 def get_many(tx: Tx, ids: Collection[str]) -> dict[str, Image]:
     """The images with these ids; unknown ids are left out."""
     if not ids:
@@ -64,7 +45,7 @@ def get_many(tx: Tx, ids: Collection[str]) -> dict[str, Image]:
     return {image.id: image for image in found}
 
 
-def page(tx: Tx, wanted: Wanted, after: Image | None, limit: int) -> list[Image]:
+def page(tx: Tx, wanted: ImageSelection, after: Image | None, limit: int) -> list[Image]:
     """At most ``limit`` images behind ``after``, in the wanted order."""
     accepted: list[Image] = []
     while len(accepted) < limit:
@@ -77,10 +58,10 @@ def page(tx: Tx, wanted: Wanted, after: Image | None, limit: int) -> list[Image]
     return accepted[:limit]
 
 
-def _look(tx: Tx, wanted: Wanted, after: Image | None, limit: int) -> list[Image]:
+def _look(tx: Tx, wanted: ImageSelection, after: Image | None, limit: int) -> list[Image]:
     query = sa.select(*_COLUMNS.values())
-    for field, values in wanted.equal.items():
-        query = query.where(_COLUMNS[field].in_(sorted(values)))
+    for field, values in wanted.exact.items():
+        query = query.where(_COLUMNS[field].in_(values))
     if wanted.viewer is not None:
         visible = ["public", "community"] if wanted.with_community else ["public"]
         query = query.where(

@@ -1,25 +1,17 @@
-"""Quotas that were set for projects, and what their servers take."""
+"""Quotas that were set for projects."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import Any
 
 import sqlalchemy as sa
 
-from innkeeper.domain.compute import Used
-from innkeeper.store.tables.compute import quota_usages, quotas
+from innkeeper.store.tables.compute import quotas
 from innkeeper.store.transactions import Tx
 
 _SET = sa.select(quotas.c.project_id, quotas.c.resource, quotas.c.hard_limit).where(
     quotas.c.project_id.in_(sa.bindparam("projects", expanding=True))
 )
-_USED = sa.select(
-    quota_usages.c.project_id,
-    quota_usages.c.servers,
-    quota_usages.c.vcpus,
-    quota_usages.c.memory_mb,
-).where(quota_usages.c.project_id.in_(sa.bindparam("projects", expanding=True)))
 
 
 def of_projects(tx: Tx, projects: Collection[str]) -> dict[str, dict[str, int]]:
@@ -29,14 +21,6 @@ def of_projects(tx: Tx, projects: Collection[str]) -> dict[str, dict[str, int]]:
         for project_id, resource, limit in tx.execute(_SET, {"projects": sorted(projects)}):
             found.setdefault(project_id, {})[resource] = limit
     return found
-
-
-def usages(tx: Tx, projects: Collection[str]) -> dict[str, Used]:
-    """What the servers of these projects take; projects that have none are left out."""
-    if not projects:
-        return {}
-    rows: Any = tx.execute(_USED, {"projects": sorted(projects)})
-    return {project_id: Used(*figures) for project_id, *figures in rows}
 
 
 def replace(tx: Tx, project_id: str, limits: Mapping[str, int]) -> None:

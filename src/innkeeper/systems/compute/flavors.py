@@ -13,8 +13,8 @@ from datetime import datetime
 
 from innkeeper.domain.compute import Flavor
 from innkeeper.domain.errors import AlreadyExists, Invalid, NotFound
+from innkeeper.domain.listing import FlavorSelection
 from innkeeper.store.queries import flavors
-from innkeeper.store.queries.flavors import Wanted
 from innkeeper.store.transactions import Tx
 
 _RESOURCES = re.compile(r"resources[A-Za-z0-9_-]{0,64}:([A-Z0-9_]+)")
@@ -43,7 +43,7 @@ def get(tx: Tx, flavor_id: str, project_id: str | None, *, is_admin: bool) -> Fl
 
 
 def page(
-    tx: Tx, wanted: Wanted, marker: str | None, limit: int, *, is_admin: bool
+    tx: Tx, wanted: FlavorSelection, marker: str | None, limit: int, *, is_admin: bool
 ) -> list[Flavor]:
     """At most ``limit`` flavors behind the one with the public id ``marker``."""
     after = None
@@ -159,7 +159,5 @@ def remove_project(tx: Tx, flavor_id: str, project_id: str) -> list[str]:
     """Take a flavor from a project; give all that still may use it."""
     flavor = get(tx, flavor_id, None, is_admin=True)
     if not flavors.remove_project(tx, flavor.id, project_id):
-        raise NotFound(
-            f"Flavor access not found for {flavor_id} / {project_id} combination."
-        )
+        raise NotFound(f"Flavor access not found for {flavor_id} / {project_id} combination.")
     return flavors.projects_of(tx, flavor.id)

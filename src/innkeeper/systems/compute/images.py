@@ -12,8 +12,8 @@ from datetime import datetime
 
 from innkeeper.domain.compute import Image
 from innkeeper.domain.errors import AlreadyExists, Conflict, Forbidden, Invalid, NotFound
+from innkeeper.domain.listing import ImageSelection
 from innkeeper.store.queries import images
-from innkeeper.store.queries.images import Wanted
 from innkeeper.store.transactions import Tx
 
 QUEUED = "queued"
@@ -40,7 +40,7 @@ def get(tx: Tx, image_id: str, project_id: str | None, *, is_admin: bool) -> Ima
     return image
 
 
-def page(tx: Tx, wanted: Wanted, marker: str | None, limit: int) -> list[Image]:
+def page(tx: Tx, wanted: ImageSelection, marker: str | None, limit: int) -> list[Image]:
     """At most ``limit`` images behind the one with the id ``marker``."""
     after = None
     if marker is not None:
@@ -75,7 +75,7 @@ def change(
     return changed
 
 
-def activate(  # noqa: PLR0913 - what an upload was found to be, and whose it is
+def activate(
     tx: Tx,
     image_id: str,
     project_id: str | None,
@@ -105,7 +105,9 @@ def uploadable(tx: Tx, image_id: str, project_id: str | None, *, is_admin: bool)
     if image.status != QUEUED:
         raise Conflict(f"Image status transition from {image.status} to saving is not allowed")
     if image.disk_format is None or image.container_format is None:
-        raise Invalid("Properties disk_format and container_format must be set prior to saving data.")
+        raise Invalid(
+            "Properties disk_format and container_format must be set prior to saving data."
+        )
     return image
 
 

@@ -8,48 +8,17 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Collection, Mapping
-from typing import Protocol
 
-from innkeeper.domain.compute import Limits, Used
-from innkeeper.store.queries import quotas
+from innkeeper.domain.compute import Limits
+from innkeeper.domain.slices import Computing
+from innkeeper.store.queries import quota_usages, quotas
+from innkeeper.store.queries.quota_usages import Usage
 from innkeeper.store.transactions import Tx
 
 RESOURCES = frozenset(field.name for field in dataclasses.fields(Limits))
 
 
-class QuotaSettings(Protocol):
-    """The settings that quotas come from."""
-
-    @property
-    def quota_instances(self) -> int:
-        """Servers."""
-
-    @property
-    def quota_cores(self) -> int:
-        """Virtual CPUs of all servers together."""
-
-    @property
-    def quota_ram(self) -> int:
-        """Memory of all servers together, in MB."""
-
-    @property
-    def quota_metadata_items(self) -> int:
-        """Items in one server's metadata."""
-
-    @property
-    def quota_key_pairs(self) -> int:
-        """Keypairs of one user."""
-
-    @property
-    def quota_server_groups(self) -> int:
-        """Server groups."""
-
-    @property
-    def quota_server_group_members(self) -> int:
-        """Servers in one group."""
-
-
-def defaults(settings: QuotaSettings) -> Limits:
+def defaults(settings: Computing) -> Limits:
     """The limits of a project for which none were set."""
     return Limits(
         servers=settings.quota_instances,
@@ -78,9 +47,9 @@ def limits_of(tx: Tx, projects: Collection[str], default: Limits) -> dict[str, L
     }
 
 
-def used(tx: Tx, project_id: str) -> Used:
+def used(tx: Tx, project_id: str) -> Usage:
     """What a project's servers take."""
-    return quotas.usages(tx, [project_id]).get(project_id, Used())
+    return quota_usages.of_project(tx, project_id)
 
 
 def update(tx: Tx, project_id: str, wanted: Mapping[str, int], default: Limits) -> Limits:
