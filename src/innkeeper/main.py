@@ -28,7 +28,11 @@ def parser() -> argparse.ArgumentParser:
     for api in ("identity", "placement", "compute", "image"):
         serve.add_argument(f"--{api}-prefix", help=f"path of the {api} API; may be empty")
     serve.add_argument(
-        "--demo-hosts", type=int, default=0, metavar="N", help="start an agent with N fake hosts"
+        "--demo-hosts",
+        type=int,
+        default=0,
+        metavar="N",
+        help="start an agent with N fake hosts",
     )
     return made
 

@@ -75,7 +75,7 @@ class Service:
         self.settings = settings
         self.store = open_store(settings)
         self.ids = RandomIds()
-        self.desk = BootDesk(settings.scheduling, settings.computing, self.ids, now)
+        self.desk = BootDesk(settings.scheduling, settings.computing)
         self.decisions = DecisionThread(self.store, self.desk)
         self.readers = ReaderThreads(self.store, settings.serving.reader_threads)
         apis = {name: APIS[name] for name in settings.serving.apis if name in APIS}

@@ -68,6 +68,44 @@ class Allocation:
     class_name: str
     used: int
     created_at: datetime
+    provider_generation: Generation
+
+
+@dataclass(frozen=True, slots=True)
+class StockLine:
+    """What a provider has of one resource class, and when that was last written."""
+
+    class_id: ClassId
+    class_name: str
+    inventory: Inventory
+    updated_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderQuery:
+    """Which providers are asked for; whatever is left out does not narrow the answer.
+
+    A provider is in an aggregate of *every* set in ``member_of``, and in none of
+    ``not_member_of``; likewise for traits with ``required`` and ``forbidden``. ``resources``
+    holds amounts that must fit beside what is held already.
+    """
+
+    name: str | None = None
+    uuid: ProviderUuid | None = None
+    in_tree: ProviderUuid | None = None
+    member_of: tuple[frozenset[str], ...] = ()
+    not_member_of: frozenset[str] = frozenset()
+    resources: Mapping[str, int] = field(default_factory=dict)
+    required: tuple[frozenset[str], ...] = ()
+    forbidden: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class TypeUsage:
+    """How much the consumers of one type hold, by resource class, and how many they are."""
+
+    consumers: int
+    used: Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True)

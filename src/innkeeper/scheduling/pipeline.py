@@ -55,11 +55,15 @@ class Pipeline:
 ALL_ROWS = slice(None)
 
 
-def select(pipeline: Pipeline, hosts: HostTable, spec: RequestSpec) -> tuple[Mask, list[Removal]]:
+Taken = list[tuple[Filter, int]]
+"""Filters that removed hosts, in order, and how many each."""
+
+
+def select(pipeline: Pipeline, hosts: HostTable, spec: RequestSpec) -> tuple[Mask, Taken]:
     """Apply all filters: what is left, and what each of them took away."""
     left: Mask = np.ones(hosts.host_count, dtype=np.bool_)
     before = hosts.host_count
-    removals: list[Removal] = []
+    taken: Taken = []
     for each in pipeline.filters:
         mask = each.mask(hosts, spec, ALL_ROWS)
         if mask is None:
@@ -68,13 +72,29 @@ def select(pipeline: Pipeline, hosts: HostTable, spec: RequestSpec) -> tuple[Mas
         left &= mask
         after = int(np.count_nonzero(left))
         if after < before:
-            removals.append(
-                Removal(each.NAME, before - after, each.REASON, each.missing(hosts, spec))
-            )
+            taken.append((each, before - after))
         before = after
         if after == 0:
             break
-    return left, removals
+    return left, taken
+
+
+def removals(
+    taken: Taken, hosts: HostTable, spec: RequestSpec, *, is_wanted_whole: bool
+) -> tuple[Removal, ...]:
+    """What the filters did, in words; what was missing only where that is wanted.
+
+    Looking for the nearest miss reads whole columns again, and nobody asks after a success.
+    """
+    return tuple(
+        Removal(
+            each.NAME,
+            count,
+            each.REASON,
+            each.missing(hosts, spec) if is_wanted_whole else "",
+        )
+        for each, count in taken
+    )
 
 
 def still_fits(
@@ -102,8 +122,8 @@ class Scale:
     ) -> None:
         self._hosts = hosts
         self._spec = spec
-        self._factors: list[tuple[Weigher, float]] = []
-        self._offset = 0.0
+        self._factors: list[tuple[Weigher, float, float]] = []
+        offset = 0.0
         # Gathering the candidates' rows is a copy; without any removal it is not needed.
         is_whole = candidates.shape[0] == hosts.host_count
         total: Weights = np.zeros(candidates.shape[0])
@@ -115,22 +135,20 @@ class Scale:
                 continue
             factor = multiplier / (greatest - least)
             total += mine * factor
-            self._offset -= least * factor
-            self._factors.append((weigher, factor))
-        self.weights: Weights = total
+            offset -= least * factor
+            self._factors.append((weigher, factor, least))
+        # Once for all weighers, rather than once for each.
+        self.weights: Weights = total + offset
 
     def again(self, index: int) -> float:
         """The weight of one host as it is now, on the same scale as :attr:`weights`."""
-        row = slice(index, index + 1)
-        return sum(
-            float(weigher.column(self._hosts, self._spec, row)[0]) * factor
-            for weigher, factor in self._factors
-        )
+        return sum(self.parts(index).values())
 
     def parts(self, index: int) -> Mapping[str, float]:
         """What each weigher gives to one host, multiplied; for explanations."""
         row = slice(index, index + 1)
         return {
-            weigher.NAME: float(weigher.column(self._hosts, self._spec, row)[0]) * factor
-            for weigher, factor in self._factors
+            weigher.NAME: (float(weigher.column(self._hosts, self._spec, row)[0]) - least)
+            * factor
+            for weigher, factor, least in self._factors
         }

@@ -37,7 +37,7 @@ def load(tx: Tx, table: HostTable, ids: Collection[ProviderId] | None) -> None:
     """Read the rows of these providers anew, or of all."""
     found = hosts.rows_for_snapshot(tx, ids)
     wanted = {each.provider_id for each in found}
-    for provider_id in (list(table.index_of) if ids is None else ids):
+    for provider_id in list(table.index_of) if ids is None else ids:
         if provider_id not in wanted:
             table.remove_row(provider_id)
     if not found:
@@ -64,9 +64,7 @@ def _load_facts(table: HostTable, found: Sequence[HostRow]) -> None:
         table.set_capabilities(index, each.capabilities)
 
 
-def _columns(
-    table: HostTable, rows: Rows, *positions: int
-) -> tuple[npt.NDArray[Any], ...]:
+def _columns(table: HostTable, rows: Rows, *positions: int) -> tuple[npt.NDArray[Any], ...]:
     """The host's index for each row, and some of the rows' columns; no hosts' rows are out."""
     index_of = table.index_of
     mine = [row for row in rows if row[0] in index_of]
@@ -88,9 +86,7 @@ def _load_inventories(table: HostTable, rows: Rows, names: dict[Any, str]) -> No
         # Allocations are whole: rounding the product down changes no comparison with it.
         units = np.floor((total - reserved) * ratio)
         table.free[name][at] = np.clip(units, 0.0, AMOUNT_MAX)
-        table.unit_codes[name][at] = [
-            table.unit_code(row[4], row[5], row[6]) for row in mine
-        ]
+        table.unit_codes[name][at] = [table.unit_code(row[4], row[5], row[6]) for row in mine]
 
 
 def _load_used(table: HostTable, rows: Rows, names: dict[Any, str]) -> None:
@@ -123,7 +119,9 @@ def see_agents(tx: Tx, table: HostTable, since: datetime | None) -> datetime | N
     rows = agents.last_seen(tx) if since is None else agents.seen_since(tx, since)
     latest = since
     for agent_id, seen_at in rows:
-        table.agent_seen_s[table.agent_code(agent_id)] = seconds(seen_at)
+        # First the code: a new agent's lengthens the column.
+        code = table.agent_code(agent_id)
+        table.agent_seen_s[code] = seconds(seen_at)
         if latest is None or seen_at > latest:
             latest = seen_at
     return latest

@@ -82,9 +82,7 @@ class _Writing:
     allocation_rows: list[dict[str, Any]] = field(default_factory=list)
 
 
-def commit_together(
-    tx: Tx, claims: Sequence[Claim], now: datetime
-) -> list[Refusal | None]:
+def commit_together(tx: Tx, claims: Sequence[Claim], now: datetime) -> list[Refusal | None]:
     """Write many claims in one transaction, each of which stands or falls alone.
 
     Gives for each claim ``None`` if it is written, or why it is not: :class:`ProviderChanged`

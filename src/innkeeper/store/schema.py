@@ -52,9 +52,13 @@ def upgrade(store: Store, now: datetime) -> bool:
     with store.write() as tx:
         current = revision(tx)
         if current != newest:
-            known = {step.revision for step in ScriptDirectory.from_config(config()).walk_revisions()}
+            known = {
+                step.revision for step in ScriptDirectory.from_config(config()).walk_revisions()
+            }
             if current is not None and current not in known:
-                raise Conflict(f"The database is at revision {current}, unknown to this program.")
+                raise Conflict(
+                    f"The database is at revision {current}, unknown to this program."
+                )
             alembic.command.upgrade(config(tx), "head")
         _add_missing_names(tx, resource_classes, os_resource_classes.STANDARDS, now)
         _add_missing_names(tx, traits, os_traits.get_traits(), now)
@@ -64,7 +68,9 @@ def upgrade(store: Store, now: datetime) -> bool:
 def _add_missing_names(tx: Tx, table: sa.Table, names: list[str], now: datetime) -> None:
     there = set(tx.execute(sa.select(table.c.name)).scalars())
     rows = [
-        {"name": name, "created_at": now, "updated_at": now} for name in names if name not in there
+        {"name": name, "created_at": now, "updated_at": now}
+        for name in names
+        if name not in there
     ]
     if rows:
         tx.execute(table.insert(), rows)

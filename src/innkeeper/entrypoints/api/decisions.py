@@ -35,6 +35,9 @@ WAITING_MAX = 10_000
 class Desk(Protocol):
     """What the thread needs of the rooms: boots in bulk, and the host table kept in step."""
 
+    def begin(self, tx: Tx) -> None:
+        """Start the work of one transaction."""
+
     def boot(self, tx: Tx, requests: Sequence[Any]) -> list[Any]:
         """Decide on and write all requests; an exception in the list is that one's refusal."""
 
@@ -184,6 +187,7 @@ def _commit(store: Store, desk: Desk, batch: Sequence[Step]) -> list[Any]:
     outcomes: list[Any] = [None] * len(batch)
     boots = [i for i, each in enumerate(batch) if each.kind == "boot"]
     with store.write() as tx:
+        desk.begin(tx)
         # Boots first: they are decided on the host table as of the last commit, which the
         # other steps of this batch are about to change.
         if boots:

@@ -19,6 +19,7 @@ from innkeeper.scheduling.pipeline import (
     Pipeline,
     Scale,
     Weights,
+    removals,
     select,
     still_fits,
 )
@@ -36,7 +37,7 @@ def plan(
     the best, which keeps several deciders apart. The chosen amounts are off the table when
     this returns: claim them, or :func:`undo`.
     """
-    left, removals = select(pipeline, hosts, spec)
+    left, taken = select(pipeline, hosts, spec)
     candidates: Indexes = np.flatnonzero(left)
     entries: list[Entry] = []
     seen: dict[ProviderId, Generation] = {}
@@ -49,16 +50,19 @@ def plan(
                 break
             index = HostIndex(int(candidates[best]))
             provider_id = ProviderId(int(hosts.provider_ids[index]))
-            entries.append(
-                Entry(index, provider_id, hosts.names[index], float(weights[best]))
-            )
+            entries.append(Entry(index, provider_id, hosts.names[index], float(weights[best])))
             seen[provider_id] = hosts.generation(index)
             hosts.take(index, spec.amounts)
             # Only the picked host has changed; nobody else is asked again.
             fits = still_fits(pipeline.filters, hosts, spec, index)
             weights[best] = scale.again(index) if fits else TAKEN
+    is_short = len(entries) < spec.count
     return BuildPlan(
-        tuple(entries), seen, hosts.host_count, int(candidates.shape[0]), tuple(removals)
+        tuple(entries),
+        seen,
+        hosts.host_count,
+        int(candidates.shape[0]),
+        removals(taken, hosts, spec, is_wanted_whole=is_short),
     )
 
 
@@ -81,9 +85,7 @@ def undo(hosts: HostTable, spec: RequestSpec, made: BuildPlan) -> None:
         hosts.give_back(entry.index, spec.amounts)
 
 
-def rank(
-    pipeline: Pipeline, hosts: HostTable, spec: RequestSpec, most: int
-) -> list[Candidate]:
+def rank(pipeline: Pipeline, hosts: HostTable, spec: RequestSpec, most: int) -> list[Candidate]:
     """The best candidates for one server, with each weigher's part; takes nothing."""
     left, _ = select(pipeline, hosts, spec)
     candidates: Indexes = np.flatnonzero(left)

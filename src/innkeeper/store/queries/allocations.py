@@ -26,6 +26,7 @@ _ROWS = (
         resource_classes.c.name,
         allocations.c.used,
         allocations.c.created_at,
+        resource_providers.c.generation,
     )
     .join(resource_providers, resource_providers.c.id == allocations.c.resource_provider_id)
     .join(resource_classes, resource_classes.c.id == allocations.c.resource_class_id)
@@ -51,7 +52,7 @@ def of_provider(tx: Tx, provider_id: ProviderId) -> list[Allocation]:
 
 
 def _allocation(row: Sequence[Any]) -> Allocation:
-    consumer, provider_id, uuid, class_id, class_name, used, created_at = row
+    consumer, provider_id, uuid, class_id, class_name, used, created_at, generation = row
     return Allocation(
         ConsumerUuid(consumer),
         ProviderId(provider_id),
@@ -60,7 +61,27 @@ def _allocation(row: Sequence[Any]) -> Allocation:
         class_name,
         used,
         created_at,
+        Generation(generation),
     )
+
+
+_CONSUMERS = sa.select(
+    consumers.c.uuid,
+    consumers.c.project_id,
+    consumers.c.user_id,
+    consumers.c.generation,
+    consumers.c.consumer_type,
+)
+_CONSUMERS_BY_UUID = _CONSUMERS.where(
+    consumers.c.uuid.in_(sa.bindparam("uuids", expanding=True))
+)
+_CONSUMERS_OF_PROVIDER = _CONSUMERS.where(
+    consumers.c.uuid.in_(
+        sa.select(allocations.c.consumer_id).where(
+            allocations.c.resource_provider_id == sa.bindparam("provider")
+        )
+    )
+)
 
 
 def consumers_by_uuid(tx: Tx, uuids: Iterable[ConsumerUuid]) -> dict[ConsumerUuid, Consumer]:
@@ -68,18 +89,31 @@ def consumers_by_uuid(tx: Tx, uuids: Iterable[ConsumerUuid]) -> dict[ConsumerUui
     wanted = list(uuids)
     if not wanted:
         return {}
-    rows = tx.execute(
-        sa.select(
-            consumers.c.uuid,
-            consumers.c.project_id,
-            consumers.c.user_id,
-            consumers.c.generation,
-            consumers.c.consumer_type,
-        ).where(consumers.c.uuid.in_(wanted))
-    )
+    return _by_uuid(tx.execute(_CONSUMERS_BY_UUID, {"uuids": wanted}))
+
+
+def consumers_of_provider(tx: Tx, provider_id: ProviderId) -> dict[ConsumerUuid, Consumer]:
+    """The consumers that hold something of one provider."""
+    return _by_uuid(tx.execute(_CONSUMERS_OF_PROVIDER, {"provider": provider_id}))
+
+
+def _by_uuid(rows: Iterable[Sequence[Any]]) -> dict[ConsumerUuid, Consumer]:
     return {
         ConsumerUuid(uuid): Consumer(
             ConsumerUuid(uuid), project, user, Generation(generation), kind
         )
         for uuid, project, user, generation, kind in rows
     }
+
+
+_HOLDERS = (
+    sa.select(allocations.c.resource_class_id)
+    .distinct()
+    .where(allocations.c.resource_provider_id == sa.bindparam("provider"))
+)
+
+
+def held_classes(tx: Tx, provider_id: ProviderId) -> set[ClassId]:
+    """The resource classes of a provider of which somebody holds something."""
+    rows = tx.execute(_HOLDERS, {"provider": provider_id}).scalars()
+    return {ClassId(class_id) for class_id in rows}

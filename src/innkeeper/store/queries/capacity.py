@@ -77,9 +77,7 @@ def generation_rows(tx: Tx, ids: Collection[ProviderId] | None) -> list[sa.Row[A
 
 def inventory_rows(tx: Tx, ids: Collection[ProviderId] | None) -> list[sa.Row[Any]]:
     """Rows of provider, class, total, reserved, min_unit, max_unit, step_size, ratio."""
-    return _by_ids(
-        tx, sa.select(*_INVENTORY_COLUMNS), inventories.c.resource_provider_id, ids
-    )
+    return _by_ids(tx, sa.select(*_INVENTORY_COLUMNS), inventories.c.resource_provider_id, ids)
 
 
 def used_rows(tx: Tx, ids: Collection[ProviderId] | None) -> list[sa.Row[Any]]:

@@ -35,6 +35,7 @@ _HOSTS = (
         hosts.c.host_ip,
         hosts.c.cpu_facts,
         hosts.c.capabilities,
+        hosts.c.booted_at,
         agents.c.last_seen_at,
         hosts.c.created_at,
         hosts.c.updated_at,
@@ -157,6 +158,7 @@ _REPORTED = (
         cpu_facts=sa.bindparam("cpu", type_=sa.JSON),
         capabilities=sa.bindparam("facts", type_=sa.JSON),
         reported=sa.bindparam("what", type_=sa.JSON),
+        booted_at=sa.bindparam("booted"),
         updated_at=sa.bindparam("now"),
     )
 )
@@ -202,7 +204,7 @@ def reported(tx: Tx, host_ids: Collection[int]) -> dict[int, Mapping[str, list[s
 
 
 def servers_on(tx: Tx, names: Collection[str]) -> list[sa.Row[Any]]:
-    """Rows of host, server's uuid, name, status, task and fault, of servers not deleted."""
+    """Rows of host, server's uuid, name, status, task, fault and time, of servers not deleted."""
     query = sa.select(
         servers.c.host,
         servers.c.uuid,
@@ -210,6 +212,7 @@ def servers_on(tx: Tx, names: Collection[str]) -> list[sa.Row[Any]]:
         servers.c.status,
         servers.c.task_state,
         servers.c.fault,
+        servers.c.updated_at,
     )
     query = query.where(servers.c.host.in_(list(names))).where(servers.c.deleted_at.is_(None))
     return list(tx.execute(query.order_by(servers.c.id)))

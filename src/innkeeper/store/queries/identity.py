@@ -85,7 +85,9 @@ def find_projects(
 def projects_of_user(tx: Tx, user_id: str) -> list[Project]:
     """The projects on which a user has any role, by name."""
     mine = sa.select(role_assignments.c.project_id).where(role_assignments.c.user_id == user_id)
-    query = sa.select(*_PROJECT_COLUMNS).where(projects.c.id.in_(mine)).order_by(projects.c.name)
+    query = (
+        sa.select(*_PROJECT_COLUMNS).where(projects.c.id.in_(mine)).order_by(projects.c.name)
+    )
     return [Project(*row) for row in tx.execute(query)]
 
 
@@ -157,9 +159,7 @@ def void_tokens(tx: Tx, user_ids: Collection[str], now: datetime) -> None:
     for user_id, stamp in rows:
         # A clock may stand still or step back; the stamp must move on all the same.
         later = max(now, stamp + timedelta(microseconds=1))
-        tx.execute(
-            users.update().where(users.c.id == user_id).values(tokens_valid_from=later)
-        )
+        tx.execute(users.update().where(users.c.id == user_id).values(tokens_valid_from=later))
 
 
 # -- roles

@@ -114,6 +114,8 @@ hosts = sa.Table(
     # The resource classes and traits of the last report. What the agent reported once and no
     # longer does goes away; what an operator added through Placement stays.
     sa.Column("reported", sa.JSON, nullable=False),
+    # When the machine was started, where its agent says so.
+    sa.Column("booted_at", Moment),
     sa.Column("created_at", Moment, nullable=False),
     sa.Column("updated_at", Moment, nullable=False),
     sqlite_autoincrement=True,

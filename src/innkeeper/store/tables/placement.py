@@ -117,9 +117,7 @@ resource_provider_traits = sa.Table(
     sa.Column(
         "resource_provider_id", BigId, sa.ForeignKey("resource_providers.id"), primary_key=True
     ),
-    sa.Column(
-        "trait_id", sa.Integer, sa.ForeignKey("traits.id"), primary_key=True, index=True
-    ),
+    sa.Column("trait_id", sa.Integer, sa.ForeignKey("traits.id"), primary_key=True, index=True),
 )
 
 resource_provider_aggregates = sa.Table(

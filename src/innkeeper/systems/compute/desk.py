@@ -1,36 +1,110 @@
-"""Where boots are decided; the decision thread's view of the rooms."""
+"""The decision thread's desk: the host table, the pipeline, and what is done with them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from datetime import datetime
-from typing import Any
+from collections.abc import Sequence
 
-from innkeeper.domain.ids import IdSource
+from innkeeper.domain.compute import Booted, BootRequest, Explained
+from innkeeper.domain.errors import Refusal
+from innkeeper.domain.placing import BuildPlan, Candidate
+from innkeeper.domain.slices import Computing, Scheduling
+from innkeeper.scheduling import reasons
+from innkeeper.scheduling.filters.catalogue import FILTERS
+from innkeeper.scheduling.filters.forced_host import NAME as FORCED_HOST
+from innkeeper.scheduling.pipeline import Pipeline
+from innkeeper.scheduling.schedulers import all_at_once
+from innkeeper.scheduling.weighers.catalogue import WEIGHERS
+from innkeeper.snapshot.follower import Follower
 from innkeeper.store.transactions import Tx
+from innkeeper.systems.compute import intake
+from innkeeper.systems.compute.boot import Means, boot_together
+
+BEST_SHOWN = 10
+"""Candidates that an explanation names."""
+
+
+def pipeline_of(scheduling: Scheduling) -> Pipeline:
+    """Make the pipeline that the settings describe.
+
+    Raises ``ValueError`` for a name that is none: a filter that is silently left out would
+    place servers where they must not be.
+    """
+    unknown = [name for name in scheduling.default_host_filters if name not in FILTERS]
+    unknown += [name for name in scheduling.default_host_weighers if name not in WEIGHERS]
+    if unknown:
+        known = ", ".join(sorted([*FILTERS, *WEIGHERS]))
+        raise ValueError(f"There is no {', '.join(unknown)}. There are: {known}.")
+    # A host that an administrator names is no matter of taste: the filter is always there.
+    names = dict.fromkeys((FORCED_HOST, *scheduling.default_host_filters))
+    multipliers = {
+        "FreeMemoryWeigher": scheduling.free_memory_multiplier,
+        "FreeVcpusWeigher": scheduling.free_vcpus_multiplier,
+        "FreeDiskWeigher": scheduling.free_disk_multiplier,
+    }
+    return Pipeline(
+        tuple(FILTERS[name] for name in names),
+        tuple((WEIGHERS[name], multipliers[name]) for name in scheduling.default_host_weighers),
+    )
 
 
 class BootDesk:
-    """See :class:`innkeeper.entrypoints.api.decisions.Desk`."""
+    """See :class:`innkeeper.entrypoints.api.decisions.Desk`. Used by one thread."""
 
-    def __init__(
-        self, scheduling: Any, computing: Any, ids: IdSource, clock: Callable[[], datetime]
-    ) -> None:
-        self._ids = ids
+    def __init__(self, scheduling: Scheduling, computing: Computing) -> None:
+        self.follower = Follower()
+        self._means = Means(self.follower, pipeline_of(scheduling), scheduling, computing)
 
     def load(self, tx: Tx) -> None:
-        """Fill the host table from the store."""
+        """Read the host table from the store."""
+        self.follower.load(tx)
 
-    def boot(self, tx: Tx, requests: Sequence[Any]) -> list[Any]:
+    def begin(self, tx: Tx) -> None:
+        """Start the work of one transaction."""
+        self.follower.begin(tx)
+
+    def boot(self, tx: Tx, requests: Sequence[BootRequest]) -> list[Booted | Refusal]:
         """Decide on and write all requests."""
-        raise AssertionError("not here yet")
+        self.follower.hear(tx)
+        return boot_together(tx, self._means, requests)
 
-    def explain(self, tx: Tx, request: Any) -> Any:
-        """Decide without writing."""
-        raise AssertionError("not here yet")
+    def explain(self, tx: Tx, request: BootRequest) -> Explained:
+        """Decide without writing, and tell why; raises what booting would refuse with."""
+        self.follower.hear(tx)
+        self.follower.catch_up(tx)
+        table = self.follower.table
+        (taken,) = intake.take_in(tx, table, self._means.computing, [request])
+        if isinstance(taken, Refusal):
+            raise taken
+        pipeline = self._means.pipeline
+        best = all_at_once.rank(pipeline, table, taken.spec, BEST_SHOWN)
+        made = all_at_once.plan(
+            pipeline, table, taken.spec, self._means.scheduling.host_subset_size
+        )
+        all_at_once.undo(table, taken.spec, made)
+        return _explained(made, best, request.count_min)
 
     def follow(self, tx: Tx) -> None:
         """Bring the host table up to what ``tx`` sees."""
+        self.follower.catch_up(tx)
 
     def forget(self) -> None:
-        """Undo what did not come to be."""
+        """The transaction did not come to be."""
+        self.follower.forget()
+
+
+def _explained(made: BuildPlan, best: Sequence[Candidate], count_min: int) -> Explained:
+    is_placed = len(made.entries) >= count_min
+    return Explained(
+        hosts=made.hosts,
+        removed=tuple((each.filter_name, each.removed, each.reason) for each in made.removals),
+        missing=tuple(each.missing for each in made.removals),
+        chosen=tuple(
+            {"host": each.host, "weight": each.weight}
+            for each in (made.entries if is_placed else ())
+        ),
+        best=tuple(
+            {"host": each.host, "weight": each.weight, "parts": dict(each.parts)}
+            for each in best
+        ),
+        fault=None if is_placed else reasons.sentence(made, count_min),
+    )

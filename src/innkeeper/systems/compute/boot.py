@@ -1,0 +1,250 @@
+"""Booting: from requests to servers with claimed hosts, many requests in one transaction.
+
+The only place with the loop "plan, claim, else look again". Several requests are planned one
+after the other on the same table, each seeing what the ones before it took; their claims are
+committed together, and each stands or falls alone.
+
+Always true: a server's row, its allocations, its quota and its build order are written in one
+transaction. A request that finds no host leaves servers in ERROR that say why, and holds
+nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from innkeeper.domain.compute import (
+    Booted,
+    BootRequest,
+    OrderKind,
+    Power,
+    Status,
+    Task,
+)
+from innkeeper.domain.errors import ConcurrentUpdate, Refusal
+from innkeeper.domain.ids import ClassId, ConsumerUuid
+from innkeeper.domain.placement import Claim, ConsumerClaim
+from innkeeper.domain.placing import BuildPlan
+from innkeeper.domain.slices import Computing, Scheduling
+from innkeeper.scheduling import reasons
+from innkeeper.scheduling.pipeline import Pipeline
+from innkeeper.scheduling.schedulers import all_at_once
+from innkeeper.snapshot.columns import HostTable
+from innkeeper.snapshot.follower import Follower
+from innkeeper.store.queries import capacity, orders, quota_usages, servers
+from innkeeper.store.queries.orders import NewOrder
+from innkeeper.store.transactions import Tx
+from innkeeper.systems.compute import intake
+from innkeeper.systems.compute.intake import Intake
+from innkeeper.systems.placement import claims
+
+CONSUMER_TYPE = "INSTANCE"
+"""What Placement's clients call a consumer that is a server; a word of that API."""
+
+
+@dataclass(slots=True)
+class Pending:
+    """One request on its way through the loop."""
+
+    intake: Intake
+    plan: BuildPlan | None = None
+    outcome: Booted | Refusal | None = None
+
+    @property
+    def request(self) -> BootRequest:
+        """The request itself."""
+        return self.intake.request
+
+
+@dataclass(slots=True)
+class Rows:
+    """What a batch of requests writes beside its claims."""
+
+    servers: list[dict[str, Any]] = field(default_factory=list)
+    orders: list[NewOrder] = field(default_factory=list)
+    usages: dict[str, list[int]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Means:
+    """What booting needs beside the transaction."""
+
+    follower: Follower
+    pipeline: Pipeline
+    scheduling: Scheduling
+    computing: Computing
+
+
+def boot_together(
+    tx: Tx, means: Means, requests: Sequence[BootRequest]
+) -> list[Booted | Refusal]:
+    """Plan, claim and write all requests; give each one's outcome, in order."""
+    intakes = intake.take_in(tx, means.follower.table, means.computing, requests)
+    pendings = [Pending(each) for each in intakes if isinstance(each, Intake)]
+    class_ids = capacity.class_ids(tx)
+    open_ones = pendings
+    for _ in range(means.scheduling.claim_attempts_max):
+        _plan_all(means, open_ones)
+        open_ones = _claim_all(tx, means, open_ones, class_ids)
+        if not open_ones:
+            break
+        means.follower.catch_up(tx)
+    for each in open_ones:
+        each.outcome = ConcurrentUpdate(
+            "The chosen hosts kept changing; trying again may help."
+        )
+    _write_rows(tx, means.follower.table, pendings)
+    answers = iter(pendings)
+    return [each if isinstance(each, Refusal) else _outcome(next(answers)) for each in intakes]
+
+
+def _outcome(pending: Pending) -> Booted | Refusal:
+    assert pending.outcome is not None, "every request that was taken in has an outcome"
+    return pending.outcome
+
+
+def _plan_all(means: Means, pendings: Iterable[Pending]) -> None:
+    table = means.follower.table
+    for each in pendings:
+        spec = each.intake.spec
+        made = all_at_once.plan(means.pipeline, table, spec, means.scheduling.host_subset_size)
+        means.follower.touch(made.seen)
+        each.plan = made
+        if len(made.entries) < each.request.count_min:
+            # Fewer than the least that is of use: none at all.
+            all_at_once.undo(table, spec, made)
+            continue
+        # Ahead of the commit, so that the next request of this batch plans behind this one.
+        for provider_id, seen in made.seen.items():
+            table.generations[table.index_of[provider_id]] = seen + 1
+
+
+def _claim_all(
+    tx: Tx,
+    means: Means,
+    pendings: Sequence[Pending],
+    class_ids: Mapping[str, ClassId],
+) -> list[Pending]:
+    """Claim what was planned; give the requests whose hosts had moved on."""
+    placed = [each for each in pendings if _is_placed(each)]
+    for each in pendings:
+        if not _is_placed(each):
+            each.outcome = _nowhere(each)
+    if not placed:
+        return []
+    now = placed[0].request.now
+    ready = [_claim(each, class_ids) for each in placed]
+    refusals = claims.commit_together(tx, ready, now)
+    beaten: list[Pending] = []
+    for each, refusal in zip(placed, refusals, strict=True):
+        if refusal is None:
+            count = len(_plan_of(each).entries)
+            each.outcome = Booted(each.request.batch_id, each.request.server_ids[:count])
+        else:
+            beaten.append(each)
+    # From the last to the first: a generation goes back to what the earlier plan had seen.
+    for each in reversed(beaten):
+        _take_back(means.follower.table, each)
+    return beaten
+
+
+def _take_back(table: HostTable, pending: Pending) -> None:
+    made = _plan_of(pending)
+    all_at_once.undo(table, pending.intake.spec, made)
+    for provider_id in made.seen:
+        table.generations[table.index_of[provider_id]] -= 1
+
+
+def _is_placed(pending: Pending) -> bool:
+    return len(_plan_of(pending).entries) >= pending.request.count_min
+
+
+def _plan_of(pending: Pending) -> BuildPlan:
+    assert pending.plan is not None, "planned before it is claimed"
+    return pending.plan
+
+
+def _nowhere(pending: Pending) -> Booted:
+    request = pending.request
+    fault = reasons.sentence(_plan_of(pending), request.count_min)
+    return Booted(request.batch_id, request.server_ids[: request.count_min], fault)
+
+
+def _claim(pending: Pending, class_ids: Mapping[str, ClassId]) -> Claim:
+    request = pending.request
+    amounts = {class_ids[name]: amount for name, amount in pending.intake.spec.amounts.items()}
+    made = _plan_of(pending)
+    consumers = tuple(
+        ConsumerClaim(
+            uuid=ConsumerUuid(server_id),
+            project_id=request.project_id,
+            user_id=request.user_id,
+            amounts={entry.provider_id: amounts},
+            seen=None,
+            consumer_type=CONSUMER_TYPE,
+            is_new_id=True,
+        )
+        for server_id, entry in zip(request.server_ids, made.entries, strict=False)
+    )
+    return Claim(consumers, dict(made.seen))
+
+
+def _write_rows(tx: Tx, table: HostTable, pendings: Sequence[Pending]) -> None:
+    rows = Rows()
+    for each in pendings:
+        if isinstance(each.outcome, Booted):
+            _add_rows(rows, table, each, each.outcome)
+    servers.insert_many(tx, rows.servers)
+    now: datetime | None = pendings[0].request.now if pendings else None
+    if now is not None:
+        orders.add(tx, rows.orders, now)
+    for project_id, (count, vcpus, memory_mb) in rows.usages.items():
+        quota_usages.add_usage(tx, project_id, count, vcpus, memory_mb)
+
+
+def _add_rows(rows: Rows, table: HostTable, pending: Pending, booted: Booted) -> None:
+    request, flavor = pending.request, pending.intake.flavor
+    shared = intake.shared_columns(pending.intake)
+    entries = _plan_of(pending).entries if booted.fault is None else ()
+    fault = None if booted.fault is None else fault_of(booted.fault, request.now)
+    for index, server_id in enumerate(booted.server_ids):
+        entry = entries[index] if entries else None
+        name = intake.name_of(request, index)
+        rows.servers.append(
+            {
+                **shared,
+                "uuid": server_id,
+                "name": name,
+                "hostname": request.hostname or intake.hostname_of(name, server_id),
+                "launch_index": index,
+                "status": Status.ERROR if entry is None else Status.BUILD,
+                "task_state": None if entry is None else Task.SPAWNING,
+                "power_state": Power.NO_STATE,
+                "host": None if entry is None else entry.host,
+                "provider_id": None if entry is None else entry.provider_id,
+                "fault": fault,
+            }
+        )
+        if entry is not None:
+            rows.orders.append(
+                NewOrder(
+                    agent_id=table.agent_of(entry.index),
+                    host=entry.host,
+                    server_uuid=server_id,
+                    kind=OrderKind.BUILD,
+                    body=intake.order_body(pending.intake, name),
+                )
+            )
+    count = len(booted.server_ids)
+    usage = rows.usages.setdefault(request.project_id, [0, 0, 0])
+    usage[0] += count
+    usage[1] += count * flavor.vcpus
+    usage[2] += count * flavor.memory_mb
+
+
+def fault_of(message: str, now: datetime) -> dict[str, Any]:
+    """A server's fault, as the Compute API shows it."""
+    return {"code": 500, "message": message, "created": now.strftime("%Y-%m-%dT%H:%M:%SZ")}

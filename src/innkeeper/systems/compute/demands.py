@@ -1,0 +1,83 @@
+"""What a flavor and an image ask of a host, as the scheduler's words.
+
+Source: the field's flavor extra specs. ``trait:NAME`` is ``required`` or ``forbidden``;
+``resources:CLASS`` replaces the amount that the shape would take (0 takes none);
+``capabilities:NAME`` and names without a scope are compared with what agents report. Other
+scopes (``hw:``, ``quota:`` and alike) are the driver's business.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from innkeeper.domain.compute import Flavor, Image
+from innkeeper.domain.errors import Invalid
+from innkeeper.domain.placing import Comparison
+from innkeeper.scheduling import comparisons
+
+TRAIT = "trait:"
+RESOURCES = "resources:"
+CAPABILITIES = "capabilities:"
+
+
+@dataclass(frozen=True, slots=True)
+class Demands:
+    """Amounts per server, and what its host must have, must not have, and must compare to."""
+
+    amounts: Mapping[str, int]
+    required_traits: frozenset[str]
+    forbidden_traits: frozenset[str]
+    comparisons: tuple[Comparison, ...]
+
+
+def of(flavor: Flavor, image: Image | None) -> Demands:
+    """Work out the demands; raises :class:`Invalid` for specs that say nothing sensible."""
+    amounts = {
+        "VCPU": flavor.vcpus,
+        "MEMORY_MB": flavor.memory_mb,
+        "DISK_GB": flavor.all_disk_gb,
+    }
+    traits: dict[str, str] = {}
+    compared: list[Comparison] = []
+    for key, value in flavor.extra_specs.items():
+        if key.startswith(TRAIT):
+            traits[key.removeprefix(TRAIT)] = value
+        elif key.startswith(RESOURCES):
+            amounts[key.removeprefix(RESOURCES)] = _amount(key, value)
+        elif key.startswith(CAPABILITIES):
+            compared.append(comparisons.parse(_path(key), value))
+        elif ":" not in key:
+            compared.append(comparisons.parse(key, value))
+    for key, value in (image.properties if image is not None else {}).items():
+        if key.startswith(TRAIT):
+            _merge_trait(traits, key.removeprefix(TRAIT), value)
+    _refuse_odd_traits(traits)
+    return Demands(
+        {name: amount for name, amount in amounts.items() if amount > 0},
+        frozenset(name for name, verdict in traits.items() if verdict == "required"),
+        frozenset(name for name, verdict in traits.items() if verdict == "forbidden"),
+        tuple(compared),
+    )
+
+
+def _path(key: str) -> str:
+    # "capabilities:cpu_info:arch" names a fact inside another, as the field writes it.
+    return key.removeprefix(CAPABILITIES).replace(":", ".")
+
+
+def _amount(key: str, value: str) -> int:
+    if not value.isascii() or not value.isdigit() or len(value) > len("2147483647"):
+        raise Invalid(f"The extra spec {key} is no whole amount: {value!r}.")
+    return int(value)
+
+
+def _merge_trait(traits: dict[str, str], name: str, verdict: str) -> None:
+    if traits.setdefault(name, verdict) != verdict:
+        raise Invalid(f"Flavor and image disagree about the trait {name}.")
+
+
+def _refuse_odd_traits(traits: Mapping[str, str]) -> None:
+    for name, verdict in traits.items():
+        if verdict not in ("required", "forbidden"):
+            raise Invalid(f"The trait {name} can be required or forbidden, not {verdict!r}.")

@@ -1,0 +1,263 @@
+"""Taking boot requests in: look everything up that they name, and refuse what cannot be.
+
+Always true: a request that passed names a flavor it may use, an image that fits it, a zone or
+host that exists, and no more servers than the project's quota allows, those of the requests
+before it in the same batch included.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from innkeeper.domain.compute import BootRequest, Flavor, Image, Limits
+from innkeeper.domain.errors import Forbidden, Invalid, NotFound, QuotaExceeded, Refusal
+from innkeeper.domain.placing import RequestSpec
+from innkeeper.domain.slices import Computing
+from innkeeper.snapshot.columns import HostTable
+from innkeeper.snapshot.loader import seconds
+from innkeeper.store.queries import quota_usages
+from innkeeper.store.queries.quota_usages import Usage
+from innkeeper.store.transactions import Tx
+from innkeeper.systems.compute import demands, flavors, images, keypairs, quotas
+
+UNLIMITED = -1
+HOSTNAME_MAX = 63
+"""Octets of one label of a domain name (RFC 1035)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Intake:
+    """A request, with what it named looked up."""
+
+    request: BootRequest
+    flavor: Flavor
+    image: Image | None
+    spec: RequestSpec
+
+
+@dataclass(slots=True)
+class _Known:
+    """Looked up once for a whole batch."""
+
+    flavors: Mapping[str, Flavor]
+    images: Mapping[str, Image]
+    limits: Mapping[str, Limits]
+    usages: dict[str, Usage]
+
+
+def take_in(
+    tx: Tx, table: HostTable, computing: Computing, requests: Sequence[BootRequest]
+) -> list[Intake | Refusal]:
+    """Look up what the requests name; a refusal stands in the place of its request."""
+    image_ids = {each.image_id for each in requests if each.image_id is not None}
+    projects = {each.project_id for each in requests}
+    known = _Known(
+        flavors=flavors.by_public_ids(tx, {each.flavor_id for each in requests}),
+        images=images.get_many(tx, image_ids) if image_ids else {},
+        limits=quotas.limits_of(tx, projects, quotas.defaults(computing)),
+        usages=quota_usages.of_projects(tx, projects),
+    )
+    taken: list[Intake | Refusal] = []
+    for request in requests:
+        try:
+            taken.append(_take(tx, table, computing, known, request))
+        except Refusal as refusal:
+            taken.append(refusal)
+    return taken
+
+
+def _take(
+    tx: Tx, table: HostTable, computing: Computing, known: _Known, request: BootRequest
+) -> Intake:
+    flavor = _flavor(tx, known, request)
+    image = _image(known, request, flavor)
+    if request.key_name is not None:
+        _demand_key(tx, request)
+    wanted = demands.of(flavor, image)
+    _demand_place(table, request)
+    count = _allowed_count(known, request, flavor)
+    request = replace(request, count_max=count)
+    spec = RequestSpec(
+        amounts=wanted.amounts,
+        project_id=request.project_id,
+        user_id=request.user_id,
+        now_s=seconds(request.now),
+        silence_max_s=computing.service_down_time_s,
+        seed=request.seed,
+        count=count,
+        availability_zone=request.availability_zone,
+        forced_host=request.forced_host,
+        required_traits=wanted.required_traits,
+        forbidden_traits=wanted.forbidden_traits,
+        comparisons=wanted.comparisons,
+        hints=request.hints,
+    )
+    return Intake(request, flavor, image, spec)
+
+
+def _flavor(tx: Tx, known: _Known, request: BootRequest) -> Flavor:
+    flavor = known.flavors.get(request.flavor_id)
+    is_allowed = flavor is not None and (
+        flavor.is_public or request.is_admin or flavors.may_use(tx, flavor, request.project_id)
+    )
+    if flavor is None or not is_allowed:
+        raise Invalid(f"Flavor {request.flavor_id} could not be found.")
+    if flavor.is_disabled:
+        raise Invalid(f"Flavor {request.flavor_id} is disabled.")
+    return flavor
+
+
+def _image(known: _Known, request: BootRequest, flavor: Flavor) -> Image | None:
+    if request.image_id is None:
+        return None
+    image = known.images.get(request.image_id)
+    if image is None or not (request.is_admin or images.may_see(image, request.project_id)):
+        raise Invalid(f"Image {request.image_id} could not be found.")
+    if image.status != "active":
+        raise Invalid(f"Image {request.image_id} is not active.")
+    if image.min_ram_mb > flavor.memory_mb:
+        raise Invalid("Flavor's memory is too small for requested image.")
+    if flavor.disk_gb and image.min_disk_gb > flavor.disk_gb:
+        raise Invalid("Flavor's disk is smaller than the minimum size specified in image.")
+    return image
+
+
+def _demand_key(tx: Tx, request: BootRequest) -> None:
+    assert request.key_name is not None
+    try:
+        keypairs.get(tx, request.user_id, request.key_name)
+    except NotFound as error:
+        raise Invalid("Invalid key_name provided.") from error
+
+
+def _demand_place(table: HostTable, request: BootRequest) -> None:
+    zone = request.availability_zone
+    if zone is not None and zone not in table.zones:
+        raise Invalid("The requested availability zone is not available")
+    if request.forced_host is not None:
+        if not request.is_admin:
+            raise Forbidden("Only an administrator may name a server's host.")
+        if request.forced_host not in table.index_by_name:
+            raise Invalid(f"Compute host {request.forced_host} could not be found.")
+
+
+def _allowed_count(known: _Known, request: BootRequest, flavor: Flavor) -> int:
+    """The most servers, up to what was asked for, that the quota has room for; counts them."""
+    project_id = request.project_id
+    limits = known.limits[project_id]
+    used = known.usages[project_id]
+    room = min(
+        _room(limits.servers, used.servers, 1),
+        _room(limits.vcpus, used.vcpus, flavor.vcpus),
+        _room(limits.memory_mb, used.memory_mb, flavor.memory_mb),
+    )
+    count = min(request.count_max, room)
+    if count < request.count_min:
+        raise QuotaExceeded(_too_much(limits, used, request.count_min, flavor))
+    known.usages[project_id] = Usage(
+        used.servers + count,
+        used.vcpus + count * flavor.vcpus,
+        used.memory_mb + count * flavor.memory_mb,
+    )
+    return count
+
+
+def _room(limit: int, used: int, each: int) -> int:
+    if limit == UNLIMITED or each == 0:
+        return 2**31
+    return max(0, (limit - used) // each)
+
+
+def _too_much(limits: Limits, used: Usage, count: int, flavor: Flavor) -> str:
+    rows = (
+        ("instances", limits.servers, used.servers, count),
+        ("cores", limits.vcpus, used.vcpus, count * flavor.vcpus),
+        ("ram", limits.memory_mb, used.memory_mb, count * flavor.memory_mb),
+    )
+    over = [row for row in rows if row[1] != UNLIMITED and row[2] + row[3] > row[1]]
+    names, limit, in_use, asked = (
+        ", ".join(str(part) for part in column) for column in zip(*over, strict=True)
+    )
+    return (
+        f"Quota exceeded for {names}: Requested {asked}, but already used {in_use} of "
+        f"{limit} {names}"
+    )
+
+
+def name_of(request: BootRequest, index: int) -> str:
+    """Name of one server of a request; several get numbers, as with Nova."""
+    return request.name if request.count_max == 1 else f"{request.name}-{index + 1}"
+
+
+_NO_LABEL = re.compile(r"[^a-z0-9-]+")
+
+
+def hostname_of(name: str, server_id: str) -> str:
+    """A name that the server can give itself, made from what the user called it."""
+    label = _NO_LABEL.sub("-", name.lower()).strip("-")[:HOSTNAME_MAX].strip("-")
+    return label or f"server-{server_id}"
+
+
+def shared_columns(taken: Intake) -> dict[str, Any]:
+    """What the rows of all servers of one request have alike."""
+    request, flavor, image = taken.request, taken.flavor, taken.image
+    return {
+        "description": request.description,
+        "project_id": request.project_id,
+        "user_id": request.user_id,
+        "batch_id": request.batch_id,
+        "flavor": flavor_facts(flavor),
+        "flavor_id": flavor.flavor_id,
+        "vcpus": flavor.vcpus,
+        "memory_mb": flavor.memory_mb,
+        "disk_gb": flavor.all_disk_gb,
+        "image_id": request.image_id,
+        "image_properties": dict(image.properties) if image is not None else {},
+        "asked_az": request.availability_zone,
+        "key_name": request.key_name,
+        "has_config_drive": request.has_config_drive,
+        "user_data": request.user_data,
+        "metadata": dict(request.metadata),
+        "tags": list(request.tags),
+        "hints": dict(request.hints),
+        "access_ip_v4": request.access_ip_v4,
+        "access_ip_v6": request.access_ip_v6,
+        "is_locked": False,
+        "locked_reason": None,
+        "created_at": request.now,
+        "updated_at": request.now,
+        "launched_at": None,
+        "deleted_at": None,
+    }
+
+
+def flavor_facts(flavor: Flavor) -> dict[str, Any]:
+    """A flavor as it is kept with a server."""
+    return {
+        "id": flavor.flavor_id,
+        "name": flavor.name,
+        "vcpus": flavor.vcpus,
+        "memory_mb": flavor.memory_mb,
+        "disk_gb": flavor.disk_gb,
+        "ephemeral_gb": flavor.ephemeral_gb,
+        "swap_mb": flavor.swap_mb,
+        "extra_specs": dict(flavor.extra_specs),
+    }
+
+
+def order_body(taken: Intake, name: str) -> dict[str, Any]:
+    """What an agent must know to build one server."""
+    request = taken.request
+    return {
+        "name": name,
+        "project_id": request.project_id,
+        "flavor": flavor_facts(taken.flavor),
+        "image_id": request.image_id,
+        "key_name": request.key_name,
+        "has_config_drive": request.has_config_drive,
+        "user_data": request.user_data,
+        "metadata": dict(request.metadata),
+    }
