@@ -203,8 +203,8 @@ def reported(tx: Tx, host_ids: Collection[int]) -> dict[int, Mapping[str, list[s
     return {host_id: names for host_id, names in rows}
 
 
-def servers_on(tx: Tx, names: Collection[str]) -> list[sa.Row[Any]]:
-    """Rows of host, server's uuid, name, status, task, fault and time, of servers not deleted."""
+def servers_on(tx: Tx, names: Collection[str]) -> list[Any]:
+    """Rows of host, uuid, name, status, task, fault and time; no deleted servers."""
     query = sa.select(
         servers.c.host,
         servers.c.uuid,

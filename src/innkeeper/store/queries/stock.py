@@ -26,7 +26,7 @@ def class_ids(tx: Tx) -> dict[int, str]:
     return {class_id: name for class_id, name in rows}
 
 
-def inventory_rows(tx: Tx, ids: Collection[ProviderId]) -> list[sa.Row[Any]]:
+def inventory_rows(tx: Tx, ids: Collection[ProviderId]) -> list[Any]:
     """Rows of provider, class, total and reserved."""
     query = sa.select(
         inventories.c.resource_provider_id,
@@ -37,7 +37,7 @@ def inventory_rows(tx: Tx, ids: Collection[ProviderId]) -> list[sa.Row[Any]]:
     return list(tx.execute(query.where(inventories.c.resource_provider_id.in_(list(ids)))))
 
 
-def used_rows(tx: Tx, ids: Collection[ProviderId]) -> list[sa.Row[Any]]:
+def used_rows(tx: Tx, ids: Collection[ProviderId]) -> list[Any]:
     """Rows of provider, class and the sum of what is held of it."""
     query = sa.select(
         allocations.c.resource_provider_id,

@@ -1,0 +1,112 @@
+"""What agents report of their hosts, and what is made of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from innkeeper.domain.amounts import Inventory
+from innkeeper.domain.ids import ProviderId, ProviderUuid, ServerId
+
+
+@dataclass(frozen=True, slots=True)
+class StockReport:
+    """One resource class of a host, as its agent reports it.
+
+    What is ``None`` is left to whoever decided it before: an operator through Placement, or
+    the defaults of this service for a host that is new.
+    """
+
+    total: int
+    reserved: int | None = None
+    min_unit: int | None = None
+    max_unit: int | None = None
+    step_size: int | None = None
+    allocation_ratio: float | None = None
+
+    def onto(self, present: Inventory | None, default_ratio: float) -> Inventory:
+        """The inventory after this report, which comes to ``present`` or to nothing."""
+        if present is None:
+            present = Inventory(self.total, max_unit=self.total, allocation_ratio=default_ratio)
+        # A largest amount that was the whole of it goes on being the whole of it.
+        is_whole = present.max_unit == present.total
+        return Inventory(
+            total=self.total,
+            reserved=min(self.total, _first(self.reserved, present.reserved)),
+            min_unit=_first(self.min_unit, present.min_unit),
+            max_unit=_first(self.max_unit, self.total if is_whole else present.max_unit),
+            step_size=_first(self.step_size, present.step_size),
+            allocation_ratio=_first(self.allocation_ratio, present.allocation_ratio),
+        )
+
+
+def _first(given: Any, otherwise: Any) -> Any:
+    return otherwise if given is None else given
+
+
+@dataclass(frozen=True, slots=True)
+class HostReport:
+    """One host, as its agent reports it.
+
+    ``servers`` are the ids of the servers that are on it at present; ``None`` says nothing
+    about them. A capability is a fact with its unit in the name: a number, a text, a list.
+    """
+
+    name: str
+    stock: Mapping[str, StockReport]
+    traits: frozenset[str] = frozenset()
+    capabilities: Mapping[str, Any] = field(default_factory=dict)
+    provider_uuid: ProviderUuid | None = None
+    availability_zone: str | None = None
+    host_type: str = "fake"
+    host_version: int = 1
+    host_ip: str = "127.0.0.1"
+    cpu_facts: Mapping[str, Any] = field(default_factory=dict)
+    servers: tuple[ServerId, ...] | None = None
+    booted_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderReport:
+    """What a host's report says about its provider.
+
+    ``provider_id`` is known for a host that was reported before. ``gone_classes`` and
+    ``gone_traits`` were in the last report and are in this one no more.
+    """
+
+    name: str
+    provider_id: ProviderId | None
+    provider_uuid: ProviderUuid | None
+    stock: Mapping[str, StockReport]
+    traits: frozenset[str]
+    gone_classes: frozenset[str] = frozenset()
+    gone_traits: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Registered:
+    """A provider after its report: where it is, and whether it is new."""
+
+    provider_id: ProviderId
+    provider_uuid: ProviderUuid
+    is_new: bool
+
+
+@dataclass(frozen=True, slots=True)
+class HostDefaults:
+    """What holds for a new host where its agent does not say otherwise."""
+
+    availability_zone: str
+    allocation_ratios: Mapping[str, float]
+    service_down_time_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Reported:
+    """What an agent is told of a host that it reported."""
+
+    name: str
+    provider_uuid: ProviderUuid
+    service_uuid: str

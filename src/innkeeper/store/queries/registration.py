@@ -1,0 +1,209 @@
+"""Providers with all they have, read and written many at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from datetime import datetime
+from typing import Any
+
+import sqlalchemy as sa
+
+from innkeeper.domain.amounts import Inventory
+from innkeeper.domain.ids import ClassId, ProviderId, TraitId
+from innkeeper.store.tables.placement import (
+    inventories,
+    resource_classes,
+    resource_provider_traits,
+    resource_providers,
+    traits,
+)
+from innkeeper.store.transactions import Tx
+
+_HEADS = sa.select(
+    resource_providers.c.id,
+    resource_providers.c.uuid,
+    resource_providers.c.name,
+    resource_providers.c.generation,
+    resource_providers.c.can_host,
+)
+_CHANGE_INVENTORY = (
+    inventories.update()
+    .where(inventories.c.resource_provider_id == sa.bindparam("provider"))
+    .where(inventories.c.resource_class_id == sa.bindparam("class"))
+    .values(
+        total=sa.bindparam("new_total"),
+        reserved=sa.bindparam("new_reserved"),
+        min_unit=sa.bindparam("new_min"),
+        max_unit=sa.bindparam("new_max"),
+        step_size=sa.bindparam("new_step"),
+        allocation_ratio=sa.bindparam("new_ratio"),
+        updated_at=sa.bindparam("now"),
+    )
+)
+_REMOVE_INVENTORY = (
+    inventories.delete()
+    .where(inventories.c.resource_provider_id == sa.bindparam("provider"))
+    .where(inventories.c.resource_class_id == sa.bindparam("class"))
+)
+_REMOVE_TRAIT = (
+    resource_provider_traits.delete()
+    .where(resource_provider_traits.c.resource_provider_id == sa.bindparam("provider"))
+    .where(resource_provider_traits.c.trait_id == sa.bindparam("trait"))
+)
+
+
+def heads(
+    tx: Tx,
+    *,
+    ids: Collection[ProviderId] = (),
+    uuids: Collection[str] = (),
+    names: Collection[str] = (),
+) -> list[Any]:
+    """Rows of id, uuid, name, generation, can_host of the providers any of these names."""
+    any_of = []
+    if ids:
+        any_of.append(resource_providers.c.id.in_(list(ids)))
+    if uuids:
+        any_of.append(resource_providers.c.uuid.in_(list(uuids)))
+    if names:
+        any_of.append(resource_providers.c.name.in_(list(names)))
+    return list(tx.execute(_HEADS.where(sa.or_(*any_of)))) if any_of else []
+
+
+def add_providers(tx: Tx, new: Sequence[tuple[str, str]], now: datetime) -> None:
+    """Write new root providers that can host, from pairs of uuid and name."""
+    rows = [
+        {
+            "uuid": uuid,
+            "name": name,
+            "generation": 0,
+            "can_host": 1,
+            "created_at": now,
+            "updated_at": now,
+        }
+        for uuid, name in new
+    ]
+    if rows:
+        tx.execute(resource_providers.insert(), rows)
+
+
+def make_hosting(tx: Tx, ids: Collection[ProviderId]) -> None:
+    """Write down that these providers can host servers."""
+    if ids:
+        tx.execute(
+            resource_providers.update()
+            .where(resource_providers.c.id.in_(list(ids)))
+            .values(can_host=1)
+        )
+
+
+def class_ids(tx: Tx, names: Collection[str]) -> dict[str, ClassId]:
+    """The rows of the resource classes among these that exist."""
+    return {name: ClassId(row) for name, row in _named(tx, resource_classes, names)}
+
+
+def trait_ids(tx: Tx, names: Collection[str]) -> dict[str, TraitId]:
+    """The rows of the traits among these that exist."""
+    return {name: TraitId(row) for name, row in _named(tx, traits, names)}
+
+
+def _named(tx: Tx, table: sa.Table, names: Collection[str]) -> Iterable[tuple[str, int]]:
+    if not names:
+        return []
+    rows = tx.execute(sa.select(table.c.name, table.c.id).where(table.c.name.in_(list(names))))
+    return [(name, row) for name, row in rows]
+
+
+def add_classes(tx: Tx, names: Collection[str], now: datetime) -> None:
+    """Write new resource classes."""
+    _add_named(tx, resource_classes, names, now)
+
+
+def add_traits(tx: Tx, names: Collection[str], now: datetime) -> None:
+    """Write new traits."""
+    _add_named(tx, traits, names, now)
+
+
+def _add_named(tx: Tx, table: sa.Table, names: Collection[str], now: datetime) -> None:
+    rows = [{"name": name, "created_at": now, "updated_at": now} for name in sorted(names)]
+    if rows:
+        tx.execute(table.insert(), rows)
+
+
+Stock = tuple[ProviderId, ClassId, Inventory]
+
+
+def add_inventories(tx: Tx, stock: Sequence[Stock], now: datetime) -> None:
+    """Write inventories of classes that their providers did not have."""
+    rows = [
+        {
+            "resource_provider_id": provider_id,
+            "resource_class_id": class_id,
+            "total": each.total,
+            "reserved": each.reserved,
+            "min_unit": each.min_unit,
+            "max_unit": each.max_unit,
+            "step_size": each.step_size,
+            "allocation_ratio": each.allocation_ratio,
+            "created_at": now,
+            "updated_at": now,
+        }
+        for provider_id, class_id, each in stock
+    ]
+    if rows:
+        tx.execute(inventories.insert(), rows)
+
+
+def change_inventories(tx: Tx, stock: Sequence[Stock], now: datetime) -> None:
+    """Write inventories of classes that their providers have."""
+    rows = [
+        {
+            "provider": provider_id,
+            "class": class_id,
+            "new_total": each.total,
+            "new_reserved": each.reserved,
+            "new_min": each.min_unit,
+            "new_max": each.max_unit,
+            "new_step": each.step_size,
+            "new_ratio": each.allocation_ratio,
+            "now": now,
+        }
+        for provider_id, class_id, each in stock
+    ]
+    if rows:
+        tx.execute(_CHANGE_INVENTORY, rows)
+
+
+def remove_inventories(tx: Tx, gone: Sequence[tuple[ProviderId, ClassId]]) -> None:
+    """Take classes away from providers."""
+    rows = [{"provider": provider_id, "class": class_id} for provider_id, class_id in gone]
+    if rows:
+        tx.execute(_REMOVE_INVENTORY, rows)
+
+
+def traits_of(tx: Tx, ids: Collection[ProviderId]) -> dict[int, set[TraitId]]:
+    """The rows of the traits that each of these providers has."""
+    if not ids:
+        return {}
+    table = resource_provider_traits
+    query = sa.select(table.c.resource_provider_id, table.c.trait_id)
+    found: dict[int, set[TraitId]] = {}
+    for provider_id, trait_id in tx.execute(
+        query.where(table.c.resource_provider_id.in_(list(ids)))
+    ):
+        found.setdefault(provider_id, set()).add(TraitId(trait_id))
+    return found
+
+
+def give_traits(tx: Tx, given: Sequence[tuple[ProviderId, TraitId]]) -> None:
+    """Write traits that their providers did not have."""
+    rows = [{"resource_provider_id": pid, "trait_id": trait} for pid, trait in given]
+    if rows:
+        tx.execute(resource_provider_traits.insert(), rows)
+
+
+def take_traits(tx: Tx, taken: Sequence[tuple[ProviderId, TraitId]]) -> None:
+    """Take traits away from providers."""
+    rows = [{"provider": pid, "trait": trait} for pid, trait in taken]
+    if rows:
+        tx.execute(_REMOVE_TRAIT, rows)

@@ -1,0 +1,89 @@
+"""Bring together the servers that hosts have and those that should be there.
+
+An agent names its hosts' servers when it starts, before it asks for work. Then
+
+- a server that does not belong on the host gets an order to be destroyed: it was deleted or
+  placed elsewhere while the agent was away;
+- an ACTIVE server that the host no longer has goes to ERROR with a fault that says so. It
+  keeps its allocation and its host, because both may come back: nothing is built anew, since
+  what was on the server would be lost without anybody having decided it;
+- a server in that state that is there again goes back to ACTIVE.
+
+A server in BUILD is left alone: its order still waits and will be given again.
+
+Always true: doing this twice has the effect of once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from innkeeper.domain.compute import OrderKind, Power, Status
+from innkeeper.domain.hosts import HostReport
+from innkeeper.domain.ids import AgentId, ServerId
+from innkeeper.store.queries import hosts, orders
+from innkeeper.store.queries import servers as rows
+from innkeeper.store.queries.orders import NewOrder
+from innkeeper.store.transactions import Tx
+from innkeeper.systems.compute.servers import fault
+
+LOST = "The host came back without this server."
+"""The fault of a server that its host lost; also how it is known again if it turns up."""
+
+
+def servers(tx: Tx, agent_id: AgentId, reports: Sequence[HostReport], now: datetime) -> None:
+    """Compare what these reports say is on their hosts with what should be."""
+    there = {each.name: set(each.servers) for each in reports if each.servers is not None}
+    if not there:
+        return
+    expected: dict[str, dict[str, Any]] = {name: {} for name in there}
+    for row in hosts.servers_on(tx, there.keys()):
+        expected[row.host][row.uuid] = row
+    strays = [
+        (name, uuid)
+        for name in sorted(there)
+        for uuid in sorted(there[name] - expected[name].keys())
+    ]
+    _destroy(tx, agent_id, strays, now)
+    for name, should in expected.items():
+        for uuid, row in should.items():
+            _judge(tx, row, uuid in there[name], now)
+
+
+def _destroy(
+    tx: Tx, agent_id: AgentId, strays: Sequence[tuple[str, ServerId]], now: datetime
+) -> None:
+    if not strays:
+        return
+    told = {
+        (each.host, each.server_uuid)
+        for each in orders.waiting_about(tx, [uuid for _, uuid in strays])
+        if each.kind == OrderKind.DESTROY
+    }
+    new = [
+        NewOrder(agent_id, host, uuid, OrderKind.DESTROY, {})
+        for host, uuid in strays
+        if (host, uuid) not in told
+    ]
+    orders.add(tx, new, now)
+
+
+def _judge(tx: Tx, row: Any, is_there: bool, now: datetime) -> None:
+    is_lost = row.status == Status.ERROR and _message(row.fault) == LOST
+    if row.status == Status.ACTIVE and not is_there:
+        values = {
+            "status": Status.ERROR,
+            "power_state": Power.NO_STATE,
+            "fault": fault(LOST, now),
+        }
+    elif is_lost and is_there:
+        values = {"status": Status.ACTIVE, "power_state": Power.RUNNING, "fault": None}
+    else:
+        return
+    rows.change(tx, row.uuid, row.updated_at, {**values, "updated_at": now})
+
+
+def _message(kept: Mapping[str, Any] | None) -> str | None:
+    return None if kept is None else kept.get("message")
