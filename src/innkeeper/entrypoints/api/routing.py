@@ -79,7 +79,7 @@ class Call:
 Handler = Callable[[Call], Awaitable[Answer]]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Route:
     """One method of one path. ``path`` is relative to the API's prefix.
 

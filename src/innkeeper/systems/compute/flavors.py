@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping
 from datetime import datetime
 
 from innkeeper.domain.compute import Flavor
-from innkeeper.domain.errors import AlreadyExists, Invalid, NotFound
+from innkeeper.domain.errors import AlreadyExists, Conflict, Invalid, NotFound
 from innkeeper.domain.listing import FlavorSelection
 from innkeeper.store.queries import flavors
 from innkeeper.store.transactions import Tx
@@ -143,9 +143,16 @@ def projects_of(tx: Tx, flavor_id: str) -> list[str]:
     return flavors.projects_of(tx, flavor.id)
 
 
-def add_project(tx: Tx, flavor_id: str, project_id: str) -> list[str]:
-    """Let a project use a flavor; give all that now may."""
+def add_project(
+    tx: Tx, flavor_id: str, project_id: str, *, takes_public: bool = False
+) -> list[str]:
+    """Let a project use a flavor; give all that now may.
+
+    A public one needs no leave; ``takes_public`` writes it down all the same.
+    """
     flavor = get(tx, flavor_id, None, is_admin=True)
+    if flavor.is_public and not takes_public:
+        raise Conflict("Can not add access to a public flavor.")
     if flavors.has_project(tx, flavor.id, project_id):
         raise AlreadyExists(
             f"Flavor access already exists for flavor {flavor_id} and project "

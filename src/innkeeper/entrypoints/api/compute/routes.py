@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from innkeeper.entrypoints.api.compute import documents
+from innkeeper.entrypoints.api.compute.routes_flavors import FLAVOR_ROUTES
 from innkeeper.entrypoints.api.routing import Route
 
 DOCUMENT_ROUTES = (
@@ -20,4 +21,5 @@ DOCUMENT_ROUTES = (
 
 ROUTES: tuple[Route, ...] = (
     *DOCUMENT_ROUTES,
+    *FLAVOR_ROUTES,
 )

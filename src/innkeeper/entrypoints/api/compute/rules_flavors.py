@@ -15,6 +15,11 @@ FLAVOR_RULES = (
     Rule("os_compute_api:os-flavor-manage:delete", ADMIN, "Delete a flavor."),
     Rule("os_compute_api:os-flavor-access", ADMIN, "List who may use a private flavor."),
     Rule(
+        "os_compute_api:os-flavor-access:action",
+        ANYBODY,
+        "Send an action to a flavor; each action has a rule of its own.",
+    ),
+    Rule(
         "os_compute_api:os-flavor-access:add_tenant_access",
         ADMIN,
         "Let a project use a private flavor.",

@@ -6,9 +6,22 @@ to tell. ``docs/reference/compute.md`` has the whole list.
 
 from __future__ import annotations
 
+from innkeeper.entrypoints.api.compute.versions import (
+    v2_7_no_access_to_public_flavors,
+    v2_55_flavor_descriptions,
+    v2_61_extra_specs_in_flavors,
+    v2_75_one_cleanup,
+    v2_86_checked_extra_specs,
+)
 from innkeeper.entrypoints.api.microversions import Version, VersionModule, VersionTable
 
-STEPS: tuple[VersionModule, ...] = ()
+STEPS: tuple[VersionModule, ...] = (
+    v2_7_no_access_to_public_flavors,
+    v2_55_flavor_descriptions,
+    v2_61_extra_specs_in_flavors,
+    v2_75_one_cleanup,
+    v2_86_checked_extra_specs,
+)
 
 VERSIONS = VersionTable(
     service_types=("compute", "nova"),

@@ -1,0 +1,57 @@
+"""What flavors ask for beyond their shape."""
+
+from __future__ import annotations
+
+from innkeeper.domain.errors import Invalid
+from innkeeper.entrypoints.api.compute.flavors import visible
+from innkeeper.entrypoints.api.routing import Answer, Call
+from innkeeper.systems.compute import flavors
+
+UNCHECKED = "are_specs_unchecked"
+"""Set by the version before which values were taken as they came."""
+
+
+async def index(call: Call) -> Answer:
+    """All extra specs of a flavor."""
+    flavor = await call.read(lambda tx: visible(tx, call))
+    return Answer(200, {"extra_specs": dict(flavor.extra_specs)})
+
+
+async def show(call: Call) -> Answer:
+    """One extra spec of a flavor."""
+    key = call.params["key"]
+    flavor = await call.read(lambda tx: visible(tx, call))
+    return Answer(200, {key: flavors.extra_spec(flavor, key)})
+
+
+async def create(call: Call) -> Answer:
+    """Add extra specs; those with the same keys are replaced."""
+    specs = call.body["extra_specs"]
+    await _add(call, specs)
+    return Answer(200, {"extra_specs": specs})
+
+
+async def update(call: Call) -> Answer:
+    """Set the one extra spec that path and body name alike."""
+    key = call.params["key"]
+    if key not in call.body:
+        raise Invalid("Request body and URI mismatch")
+    await _add(call, call.body)
+    return Answer(200, {key: call.body[key]})
+
+
+async def delete(call: Call) -> Answer:
+    """Remove one extra spec."""
+    flavor_id, key = call.params["flavor_id"], call.params["key"]
+    await call.write(lambda tx: flavors.remove_extra_spec(tx, flavor_id, key, now=call.now))
+    return Answer(200)
+
+
+async def _add(call: Call, specs: dict[str, str]) -> None:
+    flavor_id = call.params["flavor_id"]
+    is_checked = UNCHECKED not in call.params
+    await call.write(
+        lambda tx: flavors.add_extra_specs(
+            tx, flavor_id, specs, is_checked=is_checked, now=call.now
+        )
+    )

@@ -1,0 +1,209 @@
+"""Flavors: listed, shown, created, described, deleted."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from innkeeper.domain.amounts import RATIO_MAX, UNIT_MAX
+from innkeeper.domain.compute import Flavor
+from innkeeper.domain.errors import Invalid
+from innkeeper.domain.listing import FlavorSelection
+from innkeeper.entrypoints.api.compute.schemas_flavors import ID_PATTERN, SORT_KEYS
+from innkeeper.entrypoints.api.paging import limit_of, next_query
+from innkeeper.entrypoints.api.routing import Answer, Call
+from innkeeper.systems.compute import flavors
+
+TRUE_WORDS = frozenset({"1", "t", "true", "on", "y", "yes"})
+FALSE_WORDS = frozenset({"0", "f", "false", "off", "n", "no"})
+_ID = re.compile(ID_PATTERN)
+_NUMBER = re.compile(r"[0-9]{1,18}")
+
+
+async def index(call: Call) -> Answer:
+    """List flavors by id, name and description."""
+    found, links = await _page(call, "/v2.1/flavors")
+    listed = [
+        {
+            "id": flavor.flavor_id,
+            "name": flavor.name,
+            "links": _links(call, flavor.flavor_id),
+            "description": flavor.description,
+        }
+        for flavor in found
+    ]
+    return Answer(200, {"flavors": listed, **links})
+
+
+async def detail(call: Call) -> Answer:
+    """List flavors with all there is to say of them."""
+    found, links = await _page(call, "/v2.1/flavors/detail")
+    return Answer(200, {"flavors": [shown(call, flavor) for flavor in found], **links})
+
+
+async def show(call: Call) -> Answer:
+    """Show one flavor."""
+    flavor = await call.read(lambda tx: visible(tx, call))
+    return Answer(200, {"flavor": shown(call, flavor)})
+
+
+async def create(call: Call) -> Answer:
+    """Create a flavor."""
+    flavor = _from_body(call, call.body["flavor"])
+    made = await call.write(lambda tx: flavors.create(tx, flavor, now=call.now))
+    return Answer(200, {"flavor": shown(call, made)})
+
+
+async def update(call: Call) -> Answer:
+    """Replace a flavor's description."""
+    description = call.body["flavor"]["description"]
+    flavor_id = call.params["flavor_id"]
+    flavor = await call.write(
+        lambda tx: flavors.describe(tx, flavor_id, description, now=call.now)
+    )
+    return Answer(200, {"flavor": shown(call, flavor)})
+
+
+async def delete(call: Call) -> Answer:
+    """Delete a flavor."""
+    flavor_id = call.params["flavor_id"]
+    await call.write(lambda tx: flavors.delete(tx, flavor_id))
+    return Answer(202)
+
+
+def visible(tx: Any, call: Call) -> Flavor:
+    """The flavor that the path names, if the caller may know of it."""
+    context = call.context
+    return flavors.get(
+        tx, call.params["flavor_id"], context.project_id, is_admin=context.is_admin
+    )
+
+
+def shown(call: Call, flavor: Flavor) -> dict[str, Any]:
+    """A flavor in the API's words."""
+    body: dict[str, Any] = {
+        "id": flavor.flavor_id,
+        "name": flavor.name,
+        "ram": flavor.memory_mb,
+        "disk": flavor.disk_gb,
+        "swap": flavor.swap_mb,
+        "OS-FLV-EXT-DATA:ephemeral": flavor.ephemeral_gb,
+        "OS-FLV-DISABLED:disabled": flavor.is_disabled,
+        "vcpus": flavor.vcpus,
+        "os-flavor-access:is_public": flavor.is_public,
+        "rxtx_factor": flavor.rxtx_factor,
+        "links": _links(call, flavor.flavor_id),
+        "description": flavor.description,
+    }
+    if call.allows(
+        "os_compute_api:os-flavor-extra-specs:index", project_id=call.context.project_id
+    ):
+        body["extra_specs"] = dict(flavor.extra_specs)
+    return body
+
+
+def in_answer(answer: Answer) -> list[dict[str, Any]]:
+    """The flavors in an answer, be it a list or one of them."""
+    body: dict[str, Any] = answer.body
+    if "flavor" in body:
+        return [body["flavor"]]
+    listed: list[dict[str, Any]] = body["flavors"]
+    return listed
+
+
+def _links(call: Call, flavor_id: str) -> list[dict[str, str]]:
+    return [
+        {"rel": "self", "href": f"{call.base}/v2.1/flavors/{flavor_id}"},
+        {"rel": "bookmark", "href": f"{call.base}/flavors/{flavor_id}"},
+    ]
+
+
+async def _page(call: Call, path: str) -> tuple[list[Flavor], dict[str, Any]]:
+    selection = _selection(call)
+    limit = limit_of(call)
+    marker = call.last("marker")
+    is_admin = call.context.is_admin
+    found = await call.read(
+        lambda tx: flavors.page(tx, selection, marker, limit, is_admin=is_admin)
+    )
+    links: dict[str, Any] = {}
+    if found and len(found) == limit:
+        behind = next_query(call, found[-1].flavor_id)
+        links["flavors_links"] = [{"rel": "next", "href": f"{call.base}{path}?{behind}"}]
+    return found, links
+
+
+def _selection(call: Call) -> FlavorSelection:
+    is_admin = call.context.is_admin
+    return FlavorSelection(
+        # Only an administrator may ask for private ones; others have theirs anyway.
+        is_public=_is_public(call.last("is_public")) if is_admin else True,
+        project_id=call.context.project_id,
+        memory_mb_min=_amount(call, "minRam", "min_ram"),
+        disk_gb_min=_amount(call, "minDisk", "min_disk"),
+        with_disabled=is_admin,
+        sort_key=SORT_KEYS[call.last("sort_key") or "flavorid"],
+        is_descending=call.last("sort_dir") == "desc",
+    )
+
+
+def _is_public(text: str | None) -> bool | None:
+    if text is None:
+        return True
+    word = text.strip().lower()
+    if word == "none":
+        return None
+    if word in TRUE_WORDS:
+        return True
+    if word in FALSE_WORDS:
+        return False
+    raise Invalid(f"Invalid is_public filter [{text}]")
+
+
+def _amount(call: Call, name: str, shown_name: str) -> int:
+    text = call.last(name)
+    if text is None:
+        return 0
+    if _NUMBER.fullmatch(text) is None:
+        raise Invalid(f"Invalid {shown_name} filter [{text}]")
+    return min(int(text), UNIT_MAX)
+
+
+def _from_body(call: Call, body: dict[str, Any]) -> Flavor:
+    wanted_id = body.get("id")
+    # Whole numbers were ids of flavors once, and scripts still send them as numbers.
+    flavor_id = call.site.ids.uuid() if wanted_id is None else str(wanted_id)
+    if _ID.fullmatch(flavor_id) is None:
+        raise Invalid(
+            "Invalid input received: flavor id can only contain letters, numbers, periods, "
+            "dashes, underscores and spaces"
+        )
+    factor = float(body.get("rxtx_factor", 1.0))
+    if not 0 < factor <= RATIO_MAX:
+        raise Invalid(
+            "Invalid input received: 'rxtx_factor' argument must be a float between 0 and "
+            f"{RATIO_MAX:g}"
+        )
+    return Flavor(
+        id=0,
+        flavor_id=flavor_id,
+        name=body["name"],
+        vcpus=_count("vcpus", body["vcpus"], 1),
+        memory_mb=_count("ram", body["ram"], 1),
+        disk_gb=_count("disk", body["disk"], 0),
+        ephemeral_gb=_count("ephemeral", body.get("OS-FLV-EXT-DATA:ephemeral", 0), 0),
+        swap_mb=_count("swap", body.get("swap", 0), 0),
+        rxtx_factor=factor,
+        is_public=body.get("os-flavor-access:is_public", True),
+        description=body.get("description"),
+    )
+
+
+def _count(name: str, value: int | str, least: int) -> int:
+    # The schema has bounds for numbers only; a number may come as a text.
+    number = int(value)
+    if number < least:
+        raise Invalid(f"Invalid input received: {name} must be >= {least}")
+    if number > UNIT_MAX:
+        raise Invalid(f"Invalid input received: {name} must be <= {UNIT_MAX}")
+    return number

@@ -1,0 +1,71 @@
+"""Policy rules of servers and what belongs to them."""
+
+from __future__ import annotations
+
+from innkeeper.entrypoints.api.compute.checks import ADMIN, PROJECT
+from innkeeper.entrypoints.api.routing import Rule
+
+_SERVERS = "os_compute_api:servers"
+_METADATA = "os_compute_api:server-metadata"
+_TAGS = "os_compute_api:os-server-tags"
+_LOCK = "os_compute_api:os-lock-server"
+_EXPLAIN = "os_compute_api:os-explain"
+
+SERVER_RULES = (
+    Rule(f"{_SERVERS}:index", PROJECT, "List a project's servers."),
+    Rule(f"{_SERVERS}:detail", PROJECT, "List a project's servers with all they have."),
+    Rule(f"{_SERVERS}:index:get_all_tenants", ADMIN, "List the servers of all projects."),
+    Rule(
+        f"{_SERVERS}:detail:get_all_tenants",
+        ADMIN,
+        "List the servers of all projects with all they have.",
+    ),
+    Rule(f"{_SERVERS}:allow_all_filters", ADMIN, "Filter servers by whatever they have."),
+    Rule(f"{_SERVERS}:show", PROJECT, "Show a server."),
+    Rule(f"{_SERVERS}:show:host_status", ADMIN, "See the state of a server's host."),
+    Rule(
+        f"{_SERVERS}:show:flavor-extra-specs",
+        PROJECT,
+        "See the extra specs of a server's flavor.",
+    ),
+    Rule(
+        "os_compute_api:os-extended-server-attributes",
+        ADMIN,
+        "See a server's host and other facts that owners need not know.",
+    ),
+    Rule(f"{_SERVERS}:create", PROJECT, "Boot servers."),
+    Rule(f"{_SERVERS}:create:forced_host", ADMIN, "Boot servers in a zone on a given host."),
+    Rule(
+        "compute:servers:create:requested_destination",
+        ADMIN,
+        "Boot servers on a given host.",
+    ),
+    Rule(f"{_SERVERS}:update", PROJECT, "Rename or describe a server."),
+    Rule(f"{_SERVERS}:delete", PROJECT, "Delete a server."),
+    Rule(f"{_METADATA}:index", PROJECT, "See a server's metadata."),
+    Rule(f"{_METADATA}:show", PROJECT, "See one item of a server's metadata."),
+    Rule(f"{_METADATA}:create", PROJECT, "Add to a server's metadata."),
+    Rule(f"{_METADATA}:update_all", PROJECT, "Replace a server's metadata."),
+    Rule(f"{_METADATA}:update", PROJECT, "Set one item of a server's metadata."),
+    Rule(f"{_METADATA}:delete", PROJECT, "Remove one item of a server's metadata."),
+    Rule(f"{_TAGS}:index", PROJECT, "See a server's tags."),
+    Rule(f"{_TAGS}:show", PROJECT, "See whether a server has a tag."),
+    Rule(f"{_TAGS}:update", PROJECT, "Add a tag to a server."),
+    Rule(f"{_TAGS}:update_all", PROJECT, "Replace a server's tags."),
+    Rule(f"{_TAGS}:delete", PROJECT, "Remove a tag from a server."),
+    Rule(f"{_TAGS}:delete_all", PROJECT, "Remove all tags from a server."),
+    Rule(f"{_LOCK}:lock", PROJECT, "Lock a server against changes."),
+    Rule(f"{_LOCK}:unlock", PROJECT, "Unlock a server."),
+    Rule(
+        f"{_LOCK}:unlock:unlock_override",
+        ADMIN,
+        "Unlock a server that an administrator locked, and change locked servers.",
+    ),
+    Rule("os_compute_api:ips:index", PROJECT, "List a server's addresses."),
+    Rule("os_compute_api:ips:show", PROJECT, "List a server's addresses on one network."),
+    Rule("os_compute_api:os-volumes-attachments:index", PROJECT, "List a server's volumes."),
+    Rule("os_compute_api:os-attach-interfaces:list", PROJECT, "List a server's interfaces."),
+    Rule("os_compute_api:os-security-groups:list", PROJECT, "List a server's groups."),
+    Rule(f"{_EXPLAIN}:explain", PROJECT, "Ask where servers would go, or why nowhere."),
+    Rule(f"{_EXPLAIN}:hosts", ADMIN, "Read the names of hosts in an explanation."),
+)

@@ -1,0 +1,61 @@
+"""Pieces of the Compute API's JSON schemas that many resources share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from innkeeper.domain.amounts import UNIT_MAX
+from innkeeper.entrypoints.api.microversions import Schema
+
+# Printable, and no white space at either end. The last part is for Python, whose "$" stands
+# before a line's end as well.
+NAME_PATTERN = r"^(?!\s)[^\u0000-\u001f\u007f-\u009f]+(?<!\s)$(?!\n)"
+# Text of several lines. NUL is a character that not every database takes.
+TEXT_PATTERN = r"^[^\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f]*$"
+NO_NUL_PATTERN = r"^[^\u0000]*$"
+LENGTH_MAX = 255
+
+NAME: Schema = {
+    "type": "string",
+    "minLength": 1,
+    "maxLength": LENGTH_MAX,
+    "pattern": NAME_PATTERN,
+}
+PROJECT_ID: Schema = {**NAME}
+POSITIVE: Schema = {
+    "type": ["integer", "string"],
+    "pattern": "^[0-9]{1,10}$(?!\n)",
+    "minimum": 1,
+    "maximum": UNIT_MAX,
+}
+NOT_NEGATIVE: Schema = {**POSITIVE, "minimum": 0}
+
+ANY_VALUE: Schema = {"type": "string", "maxLength": LENGTH_MAX, "pattern": NO_NUL_PATTERN}
+NUMBER_VALUE: Schema = {"type": "string", "pattern": "^[0-9]{1,18}$(?!\n)"}
+
+
+def closed(properties: Mapping[str, Any], required: tuple[str, ...] = ()) -> dict[str, Any]:
+    """An object with these properties and no others."""
+    schema: dict[str, Any] = {
+        "type": "object",
+        "properties": dict(properties),
+        "additionalProperties": False,
+    }
+    if required:
+        schema["required"] = list(required)
+    return schema
+
+
+def query(parameters: Mapping[str, Schema], *, is_closed: bool = True) -> Schema:
+    """A query string: each parameter may be repeated, and the last one counts."""
+    return {
+        "type": "object",
+        "properties": {
+            name: {"type": "array", "items": schema} for name, schema in parameters.items()
+        },
+        "additionalProperties": not is_closed,
+    }
+
+
+PAGE_VALUES: Mapping[str, Schema] = {"limit": NUMBER_VALUE, "marker": ANY_VALUE}

@@ -1,0 +1,108 @@
+"""What clients may say about flavors; closed, so that a typo is not silently nothing."""
+
+from __future__ import annotations
+
+from innkeeper.domain.amounts import RATIO_MAX
+from innkeeper.entrypoints.api.compute.schema_types import (
+    ANY_VALUE,
+    NAME,
+    NO_NUL_PATTERN,
+    NOT_NEGATIVE,
+    PAGE_VALUES,
+    POSITIVE,
+    PROJECT_ID,
+    TEXT_PATTERN,
+    closed,
+    query,
+)
+
+DESCRIPTION_MAX = 65535
+SORT_KEYS = {
+    "created_at": "created_at",
+    "description": "description",
+    "disabled": "is_disabled",
+    "ephemeral_gb": "ephemeral_gb",
+    "flavorid": "flavor_id",
+    "id": "id",
+    "is_public": "is_public",
+    "memory_mb": "memory_mb",
+    "name": "name",
+    "root_gb": "disk_gb",
+    "rxtx_factor": "rxtx_factor",
+    "swap": "swap_mb",
+    "updated_at": "updated_at",
+    "vcpus": "vcpus",
+}
+"""The API's sort keys, and what they are called here."""
+
+_LIST_VALUES = {
+    **PAGE_VALUES,
+    "is_public": ANY_VALUE,
+    "minRam": ANY_VALUE,
+    "minDisk": ANY_VALUE,
+    "sort_key": {"type": "string", "enum": sorted(SORT_KEYS)},
+    "sort_dir": {"type": "string", "enum": ["asc", "desc"]},
+}
+LIST = query(_LIST_VALUES)
+LIST_OPEN = query(_LIST_VALUES, is_closed=False)
+
+ID_PATTERN = r"^(?! )[a-zA-Z0-9. _-]+(?<! )$(?!\n)"
+_DESCRIPTION = {
+    "type": ["string", "null"],
+    "maxLength": DESCRIPTION_MAX,
+    "pattern": TEXT_PATTERN,
+}
+_FLAVOR_BEFORE_DESCRIPTION = {
+    "name": NAME,
+    "id": {
+        "type": ["string", "number", "null"],
+        "minLength": 1,
+        "maxLength": 255,
+        "pattern": ID_PATTERN,
+    },
+    "ram": POSITIVE,
+    "vcpus": POSITIVE,
+    "disk": NOT_NEGATIVE,
+    "OS-FLV-EXT-DATA:ephemeral": NOT_NEGATIVE,
+    "swap": NOT_NEGATIVE,
+    "rxtx_factor": {
+        "type": ["number", "string"],
+        "pattern": r"^[0-9]{1,39}(\.[0-9]{1,20})?$(?!\n)",
+        "minimum": 0,
+        "exclusiveMinimum": True,
+        "maximum": RATIO_MAX,
+    },
+    "os-flavor-access:is_public": {"type": "boolean"},
+}
+_REQUIRED = ("name", "ram", "vcpus", "disk")
+CREATE_BEFORE_DESCRIPTION = closed(
+    {"flavor": closed(_FLAVOR_BEFORE_DESCRIPTION, _REQUIRED)}, ("flavor",)
+)
+CREATE = closed(
+    {"flavor": closed({**_FLAVOR_BEFORE_DESCRIPTION, "description": _DESCRIPTION}, _REQUIRED)},
+    ("flavor",),
+)
+UPDATE = closed(
+    {"flavor": closed({"description": _DESCRIPTION}, ("description",))}, ("flavor",)
+)
+
+_SPECS = {
+    "type": "object",
+    "patternProperties": {
+        "^[a-zA-Z0-9-_:. ]{1,255}$(?!\n)": {
+            "type": "string",
+            "maxLength": 255,
+            "pattern": NO_NUL_PATTERN,
+        }
+    },
+    "additionalProperties": False,
+}
+ADD_EXTRA_SPECS = closed({"extra_specs": _SPECS}, ("extra_specs",))
+REPLACE_EXTRA_SPEC = {**_SPECS, "minProperties": 1, "maxProperties": 1}
+
+_PROJECT = closed({"tenant": PROJECT_ID}, ("tenant",))
+ACTION = {
+    **closed({"addTenantAccess": _PROJECT, "removeTenantAccess": _PROJECT}),
+    "minProperties": 1,
+    "maxProperties": 1,
+}

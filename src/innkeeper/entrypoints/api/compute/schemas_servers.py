@@ -1,0 +1,233 @@
+"""Schemas of the newest bodies about servers, and how older ones are made of them.
+
+Always true: every object whose keys are ours is closed; text that is stored has no NUL, which
+some databases cannot keep.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from innkeeper.entrypoints.api.microversions import Schema
+
+# Behind "$" a newline may still stand; the rest says that it may not.
+END = r"$(?!\n)"
+NAME_PATTERN = r"^(?!\s)[^\x00-\x1f\x7f-\x9f\u2028\u2029]+(?<!\s)" + END
+TEXT_PATTERN = r"^[^\x00]*" + END
+HOSTNAME_PATTERN = r"^[a-zA-Z0-9\-._]*" + END
+METADATA_KEY_PATTERN = r"^[a-zA-Z0-9\-_:. ]{1,255}" + END
+TAG_PATTERN = r"^[^,/\x00]*" + END
+COUNT_MAX = 2**31 - 1
+USER_DATA_MAX = 65535
+TAGS_MAX = 50
+TAG_CHARS_MAX = 60
+
+TRUE_WORDS = (True, "True", "TRUE", "true", "1", "ON", "On", "on", "YES", "Yes", "yes")
+FALSE_WORDS = (False, "False", "FALSE", "false", "0", "OFF", "Off", "off", "NO", "No", "no")
+
+NAME: Schema = {"type": "string", "minLength": 1, "maxLength": 255, "pattern": NAME_PATTERN}
+WORD: Schema = {"type": "string", "minLength": 1, "maxLength": 255, "pattern": TEXT_PATTERN}
+TEXT: Schema = {"type": "string", "maxLength": 255, "pattern": TEXT_PATTERN}
+TEXT_OR_NULL: Schema = {"type": ["string", "null"], "maxLength": 255, "pattern": TEXT_PATTERN}
+BOOLEAN: Schema = {"type": ["boolean", "string"], "enum": [*TRUE_WORDS, *FALSE_WORDS]}
+COUNT: Schema = {
+    "type": ["integer", "string"],
+    "pattern": "^[0-9]+" + END,
+    "minimum": 1,
+    "maximum": COUNT_MAX,
+    "minLength": 1,
+    "maxLength": 10,
+}
+UUID: Schema = {"type": "string", "format": "uuid"}
+IMAGE: Schema = {"oneOf": [UUID, {"type": "string", "maxLength": 0}]}
+FLAVOR: Schema = {
+    "type": ["string", "integer"],
+    "minLength": 1,
+    "maxLength": 1024,
+    "minimum": 0,
+    "maximum": 2**63 - 1,
+    "pattern": TEXT_PATTERN,
+}
+DISK_CONFIG: Schema = {"type": "string", "enum": ["AUTO", "MANUAL"]}
+ADDRESS: Schema = {"type": "string", "maxLength": 45, "pattern": TEXT_PATTERN}
+FQDN: Schema = {
+    "type": "string",
+    "minLength": 2,
+    "maxLength": 255,
+    "pattern": HOSTNAME_PATTERN,
+}
+METADATA: Schema = {
+    "type": "object",
+    "patternProperties": {METADATA_KEY_PATTERN: TEXT},
+    "additionalProperties": False,
+}
+TAG: Schema = {
+    "type": "string",
+    "minLength": 1,
+    "maxLength": TAG_CHARS_MAX,
+    "pattern": TAG_PATTERN,
+}
+TAGS: Schema = {"type": "array", "items": TAG, "maxItems": TAGS_MAX}
+
+
+def closed(properties: Mapping[str, Any], *required: str) -> Schema:
+    """An object with these keys and no others."""
+    made: dict[str, Any] = {
+        "type": "object",
+        "properties": dict(properties),
+        "additionalProperties": False,
+    }
+    return {**made, "required": list(required)} if required else made
+
+
+NETWORK: Schema = closed(
+    {
+        "fixed_ip": {"type": "string", "maxLength": 45},
+        "port": {"type": ["string", "null"], "format": "uuid"},
+        "uuid": UUID,
+        "tag": TAG,
+    }
+)
+NETWORKS: Schema = {
+    "oneOf": [
+        {"type": "array", "items": NETWORK, "maxItems": 64},
+        {"type": "string", "enum": ["none", "auto"]},
+    ]
+}
+DEVICE: Schema = closed(
+    {
+        "boot_index": {"type": ["integer", "string", "null"], "pattern": "^-?[0-9]+" + END},
+        "delete_on_termination": BOOLEAN,
+        "destination_type": {"type": "string", "enum": ["volume", "local"]},
+        "device_name": TEXT,
+        "device_type": TEXT,
+        "disk_bus": TEXT,
+        "guest_format": TEXT,
+        "no_device": {},
+        "source_type": {"type": "string", "enum": ["volume", "image", "snapshot", "blank"]},
+        "uuid": {"type": "string", "minLength": 1, "maxLength": 255},
+        "image_id": UUID,
+        "snapshot_id": UUID,
+        "volume_id": UUID,
+        "volume_size": {"type": ["integer", "string", "null"]},
+        "volume_type": TEXT_OR_NULL,
+        "tag": TAG,
+    }
+)
+HINTED_SERVERS: Schema = {"oneOf": [UUID, {"type": "array", "items": UUID, "maxItems": 1000}]}
+HINTS: Schema = {
+    "type": "object",
+    "properties": {
+        "group": UUID,
+        "different_host": HINTED_SERVERS,
+        "same_host": HINTED_SERVERS,
+        "query": {"type": ["string", "object"]},
+        "target_cell": {"type": "string", "minLength": 1, "maxLength": 255},
+        "different_cell": {
+            "oneOf": [
+                {"type": "string", "minLength": 1, "maxLength": 255},
+                {"type": "array", "items": {"type": "string", "minLength": 1}},
+            ]
+        },
+        "build_near_host_ip": {"type": "string", "maxLength": 45},
+        "cidr": {"type": "string", "pattern": "^/[0-9a-f.:]+" + END},
+    },
+    # Filters that an operator wrote bring hints of their own.
+    "additionalProperties": True,
+}
+CREATED: Mapping[str, Any] = {
+    "name": NAME,
+    "flavorRef": FLAVOR,
+    "imageRef": IMAGE,
+    "networks": NETWORKS,
+    "block_device_mapping": {"type": "array", "items": {"type": "object"}, "maxItems": 64},
+    "block_device_mapping_v2": {"type": "array", "items": DEVICE, "maxItems": 64},
+    "metadata": METADATA,
+    "tags": TAGS,
+    "availability_zone": {"oneOf": [WORD, {"type": "null"}]},
+    "host": NAME,
+    "hypervisor_hostname": NAME,
+    "hostname": FQDN,
+    "description": TEXT_OR_NULL,
+    "min_count": COUNT,
+    "max_count": COUNT,
+    "return_reservation_id": BOOLEAN,
+    "key_name": WORD,
+    "user_data": {"type": "string", "maxLength": USER_DATA_MAX},
+    "config_drive": BOOLEAN,
+    "accessIPv4": ADDRESS,
+    "accessIPv6": ADDRESS,
+    "adminPass": {"type": "string", "maxLength": 255},
+    "security_groups": {
+        "type": "array",
+        "items": closed({"name": {"type": "string", "minLength": 1, "maxLength": 255}}),
+        "maxItems": 64,
+    },
+    "OS-DCF:diskConfig": DISK_CONFIG,
+    "trusted_image_certificates": {
+        "type": ["array", "null"],
+        "minItems": 1,
+        "maxItems": 50,
+        "uniqueItems": True,
+        "items": {"type": "string", "minLength": 1},
+    },
+}
+CREATE: Schema = closed(
+    {
+        "server": closed(CREATED, "name", "flavorRef"),
+        "os:scheduler_hints": HINTS,
+        "OS-SCH-HNT:scheduler_hints": HINTS,
+    },
+    "server",
+)
+UPDATE: Schema = closed(
+    {
+        "server": closed(
+            {
+                "name": NAME,
+                "description": TEXT_OR_NULL,
+                "hostname": FQDN,
+                "accessIPv4": ADDRESS,
+                "accessIPv6": ADDRESS,
+                "OS-DCF:diskConfig": DISK_CONFIG,
+            }
+        )
+    },
+    "server",
+)
+METADATA_ALL: Schema = closed({"metadata": METADATA}, "metadata")
+METADATA_ONE: Schema = closed(
+    {"meta": {**METADATA, "minProperties": 1, "maxProperties": 1}}, "meta"
+)
+TAGS_ALL: Schema = closed({"tags": TAGS}, "tags")
+LOCK: Schema = {
+    "type": ["object", "null"],
+    "properties": {"locked_reason": {**WORD}},
+    "additionalProperties": False,
+}
+ACTION: Schema = {
+    "type": "object",
+    "properties": {"lock": LOCK, "unlock": {}},
+    "additionalProperties": {},
+    "minProperties": 1,
+    "maxProperties": 1,
+}
+
+
+def without(schema: Schema, *names: str) -> Schema:
+    """The schema of a server's body from before these keys of ``server`` were there."""
+    return _changed(schema, {}, names)
+
+
+def with_others(schema: Schema, **others: Schema) -> Schema:
+    """The schema of a server's body with these keys of ``server`` as they were."""
+    return _changed(schema, others, ())
+
+
+def _changed(schema: Schema, others: Mapping[str, Schema], gone: tuple[str, ...]) -> Schema:
+    server = schema["properties"]["server"]
+    assert set(gone) <= set(server["properties"]), "only what is there can go"
+    left = {name: each for name, each in server["properties"].items() if name not in gone}
+    inner = {**server, "properties": {**left, **others}}
+    return {**schema, "properties": {**schema["properties"], "server": inner}}

@@ -1,0 +1,184 @@
+"""Servers as the newest version of the Compute API shows them.
+
+Always true: what only administrators may know (where a server is, its host's state) is left
+out for everybody else here; older versions take more away, and add nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from innkeeper.domain.compute import Host, Power, Server, Status
+from innkeeper.entrypoints.api.routing import Call
+
+VM_STATES = {
+    Status.BUILD: "building",
+    Status.ACTIVE: "active",
+    Status.ERROR: "error",
+    Status.DELETED: "deleted",
+}
+"""The API's second word for a status."""
+SHOWS_PROGRESS = (Status.BUILD, Status.ACTIVE)
+SHOWS_FAULT = (Status.ERROR, Status.DELETED)
+ROOT_DEVICE = "/dev/sda"
+ATTRIBUTES = "OS-EXT-SRV-ATTR"
+USAGE = "OS-SRV-USG"
+STATES = "OS-EXT-STS"
+
+
+def link(call: Call, server_id: str) -> list[dict[str, str]]:
+    """A server's links: under the API's version, and without."""
+    return [
+        {"rel": "self", "href": f"{call.base}/v2.1/servers/{server_id}"},
+        {"rel": "bookmark", "href": f"{call.base}/servers/{server_id}"},
+    ]
+
+
+def brief(call: Call, server: Server) -> dict[str, Any]:
+    """A server in a list of names."""
+    return {"id": server.uuid, "name": server.name, "links": link(call, server.uuid)}
+
+
+def full(call: Call, server: Server, homes: Mapping[str, Host]) -> dict[str, Any]:
+    """A server with all that the caller may know of it, as in a list."""
+    home = homes.get(server.host or "")
+    project = {"project_id": server.project_id}
+    shown = {**_facts(call, server), **_states(server, home)}
+    if server.status in SHOWS_PROGRESS:
+        shown["progress"] = 0
+    if server.status in SHOWS_FAULT and server.fault:
+        shown["fault"] = _fault(call, server.fault)
+    if call.allows("os_compute_api:os-extended-server-attributes", **project):
+        shown.update(_attributes(server))
+    if call.allows("os_compute_api:servers:show:host_status", **project):
+        shown["host_status"] = _host_status(call, server, home)
+    return shown
+
+
+def alone(call: Call, server: Server, homes: Mapping[str, Host]) -> dict[str, Any]:
+    """A server shown by itself, which says its groups too."""
+    return {**full(call, server, homes), "server_groups": []}
+
+
+def _facts(call: Call, server: Server) -> dict[str, Any]:
+    return {
+        "id": server.uuid,
+        "name": server.name,
+        "links": link(call, server.uuid),
+        "description": server.description,
+        "metadata": dict(server.metadata),
+        "tags": list(server.tags),
+        "tenant_id": server.project_id,
+        "user_id": server.user_id,
+        "flavor": _flavor(call, server),
+        "image": _image(call, server),
+        "addresses": {},
+        "accessIPv4": server.access_ip_v4,
+        "accessIPv6": server.access_ip_v6,
+        "key_name": server.key_name,
+        "config_drive": "True" if server.has_config_drive else "",
+        "created": _seconds(server.created_at),
+        "updated": _seconds(server.updated_at),
+        "OS-DCF:diskConfig": "MANUAL",
+        "locked": server.is_locked,
+        "locked_reason": server.locked_reason,
+        "trusted_image_certificates": None,
+        "scheduler_hints": dict(server.hints),
+        "os-extended-volumes:volumes_attached": [],
+        f"{ATTRIBUTES}:hostname": server.hostname,
+    }
+
+
+def _states(server: Server, home: Host | None) -> dict[str, Any]:
+    return {
+        "status": server.status,
+        f"{STATES}:vm_state": VM_STATES[server.status],
+        f"{STATES}:task_state": server.task_state,
+        f"{STATES}:power_state": server.power_state,
+        f"{USAGE}:launched_at": _micros(server.launched_at),
+        f"{USAGE}:terminated_at": _micros(server.deleted_at),
+        "hostId": _host_id(server),
+        "OS-EXT-AZ:availability_zone": (
+            server.asked_az or "" if home is None else home.availability_zone
+        ),
+        "pinned_availability_zone": server.asked_az,
+    }
+
+
+def _attributes(server: Server) -> dict[str, Any]:
+    return {
+        f"{ATTRIBUTES}:host": server.host,
+        f"{ATTRIBUTES}:hypervisor_hostname": server.host,
+        f"{ATTRIBUTES}:instance_name": f"instance-{server.id:08x}",
+        f"{ATTRIBUTES}:kernel_id": "",
+        f"{ATTRIBUTES}:ramdisk_id": "",
+        f"{ATTRIBUTES}:launch_index": server.launch_index,
+        f"{ATTRIBUTES}:reservation_id": server.batch_id,
+        f"{ATTRIBUTES}:root_device_name": None if server.host is None else ROOT_DEVICE,
+        f"{ATTRIBUTES}:user_data": server.user_data,
+    }
+
+
+def _flavor(call: Call, server: Server) -> dict[str, Any]:
+    flavor = server.flavor
+    shown = {
+        "original_name": flavor["name"],
+        "vcpus": flavor["vcpus"],
+        "ram": flavor["memory_mb"],
+        "disk": flavor["disk_gb"],
+        "ephemeral": flavor["ephemeral_gb"],
+        "swap": flavor["swap_mb"],
+    }
+    rule = "os_compute_api:servers:show:flavor-extra-specs"
+    if call.allows(rule, project_id=server.project_id):
+        shown["extra_specs"] = dict(flavor["extra_specs"])
+    return shown
+
+
+def _image(call: Call, server: Server) -> Any:
+    if server.image_id is None:
+        return ""
+    bookmark = {"rel": "bookmark", "href": f"{call.base}/images/{server.image_id}"}
+    properties = dict(server.image_properties)
+    return {"id": server.image_id, "links": [bookmark], "properties": properties}
+
+
+def _host_id(server: Server) -> str:
+    # The same for two servers of one project on one host, and telling no name.
+    if server.host is None:
+        return ""
+    return hashlib.sha224((server.project_id + server.host).encode()).hexdigest()
+
+
+def _host_status(call: Call, server: Server, home: Host | None) -> str:
+    if server.host is None:
+        return ""
+    if home is None:
+        return "UNKNOWN"
+    if home.is_forced_down:
+        return "DOWN"
+    if home.is_disabled:
+        return "MAINTENANCE"
+    down_time_s = call.site.settings.computing.service_down_time_s
+    return "UP" if home.is_up(call.now, down_time_s) else "UNKNOWN"
+
+
+def _fault(call: Call, fault: Mapping[str, Any]) -> dict[str, Any]:
+    shown = {name: fault[name] for name in ("code", "created", "message")}
+    if fault.get("details") and call.context.is_admin:
+        shown["details"] = fault["details"]
+    return shown
+
+
+def _seconds(moment: datetime) -> str:
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _micros(moment: datetime | None) -> str | None:
+    return None if moment is None else moment.isoformat(timespec="microseconds")
+
+
+assert Power.RUNNING == 1, "the API counts power states as the rows do"

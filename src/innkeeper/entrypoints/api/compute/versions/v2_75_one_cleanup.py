@@ -1,0 +1,13 @@
+"""2.75: unknown query parameters are refused, and no swap is the number 0.
+
+Several resources changed at once; each brings its edges from a module of its own.
+"""
+
+from __future__ import annotations
+
+from innkeeper.entrypoints.api.compute.versions import edges_2_75_flavors
+from innkeeper.entrypoints.api.microversions import Version
+
+VERSION = Version(2, 75)
+SUMMARY = "Unknown query parameters are refused; a flavor without swap says 0."
+EDGES = (*edges_2_75_flavors.EDGES,)
