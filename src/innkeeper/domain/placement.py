@@ -18,7 +18,7 @@ CUSTOM_PREFIX = "CUSTOM_"
 
 @dataclass(frozen=True, slots=True)
 class Provider:
-    """Anything that has inventory. ``can_host`` is false for shared pools: no server lands there."""
+    """Anything that has inventory. No server lands where ``can_host`` is false: shared pools."""
 
     id: ProviderId
     uuid: ProviderUuid

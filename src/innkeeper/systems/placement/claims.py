@@ -12,14 +12,21 @@ most the capacity, unless an operator shrank the inventory below what was held a
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
-from innkeeper.domain.errors import CapacityExceeded, ProviderChanged, Refusal
+from innkeeper.domain.errors import (
+    CapacityExceeded,
+    ConcurrentUpdate,
+    ProviderChanged,
+    Refusal,
+)
 from innkeeper.domain.ids import ClassId, ConsumerUuid, ProviderId
 from innkeeper.domain.placement import Claim, ConsumerClaim, ProviderView
 from innkeeper.store import claims
 from innkeeper.store.claims import Freed
-from innkeeper.store.queries import allocations, capacity
+from innkeeper.store.queries import allocations, capacity, names
+from innkeeper.store.queries.names import Kind
 from innkeeper.store.transactions import Tx
 
 ATTEMPTS_MAX = 10
@@ -27,9 +34,7 @@ ATTEMPTS_MAX = 10
 means that somebody else's claim succeeded, so the whole always gets on."""
 
 
-def commit_together(
-    tx: Tx, ready: Sequence[Claim], now: datetime
-) -> list[Refusal | None]:
+def commit_together(tx: Tx, ready: Sequence[Claim], now: datetime) -> list[Refusal | None]:
     """Commit claims that were checked at the generations they name; see the store's."""
     return claims.commit_together(tx, ready, now)
 
@@ -57,7 +62,9 @@ def replace(
         held = _held(tx, [each.uuid for each in wanted])
         touched = {pid for each in wanted for pid in each.amounts} | {pid for pid, _ in held}
         views = capacity.views(tx, touched)
-        check(views, wanted, held)
+        misfit = find_misfit(views, wanted, held)
+        if misfit is not None:
+            raise CapacityExceeded(_in_words(tx, misfit))
         seen = {pid: view.generation for pid, view in views.items()}
         (refusal,) = claims.commit_together(tx, [Claim(tuple(wanted), seen)], now)
         if refusal is None:
@@ -65,6 +72,11 @@ def replace(
         if not isinstance(refusal, ProviderChanged):
             break
     assert refusal is not None
+    if isinstance(refusal, ProviderChanged):
+        raise ConcurrentUpdate(
+            "Unable to allocate inventory: the resource providers were concurrently updated at "
+            f"each of {attempts_max} attempts. Please try again."
+        )
     raise refusal
 
 
@@ -79,10 +91,19 @@ def _held(tx: Tx, consumers: Iterable[ConsumerUuid]) -> Held:
     return sums
 
 
-def check(
+@dataclass(frozen=True, slots=True)
+class Misfit:
+    """An amount that a provider does not give, and why."""
+
+    view: ProviderView
+    class_id: ClassId
+    reason: str
+
+
+def find_misfit(
     views: Mapping[ProviderId, ProviderView], wanted: Sequence[ConsumerClaim], held: Held
-) -> None:
-    """Raise :class:`CapacityExceeded` unless all amounts fit together.
+) -> Misfit | None:
+    """Find the first amount that does not fit, if any; all of them must fit together.
 
     ``held`` is what the same consumers give back in the same breath. A provider that is over
     capacity already (its inventory shrank) still takes a write that does not make it worse.
@@ -92,7 +113,9 @@ def check(
         for provider_id, amounts in each.amounts.items():
             view = views[provider_id]
             for class_id, amount in amounts.items():
-                _check_units(view, class_id, amount)
+                reason = _unit_violation(view, class_id, amount)
+                if reason is not None:
+                    return Misfit(view, class_id, reason)
                 key = (provider_id, class_id)
                 sums[key] = sums.get(key, 0) + amount
     for (provider_id, class_id), added in sums.items():
@@ -100,25 +123,33 @@ def check(
         given_back = held.get((provider_id, class_id), 0)
         used_after = view.used.get(class_id, 0) - given_back + added
         if used_after > view.inventories[class_id].capacity and added > given_back:
-            raise CapacityExceeded(
-                f"Unable to allocate inventory for resource provider {view.uuid}: "
-                f"{used_after} of {view.inventories[class_id].capacity_units} units of "
-                f"resource class {class_id} would be in use. The requested amount would "
-                "exceed the capacity."
+            return Misfit(
+                view,
+                class_id,
+                "The requested amount would exceed the capacity. "
+                f"({used_after} of {view.inventories[class_id].capacity_units} units would "
+                "be in use.)",
             )
+    return None
 
 
-def _check_units(view: ProviderView, class_id: ClassId, amount: int) -> None:
+def _unit_violation(view: ProviderView, class_id: ClassId, amount: int) -> str | None:
     inventory = view.inventories.get(class_id)
     if inventory is None:
-        raise CapacityExceeded(
-            f"Unable to allocate inventory: resource provider {view.uuid} has no inventory "
-            f"of resource class {class_id}."
-        )
-    if not inventory.gives(amount):
-        raise CapacityExceeded(
-            f"Unable to allocate inventory for resource provider {view.uuid}: the requested "
-            f"amount {amount} of resource class {class_id} violates min_unit "
-            f"{inventory.min_unit}, max_unit {inventory.max_unit} or step_size "
-            f"{inventory.step_size}."
-        )
+        return "The resource provider has no inventory of that class."
+    if inventory.gives(amount):
+        return None
+    return (
+        f"The requested amount would violate inventory constraints. ({amount} is not allowed "
+        f"with min_unit {inventory.min_unit}, max_unit {inventory.max_unit} and step_size "
+        f"{inventory.step_size}.)"
+    )
+
+
+def _in_words(tx: Tx, misfit: Misfit) -> str:
+    # The name is looked up only now: most claims fit, and need none.
+    name = names.name_of(tx, Kind.CLASS, misfit.class_id)
+    return (
+        f"Unable to allocate inventory: Unable to create allocation for '{name}' on resource "
+        f"provider '{misfit.view.uuid}'. {misfit.reason}"
+    )

@@ -1,0 +1,272 @@
+"""Resource providers: found, listed by what they have, and written."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+import sqlalchemy as sa
+
+from innkeeper.domain.ids import ClassId, Generation, ProviderId, ProviderUuid, TraitId
+from innkeeper.domain.placement import Provider, ProviderQuery
+from innkeeper.store.tables.compute import hosts, servers
+from innkeeper.store.tables.placement import (
+    allocations,
+    inventories,
+    resource_provider_aggregates,
+    resource_provider_traits,
+    resource_providers,
+)
+from innkeeper.store.transactions import Tx
+
+_PARENTS = resource_providers.alias("parents")
+_ROOTS = resource_providers.alias("roots")
+_PROVIDERS = (
+    sa.select(
+        resource_providers.c.id,
+        resource_providers.c.uuid,
+        resource_providers.c.name,
+        resource_providers.c.generation,
+        resource_providers.c.can_host,
+        _PARENTS.c.uuid,
+        sa.func.coalesce(_ROOTS.c.uuid, resource_providers.c.uuid),
+        resource_providers.c.created_at,
+        resource_providers.c.updated_at,
+    )
+    .outerjoin(_PARENTS, _PARENTS.c.id == resource_providers.c.parent_provider_id)
+    .outerjoin(_ROOTS, _ROOTS.c.id == resource_providers.c.root_provider_id)
+)
+_BY_UUID = _PROVIDERS.where(resource_providers.c.uuid == sa.bindparam("uuid"))
+_IDS = sa.select(resource_providers.c.uuid, resource_providers.c.id).where(
+    resource_providers.c.uuid.in_(sa.bindparam("uuids", expanding=True))
+)
+
+
+def by_uuid(tx: Tx, uuid: ProviderUuid) -> Provider | None:
+    """The provider with this uuid."""
+    row = tx.execute(_BY_UUID, {"uuid": uuid}).first()
+    return None if row is None else _provider(row)
+
+
+def _provider(row: Sequence[Any]) -> Provider:
+    row_id, uuid, name, generation, can_host, parent, root, created_at, updated_at = row
+    return Provider(
+        ProviderId(row_id),
+        ProviderUuid(uuid),
+        name,
+        Generation(generation),
+        bool(can_host),
+        None if parent is None else ProviderUuid(parent),
+        ProviderUuid(root),
+        created_at,
+        updated_at,
+    )
+
+
+def ids_by_uuid(tx: Tx, uuids: Iterable[ProviderUuid]) -> dict[ProviderUuid, ProviderId]:
+    """The row ids of the providers among these that exist."""
+    wanted = list(uuids)
+    if not wanted:
+        return {}
+    return {
+        ProviderUuid(uuid): ProviderId(row_id)
+        for uuid, row_id in tx.execute(_IDS, {"uuids": wanted})
+    }
+
+
+def is_name_taken(tx: Tx, name: str, but_by: ProviderId | None = None) -> bool:
+    """Whether a provider, other than ``but_by``, has this name."""
+    query = sa.select(resource_providers.c.id).where(resource_providers.c.name == name)
+    if but_by is not None:
+        query = query.where(resource_providers.c.id != but_by)
+    return tx.execute(query.limit(1)).first() is not None
+
+
+def matching(
+    tx: Tx,
+    query: ProviderQuery,
+    class_ids: Mapping[str, ClassId],
+    trait_ids: Mapping[str, TraitId],
+) -> list[Provider]:
+    """The providers that a query asks for, in the order they were made.
+
+    ``class_ids`` and ``trait_ids`` have all the names in the query.
+    """
+    found = _PROVIDERS.order_by(resource_providers.c.id)
+    if query.name is not None:
+        found = found.where(resource_providers.c.name == query.name)
+    if query.uuid is not None:
+        found = found.where(resource_providers.c.uuid == query.uuid)
+    if query.in_tree is not None:
+        found = found.where(_is_in_tree(query.in_tree))
+    for aggregates in query.member_of:
+        found = found.where(_is_member(aggregates))
+    if query.not_member_of:
+        found = found.where(sa.not_(_is_member(query.not_member_of)))
+    for names in query.required:
+        found = found.where(_has_trait({trait_ids[name] for name in names}))
+    if query.forbidden:
+        found = found.where(sa.not_(_has_trait({trait_ids[name] for name in query.forbidden})))
+    for name, amount in query.resources.items():
+        found = found.where(_has_room(class_ids[name], amount))
+    return [_provider(row) for row in tx.execute(found)]
+
+
+def _is_in_tree(uuid: ProviderUuid) -> sa.ColumnElement[bool]:
+    named = resource_providers.alias("named")
+    root = (
+        sa.select(sa.func.coalesce(named.c.root_provider_id, named.c.id))
+        .where(named.c.uuid == uuid)
+        .scalar_subquery()
+    )
+    table = resource_providers
+    return sa.or_(table.c.id == root, table.c.root_provider_id == root)
+
+
+def _is_member(aggregates: Collection[str]) -> sa.ColumnElement[bool]:
+    links = resource_provider_aggregates
+    return resource_providers.c.id.in_(
+        sa.select(links.c.resource_provider_id).where(
+            links.c.aggregate_uuid.in_(sorted(aggregates))
+        )
+    )
+
+
+def _has_trait(traits: Collection[TraitId]) -> sa.ColumnElement[bool]:
+    links = resource_provider_traits
+    return resource_providers.c.id.in_(
+        sa.select(links.c.resource_provider_id).where(links.c.trait_id.in_(sorted(traits)))
+    )
+
+
+def _has_room(class_id: ClassId, amount: int) -> sa.ColumnElement[bool]:
+    # EXISTS (SELECT 1 FROM inventories WHERE <this provider and class>
+    #   AND (total - reserved) * allocation_ratio >= <sum of the allocations> + :amount
+    #   AND :amount BETWEEN min_unit AND max_unit
+    #   AND (:amount = min_unit OR :amount % step_size = 0))
+    stock = inventories.c
+    held = (
+        sa.select(sa.func.coalesce(sa.func.sum(allocations.c.used), 0))
+        .where(allocations.c.resource_provider_id == resource_providers.c.id)
+        .where(allocations.c.resource_class_id == class_id)
+        .correlate(resource_providers)
+        .scalar_subquery()
+    )
+    return sa.exists(
+        sa.select(sa.literal(1))
+        .select_from(inventories)
+        .where(stock.resource_provider_id == resource_providers.c.id)
+        .where(stock.resource_class_id == class_id)
+        .where((stock.total - stock.reserved) * stock.allocation_ratio >= held + amount)
+        .where(stock.min_unit <= amount)
+        .where(stock.max_unit >= amount)
+        .where(sa.or_(stock.min_unit == amount, sa.literal(amount) % stock.step_size == 0))
+        .correlate(resource_providers)
+    )
+
+
+def insert(
+    tx: Tx,
+    uuid: ProviderUuid,
+    name: str,
+    family: tuple[ProviderId | None, ProviderId | None],
+    *,
+    can_host: bool,
+    now: datetime,
+) -> ProviderId:
+    """Write a new provider; ``family`` is its parent's id and its root's."""
+    result = tx.execute(
+        resource_providers.insert().values(
+            uuid=uuid,
+            name=name,
+            generation=0,
+            can_host=int(can_host),
+            parent_provider_id=family[0],
+            root_provider_id=family[1],
+            created_at=now,
+            updated_at=now,
+        )
+    )
+    assert result.inserted_primary_key is not None
+    return ProviderId(result.inserted_primary_key[0])
+
+
+def rename(tx: Tx, provider_id: ProviderId, name: str, now: datetime) -> None:
+    """Give a provider another name."""
+    tx.execute(
+        resource_providers.update()
+        .where(resource_providers.c.id == provider_id)
+        .values(name=name, updated_at=now)
+    )
+
+
+def move(
+    tx: Tx,
+    subtree: Sequence[ProviderId],
+    parent_id: ProviderId | None,
+    root_id: ProviderId | None,
+    now: datetime,
+) -> None:
+    """Hang the first of ``subtree``, and so all of it, below another parent or none."""
+    top, *others = subtree
+    table = resource_providers
+    tx.execute(
+        table.update()
+        .where(table.c.id == top)
+        .values(parent_provider_id=parent_id, root_provider_id=root_id, updated_at=now)
+    )
+    if others:
+        tx.execute(
+            table.update()
+            .where(table.c.id.in_(others))
+            .values(root_provider_id=top if root_id is None else root_id, updated_at=now)
+        )
+
+
+def family_of(tx: Tx, root_id: ProviderId) -> dict[ProviderId, ProviderId | None]:
+    """All providers of one tree, each with its parent."""
+    table = resource_providers
+    rows = tx.execute(
+        sa.select(table.c.id, table.c.parent_provider_id).where(
+            sa.or_(table.c.id == root_id, table.c.root_provider_id == root_id)
+        )
+    )
+    return {
+        ProviderId(row_id): None if parent is None else ProviderId(parent)
+        for row_id, parent in rows
+    }
+
+
+def has_children(tx: Tx, provider_id: ProviderId) -> bool:
+    """Whether a provider is another one's parent."""
+    return _is_there(tx, resource_providers.c.parent_provider_id, provider_id)
+
+
+def is_held(tx: Tx, provider_id: ProviderId) -> bool:
+    """Whether anybody holds anything of a provider."""
+    return _is_there(tx, allocations.c.resource_provider_id, provider_id)
+
+
+def is_a_hosts(tx: Tx, provider_id: ProviderId) -> bool:
+    """Whether a host, or a server's record, is bound to a provider."""
+    return _is_there(tx, hosts.c.provider_id, provider_id) or _is_there(
+        tx, servers.c.provider_id, provider_id
+    )
+
+
+def _is_there(tx: Tx, column: sa.Column[Any], provider_id: ProviderId) -> bool:
+    query = sa.select(sa.literal(1)).select_from(column.table).where(column == provider_id)
+    return tx.execute(query.limit(1)).first() is not None
+
+
+def delete(tx: Tx, provider_id: ProviderId, seen: Generation) -> bool:
+    """Remove a provider with all it has; False if it is not at generation ``seen`` any more."""
+    for table in (inventories, resource_provider_traits, resource_provider_aggregates):
+        tx.execute(table.delete().where(table.c.resource_provider_id == provider_id))
+    result = tx.execute(
+        resource_providers.delete()
+        .where(resource_providers.c.id == provider_id)
+        .where(resource_providers.c.generation == seen)
+    )
+    return result.rowcount == 1

@@ -1,0 +1,183 @@
+"""Who holds what: read by consumer and by provider, and written as the Placement API asks.
+
+Always true: writes go through :mod:`innkeeper.systems.placement.claims`, which checks
+capacity and advances generations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import NamedTuple
+
+from innkeeper.domain.errors import ConcurrentUpdate, Invalid, NotFound
+from innkeeper.domain.ids import (
+    ClassId,
+    ConsumerUuid,
+    Generation,
+    ProviderId,
+    ProviderUuid,
+    canonical_uuid,
+)
+from innkeeper.domain.placement import Allocation, Consumer, ConsumerClaim
+from innkeeper.store.queries import allocations, names, providers
+from innkeeper.store.queries.names import Kind
+from innkeeper.store.transactions import Tx
+from innkeeper.systems.placement import claims
+from innkeeper.systems.placement import providers as providing
+
+NOBODY = "00000000-0000-0000-0000-000000000000"
+"""Project and user of consumers written by clients from before consumers had them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What a client wants a consumer to hold from now on: classes' amounts by provider.
+
+    ``seen`` is the consumer's generation as the client knows it, ``None`` if it is to be new;
+    a client who ``asks_no_generation`` takes it as it is. A project, user or type left out
+    stays as it is.
+    """
+
+    consumer: str
+    resources: Mapping[str, Mapping[str, int]]
+    seen: int | None = None
+    asks_no_generation: bool = False
+    project_id: str | None = None
+    user_id: str | None = None
+    consumer_type: str | None = None
+
+
+class Held(NamedTuple):
+    """What one consumer holds, and who it is; nobody if it holds nothing."""
+
+    consumer: Consumer | None
+    allocations: list[Allocation]
+
+
+class Given(NamedTuple):
+    """What is held of one provider, and by whom."""
+
+    generation: Generation
+    consumers: Mapping[ConsumerUuid, Consumer]
+    allocations: list[Allocation]
+
+
+def of_consumer(tx: Tx, uuid: str) -> Held:
+    """What a consumer holds; a consumer that is not there holds nothing."""
+    canonical = canonical_uuid(uuid)
+    if canonical is None:
+        return Held(None, [])
+    consumer = ConsumerUuid(canonical)
+    found = allocations.consumers_by_uuid(tx, [consumer])
+    return Held(found.get(consumer), allocations.of_consumers(tx, [consumer]))
+
+
+def of_provider(tx: Tx, uuid: str) -> Given:
+    """What is held of a provider. Raises :class:`NotFound`."""
+    provider = providing.get(tx, uuid)
+    return Given(
+        provider.generation,
+        allocations.consumers_of_provider(tx, provider.id),
+        allocations.of_provider(tx, provider.id),
+    )
+
+
+def write(tx: Tx, wishes: Sequence[Wish], now: datetime) -> None:
+    """Make the consumers hold what is wished: all of them, or none.
+
+    Raises :class:`Invalid` for an unknown provider or class, :class:`ConcurrentUpdate` for a
+    consumer at another generation, and whatever :func:`claims.replace` raises.
+    """
+    uuids = [_consumer_uuid(wish.consumer) for wish in wishes]
+    if len(set(uuids)) < len(uuids):
+        raise Invalid("The same consumer is named twice.")
+    present = allocations.consumers_by_uuid(tx, uuids)
+    for uuid, wish in zip(uuids, wishes, strict=True):
+        _compare(uuid, present.get(uuid), wish)
+    provider_ids = _provider_ids(tx, wishes)
+    class_ids = _class_ids(tx, wishes)
+    wanted = [
+        _claim(uuid, wish, present.get(uuid), provider_ids, class_ids)
+        for uuid, wish in zip(uuids, wishes, strict=True)
+    ]
+    claims.replace(tx, wanted, now)
+
+
+def delete(tx: Tx, uuid: str, now: datetime) -> None:
+    """Let a consumer give back all it holds. Raises :class:`NotFound` if that is nothing."""
+    canonical = canonical_uuid(uuid)
+    freed = canonical is not None and claims.release(tx, [ConsumerUuid(canonical)], now)
+    if not freed:
+        raise NotFound(f"No allocations for consumer '{uuid}'")
+
+
+def _consumer_uuid(text: str) -> ConsumerUuid:
+    canonical = canonical_uuid(text)
+    if canonical is None:
+        raise Invalid(f"Malformed UUID: the consumer {text!r} is none.")
+    return ConsumerUuid(canonical)
+
+
+def _compare(uuid: ConsumerUuid, present: Consumer | None, wish: Wish) -> None:
+    actual = None if present is None else present.generation
+    if not wish.asks_no_generation and wish.seen != actual:
+        expected = "null" if actual is None else actual
+        given = "null" if wish.seen is None else wish.seen
+        raise ConcurrentUpdate(
+            f"consumer generation conflict - expected {expected} but got {given} for consumer "
+            f"{uuid}"
+        )
+
+
+def _provider_ids(tx: Tx, wishes: Iterable[Wish]) -> dict[str, ProviderId]:
+    """Row ids by the text that a wish names a provider with."""
+    canonical: dict[str, ProviderUuid] = {}
+    for wish in wishes:
+        for text in wish.resources:
+            uuid = canonical_uuid(text)
+            if uuid is None:
+                raise Invalid(f"Malformed UUID: the resource provider {text!r} is none.")
+            canonical[text] = ProviderUuid(uuid)
+        if len({canonical[text] for text in wish.resources}) < len(wish.resources):
+            raise Invalid("The same resource provider is named twice.")
+    found = providers.ids_by_uuid(tx, set(canonical.values()))
+    missing = sorted(set(canonical.values()) - found.keys())
+    if missing:
+        raise Invalid(
+            f"Allocation for resource provider '{', '.join(missing)}' that does not exist."
+        )
+    return {text: found[uuid] for text, uuid in canonical.items()}
+
+
+def _class_ids(tx: Tx, wishes: Iterable[Wish]) -> dict[str, ClassId]:
+    wanted = {name for wish in wishes for each in wish.resources.values() for name in each}
+    found = names.ids(tx, Kind.CLASS, wanted)
+    missing = sorted(wanted - found.keys())
+    if missing:
+        raise Invalid(
+            f"Unable to allocate inventory: No such resource class {', '.join(missing)}."
+        )
+    return {name: ClassId(row) for name, row in found.items()}
+
+
+def _claim(
+    uuid: ConsumerUuid,
+    wish: Wish,
+    present: Consumer | None,
+    provider_ids: Mapping[str, ProviderId],
+    class_ids: Mapping[str, ClassId],
+) -> ConsumerClaim:
+    was = present or Consumer(uuid, NOBODY, NOBODY, Generation(0))
+    return ConsumerClaim(
+        uuid=uuid,
+        project_id=was.project_id if wish.project_id is None else wish.project_id,
+        user_id=was.user_id if wish.user_id is None else wish.user_id,
+        amounts={
+            provider_ids[text]: {class_ids[name]: amount for name, amount in each.items()}
+            for text, each in wish.resources.items()
+        },
+        seen=None if present is None else present.generation,
+        consumer_type=was.consumer_type if wish.consumer_type is None else wish.consumer_type,
+    )

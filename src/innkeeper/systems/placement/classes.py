@@ -1,0 +1,80 @@
+"""Resource classes: the standard ones, and those that operators make up.
+
+Always true: a custom class is called ``CUSTOM_`` and capital letters, digits or underscores;
+standard classes come from their library and stay.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from innkeeper.domain.errors import Conflict, InUse, Invalid, NotFound
+from innkeeper.domain.placement import NamedThing
+from innkeeper.store.queries import names
+from innkeeper.store.queries.names import Kind
+from innkeeper.store.transactions import Tx
+from innkeeper.systems.placement.registration import CUSTOM_NAME
+
+
+def listing(tx: Tx) -> list[NamedThing]:
+    """All resource classes."""
+    return names.listing(tx, Kind.CLASS)
+
+
+def get(tx: Tx, name: str) -> NamedThing:
+    """One resource class. Raises :class:`NotFound`."""
+    found = names.by_name(tx, Kind.CLASS, name)
+    if found is None:
+        raise NotFound(f"No such resource class {name}.")
+    return found
+
+
+def create(tx: Tx, name: str, now: datetime) -> None:
+    """Make a custom class. Raises :class:`Conflict` if it is there."""
+    if not ensure(tx, name, now):
+        raise Conflict(f"Conflicting resource class already exists: {name}")
+
+
+def ensure(tx: Tx, name: str, now: datetime) -> bool:
+    """Make a custom class unless it is there; tell whether it was made."""
+    _must_be_custom(name)
+    if names.by_name(tx, Kind.CLASS, name) is not None:
+        return False
+    names.insert(tx, Kind.CLASS, name, now)
+    return True
+
+
+def rename(tx: Tx, name: str, new_name: str, now: datetime) -> NamedThing:
+    """Give a custom class another name. Raises :class:`Invalid` for a standard one."""
+    found = get(tx, name)
+    if not found.is_custom:
+        raise Invalid(f"Cannot update standard resource class {name}")
+    _must_be_custom(new_name)
+    if new_name != name and names.by_name(tx, Kind.CLASS, new_name) is not None:
+        raise Conflict(f"Resource class already exists: {new_name}")
+    names.rename(tx, Kind.CLASS, found.id, new_name, now)
+    return get(tx, new_name)
+
+
+def delete(tx: Tx, name: str) -> None:
+    """Remove a custom class. Raises :class:`InUse` while a provider has an inventory of it."""
+    found = get(tx, name)
+    if not found.is_custom:
+        raise Invalid(
+            f"Error in delete resource class: Cannot delete standard resource class {name}."
+        )
+    if names.is_used(tx, Kind.CLASS, found.id):
+        raise InUse(
+            f"Error in delete resource class: Cannot delete resource class {name}. "
+            "Class is in use in inventory.",
+            code="undefined_code",
+        )
+    names.delete(tx, Kind.CLASS, found.id)
+
+
+def _must_be_custom(name: str) -> None:
+    if CUSTOM_NAME.fullmatch(name) is None:
+        raise Invalid(
+            f"The resource class {name!r} is invalid: '{name}' does not match "
+            "'^CUSTOM_[A-Z0-9_]+$', or is longer than 255 characters."
+        )

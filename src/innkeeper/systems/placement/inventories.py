@@ -1,0 +1,176 @@
+"""What providers have, class by class.
+
+Always true: every write moves the provider's generation, a write that changes nothing too; a
+class of which somebody holds something is never taken away, but may shrink below what is held.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from datetime import datetime
+from typing import NamedTuple
+
+from innkeeper.domain.amounts import Inventory
+from innkeeper.domain.errors import ConcurrentUpdate, Conflict, InUse, Invalid, NotFound
+from innkeeper.domain.ids import ClassId, Generation
+from innkeeper.domain.placement import Provider, StockLine
+from innkeeper.store.queries import allocations, belongings, names, registration
+from innkeeper.store.queries.names import Kind
+from innkeeper.store.transactions import Tx
+from innkeeper.systems.placement import generations, providers
+
+
+class Stock(NamedTuple):
+    """A provider's generation and all it has at that generation."""
+
+    generation: Generation
+    lines: list[StockLine]
+
+
+def listing(tx: Tx, uuid: str) -> Stock:
+    """All that a provider has."""
+    provider = providers.get(tx, uuid)
+    return Stock(provider.generation, belongings.inventory_lines(tx, provider.id))
+
+
+def get(tx: Tx, uuid: str, class_name: str) -> Stock:
+    """What a provider has of one class, as the only line. Raises :class:`NotFound`."""
+    stock = listing(tx, uuid)
+    for line in stock.lines:
+        if line.class_name == class_name:
+            return Stock(stock.generation, [line])
+    raise NotFound(f"No inventory of class {class_name} for {uuid}")
+
+
+def add(tx: Tx, uuid: str, class_name: str, inventory: Inventory, now: datetime) -> Stock:
+    """Give a provider a class that it does not have; nobody is asked what he has seen."""
+    provider = providers.get(tx, uuid)
+    (class_id,) = _class_ids(tx, provider, {class_name: inventory})
+    _must_have_capacity(provider, {class_name: inventory})
+    if class_name in {line.class_name for line in _lines(tx, provider)}:
+        raise Conflict(
+            f"Update conflict: resource provider {provider.uuid} has an inventory of class "
+            f"{class_name} already.",
+            code=ConcurrentUpdate.code,
+        )
+    generation = generations.advance(tx, provider, now)
+    registration.add_inventories(tx, [(provider.id, class_id, inventory)], now)
+    return Stock(generation, [StockLine(class_id, class_name, inventory, now)])
+
+
+def change(
+    tx: Tx, uuid: str, class_name: str, seen: int, inventory: Inventory, now: datetime
+) -> Stock:
+    """Replace what a provider has of a class. Raises :class:`Invalid` if that is nothing."""
+    provider = providers.get(tx, uuid)
+    generations.compare(provider, seen)
+    _must_have_capacity(provider, {class_name: inventory})
+    for line in _lines(tx, provider):
+        if line.class_name == class_name:
+            generation = generations.advance(tx, provider, now)
+            registration.change_inventories(tx, [(provider.id, line.class_id, inventory)], now)
+            return Stock(generation, [StockLine(line.class_id, class_name, inventory, now)])
+    raise Invalid(
+        f"No inventory record with resource class for resource provider {provider.uuid}: "
+        f"No inventory of class {class_name} found."
+    )
+
+
+def replace(
+    tx: Tx, uuid: str, seen: int, wanted: Mapping[str, Inventory], now: datetime
+) -> Stock:
+    """Make ``wanted`` all that a provider has.
+
+    Raises :class:`ConcurrentUpdate` for another generation, :class:`Invalid` for an unknown
+    class or a negative capacity, and :class:`InUse` if a class would go that is held.
+    """
+    provider = providers.get(tx, uuid)
+    generations.compare(provider, seen)
+    class_ids = _class_ids(tx, provider, wanted)
+    _must_have_capacity(provider, wanted)
+    present = {line.class_id: line for line in _lines(tx, provider)}
+    gone = present.keys() - set(class_ids)
+    _must_be_free(tx, provider, [line for line in present.values() if line.class_id in gone])
+    generation = generations.advance(tx, provider, now)
+    stock = [
+        (provider.id, class_id, inventory)
+        for class_id, inventory in zip(class_ids, wanted.values(), strict=True)
+    ]
+    registration.remove_inventories(tx, [(provider.id, class_id) for class_id in sorted(gone)])
+    registration.add_inventories(tx, [each for each in stock if each[1] not in present], now)
+    registration.change_inventories(tx, [each for each in stock if each[1] in present], now)
+    lines = [
+        StockLine(class_id, name, inventory, now)
+        for (_, class_id, inventory), name in zip(stock, wanted, strict=True)
+    ]
+    return Stock(generation, lines)
+
+
+def remove(tx: Tx, uuid: str, class_name: str, now: datetime) -> None:
+    """Take a class away from a provider. Raises :class:`InUse` while any of it is held."""
+    provider = providers.get(tx, uuid)
+    found = [line for line in _lines(tx, provider) if line.class_name == class_name]
+    if not found:
+        raise NotFound(f"No inventory of class {class_name} found for delete")
+    _must_be_free(
+        tx,
+        provider,
+        found,
+        code=ConcurrentUpdate.code,
+        prefix=f"Unable to delete inventory of class {class_name}: ",
+    )
+    generations.advance(tx, provider, now)
+    registration.remove_inventories(tx, [(provider.id, line.class_id) for line in found])
+
+
+def remove_all(tx: Tx, uuid: str, now: datetime) -> None:
+    """Take everything away from a provider. Raises :class:`InUse` while any of it is held."""
+    provider = providers.get(tx, uuid)
+    lines = _lines(tx, provider)
+    _must_be_free(tx, provider, lines)
+    generations.advance(tx, provider, now)
+    registration.remove_inventories(tx, [(provider.id, line.class_id) for line in lines])
+
+
+def _lines(tx: Tx, provider: Provider) -> list[StockLine]:
+    return belongings.inventory_lines(tx, provider.id)
+
+
+def _class_ids(tx: Tx, provider: Provider, wanted: Collection[str]) -> list[ClassId]:
+    found = names.ids(tx, Kind.CLASS, wanted)
+    unknown = [name for name in wanted if name not in found]
+    if unknown:
+        raise Invalid(
+            f"Unknown resource class in inventory for resource provider {provider.uuid}: "
+            f"No such resource class {', '.join(unknown)}."
+        )
+    return [ClassId(found[name]) for name in wanted]
+
+
+def _must_have_capacity(provider: Provider, wanted: Mapping[str, Inventory]) -> None:
+    for name, inventory in wanted.items():
+        if inventory.capacity < 0:
+            raise Invalid(
+                f"Unable to update inventory for resource provider {provider.uuid}: Invalid "
+                f"inventory for '{name}'. The reserved value is greater than total, or the "
+                "allocation ratio is negative."
+            )
+
+
+def _must_be_free(
+    tx: Tx,
+    provider: Provider,
+    lines: Iterable[StockLine],
+    *,
+    code: str = "inventory.inuse",
+    prefix: str = "update conflict: ",
+) -> None:
+    wanted = list(lines)
+    held = allocations.held_classes(tx, provider.id) if wanted else set()
+    busy = [line.class_name for line in wanted if line.class_id in held]
+    if busy:
+        raise InUse(
+            f"{prefix}Inventory for '{', '.join(busy)}' on resource provider "
+            f"'{provider.uuid}' in use.",
+            code=code,
+        )

@@ -1,0 +1,106 @@
+"""Traits, and which providers have them.
+
+Always true: a provider's generation moves when its set of traits changes, and only then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from datetime import datetime
+from typing import NamedTuple
+
+from innkeeper.domain.errors import InUse, Invalid, NotFound
+from innkeeper.domain.ids import Generation, TraitId
+from innkeeper.domain.placement import NamedThing
+from innkeeper.store.queries import belongings, names
+from innkeeper.store.queries.names import Kind
+from innkeeper.store.transactions import Tx
+from innkeeper.systems.placement import generations, providers
+from innkeeper.systems.placement.registration import CUSTOM_NAME
+
+GENERATION_MOVED = (
+    "Resource provider's generation already changed. "
+    "Please update the generation and try again."
+)
+
+
+class Traits(NamedTuple):
+    """A provider's generation, and its traits at that generation."""
+
+    generation: Generation
+    traits: list[NamedThing]
+
+
+def listing(
+    tx: Tx,
+    *,
+    among: Collection[str] | None = None,
+    prefix: str | None = None,
+    is_used: bool | None = None,
+) -> list[NamedThing]:
+    """All traits, or those with one of these names, such a beginning, such a use."""
+    return names.listing(tx, Kind.TRAIT, among=among, prefix=prefix, is_used=is_used)
+
+
+def get(tx: Tx, name: str) -> NamedThing:
+    """One trait. Raises :class:`NotFound`."""
+    found = names.by_name(tx, Kind.TRAIT, name)
+    if found is None:
+        raise NotFound(f"No such trait(s): {name}.")
+    return found
+
+
+def ensure(tx: Tx, name: str, now: datetime) -> tuple[NamedThing, bool]:
+    """Make a custom trait unless it is there; give it, and whether it was made."""
+    if CUSTOM_NAME.fullmatch(name) is None:
+        raise Invalid(
+            "The trait is invalid. A valid trait must be no longer than 255 characters, start "
+            'with the prefix "CUSTOM_" and use following characters: "A"-"Z", "0"-"9" and "_"'
+        )
+    found = names.by_name(tx, Kind.TRAIT, name)
+    if found is not None:
+        return found, False
+    names.insert(tx, Kind.TRAIT, name, now)
+    return get(tx, name), True
+
+
+def delete(tx: Tx, name: str) -> None:
+    """Remove a custom trait. Raises :class:`InUse` while any provider has it."""
+    found = get(tx, name)
+    if not found.is_custom:
+        raise Invalid(f"Cannot delete standard trait {name}.")
+    if names.is_used(tx, Kind.TRAIT, found.id):
+        raise InUse(
+            f"The trait {name} is in use by a resource provider.", code="undefined_code"
+        )
+    names.delete(tx, Kind.TRAIT, found.id)
+
+
+def of_provider(tx: Tx, uuid: str) -> Traits:
+    """What traits a provider has."""
+    provider = providers.get(tx, uuid)
+    return Traits(provider.generation, belongings.traits_of(tx, provider.id))
+
+
+def replace(
+    tx: Tx, uuid: str, seen: int | None, wanted: Collection[str], now: datetime
+) -> Traits:
+    """Make ``wanted`` all the traits of a provider; ``seen`` is ``None`` for a caller who need
+    not know its generation.
+
+    Raises :class:`Invalid` for a trait that is not there.
+    """
+    provider = providers.get(tx, uuid)
+    if seen is not None:
+        generations.compare(provider, seen, GENERATION_MOVED)
+    rows = names.listing(tx, Kind.TRAIT, among=wanted) if wanted else []
+    missing = sorted(set(wanted) - {row.name for row in rows})
+    if missing:
+        raise Invalid(f"No such trait {', '.join(missing)}")
+    had = {TraitId(row.id) for row in belongings.traits_of(tx, provider.id)}
+    has = {TraitId(row.id) for row in rows}
+    if had == has:
+        return Traits(provider.generation, rows)
+    generation = generations.advance(tx, provider, now)
+    belongings.change_traits(tx, provider.id, add=has - had, remove=had - has)
+    return Traits(generation, rows)
