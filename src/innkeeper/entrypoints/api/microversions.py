@@ -62,9 +62,18 @@ class Edge:
 class VersionModule(Protocol):
     """A module in a ``versions/`` folder."""
 
-    VERSION: Version
-    SUMMARY: str
-    EDGES: Sequence[Edge]
+    # Properties, because nothing of them is assigned: a module's tuple of edges then fits.
+    @property
+    def VERSION(self) -> Version:
+        """The microversion that brought the change."""
+
+    @property
+    def SUMMARY(self) -> str:
+        """The change, in one sentence."""
+
+    @property
+    def EDGES(self) -> Sequence[Edge]:
+        """What was otherwise before, route by route."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +131,7 @@ class VersionTable:
 
     def after(self, version: Version) -> list[VersionModule]:
         """The steps between ``version`` and the newest, ascending."""
-        return [step for step in self.steps if step.VERSION > version]
+        return [step for step in self.steps if version < step.VERSION]
 
 
 # At most nine digits: a longer number is no version of anything, and costs time to convert.
@@ -151,9 +160,7 @@ def passage(
     ``body`` and ``query`` are the newest schemas; the first step that tells of an earlier one
     decides, because it was in force until then.
     """
-    edges = [
-        edge for step in steps for edge in step.EDGES if edge.touches(method, path)
-    ]
+    edges = [edge for step in steps for edge in step.EDGES if edge.touches(method, path)]
     bodies = [edge.body_before for edge in edges if edge.body_before is not None]
     queries = [edge.query_before for edge in edges if edge.query_before is not None]
     return Passage(

@@ -64,9 +64,10 @@ def query_refusal(error: Any) -> str:
 def _refusal(error: Any, noun: str, name: Any) -> str:
     if name is None:
         return _shortened(error.message, 2 * SHOWN_MAX)
+    named = _shortened(str(name), SHOWN_MAX)
     value = _shortened(str(error.instance), SHOWN_MAX)
     message = _shortened(error.message, 2 * SHOWN_MAX)
-    return f"Invalid input for {noun} {_shortened(str(name), SHOWN_MAX)}. Value: {value}. {message}"
+    return f"Invalid input for {noun} {named}. Value: {value}. {message}"
 
 
 def _shortened(text: str, length_max: int) -> str:
