@@ -34,6 +34,14 @@ def parser() -> argparse.ArgumentParser:
         metavar="N",
         help="start an agent with N fake hosts",
     )
+    audit = commands.add_parser(
+        "audit", help="check every invariant against the store", allow_abbrev=False
+    )
+    _add_settings(audit)
+    database = commands.add_parser("db", help="care for the database", allow_abbrev=False)
+    acts = database.add_subparsers(dest="act", required=True, metavar="ACT")
+    upgrade = acts.add_parser("upgrade", help="bring the schema up", allow_abbrev=False)
+    _add_settings(upgrade)
     return made
 
 
@@ -47,7 +55,7 @@ def _names(text: str) -> list[str]:
     return [part.strip() for part in text.split(",") if part.strip()]
 
 
-NOT_SETTINGS = ("command", "config", "demo_hosts")
+NOT_SETTINGS = ("command", "act", "config", "demo_hosts")
 
 
 def main(argv: Sequence[str] | None = None) -> int:

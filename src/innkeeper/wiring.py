@@ -24,7 +24,9 @@ from innkeeper.domain.slices import Settings
 from innkeeper.store import schema
 from innkeeper.store.backends.sqlite import Sqlite
 from innkeeper.store.transactions import Store
+from innkeeper.systems.compute import audit as compute_audit
 from innkeeper.systems.compute.desk import BootDesk
+from innkeeper.systems.placement import audit as placement_audit
 
 DATABASE_FILE = "innkeeper.sqlite3"
 SWITCH_INTERVAL_S = 0.0005
@@ -49,8 +51,8 @@ class RandomIds:
         return secrets.randbits(63)
 
 
-def open_store(settings: Settings) -> Store:
-    """Open the database, bring its schema up, and give the store."""
+def connect(settings: Settings) -> Store:
+    """Open the database as it is."""
     storing = settings.storing
     url = storing.database_url
     if url is None:
@@ -63,7 +65,12 @@ def open_store(settings: Settings) -> Store:
         readers_max=settings.serving.reader_threads,
         busy_timeout_s=storing.busy_timeout_s,
     )
-    store = Store(backend, engine)
+    return Store(backend, engine)
+
+
+def open_store(settings: Settings) -> Store:
+    """Open the database, bring its schema up, and give the store."""
+    store = connect(settings)
     schema.upgrade(store, now())
     return store
 
@@ -116,7 +123,44 @@ def run(command: str, settings: Settings, options: Mapping[str, Any]) -> int:
     """Carry out one command of the program."""
     if command == "serve":
         return serve(settings, options)
+    if command == "audit":
+        return audit(settings)
+    if command == "db":
+        return upgrade(settings)
     raise AssertionError(f"no such command: {command}")
+
+
+def audit(settings: Settings) -> int:
+    """Check every room's invariants; one line per finding, and status 1 if there are any."""
+    database = Path(settings.storing.data_dir) / DATABASE_FILE
+    if settings.storing.database_url is None and not database.exists():
+        sys.stderr.write(f"innkeeper: there is no database at {database}\n")
+        return 2
+    store = connect(settings)
+    try:
+        with store.read() as tx:
+            if schema.revision(tx) != schema.newest_revision():
+                sys.stderr.write("innkeeper: the database is not at this program's schema\n")
+                return 2
+            found = [*placement_audit.findings(tx), *compute_audit.findings(tx)]
+    finally:
+        store.dispose()
+    for each in found:
+        sys.stdout.write(f"{each}\n")
+    sys.stdout.write(f"{len(found)} findings\n")
+    return 1 if found else 0
+
+
+def upgrade(settings: Settings) -> int:
+    """Bring the schema up, and say what was done."""
+    store = connect(settings)
+    try:
+        has_moved = schema.upgrade(store, now())
+    finally:
+        store.dispose()
+    what = "brought up to" if has_moved else "already at"
+    sys.stdout.write(f"The database is {what} revision {schema.newest_revision()}.\n")
+    return 0
 
 
 def serve(settings: Settings, options: Mapping[str, Any]) -> int:

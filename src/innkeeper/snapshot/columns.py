@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from innkeeper.domain import amounts as arithmetic
-from innkeeper.domain.ids import AgentId, ChangeId, Generation, HostIndex, ProviderId
+from innkeeper.domain.ids import AgentId, ChangeId, ClassId, Generation, HostIndex, ProviderId
 
 Mask = npt.NDArray[np.bool_]
 Amount = npt.NDArray[np.float64]
@@ -55,6 +55,7 @@ class HostTable:
     def __init__(self) -> None:
         self.host_count = 0
         self.change_id = ChangeId(0)
+        self.class_ids: dict[str, ClassId] = {}
         self.names: list[str] = []
         self.index_of: dict[ProviderId, HostIndex] = {}
         self.index_by_name: dict[str, HostIndex] = {}

@@ -34,7 +34,7 @@ from innkeeper.scheduling.pipeline import Pipeline
 from innkeeper.scheduling.schedulers import all_at_once
 from innkeeper.snapshot.columns import HostTable
 from innkeeper.snapshot.follower import Follower
-from innkeeper.store.queries import capacity, orders, quota_usages, servers
+from innkeeper.store.queries import orders, quota_usages, servers
 from innkeeper.store.queries.orders import NewOrder
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import intake
@@ -84,11 +84,10 @@ def boot_together(
     """Plan, claim and write all requests; give each one's outcome, in order."""
     intakes = intake.take_in(tx, means.follower.table, means.computing, requests)
     pendings = [Pending(each) for each in intakes if isinstance(each, Intake)]
-    class_ids = capacity.class_ids(tx)
     open_ones = pendings
     for _ in range(means.scheduling.claim_attempts_max):
         _plan_all(means, open_ones)
-        open_ones = _claim_all(tx, means, open_ones, class_ids)
+        open_ones = _claim_all(tx, means, open_ones)
         if not open_ones:
             break
         means.follower.catch_up(tx)
@@ -122,12 +121,7 @@ def _plan_all(means: Means, pendings: Iterable[Pending]) -> None:
             table.generations[table.index_of[provider_id]] = seen + 1
 
 
-def _claim_all(
-    tx: Tx,
-    means: Means,
-    pendings: Sequence[Pending],
-    class_ids: Mapping[str, ClassId],
-) -> list[Pending]:
+def _claim_all(tx: Tx, means: Means, pendings: Sequence[Pending]) -> list[Pending]:
     """Claim what was planned; give the requests whose hosts had moved on."""
     placed = [each for each in pendings if _is_placed(each)]
     for each in pendings:
@@ -136,6 +130,7 @@ def _claim_all(
     if not placed:
         return []
     now = placed[0].request.now
+    class_ids = means.follower.table.class_ids
     ready = [_claim(each, class_ids) for each in placed]
     refusals = claims.commit_together(tx, ready, now)
     beaten: list[Pending] = []

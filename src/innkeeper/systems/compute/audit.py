@@ -1,0 +1,43 @@
+"""The compute room's invariants, checked against the store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from innkeeper.domain.auditing import Finding
+from innkeeper.store.queries import compute_audit
+from innkeeper.store.transactions import Tx
+
+ROOM = "compute"
+
+
+def findings(tx: Tx) -> Iterator[Finding]:
+    """Everything about servers, quotas, hosts and orders that is not as it must be."""
+    for uuid, host in compute_audit.unbacked_servers(tx):
+        yield Finding(
+            ROOM, "a placed server holds capacity", f"{uuid} holds nothing of its host {host}"
+        )
+    for uuid, count in compute_audit.strayed_allocations(tx):
+        yield Finding(
+            ROOM,
+            "a server holds capacity of its host alone",
+            f"{uuid} has {count} allocations elsewhere, or was deleted",
+        )
+    for project, *numbers in compute_audit.wrong_usages(tx):
+        counted, real = numbers[:3], numbers[3:]
+        yield Finding(
+            ROOM,
+            "quota usage is the sum of the servers",
+            f"project {project} is counted with {counted} servers, vcpus and MB; "
+            f"its servers are {real}",
+        )
+    for (uuid,) in compute_audit.idle_builds(tx):
+        yield Finding(ROOM, "someone builds what is in BUILD", f"{uuid} has no build order")
+    for (uuid,) in compute_audit.idle_deletes(tx):
+        yield Finding(
+            ROOM, "someone destroys what is being deleted", f"{uuid} has no destroy order"
+        )
+    for uuid, host in compute_audit.misnamed_hosts(tx):
+        yield Finding(
+            ROOM, "a server's host is the one it holds", f"{uuid} names {host}, which is not it"
+        )
