@@ -18,15 +18,16 @@ from litestar.response.base import ASGIResponse
 from innkeeper.domain.errors import Invalid, NotFound, Refusal, TooLarge
 from innkeeper.domain.identity import RequestContext
 from innkeeper.entrypoints.api import faults, metrics
+from innkeeper.entrypoints.api.accepting import accepts
 from innkeeper.entrypoints.api.faults import HttpRefusal
 from innkeeper.entrypoints.api.microversions import Passage, Version, VersionTable, passage
-from innkeeper.entrypoints.api.routing import Answer, Api, Call, Route
+from innkeeper.entrypoints.api.routing import JSON, Answer, Api, Call, Route
 from innkeeper.entrypoints.api.site import Site
 from innkeeper.entrypoints.api.validation import Validator, decode_json, query_for_schema
 
 LOG = structlog.get_logger("innkeeper.api")
 UNVERSIONED = Version(1, 0)
-JSON = "application/json"
+NUL = "\0"
 BODILESS_STATUSES = frozenset({204, 304})
 
 
@@ -109,6 +110,10 @@ class Endpoint:
         if route.policy is not None:
             target = {"project_id": context.project_id, "user_id": context.user_id}
             self.site.policy.demand(route.policy, context, target)
+        if route.answers is not None and not accepts(
+            request.headers.get("accept"), route.answers
+        ):
+            raise HttpRefusal(406, f"Only {route.answers} is provided")
         checks = self._checks.get((route, version))
         if checks is None:
             checks = self._checks[route, version] = Checks(self.api, route, version)
@@ -121,7 +126,7 @@ class Endpoint:
             route=route,
             context=context,
             version=version,
-            params={name: str(value) for name, value in request.path_params.items()},
+            params=_params(request),
             query=query,
             body=None,
             headers=request.headers,
@@ -141,7 +146,9 @@ class Endpoint:
     async def _authenticate(
         self, request: Request[Any, Any, Any], request_id: str
     ) -> RequestContext:
-        open_routes = [route for route in self._routes.get(request.method, ()) if not route.policy]
+        open_routes = [
+            route for route in self._routes.get(request.method, ()) if not route.policy
+        ]
         if open_routes:
             # An open route does not even look at the token: version documents must answer.
             return RequestContext(request_id=request_id)
@@ -169,24 +176,19 @@ class Endpoint:
         self, request: Request[Any, Any, Any], checks: Checks, call: Call
     ) -> bool:
         """Fill ``call.body``; True if it is in the handler's form already."""
-        body = await read_body(request, self.site.settings.serving.body_bytes_max)
         route = call.route
-        if route.takes_bytes:
-            call.body = body
+        media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if route.takes_stream:
+            _check_media_type(route, media_type)
+            call.body = request.stream()
             return False
-        content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-        if checks.body is None:
-            # Nobody looks at a body that the route has no use for, unless it claims to be one.
-            if body and not content_type:
-                raise Invalid("content-type header required when content-length > 0")
-            return False
-        if body and not content_type:
+        body = await read_body(request, self.site.settings.serving.body_bytes_max)
+        if body and not media_type:
             raise Invalid("content-type header required when content-length > 0")
-        if content_type != JSON:
-            raise HttpRefusal(
-                415,
-                f"The media type {content_type or 'None'} is not supported, use {JSON}",
-            )
+        if checks.body is None:
+            # Nobody looks at a body that the route has no use for.
+            return False
+        _check_media_type(route, media_type)
         if checks.decode is not None:
             quick = checks.decode(body)
             if quick is not None:
@@ -246,6 +248,15 @@ class Endpoint:
         )
 
 
+def _check_media_type(route: Route, media_type: str) -> None:
+    if media_type not in route.media_types:
+        raise HttpRefusal(
+            415,
+            f"The media type {media_type or 'None'} is not supported, "
+            f"use {' or '.join(route.media_types)}",
+        )
+
+
 def _is_alive(route: Route, version: Version) -> bool:
     after_first = route.since is None or version >= route.since
     return after_first and (route.until is None or version <= route.until)
@@ -262,6 +273,14 @@ def _version_or_none(
         return None
 
 
+def _params(request: Request[Any, Any, Any]) -> dict[str, str]:
+    params = {name: str(value) for name, value in request.path_params.items()}
+    if any(NUL in value for value in params.values()):
+        # No thing's name has it, and not every database takes it in a question.
+        raise NotFound("The resource could not be found.")
+    return params
+
+
 def _query(request: Request[Any, Any, Any]) -> dict[str, list[str]]:
     raw = request.scope["query_string"]
     if not raw:
@@ -272,6 +291,8 @@ def _query(request: Request[Any, Any, Any]) -> dict[str, list[str]]:
         )
     except (UnicodeDecodeError, ValueError) as error:
         raise Invalid("The query string is not UTF-8.") from error
+    if any(NUL in name + value for name, value in pairs):
+        raise Invalid("The query string holds a NUL character.")
     query: dict[str, list[str]] = {}
     for name, value in pairs:
         query.setdefault(name, []).append(value)

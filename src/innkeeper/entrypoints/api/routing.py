@@ -19,6 +19,8 @@ from innkeeper.store.transactions import Tx
 
 T = TypeVar("T")
 
+JSON = "application/json"
+
 
 @dataclass(slots=True)
 class Answer:
@@ -53,6 +55,9 @@ class Call:
     base: str
     mount: str
     now: datetime
+    terms: set[str] = field(default_factory=set)
+    """What the steps of older versions say about the request's meaning, where neither its
+    body nor its query can; each such step and its handler share the word."""
 
     def last(self, name: str, default: str | None = None) -> str | None:
         """The last value of a query parameter."""
@@ -87,7 +92,10 @@ class Route:
     the route open to everybody, token or not. ``body`` and ``query`` are the newest version's
     schemas; a route without a body schema accepts no body. ``decode`` may turn the bytes of a
     plain good body into the handler's input at once; it returns ``None`` to leave the body,
-    and every error message, to the schema. ``takes_bytes`` leaves the body undecoded.
+    and every error message, to the schema. ``media_types`` are those a body may come in.
+    ``takes_stream`` leaves the body unread: the handler finds an iterator of its parts, and
+    must not keep more of them than fits the memory.
+    ``answers`` is the media type of good answers; who does not accept it is told so (406).
     """
 
     method: str
@@ -100,7 +108,9 @@ class Route:
     since: Version | None = None
     until: Version | None = None
     decode: Callable[[bytes], Any] | None = None
-    takes_bytes: bool = False
+    media_types: tuple[str, ...] = (JSON,)
+    takes_stream: bool = False
+    answers: str | None = None
     success: tuple[int, ...] = (200,)
 
 

@@ -49,7 +49,21 @@ def decode_json(body: bytes) -> Any:
         raise Invalid(f"Malformed JSON: {error}") from error
     if _is_deeper_than(thing, DEPTH_MAX):
         raise Invalid(f"Malformed JSON: nested deeper than {DEPTH_MAX} levels")
+    if _NUL_ESCAPE in body and _has_nul(thing):
+        # Not every database can keep it, so none is asked to.
+        raise Invalid("Malformed JSON: a string holds a NUL character")
     return thing
+
+
+_NUL_ESCAPE = b"\\u0000"
+
+
+def _has_nul(thing: Any) -> bool:
+    if isinstance(thing, str):
+        return "\0" in thing
+    if isinstance(thing, dict):
+        return any(_has_nul(key) or _has_nul(value) for key, value in thing.items())
+    return isinstance(thing, list) and any(_has_nul(each) for each in thing)
 
 
 def _is_deeper_than(thing: Any, levels: int) -> bool:
