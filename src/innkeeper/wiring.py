@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import logging
 import secrets
 import sys
+import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import msgspec
+import structlog
 import uvicorn
 from litestar import Litestar
 
+from innkeeper.domain.slices import Settings
 from innkeeper.entrypoints.api import app
 from innkeeper.entrypoints.api.auth import TrustingAuthenticator
 from innkeeper.entrypoints.api.decisions import DecisionThread
@@ -20,18 +25,25 @@ from innkeeper.entrypoints.api.policy import OsloPolicy
 from innkeeper.entrypoints.api.readers import ReaderThreads
 from innkeeper.entrypoints.api.site import Site
 from innkeeper.entrypoints.api.tables import APIS
-from innkeeper.domain.slices import Settings
+from innkeeper.entrypoints.worker.loop import Task, WorkerThread
 from innkeeper.store import schema
 from innkeeper.store.backends.sqlite import Sqlite
-from innkeeper.store.transactions import Store
+from innkeeper.store.transactions import Store, Tx
 from innkeeper.systems.compute import audit as compute_audit
+from innkeeper.systems.compute import work
 from innkeeper.systems.compute.desk import BootDesk
 from innkeeper.systems.placement import audit as placement_audit
+from innkeeper.systems.placement import feed
 
 DATABASE_FILE = "innkeeper.sqlite3"
 SWITCH_INTERVAL_S = 0.0005
 """How long a thread may keep the interpreter from others that want it. Python's 5 ms would be
 the waiting time of most answers, since deciding and answering are two threads."""
+
+SWEEP_PERIOD_S = 10.0
+PRUNE_PERIOD_S = 60.0
+TASK_TIMEOUT_S = 60.0
+"""How long a periodic task waits for its commit; then it tries again at its next turn."""
 
 
 def now() -> datetime:
@@ -101,15 +113,36 @@ class Service:
             ids=self.ids,
         )
         self.app: Litestar = app.make(self.site, apis, self.why_not_ready)
+        self.worker = WorkerThread(self._tasks(), time.monotonic)
+
+    def _tasks(self) -> list[Task]:
+        """What is done again and again, whether anybody asks or not."""
+        timeout_s = self.settings.computing.order_timeout_s
+
+        def sweep(tx: Tx) -> int:
+            return work.sweep(tx, timeout_s, now())
+
+        def prune(tx: Tx) -> int:
+            return feed.prune(tx, now())
+
+        return [
+            Task("late_orders", SWEEP_PERIOD_S, self._written(sweep)),
+            Task("old_changes", PRUNE_PERIOD_S, self._written(prune)),
+        ]
+
+    def _written(self, act: Callable[[Tx], int]) -> Callable[[], int]:
+        return lambda: self.decisions.write_now(act, TASK_TIMEOUT_S)
 
     def start(self) -> None:
         """Load the host table and begin to decide."""
         with self.store.read() as tx:
             self.desk.load(tx)
         self.decisions.start()
+        self.worker.start()
 
     def stop(self) -> None:
         """Finish what was begun, then let go of everything."""
+        self.worker.stop(self.settings.serving.shutdown_grace_s)
         self.decisions.stop(self.settings.serving.shutdown_grace_s)
         self.readers.stop()
         self.store.dispose()
@@ -117,6 +150,32 @@ class Service:
     def why_not_ready(self) -> str | None:
         """The reason why requests cannot be served; ``None`` if they can."""
         return None if self.decisions.is_alive else "decisions are not being made"
+
+
+def set_up_logs(settings: Settings) -> None:
+    """One line per event, to standard error: for people, or JSON for programs."""
+    serving = settings.serving
+    renderer: Any = structlog.processors.LogfmtRenderer(bool_as_flag=False)
+    if serving.log_format == "json":
+        renderer = structlog.processors.JSONRenderer(serializer=_as_json)
+    structlog.configure(
+        processors=[
+            structlog.contextvars.merge_contextvars,
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso"),
+            structlog.processors.format_exc_info,
+            renderer,
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(
+            logging.getLevelNamesMapping()[serving.log_level.upper()]
+        ),
+        logger_factory=structlog.WriteLoggerFactory(sys.stderr),
+        cache_logger_on_first_use=True,
+    )
+
+
+def _as_json(event: Any, **_: Any) -> str:
+    return msgspec.json.encode(event, enc_hook=repr).decode()
 
 
 def run(command: str, settings: Settings, options: Mapping[str, Any]) -> int:
@@ -166,20 +225,27 @@ def upgrade(settings: Settings) -> int:
 def serve(settings: Settings, options: Mapping[str, Any]) -> int:
     """Serve until told to stop; requests in flight are answered first."""
     sys.setswitchinterval(SWITCH_INTERVAL_S)
+    set_up_logs(settings)
     service = Service(settings)
     service.start()
+    serving = settings.serving
     config = uvicorn.Config(
         service.app,
-        host=settings.serving.host,
-        port=settings.serving.port,
+        host=serving.host,
+        port=serving.port,
         log_level="warning",
         access_log=False,
-        timeout_graceful_shutdown=int(settings.serving.shutdown_grace_s),
+        timeout_graceful_shutdown=int(serving.shutdown_grace_s),
         server_header=False,
     )
     server = uvicorn.Server(config)
+    # Bound here, so that the port is known where the settings leave it to the system.
+    listener = config.bind_socket()
     try:
-        server.run()
+        host, port = listener.getsockname()[:2]
+        sys.stderr.write(f"Innkeeper serves on http://{host}:{port}\n")
+        server.run(sockets=[listener])
     finally:
         service.stop()
+        listener.close()
     return 0

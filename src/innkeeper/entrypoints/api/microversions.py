@@ -17,12 +17,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from innkeeper.entrypoints.api.faults import HttpRefusal
-
-if TYPE_CHECKING:
-    from innkeeper.entrypoints.api.routing import Answer, Call
 
 Schema = Mapping[str, Any]
 """A JSON schema."""
@@ -44,15 +41,16 @@ class Edge:
 
     ``path`` is the route's template, or ``"*"`` for every route of the API; ``method`` may be
     ``"*"`` as well. ``body_before`` and ``query_before`` are the schemas in force until this
-    version, where it changed them.
+    version, where it changed them. ``up`` gets the call, ``down`` the answer and the call; see
+    ``routing``, which is not imported here, since it needs this module.
     """
 
     method: str
     path: str
     body_before: Schema | None = None
     query_before: Schema | None = None
-    up: Callable[[Call], None] | None = None
-    down: Callable[[Answer, Call], None] | None = None
+    up: Callable[[Any], None] | None = None
+    down: Callable[[Any, Any], None] | None = None
 
     def touches(self, method: str, path: str) -> bool:
         """Whether this edge is about the route."""
@@ -144,8 +142,8 @@ class Passage:
 
     body: Schema | None
     query: Schema | None
-    ups: tuple[Callable[[Call], None], ...]
-    downs: tuple[Callable[[Answer, Call], None], ...]
+    ups: tuple[Callable[[Any], None], ...]
+    downs: tuple[Callable[[Any, Any], None], ...]
 
 
 def passage(
