@@ -42,6 +42,12 @@ def parser() -> argparse.ArgumentParser:
     acts = database.add_subparsers(dest="act", required=True, metavar="ACT")
     upgrade = acts.add_parser("upgrade", help="bring the schema up", allow_abbrev=False)
     _add_settings(upgrade)
+    password = commands.add_parser(
+        "admin-password",
+        help="give the administrator a new password",
+        allow_abbrev=False,
+    )
+    _add_settings(password)
     return made
 
 
@@ -64,12 +70,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     overrides: dict[str, Any] = {k: v for k, v in options.items() if k not in NOT_SETTINGS}
     try:
         settings = load(options.get("config"), overrides=overrides)
+        from innkeeper import wiring  # noqa: PLC0415 - errors of settings answer at once
+
+        return wiring.run(options["command"], settings, options)
     except SettingsError as error:
         sys.stderr.write(f"innkeeper: {error}\n")
         return 2
-    from innkeeper import wiring  # noqa: PLC0415 - errors of settings answer at once
-
-    return wiring.run(options["command"], settings, options)
 
 
 if __name__ == "__main__":

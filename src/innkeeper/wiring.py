@@ -17,21 +17,28 @@ import structlog
 import uvicorn
 from litestar import Litestar
 
+from innkeeper.clients.keystone import Keystone
+from innkeeper.domain.identity import Service as CatalogService
 from innkeeper.domain.slices import Settings
-from innkeeper.entrypoints.api import app
+from innkeeper.entrypoints.api import app, auth_builtin, auth_keystone
 from innkeeper.entrypoints.api.auth import TrustingAuthenticator
 from innkeeper.entrypoints.api.decisions import DecisionThread
+from innkeeper.entrypoints.api.identity import opening
 from innkeeper.entrypoints.api.policy import OsloPolicy
 from innkeeper.entrypoints.api.readers import ReaderThreads
-from innkeeper.entrypoints.api.site import Site
+from innkeeper.entrypoints.api.routing import Api
+from innkeeper.entrypoints.api.site import Authenticator, Site
 from innkeeper.entrypoints.api.tables import APIS
 from innkeeper.entrypoints.worker.loop import Task, WorkerThread
+from innkeeper.settings import SettingsError
 from innkeeper.store import schema
 from innkeeper.store.backends.sqlite import Sqlite
 from innkeeper.store.transactions import Store, Tx
 from innkeeper.systems.compute import audit as compute_audit
 from innkeeper.systems.compute import work
 from innkeeper.systems.compute.desk import BootDesk
+from innkeeper.systems.identity import catalog
+from innkeeper.systems.identity.tokens import Signer
 from innkeeper.systems.placement import audit as placement_audit
 from innkeeper.systems.placement import feed
 
@@ -39,6 +46,11 @@ DATABASE_FILE = "innkeeper.sqlite3"
 SWITCH_INTERVAL_S = 0.0005
 """How long a thread may keep the interpreter from others that want it. Python's 5 ms would be
 the waiting time of most answers, since deciding and answering are two threads."""
+
+KEYSTONE_TIMEOUT_S = 5.0
+"""How long one answer of a Keystone may take."""
+KEYSTONE_DEADLINE_S = 12.0
+"""How long checking one token may take: our own login, its check, and waiting for a thread."""
 
 SWEEP_PERIOD_S = 10.0
 PRUNE_PERIOD_S = 60.0
@@ -97,23 +109,61 @@ class Service:
         self.desk = BootDesk(settings.scheduling, settings.computing)
         self.decisions = DecisionThread(self.store, self.desk)
         self.readers = ReaderThreads(self.store, settings.serving.reader_threads)
-        apis = {name: APIS[name] for name in settings.serving.apis if name in APIS}
+        apis = served_apis(settings)
         overrides = settings.authenticating.policy_file
         policy = OsloPolicy(
             [rule for api in apis.values() for rule in api.rules],
             None if overrides is None else Path(overrides),
         )
+        self.signer: Signer | None = None
+        if settings.authenticating.auth == "builtin":
+            self.signer = opening.signer(self.store, secrets.token_bytes, now())
         self.site = Site(
             settings=settings,
             readers=self.readers,
             decisions=self.decisions,
             policy=policy,
-            authenticator=TrustingAuthenticator(),
+            authenticator=self._authenticator(),
             clock=now,
             ids=self.ids,
+            services=services(settings, apis),
+            signer=self.signer,
         )
+        self.store.listen(self.site.bells.ring)
         self.app: Litestar = app.make(self.site, apis, self.why_not_ready)
         self.worker = WorkerThread(self._tasks(), time.monotonic)
+
+    def _authenticator(self) -> Authenticator:
+        authenticating = self.settings.authenticating
+        remember_s = authenticating.token_cache_s
+        if authenticating.auth == "keystone":
+            deadline_s = KEYSTONE_DEADLINE_S
+            asked = keystone(self.settings)
+            return auth_keystone.authenticator(asked, now, remember_s, deadline_s)
+        if self.signer is not None:
+            return auth_builtin.authenticator(self.signer, self.readers, now, remember_s)
+        return TrustingAuthenticator()
+
+    def prepare_logins(self, address: str) -> Path | None:
+        """Make the logins that must be there; gives the administrator's if it is new.
+
+        ``address`` is where this process listens. To be called before requests are served.
+        """
+        if self.signer is None:
+            return None
+        return opening.prepare_logins(
+            self.store, self.settings, address, self.ids, secrets.token_urlsafe, now()
+        )
+
+    def agent_token(self) -> str:
+        """A token for the agent that this process starts beside itself.
+
+        In the ``keystone`` mode there is none to give: Keystone alone makes tokens.
+        """
+        assert self.settings.authenticating.auth != "keystone"
+        if self.signer is None:
+            return "admin"
+        return opening.agent_token(self.store, self.signer, self.ids, now())
 
     def _tasks(self) -> list[Task]:
         """What is done again and again, whether anybody asks or not."""
@@ -145,11 +195,55 @@ class Service:
         self.worker.stop(self.settings.serving.shutdown_grace_s)
         self.decisions.stop(self.settings.serving.shutdown_grace_s)
         self.readers.stop()
+        self.site.passwords.stop()
         self.store.dispose()
 
     def why_not_ready(self) -> str | None:
         """The reason why requests cannot be served; ``None`` if they can."""
         return None if self.decisions.is_alive else "decisions are not being made"
+
+
+def served_apis(settings: Settings) -> dict[str, Api]:
+    """The APIs to serve, by name. Beside a Keystone there is no Identity API of our own."""
+    is_ours = settings.authenticating.auth != "keystone"
+    return {
+        name: APIS[name]
+        for name in settings.serving.apis
+        if name in APIS and (is_ours or name != "identity")
+    }
+
+
+def services(settings: Settings, apis: Mapping[str, Api]) -> tuple[CatalogService, ...]:
+    """What the service catalog holds: every served API."""
+    return tuple(
+        catalog.service(
+            name,
+            api.service_type,
+            getattr(settings.serving, f"{name}_prefix") + api.catalog_path,
+        )
+        for name, api in apis.items()
+    )
+
+
+def keystone(settings: Settings) -> Keystone:
+    """The Keystone that checks tokens; raises :class:`SettingsError` if it is not named."""
+    authenticating = settings.authenticating
+    asked = {
+        "keystone_url": authenticating.keystone_url,
+        "keystone_user": authenticating.keystone_user,
+        "keystone_password": authenticating.keystone_password,
+    }
+    for key, value in asked.items():
+        if not value:
+            raise SettingsError(f"With auth = 'keystone', the setting {key!r} is needed.")
+    return Keystone(
+        str(authenticating.keystone_url),
+        user=str(authenticating.keystone_user),
+        password=str(authenticating.keystone_password),
+        project=authenticating.keystone_project,
+        domain=authenticating.keystone_domain,
+        timeout_s=KEYSTONE_TIMEOUT_S,
+    )
 
 
 def set_up_logs(settings: Settings) -> None:
@@ -169,7 +263,8 @@ def set_up_logs(settings: Settings) -> None:
         wrapper_class=structlog.make_filtering_bound_logger(
             logging.getLevelNamesMapping()[serving.log_level.upper()]
         ),
-        logger_factory=structlog.WriteLoggerFactory(sys.stderr),
+        # The stream the process began with: whoever redirects sys.stderr may close it.
+        logger_factory=structlog.WriteLoggerFactory(sys.__stderr__),
         cache_logger_on_first_use=True,
     )
 
@@ -186,7 +281,34 @@ def run(command: str, settings: Settings, options: Mapping[str, Any]) -> int:
         return audit(settings)
     if command == "db":
         return upgrade(settings)
+    if command == "admin-password":
+        return reset_admin_password(settings)
     raise AssertionError(f"no such command: {command}")
+
+
+def address_of(host: str, port: int) -> str:
+    """An address at which clients on this machine reach a service that listens there."""
+    # Who listens everywhere is not reached at "everywhere".
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - not listening
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def reset_admin_password(settings: Settings) -> int:
+    """Give the administrator a new password, and say where it is written."""
+    store = open_store(settings)
+    try:
+        path = opening.reset_password(
+            store,
+            settings,
+            address_of(settings.serving.host, settings.serving.port),
+            RandomIds(),
+            secrets.token_urlsafe,
+            now(),
+        )
+    finally:
+        store.dispose()
+    sys.stdout.write(f"The administrator's new password is in {path.resolve()}.\n")
+    return 0
 
 
 def audit(settings: Settings) -> int:
@@ -242,8 +364,11 @@ def serve(settings: Settings, options: Mapping[str, Any]) -> int:
     # Bound here, so that the port is known where the settings leave it to the system.
     listener = config.bind_socket()
     try:
-        host, port = listener.getsockname()[:2]
-        sys.stderr.write(f"Innkeeper serves on http://{host}:{port}\n")
+        address = address_of(*listener.getsockname()[:2])
+        login = service.prepare_logins(address)
+        sys.stderr.write(f"Innkeeper serves on {address}\n")
+        if login is not None:
+            sys.stderr.write(opening.how_to_log_in(login))
         server.run(sockets=[listener])
     finally:
         service.stop()

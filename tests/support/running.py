@@ -13,7 +13,7 @@ import httpx
 import uvicorn
 
 from innkeeper.settings import load
-from innkeeper.wiring import Service
+from innkeeper.wiring import Service, set_up_logs
 
 START_WITHIN_S = 20.0
 
@@ -38,7 +38,9 @@ class Running:
 def running(data_dir: Path, **settings: Any) -> Iterator[Running]:
     """Serve with these settings (``auth`` is ``none`` unless said) until the block ends."""
     overrides = {"auth": "none", "data_dir": str(data_dir), "log_level": "warning", **settings}
-    service = Service(load(None, environ={}, overrides=overrides))
+    loaded = load(None, environ={}, overrides=overrides)
+    set_up_logs(loaded)
+    service = Service(loaded)
     listener = socket.create_server(("127.0.0.1", 0))
     port = listener.getsockname()[1]
     server = uvicorn.Server(
@@ -46,6 +48,7 @@ def running(data_dir: Path, **settings: Any) -> Iterator[Running]:
     )
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
     service.start()
+    service.prepare_logins(f"http://127.0.0.1:{port}")
     thread.start()
     started = Running(service, f"http://127.0.0.1:{port}")
     try:

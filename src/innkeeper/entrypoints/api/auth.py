@@ -18,9 +18,7 @@ NO_TOKEN = "The request you have made requires authentication."  # noqa: S105 - 
 class TrustingAuthenticator:
     """Believes whatever the token says. See :mod:`innkeeper.entrypoints.api.auth`."""
 
-    async def authenticate(
-        self, headers: Mapping[str, str], request_id: str
-    ) -> RequestContext:
+    async def authenticate(self, headers: Mapping[str, str], request_id: str) -> RequestContext:
         """Raises :class:`Unauthenticated` without a token only."""
         token = headers.get("x-auth-token", "")
         user, _, project = token.partition(":")
@@ -43,3 +41,6 @@ class TrustingAuthenticator:
             is_system=is_system,
             global_request_id=headers.get("x-openstack-request-id"),
         )
+
+    def forget(self) -> None:
+        """Nothing is remembered here."""

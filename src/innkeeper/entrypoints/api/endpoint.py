@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from http import HTTPStatus
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -71,6 +72,7 @@ class Endpoint:
         except Exception as error:
             version = _version_or_none(self.api.versions, headers)
             answer = self.refusal(error, request_id, version, headers.get("accept", JSON))
+            self._challenge(answer, request)
         if answer.headers.pop("x-innkeeper-versionless", None) is not None:
             version = None
         response = self._response(answer, request_id, version)
@@ -98,6 +100,7 @@ class Endpoint:
             error = first
         answer = self.refusal(error, request_id, version, request.headers.get("accept", JSON))
         answer.headers.pop("x-innkeeper-versionless", None)
+        self._challenge(answer, request)
         return self._response(answer, request_id, version)
 
     async def _carry_out(
@@ -199,11 +202,14 @@ class Endpoint:
         return False
 
     def _base(self, request: Request[Any, Any, Any]) -> str:
+        return self._origin(request) + self.mount
+
+    def _origin(self, request: Request[Any, Any, Any]) -> str:
         public = self.site.settings.serving.public_url
         if public is not None:
-            return public.rstrip("/") + self.mount
+            return public.rstrip("/")
         host = request.headers.get("host", "localhost")
-        return f"{request.url.scheme}://{host}{self.mount}"
+        return f"{request.url.scheme}://{host}"
 
     def refusal(
         self, error: Exception, request_id: str, version: Version | None, accept: str
@@ -216,9 +222,17 @@ class Endpoint:
         answer = Answer(fault.status, body, {**fault.headers, "content-type": media_type})
         if fault.is_versionless:
             answer.headers["x-innkeeper-versionless"] = "yes"
-        if fault.status == 401:
-            answer.headers["www-authenticate"] = "Keystone uri='/identity/v3'"
         return answer
+
+    def _challenge(self, answer: Answer, request: Request[Any, Any, Any]) -> None:
+        """Tell whoever needs a token where to get one."""
+        if answer.status != HTTPStatus.UNAUTHORIZED:
+            return
+        settings = self.site.settings
+        url = settings.authenticating.keystone_url
+        if settings.authenticating.auth != "keystone" or url is None:
+            url = self._origin(request) + settings.serving.identity_prefix
+        answer.headers["www-authenticate"] = f'Keystone uri="{url}"'
 
     def _response(
         self, answer: Answer, request_id: str, version: Version | None
@@ -236,11 +250,11 @@ class Endpoint:
         body = answer.body
         media_type = headers.pop("content-type", JSON)
         if body is None:
+            if answer.status not in BODILESS_STATUSES:
+                headers["content-length"] = "0"
+            # "Head response": what has no content has no type of content either.
             return ASGIResponse(
-                status_code=answer.status,
-                headers=headers,
-                media_type=media_type,
-                is_head_response=answer.status in BODILESS_STATUSES,
+                status_code=answer.status, headers=headers, is_head_response=True
             )
         raw = body if isinstance(body, bytes) else faults.encode(body)
         return ASGIResponse(

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
-from innkeeper.domain.identity import RequestContext
+from innkeeper.domain.identity import RequestContext, Service
 from innkeeper.domain.ids import Clock, IdSource
 from innkeeper.domain.slices import Settings
+from innkeeper.entrypoints.api.bells import Bells
+from innkeeper.entrypoints.api.passwords import PasswordThreads
 from innkeeper.store.transactions import Tx
+from innkeeper.systems.identity.tokens import Signer
 
 T = TypeVar("T")
 
@@ -47,15 +50,20 @@ class Policy(Protocol):
 class Authenticator(Protocol):
     """Turns a request's headers into a context, by one of the three identity modes."""
 
-    async def authenticate(
-        self, headers: Mapping[str, str], request_id: str
-    ) -> RequestContext:
+    async def authenticate(self, headers: Mapping[str, str], request_id: str) -> RequestContext:
         """Raise :class:`Unauthenticated` where nobody vouches for the caller."""
+
+    def forget(self) -> None:
+        """Remember nothing of any token: somebody's rights were taken away."""
 
 
 @dataclass(slots=True)
 class Site:
-    """Handed to every call. Made by ``wiring`` once per process."""
+    """Handed to every call. Made by ``wiring`` once per process.
+
+    ``services`` is what the service catalog holds. ``signer`` makes tokens in the ``builtin``
+    mode of identity, and is ``None`` in the others.
+    """
 
     settings: Settings
     readers: Readers
@@ -64,3 +72,7 @@ class Site:
     authenticator: Authenticator
     clock: Clock
     ids: IdSource
+    services: tuple[Service, ...] = ()
+    signer: Signer | None = None
+    passwords: PasswordThreads = field(default_factory=PasswordThreads)
+    bells: Bells = field(default_factory=Bells)

@@ -25,9 +25,7 @@ def is_done(tx: Tx) -> bool:
     return identity.secret(tx, MARK) is not None
 
 
-def ensure(
-    tx: Tx, *, admin_hash: str, agent_hash: str, ids: IdSource, now: datetime
-) -> bool:
+def ensure(tx: Tx, *, admin_hash: str, agent_hash: str, ids: IdSource, now: datetime) -> bool:
     """Write what must be there from the start on; tell whether anything was to do.
 
     The hashes are those of new random passwords. The agent's need not be known to anybody:

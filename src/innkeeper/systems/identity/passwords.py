@@ -24,7 +24,8 @@ def hash_of(password: str) -> str:
 def matches(password_hash: str | None, password: str) -> bool:
     """Whether a password belongs to a hash; never if there is none, after the same time."""
     try:
-        is_match = _HASHER.verify(password_hash or _NOBODYS_HASH, password)
+        _HASHER.verify(password_hash or _NOBODYS_HASH, password)
     except (argon2.exceptions.VerificationError, argon2.exceptions.InvalidHashError):
         return False
-    return is_match and password_hash is not None
+    # A user without a password has an empty hash, which nothing matches.
+    return bool(password_hash)

@@ -30,9 +30,7 @@ def get(tx: Tx, project_id: str) -> Project:
     return found
 
 
-def find(
-    tx: Tx, *, name: str | None = None, is_enabled: bool | None = None
-) -> list[Project]:
+def find(tx: Tx, *, name: str | None = None, is_enabled: bool | None = None) -> list[Project]:
     """The projects that fit, by name."""
     if name is not None and not could_be_stored(name):
         return []

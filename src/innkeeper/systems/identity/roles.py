@@ -98,9 +98,7 @@ def grant(tx: Tx, user_id: str, project_id: str, role_id: str) -> None:
         identity.grant(tx, user_id, project_id, role_id)
 
 
-def withdraw(
-    tx: Tx, user_id: str, project_id: str, role_id: str, *, now: datetime
-) -> None:
+def withdraw(tx: Tx, user_id: str, project_id: str, role_id: str, *, now: datetime) -> None:
     """Take a role from a user, and void the user's tokens."""
     if not is_granted(tx, user_id, project_id, role_id):
         raise NotFound(
@@ -120,7 +118,8 @@ def assignments(
     is_effective: bool = False,
 ) -> list[Assignment]:
     """Who has which role on what; with ``is_effective``, implied roles as well."""
-    if not all(could_be_stored(text) for text in (user_id, project_id, role_id) if text is not None):
+    wanted = [text for text in (user_id, project_id, role_id) if text is not None]
+    if not all(could_be_stored(text) for text in wanted):
         return []
     if not is_effective:
         return identity.assignments(tx, user_id=user_id, project_id=project_id, role_id=role_id)

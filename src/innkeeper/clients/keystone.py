@@ -1,0 +1,115 @@
+"""Asks a Keystone whom a token stands for.
+
+Always true: every question has a deadline, and no token is written to a log. Works in the
+calling thread; any number of threads may ask at once.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Annotated
+
+import msgspec
+import structlog
+from keystoneauth1 import exceptions, session
+from keystoneauth1.identity import v3
+
+from innkeeper.domain.errors import Unavailable
+
+LOG = structlog.get_logger("innkeeper.keystone")
+HEADER_LENGTH_MAX = 8192
+"""Longer than any token a Keystone makes, even with its catalog in it."""
+SILENT = "The identity service does not answer."
+
+
+class Validated(msgspec.Struct, frozen=True):
+    """Whom a token stands for, as Keystone says."""
+
+    user_id: str
+    user_name: str
+    project_id: str | None
+    project_name: str | None
+    roles: frozenset[str]
+    is_system: bool
+    expires_at: datetime
+
+
+class _Named(msgspec.Struct):
+    id: str
+    name: str
+
+
+class _System(msgspec.Struct):
+    all: bool = False
+
+
+class _Token(msgspec.Struct):
+    user: _Named
+    expires_at: Annotated[datetime, msgspec.Meta(tz=True)]
+    project: _Named | None = None
+    roles: list[_Named] = []
+    system: _System | None = None
+
+
+class _Answer(msgspec.Struct):
+    token: _Token
+
+
+class Keystone:
+    """One Keystone, and the user as whom it is asked.
+
+    ``url`` is the address of its Identity API, with or without the ``/v3``. ``domain`` is the
+    name of the domain of the user and of the project.
+    """
+
+    def __init__(
+        self, url: str, *, user: str, password: str, project: str, domain: str, timeout_s: float
+    ) -> None:
+        bare = url.rstrip("/")
+        self.url = bare if bare.endswith("/v3") else bare + "/v3"
+        asked_as = v3.Password(
+            auth_url=self.url,
+            username=user,
+            password=password,
+            project_name=project,
+            user_domain_name=domain,
+            project_domain_name=domain,
+        )
+        self._session = session.Session(auth=asked_as, timeout=timeout_s)
+
+    def validate(self, token: str) -> Validated | None:
+        """Whom the token stands for; ``None`` if it is void.
+
+        Raises :class:`Unavailable` where Keystone does not answer, or not us.
+        """
+        if len(token) > HEADER_LENGTH_MAX or not token.isprintable() or not token.isascii():
+            return None
+        try:
+            answer = self._session.get(
+                f"{self.url}/auth/tokens?nocatalog",
+                headers={"X-Subject-Token": token, "Accept": "application/json"},
+                authenticated=True,
+                log=False,
+            )
+            return _validated(msgspec.json.decode(answer.content, type=_Answer).token)
+        except exceptions.NotFound:
+            return None
+        except exceptions.Unauthorized as error:
+            LOG.error("keystone_refuses_us", url=self.url, reason=error.message)
+            raise Unavailable(SILENT) from error
+        except (exceptions.ClientException, msgspec.DecodeError) as error:
+            LOG.error("keystone_silent", url=self.url, reason=type(error).__name__)
+            raise Unavailable(SILENT) from error
+
+
+def _validated(token: _Token) -> Validated:
+    project = token.project
+    return Validated(
+        user_id=token.user.id,
+        user_name=token.user.name,
+        project_id=None if project is None else project.id,
+        project_name=None if project is None else project.name,
+        roles=frozenset(role.name for role in token.roles),
+        is_system=token.system is not None and token.system.all,
+        expires_at=token.expires_at.astimezone(UTC).replace(tzinfo=None),
+    )

@@ -1,0 +1,53 @@
+"""From a token of an external Keystone to a context.
+
+May be false: that a token which was revoked there a moment ago is refused here. It may be
+believed until what is remembered of it runs out.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
+
+from innkeeper.clients.keystone import Keystone, Validated
+from innkeeper.domain.errors import Unauthenticated, Unavailable
+from innkeeper.domain.identity import RequestContext
+from innkeeper.domain.ids import Clock
+from innkeeper.entrypoints.api.token_cache import Known, TokenCache
+
+THREADS = 4
+WRONG_TOKEN = "The request you have made requires authentication."  # noqa: S105 - a message
+
+
+def authenticator(
+    keystone: Keystone, clock: Clock, remember_s: float, deadline_s: float
+) -> TokenCache:
+    """An authenticator that asks a Keystone; 503 if it does not answer in ``deadline_s``."""
+    pool = ThreadPoolExecutor(THREADS, thread_name_prefix="keystone")
+
+    async def look(token: str, _now: datetime) -> Known:
+        loop = asyncio.get_running_loop()
+        try:
+            validated = await asyncio.wait_for(
+                loop.run_in_executor(pool, keystone.validate, token), deadline_s
+            )
+        except TimeoutError as error:
+            raise Unavailable("The identity service does not answer.") from error
+        if validated is None:
+            raise Unauthenticated(WRONG_TOKEN)
+        return Known(_context_of(validated), validated.expires_at)
+
+    return TokenCache(look, clock, remember_s)
+
+
+def _context_of(validated: Validated) -> RequestContext:
+    return RequestContext(
+        request_id="",
+        user_id=validated.user_id,
+        project_id=validated.project_id,
+        roles=validated.roles,
+        user_name=validated.user_name,
+        project_name=validated.project_name,
+        is_system=validated.is_system,
+    )

@@ -1,0 +1,103 @@
+"""The file in which the stock clients find the administrator's login.
+
+Always true: nobody but its owner can read it, not even for a moment; it is whole, or as it was
+before, whatever dies while it is written.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+NAME = "clouds.yaml"
+CLOUD = "innkeeper"
+
+
+@dataclass(frozen=True, slots=True)
+class Login:
+    """What the file holds."""
+
+    auth_url: str
+    user: str
+    password: str
+    project: str
+    region: str
+
+
+def write(directory: Path, login: Login) -> Path:
+    """Write the login; other clouds in the file stay. Gives the file's path."""
+    path = directory / NAME
+    content = _content(path)
+    content["clouds"][CLOUD] = _cloud(login)
+    _replace(path, yaml.safe_dump(content, sort_keys=False, allow_unicode=True))
+    return path
+
+
+def move(directory: Path, auth_url: str) -> None:
+    """Write the address anew where it is another than the file says.
+
+    A file that is not there, or that does not know this cloud, stays as it is.
+    """
+    path = directory / NAME
+    content = _content(path)
+    auth = _auth(content)
+    if auth and auth.get("auth_url") != auth_url:
+        auth["auth_url"] = auth_url
+        _replace(path, yaml.safe_dump(content, sort_keys=False, allow_unicode=True))
+
+
+def read_auth_url(directory: Path) -> str | None:
+    """The address that the file gives, if it does."""
+    found = _auth(_content(directory / NAME)).get("auth_url")
+    return found if isinstance(found, str) else None
+
+
+def _auth(content: dict[str, Any]) -> dict[str, Any]:
+    cloud = content["clouds"].get(CLOUD)
+    auth = cloud.get("auth") if isinstance(cloud, dict) else None
+    return auth if isinstance(auth, dict) else {}
+
+
+def _cloud(login: Login) -> Mapping[str, Any]:
+    return {
+        "auth_type": "password",
+        "auth": {
+            "auth_url": login.auth_url,
+            "username": login.user,
+            "password": login.password,
+            "project_name": login.project,
+            "user_domain_id": "default",
+            "project_domain_id": "default",
+        },
+        "region_name": login.region,
+        "identity_api_version": 3,
+    }
+
+
+def _content(path: Path) -> dict[str, Any]:
+    try:
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (FileNotFoundError, UnicodeDecodeError, yaml.YAMLError):
+        return {"clouds": {}}
+    is_ours = isinstance(content, dict) and isinstance(content.get("clouds"), dict)
+    return content if is_ours else {"clouds": {}}
+
+
+def _replace(path: Path, text: str) -> None:
+    # A new file, which its owner alone can open from its first moment on.
+    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    draft = Path(name)
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)

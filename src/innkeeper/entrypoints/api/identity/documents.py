@@ -1,0 +1,33 @@
+"""Version documents: where clients begin."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from innkeeper.entrypoints.api.routing import Answer, Call
+
+VERSION = "v3.14"
+UPDATED = "2020-04-07T00:00:00Z"
+"""The day of that version of the API; clients show it and nothing more."""
+
+
+def _version(call: Call) -> dict[str, Any]:
+    media_type = "application/vnd.openstack.identity-v3+json"
+    return {
+        "id": VERSION,
+        "status": "stable",
+        "updated": UPDATED,
+        "links": [{"rel": "self", "href": f"{call.base}/v3/"}],
+        "media-types": [{"base": "application/json", "type": media_type}],
+    }
+
+
+async def choices(call: Call) -> Answer:
+    """List the versions there are, which is one."""
+    body = {"versions": {"values": [_version(call)]}}
+    return Answer(300, body, {"location": f"{call.base}/v3/"})
+
+
+async def show(call: Call) -> Answer:
+    """Show version 3."""
+    return Answer(200, {"version": _version(call)})

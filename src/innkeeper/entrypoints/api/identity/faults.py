@@ -1,0 +1,31 @@
+"""The Identity API's form of an error, and how it words a schema's complaint."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from innkeeper.entrypoints.api.faults import Fault, encode
+
+SECRET_FIELDS = frozenset({"password", "original_password", "token"})
+"""What is wrong with these is said without quoting them."""
+
+
+def form(fault: Fault) -> tuple[bytes, str]:
+    """An error's body and media type."""
+    error = {"code": fault.status, "message": fault.message, "title": fault.title}
+    return encode({"error": error}), "application/json"
+
+
+def body_refusal(error: Any) -> str:
+    """A complaint about a body."""
+    path = [str(part) for part in error.path]
+    if not path:
+        return str(error.message)
+    reason = f"wrong {error.validator}" if SECRET_FIELDS & set(path) else error.message
+    return f"Invalid input for field '{'/'.join(path)}': {reason}"
+
+
+def query_refusal(error: Any) -> str:
+    """A complaint about a query string."""
+    name = f" '{error.path[0]}'" if error.path else ""
+    return f"Invalid query parameter{name}: {error.message}"

@@ -1,0 +1,120 @@
+"""What a serving process does about identity before it opens: keys, the first start, logins.
+
+Always true: the administrator's password is written to the login file before the transaction
+that makes it valid is committed. A start that dies between the two is simply made again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+
+from innkeeper.domain.ids import IdSource
+from innkeeper.domain.slices import Settings
+from innkeeper.entrypoints.api.identity import clouds_file
+from innkeeper.store.transactions import Store
+from innkeeper.systems.identity import first_start, passwords, tokens
+from innkeeper.systems.identity.tokens import Signer
+
+AGENT_TOKEN_LIFETIME_S = 10 * 365 * 24 * 3600.0
+"""The embedded agent lives as long as the process that gives it the token, which may be long.
+The token is void at once when the agent's user is disabled or its password set anew."""
+
+Draw = Callable[[], str]
+"""Gives a new text that nobody can guess."""
+
+
+def signer(store: Store, draw: Callable[[int], bytes], now: datetime) -> Signer:
+    """What makes tokens, with the key of this database."""
+    with store.write() as tx:
+        return Signer(tokens.signing_key(tx, draw=draw, now=now))
+
+
+def auth_url(settings: Settings, address: str) -> str:
+    """Where the Identity API is, for clients of a service that listens on ``address``."""
+    serving = settings.serving
+    return (serving.public_url or address).rstrip("/") + serving.identity_prefix + "/v3"
+
+
+def prepare_logins(
+    store: Store, settings: Settings, address: str, ids: IdSource, draw: Draw, now: datetime
+) -> Path | None:
+    """Do what the first start does, and give the login file that it wrote.
+
+    At later starts nothing is done and ``None`` given, but for the address in the file, which
+    is kept true.
+    """
+    directory = _directory(settings)
+    with store.read() as tx:
+        if first_start.is_done(tx):
+            clouds_file.move(directory, auth_url(settings, address))
+            return None
+    password = draw()
+    admin_hash, agent_hash = passwords.hash_of(password), passwords.hash_of(draw())
+    with store.write() as tx:
+        is_first = first_start.ensure(
+            tx, admin_hash=admin_hash, agent_hash=agent_hash, ids=ids, now=now
+        )
+        if not is_first:
+            return None
+        return clouds_file.write(directory, _login(settings, address, password))
+
+
+def reset_password(
+    store: Store, settings: Settings, address: str, ids: IdSource, draw: Draw, now: datetime
+) -> Path:
+    """Give the administrator a new password, and the login file that now holds it.
+
+    The address stays as the file says, if it says one.
+    """
+    directory = _directory(settings)
+    password = draw()
+    login = _login(settings, address, password, clouds_file.read_auth_url(directory))
+    admin_hash = passwords.hash_of(password)
+    with store.write() as tx:
+        first_start.reset_administrator(tx, admin_hash=admin_hash, ids=ids, now=now)
+        return clouds_file.write(directory, login)
+
+
+def agent_token(store: Store, signer: Signer, ids: IdSource, now: datetime) -> str:
+    """A token for the agent that this process starts by itself."""
+    with store.read() as tx:
+        return tokens.mint(
+            tx,
+            signer,
+            first_start.AGENT,
+            first_start.SERVICE_PROJECT,
+            audit_id=ids.uuid().replace("-", ""),
+            now=now,
+            lifetime_s=AGENT_TOKEN_LIFETIME_S,
+        )
+
+
+def how_to_log_in(path: Path) -> str:
+    """What to tell whoever started the service for the first time."""
+    return (
+        "\nThis is the first start. The administrator's login is in\n"
+        f"  {path.resolve()}\n"
+        "which only you can read. To use it, type:\n"
+        f"  export OS_CLIENT_CONFIG_FILE={path.resolve()} OS_CLOUD={clouds_file.CLOUD}\n"
+        "  openstack token issue\n\n"
+    )
+
+
+def _directory(settings: Settings) -> Path:
+    directory = Path(settings.storing.data_dir)
+    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return directory
+
+
+def _login(
+    settings: Settings, address: str, password: str, url: str | None = None
+) -> clouds_file.Login:
+    return clouds_file.Login(
+        auth_url=url or auth_url(settings, address),
+        user=first_start.ADMIN,
+        password=password,
+        project=first_start.ADMIN,
+        region=settings.authenticating.region_name,
+    )

@@ -1,0 +1,50 @@
+"""A token as the API shows it, whoever vouches for it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from innkeeper.domain.identity import Role
+from innkeeper.entrypoints.api.identity import catalog, words
+from innkeeper.entrypoints.api.routing import Call
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What a token's document tells of it."""
+
+    user: tuple[str, str]
+    project: tuple[str, str] | None
+    roles: tuple[Role, ...]
+    methods: tuple[str, ...]
+    audit_ids: tuple[str, ...]
+    issued_at: datetime
+    expires_at: datetime
+
+
+def document(call: Call, shown: Shown) -> dict[str, Any]:
+    """A token's document; with a project it has roles and the catalog."""
+    user_id, user_name = shown.user
+    user = {
+        "id": user_id,
+        "name": user_name,
+        "domain": words.DOMAIN,
+        "password_expires_at": None,
+    }
+    token: dict[str, Any] = {
+        "methods": list(shown.methods),
+        "user": user,
+        "audit_ids": list(shown.audit_ids),
+        "expires_at": words.time_text(shown.expires_at),
+        "issued_at": words.time_text(shown.issued_at),
+    }
+    if shown.project is not None:
+        project_id, project_name = shown.project
+        token["project"] = {"id": project_id, "name": project_name, "domain": words.DOMAIN}
+        token["is_domain"] = False
+        token["roles"] = [{"id": role.id, "name": role.name} for role in shown.roles]
+        if "nocatalog" not in call.query:
+            token["catalog"] = catalog.whole(call)
+    return {"token": token}

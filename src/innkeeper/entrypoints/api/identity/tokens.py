@@ -1,0 +1,180 @@
+"""Tokens: issued for a password or for another token, shown, and voided.
+
+Always true: a refused login tells nothing about why, and takes the same time whether or not
+the user exists.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from innkeeper.domain.errors import Invalid, NotFound, Unauthenticated
+from innkeeper.domain.identity import Holder, Role
+from innkeeper.entrypoints.api.identity import trusting, words
+from innkeeper.entrypoints.api.identity.token_documents import Shown, document
+from innkeeper.entrypoints.api.routing import Answer, Call
+from innkeeper.store.transactions import Tx
+from innkeeper.systems.identity import logins, roles, tokens
+from innkeeper.systems.identity.logins import Named, Scope
+from innkeeper.systems.identity.tokens import PASSWORD, TOKEN, Claims, Signer
+
+SUBJECT = "x-subject-token"
+UNKNOWN_TOKEN = "Could not recognize the token."  # noqa: S105 - a message
+
+
+def _shown(holder: Holder, all_roles: tuple[Role, ...], claims: Claims) -> Shown:
+    user, project = holder.user, holder.project
+    return Shown(
+        user=(user.id, user.name),
+        project=None if project is None else (project.id, project.name),
+        roles=all_roles,
+        methods=claims.methods,
+        audit_ids=claims.audit_ids,
+        issued_at=claims.issued_at,
+        expires_at=claims.expires_at,
+    )
+
+
+def _named(fields: Mapping[str, Any]) -> Named:
+    domain = fields.get("domain", {})
+    return Named(fields.get("id"), fields.get("name"), domain.get("id"), domain.get("name"))
+
+
+def _scope(auth: Mapping[str, Any]) -> Scope:
+    scope = auth.get("scope")
+    if scope is None:
+        return Scope()
+    if scope == "unscoped" or "unscoped" in scope:
+        return Scope(is_unscoped=True)
+    if "project" in scope:
+        return Scope(project=_named(scope["project"]))
+    # Nobody has a role on the domain or on the whole system; there are none to have.
+    raise Unauthenticated(logins.REFUSED)
+
+
+async def issue(call: Call) -> Answer:
+    """Log in."""
+    auth = call.body["auth"]
+    methods = auth["identity"]["methods"]
+    if methods not in ([PASSWORD], [TOKEN]):
+        raise Unauthenticated("Attempted to authenticate with an unsupported method.")
+    if methods[0] not in auth["identity"]:
+        raise Invalid(f"Expecting to find {methods[0]} in identity.")
+    scope = _scope(auth)
+    signer = call.site.signer
+    if signer is None:
+        shown, text = trusting.issue(call, auth["identity"], scope)
+    else:
+        log_in = _by_password if methods == [PASSWORD] else _by_token
+        shown, text = await log_in(call, signer, auth["identity"], scope)
+    headers = {SUBJECT: text, "vary": "X-Auth-Token"}
+    return Answer(201, document(call, shown), headers)
+
+
+def _holder_and_roles(tx: Tx, found: Holder | None) -> tuple[Holder | None, tuple[Role, ...]]:
+    return found, () if found is None else roles.with_implied(tx, found.roles)
+
+
+async def _by_password(
+    call: Call, signer: Signer, identity: Mapping[str, Any], scope: Scope
+) -> tuple[Shown, str]:
+    fields = identity[PASSWORD]["user"]
+    who = _named(fields)
+
+    def look(tx: Tx) -> tuple[str | None, Holder | None, tuple[Role, ...]]:
+        user = logins.user_named(tx, who)
+        if user is None:
+            return None, None, ()
+        return user.password_hash, *_holder_and_roles(tx, logins.holder(tx, user, scope))
+
+    password_hash, found, all_roles = await call.read(look)
+    is_right = await call.site.passwords.matches(password_hash, fields["password"])
+    holder = logins.admit(found, is_right)
+    return _signed(call, signer, holder, all_roles, None)
+
+
+async def _by_token(
+    call: Call, signer: Signer, identity: Mapping[str, Any], scope: Scope
+) -> tuple[Shown, str]:
+    claims = signer.open(identity[TOKEN]["id"], call.now)
+
+    def look(tx: Tx) -> tuple[Holder | None, tuple[Role, ...]]:
+        user = tokens.holder(tx, claims).user
+        return _holder_and_roles(tx, logins.holder(tx, user, scope))
+
+    found, all_roles = await call.read(look)
+    return _signed(call, signer, logins.admit(found, True), all_roles, claims)
+
+
+def _signed(
+    call: Call,
+    signer: Signer,
+    holder: Holder,
+    all_roles: tuple[Role, ...],
+    parent: Claims | None,
+) -> tuple[Shown, str]:
+    methods = (PASSWORD,) if parent is None else tuple(sorted({TOKEN, *parent.methods}))
+    claims = tokens.claims_for(
+        holder,
+        words.new_id(call),
+        methods=methods,
+        now=call.now,
+        lifetime_s=call.site.settings.authenticating.token_lifetime_s,
+        parent=parent,
+    )
+    return _shown(holder, all_roles, claims), signer.sign(claims)
+
+
+async def _subject(call: Call, signer: Signer, rule: str) -> tuple[Claims, Shown]:
+    text = call.headers.get(SUBJECT)
+    if not text:
+        raise Invalid("The header X-Subject-Token is missing.")
+    try:
+        claims = signer.open(text, call.now)
+    except Unauthenticated as error:
+        raise NotFound(UNKNOWN_TOKEN) from error
+    call.demand(rule, user_id=claims.user_id)
+
+    def look(tx: Tx) -> Shown:
+        holder = tokens.holder(tx, claims)
+        return _shown(holder, roles.with_implied(tx, holder.roles), claims)
+
+    try:
+        return claims, await call.read(look)
+    except Unauthenticated as error:
+        raise NotFound(UNKNOWN_TOKEN) from error
+
+
+async def show(call: Call) -> Answer:
+    """Show what a token stands for."""
+    signer = call.site.signer
+    if signer is None:
+        shown = trusting.subject(call)
+    else:
+        _, shown = await _subject(call, signer, "identity:validate_token")
+    headers = {SUBJECT: call.headers[SUBJECT], "vary": "X-Auth-Token"}
+    return Answer(200, document(call, shown), headers)
+
+
+async def check(call: Call) -> Answer:
+    """Tell whether a token is valid."""
+    signer = call.site.signer
+    if signer is None:
+        trusting.subject(call)
+    else:
+        await _subject(call, signer, "identity:check_token")
+    return Answer(200)
+
+
+async def revoke(call: Call) -> Answer:
+    """Void a token."""
+    signer = call.site.signer
+    if signer is None:
+        # Whoever writes the name again has the token again.
+        trusting.subject(call)
+        return Answer(204)
+    claims, _ = await _subject(call, signer, "identity:revoke_token")
+    await call.write(lambda tx: tokens.revoke(tx, claims, now=call.now))
+    call.site.authenticator.forget()
+    return Answer(204)
