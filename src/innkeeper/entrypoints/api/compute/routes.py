@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from innkeeper.entrypoints.api.compute import documents
 from innkeeper.entrypoints.api.compute.routes_flavors import FLAVOR_ROUTES
+from innkeeper.entrypoints.api.compute.routes_hosts import HOST_ROUTES
 from innkeeper.entrypoints.api.routing import Route
 
 DOCUMENT_ROUTES = (
@@ -22,4 +23,5 @@ DOCUMENT_ROUTES = (
 ROUTES: tuple[Route, ...] = (
     *DOCUMENT_ROUTES,
     *FLAVOR_ROUTES,
+    *HOST_ROUTES,
 )

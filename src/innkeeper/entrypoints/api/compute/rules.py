@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from innkeeper.entrypoints.api.compute.rules_accounts import ACCOUNT_RULES
 from innkeeper.entrypoints.api.compute.rules_flavors import FLAVOR_RULES
+from innkeeper.entrypoints.api.compute.rules_hosts import HOST_RULES
 
 RULES = (
     *FLAVOR_RULES,
     *ACCOUNT_RULES,
+    *HOST_RULES,
 )

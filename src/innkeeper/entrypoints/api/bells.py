@@ -1,0 +1,48 @@
+"""Wakes requests that wait for something to be committed.
+
+Always true: a bell that rings between listening and waiting is heard. May be false: that the
+bell rings for all there is; other processes commit too, so who waits also looks by himself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+Waiter = tuple[asyncio.AbstractEventLoop, asyncio.Event]
+
+
+class Bells:
+    """Bells by topic and name. Rung from any thread, heard on event loops."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._waiters: dict[tuple[str, str], set[Waiter]] = {}
+        self.is_stopping: Callable[[], bool] = bool
+        """Whether the service is about to stop: who waits for a bell then gives up."""
+
+    @contextmanager
+    def listen(self, topic: str, name: str) -> Iterator[asyncio.Event]:
+        """An event that is set whenever the bell rings, until the block ends."""
+        event = asyncio.Event()
+        waiter = (asyncio.get_running_loop(), event)
+        key = (topic, name)
+        with self._lock:
+            self._waiters.setdefault(key, set()).add(waiter)
+        try:
+            yield event
+        finally:
+            with self._lock:
+                self._waiters[key].discard(waiter)
+                if not self._waiters[key]:
+                    del self._waiters[key]
+
+    def ring(self, topic: str, names: frozenset[str]) -> None:
+        """Wake whoever listens for one of the names; see ``Store.listen``."""
+        with self._lock:
+            woken = [each for name in names for each in self._waiters.get((topic, name), ())]
+        for loop, event in woken:
+            if not loop.is_closed():
+                loop.call_soon_threadsafe(event.set)

@@ -1,0 +1,213 @@
+"""What agents call: they register, report their hosts, are heard, take work, tell results.
+
+These routes are Innkeeper's own. They have no microversions: an agent and its service are of
+one release, and a field that is new is optional.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import datetime
+from typing import Any
+
+from innkeeper.domain.compute import Agent, WorkOrder
+from innkeeper.domain.errors import Invalid
+from innkeeper.domain.hosts import HostDefaults, HostReport, StockReport
+from innkeeper.domain.ids import ProviderUuid, ServerId, canonical_uuid
+from innkeeper.entrypoints.api.compute.schemas_agents import ORDERS_MAX
+from innkeeper.entrypoints.api.paging import limit_of, next_query
+from innkeeper.entrypoints.api.routing import Answer, Call
+from innkeeper.systems.compute import agents, hosts, work
+from innkeeper.systems.compute.work import Result
+
+HEARTBEATS = 3
+"""Heartbeats in the time after which a silent agent is down: one lost one does no harm."""
+LISTEN_S = 0.5
+"""How long one waits for a bell before seeing whether the service is about to stop."""
+RECHECK_S = 2.0
+"""How long an order that another process committed may go unseen."""
+
+
+async def register(call: Call) -> Answer:
+    """Make an agent known, and tell it how often it must be heard."""
+    asked = call.body["agent"]
+    new_id = call.site.ids.uuid()
+    agent = await call.write(
+        lambda tx: agents.register(
+            tx, call.context, asked["name"], asked["driver"], new_id=new_id, now=call.now
+        )
+    )
+    computing = call.site.settings.computing
+    shown = {
+        **_shown(call, agent),
+        "heartbeat_interval_s": computing.service_down_time_s / HEARTBEATS,
+        "work_poll_s": computing.work_poll_s,
+    }
+    return Answer(200, {"agent": shown})
+
+
+async def index(call: Call) -> Answer:
+    """List agents by name."""
+    limit = limit_of(call)
+    marker = call.last("marker")
+    found = await call.read(lambda tx: agents.page(tx, marker, limit))
+    body: dict[str, Any] = {"agents": [_shown(call, each) for each in found]}
+    if found and len(found) == limit:
+        behind = next_query(call, found[-1].name)
+        body["agents_links"] = [{"rel": "next", "href": f"{call.base}/v2.1/os-agents?{behind}"}]
+    return Answer(200, body)
+
+
+async def show(call: Call) -> Answer:
+    """Show one agent."""
+    agent = await call.read(lambda tx: agents.own(tx, call.context, _id(call)))
+    return Answer(200, {"agent": _shown(call, agent)})
+
+
+async def report(call: Call) -> Answer:
+    """Make hosts what their agent reports of them."""
+    reports = [_host(each) for each in call.body["hosts"]]
+    defaults = _defaults(call)
+
+    def write(tx: Any) -> Any:
+        agent = agents.hear(tx, call.context, _id(call), call.now)
+        return hosts.report(tx, agent, reports, defaults, ids=call.site.ids, now=call.now)
+
+    known = await call.write(write)
+    shown = [
+        {
+            "name": each.name,
+            "provider_uuid": each.provider_uuid,
+            "service_id": each.service_uuid,
+        }
+        for each in known
+    ]
+    return Answer(200, {"hosts": shown})
+
+
+async def heartbeat(call: Call) -> Answer:
+    """Note that an agent is alive, and with it all its hosts."""
+    await call.write(lambda tx: agents.hear(tx, call.context, _id(call), call.now))
+    return Answer(204)
+
+
+async def take_work(call: Call) -> Answer:
+    """Give an agent's waiting orders, as soon as there are any; none when the time is over."""
+    after, limit = call.body.get("after", 0), call.body.get("limit", ORDERS_MAX)
+    longest_s = call.site.settings.computing.work_poll_s
+    wait_s = min(call.body.get("wait_s", longest_s), longest_s)
+    agent = await call.read(lambda tx: agents.own(tx, call.context, _id(call)))
+    bells = call.site.bells
+    loop = asyncio.get_running_loop()
+    end_s = loop.time() + wait_s
+    with bells.listen(work.TOPIC, agent.id) as rung:
+        orders = await call.read(lambda tx: work.waiting(tx, agent.id, after, limit))
+        looked_s = loop.time()
+        while not orders and loop.time() < end_s and not bells.is_stopping():
+            await _wait(rung, min(LISTEN_S, end_s - loop.time()))
+            if rung.is_set() or loop.time() - looked_s >= RECHECK_S:
+                # Cleared before looking: what is committed after the look rings again.
+                rung.clear()
+                looked_s = loop.time()
+                orders = await call.read(lambda tx: work.waiting(tx, agent.id, after, limit))
+    return Answer(200, {"orders": [_order(each) for each in orders]})
+
+
+async def _wait(rung: asyncio.Event, timeout_s: float) -> None:
+    try:
+        await asyncio.wait_for(rung.wait(), max(timeout_s, 0.0))
+    except TimeoutError:
+        return
+
+
+async def tell_results(call: Call) -> Answer:
+    """Take the results of orders; those told before are accepted and change nothing."""
+    results = [
+        Result(each["order_id"], each["ok"], each.get("fault", ""))
+        for each in call.body["results"]
+    ]
+
+    def write(tx: Any) -> list[tuple[int, bool]]:
+        agent = agents.own(tx, call.context, _id(call))
+        return work.settle(tx, agent.id, results, call.now)
+
+    told = await call.write(write)
+    shown = [{"order_id": number, "is_news": is_news} for number, is_news in told]
+    return Answer(200, {"results": shown})
+
+
+def _id(call: Call) -> str:
+    text = call.params["agent_id"]
+    return canonical_uuid(text) or text
+
+
+def _defaults(call: Call) -> HostDefaults:
+    settings = call.site.settings
+    scheduling = settings.scheduling
+    return HostDefaults(
+        availability_zone=scheduling.default_availability_zone,
+        allocation_ratios={
+            "VCPU": scheduling.cpu_allocation_ratio,
+            "MEMORY_MB": scheduling.ram_allocation_ratio,
+            "DISK_GB": scheduling.disk_allocation_ratio,
+        },
+        service_down_time_s=settings.computing.service_down_time_s,
+    )
+
+
+def _host(body: dict[str, Any]) -> HostReport:
+    uuid = body.get("provider_uuid")
+    servers = body.get("servers")
+    return HostReport(
+        name=body["name"],
+        stock={name: StockReport(**each) for name, each in body["inventories"].items()},
+        traits=frozenset(body.get("traits", ())),
+        capabilities=body.get("capabilities", {}),
+        provider_uuid=None if uuid is None else ProviderUuid(_canonical(uuid)),
+        availability_zone=body.get("availability_zone"),
+        host_type=body.get("host_type", "unknown"),
+        host_version=body.get("host_version", 0),
+        host_ip=body.get("host_ip", "127.0.0.1"),
+        cpu_facts=body.get("cpu_facts", {}),
+        servers=None if servers is None else tuple(ServerId(_canonical(s)) for s in servers),
+        booted_at=_moment(body.get("booted_at")),
+    )
+
+
+def _canonical(text: str) -> str:
+    found = canonical_uuid(text)
+    assert found is not None, "the schema lets only UUIDs through"
+    return found
+
+
+def _moment(text: str | None) -> datetime | None:
+    if text is None:
+        return None
+    try:
+        return datetime.fromisoformat(text).replace(tzinfo=None)
+    except ValueError as error:
+        raise Invalid(f"booted_at is no moment: {text}.") from error
+
+
+def _order(order: WorkOrder) -> dict[str, Any]:
+    return {
+        "id": order.id,
+        "kind": order.kind,
+        "host": order.host,
+        "server_id": order.server_uuid,
+        "body": order.body,
+        "created_at": f"{order.created_at.isoformat()}Z",
+    }
+
+
+def _shown(call: Call, agent: Agent) -> dict[str, Any]:
+    silent_s = (call.now - agent.last_seen_at).total_seconds()
+    is_up = silent_s <= call.site.settings.computing.service_down_time_s
+    return {
+        "id": agent.id,
+        "name": agent.name,
+        "driver": agent.driver,
+        "state": "up" if is_up else "down",
+        "last_seen_at": f"{agent.last_seen_at.isoformat()}Z",
+        "created_at": f"{agent.created_at.isoformat()}Z",
+    }

@@ -1,0 +1,247 @@
+"""Routes of hosts: their services, what they have, and the agents that speak for them."""
+
+from __future__ import annotations
+
+from innkeeper.entrypoints.api.compute import agents, hypervisors, services
+from innkeeper.entrypoints.api.compute import schemas_agents as agent_schemas
+from innkeeper.entrypoints.api.compute import schemas_hosts as schemas
+from innkeeper.entrypoints.api.microversions import Version
+from innkeeper.entrypoints.api.routing import Route
+
+_AGENTS = "/v2.1/os-agents"
+_AGENT = "/v2.1/os-agents/{agent_id}"
+_AGENT_RULE = "os_compute_api:os-agents"
+_SERVICES = "/v2.1/os-services"
+_SERVICE = "/v2.1/os-services/{service_id}"
+_SERVICE_RULE = "os_compute_api:os-services"
+_HYPERVISORS = "/v2.1/os-hypervisors"
+_HYPERVISOR = "/v2.1/os-hypervisors/{hypervisor_id}"
+_HYPERVISOR_RULE = "os_compute_api:os-hypervisors"
+_FORCED_DOWN = Version(2, 11)
+_UNPAGED, _PAGED = Version(2, 32), Version(2, 33)
+_NUMBERS, _UUIDS = Version(2, 52), Version(2, 53)
+_AMOUNTS = Version(2, 87)
+
+AGENT_ROUTES = (
+    Route(
+        "GET",
+        _AGENTS,
+        agents.index,
+        f"{_AGENT_RULE}:list",
+        "List agents.",
+        query=agent_schemas.LIST,
+    ),
+    Route(
+        "POST",
+        _AGENTS,
+        agents.register,
+        f"{_AGENT_RULE}:register",
+        "Register an agent, or know it again.",
+        body=agent_schemas.REGISTER,
+    ),
+    Route("GET", _AGENT, agents.show, f"{_AGENT_RULE}:show", "Show an agent."),
+    Route(
+        "PUT",
+        f"{_AGENT}/hosts",
+        agents.report,
+        f"{_AGENT_RULE}:register",
+        "Report hosts: what they have, and which servers are on them.",
+        body=agent_schemas.REPORT,
+    ),
+    Route(
+        "POST",
+        f"{_AGENT}/heartbeat",
+        agents.heartbeat,
+        f"{_AGENT_RULE}:heartbeat",
+        "Be heard: all hosts of the agent are up.",
+        success=(204,),
+    ),
+    Route(
+        "POST",
+        f"{_AGENT}/work",
+        agents.take_work,
+        f"{_AGENT_RULE}:work",
+        "Take work orders, waiting for some if there are none.",
+        body=agent_schemas.WORK,
+    ),
+    Route(
+        "POST",
+        f"{_AGENT}/results",
+        agents.tell_results,
+        f"{_AGENT_RULE}:report",
+        "Tell how work orders ended.",
+        body=agent_schemas.RESULTS,
+    ),
+)
+
+SERVICE_ROUTES = (
+    Route(
+        "GET",
+        _SERVICES,
+        services.index,
+        f"{_SERVICE_RULE}:list",
+        "List compute services.",
+        query=schemas.SERVICES,
+    ),
+    Route(
+        "PUT",
+        _SERVICE,
+        services.update,
+        f"{_SERVICE_RULE}:update",
+        "Enable, disable or force down a compute service.",
+        body=schemas.SERVICE_UPDATE,
+        since=_UUIDS,
+    ),
+    Route(
+        "DELETE",
+        _SERVICE,
+        services.delete_by_row,
+        f"{_SERVICE_RULE}:delete",
+        "Forget a host without servers, named by its number.",
+        until=_NUMBERS,
+        success=(204,),
+    ),
+    Route(
+        "DELETE",
+        _SERVICE,
+        services.delete,
+        f"{_SERVICE_RULE}:delete",
+        "Forget a host without servers.",
+        since=_UUIDS,
+        success=(204,),
+    ),
+    Route(
+        "PUT",
+        f"{_SERVICES}/enable",
+        services.enable,
+        f"{_SERVICE_RULE}:update",
+        "Enable a host's compute service.",
+        body=schemas.SERVICE_BY_NAME,
+        until=_NUMBERS,
+    ),
+    Route(
+        "PUT",
+        f"{_SERVICES}/disable",
+        services.disable,
+        f"{_SERVICE_RULE}:update",
+        "Disable a host's compute service.",
+        body=schemas.SERVICE_BY_NAME,
+        until=_NUMBERS,
+    ),
+    Route(
+        "PUT",
+        f"{_SERVICES}/disable-log-reason",
+        services.disable_with_reason,
+        f"{_SERVICE_RULE}:update",
+        "Disable a host's compute service, and say why.",
+        body=schemas.SERVICE_WITH_REASON,
+        until=_NUMBERS,
+    ),
+    Route(
+        "PUT",
+        f"{_SERVICES}/force-down",
+        services.force_down,
+        f"{_SERVICE_RULE}:update",
+        "Declare a host's compute service down, or no longer.",
+        body=schemas.SERVICE_FORCE_DOWN,
+        since=_FORCED_DOWN,
+        until=_NUMBERS,
+    ),
+)
+
+HYPERVISOR_ROUTES = (
+    Route(
+        "GET",
+        _HYPERVISORS,
+        hypervisors.index_all,
+        f"{_HYPERVISOR_RULE}:list",
+        "List all hosts at once.",
+        until=_UNPAGED,
+    ),
+    Route(
+        "GET",
+        _HYPERVISORS,
+        hypervisors.index,
+        f"{_HYPERVISOR_RULE}:list",
+        "List hosts.",
+        query=schemas.HYPERVISORS,
+        since=_PAGED,
+    ),
+    Route(
+        "GET",
+        f"{_HYPERVISORS}/detail",
+        hypervisors.detail_all,
+        f"{_HYPERVISOR_RULE}:list-detail",
+        "List all hosts at once with what they have.",
+        until=_UNPAGED,
+    ),
+    Route(
+        "GET",
+        f"{_HYPERVISORS}/detail",
+        hypervisors.detail,
+        f"{_HYPERVISOR_RULE}:list-detail",
+        "List hosts with what they have.",
+        query=schemas.HYPERVISORS,
+        since=_PAGED,
+    ),
+    Route(
+        "GET",
+        f"{_HYPERVISORS}/statistics",
+        hypervisors.statistics,
+        f"{_HYPERVISOR_RULE}:statistics",
+        "Show the sums over all hosts.",
+        until=_AMOUNTS,
+    ),
+    Route(
+        "GET",
+        _HYPERVISOR,
+        hypervisors.show_by_row,
+        f"{_HYPERVISOR_RULE}:show",
+        "Show a host that is named by its number.",
+        until=_NUMBERS,
+    ),
+    Route(
+        "GET",
+        _HYPERVISOR,
+        hypervisors.show,
+        f"{_HYPERVISOR_RULE}:show",
+        "Show a host.",
+        query=schemas.HYPERVISOR,
+        since=_UUIDS,
+    ),
+    Route(
+        "GET",
+        f"{_HYPERVISOR}/uptime",
+        hypervisors.uptime_by_row,
+        f"{_HYPERVISOR_RULE}:uptime",
+        "Show how long a host, named by its number, has been running.",
+        until=_NUMBERS,
+    ),
+    Route(
+        "GET",
+        f"{_HYPERVISOR}/uptime",
+        hypervisors.uptime,
+        f"{_HYPERVISOR_RULE}:uptime",
+        "Show how long a host has been running.",
+        since=_UUIDS,
+        until=_AMOUNTS,
+    ),
+    Route(
+        "GET",
+        f"{_HYPERVISOR}/search",
+        hypervisors.search,
+        f"{_HYPERVISOR_RULE}:search",
+        "Find hosts by a part of their names.",
+        until=_NUMBERS,
+    ),
+    Route(
+        "GET",
+        f"{_HYPERVISOR}/servers",
+        hypervisors.servers,
+        f"{_HYPERVISOR_RULE}:servers",
+        "List the servers on hosts that are found by a part of their names.",
+        until=_NUMBERS,
+    ),
+)
+
+HOST_ROUTES = (*AGENT_ROUTES, *SERVICE_ROUTES, *HYPERVISOR_ROUTES)

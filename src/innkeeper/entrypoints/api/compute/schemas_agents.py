@@ -1,0 +1,132 @@
+"""What agents may say: who they are, what their hosts have, how their orders ended."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from innkeeper.domain.amounts import UNIT_MAX
+from innkeeper.entrypoints.api.compute.schema_types import (
+    NAME_PATTERN,
+    NO_NUL_PATTERN,
+    PAGE_VALUES,
+    closed,
+    query,
+)
+
+HOSTS_MAX = 500
+"""Hosts in one report. More would hold up the other writes while it is carried out."""
+SERVERS_MAX = 10_000
+ORDERS_MAX = 500
+RESULTS_MAX = 500
+FACTS_MAX = 256
+FACT_NUMBER_MAX = 2**53
+"""Beyond this a whole number is no longer exact where it is compared."""
+FAULT_MAX = 4000
+RATIO_MAX = 1_000_000
+WAIT_S_MAX = 3600
+
+# Host names are parts of addresses and of "zone:host", so they hold no colons and no spaces.
+HOST_PATTERN = r"^[a-zA-Z0-9][a-zA-Z0-9._-]*$(?!\n)"
+HOST = {"type": "string", "minLength": 1, "maxLength": 200, "pattern": HOST_PATTERN}
+_SHORT = {"type": "string", "minLength": 1, "maxLength": 64, "pattern": NAME_PATTERN}
+_ZONE = {
+    "type": "string",
+    "minLength": 1,
+    "maxLength": 255,
+    "pattern": r"^[^:\s\u0000-\u001f]+$(?!\n)",
+}
+_CONSTANT = {
+    "type": "string",
+    "minLength": 1,
+    "maxLength": 255,
+    "pattern": r"^[A-Z0-9_]+$(?!\n)",
+}
+_UNITS = {"type": "integer", "minimum": 1, "maximum": UNIT_MAX}
+_UUID = {"type": "string", "format": "uuid"}
+_TEXT = {"type": "string", "maxLength": 1024, "pattern": NO_NUL_PATTERN}
+_NUMBER = {"type": "number", "minimum": -FACT_NUMBER_MAX, "maximum": FACT_NUMBER_MAX}
+_PLAIN = {"anyOf": [_TEXT, _NUMBER, {"type": "boolean"}]}
+_FACT_NAME = r"^[a-zA-Z][a-zA-Z0-9_.:-]{0,254}$(?!\n)"
+
+
+def _facts(value: Any) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "patternProperties": {_FACT_NAME: value},
+        "additionalProperties": False,
+        "maxProperties": FACTS_MAX,
+    }
+
+
+_LIST = {"type": "array", "items": _PLAIN, "maxItems": FACTS_MAX}
+_FLAT = {"anyOf": [_TEXT, _NUMBER, {"type": "boolean"}, _LIST]}
+FACTS = _facts({"anyOf": [*_FLAT["anyOf"], _facts(_FLAT)]})
+
+REGISTER = closed(
+    {"agent": closed({"name": HOST, "driver": _SHORT}, ("name", "driver"))}, ("agent",)
+)
+_STOCK = closed(
+    {
+        "total": _UNITS,
+        "reserved": {**_UNITS, "minimum": 0},
+        "min_unit": _UNITS,
+        "max_unit": _UNITS,
+        "step_size": _UNITS,
+        "allocation_ratio": {
+            "type": "number",
+            "minimum": 0,
+            "exclusiveMinimum": True,
+            "maximum": RATIO_MAX,
+        },
+    },
+    ("total",),
+)
+_HOST = closed(
+    {
+        "name": HOST,
+        "provider_uuid": _UUID,
+        "availability_zone": _ZONE,
+        "host_type": _SHORT,
+        "host_version": {"type": "integer", "minimum": 0, "maximum": UNIT_MAX},
+        "host_ip": {"type": "string", "maxLength": 45, "pattern": r"^[0-9a-fA-F.:]+$(?!\n)"},
+        "cpu_facts": FACTS,
+        "inventories": {
+            "type": "object",
+            "patternProperties": {_CONSTANT["pattern"]: _STOCK},
+            "additionalProperties": False,
+            "maxProperties": FACTS_MAX,
+        },
+        "traits": {"type": "array", "items": _CONSTANT, "maxItems": 1000},
+        "capabilities": FACTS,
+        "booted_at": {
+            "type": "string",
+            "pattern": r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z$(?!\n)",
+        },
+        "servers": {"type": "array", "items": _UUID, "maxItems": SERVERS_MAX},
+    },
+    ("name", "inventories"),
+)
+REPORT = closed(
+    {"hosts": {"type": "array", "items": _HOST, "minItems": 1, "maxItems": HOSTS_MAX}},
+    ("hosts",),
+)
+WORK = closed(
+    {
+        "after": {"type": "integer", "minimum": 0, "maximum": 2**62},
+        "limit": {"type": "integer", "minimum": 1, "maximum": ORDERS_MAX},
+        "wait_s": {"type": "number", "minimum": 0, "maximum": WAIT_S_MAX},
+    }
+)
+_RESULT = closed(
+    {
+        "order_id": {"type": "integer", "minimum": 0, "maximum": 2**62},
+        "ok": {"type": "boolean"},
+        "fault": {"type": "string", "maxLength": FAULT_MAX, "pattern": NO_NUL_PATTERN},
+    },
+    ("order_id", "ok"),
+)
+RESULTS = closed(
+    {"results": {"type": "array", "items": _RESULT, "minItems": 1, "maxItems": RESULTS_MAX}},
+    ("results",),
+)
+LIST = query(PAGE_VALUES)

@@ -1,0 +1,54 @@
+"""What operators may say about compute services and hosts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from innkeeper.entrypoints.api.compute.schema_types import (
+    ANY_VALUE,
+    NAME,
+    NUMBER_VALUE,
+    TEXT_PATTERN,
+    closed,
+    query,
+)
+
+_REASON = {"type": "string", "minLength": 1, "maxLength": 255, "pattern": TEXT_PATTERN}
+# Clients of 2.1 sent booleans in these words as well.
+TRUE = (True, "True", "TRUE", "true", "1", "ON", "On", "on", "YES", "Yes", "yes", "y", "t")
+FALSE = (False, "False", "FALSE", "false", "0", "OFF", "Off", "off", "NO", "No", "no", "n", "f")
+_BOOLEAN: dict[str, Any] = {"type": ["boolean", "string"], "enum": [*TRUE, *FALSE]}
+
+SERVICE_UPDATE = closed(
+    {
+        "status": {"type": "string", "enum": ["enabled", "disabled"]},
+        "disabled_reason": _REASON,
+        "forced_down": _BOOLEAN,
+    }
+)
+_SERVICE_NAME = {"host": NAME, "binary": NAME}
+SERVICE_BY_NAME = closed(_SERVICE_NAME, ("host", "binary"))
+SERVICE_WITH_REASON = closed(
+    {**_SERVICE_NAME, "disabled_reason": _REASON}, ("host", "binary", "disabled_reason")
+)
+SERVICE_FORCE_DOWN = closed(
+    {**_SERVICE_NAME, "forced_down": _BOOLEAN}, ("host", "binary", "forced_down")
+)
+_SERVICES = {"host": ANY_VALUE, "binary": ANY_VALUE}
+SERVICES = query(_SERVICES)
+SERVICES_OPEN = query(_SERVICES, is_closed=False)
+
+_PAGE = {"limit": NUMBER_VALUE, "marker": ANY_VALUE}
+_FLAG = {"type": "string", "enum": [str(word) for word in (*TRUE, *FALSE)]}
+_SERVERS = {"with_servers": _FLAG}
+HYPERVISORS = query(
+    {**_PAGE, **_SERVERS, "hypervisor_hostname_pattern": {**ANY_VALUE, "minLength": 1}}
+)
+HYPERVISORS_PAGED = query(_PAGE)
+HYPERVISORS_OPEN = query({}, is_closed=False)
+HYPERVISOR = query(_SERVERS)
+
+
+def is_true(value: Any) -> bool:
+    """What one of the accepted words for a boolean means."""
+    return value in TRUE
