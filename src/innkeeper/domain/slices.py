@@ -20,6 +20,8 @@ class Serving(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     ``apis`` names the APIs to serve; each has a prefix, which may be empty for one of them.
     ``public_url`` is the address that clients use, where it is not the one they called.
+    ``image_bytes_max`` is for uploads of images, which are measured and not kept; every other
+    body ends at ``body_bytes_max``.
     """
 
     host: str = "127.0.0.1"
@@ -31,6 +33,7 @@ class Serving(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     compute_prefix: str = "/compute"
     image_prefix: str = "/image"
     body_bytes_max: Count = 1024 * 1024
+    image_bytes_max: Count = 1024 * 1024 * 1024 * 1024
     page_size_max: Count = 1000
     shutdown_grace_s: Seconds = 30.0
     reader_threads: Count = 8

@@ -73,8 +73,11 @@ def _operation(api: Api, route: Route) -> dict[str, Any]:
     if route.body is not None:
         operation["requestBody"] = {
             "required": True,
-            "content": {"application/json": {"schema": route.body}},
+            "content": {kind: {"schema": route.body} for kind in route.media_types},
         }
+    elif route.takes_stream:
+        content: dict[str, Any] = {kind: {"schema": {}} for kind in route.media_types}
+        operation["requestBody"] = {"required": True, "content": content}
     return operation
 
 

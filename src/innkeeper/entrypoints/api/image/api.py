@@ -1,0 +1,19 @@
+"""The Image API, as the shell serves it."""
+
+from __future__ import annotations
+
+from innkeeper.entrypoints.api.image import faults
+from innkeeper.entrypoints.api.image.routes import ROUTES
+from innkeeper.entrypoints.api.image.rules import RULES
+from innkeeper.entrypoints.api.routing import Api
+
+IMAGE = Api(
+    name="image",
+    service_type="image",
+    title="Image",
+    routes=ROUTES,
+    rules=RULES,
+    fault_form=faults.form,
+    body_refusal=faults.refusal,
+    query_refusal=faults.refusal,
+)

@@ -1,0 +1,116 @@
+"""Images: listed, shown, created, changed, deleted."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from innkeeper.domain.compute import Image
+from innkeeper.domain.errors import Forbidden, Invalid, NotFound
+from innkeeper.entrypoints.api.image import edits
+from innkeeper.entrypoints.api.image.listing import selection
+from innkeeper.entrypoints.api.image.view import shown
+from innkeeper.entrypoints.api.paging import limit_of, next_query
+from innkeeper.entrypoints.api.routing import Answer, Call
+from innkeeper.systems.compute import images
+
+
+async def index(call: Call) -> Answer:
+    """List images."""
+    wanted = selection(call)
+    marker = call.last("marker")
+    limit = limit_of(call)
+    found = await call.read(lambda tx: images.page(tx, wanted, marker, limit))
+    body: dict[str, Any] = {"images": [shown(image) for image in found]}
+    first = next_query(call, "").removesuffix("marker=").removesuffix("&")
+    body["first"] = f"/v2/images?{first}" if first else "/v2/images"
+    if found and len(found) == limit:
+        body["next"] = f"/v2/images?{next_query(call, found[-1].id)}"
+    body["schema"] = "/v2/schemas/images"
+    return Answer(200, body)
+
+
+async def show(call: Call) -> Answer:
+    """Show one image."""
+    image = await call.read(lambda tx: _visible(tx, call))
+    return Answer(200, shown(image))
+
+
+async def create(call: Call) -> Answer:
+    """Create an image; its words that are not the API's own become its properties."""
+    image = edits.new(call, call.body)
+    made = await call.write(lambda tx: images.create(tx, image))
+    return Answer(201, shown(made), {"location": f"{call.base}/v2/images/{made.id}"})
+
+
+async def update(call: Call) -> Answer:
+    """Change an image, all changes of the patch or none."""
+    changed = await _change(call, lambda image: edits.patched(call, image, call.body))
+    return Answer(200, shown(changed))
+
+
+async def delete(call: Call) -> Answer:
+    """Delete an image."""
+    context, image_id = call.context, call.params["image_id"]
+    await call.write(
+        lambda tx: images.delete(tx, image_id, context.project_id, is_admin=context.is_admin)
+    )
+    return Answer(204)
+
+
+async def add_tag(call: Call) -> Answer:
+    """Put a tag on an image; it may be there already."""
+    tag = call.params["tag"]
+    if len(tag) > edits.PROPERTY_NAME_MAX:
+        raise Invalid("A tag has at most 255 characters.")
+    await _change(call, lambda image: edits.with_tags(image, [*image.tags, tag]))
+    return Answer(204)
+
+
+async def remove_tag(call: Call) -> Answer:
+    """Take a tag from an image."""
+    tag = call.params["tag"]
+
+    def without(image: Image) -> Image:
+        if tag not in image.tags:
+            raise NotFound("Failed to find the tag on the image.")
+        return edits.with_tags(image, [each for each in image.tags if each != tag])
+
+    await _change(call, without)
+    return Answer(204)
+
+
+async def deactivate(call: Call) -> Answer:
+    """Keep new servers from an image."""
+    await _change(call, lambda image: _at(image, "active", "deactivated"))
+    return Answer(204)
+
+
+async def reactivate(call: Call) -> Answer:
+    """Let servers start from an image again."""
+    await _change(call, lambda image: _at(image, "deactivated", "active"))
+    return Answer(204)
+
+
+def _at(image: Image, before: str, after: str) -> Image:
+    if image.status not in (before, after):
+        raise Forbidden(
+            f"Image status transition from {image.status} to {after} is not allowed"
+        )
+    return dataclasses.replace(image, status=after)
+
+
+def _visible(tx: Any, call: Call) -> Image:
+    context = call.context
+    return images.get(
+        tx, call.params["image_id"], context.project_id, is_admin=context.is_admin
+    )
+
+
+async def _change(call: Call, edit: Any) -> Image:
+    context, image_id = call.context, call.params["image_id"]
+    return await call.write(
+        lambda tx: images.change(
+            tx, image_id, context.project_id, edit, is_admin=context.is_admin, now=call.now
+        )
+    )
