@@ -1,0 +1,153 @@
+"""``python -m benchmarks``: everything, in one run on one machine."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks import deciding, history, loading, machine, report, running, serving
+from benchmarks.figures import Figure
+from benchmarks.serving import Plan
+
+PARTS = ("deciding", "loading", "serving", "building")
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """How much a run measures."""
+
+    decided_hosts: tuple[int, ...]
+    decisions: int
+    loaded_hosts: int
+    repetitions: int
+    serving: Plan
+    building: Plan
+
+
+FULL = Extent(
+    decided_hosts=(1_000, 10_000, 100_000),
+    decisions=1_000,
+    loaded_hosts=100_000,
+    repetitions=3,
+    serving=Plan((1_000, 10_000), (1, 16), seconds=5.0, repetitions=3),
+    building=Plan((1_000,), (1, 16), seconds=5.0, repetitions=3),
+)
+QUICK = Extent(
+    decided_hosts=(1_000, 10_000, 100_000),
+    decisions=200,
+    loaded_hosts=10_000,
+    repetitions=1,
+    serving=Plan((1_000, 10_000), (1, 16), seconds=1.5, repetitions=1),
+    building=Plan((1_000,), (16,), seconds=1.5, repetitions=1),
+)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Measure, print, compare with the last record; gives the exit status."""
+    wanted = _parser().parse_args(arguments)
+    extent = QUICK if wanted.quick else FULL
+    found: list[Figure] = []
+    started_s = time.perf_counter()
+    with tempfile.TemporaryDirectory(dir=wanted.directory, prefix="benchmark-") as directory:
+        place = Path(directory)
+        here = machine.look(place)
+        print(report.head(here, _database_settings(place), _command(arguments)), flush=True)
+        for part in wanted.part or PARTS:
+            found += _shown(part, _measured(part, place, extent), extent)
+    print(f"\nTook {time.perf_counter() - started_s:.0f} s.\n")
+    for line in report.targets({each.name: each for each in found}):
+        print(line)
+    line = history.record(here, found)
+    if wanted.json is not None:
+        wanted.json.write_text(json.dumps(line, indent=2, sort_keys=True) + "\n")
+    is_worse = _compare(here.kind, found)
+    if not wanted.quick and not wanted.part and not wanted.unrecorded:
+        history.append(line)
+    return 1 if is_worse and wanted.strict else 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="about a minute; not recorded")
+    parser.add_argument("--part", action="append", choices=PARTS, help="only this; repeatable")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures as JSON")
+    parser.add_argument("--strict", action="store_true", help="exit 1 after a loss of 10 %%")
+    parser.add_argument("--unrecorded", action="store_true", help="leave the history alone")
+    parser.add_argument(
+        "--directory", default=".", help="where the databases lie meanwhile; a real disk"
+    )
+    return parser
+
+
+def _command(arguments: list[str] | None) -> str:
+    given = sys.argv[1:] if arguments is None else arguments
+    return " ".join(("python -m benchmarks", *given))
+
+
+def _database_settings(place: Path) -> dict[str, str]:
+    store = running.store_in(place / "settings")
+    try:
+        return machine.database_settings(store)
+    finally:
+        store.dispose()
+
+
+def _measured(part: str, place: Path, extent: Extent) -> Iterable[Figure]:
+    if part == "deciding":
+        return deciding.measure(extent.decided_hosts, extent.decisions, extent.repetitions)
+    if part == "loading":
+        directory = place / "loading"
+        directory.mkdir()
+        return loading.measure(directory, extent.loaded_hosts, extent.repetitions)
+    if part == "serving":
+        return serving.measure(place, extent.serving, is_building=False)
+    return serving.measure(place, extent.building, is_building=True)
+
+
+def _shown(part: str, figures: Iterable[Figure], extent: Extent) -> list[Figure]:
+    """Measure one part and print its table."""
+    found = {each.name: each for each in figures}
+    print(f"\n{TITLES[part]}\n")
+    if part == "deciding":
+        print(report.deciding(found, extent.decided_hosts))
+    elif part == "loading":
+        print(report.loading(found, extent.loaded_hosts))
+    else:
+        plan = extent.serving if part == "serving" else extent.building
+        kind = "boot" if part == "serving" else "building"
+        print(report.serving(found, kind, plan.host_counts, plan.client_counts))
+        print()
+        print(report.memory(found, kind, plan.host_counts))
+    sys.stdout.flush()
+    return list(found.values())
+
+
+TITLES = {
+    "deciding": "One decision inside the process",
+    "loading": "Reading the host table from SQLite",
+    "serving": "Durable POST /servers beside an empty authenticated POST; no agent runs",
+    "building": "The same while an agent carries the builds out",
+}
+
+
+def _compare(kind: str, found: list[Figure]) -> bool:
+    before = history.last(kind)
+    if before is None:
+        print("\nThere is no earlier record of a machine of this kind to compare with.")
+        return False
+    lost = list(history.losses(before, found))
+    print(f"\nCompared with {before['commit']} of {before['at']}:", end=" ")
+    print(
+        "\n*** LOSS: ".join(("something got worse.", *lost)) if lost else "no loss over 10 %."
+    )
+    return bool(lost)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,36 @@
+"""Arithmetic of measurements: medians, percentiles, and what is better."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+PERCENT = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One number that a run found. ``is_rate`` figures are better when higher."""
+
+    name: str
+    value: float
+    unit: str
+    is_rate: bool = False
+
+    def loss(self, before: float) -> float:
+        """How much worse than before, as a share; negative where it got better."""
+        if before <= 0 or self.value <= 0:
+            return 0.0
+        return before / self.value - 1 if self.is_rate else self.value / before - 1
+
+
+def median(values: Sequence[float]) -> float:
+    """The middle value."""
+    return statistics.median(values)
+
+
+def percentile(values: Sequence[float], percent: int) -> float:
+    """The value that ``percent`` of the values do not exceed."""
+    ordered = sorted(values)
+    return ordered[min(len(ordered) - 1, len(ordered) * percent // PERCENT)]

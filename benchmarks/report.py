@@ -1,0 +1,128 @@
+"""What a run found, as text that can be pasted into a page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from benchmarks.figures import Figure
+from benchmarks.machine import Machine
+
+RATIO_MIN = 0.3
+DECISION_MAX_US = 100.0
+DECISION_AT = 10_000
+
+Found = Mapping[str, Figure]
+
+
+def head(machine: Machine, database: Mapping[str, str], command: str) -> str:
+    """Where the figures come from."""
+    libraries = ", ".join(f"{name} {version}" for name, version in machine.libraries.items())
+    settings = ", ".join(f"{name}={value}" for name, value in database.items())
+    return "\n".join(
+        (
+            f"command    {command}",
+            f"commit     {machine.commit}",
+            f"machine    {machine.cpu}, {machine.cores} cores, {machine.memory_gb} GB, "
+            f"{machine.system}; shared by clients, service and database",
+            f"python     {machine.python}; {libraries}",
+            f"database   SQLite {machine.sqlite}: {settings} (synchronous=2 is FULL: the log "
+            "is flushed at every commit)",
+            f"disk       {machine.flush_us:.0f} us to write 8 KiB and flush it",
+        )
+    )
+
+
+def deciding(found: Found, host_counts: Iterable[int]) -> str:
+    """Decisions inside the process."""
+    rows = [
+        (
+            f"{hosts:,}",
+            _of(found, f"decision.{hosts}.median", ".0f"),
+            _of(found, f"decision.{hosts}.p99", ".0f"),
+            _of(found, f"decision.{hosts}.of_1000", ".1f"),
+        )
+        for hosts in host_counts
+    ]
+    return _table(("hosts", "median us", "p99 us", "1,000 servers at once, ms"), rows)
+
+
+def loading(found: Found, hosts: int) -> str:
+    """Reading the host table, and starting."""
+    rows = [
+        (
+            f"{hosts:,}",
+            f"{10 * hosts:,}",
+            _of(found, f"load.{hosts}.read", ".2f"),
+            _of(found, f"load.{hosts}.start", ".2f"),
+            _of(found, f"memory.{hosts}.start", ".0f"),
+        )
+    ]
+    names = ("hosts", "allocations", "reading, s", "start to ready, s", "resident, MB")
+    return _table(names, rows)
+
+
+def serving(found: Found, kind: str, hosts: Iterable[int], clients: Sequence[int]) -> str:
+    """Requests over HTTP."""
+    rows = [
+        (
+            f"{each:,}",
+            str(count),
+            _of(found, f"empty.{each}.{count}.{kind}.rate", ",.0f"),
+            _of(found, f"empty.{each}.{count}.{kind}.median", ".2f"),
+            _of(found, f"empty.{each}.{count}.{kind}.p99", ".2f"),
+            _of(found, f"{kind}.{each}.{count}.rate", ",.0f"),
+            _of(found, f"{kind}.{each}.{count}.median", ".2f"),
+            _of(found, f"{kind}.{each}.{count}.p99", ".2f"),
+            _of(found, f"{kind}.{each}.{count}.ratio", ".2f"),
+        )
+        for each in hosts
+        for count in clients
+    ]
+    names = ("hosts", "clients", "empty/s", "median ms", "p99 ms")
+    return _table((*names, "boots/s", "median ms", "p99 ms", "ratio"), rows)
+
+
+def memory(found: Found, kind: str, hosts: Iterable[int]) -> str:
+    """Resident memory of the serving process around the runs."""
+    rows = [
+        (
+            f"{each:,}",
+            _of(found, f"memory.{each}.{kind}.before", ".0f"),
+            _of(found, f"memory.{each}.{kind}.after", ".0f"),
+        )
+        for each in hosts
+    ]
+    return _table(("hosts", "resident before, MB", "after, MB"), rows)
+
+
+def targets(found: Found) -> Iterable[str]:
+    """Each aim, what was reached, and whether that is enough."""
+    ratios = [each for each in found.values() if each.name.endswith(".ratio")]
+    for each in ratios:
+        yield _verdict(f"ratio {each.name}", each.value, RATIO_MIN, each.value >= RATIO_MIN)
+    decision = found.get(f"decision.{DECISION_AT}.median")
+    if decision is not None:
+        is_met = decision.value <= DECISION_MAX_US
+        yield _verdict(
+            "us per decision at 10,000 hosts", decision.value, DECISION_MAX_US, is_met
+        )
+
+
+def _verdict(what: str, value: float, aim: float, is_met: bool) -> str:
+    return f"{'met   ' if is_met else 'MISSED'} {what}: {value:.3g}, aim {aim:g}"
+
+
+def _of(found: Found, name: str, form: str) -> str:
+    figure = found.get(name)
+    return "" if figure is None else format(figure.value, form)
+
+
+def _table(names: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    widths = [max(len(line[column]) for line in (names, *rows)) for column in range(len(names))]
+
+    def line(cells: Sequence[str]) -> str:
+        fitted = (cell.rjust(width) for cell, width in zip(cells, widths, strict=True))
+        return "| " + " | ".join(fitted) + " |"
+
+    ruler = "|" + "|".join("-" * (width + 1) + ":" for width in widths) + "|"
+    return "\n".join((line(names), ruler, *(line(row) for row in rows)))

@@ -1,0 +1,131 @@
+"""Services in processes of their own: filled, started, looked at, stopped."""
+
+from __future__ import annotations
+
+import http.client
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks import fleet as fleets
+from benchmarks.fleet import Fleet
+from innkeeper import wiring
+from innkeeper.settings import load
+from innkeeper.store.transactions import Store
+
+START_WITHIN_S = 120.0
+STOP_WITHIN_S = 40.0
+LOOK_AGAIN_S = 0.02
+A_DAY_S = "86400"
+UNLIMITED = "-1"
+SETTINGS = {
+    # The measured project boots as many servers as it can.
+    "INNKEEPER_QUOTA_INSTANCES": UNLIMITED,
+    "INNKEEPER_QUOTA_CORES": UNLIMITED,
+    "INNKEEPER_QUOTA_RAM": UNLIMITED,
+}
+ALIVE_WITHOUT_AGENT = {
+    # Without an agent nobody sends heartbeats; the fleet was heard when it was made.
+    "INNKEEPER_SERVICE_DOWN_TIME_S": A_DAY_S,
+    "INNKEEPER_ORDER_TIMEOUT_S": A_DAY_S,
+}
+LOG = "service.log"
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """A service that answers."""
+
+    port: int
+    process: subprocess.Popen[bytes]
+    ready_after_s: float
+
+    def resident_mb(self) -> float:
+        """Memory of the process that is in use now."""
+        for line in Path(f"/proc/{self.process.pid}/status").read_text().splitlines():
+            if line.startswith("VmRSS:"):
+                return int(line.split()[1]) / 1024
+        raise AssertionError("Linux tells every process's memory")
+
+
+def store_in(directory: Path) -> Store:
+    """The store of a service with this data directory."""
+    return wiring.open_store(load(None, environ={}, overrides={"data_dir": str(directory)}))
+
+
+def filled(directory: Path, fleet: Fleet) -> None:
+    """Make a fresh database that holds the fleet."""
+    store = store_in(directory)
+    try:
+        fleets.fill(store, fleet, wiring.now())
+    finally:
+        store.dispose()
+
+
+@contextmanager
+def started(
+    directory: Path, extra: Mapping[str, str] | None = None, *arguments: str
+) -> Iterator[Started]:
+    """Serve the database in ``directory`` until the block ends.
+
+    The log goes to a file beside it: writing the lines is part of what is measured.
+    """
+    port = free_port()
+    command = [sys.executable, "-m", "benchmarks.served", "--auth", "none"]
+    command += ["--data-dir", str(directory), "--port", str(port), *arguments]
+    settings = ALIVE_WITHOUT_AGENT if extra is None else extra
+    begun = time.perf_counter()
+    with (directory / LOG).open("ab") as log:
+        process = subprocess.Popen(
+            command, stdout=log, stderr=log, env={**os.environ, **SETTINGS, **settings}
+        )
+    try:
+        _wait_ready(process, port, directory / LOG)
+        yield Started(port, process, time.perf_counter() - begun)
+    finally:
+        stop(process)
+
+
+def stop(process: subprocess.Popen[bytes]) -> None:
+    """End a process as an operator would; kill it only if it does not go."""
+    process.send_signal(signal.SIGTERM)
+    try:
+        process.wait(STOP_WITHIN_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def free_port() -> int:
+    """A port that nobody listens on."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port: int = listener.getsockname()[1]
+        return port
+
+
+def _wait_ready(process: subprocess.Popen[bytes], port: int, log: Path) -> None:
+    deadline = time.perf_counter() + START_WITHIN_S
+    while time.perf_counter() < deadline and process.poll() is None:
+        if _is_ready(port):
+            return
+        time.sleep(LOOK_AGAIN_S)
+    last_lines = log.read_text(errors="replace").splitlines()[-20:]
+    raise RuntimeError("The service did not start:\n" + "\n".join(last_lines))
+
+
+def _is_ready(port: int) -> bool:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
+    try:
+        connection.request("GET", "/readyz")
+        return connection.getresponse().status == http.client.OK
+    except OSError:
+        return False
+    finally:
+        connection.close()
