@@ -82,6 +82,9 @@ def connect(settings: Settings) -> Store:
     if url is None:
         directory = Path(storing.data_dir)
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        # For its owner alone: it holds the key that signs tokens. SQLite gives its other files
+        # the permissions of this one.
+        (directory / DATABASE_FILE).touch(mode=0o600)
         url = f"sqlite:///{directory / DATABASE_FILE}"
     backend = Sqlite()
     engine = backend.engine(
