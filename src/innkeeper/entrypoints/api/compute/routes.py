@@ -5,6 +5,7 @@ from __future__ import annotations
 from innkeeper.entrypoints.api.compute import documents
 from innkeeper.entrypoints.api.compute.routes_flavors import FLAVOR_ROUTES
 from innkeeper.entrypoints.api.compute.routes_hosts import HOST_ROUTES
+from innkeeper.entrypoints.api.compute.routes_servers import SERVER_ROUTES
 from innkeeper.entrypoints.api.routing import Route
 
 DOCUMENT_ROUTES = (
@@ -24,4 +25,5 @@ ROUTES: tuple[Route, ...] = (
     *DOCUMENT_ROUTES,
     *FLAVOR_ROUTES,
     *HOST_ROUTES,
+    *SERVER_ROUTES,
 )

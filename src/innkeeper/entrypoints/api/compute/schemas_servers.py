@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from innkeeper.entrypoints.api.compute.schema_types import NAME, closed
 from innkeeper.entrypoints.api.microversions import Schema
 
 # Behind "$" a newline may still stand; the rest says that it may not.
 END = r"$(?!\n)"
-NAME_PATTERN = r"^(?!\s)[^\x00-\x1f\x7f-\x9f\u2028\u2029]+(?<!\s)" + END
 TEXT_PATTERN = r"^[^\x00]*" + END
-HOSTNAME_PATTERN = r"^[a-zA-Z0-9\-._]*" + END
+HOSTNAME_PATTERN = r"^[a-zA-Z0-9][a-zA-Z0-9\-.]*[a-zA-Z0-9]" + END
 METADATA_KEY_PATTERN = r"^[a-zA-Z0-9\-_:. ]{1,255}" + END
 TAG_PATTERN = r"^[^,/\x00]*" + END
 COUNT_MAX = 2**31 - 1
@@ -26,7 +26,6 @@ TAG_CHARS_MAX = 60
 TRUE_WORDS = (True, "True", "TRUE", "true", "1", "ON", "On", "on", "YES", "Yes", "yes")
 FALSE_WORDS = (False, "False", "FALSE", "false", "0", "OFF", "Off", "off", "NO", "No", "no")
 
-NAME: Schema = {"type": "string", "minLength": 1, "maxLength": 255, "pattern": NAME_PATTERN}
 WORD: Schema = {"type": "string", "minLength": 1, "maxLength": 255, "pattern": TEXT_PATTERN}
 TEXT: Schema = {"type": "string", "maxLength": 255, "pattern": TEXT_PATTERN}
 TEXT_OR_NULL: Schema = {"type": ["string", "null"], "maxLength": 255, "pattern": TEXT_PATTERN}
@@ -69,16 +68,6 @@ TAG: Schema = {
     "pattern": TAG_PATTERN,
 }
 TAGS: Schema = {"type": "array", "items": TAG, "maxItems": TAGS_MAX}
-
-
-def closed(properties: Mapping[str, Any], *required: str) -> Schema:
-    """An object with these keys and no others."""
-    made: dict[str, Any] = {
-        "type": "object",
-        "properties": dict(properties),
-        "additionalProperties": False,
-    }
-    return {**made, "required": list(required)} if required else made
 
 
 NETWORK: Schema = closed(
@@ -175,11 +164,11 @@ CREATED: Mapping[str, Any] = {
 }
 CREATE: Schema = closed(
     {
-        "server": closed(CREATED, "name", "flavorRef"),
+        "server": closed(CREATED, ("name", "flavorRef")),
         "os:scheduler_hints": HINTS,
         "OS-SCH-HNT:scheduler_hints": HINTS,
     },
-    "server",
+    ("server",),
 )
 UPDATE: Schema = closed(
     {
@@ -194,13 +183,13 @@ UPDATE: Schema = closed(
             }
         )
     },
-    "server",
+    ("server",),
 )
-METADATA_ALL: Schema = closed({"metadata": METADATA}, "metadata")
+METADATA_ALL: Schema = closed({"metadata": METADATA}, ("metadata",))
 METADATA_ONE: Schema = closed(
-    {"meta": {**METADATA, "minProperties": 1, "maxProperties": 1}}, "meta"
+    {"meta": {**METADATA, "minProperties": 1, "maxProperties": 1}}, ("meta",)
 )
-TAGS_ALL: Schema = closed({"tags": TAGS}, "tags")
+TAGS_ALL: Schema = closed({"tags": TAGS}, ("tags",))
 LOCK: Schema = {
     "type": ["object", "null"],
     "properties": {"locked_reason": {**WORD}},

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from innkeeper.domain.compute import Host, Power, Server, Status
+from innkeeper.domain.compute import Host, Server, Status
 from innkeeper.entrypoints.api.routing import Call
 
 VM_STATES = {
@@ -27,6 +27,12 @@ ROOT_DEVICE = "/dev/sda"
 ATTRIBUTES = "OS-EXT-SRV-ATTR"
 USAGE = "OS-SRV-USG"
 STATES = "OS-EXT-STS"
+
+
+class ShownFlavor(dict[str, Any]):
+    """A server's flavor, which knows the id that only older versions show."""
+
+    flavor_id: str
 
 
 def link(call: Call, server_id: str) -> list[dict[str, str]]:
@@ -124,14 +130,15 @@ def _attributes(server: Server) -> dict[str, Any]:
 
 def _flavor(call: Call, server: Server) -> dict[str, Any]:
     flavor = server.flavor
-    shown = {
-        "original_name": flavor["name"],
-        "vcpus": flavor["vcpus"],
-        "ram": flavor["memory_mb"],
-        "disk": flavor["disk_gb"],
-        "ephemeral": flavor["ephemeral_gb"],
-        "swap": flavor["swap_mb"],
-    }
+    shown = ShownFlavor(
+        original_name=flavor["name"],
+        vcpus=flavor["vcpus"],
+        ram=flavor["memory_mb"],
+        disk=flavor["disk_gb"],
+        ephemeral=flavor["ephemeral_gb"],
+        swap=flavor["swap_mb"],
+    )
+    shown.flavor_id = server.flavor_id
     rule = "os_compute_api:servers:show:flavor-extra-specs"
     if call.allows(rule, project_id=server.project_id):
         shown["extra_specs"] = dict(flavor["extra_specs"])
@@ -179,6 +186,3 @@ def _seconds(moment: datetime) -> str:
 
 def _micros(moment: datetime | None) -> str | None:
     return None if moment is None else moment.isoformat(timespec="microseconds")
-
-
-assert Power.RUNNING == 1, "the API counts power states as the rows do"

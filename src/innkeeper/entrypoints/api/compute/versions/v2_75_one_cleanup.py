@@ -5,9 +5,13 @@ Several resources changed at once; each brings its edges from a module of its ow
 
 from __future__ import annotations
 
-from innkeeper.entrypoints.api.compute.versions import edges_2_75_flavors, edges_2_75_hosts
+from innkeeper.entrypoints.api.compute.versions import (
+    edges_2_75_flavors,
+    edges_2_75_hosts,
+    edges_2_75_servers,
+)
 from innkeeper.entrypoints.api.microversions import Version
 
 VERSION = Version(2, 75)
 SUMMARY = "Unknown query parameters are refused; a flavor without swap says 0."
-EDGES = (*edges_2_75_flavors.EDGES, *edges_2_75_hosts.EDGES)
+EDGES = (*edges_2_75_flavors.EDGES, *edges_2_75_hosts.EDGES, *edges_2_75_servers.EDGES)

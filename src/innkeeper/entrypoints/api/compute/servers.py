@@ -1,0 +1,166 @@
+"""Servers: booted, listed, shown, changed and deleted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+from urllib.parse import urlencode
+
+from innkeeper.domain.compute import Booted, Host, Server
+from innkeeper.domain.listing import ServerSelection
+from innkeeper.entrypoints.api.compute import servers_view
+from innkeeper.entrypoints.api.compute.servers_access import found, may_override
+from innkeeper.entrypoints.api.compute.servers_body import (
+    Asked,
+    asked,
+    boot_request,
+    checked_address,
+    password,
+)
+from innkeeper.entrypoints.api.compute.servers_query import selection
+from innkeeper.entrypoints.api.routing import Answer, Call
+from innkeeper.store.transactions import Tx
+from innkeeper.systems.compute import labels, quotas, servers
+
+
+async def create(call: Call) -> Answer:
+    """Boot one or several servers; those that find no host exist all the same, in ERROR."""
+    wish = call.body if isinstance(call.body, Asked) else asked(call.body)
+    request = boot_request(call, wish)
+    if wish.metadata:
+        items_max = await metadata_items_max(call, request.project_id)
+        labels.check_metadata(wish.metadata, items_max)
+    booted: Booted = await call.site.decisions.boot(request)
+    if wish.is_batch_id_wanted:
+        return Answer(202, {"reservation_id": booted.batch_id})
+    server_id = booted.server_ids[0]
+    links = servers_view.link(call, server_id)
+    shown = {
+        "id": server_id,
+        "links": links,
+        "OS-DCF:diskConfig": wish.disk_config,
+        "security_groups": [{"name": "default"}],
+        "adminPass": password(call, wish),
+    }
+    return Answer(202, {"server": shown}, {"location": links[0]["href"]})
+
+
+async def metadata_items_max(call: Call, project_id: str | None) -> int:
+    """How many metadata items the project's quota allows a server."""
+    default = quotas.defaults(call.site.settings.computing)
+    if project_id is None:
+        return default.metadata_items
+    limits = await call.read(lambda tx: quotas.limits(tx, project_id, default))
+    return limits.metadata_items
+
+
+async def index(call: Call) -> Answer:
+    """List servers by id and name."""
+    page, links = await _page(call, "os_compute_api:servers:index:get_all_tenants", "servers")
+    shown = [servers_view.brief(call, each) for each, _ in page]
+    return Answer(200, {"servers": shown, **links})
+
+
+async def detail(call: Call) -> Answer:
+    """List servers with all they have."""
+    rule = "os_compute_api:servers:detail:get_all_tenants"
+    page, links = await _page(call, rule, "servers/detail")
+    shown = [servers_view.full(call, each, homes) for each, homes in page]
+    return Answer(200, {"servers": shown, **links})
+
+
+async def _page(
+    call: Call, rule: str, place: str
+) -> tuple[list[tuple[Server, dict[str, Host]]], dict[str, Any]]:
+    wish = selection(call, rule)
+    if wish is None or wish.limit == 0:
+        return [], {}
+
+    def read(tx: Tx) -> tuple[list[Server], dict[str, Host]]:
+        behind = None
+        if wish.marker is not None:
+            behind = servers.check_marker(_visible(tx, call, wish), wish.marker)
+        # One more than is shown tells whether there is a next page.
+        page = servers.page(tx, _one_more(wish), behind)
+        return page, servers.homes(tx, page)
+
+    page, homes = await call.read(read)
+    links = {}
+    if len(page) > wish.limit:
+        page = page[: wish.limit]
+        links = {"servers_links": [_next(call, place, wish, page)]}
+    return [(each, homes) for each in page], links
+
+
+def _one_more(wish: ServerSelection) -> ServerSelection:
+    return replace(wish, limit=wish.limit + 1)
+
+
+def _visible(tx: Tx, call: Call, wish: ServerSelection) -> Server | None:
+    assert wish.marker is not None
+    marker = servers.marker(tx, wish.marker)
+    projects = wish.exact.get("project_id")
+    if marker is None or (projects is not None and marker.project_id not in projects):
+        return None
+    return marker
+
+
+def _next(
+    call: Call, place: str, wish: ServerSelection, page: Sequence[Server]
+) -> dict[str, str]:
+    query = [
+        (name, value)
+        for name, values in call.query.items()
+        if name not in ("marker", "limit")
+        for value in values
+    ]
+    query += [("limit", str(wish.limit)), ("marker", page[-1].uuid)]
+    return {"rel": "next", "href": f"{call.base}/v2.1/{place}?{urlencode(query)}"}
+
+
+async def show(call: Call) -> Answer:
+    """Show one server."""
+    return await _shown(call, await found(call))
+
+
+async def _shown(call: Call, server: Server) -> Answer:
+    homes = await call.read(lambda tx: servers.homes(tx, [server]))
+    return Answer(200, {"server": servers_view.alone(call, server, homes)})
+
+
+async def update(call: Call) -> Answer:
+    """Rename or describe one server."""
+    server = await found(call)
+    wanted = call.body["server"]
+    checks: dict[str, Callable[[Any], Any]] = {
+        "accessIPv4": lambda text: checked_address("accessIPv4", text, 4),
+        "accessIPv6": lambda text: checked_address("accessIPv6", text, 6),
+    }
+    columns = {
+        "name": "name",
+        "description": "description",
+        "hostname": "hostname",
+        "accessIPv4": "access_ip_v4",
+        "accessIPv6": "access_ip_v6",
+    }
+    values = {
+        columns[key]: checks.get(key, lambda value: value)(value)
+        for key, value in wanted.items()
+        if key in columns
+    }
+    changed = await call.write(lambda tx: servers.change(tx, server.uuid, values, call.now))
+    return await _shown(call, changed)
+
+
+async def delete(call: Call) -> Answer:
+    """Delete one server."""
+    server = await found(call)
+    down_time_s = call.site.settings.computing.service_down_time_s
+    override = may_override(call, server)
+    await call.write(
+        lambda tx: servers.delete(
+            tx, server.uuid, call.now, service_down_time_s=down_time_s, may_override=override
+        )
+    )
+    return Answer(204)

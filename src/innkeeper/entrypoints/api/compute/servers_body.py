@@ -1,0 +1,274 @@
+"""From the body of a boot to the request that the compute room understands.
+
+Always true: :class:`Asked` holds what a body says, whichever way it was decoded; what a schema
+cannot judge (addresses, base64, devices, places) is judged here, once for both ways.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import ipaddress
+import string
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from innkeeper.domain.compute import BootRequest
+from innkeeper.domain.errors import Invalid
+from innkeeper.domain.ids import ServerId, canonical_uuid
+from innkeeper.entrypoints.api.compute.schemas_servers import TRUE_WORDS
+from innkeeper.entrypoints.api.routing import Call
+
+HINT_KEYS = ("os:scheduler_hints", "OS-SCH-HNT:scheduler_hints")
+NO_BLOCK_STORAGE = (
+    "Block Device Mapping is Invalid: there is no block storage here; "
+    "servers boot from a local disk, blank or made from an image."
+)
+NO_NETWORKS = 'Networks are not managed here: "networks" can be "auto" or "none".'
+LETTERS = string.digits + string.ascii_letters
+PASSWORD_CHARS = 12
+BATCH_CHARS = 8
+
+
+@dataclass(slots=True)
+class Asked:
+    """One body of ``POST /servers``, decoded; nothing in it was judged beyond its form."""
+
+    name: str
+    flavor: str
+    image: str | None = None
+    networks: Any = None
+    devices: Sequence[Mapping[str, Any]] = ()
+    has_old_devices: bool = False
+    metadata: Mapping[str, str] = field(default_factory=dict)
+    tags: Sequence[str] = ()
+    availability_zone: str | None = None
+    host: str | None = None
+    hypervisor_hostname: str | None = None
+    hostname: str | None = None
+    description: str | None = None
+    count_min: int | None = None
+    count_max: int | None = None
+    is_batch_id_wanted: bool = False
+    key_name: str | None = None
+    user_data: str | None = None
+    has_config_drive: bool = False
+    access_ip_v4: str = ""
+    access_ip_v6: str = ""
+    password: str | None = None
+    disk_config: str = "MANUAL"
+    has_certificates: bool = False
+    hints: Mapping[str, Any] = field(default_factory=dict)
+
+
+def asked(body: Mapping[str, Any]) -> Asked:
+    """Read a body that the schema accepted."""
+    server = body["server"]
+    hints: Mapping[str, Any] = next((body[key] for key in HINT_KEYS if key in body), {})
+    return Asked(
+        name=server["name"],
+        flavor=str(server["flavorRef"]),
+        image=server.get("imageRef") or None,
+        networks=server.get("networks"),
+        devices=server.get("block_device_mapping_v2", ()),
+        has_old_devices=bool(server.get("block_device_mapping")),
+        metadata=server.get("metadata", {}),
+        tags=server.get("tags", ()),
+        availability_zone=server.get("availability_zone"),
+        host=server.get("host"),
+        hypervisor_hostname=server.get("hypervisor_hostname"),
+        hostname=server.get("hostname"),
+        description=server.get("description"),
+        count_min=_count(server, "min_count"),
+        count_max=_count(server, "max_count"),
+        is_batch_id_wanted=_is_true(server.get("return_reservation_id")),
+        key_name=server.get("key_name"),
+        user_data=server.get("user_data"),
+        has_config_drive=_is_true(server.get("config_drive")),
+        access_ip_v4=server.get("accessIPv4", ""),
+        access_ip_v6=server.get("accessIPv6", ""),
+        password=server.get("adminPass"),
+        disk_config=server.get("OS-DCF:diskConfig", "MANUAL"),
+        has_certificates=bool(server.get("trusted_image_certificates")),
+        hints=hints,
+    )
+
+
+def _count(server: Mapping[str, Any], name: str) -> int | None:
+    return int(server[name]) if name in server else None
+
+
+def _is_true(value: Any) -> bool:
+    return value in TRUE_WORDS
+
+
+def boot_request(call: Call, wish: Asked) -> BootRequest:
+    """Judge what was asked, and make the request. Raises :class:`Invalid` or Forbidden."""
+    count_min, count_max = _counts(call, wish)
+    zone, forced_host = _place(call, wish)
+    ids = call.site.ids
+    context = call.context
+    project_id, user_id = context.project_id, context.user_id
+    if project_id is None or user_id is None:
+        raise Invalid("Servers belong to a project; the token names none.")
+    _refuse_what_is_not_served(wish)
+    return BootRequest(
+        project_id=project_id,
+        user_id=user_id,
+        request_id=context.request_id,
+        name=wish.name,
+        flavor_id=wish.flavor.rpartition("/")[2],
+        server_ids=tuple(ServerId(ids.uuid()) for _ in range(count_max)),
+        batch_id="r-" + _letters(ids.uuid(), BATCH_CHARS, LETTERS[:36]),
+        seed=ids.seed(),
+        now=call.now,
+        is_admin=context.is_admin or forced_host is not None,
+        image_id=_image(wish),
+        count_min=count_min,
+        count_max=count_max,
+        availability_zone=zone,
+        forced_host=forced_host,
+        hostname=wish.hostname,
+        description=wish.description,
+        key_name=wish.key_name,
+        has_config_drive=wish.has_config_drive,
+        user_data=checked_user_data(wish.user_data),
+        metadata=wish.metadata,
+        tags=tuple(sorted(set(wish.tags))),
+        hints=wish.hints,
+        access_ip_v4=checked_address("accessIPv4", wish.access_ip_v4, 4),
+        access_ip_v6=checked_address("accessIPv6", wish.access_ip_v6, 6),
+    )
+
+
+def password(call: Call, wish: Asked) -> str:
+    """The administrator's password that the answer names: the one given, or a new one."""
+    return wish.password or _letters(call.site.ids.uuid(), PASSWORD_CHARS, LETTERS)
+
+
+def _letters(random_uuid: str, count: int, alphabet: str) -> str:
+    # An id source gives uuids and nothing else; most of their bits nobody can guess.
+    number = uuid.UUID(random_uuid).int
+    chars = []
+    for _ in range(count):
+        number, rest = divmod(number, len(alphabet))
+        chars.append(alphabet[rest])
+    return "".join(chars)
+
+
+def _counts(call: Call, wish: Asked) -> tuple[int, int]:
+    count_min = wish.count_min or 1
+    count_max = wish.count_max or count_min
+    if count_min > count_max:
+        raise Invalid("min_count must be <= max_count")
+    most = call.site.settings.scheduling.servers_per_request_max
+    if count_max > most:
+        raise Invalid(f"max_count must be <= {most}")
+    return count_min, count_max
+
+
+def _place(call: Call, wish: Asked) -> tuple[str | None, str | None]:
+    """The availability zone, and the host that an administrator named, by whichever way."""
+    zone, host = _parse_zone(wish.availability_zone)
+    if host is not None:
+        project = {"project_id": call.context.project_id}
+        call.demand("os_compute_api:servers:create:forced_host", **project)
+    named = [each for each in (wish.host, wish.hypervisor_hostname) if each is not None]
+    if not named:
+        return zone, host
+    call.demand(
+        "compute:servers:create:requested_destination", project_id=call.context.project_id
+    )
+    if host is not None:
+        raise Invalid("A host can be named in the availability zone or by itself, not both.")
+    if len(set(named)) > 1:
+        raise Invalid(f"Compute host {named[0]}:{named[1]} could not be found.")
+    return zone, named[0]
+
+
+def _parse_zone(text: str | None) -> tuple[str | None, str | None]:
+    parts = (text or "").split(":")
+    zone, hosts = parts[0], [each for each in parts[1:] if each]
+    if len(parts) > len(("zone", "host", "node")) or (len(parts) > 1 and not hosts):
+        raise Invalid("Unable to parse availability_zone: it is ZONE, ZONE:HOST or :HOST.")
+    if len(set(hosts)) > 1:
+        # Zone, host, node: here a host is one node, of the same name.
+        raise Invalid(f"Compute host {hosts[0]}:{hosts[1]} could not be found.")
+    return zone or None, hosts[0] if hosts else None
+
+
+def _refuse_what_is_not_served(wish: Asked) -> None:
+    if wish.networks not in (None, "auto", "none", []):
+        raise Invalid(NO_NETWORKS)
+    if wish.has_old_devices:
+        raise Invalid(NO_BLOCK_STORAGE)
+    if wish.has_certificates:
+        raise Invalid("Images are not validated here: trusted_image_certificates must be null.")
+    _check_devices(wish)
+
+
+def _check_devices(wish: Asked) -> None:
+    bootable = [each for each in wish.devices if str(each.get("boot_index")) == "0"]
+    for each in wish.devices:
+        if each.get("source_type") not in ("blank", "image"):
+            raise Invalid(NO_BLOCK_STORAGE)
+        if each.get("destination_type") != "local":
+            raise Invalid(NO_BLOCK_STORAGE)
+        if each.get("volume_size") is not None:
+            raise _bad_devices("the flavor says how large local disks are.")
+        if each["source_type"] == "image" and each not in bootable:
+            raise _bad_devices("a local disk is made from an image for booting alone.")
+    if not wish.devices:
+        return
+    if len(bootable) != 1 and (bootable or wish.image is None):
+        raise _bad_devices("exactly one device has the boot_index 0.")
+    _check_boot_image(bootable, wish)
+
+
+def _check_boot_image(bootable: Sequence[Mapping[str, Any]], wish: Asked) -> None:
+    for each in bootable:
+        if each["source_type"] == "blank":
+            if wish.image is not None:
+                raise _bad_devices("a server boots from an image or from a blank disk.")
+        elif wish.image is None or _same(each.get("uuid")) != _same(wish.image):
+            raise _bad_devices("the boot disk's image is not the one in imageRef.")
+
+
+def _same(image: Any) -> str | None:
+    return canonical_uuid(str(image))
+
+
+def _bad_devices(reason: str) -> Invalid:
+    return Invalid(f"Block Device Mapping is Invalid: {reason}")
+
+
+def _image(wish: Asked) -> str | None:
+    return None if wish.image is None else canonical_uuid(wish.image)
+
+
+def checked_user_data(text: str | None) -> str | None:
+    """User data as it came; :class:`Invalid` unless it is base64."""
+    if text is not None:
+        try:
+            base64.b64decode(text.replace("\n", "").replace("\r", ""), validate=True)
+        except (binascii.Error, ValueError) as error:
+            raise Invalid("Userdata content needs to be base 64 encoded.") from error
+    return text
+
+
+def checked_address(name: str, text: str, version: int) -> str:
+    """An address as it came, or the empty string; :class:`Invalid` for anything else."""
+    if text:
+        try:
+            address = ipaddress.ip_address(text)
+        except ValueError as error:
+            raise _no_address(name, text) from error
+        if address.version != version or "%" in text:
+            raise _no_address(name, text)
+    return text
+
+
+def _no_address(name: str, text: str) -> Invalid:
+    return Invalid(f"Invalid input for field/attribute {name}. Value: {text}.")

@@ -1,0 +1,255 @@
+"""From the query of a listing to the selection that the compute room understands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import msgspec
+
+from innkeeper.domain.compute import Status
+from innkeeper.domain.errors import Forbidden, Invalid
+from innkeeper.domain.listing import Pattern, ServerSelection, TagWish, parse_pattern
+from innkeeper.entrypoints.api.compute.schemas_server_lists import (
+    EXACT_COLUMNS,
+    FOR_EVERYBODY,
+    LIKE_COLUMNS,
+    MOMENT_COLUMNS,
+    SORT_COLUMNS,
+    TAG_FILTERS,
+)
+from innkeeper.entrypoints.api.compute.schemas_servers import FALSE_WORDS, TRUE_WORDS
+from innkeeper.entrypoints.api.compute.servers_view import VM_STATES
+from innkeeper.entrypoints.api.routing import Call
+
+ALL_FILTERS = "os_compute_api:servers:allow_all_filters"
+PAGE_WORDS = ("limit", "marker", "sort_key", "sort_dir")
+NUMBER_DIGITS_MAX = 9
+YEAR_MAX = 9998
+STATUSES = frozenset(
+    {
+        *VM_STATES,
+        "HARD_REBOOT",
+        "MIGRATING",
+        "PASSWORD",
+        "PAUSED",
+        "REBOOT",
+        "REBUILD",
+        "RESCUE",
+        "RESIZE",
+        "REVERT_RESIZE",
+        "SHELVED",
+        "SHELVED_OFFLOADED",
+        "SHUTOFF",
+        "SOFT_DELETED",
+        "SUSPENDED",
+        "UNKNOWN",
+        "VERIFY_RESIZE",
+    }
+)
+"""All that the API has; no server here is in one of those that :data:`VM_STATES` lacks."""
+_STATUS_OF = {word: status for status, word in VM_STATES.items()}
+
+
+def selection(call: Call, all_projects_rule: str) -> ServerSelection | None:
+    """What the query selects; ``None`` if it can only be nothing.
+
+    Raises :class:`Invalid` for values that make no sense, and :class:`Forbidden` for what only
+    administrators may ask.
+    """
+    filters = _allowed_filters(call)
+    exact = _exact(filters)
+    exact.update(_scope(call, filters, all_projects_rule))
+    is_deleted = _deletion(call, filters)
+    statuses = _statuses(filters)
+    if statuses is not None:
+        if not statuses:
+            return None
+        exact["status"] = statuses
+        if statuses == (Status.DELETED,):
+            if not call.allows(ALL_FILTERS, project_id=call.context.project_id):
+                raise Forbidden("Only administrators may list deleted instances")
+            is_deleted = True
+    since, until = _moments(filters)
+    return ServerSelection(
+        limit=_limit(call),
+        is_deleted=is_deleted,
+        exact=exact,
+        like=_patterns(filters),
+        since=since,
+        until=until,
+        tags=TagWish(*(_tags(filters, name) for name in TAG_FILTERS)),
+        metadata=_metadata(filters),
+        availability_zone=filters.get("availability_zone"),
+        sort=_sort(call),
+        marker=call.last("marker"),
+    )
+
+
+def _allowed_filters(call: Call) -> dict[str, str]:
+    filters = {
+        name: values[-1] for name, values in call.query.items() if name not in PAGE_WORDS
+    }
+    if call.allows(ALL_FILTERS, project_id=call.context.project_id):
+        return filters
+    return {name: value for name, value in filters.items() if name in FOR_EVERYBODY}
+
+
+def _scope(call: Call, filters: Mapping[str, str], rule: str) -> dict[str, tuple[Any, ...]]:
+    """Whose servers: one's own, unless all projects are asked for and allowed."""
+    if "all_tenants" in filters and _is_true("all_tenants", filters["all_tenants"] or "true"):
+        call.demand(rule, project_id=call.context.project_id)
+        return {}
+    if call.context.project_id is None:
+        return {"user_id": (call.context.user_id,)}
+    return {"project_id": (call.context.project_id,)}
+
+
+def _deletion(call: Call, filters: Mapping[str, str]) -> bool | None:
+    if "deleted" in filters:
+        return filters["deleted"] in TRUE_WORDS
+    # Who asks for changes wants to hear of servers that went, too.
+    return None if "changes-since" in filters or "changes-before" in filters else False
+
+
+def _statuses(filters: Mapping[str, str]) -> tuple[str, ...] | None:
+    found: list[set[str]] = []
+    if "status" in filters:
+        word = filters["status"].upper()
+        if word not in STATUSES:
+            raise Invalid("Invalid status value")
+        found.append({word} & VM_STATES.keys())
+    if "vm_state" in filters:
+        status = _STATUS_OF.get(filters["vm_state"].lower())
+        found.append(set() if status is None else {status})
+    return tuple(sorted(set.intersection(*found))) if found else None
+
+
+def _exact(filters: Mapping[str, str]) -> dict[str, tuple[Any, ...]]:
+    exact: dict[str, tuple[Any, ...]] = {}
+    for name, column in EXACT_COLUMNS.items():
+        if name in filters:
+            reader = _READERS.get(name)
+            text = filters[name]
+            exact[column] = (text if reader is None else reader(name, text),)
+    if filters.get("task_state") in ("None", "none", "null"):
+        exact["task_state"] = (None,)
+    return exact
+
+
+def _is_true(name: str, text: str) -> bool:
+    if text in TRUE_WORDS:
+        return True
+    if text in FALSE_WORDS:
+        return False
+    raise Invalid(f"Invalid value '{text}' for query parameter {name}: it is true or false.")
+
+
+def _number(name: str, text: str) -> int:
+    if not text.isascii() or not text.isdigit() or len(text) > NUMBER_DIGITS_MAX:
+        raise Invalid(f"Invalid value '{text}' for query parameter {name}: it is a number.")
+    return int(text)
+
+
+def _flavor_id(_: str, text: str) -> str:
+    return text.rpartition("/")[2]
+
+
+_READERS: Mapping[str, Callable[[str, str], Any]] = {
+    "config_drive": _is_true,
+    "flavor": _flavor_id,
+    "image": _flavor_id,
+    "launch_index": _number,
+    "locked": _is_true,
+    "power_state": _number,
+}
+
+
+def _patterns(filters: Mapping[str, str]) -> dict[str, Pattern]:
+    patterns = {}
+    for name, column in LIKE_COLUMNS.items():
+        if name in filters:
+            pattern = parse_pattern(filters[name])
+            if pattern is None:
+                raise Invalid(f"The pattern in query parameter {name} has too many gaps.")
+            patterns[column] = pattern
+    return patterns
+
+
+def _tags(filters: Mapping[str, str], name: str) -> tuple[str, ...]:
+    return tuple(filters[name].split(",")) if name in filters else ()
+
+
+def _metadata(filters: Mapping[str, str]) -> dict[str, str]:
+    if "metadata" not in filters:
+        return {}
+    try:
+        return msgspec.json.decode(filters["metadata"], type=dict[str, str])
+    except (msgspec.MsgspecError, RecursionError) as error:
+        raise Invalid("Query parameter metadata is no JSON object of strings.") from error
+
+
+def _moments(
+    filters: Mapping[str, str],
+) -> tuple[dict[str, datetime], dict[str, datetime]]:
+    since: dict[str, datetime] = {}
+    until: dict[str, datetime] = {}
+    for name, column in MOMENT_COLUMNS.items():
+        if name in filters:
+            since[column] = _moment(name, filters[name])
+            until[column] = since[column] + timedelta(microseconds=999_999)
+    if "changes-since" in filters:
+        since["updated_at"] = _moment("changes-since", filters["changes-since"])
+    if "changes-before" in filters:
+        until["updated_at"] = _moment("changes-before", filters["changes-before"])
+        if since.get("updated_at", until["updated_at"]) > until["updated_at"]:
+            raise Invalid(
+                "The value of changes-since must be less than or equal to changes-before."
+            )
+    return since, until
+
+
+def _moment(name: str, text: str) -> datetime:
+    try:
+        # In a query a plus sign is a space, and time zones have plus signs.
+        moment = datetime.fromisoformat(text.strip().replace(" ", "+") if "T" in text else text)
+        if moment.tzinfo is not None:
+            moment = moment.astimezone(UTC).replace(tzinfo=None)
+        if moment.year > YEAR_MAX:
+            raise ValueError("there is no time left behind it")
+        return moment.replace(microsecond=0) if name in MOMENT_COLUMNS else moment
+    except (ValueError, OverflowError) as error:
+        raise Invalid(
+            f"Invalid input for query parameters {name}. Value: {text}. "
+            f"'{text}' is not a 'date-time'"
+        ) from error
+
+
+def _limit(call: Call) -> int:
+    most = call.site.settings.serving.page_size_max
+    text = call.last("limit")
+    if text is None:
+        return most
+    digits = text.lstrip("0") or "0"
+    return most if len(digits) > NUMBER_DIGITS_MAX else min(int(digits), most)
+
+
+def _sort(call: Call) -> tuple[tuple[str, bool], ...]:
+    keys = list(call.query.get("sort_key", ()))
+    directions = list(call.query.get("sort_dir", ()))
+    if len(directions) > max(len(keys), 1):
+        raise Invalid("Sort direction size exceeds sort key size")
+    falls = [word == "desc" for word in directions]
+    rest = falls[0] if falls else True
+    if not call.allows(ALL_FILTERS, project_id=call.context.project_id):
+        hidden = [key for key in keys if key in ("host", "node")]
+        if hidden:
+            raise Forbidden(f"Only administrators can sort servers by {', '.join(hidden)}")
+    order: dict[str, bool] = {}
+    for number, key in enumerate(keys):
+        column = SORT_COLUMNS.get(key)
+        if column is not None:
+            order.setdefault(column, falls[number] if number < len(falls) else rest)
+    order.setdefault("created_at", rest)
+    return tuple(order.items())
