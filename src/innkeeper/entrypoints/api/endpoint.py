@@ -88,8 +88,9 @@ class Endpoint:
         )
         return response
 
-    async def stranger(self, request: Request[Any, Any, Any], error: Refusal) -> ASGIResponse:
+    async def stranger(self, request: Request[Any, Any, Any]) -> ASGIResponse:
         """Answer for a path under this API's prefix that no route has."""
+        error: Refusal = NotFound("The resource could not be found.")
         request_id = "req-" + self.site.ids.uuid()
         version = _version_or_none(self.api.versions, request.headers)
         try:

@@ -7,10 +7,12 @@ from collections.abc import Mapping
 from innkeeper.entrypoints.api.compute.api import COMPUTE
 from innkeeper.entrypoints.api.identity.routes import IDENTITY
 from innkeeper.entrypoints.api.image.api import IMAGE
+from innkeeper.entrypoints.api.placement.api import PLACEMENT
 from innkeeper.entrypoints.api.routing import Api
 
 APIS: Mapping[str, Api] = {
     "compute": COMPUTE,
     "identity": IDENTITY,
     "image": IMAGE,
+    "placement": PLACEMENT,
 }

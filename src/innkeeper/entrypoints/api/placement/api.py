@@ -1,0 +1,21 @@
+"""The Placement API as a whole."""
+
+from __future__ import annotations
+
+from innkeeper.entrypoints.api.placement import faults
+from innkeeper.entrypoints.api.placement.routes import ROUTES
+from innkeeper.entrypoints.api.placement.rules import RULES
+from innkeeper.entrypoints.api.placement.versions.table import VERSIONS
+from innkeeper.entrypoints.api.routing import Api
+
+PLACEMENT = Api(
+    name="placement",
+    service_type="placement",
+    title="Placement",
+    routes=ROUTES,
+    rules=RULES,
+    fault_form=faults.fault_form,
+    versions=VERSIONS,
+    body_refusal=faults.body_refusal,
+    query_refusal=faults.query_refusal,
+)

@@ -1,0 +1,18 @@
+"""The headers that tell when what is shown was last changed, and that it must be asked anew."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from email.utils import format_datetime
+
+from innkeeper.entrypoints.api.routing import Call
+
+
+def headers(call: Call, moments: Iterable[datetime] = ()) -> dict[str, str]:
+    """``last-modified`` is the newest of the moments; the present one if there are none."""
+    newest = max(moments, default=call.now)
+    return {
+        "last-modified": format_datetime(newest.replace(tzinfo=UTC), usegmt=True),
+        "cache-control": "no-cache",
+    }

@@ -1,0 +1,105 @@
+"""``/resource_providers/{uuid}/inventories``: what providers have."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from innkeeper.domain.amounts import Inventory
+from innkeeper.entrypoints.api.placement import caching
+from innkeeper.entrypoints.api.routing import Answer, Call
+from innkeeper.systems.placement import inventories
+from innkeeper.systems.placement.inventories import Stock
+
+FIELDS = ("total", "reserved", "min_unit", "max_unit", "step_size", "allocation_ratio")
+
+
+def _inventory(body: Mapping[str, Any]) -> Inventory:
+    given = {name: body[name] for name in FIELDS if name in body}
+    if "allocation_ratio" in given:
+        given["allocation_ratio"] = float(given["allocation_ratio"])
+    return Inventory(**given)
+
+
+def _all(call: Call, stock: Stock) -> Answer:
+    return Answer(
+        body={
+            "resource_provider_generation": stock.generation,
+            "inventories": {line.class_name: asdict(line.inventory) for line in stock.lines},
+        },
+        headers=caching.headers(call, (line.updated_at for line in stock.lines)),
+    )
+
+
+def _one(call: Call, stock: Stock) -> Answer:
+    (line,) = stock.lines
+    return Answer(
+        body={
+            **asdict(line.inventory),
+            "resource_provider_generation": stock.generation,
+        },
+        headers=caching.headers(call, [line.updated_at]),
+    )
+
+
+async def index(call: Call) -> Answer:
+    """Show all that a provider has."""
+    return _all(call, await call.read(lambda tx: inventories.listing(tx, call.params["uuid"])))
+
+
+async def create(call: Call) -> Answer:
+    """Give a provider one more class."""
+    uuid, name = call.params["uuid"], call.body["resource_class"]
+    inventory = _inventory(call.body)
+    answer = _one(
+        call,
+        await call.write(lambda tx: inventories.add(tx, uuid, name, inventory, call.now)),
+    )
+    answer.status = 201
+    answer.headers["location"] = f"{call.base}/resource_providers/{uuid}/inventories/{name}"
+    return answer
+
+
+async def replace(call: Call) -> Answer:
+    """Replace all that a provider has."""
+    seen = call.body["resource_provider_generation"]
+    wanted = {name: _inventory(each) for name, each in call.body["inventories"].items()}
+    return _all(
+        call,
+        await call.write(
+            lambda tx: inventories.replace(tx, call.params["uuid"], seen, wanted, call.now)
+        ),
+    )
+
+
+async def delete_all(call: Call) -> Answer:
+    """Take everything away from a provider."""
+    await call.write(lambda tx: inventories.remove_all(tx, call.params["uuid"], call.now))
+    return Answer(204)
+
+
+async def show(call: Call) -> Answer:
+    """Show what a provider has of one class."""
+    uuid, name = call.params["uuid"], call.params["resource_class"]
+    return _one(call, await call.read(lambda tx: inventories.get(tx, uuid, name)))
+
+
+async def update(call: Call) -> Answer:
+    """Replace what a provider has of one class."""
+    uuid, name = call.params["uuid"], call.params["resource_class"]
+    seen = call.body["resource_provider_generation"]
+    inventory = _inventory(call.body)
+    return _one(
+        call,
+        await call.write(
+            lambda tx: inventories.change(tx, uuid, name, seen, inventory, call.now)
+        ),
+    )
+
+
+async def delete(call: Call) -> Answer:
+    """Take one class away from a provider."""
+    uuid, name = call.params["uuid"], call.params["resource_class"]
+    await call.write(lambda tx: inventories.remove(tx, uuid, name, call.now))
+    return Answer(204)

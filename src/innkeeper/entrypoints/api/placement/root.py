@@ -1,0 +1,21 @@
+"""The version document, which clients read before they have a token."""
+
+from __future__ import annotations
+
+from innkeeper.entrypoints.api.placement import caching
+from innkeeper.entrypoints.api.routing import Answer, Call
+
+
+async def show(call: Call) -> Answer:
+    """Tell the range of microversions."""
+    versions = call.api.versions
+    assert versions is not None
+    document = {
+        "id": "v1.0",
+        "min_version": str(versions.oldest),
+        "max_version": str(versions.newest),
+        "status": "CURRENT",
+        # Empty: relative to wherever the client found this document.
+        "links": [{"rel": "self", "href": ""}],
+    }
+    return Answer(body={"versions": [document]}, headers=caching.headers(call))

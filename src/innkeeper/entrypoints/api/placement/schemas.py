@@ -1,0 +1,219 @@
+"""What bodies and queries of the Placement API may hold, at its newest version.
+
+Always true: schemas are closed. The functions make those of older versions, which lack
+properties or ask for fewer of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+from innkeeper.domain.amounts import RATIO_MAX, UNIT_MAX
+from innkeeper.entrypoints.api.microversions import Schema
+
+UUID_PATTERN = "^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$"
+CLASS_PATTERN = "^[A-Z0-9_]+$"
+CUSTOM_PATTERN = "^CUSTOM_[A-Z0-9_]+$"
+NAME_MAX = 200
+"""Of a provider; the column's width."""
+LONG_NAME_MAX = 255
+"""Of everything else."""
+
+UUID: Schema = {"type": "string", "format": "uuid"}
+GENERATION: Schema = {"type": "integer"}
+
+
+def closed(properties: dict[str, Any], required: Collection[str] = ()) -> dict[str, Any]:
+    """An object with these properties and no others."""
+    schema: dict[str, Any] = {
+        "type": "object",
+        "properties": properties,
+        "additionalProperties": False,
+    }
+    if required:
+        schema["required"] = list(required)
+    return schema
+
+
+def keyed(pattern: str, value: Schema, **more: Any) -> dict[str, Any]:
+    """An object whose keys look alike."""
+    return {
+        "type": "object",
+        "patternProperties": {pattern: value},
+        "additionalProperties": False,
+        **more,
+    }
+
+
+def parameter(**schema: Any) -> dict[str, Any]:
+    """A query parameter, which may be repeated."""
+    return {"type": "array", "items": {"type": "string", **schema}}
+
+
+NO_QUERY: Schema = closed({})
+
+# Providers.
+_PROVIDER_PARAMETERS = {
+    "name": parameter(),
+    "uuid": parameter(format="uuid"),
+    "member_of": parameter(),
+    "resources": parameter(),
+    "in_tree": parameter(format="uuid"),
+    "required": parameter(),
+}
+
+
+def provider_query(*names: str) -> Schema:
+    """The list's query with these parameters."""
+    return closed({name: _PROVIDER_PARAMETERS[name] for name in names})
+
+
+LIST_PROVIDERS = provider_query(*_PROVIDER_PARAMETERS)
+_PROVIDER_NAME: Schema = {"type": "string", "minLength": 1, "maxLength": NAME_MAX}
+_PARENT: Schema = {"anyOf": [UUID, {"type": "null"}]}
+CREATE_PROVIDER_FLAT = closed({"name": _PROVIDER_NAME, "uuid": UUID}, ["name"])
+CREATE_PROVIDER = closed(
+    {"name": _PROVIDER_NAME, "uuid": UUID, "parent_provider_uuid": _PARENT}, ["name"]
+)
+CHANGE_PROVIDER_FLAT = closed({"name": _PROVIDER_NAME}, ["name"])
+CHANGE_PROVIDER = closed({"name": _PROVIDER_NAME, "parent_provider_uuid": _PARENT}, ["name"])
+
+# Inventories.
+_INVENTORY: dict[str, Any] = {
+    "total": {"type": "integer", "minimum": 1, "maximum": UNIT_MAX},
+    "reserved": {"type": "integer", "minimum": 0, "maximum": UNIT_MAX},
+    "min_unit": {"type": "integer", "minimum": 1, "maximum": UNIT_MAX},
+    "max_unit": {"type": "integer", "minimum": 1, "maximum": UNIT_MAX},
+    "step_size": {"type": "integer", "minimum": 1, "maximum": UNIT_MAX},
+    "allocation_ratio": {"type": "number", "maximum": RATIO_MAX},
+}
+ADD_INVENTORY = closed(
+    {
+        "resource_class": {
+            "type": "string",
+            "pattern": CLASS_PATTERN,
+            "maxLength": LONG_NAME_MAX,
+        },
+        "resource_provider_generation": GENERATION,
+        **_INVENTORY,
+    },
+    ["resource_class", "total"],
+)
+CHANGE_INVENTORY = closed(
+    {"resource_provider_generation": GENERATION, **_INVENTORY},
+    ["resource_provider_generation", "total"],
+)
+REPLACE_INVENTORIES = closed(
+    {
+        "resource_provider_generation": GENERATION,
+        "inventories": keyed(CLASS_PATTERN, closed(_INVENTORY, ["total"])),
+    },
+    ["resource_provider_generation", "inventories"],
+)
+
+# Names.
+CUSTOM_CLASS = closed(
+    {"name": {"type": "string", "pattern": CUSTOM_PATTERN, "maxLength": LONG_NAME_MAX}},
+    ["name"],
+)
+LIST_TRAITS = closed({"name": parameter(minLength=1), "associated": parameter(minLength=1)})
+REPLACE_TRAITS = closed(
+    {
+        "resource_provider_generation": GENERATION,
+        "traits": {
+            "type": "array",
+            "items": {"type": "string", "minLength": 1, "maxLength": LONG_NAME_MAX},
+            "uniqueItems": True,
+        },
+    },
+    ["resource_provider_generation", "traits"],
+)
+
+# Aggregates.
+AGGREGATE_LIST: Schema = {"type": "array", "items": UUID, "uniqueItems": True}
+REPLACE_AGGREGATES = closed(
+    {"aggregates": AGGREGATE_LIST, "resource_provider_generation": GENERATION},
+    ["aggregates", "resource_provider_generation"],
+)
+
+# Allocations.
+RESOURCES = keyed(CLASS_PATTERN, {"type": "integer", "minimum": 1}, minProperties=1)
+IDENTIFIER: Schema = {"type": "string", "minLength": 1, "maxLength": LONG_NAME_MAX}
+CONSUMER_TYPE: Schema = {
+    "type": "string",
+    "pattern": CLASS_PATTERN,
+    "minLength": 1,
+    "maxLength": LONG_NAME_MAX,
+}
+_MAPPINGS = keyed(
+    "^[a-zA-Z0-9_-]{0,64}$",
+    {"type": "array", "minItems": 1, "items": {"type": "string", "pattern": UUID_PATTERN}},
+)
+
+
+def consumer(
+    *,
+    may_be_empty: bool = True,
+    has_generation: bool = True,
+    has_mappings: bool = True,
+    has_type: bool = True,
+) -> dict[str, Any]:
+    """What one consumer is to hold, as some version has it."""
+    line = closed({"generation": GENERATION, "resources": RESOURCES}, ["resources"])
+    lines = keyed(UUID_PATTERN, line, **({} if may_be_empty else {"minProperties": 1}))
+    properties: dict[str, Any] = {
+        "allocations": lines,
+        "project_id": IDENTIFIER,
+        "user_id": IDENTIFIER,
+    }
+    required = ["allocations", "project_id", "user_id"]
+    if has_generation:
+        properties["consumer_generation"] = {"type": ["integer", "null"]}
+        required.append("consumer_generation")
+    if has_mappings:
+        properties["mappings"] = _MAPPINGS
+    if has_type:
+        properties["consumer_type"] = CONSUMER_TYPE
+        required.append("consumer_type")
+    return closed(properties, required)
+
+
+def consumers(one: Schema) -> Schema:
+    """What several consumers are to hold."""
+    return keyed(UUID_PATTERN, one, minProperties=1)
+
+
+def listed(*, has_owner: bool) -> Schema:
+    """What one consumer is to hold, from the time when allocations were a list."""
+    line = closed(
+        {"resource_provider": closed({"uuid": UUID}, ["uuid"]), "resources": RESOURCES},
+        ["resource_provider", "resources"],
+    )
+    properties: dict[str, Any] = {
+        "allocations": {"type": "array", "minItems": 1, "items": line}
+    }
+    owner: dict[str, Any] = {"project_id": IDENTIFIER, "user_id": IDENTIFIER}
+    if not has_owner:
+        return closed(properties, ["allocations"])
+    return closed({**properties, **owner}, ["allocations", *owner])
+
+
+WRITE_CONSUMER = consumer()
+WRITE_CONSUMERS = consumers(WRITE_CONSUMER)
+
+# Usages.
+_OWNER_PARAMETERS = {
+    "project_id": parameter(minLength=1, maxLength=LONG_NAME_MAX),
+    "user_id": parameter(minLength=1, maxLength=LONG_NAME_MAX),
+}
+SHOW_USAGES_UNTYPED = closed(dict(_OWNER_PARAMETERS), ["project_id"])
+SHOW_USAGES = closed(
+    {
+        **_OWNER_PARAMETERS,
+        "consumer_type": parameter(
+            pattern="^([A-Z0-9_]+|all|unknown)$", maxLength=LONG_NAME_MAX
+        ),
+    },
+    ["project_id"],
+)

@@ -1,0 +1,9 @@
+"""A step that changes nothing about the routes that are served."""
+
+from __future__ import annotations
+
+from innkeeper.entrypoints.api.microversions import Edge, Version
+
+VERSION = Version(1, 16)
+SUMMARY = "`limit` on allocation candidates, which are not served yet."
+EDGES: tuple[Edge, ...] = ()

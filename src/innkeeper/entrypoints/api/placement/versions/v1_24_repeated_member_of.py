@@ -1,0 +1,21 @@
+"""Providers are listed by several conditions on their aggregates at once."""
+
+from __future__ import annotations
+
+from innkeeper.domain.errors import Invalid
+from innkeeper.entrypoints.api.microversions import Edge, Version
+from innkeeper.entrypoints.api.placement.versions.shapes import PROVIDERS
+from innkeeper.entrypoints.api.routing import Call
+
+VERSION = Version(1, 24)
+SUMMARY = "`member_of` can be repeated; all of them must hold."
+
+
+def _refuse(call: Call) -> None:
+    if len(call.query.get("member_of", ())) > 1:
+        raise Invalid(
+            "Multiple member_of parameters are not supported in the specified microversion."
+        )
+
+
+EDGES = (Edge("GET", PROVIDERS, up=_refuse),)

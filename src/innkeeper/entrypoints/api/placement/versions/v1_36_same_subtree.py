@@ -1,0 +1,9 @@
+"""A step that changes nothing about the routes that are served."""
+
+from __future__ import annotations
+
+from innkeeper.entrypoints.api.microversions import Edge, Version
+
+VERSION = Version(1, 36)
+SUMMARY = "`same_subtree` on allocation candidates, which are not served yet."
+EDGES: tuple[Edge, ...] = ()
