@@ -292,6 +292,7 @@ class Keypair:
     public_key: str
     fingerprint: str
     created_at: datetime
+    id: int = 0
 
 
 UNLIMITED = -1

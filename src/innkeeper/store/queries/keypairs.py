@@ -42,6 +42,7 @@ def page(tx: Tx, user_id: str, after: str | None, limit: int) -> list[Keypair]:
 def insert(tx: Tx, keypair: Keypair) -> None:
     """Add a keypair."""
     values = {
+        # The row's id is given by the store.
         "user_id": keypair.user_id,
         "name": keypair.name,
         "key_type": keypair.key_type,

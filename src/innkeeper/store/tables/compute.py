@@ -66,12 +66,15 @@ images = sa.Table(
 keypairs = sa.Table(
     "keypairs",
     METADATA,
-    sa.Column("user_id", sa.String(64), primary_key=True),
-    sa.Column("name", Name, primary_key=True),
+    sa.Column("id", BigId, primary_key=True, autoincrement=True),
+    sa.Column("user_id", sa.String(64), nullable=False),
+    sa.Column("name", Name, nullable=False),
     sa.Column("key_type", sa.String(16), nullable=False),
     sa.Column("public_key", LongText, nullable=False),
     sa.Column("fingerprint", Name, nullable=False),
     sa.Column("created_at", Moment, nullable=False),
+    sa.UniqueConstraint("user_id", "name"),
+    sqlite_autoincrement=True,
 )
 
 agents = sa.Table(

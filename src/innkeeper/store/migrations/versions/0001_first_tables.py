@@ -190,6 +190,12 @@ def upgrade() -> None:
 
     op.create_table(
         "keypairs",
+        sa.Column(
+            "id",
+            sa.BigInteger().with_variant(sa.Integer(), "sqlite"),
+            autoincrement=True,
+            nullable=False,
+        ),
         sa.Column("user_id", sa.String(length=64), nullable=False),
         sa.Column("name", sa.String(length=255), nullable=False),
         sa.Column("key_type", sa.String(length=16), nullable=False),
@@ -208,7 +214,9 @@ def upgrade() -> None:
             .with_variant(mysql.DATETIME(fsp=6), "mysql"),
             nullable=False,
         ),
-        sa.PrimaryKeyConstraint("user_id", "name", name=op.f("pk_keypairs")),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_keypairs")),
+        sa.UniqueConstraint("user_id", "name", name=op.f("uq_keypairs_user_id_name")),
+        sqlite_autoincrement=True,
     )
     op.create_table(
         "projects",
