@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 from litestar import Litestar, MediaType, Request, Response, get, route
@@ -10,7 +11,6 @@ from litestar.exceptions import HTTPException
 from litestar.response.base import ASGIResponse
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
-from innkeeper.domain.errors import NotFound
 from innkeeper.entrypoints.api import openapi
 from innkeeper.entrypoints.api.endpoint import Endpoint
 from innkeeper.entrypoints.api.routing import Api
@@ -20,24 +20,24 @@ METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"]
 """Every path takes them all, so that the answer to a wrong one is in the API's own form."""
 
 
-def make(
-    site: Site, apis: Mapping[str, Api], is_ready: Callable[[], str | None]
-) -> Litestar:
+def make(site: Site, apis: Mapping[str, Api], is_ready: Callable[[], str | None]) -> Litestar:
     """Build the application. ``is_ready`` gives the reason why not, or ``None``."""
     mounts = {name: getattr(site.settings.serving, f"{name}_prefix") for name in apis}
     handlers: list[Any] = []
     endpoints: dict[str, Endpoint] = {}
+    by_path: list[tuple[re.Pattern[str], Endpoint]] = []
     for name, api in apis.items():
         for path in dict.fromkeys(route.path for route in api.routes):
             endpoint = Endpoint(site, api, mounts[name], path)
             handlers.append(_handler(mounts[name] + path or "/", endpoint))
+            by_path.append((openapi.pattern(mounts[name] + path), endpoint))
         # Answers for the paths that are not there, in the form of the API they would be in.
         endpoints[name] = Endpoint(site, api, mounts[name], "")
     handlers += [_healthz, _readyz(is_ready), _metrics, _openapi(apis, mounts)]
     return Litestar(
         handlers,
         openapi_config=None,
-        exception_handlers={HTTPException: _stranger_paths(endpoints, mounts)},
+        exception_handlers={HTTPException: _strangers(endpoints, mounts, by_path)},
         request_max_body_size=None,
         logging_config=None,
     )
@@ -45,17 +45,25 @@ def make(
 
 def _handler(path: str, endpoint: Endpoint) -> Any:
     @route(openapi.litestar_path(path), http_method=METHODS, name=f"{endpoint.label}@{path}")
-    async def handle(request: Request[Any, Any, Any]) -> ASGIResponse:
+    async def answer(request: Request[Any, Any, Any]) -> ASGIResponse:
         return await endpoint(request)
 
-    return handle
+    return answer
 
 
-def _stranger_paths(
-    endpoints: Mapping[str, Endpoint], mounts: Mapping[str, str]
+def _strangers(
+    endpoints: Mapping[str, Endpoint],
+    mounts: Mapping[str, str],
+    by_path: Sequence[tuple[re.Pattern[str], Endpoint]],
 ) -> Callable[[Request[Any, Any, Any], HTTPException], Any]:
+    """Answer paths and methods that Litestar knows no handler for, in the form of their API."""
+
     def answer(request: Request[Any, Any, Any], error: HTTPException) -> Response[Any]:
         path = request.scope["path"]
+        if error.status_code == 405:
+            for pattern, endpoint in by_path:
+                if pattern.fullmatch(path):
+                    return _Later(endpoint)
         best = max(
             (name for name in endpoints if path.startswith(mounts[name])),
             key=lambda name: len(mounts[name]),
@@ -63,22 +71,21 @@ def _stranger_paths(
         )
         if best is None or error.status_code != 404:
             return Response({"error": error.detail}, status_code=error.status_code)
-        return _Stranger(endpoints[best])
+        return _Later(endpoints[best].stranger)
 
     return answer
 
 
-class _Stranger(Response[Any]):
+class _Later(Response[Any]):
     """Answers only after the caller was authenticated, which exception handlers cannot do."""
 
-    def __init__(self, endpoint: Endpoint) -> None:
+    def __init__(self, answer: Callable[[Any], Awaitable[ASGIResponse]]) -> None:
         super().__init__(None)
-        self._endpoint = endpoint
+        self._answer = answer
 
     def to_asgi_response(self, *_: Any, request: Request[Any, Any, Any], **__: Any) -> Any:
         async def send_answer(scope: Any, receive: Any, send: Any) -> None:
-            refusal = NotFound("The resource could not be found.")
-            response = await self._endpoint.stranger(request, refusal)
+            response = await self._answer(request)
             await response(scope, receive, send)
 
         return send_answer

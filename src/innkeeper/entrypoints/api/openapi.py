@@ -16,6 +16,13 @@ def litestar_path(path: str) -> str:
     return _PARAMETER.sub(r"{\1:str}", path)
 
 
+def pattern(path: str) -> re.Pattern[str]:
+    """Matches the paths that a route's template stands for."""
+    parts = _PARAMETER.split(path)
+    # The names of the parameters are at the odd places.
+    return re.compile("[^/]+".join(re.escape(part) for part in parts[::2]))
+
+
 def document(apis: Mapping[str, Api], mounts: Mapping[str, str]) -> dict[str, Any]:
     """Describe every route of every served API at its newest version."""
     paths: dict[str, dict[str, Any]] = {}

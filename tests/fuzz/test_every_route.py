@@ -1,0 +1,60 @@
+"""Requests made up from the service's own OpenAPI document: whatever comes, never a 500.
+
+``INNKEEPER_FUZZ_EXAMPLES`` says how many requests per route; more find more, and take longer.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, settings
+
+from innkeeper.domain.slices import Serving
+from innkeeper.entrypoints.api import openapi
+from innkeeper.entrypoints.api.tables import APIS
+from tests.support.running import Running, running
+
+EXAMPLES = int(os.environ.get("INNKEEPER_FUZZ_EXAMPLES", "15"))
+NEVER = 500
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    with running(tmp_path_factory.mktemp("fuzz"), work_poll_s=0.05) as started:
+        yield started
+
+
+@schemathesis.serializer("application/openstack-images-v2.1-json-patch")
+def as_json(_context: Any, value: Any) -> bytes:
+    """A patch of an image is JSON, under a name of its own."""
+    return msgspec.json.encode(value)
+
+
+# The document is a function of the route tables, so the tests can be listed without a service.
+MOUNTS = {name: getattr(Serving(), f"{name}_prefix") for name in APIS}
+schema = schemathesis.openapi.from_dict(openapi.document(APIS, MOUNTS))
+
+
+def test_the_service_gives_the_same_document(service: Running) -> None:
+    given = service.call("GET", "/openapi.json").json()
+    assert given["paths"].keys() == openapi.document(APIS, MOUNTS)["paths"].keys()
+
+
+@schema.parametrize()
+@settings(
+    max_examples=EXAMPLES,
+    deadline=None,
+    # The service is started once for all examples, on purpose.
+    suppress_health_check=list(HealthCheck),
+)
+def test_never_an_accident(case: Any, service: Running) -> None:
+    response = case.call(base_url=service.url, headers={"x-auth-token": "admin"})
+    assert response.status_code < NEVER, response.text
+    if response.status_code >= 400 and response.content:
+        assert response.headers["x-openstack-request-id"][0].startswith("req-")
