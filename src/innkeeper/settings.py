@@ -55,7 +55,7 @@ def load(
     values.update(_from_environment(os.environ if environ is None else environ))
     values.update({k: v for k, v in (overrides or {}).items() if v is not None})
     _refuse_unknown(values, KEYS, "setting")
-    slices = {}
+    slices: dict[str, Any] = {}
     for name, kind in SLICES.items():
         mine = {key: value for key, value in values.items() if KEYS[key] == name}
         try:

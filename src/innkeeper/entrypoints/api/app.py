@@ -6,7 +6,7 @@ import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
-from litestar import Litestar, MediaType, Request, Response, get, route
+from litestar import HttpMethod, Litestar, MediaType, Request, Response, get, route
 from litestar.exceptions import HTTPException
 from litestar.response.base import ASGIResponse
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
@@ -16,7 +16,15 @@ from innkeeper.entrypoints.api.endpoint import Endpoint
 from innkeeper.entrypoints.api.routing import Api
 from innkeeper.entrypoints.api.site import Site
 
-METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"]
+METHODS = (
+    HttpMethod.GET,
+    HttpMethod.POST,
+    HttpMethod.PUT,
+    HttpMethod.PATCH,
+    HttpMethod.DELETE,
+    HttpMethod.HEAD,
+    HttpMethod.OPTIONS,
+)
 """Every path takes them all, so that the answer to a wrong one is in the API's own form."""
 
 
@@ -83,7 +91,9 @@ class _Later(Response[Any]):
         super().__init__(None)
         self._answer = answer
 
-    def to_asgi_response(self, *_: Any, request: Request[Any, Any, Any], **__: Any) -> Any:
+    def to_asgi_response(
+        self, app: Litestar | None, request: Request[Any, Any, Any], **_: Any
+    ) -> Any:
         async def send_answer(scope: Any, receive: Any, send: Any) -> None:
             response = await self._answer(request)
             await response(scope, receive, send)

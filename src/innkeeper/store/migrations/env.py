@@ -7,8 +7,8 @@ from alembic import context
 from innkeeper.store.tables import compute, identity, placement
 from innkeeper.store.tables.metadata import METADATA
 
-# Imported for what they add to METADATA.
-assert compute and identity and placement
+TABLES = (compute, identity, placement)
+"""Imported for what they add to the metadata."""
 
 connection = context.config.attributes["connection"]
 context.configure(

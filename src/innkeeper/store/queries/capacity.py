@@ -24,6 +24,8 @@ from innkeeper.store.transactions import Tx
 IDS_PER_QUERY = 10_000
 """Ids in one ``IN (...)``; SQLite takes 32,766 parameters, PostgreSQL 65,535."""
 
+Rows = list[sa.Row[*tuple[Any, ...]]]
+
 _INVENTORY_COLUMNS = (
     inventories.c.resource_provider_id,
     inventories.c.resource_class_id,
@@ -69,18 +71,18 @@ def views(tx: Tx, ids: Collection[ProviderId]) -> dict[ProviderId, ProviderView]
     }
 
 
-def generation_rows(tx: Tx, ids: Collection[ProviderId] | None) -> list[sa.Row[Any]]:
+def generation_rows(tx: Tx, ids: Collection[ProviderId] | None) -> Rows:
     """Rows of provider, generation."""
     heads = sa.select(resource_providers.c.id, resource_providers.c.generation)
     return _by_ids(tx, heads, resource_providers.c.id, ids)
 
 
-def inventory_rows(tx: Tx, ids: Collection[ProviderId] | None) -> list[sa.Row[Any]]:
+def inventory_rows(tx: Tx, ids: Collection[ProviderId] | None) -> Rows:
     """Rows of provider, class, total, reserved, min_unit, max_unit, step_size, ratio."""
     return _by_ids(tx, sa.select(*_INVENTORY_COLUMNS), inventories.c.resource_provider_id, ids)
 
 
-def used_rows(tx: Tx, ids: Collection[ProviderId] | None) -> list[sa.Row[Any]]:
+def used_rows(tx: Tx, ids: Collection[ProviderId] | None) -> Rows:
     """Rows of provider, class, sum of the allocations. Read from the seed's index alone."""
     grouped = sa.select(*_USED_COLUMNS).group_by(
         allocations.c.resource_provider_id, allocations.c.resource_class_id
@@ -88,7 +90,7 @@ def used_rows(tx: Tx, ids: Collection[ProviderId] | None) -> list[sa.Row[Any]]:
     return _by_ids(tx, grouped, allocations.c.resource_provider_id, ids)
 
 
-def trait_rows(tx: Tx, ids: Collection[ProviderId] | None) -> list[sa.Row[Any]]:
+def trait_rows(tx: Tx, ids: Collection[ProviderId] | None) -> Rows:
     """Rows of provider, trait's name."""
     joined = sa.select(resource_provider_traits.c.resource_provider_id, traits.c.name).join(
         traits, traits.c.id == resource_provider_traits.c.trait_id
@@ -96,7 +98,7 @@ def trait_rows(tx: Tx, ids: Collection[ProviderId] | None) -> list[sa.Row[Any]]:
     return _by_ids(tx, joined, resource_provider_traits.c.resource_provider_id, ids)
 
 
-def aggregate_rows(tx: Tx, ids: Collection[ProviderId] | None) -> list[sa.Row[Any]]:
+def aggregate_rows(tx: Tx, ids: Collection[ProviderId] | None) -> Rows:
     """Rows of provider, aggregate's uuid."""
     return _by_ids(
         tx,
@@ -121,13 +123,16 @@ def class_ids(tx: Tx) -> dict[str, ClassId]:
 
 
 def _by_ids(
-    tx: Tx, query: sa.Select[Any], column: sa.Column[Any], ids: Collection[ProviderId] | None
-) -> list[sa.Row[Any]]:
+    tx: Tx,
+    query: sa.Select[*tuple[Any, ...]],
+    column: sa.Column[Any],
+    ids: Collection[ProviderId] | None,
+) -> Rows:
     if ids is None:
         return list(tx.execute(query))
     wanted: Sequence[ProviderId] = sorted(ids)
     narrowed = query.where(column.in_(sa.bindparam("ids", expanding=True)))
-    rows: list[sa.Row[Any]] = []
+    rows: Rows = []
     for start in range(0, len(wanted), IDS_PER_QUERY):
         rows += tx.execute(narrowed, {"ids": wanted[start : start + IDS_PER_QUERY]})
     return rows

@@ -11,7 +11,7 @@ from innkeeper.store.tables.compute import hosts, quota_usages, servers, work_or
 from innkeeper.store.tables.placement import allocations
 from innkeeper.store.transactions import Tx
 
-Rows = list[sa.Row[Any]]
+Rows = list[sa.Row[*tuple[Any, ...]]]
 _ALIVE = servers.c.deleted_at.is_(None)
 
 
@@ -94,7 +94,8 @@ def idle_builds(tx: Tx) -> Rows:
     return _without_order(
         tx,
         OrderKind.BUILD,
-        (servers.c.status == Status.BUILD) & servers.c.task_state.is_distinct_from(Task.DELETING),
+        (servers.c.status == Status.BUILD)
+        & servers.c.task_state.is_distinct_from(Task.DELETING),
     )
 
 

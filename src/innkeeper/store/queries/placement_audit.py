@@ -15,7 +15,7 @@ from innkeeper.store.tables.placement import (
 )
 from innkeeper.store.transactions import Tx
 
-Rows = list[sa.Row[Any]]
+Rows = list[sa.Row[*tuple[Any, ...]]]
 
 
 def over_capacity(tx: Tx) -> Rows:
@@ -34,9 +34,7 @@ def over_capacity(tx: Tx) -> Rows:
         .group_by(allocations.c.resource_provider_id, allocations.c.resource_class_id)
         .subquery()
     )
-    capacity = (
-        inventories.c.total - inventories.c.reserved
-    ) * inventories.c.allocation_ratio
+    capacity = (inventories.c.total - inventories.c.reserved) * inventories.c.allocation_ratio
     query = (
         sa.select(resource_providers.c.uuid, resource_classes.c.name, held.c.used, capacity)
         .join(
@@ -55,9 +53,7 @@ def over_capacity(tx: Tx) -> Rows:
 def without_inventory(tx: Tx) -> Rows:
     """Rows of consumer, provider's uuid, class of allocations that stand on nothing."""
     query = (
-        sa.select(
-            allocations.c.consumer_id, resource_providers.c.uuid, resource_classes.c.name
-        )
+        sa.select(allocations.c.consumer_id, resource_providers.c.uuid, resource_classes.c.name)
         .join(resource_providers, resource_providers.c.id == allocations.c.resource_provider_id)
         .join(resource_classes, resource_classes.c.id == allocations.c.resource_class_id)
         .outerjoin(

@@ -23,8 +23,8 @@ def findings(tx: Tx) -> Iterator[Finding]:
             "a server holds capacity of its host alone",
             f"{uuid} has {count} allocations elsewhere, or was deleted",
         )
-    for project, *numbers in compute_audit.wrong_usages(tx):
-        counted, real = numbers[:3], numbers[3:]
+    for row in compute_audit.wrong_usages(tx):
+        project, counted, real = row[0], tuple(row[1:4]), tuple(row[4:7])
         yield Finding(
             ROOM,
             "quota usage is the sum of the servers",
