@@ -24,7 +24,8 @@ A story is a mapping::
         save: {uuid: uuid, etag: "header:etag"}   # optional; dotted paths, or headers
         within_s: 5                         # optional; ask again until it is so, this long
 
-``$name`` and ``${name}`` stand for what was saved, and ``$url`` for the service's address. A
+``$name`` and ``${name}`` stand for what was saved, ``$url`` for the service's address, and
+``$admin_password`` for what the first start made up, with the setting ``auth: builtin``. A
 value that is nothing but ``$name`` keeps its type.
 
 Always true: a story runs against a service of its own, so it can rely on an empty store.
@@ -110,7 +111,7 @@ def _only(found: Mapping[str, Any], known: frozenset[str], path: Path) -> None:
 
 def tell(story: Story, service: Running) -> None:
     """Run all steps in order; raises AssertionError at the first that goes otherwise."""
-    saved: dict[str, Any] = {"url": service.url}
+    saved: dict[str, Any] = {"url": service.url, "admin_password": service.admin_password()}
     for number, step in enumerate(story.steps, start=1):
         label = f"{story.path.name}, step {number} ({step.get('name', 'unnamed')})"
         response = _take(story, step, service, saved, label)

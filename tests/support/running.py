@@ -11,6 +11,7 @@ from typing import Any
 
 import httpx
 import uvicorn
+import yaml
 
 from innkeeper.settings import load
 from innkeeper.wiring import Service, set_up_logs
@@ -25,6 +26,14 @@ class Running:
         self.service = service
         self.url = url
         self.http = httpx.Client(base_url=url, timeout=30.0)
+
+    def admin_password(self) -> str | None:
+        """What the first start wrote for the administrator, if there was one."""
+        path = Path(self.service.settings.storing.data_dir) / "clouds.yaml"
+        if not path.exists():
+            return None
+        clouds = yaml.safe_load(path.read_text(encoding="utf-8"))["clouds"]
+        return str(clouds["innkeeper"]["auth"]["password"])
 
     def call(self, method: str, path: str, token: str | None = "admin", **more: Any) -> Any:
         """Send one request; ``token`` is put into its header."""

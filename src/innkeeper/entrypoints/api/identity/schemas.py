@@ -13,7 +13,7 @@ PASSWORD_LENGTH_MAX = 4096
 DESCRIPTION_LENGTH_MAX = 65535
 TOKEN_LENGTH_MAX = 8192
 
-CONTROLS = {"pattern": "[\\u0000-\\u001f\\u007f]"}
+CONTROLS = {"type": "string", "pattern": "[\\u0000-\\u001f\\u007f]"}
 """Characters that no name has."""
 
 
@@ -45,7 +45,7 @@ NAME = _name(NAME_LENGTH_MAX)
 TEXT = {
     "type": ["string", "null"],
     "maxLength": DESCRIPTION_LENGTH_MAX,
-    "not": {"pattern": "\\u0000"},
+    "not": {"type": "string", "pattern": "\\u0000"},
 }
 PASSWORD = {"type": "string", "minLength": 1, "maxLength": PASSWORD_LENGTH_MAX}
 ENABLED = {"type": "boolean"}
