@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from innkeeper.entrypoints.agent import options as agent_options
 from innkeeper.settings import SettingsError, load
 
 
@@ -34,6 +35,7 @@ def parser() -> argparse.ArgumentParser:
         metavar="N",
         help="start an agent with N fake hosts",
     )
+    agent_options.add(commands.add_parser("agent", help="speak for hosts", allow_abbrev=False))
     audit = commands.add_parser(
         "audit", help="check every invariant against the store", allow_abbrev=False
     )
@@ -67,6 +69,11 @@ NOT_SETTINGS = ("command", "act", "config", "demo_hosts")
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; gives the exit status."""
     options = vars(parser().parse_args(argv))
+    if options["command"] == "agent":
+        # An agent has no settings of the service, and none of its weight either.
+        from innkeeper.entrypoints.agent import wiring as agent_wiring  # noqa: PLC0415
+
+        return agent_wiring.run(options)
     overrides: dict[str, Any] = {k: v for k, v in options.items() if k not in NOT_SETTINGS}
     try:
         settings = load(options.get("config"), overrides=overrides)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
+import os
 import secrets
+import signal
 import sys
 import time
 import uuid
@@ -29,6 +31,7 @@ from innkeeper.entrypoints.api.readers import ReaderThreads
 from innkeeper.entrypoints.api.routing import Api
 from innkeeper.entrypoints.api.site import Authenticator, Site
 from innkeeper.entrypoints.api.tables import APIS
+from innkeeper.entrypoints.worker.child import Child
 from innkeeper.entrypoints.worker.loop import Task, WorkerThread
 from innkeeper.settings import SettingsError
 from innkeeper.store import schema
@@ -347,6 +350,30 @@ def upgrade(settings: Settings) -> int:
     return 0
 
 
+def demo_agent(service: Service, address: str, hosts: int) -> Child:
+    """An agent with made-up hosts, in a process of its own beside this one."""
+    settings = service.settings
+    command = [sys.executable, "-m", "innkeeper.main", "agent", "--driver", "fake"]
+    command += ["--hosts", str(hosts), "--name", "demo", "--with-parent"]
+    command += ["--url", address + settings.serving.compute_prefix]
+    command += ["--state-dir", str(Path(settings.storing.data_dir) / "agent")]
+    # Logins go by the environment: command lines are seen by everybody on the machine.
+    environ = {name: value for name, value in os.environ.items() if name[:3] != "OS_"}
+    authenticating = settings.authenticating
+    if authenticating.auth == "keystone":
+        environ |= {
+            "OS_AUTH_URL": str(authenticating.keystone_url),
+            "OS_USERNAME": str(authenticating.keystone_user),
+            "OS_PASSWORD": str(authenticating.keystone_password),
+            "OS_PROJECT_NAME": authenticating.keystone_project,
+            "OS_USER_DOMAIN_NAME": authenticating.keystone_domain,
+            "OS_PROJECT_DOMAIN_NAME": authenticating.keystone_domain,
+        }
+    else:
+        environ["OS_TOKEN"] = service.agent_token()
+    return Child(command, environ)
+
+
 def serve(settings: Settings, options: Mapping[str, Any]) -> int:
     """Serve until told to stop; requests in flight are answered first."""
     sys.setswitchinterval(SWITCH_INTERVAL_S)
@@ -366,14 +393,24 @@ def serve(settings: Settings, options: Mapping[str, Any]) -> int:
     server = uvicorn.Server(config)
     # Bound here, so that the port is known where the settings leave it to the system.
     listener = config.bind_socket()
+    service.site.bells.is_stopping = lambda: server.should_exit
+    for number in (signal.SIGTERM, signal.SIGINT):
+        # The server raises what stopped it once more when it is done; there is more to do then.
+        signal.signal(number, lambda *_: setattr(server, "should_exit", True))
+    agent: Child | None = None
     try:
         address = address_of(*listener.getsockname()[:2])
         login = service.prepare_logins(address)
         sys.stderr.write(f"Innkeeper serves on {address}\n")
         if login is not None:
             sys.stderr.write(opening.how_to_log_in(login))
+        if options["demo_hosts"]:
+            agent = demo_agent(service, address, options["demo_hosts"])
+            agent.start()
         server.run(sockets=[listener])
     finally:
+        if agent is not None:
+            agent.stop()
         service.stop()
         listener.close()
     return 0

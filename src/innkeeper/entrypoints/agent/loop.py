@@ -1,0 +1,170 @@
+"""The agent's life: register, be heard, take work, tell results, and begin anew when needed.
+
+Always true: nothing that the service does ends the agent. It goes on trying, less and less
+often up to a limit, until it is told to stop; what it carries out meanwhile is not lost.
+"""
+
+from __future__ import annotations
+
+import threading
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+import structlog
+
+from innkeeper.domain.errors import NotFound, Refusal
+from innkeeper.entrypoints.agent import report
+from innkeeper.entrypoints.agent.drivers.driver import Driver
+from innkeeper.entrypoints.agent.work import Workshop, order_of
+
+LOG = structlog.get_logger("innkeeper.agent")
+RETRY_FIRST_S = 0.2
+RETRY_MAX_S = 10.0
+RESULTS_MAX = 500
+DRAIN_S = 5.0
+"""How long a stopping agent goes on telling results; what is left is asked of it again."""
+
+
+class Service(Protocol):
+    """The service as an agent sees it; each call raises a refusal or ends in time."""
+
+    def register(self, name: str, driver: str) -> Mapping[str, Any]:
+        """Make the agent known."""
+
+    def report(self, agent_id: str, hosts: Sequence[Mapping[str, Any]]) -> None:
+        """Report hosts."""
+
+    def beat(self, agent_id: str) -> None:
+        """Be heard."""
+
+    def take_work(self, agent_id: str, after: int, wait_s: float) -> list[dict[str, Any]]:
+        """Orders behind a number, waiting for some."""
+
+    def tell_results(self, agent_id: str, results: Sequence[Mapping[str, Any]]) -> None:
+        """Tell how orders ended."""
+
+    def close(self) -> None:
+        """End all calls."""
+
+
+def backoff_s(attempt: int, name: str) -> float:
+    """How long to wait after the ``attempt``-th failure in a row, the first being 0.
+
+    Agents with different names wait differently: those that lost the same service do not all
+    come back at the same moment.
+    """
+    spread = 0.75 + (zlib.crc32(f"{name}/{attempt}".encode()) % 1000) / 2000
+    waited: float = min(RETRY_MAX_S, RETRY_FIRST_S * 2 ** min(attempt, 10)) * spread
+    return waited
+
+
+class Agent:
+    """One agent with its hosts: three threads, and those that carry out orders."""
+
+    def __init__(
+        self,
+        service: Service,
+        driver: Driver,
+        *,
+        name: str,
+        driver_name: str,
+        threads: int,
+        stop: threading.Event,
+    ) -> None:
+        self._service = service
+        self._driver = driver
+        self._name = name
+        self._driver_name = driver_name
+        self._stop = stop
+        self._workshop = Workshop(driver, threads)
+        self._is_registered = threading.Event()
+        self._telling = threading.Lock()
+        self._agent_id = ""
+        self._after = 0
+        self._interval_s = RETRY_MAX_S
+        self._poll_s = RETRY_MAX_S
+
+    def run(self) -> None:
+        """Live until told to stop."""
+        steps = {"work": self._take_work, "results": self._tell_results, "beat": self._beat}
+        threads = {
+            name: threading.Thread(target=self._keep, args=(name, step), name=name, daemon=True)
+            for name, step in steps.items()
+        }
+        for each in threads.values():
+            each.start()
+        self._stop.wait()
+        LOG.info("agent_stopping", agent=self._name)
+        self._workshop.close()
+        threads["results"].join(DRAIN_S)
+        # A question for work would go on being answered for as long as the service likes.
+        self._service.close()
+        self._driver.close()
+
+    def _keep(self, name: str, step: Callable[[], bool]) -> None:
+        """Repeat a step, waiting longer after each failure, until it says that all is done."""
+        attempt = 0
+        is_on = True
+        while is_on:
+            try:
+                is_on = step()
+                attempt = 0
+            except Refusal as refusal:
+                if isinstance(refusal, NotFound):
+                    # The service knows no such agent: it has another database than before.
+                    self._is_registered.clear()
+                if not self._stop.is_set():
+                    LOG.warning("step_failed", step=name, reason=refusal.message)
+                is_on = self._pause(attempt)
+                attempt += 1
+            except (KeyError, TypeError, ValueError) as error:
+                LOG.error("strange_answer", step=name, exc_info=error)
+                is_on = self._pause(attempt)
+                attempt += 1
+
+    def _pause(self, attempt: int) -> bool:
+        return not self._stop.wait(backoff_s(attempt, self._name))
+
+    def _register(self) -> None:
+        agent = self._service.register(self._name, self._driver_name)
+        hosts = self._driver.hosts()
+        # No result may be told between looking at the servers and reporting them: the service
+        # would miss a server that it was just told of, and take it for lost.
+        with self._telling:
+            servers = self._driver.servers()
+            for part in report.parts(hosts, servers):
+                self._service.report(agent["id"], part)
+        self._interval_s = float(agent["heartbeat_interval_s"])
+        self._poll_s = float(agent["work_poll_s"])
+        self._agent_id = agent["id"]
+        self._after = 0
+        self._is_registered.set()
+        LOG.info("agent_registered", agent=self._name, id=self._agent_id, hosts=len(hosts))
+
+    def _take_work(self) -> bool:
+        if not self._is_registered.is_set():
+            self._register()
+        orders = self._service.take_work(self._agent_id, self._after, self._poll_s)
+        self._workshop.take(order_of(each) for each in orders)
+        # Only what is behind the newest is asked for, or orders under way would be given again
+        # at once; now and then all is, since a number may be committed after a higher one.
+        self._after = max((each["id"] for each in orders), default=0)
+        return not self._stop.is_set()
+
+    def _tell_results(self) -> bool:
+        self._workshop.wait_for_results(RETRY_FIRST_S if self._stop.is_set() else 1.0)
+        results = self._workshop.results(RESULTS_MAX)
+        with self._telling:
+            if results and self._is_registered.is_set():
+                self._service.tell_results(self._agent_id, results)
+                self._workshop.told(results)
+        if results and not self._is_registered.is_set():
+            return self._pause(0)
+        return bool(results) or not self._stop.is_set()
+
+    def _beat(self) -> bool:
+        if self._is_registered.wait(1.0):
+            self._service.beat(self._agent_id)
+            self._stop.wait(self._interval_s)
+        return not self._stop.is_set()

@@ -1,0 +1,55 @@
+"""Turns a driver's hosts into reports that the service takes: in parts, none too large."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from innkeeper.entrypoints.agent.drivers.driver import HostFacts
+
+HOSTS_MAX = 500
+"""What the service takes in one report."""
+BYTES_MAX = 800_000
+"""Below the service's limit for bodies, with room for what is around the hosts."""
+
+
+def parts(
+    hosts: Sequence[HostFacts], servers: Mapping[str, Sequence[str]] | None
+) -> Iterator[list[dict[str, Any]]]:
+    """The reports of all hosts. With ``servers`` they say what is on each, too."""
+    part: list[dict[str, Any]] = []
+    size = 0
+    for facts in hosts:
+        body = host_body(facts, None if servers is None else servers.get(facts.name, ()))
+        length = len(msgspec.json.encode(body))
+        if part and (len(part) >= HOSTS_MAX or size + length > BYTES_MAX):
+            yield part
+            part, size = [], 0
+        part.append(body)
+        size += length
+    if part:
+        yield part
+
+
+def host_body(facts: HostFacts, servers: Sequence[str] | None) -> dict[str, Any]:
+    """One host as the protocol has it; what the driver does not know is left out."""
+    body: dict[str, Any] = {
+        "name": facts.name,
+        "inventories": {name: dict(stock) for name, stock in facts.stock.items()},
+        "traits": list(facts.traits),
+        "capabilities": dict(facts.capabilities),
+        "host_type": facts.host_type,
+        "host_version": facts.host_version,
+        "host_ip": facts.host_ip,
+        "cpu_facts": dict(facts.cpu_facts),
+    }
+    optional = {
+        "availability_zone": facts.availability_zone,
+        "provider_uuid": facts.provider_uuid,
+        "booted_at": facts.booted_at,
+        "servers": None if servers is None else list(servers),
+    }
+    body.update({name: value for name, value in optional.items() if value is not None})
+    return body

@@ -1,0 +1,98 @@
+"""The agent's composition root: options and environment become a login, a driver, a loop."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import signal
+import sys
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import IO, Any
+
+import structlog
+
+from innkeeper.clients import logins
+from innkeeper.clients.agents import AgentApi
+from innkeeper.clients.logins import GivenToken, Login
+from innkeeper.domain.errors import Invalid
+from innkeeper.entrypoints.agent.drivers.catalogue import DRIVERS
+from innkeeper.entrypoints.agent.loop import Agent
+
+PARENT_PERIOD_S = 0.5
+LOCK_FILE = "lock"
+WRONG_USE = 2
+
+
+def run(options: Mapping[str, Any]) -> int:
+    """Be an agent until told to stop; gives the exit status."""
+    _set_up_logs()
+    stop = threading.Event()
+    state_dir = Path(options["state_dir"])
+    try:
+        login = _login(options)
+        # Open for as long as the agent lives, and with it the lock.
+        lock = _take_lock(state_dir)
+    except (Invalid, OSError) as error:
+        sys.stderr.write(f"innkeeper agent: {error}\n")
+        return WRONG_USE
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
+    if options["with_parent"]:
+        _stop_with_parent(stop)
+    driver = DRIVERS[options["driver"]](options, state_dir, stop.wait)
+    agent = Agent(
+        AgentApi(options["url"], login, os.environ.get("OS_CACERT")),
+        driver,
+        name=options["name"],
+        driver_name=options["driver"],
+        threads=options["threads"],
+        stop=stop,
+    )
+    agent.run()
+    lock.close()
+    return 0
+
+
+def _login(options: Mapping[str, Any]) -> Login:
+    if options["token"]:
+        return GivenToken(options["token"])
+    return logins.from_environment(os.environ)
+
+
+def _take_lock(state_dir: Path) -> IO[str]:
+    """Two agents with one memory would tell the service different things."""
+    state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+    file = (state_dir / LOCK_FILE).open("w")
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        file.close()
+        raise Invalid(f"Another agent uses the folder {state_dir}.") from error
+    return file
+
+
+def _stop_with_parent(stop: threading.Event) -> None:
+    parent = os.getppid()
+
+    def watch() -> None:
+        # A killed parent tells nobody; its children then belong to another one.
+        while not stop.wait(PARENT_PERIOD_S):
+            if os.getppid() != parent:
+                stop.set()
+
+    threading.Thread(target=watch, name="parent", daemon=True).start()
+
+
+def _set_up_logs() -> None:
+    structlog.configure(
+        processors=[
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso"),
+            structlog.processors.format_exc_info,
+            structlog.processors.LogfmtRenderer(bool_as_flag=False),
+        ],
+        logger_factory=structlog.WriteLoggerFactory(sys.__stderr__),
+        cache_logger_on_first_use=True,
+    )
