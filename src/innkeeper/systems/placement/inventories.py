@@ -46,7 +46,7 @@ def add(tx: Tx, uuid: str, class_name: str, inventory: Inventory, now: datetime)
     """Give a provider a class that it does not have; nobody is asked what he has seen."""
     provider = providers.get(tx, uuid)
     (class_id,) = _class_ids(tx, provider, {class_name: inventory})
-    _must_have_capacity(provider, {class_name: inventory})
+    _must_have_capacity(provider, {class_name: inventory}, verb="create")
     if class_name in {line.class_name for line in _lines(tx, provider)}:
         raise Conflict(
             f"Update conflict: resource provider {provider.uuid} has an inventory of class "
@@ -147,11 +147,13 @@ def _class_ids(tx: Tx, provider: Provider, wanted: Collection[str]) -> list[Clas
     return [ClassId(found[name]) for name in wanted]
 
 
-def _must_have_capacity(provider: Provider, wanted: Mapping[str, Inventory]) -> None:
+def _must_have_capacity(
+    provider: Provider, wanted: Mapping[str, Inventory], verb: str = "update"
+) -> None:
     for name, inventory in wanted.items():
         if inventory.capacity < 0:
             raise Invalid(
-                f"Unable to update inventory for resource provider {provider.uuid}: Invalid "
+                f"Unable to {verb} inventory for resource provider {provider.uuid}: Invalid "
                 f"inventory for '{name}'. The reserved value is greater than total, or the "
                 "allocation ratio is negative."
             )

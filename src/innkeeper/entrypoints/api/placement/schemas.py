@@ -149,6 +149,7 @@ CONSUMER_TYPE: Schema = {
 _MAPPINGS = keyed(
     "^[a-zA-Z0-9_-]{0,64}$",
     {"type": "array", "minItems": 1, "items": {"type": "string", "pattern": UUID_PATTERN}},
+    minProperties=1,
 )
 
 

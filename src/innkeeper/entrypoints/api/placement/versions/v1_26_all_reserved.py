@@ -14,26 +14,29 @@ VERSION = Version(1, 26)
 SUMMARY = "`reserved` may be as large as `total`."
 
 
-def _must_have_some(name: str, inventory: Mapping[str, Any]) -> None:
+def _must_have_some(
+    call: Call, name: str, inventory: Mapping[str, Any], verb: str = "update"
+) -> None:
     free = inventory["total"] - inventory.get("reserved", 0)
     if int(free * inventory.get("allocation_ratio", 1.0)) <= 0:
         raise Invalid(
-            f"Unable to update inventory: Invalid inventory for '{name}'. "
+            f"Unable to {verb} inventory for resource provider {call.params['uuid']}: Invalid "
+            f"inventory for '{name}'. "
             "The reserved value is greater than or equal to total."
         )
 
 
 def _check_all(call: Call) -> None:
     for name, inventory in call.body["inventories"].items():
-        _must_have_some(name, inventory)
+        _must_have_some(call, name, inventory)
 
 
 def _check_new(call: Call) -> None:
-    _must_have_some(call.body["resource_class"], call.body)
+    _must_have_some(call, call.body["resource_class"], call.body, verb="create")
 
 
 def _check_one(call: Call) -> None:
-    _must_have_some(call.params["resource_class"], call.body)
+    _must_have_some(call, call.params["resource_class"], call.body)
 
 
 EDGES = (

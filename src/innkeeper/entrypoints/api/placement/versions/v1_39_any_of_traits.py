@@ -16,10 +16,8 @@ def _keep_last(call: Call) -> None:
     if value is None:
         return
     if value.startswith("in:"):
-        raise Invalid(
-            "Invalid query string parameters: The format 'in:HW_CPU_X86_VMX,CUSTOM_MAGIC' only "
-            f"supported since microversion {VERSION}. Got: {value}"
-        )
+        # The prefix was a part of the first name, which no trait has.
+        raise Invalid(f"No such trait(s): {value.partition(',')[0]}.")
     call.query["required"] = [value]
 
 
