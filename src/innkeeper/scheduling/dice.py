@@ -1,6 +1,6 @@
 """Random choices that anybody can repeat: the seed and the turn decide.
 
-A generator object per decision would cost more than the decision; a choice among equals needs
+Making a generator takes a good part of the time of a decision; a choice among equals needs
 no more than a well-mixed number.
 """
 

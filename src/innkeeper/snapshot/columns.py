@@ -1,7 +1,7 @@
 """Capacity as columns: one row per host, one array per fact.
 
 One thread owns a table and edits its rows in place, between decisions; nobody else reads it.
-Copying the columns at every claim would cost more than deciding, from some thousand hosts on.
+Copying the columns at every claim would take longer than deciding, from some thousand hosts on.
 
 Always true, and checked by ``audit``: every column has ``host_count`` rows, and row *i* is
 the same host in all of them; ``change_id`` only grows.
@@ -24,7 +24,7 @@ from innkeeper.domain.ids import AgentId, ChangeId, ClassId, Generation, HostInd
 Mask = npt.NDArray[np.bool_]
 Amount = npt.NDArray[np.float64]
 """Whole numbers kept as doubles, which are exact up to 2**53: comparing and weighing need no
-conversion then, which would cost as much as the work itself."""
+conversion then, which would take as long as the work itself."""
 Codes = npt.NDArray[np.int32]
 
 ROWS_MIN = 64
@@ -252,6 +252,16 @@ class HostTable:
     def generation(self, index: HostIndex) -> Generation:
         """The provider's generation as of this table."""
         return Generation(int(self.generations[index]))
+
+    def expect_claim(self, providers: Iterable[ProviderId]) -> None:
+        """Show these providers as they will be once a claim on them is committed."""
+        for provider_id in providers:
+            self.generations[self.index_of[provider_id]] += 1
+
+    def expect_no_claim(self, providers: Iterable[ProviderId]) -> None:
+        """Undo :meth:`expect_claim`, the latest first: that claim was refused."""
+        for provider_id in providers:
+            self.generations[self.index_of[provider_id]] -= 1
 
     def gives(self, name: str, amount: int) -> Mask | None:
         """Which unit rules allow one allocation of ``amount``, by code; None if all do."""

@@ -117,8 +117,7 @@ def _plan_all(means: Means, pendings: Iterable[Pending]) -> None:
             all_at_once.undo(table, spec, made)
             continue
         # Ahead of the commit, so that the next request of this batch plans behind this one.
-        for provider_id, seen in made.seen.items():
-            table.generations[table.index_of[provider_id]] = seen + 1
+        table.expect_claim(made.seen)
 
 
 def _claim_all(tx: Tx, means: Means, pendings: Sequence[Pending]) -> list[Pending]:
@@ -149,8 +148,7 @@ def _claim_all(tx: Tx, means: Means, pendings: Sequence[Pending]) -> list[Pendin
 def _take_back(table: HostTable, pending: Pending) -> None:
     made = _plan_of(pending)
     all_at_once.undo(table, pending.intake.spec, made)
-    for provider_id in made.seen:
-        table.generations[table.index_of[provider_id]] -= 1
+    table.expect_no_claim(made.seen)
 
 
 def _is_placed(pending: Pending) -> bool:
