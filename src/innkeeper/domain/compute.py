@@ -1,4 +1,4 @@
-"""Words of the compute room: flavors, images, hosts, servers, and what agents are told to do."""
+"""Words of the compute room: flavors, images, hosts, servers, and the orders to agents."""
 
 from __future__ import annotations
 
@@ -103,6 +103,21 @@ class Host:
     last_seen_at: datetime
     created_at: datetime
     updated_at: datetime
+
+    def is_up(self, now: datetime, service_down_time_s: float) -> bool:
+        """Whether the agent spoke lately and nobody declared the host down."""
+        silent_s = (now - self.last_seen_at).total_seconds()
+        return not self.is_forced_down and silent_s <= service_down_time_s
+
+
+@dataclass(frozen=True, slots=True)
+class HostState:
+    """How a host is, and no more."""
+
+    name: str
+    is_disabled: bool
+    is_forced_down: bool
+    last_seen_at: datetime
 
     def is_up(self, now: datetime, service_down_time_s: float) -> bool:
         """Whether the agent spoke lately and nobody declared the host down."""

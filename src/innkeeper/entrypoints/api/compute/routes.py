@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from innkeeper.entrypoints.api.compute import documents
+from innkeeper.entrypoints.api.compute.routes_accounts import ACCOUNT_ROUTES
 from innkeeper.entrypoints.api.compute.routes_flavors import FLAVOR_ROUTES
 from innkeeper.entrypoints.api.compute.routes_hosts import HOST_ROUTES
 from innkeeper.entrypoints.api.compute.routes_servers import SERVER_ROUTES
@@ -24,6 +25,7 @@ DOCUMENT_ROUTES = (
 ROUTES: tuple[Route, ...] = (
     *DOCUMENT_ROUTES,
     *FLAVOR_ROUTES,
+    *ACCOUNT_ROUTES,
     *HOST_ROUTES,
     *SERVER_ROUTES,
 )

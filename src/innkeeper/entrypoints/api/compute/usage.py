@@ -1,0 +1,142 @@
+"""What projects used in a time: the hours of their servers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from innkeeper.domain.errors import Invalid
+from innkeeper.domain.usage import ServerRun, total
+from innkeeper.entrypoints.api.paging import limit_of, next_query
+from innkeeper.entrypoints.api.routing import Answer, Call
+from innkeeper.systems.compute import usage
+
+UNPAGED = "is_usage_unpaged"
+"""Set by the version before which the whole was given at once."""
+_FORMATS = (
+    "%Y-%m-%dT%H:%M:%S",
+    "%Y-%m-%dT%H:%M:%S.%f",
+    "%Y-%m-%d %H:%M:%S",
+    "%Y-%m-%d %H:%M:%S.%f",
+    "%Y-%m-%d",
+)
+
+
+async def index(call: Call) -> Answer:
+    """List the usage of all projects."""
+    start, stop = _window(call)
+    runs = await _runs(call, start, stop, None)
+    by_project: dict[str, list[ServerRun]] = {}
+    for run in runs:
+        by_project.setdefault(run.project_id, []).append(run)
+    is_detailed = call.last("detailed") == "1"
+    body: dict[str, Any] = {
+        "tenant_usages": [
+            _shown(call, mine, start, stop, is_detailed=is_detailed)
+            for mine in by_project.values()
+        ]
+    }
+    _link(call, body, "tenant_usages_links", "/v2.1/os-simple-tenant-usage", runs)
+    return Answer(200, body)
+
+
+async def show(call: Call) -> Answer:
+    """Show one project's usage; of one that used nothing there is nothing to show."""
+    project_id = call.params["project_id"]
+    call.demand("os_compute_api:os-simple-tenant-usage:show", project_id=project_id)
+    start, stop = _window(call)
+    runs = await _runs(call, start, stop, project_id)
+    body: dict[str, Any] = {
+        "tenant_usage": _shown(call, runs, start, stop, is_detailed=True) if runs else {}
+    }
+    path = f"/v2.1/os-simple-tenant-usage/{project_id}"
+    _link(call, body, "tenant_usage_links", path, runs)
+    return Answer(200, body)
+
+
+async def _runs(
+    call: Call, start: datetime, stop: datetime, project_id: str | None
+) -> list[ServerRun]:
+    marker = call.last("marker")
+    limit = _limit(call)
+    return await call.read(
+        lambda tx: usage.runs(
+            tx, start, stop, project_id=project_id, marker=marker, limit=limit
+        )
+    )
+
+
+def _limit(call: Call) -> int | None:
+    return None if UNPAGED in call.params else limit_of(call)
+
+
+def _link(
+    call: Call, body: dict[str, Any], key: str, path: str, runs: Sequence[ServerRun]
+) -> None:
+    if runs and len(runs) == _limit(call):
+        behind = next_query(call, runs[-1].uuid)
+        body[key] = [{"rel": "next", "href": f"{call.base}{path}?{behind}"}]
+
+
+def _window(call: Call) -> tuple[datetime, datetime]:
+    stop = _moment(call.last("end"), call.now)
+    return _moment(call.last("start"), stop), stop
+
+
+def _moment(text: str | None, otherwise: datetime) -> datetime:
+    if not text:
+        return otherwise
+    for form in _FORMATS:
+        try:
+            # The API's times have no zone: they are UTC.
+            return datetime.strptime(text, form)  # noqa: DTZ007
+        except ValueError:
+            continue
+    raise Invalid(f"Datetime is in invalid format: {text}")
+
+
+def _shown(
+    call: Call,
+    runs: Sequence[ServerRun],
+    start: datetime,
+    stop: datetime,
+    *,
+    is_detailed: bool,
+) -> dict[str, Any]:
+    added = total(runs, start, stop)
+    body: dict[str, Any] = {
+        "tenant_id": runs[0].project_id,
+        "total_hours": added.hours,
+        "total_vcpus_usage": added.vcpu_hours,
+        "total_memory_mb_usage": added.memory_mb_hours,
+        "total_local_gb_usage": added.disk_gb_hours,
+        "start": _text(start),
+        "stop": _text(stop),
+    }
+    if is_detailed:
+        body["server_usages"] = [_server(call, run, start, stop) for run in runs]
+    return body
+
+
+def _server(call: Call, run: ServerRun, start: datetime, stop: datetime) -> dict[str, Any]:
+    assert run.launched_at is not None, "a server that never ran is not in a window"
+    ended = run.deleted_at or call.now
+    return {
+        "instance_id": run.uuid,
+        "name": run.name,
+        "hours": run.hours_in(start, stop),
+        "tenant_id": run.project_id,
+        "flavor": run.flavor_name,
+        "vcpus": run.vcpus,
+        "memory_mb": run.memory_mb,
+        "local_gb": run.disk_gb,
+        "started_at": _text(run.launched_at),
+        "ended_at": None if run.deleted_at is None else _text(run.deleted_at),
+        "state": "terminated" if run.deleted_at is not None else run.status.lower(),
+        "uptime": max(0, int((ended - run.launched_at).total_seconds())),
+    }
+
+
+def _text(moment: datetime) -> str:
+    return moment.strftime("%Y-%m-%dT%H:%M:%S.%f")

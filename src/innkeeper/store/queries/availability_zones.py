@@ -1,0 +1,45 @@
+"""Availability zones, as the hosts name them."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import sqlalchemy as sa
+
+from innkeeper.domain.compute import HostState
+from innkeeper.store.tables.compute import agents, hosts
+from innkeeper.store.transactions import Tx
+
+_STATES = (
+    sa.select(
+        hosts.c.availability_zone,
+        hosts.c.name,
+        hosts.c.is_disabled,
+        hosts.c.is_forced_down,
+        agents.c.last_seen_at,
+    )
+    .join(agents, agents.c.id == hosts.c.agent_id)
+    .order_by(hosts.c.availability_zone, hosts.c.name)
+)
+
+
+def usable(tx: Tx, seen_since: datetime) -> dict[str, bool]:
+    """Every zone, and whether it has a host that is enabled and was seen lately."""
+    # SELECT availability_zone, MAX(CASE WHEN ... THEN 1 ELSE 0 END) ... GROUP BY 1
+    is_usable = sa.and_(
+        hosts.c.is_disabled == sa.false(),
+        hosts.c.is_forced_down == sa.false(),
+        agents.c.last_seen_at >= seen_since,
+    )
+    query = (
+        sa.select(hosts.c.availability_zone, sa.func.max(sa.case((is_usable, 1), else_=0)))
+        .join(agents, agents.c.id == hosts.c.agent_id)
+        .group_by(hosts.c.availability_zone)
+        .order_by(hosts.c.availability_zone)
+    )
+    return {zone: bool(found) for zone, found in tx.execute(query)}
+
+
+def host_states(tx: Tx) -> list[tuple[str, HostState]]:
+    """Every host with its zone, by zone and name."""
+    return [(zone, HostState(*rest)) for zone, *rest in tx.execute(_STATES)]

@@ -1,0 +1,57 @@
+"""Servers that were there in a time, deleted or not, with no more than their usage needs."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import sqlalchemy as sa
+
+from innkeeper.domain.usage import ServerRun
+from innkeeper.store.tables.compute import servers
+from innkeeper.store.transactions import Tx
+
+
+def in_window(
+    tx: Tx,
+    start: datetime,
+    stop: datetime,
+    *,
+    project_id: str | None,
+    after_row: int,
+    limit: int | None,
+) -> list[ServerRun]:
+    """The servers that ran between two moments, in the order they were made."""
+    query = (
+        sa.select(
+            servers.c.id,
+            servers.c.uuid,
+            servers.c.name,
+            servers.c.project_id,
+            servers.c.flavor,
+            servers.c.vcpus,
+            servers.c.memory_mb,
+            servers.c.disk_gb,
+            servers.c.status,
+            servers.c.launched_at,
+            servers.c.deleted_at,
+        )
+        .where(sa.or_(servers.c.deleted_at.is_(None), servers.c.deleted_at > start))
+        .where(servers.c.launched_at < stop)
+        .where(servers.c.id > after_row)
+        .order_by(servers.c.id)
+    )
+    if project_id is not None:
+        query = query.where(servers.c.project_id == project_id)
+    if limit is not None:
+        query = query.limit(limit)
+    return [
+        ServerRun(row, uuid, name, project, flavor["name"], *rest)
+        for row, uuid, name, project, flavor, *rest in tx.execute(query)
+    ]
+
+
+def row_of(tx: Tx, uuid: str) -> tuple[int, str] | None:
+    """A server's row id and project, deleted or not."""
+    query = sa.select(servers.c.id, servers.c.project_id).where(servers.c.uuid == uuid)
+    row = tx.execute(query).first()
+    return None if row is None else (row[0], row[1])
