@@ -1,0 +1,163 @@
+"""The stock ``openstack`` command against a service that was started as users start it.
+
+Both are processes of their own; nothing is shared but the network and the login file.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any
+
+import httpx
+
+START_WITHIN_S = 30.0
+STOP_WITHIN_S = 15.0
+COMMAND_WITHIN_S = 60.0
+SOURCE = Path(__file__).resolve().parents[2] / "src"
+SERVES_ON = "Innkeeper serves on "
+PAUSE_S = 0.1
+
+
+def environment(**more: str) -> dict[str, str]:
+    """This process's environment without what would tell the programs something else."""
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(("OS_", "INNKEEPER_"))}
+    return {**kept, **more}
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a command answered."""
+
+    status: int
+    output: str
+    errors: str
+
+
+@dataclass(slots=True)
+class Started:
+    """A started service, and the stock command for it."""
+
+    url: str
+    data_dir: Path
+    program: subprocess.Popen[str]
+    told: list[str] = field(default_factory=list)
+    """The lines that the service has written so far."""
+
+    @property
+    def login_file(self) -> Path:
+        """The file that the first start wrote, with ``auth: builtin``."""
+        return self.data_dir / "clouds.yaml"
+
+    def run(self, *words: str, login: Mapping[str, str] | None = None) -> Outcome:
+        """Run ``openstack`` with these words; as the administrator unless ``login`` says.
+
+        ``login`` holds the variables of the environment by which the command logs in.
+        """
+        if login is None:
+            login = {"OS_CLIENT_CONFIG_FILE": str(self.login_file), "OS_CLOUD": "innkeeper"}
+        # Without a home: what a developer has in theirs is nobody's business here.
+        ran = subprocess.run(
+            [sys.executable, "-m", "openstackclient.shell", *words],
+            env=environment(HOME=str(self.data_dir), **login),
+            capture_output=True,
+            text=True,
+            timeout=COMMAND_WITHIN_S,
+            check=False,
+        )
+        return Outcome(ran.returncode, ran.stdout, ran.stderr)
+
+    def ask(self, *words: str, login: Mapping[str, str] | None = None) -> Any:
+        """Run a command that must go well, and give its answer, read from JSON."""
+        outcome = self.run(*words, "-f", "json", login=login)
+        assert outcome.status == 0, f"openstack {' '.join(words)}: {outcome.errors}"
+        return json.loads(outcome.output)
+
+    def do(self, *words: str, login: Mapping[str, str] | None = None) -> str:
+        """Run a command that must go well and answers with nothing but text."""
+        outcome = self.run(*words, login=login)
+        assert outcome.status == 0, f"openstack {' '.join(words)}: {outcome.errors}"
+        return outcome.output
+
+    def refuses(self, *words: str, login: Mapping[str, str] | None = None) -> str:
+        """Run a command that must be refused, and give what it complains about."""
+        outcome = self.run(*words, login=login)
+        assert outcome.status != 0, f"openstack {' '.join(words)}: {outcome.output}"
+        return outcome.errors
+
+    def login(self, user: str, password: str, project: str | None = None) -> dict[str, str]:
+        """The variables by which somebody else logs in."""
+        variables = {
+            "OS_AUTH_URL": f"{self.url}/identity/v3",
+            "OS_IDENTITY_API_VERSION": "3",
+            "OS_USERNAME": user,
+            "OS_PASSWORD": password,
+            "OS_USER_DOMAIN_NAME": "Default",
+        }
+        if project is not None:
+            variables |= {"OS_PROJECT_NAME": project, "OS_PROJECT_DOMAIN_NAME": "Default"}
+        return variables
+
+
+@contextmanager
+def started(data_dir: Path, *options: str) -> Iterator[Started]:
+    """Run ``innkeeper serve`` with these options on a free port until the block ends."""
+    command = [sys.executable, "-m", "innkeeper.main", "serve", "--port", "0"]
+    program = subprocess.Popen(
+        [*command, "--data-dir", str(data_dir), *options],
+        env=environment(PYTHONPATH=str(SOURCE)),
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    lines: queue.Queue[str] = queue.Queue()
+    service = Started("", data_dir, program)
+    assert program.stderr is not None
+    reader = threading.Thread(
+        target=_read, args=(program.stderr, lines, service.told), daemon=True
+    )
+    reader.start()
+    try:
+        service.url = _address(lines, program)
+        _wait_until_ready(service.url)
+        yield service
+    finally:
+        program.terminate()
+        program.wait(STOP_WITHIN_S)
+        reader.join(STOP_WITHIN_S)
+        program.stderr.close()
+
+
+def _read(source: IO[str], lines: queue.Queue[str], told: list[str]) -> None:
+    for line in source:
+        told.append(line)
+        lines.put(line)
+
+
+def _address(lines: queue.Queue[str], program: subprocess.Popen[str]) -> str:
+    deadline_s = time.monotonic() + START_WITHIN_S
+    seen: list[str] = []
+    while time.monotonic() < deadline_s and (program.poll() is None or not lines.empty()):
+        try:
+            seen.append(lines.get(timeout=PAUSE_S))
+        except queue.Empty:
+            continue
+        if seen[-1].startswith(SERVES_ON):
+            return seen[-1].removeprefix(SERVES_ON).strip()
+    raise AssertionError(f"The service did not start: {''.join(seen)}")
+
+
+def _wait_until_ready(url: str) -> None:
+    deadline_s = time.monotonic() + START_WITHIN_S
+    with httpx.Client(base_url=url, transport=httpx.HTTPTransport(retries=10)) as client:
+        while client.get("/readyz").status_code != httpx.codes.OK:
+            assert time.monotonic() < deadline_s, "The service did not become ready."
+            time.sleep(PAUSE_S)
