@@ -26,17 +26,25 @@ EARLIEST = "0001-01-01 00:00:00.000000"
 
 def page(tx: Tx, wish: ServerSelection, marker: Server | None) -> list[Server]:
     """The servers behind ``marker`` in the wished order, at most ``wish.limit``."""
+    return [server(row) for row in tx.execute(statement(tx, wish, marker))]
+
+
+def statement(tx: Tx, wish: ServerSelection, marker: Server | None) -> sa.Select[Any]:
+    """The query for one page; with a marker, its place is looked up first."""
     order = [(_sortable(name), falls) for name, falls in wish.sort]
     order.append((servers.c.id, order[-1][1] if order else True))
     query = ROWS.where(*_conditions(wish))
     if marker is not None:
         query = query.where(_behind(order, _key_of(tx, order, marker)))
     query = query.order_by(*(key.desc() if falls else key.asc() for key, falls in order))
-    return [server(row) for row in tx.execute(query.limit(wish.limit))]
+    return query.limit(wish.limit)
 
 
 def _sortable(name: str) -> sa.ColumnElement[Any]:
     column: sa.ColumnElement[Any] = servers.c[name]
+    if isinstance(column.type, sa.Boolean):
+        # Not every database knows which of true and false is more.
+        return sa.case((column, 1), else_=0)
     if not servers.c[name].nullable:
         return column
     # Databases disagree on whether nothing comes first or last; here it comes first.

@@ -40,7 +40,7 @@ class Asked:
     flavor: str
     image: str | None = None
     networks: Any = None
-    devices: Sequence[Mapping[str, Any]] = ()
+    devices: Sequence[Mapping[str, Any]] = field(default_factory=list)
     has_old_devices: bool = False
     metadata: Mapping[str, str] = field(default_factory=dict)
     tags: Sequence[str] = ()
@@ -72,7 +72,7 @@ def asked(body: Mapping[str, Any]) -> Asked:
         flavor=str(server["flavorRef"]),
         image=server.get("imageRef") or None,
         networks=server.get("networks"),
-        devices=server.get("block_device_mapping_v2", ()),
+        devices=server.get("block_device_mapping_v2", []),
         has_old_devices=bool(server.get("block_device_mapping")),
         metadata=server.get("metadata", {}),
         tags=server.get("tags", ()),

@@ -1,0 +1,128 @@
+"""The quick way through a boot's body gives what the slow way gives, or nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from innkeeper.domain.errors import Invalid
+from innkeeper.entrypoints.api.compute.schemas_servers import CREATE
+from innkeeper.entrypoints.api.compute.servers_body import Asked, asked
+from innkeeper.entrypoints.api.compute.servers_plain import decode
+from innkeeper.entrypoints.api.validation import Validator, decode_json
+
+SLOW = Validator(CREATE, str)
+UUID = "6f1a2c7e-0d3b-4f55-9b8e-2f6f5a1f0c11"
+TEXTS = st.one_of(
+    st.text(max_size=6),
+    st.sampled_from(
+        ["web", " web", "web\n", "", "a" * 255, "a" * 256, "\x00", "\u2028", "\x85", "1"]
+    ),
+)
+NUMBERS = st.one_of(
+    st.integers(-2, 5), st.sampled_from([2**31 - 1, 2**31, 2**64, 1.0, True, "2", "", None])
+)
+DEVICES = st.fixed_dictionaries(
+    {},
+    optional={
+        "source_type": st.sampled_from(["blank", "image", "volume"]),
+        "destination_type": st.sampled_from(["local", "volume"]),
+        "boot_index": st.sampled_from([0, -1, "0", None, False, 0.0]),
+        "delete_on_termination": st.sampled_from([True, False, "true", None]),
+        "uuid": st.sampled_from([UUID, "", "x" * 256]),
+        "volume_size": NUMBERS,
+    },
+)
+SERVERS = st.fixed_dictionaries(
+    {},
+    optional={
+        "name": TEXTS,
+        "flavorRef": st.one_of(TEXTS, NUMBERS),
+        "imageRef": st.one_of(st.sampled_from(["", UUID, UUID.upper(), UUID + "\n"]), TEXTS),
+        "networks": st.sampled_from(["auto", "none", "", None, []]),
+        "block_device_mapping_v2": st.lists(DEVICES, max_size=2),
+        "metadata": st.dictionaries(TEXTS, st.one_of(TEXTS, NUMBERS), max_size=2),
+        "min_count": NUMBERS,
+        "max_count": NUMBERS,
+        "availability_zone": st.one_of(TEXTS, st.none()),
+        "key_name": TEXTS,
+        "description": TEXTS,
+        "colour": TEXTS,
+    },
+)
+PLAIN: dict[str, Any] = {
+    "server": {
+        "name": "web",
+        "flavorRef": "small",
+        "imageRef": "",
+        "networks": "none",
+        "min_count": 1,
+        "max_count": 1,
+        "metadata": {"a": "b"},
+        "block_device_mapping_v2": [
+            {
+                "source_type": "blank",
+                "destination_type": "local",
+                "boot_index": 0,
+                "delete_on_termination": True,
+            }
+        ],
+    }
+}
+
+
+# Mostly good, with a few keys taken away or made strange: bodies that are strange all over are
+# refused for the first of their faults.
+GOOD = st.lists(st.sampled_from(sorted(PLAIN["server"])), max_size=4).map(
+    lambda gone: {key: PLAIN["server"][key] for key in PLAIN["server"] if key not in gone}
+)
+BODIES = st.one_of(
+    st.builds(lambda good: {"server": good}, GOOD),
+    st.builds(
+        lambda good, odd, keys: {
+            "server": {**good, **{key: odd[key] for key in keys if key in odd}}
+        },
+        GOOD,
+        SERVERS,
+        st.lists(st.sampled_from([*PLAIN["server"], "availability_zone"]), max_size=2),
+    ),
+    st.fixed_dictionaries(
+        {"server": SERVERS}, optional={"os:scheduler_hints": st.just({}), "more": st.just(1)}
+    ),
+)
+
+
+def slowly(body: bytes) -> Asked | None:
+    """What the schema's way makes of a body; ``None`` if it refuses."""
+    try:
+        thing = decode_json(body)
+        SLOW.check(thing)
+    except Invalid:
+        return None
+    return asked(thing)
+
+
+@given(BODIES)
+@example(PLAIN)
+@example({"server": {**PLAIN["server"], "name": "null"}})
+def test_both_ways_mean_the_same(thing: Any) -> None:
+    body = msgspec.json.encode(thing)
+    quick = decode(body)
+    assert quick is None or quick == slowly(body)
+
+
+@given(st.binary(max_size=40))
+@example(b'{"server": {"name": "a", "name": "b", "flavorRef": "x"}}')
+@example(b'{"server": {"name": "\\ud800", "flavorRef": "x"}}')
+@example(b"[" * 100_000)
+def test_whatever_comes_it_does_not_fail(body: bytes) -> None:
+    quick = decode(body)
+    assert quick is None or quick == slowly(body)
+
+
+def test_what_the_stock_client_sends_takes_the_quick_way() -> None:
+    assert decode(msgspec.json.encode(PLAIN)) == slowly(msgspec.json.encode(PLAIN))
+    assert decode(msgspec.json.encode(PLAIN)) is not None
