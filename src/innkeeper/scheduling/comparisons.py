@@ -40,7 +40,7 @@ PLAIN = "plain"
 
 
 def parse(name: str, text: str) -> Comparison:
-    """Read the value of an extra spec. Raises :class:`Invalid` for an operator without operand."""
+    """Read the value of an extra spec; :class:`Invalid` for an operator without operand."""
     words = text.split()
     if not words or words[0] not in WORDS:
         return Comparison(name, PLAIN, (text,))

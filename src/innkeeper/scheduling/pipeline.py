@@ -109,12 +109,20 @@ def still_fits(
     return True
 
 
+_Factor = tuple[Weigher, float, float]
+"""A weigher, what its numbers are multiplied by, and the least of them."""
+
+
 class Scale:
     """Weights on one scale, fixed when a request is first weighed.
 
     Each weigher's numbers are brought to 0..1 between the least and the greatest of the first
     candidates. The scale stays through the picks of a request: otherwise each pick would move
-    the weights of hosts it did not touch.
+    the weights of hosts it did not touch. Where all candidates are alike, a pick moves its host
+    by the share that it took, so that servers spread or pack over a uniform cloud as well.
+
+    Always true: hosts with equal columns have equal weights to the last bit, whether they were
+    weighed first or again; ties are found by comparing.
     """
 
     def __init__(
@@ -122,33 +130,46 @@ class Scale:
     ) -> None:
         self._hosts = hosts
         self._spec = spec
-        self._factors: list[tuple[Weigher, float, float]] = []
-        offset = 0.0
+        self._unlike: list[_Factor] = []
+        self._alike: list[_Factor] = []
+        self._offset = 0.0
         # Gathering the candidates' rows is a copy; without any removal it is not needed.
         is_whole = candidates.shape[0] == hosts.host_count
         total: Weights = np.zeros(candidates.shape[0])
         for weigher, multiplier in pipeline.weighers:
+            if multiplier == 0.0:
+                continue
             column = weigher.column(hosts, spec, ALL_ROWS)
             mine = column if is_whole else column.take(candidates)
             least, greatest = float(mine.min()), float(mine.max())
-            if multiplier == 0.0 or greatest <= least:
-                continue
-            factor = multiplier / (greatest - least)
-            total += mine * factor
-            offset -= least * factor
-            self._factors.append((weigher, factor, least))
+            if greatest > least:
+                factor = multiplier / (greatest - least)
+                total += mine * factor
+                self._offset -= least * factor
+                self._unlike.append((weigher, factor, least))
+            else:
+                self._alike.append((weigher, multiplier / (abs(greatest) or 1.0), least))
         # Once for all weighers, rather than once for each.
-        self.weights: Weights = total + offset
+        self.weights: Weights = total + self._offset
 
     def again(self, index: int) -> float:
         """The weight of one host as it is now, on the same scale as :attr:`weights`."""
-        return sum(self.parts(index).values())
+        # The same sums in the same order as above: rounding must not tell equals apart.
+        total = 0.0
+        for weigher, factor, _ in self._unlike:
+            total += self._value(weigher, index) * factor
+        total += self._offset
+        for weigher, factor, least in self._alike:
+            total += (self._value(weigher, index) - least) * factor
+        return total
 
     def parts(self, index: int) -> Mapping[str, float]:
         """What each weigher gives to one host, multiplied; for explanations."""
-        row = slice(index, index + 1)
         return {
-            weigher.NAME: (float(weigher.column(self._hosts, self._spec, row)[0]) - least)
-            * factor
-            for weigher, factor, least in self._factors
+            weigher.NAME: (self._value(weigher, index) - least) * factor
+            for weigher, factor, least in (*self._unlike, *self._alike)
         }
+
+    def _value(self, weigher: Weigher, index: int) -> float:
+        row = slice(index, index + 1)
+        return float(weigher.column(self._hosts, self._spec, row)[0])

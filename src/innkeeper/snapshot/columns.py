@@ -11,6 +11,7 @@ May be false: that a host still has what its row says. Only a claim proves that.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -62,7 +63,8 @@ class HostTable:
         self.zones: dict[str, int] = {}
         self.agents: dict[AgentId, int] = {}
         self.agent_ids: list[AgentId] = []
-        self.agent_seen_s: npt.NDArray[np.float64] = np.zeros(0)
+        self._heard_s: npt.NDArray[np.float64] = np.zeros(0)
+        self.agent_seen_s: npt.NDArray[np.float64] = self._heard_s
         self.unit_rules: list[tuple[int, int, int]] = []
         self._unit_code: dict[tuple[int, int, int], int] = {}
         self._capabilities: list[Mapping[str, Any]] = []
@@ -140,7 +142,7 @@ class HostTable:
         if index is None:
             return
         last = self.host_count - 1
-        del self.index_by_name[self.names[index]]
+        self._unname(self.names[index], index)
         if index != last:
             for column in self._full.values():
                 column[index] = column[last]
@@ -166,9 +168,14 @@ class HostTable:
     def _rename(self, index: HostIndex, name: str) -> None:
         old = self.names[index]
         if old != name:
-            del self.index_by_name[old]
+            self._unname(old, index)
             self.names[index] = name
             self.index_by_name[name] = index
+
+    def _unname(self, name: str, index: HostIndex) -> None:
+        # Two hosts that change names at once: the name may be the other's already.
+        if self.index_by_name.get(name) == index:
+            del self.index_by_name[name]
 
     # -- facts -----------------------------------------------------------------------------
 
@@ -182,7 +189,11 @@ class HostTable:
         if code is None:
             code = self.agents[agent_id] = len(self.agents)
             self.agent_ids.append(agent_id)
-            self.agent_seen_s = np.append(self.agent_seen_s, 0.0)
+            if code == self._heard_s.shape[0]:
+                wider = np.zeros(max(ROWS_MIN, 2 * code))
+                wider[:code] = self._heard_s
+                self._heard_s = wider
+            self.agent_seen_s = self._heard_s[: code + 1]
         return code
 
     def unit_code(self, min_unit: int, max_unit: int, step_size: int) -> int:
@@ -218,6 +229,10 @@ class HostTable:
         if self._capabilities[index] != facts:
             self._capabilities[index] = facts
             self._capability_columns.clear()
+
+    def capabilities_of(self, index: HostIndex) -> Mapping[str, Any]:
+        """All that one host is capable of."""
+        return self._capabilities[index]
 
     def capability(self, name: str) -> CapabilityColumn:
         """The column of a capability. Nested facts have dots in their names.
@@ -331,5 +346,13 @@ def _capability_column(facts: list[Any]) -> CapabilityColumn:
             values.append(fact)
         codes[index] = code
         if isinstance(fact, int | float) and not isinstance(fact, bool):
-            numbers[index] = float(fact)
+            numbers[index] = _as_double(fact)
     return CapabilityColumn(numbers, codes, values)
+
+
+def _as_double(number: int | float) -> float:
+    try:
+        return float(number)
+    except OverflowError:
+        # A whole number has no largest; a double has, and beyond it is infinity.
+        return math.inf if number > 0 else -math.inf

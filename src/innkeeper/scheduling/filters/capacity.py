@@ -33,4 +33,11 @@ def missing(hosts: HostTable, spec: RequestSpec) -> str:
 def _line(hosts: HostTable, name: str, amount: int) -> str:
     free = hosts.free.get(name)
     most = max(0, int(free.max())) if free is not None and free.shape[0] else 0
-    return f"{name}: {amount} asked for, at most {most} left on one host"
+    told = f"{name}: {amount} asked for, at most {most} left on one host"
+    given = hosts.gives(name, amount)
+    if free is None or given is None:
+        return told
+    refusing = int(np.count_nonzero(~given[hosts.unit_codes[name]] & (free > 0)))
+    if refusing:
+        told += f", {refusing} hosts do not give out such an amount"
+    return told

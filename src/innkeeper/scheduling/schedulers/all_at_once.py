@@ -33,9 +33,9 @@ def plan(
 ) -> BuildPlan:
     """Choose a host for each of ``spec.count`` servers, as long as there are any.
 
-    Hosts of equal weight are equally likely; with ``subset_size`` above 1 so are that many of
-    the best, which keeps several deciders apart. The chosen amounts are off the table when
-    this returns: claim them, or :func:`undo`.
+    Hosts of equal weight are equally likely, always. With ``subset_size`` above 1 so are that
+    many of the best, which keeps several deciders apart. The chosen amounts are off the table
+    when this returns: claim them, or :func:`undo`.
     """
     left, taken = select(pipeline, hosts, spec)
     candidates: Indexes = np.flatnonzero(left)
@@ -67,16 +67,19 @@ def plan(
 
 
 def _pick(weights: Weights, draw_from: int, seed: int, turn: int) -> int:
-    best = weights.max()
-    if draw_from > 1 and weights.shape[0] > 1:
-        size = min(draw_from, weights.shape[0])
-        pool = np.argpartition(weights, -size)[-size:]
-        pool = np.sort(pool[weights[pool] > TAKEN])
-    else:
-        pool = np.flatnonzero(weights == best)
-    if pool.shape[0] == 0:
-        return int(weights.argmax())
-    return int(pool[draw(seed, turn, int(pool.shape[0]))])
+    """Draw one of the ``draw_from`` best; who ties for the last place among them shares it."""
+    least = weights.max()
+    size = 1
+    if draw_from > 1:
+        size = min(draw_from, int(np.count_nonzero(weights > TAKEN)))
+        if size > 1:
+            least = np.partition(weights, -size)[-size]
+            better = np.flatnonzero(weights > least)
+            place = draw(seed, 2 * turn + 1, size)
+            if place < better.shape[0]:
+                return int(better[place])
+    ties = np.flatnonzero(weights == least)
+    return int(ties[draw(seed, 2 * turn, int(ties.shape[0]))])
 
 
 def undo(hosts: HostTable, spec: RequestSpec, made: BuildPlan) -> None:

@@ -1,0 +1,149 @@
+"""Compare two host tables: the one that was kept in step, and one that was read just now.
+
+Rows are compared by their providers, and codes by what they stand for: two tables that came
+to the same hosts by different ways number them differently.
+
+May be false, and is not looked at: when agents were heard. That is asked for at its own pace,
+and not told by the change feed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from innkeeper.snapshot.columns import HostTable
+
+Indexes = npt.NDArray[np.intp]
+Column = npt.NDArray[Any]
+NOWHERE = -1
+
+
+def differences(mine: HostTable, theirs: HostTable) -> list[str]:
+    """Say, host by host, where two tables are not the same; nothing if they are.
+
+    ``mine`` is named first: "3, not 4" means that ``mine`` has 3. A table that contradicts
+    itself is told of as well, and then not compared.
+    """
+    broken = [*_contradictions(mine), *_contradictions(theirs)]
+    if broken:
+        return broken
+    ids, my_rows, their_rows = np.intersect1d(
+        mine.provider_ids, theirs.provider_ids, return_indices=True
+    )
+    told = [
+        *_alone(mine, ids, "is only in the first table"),
+        *_alone(theirs, ids, "is only in the second table"),
+    ]
+    pair = _Pair(mine, theirs, my_rows, their_rows)
+    told += pair.facts()
+    told += pair.amounts()
+    told += pair.keyed("trait", mine.traits, theirs.traits)
+    told += pair.keyed("aggregate", mine.aggregates, theirs.aggregates)
+    return told
+
+
+def _contradictions(table: HostTable) -> Iterator[str]:
+    count = table.host_count
+    rows = dict(enumerate(table.provider_ids.tolist()))
+    if {provider: index for index, provider in rows.items()} != table.index_of:
+        yield "The rows of a table are not where its providers say."
+    if {name: index for index, name in enumerate(table.names)} != table.index_by_name:
+        yield "The rows of a table are not where its names say."
+    lengths = {len(table.names), len(rows), len(table.index_of), table.generations.shape[0]}
+    for keyed in (table.free, table.used, table.traits, table.aggregates):
+        lengths |= {column.shape[0] for column in keyed.values()}
+    if lengths != {count}:
+        yield f"A table of {count} hosts has columns of {sorted(lengths)} rows."
+
+
+def _alone(table: HostTable, shared: Column, told: str) -> Iterator[str]:
+    for index in np.flatnonzero(~np.isin(table.provider_ids, shared)):
+        yield f"{table.names[index]} (provider {table.provider_ids[index]}) {told}."
+
+
+class _Pair:
+    """The rows of the hosts that both tables have, in the same order."""
+
+    def __init__(
+        self, mine: HostTable, theirs: HostTable, my_rows: Indexes, their_rows: Indexes
+    ) -> None:
+        self._mine, self._theirs = mine, theirs
+        self._my_rows, self._their_rows = my_rows, their_rows
+
+    def facts(self) -> Iterator[str]:
+        """Names, generations, states, zones, agents and capabilities."""
+        mine, theirs = self._mine, self._theirs
+        for row, other in zip(self._my_rows, self._their_rows, strict=True):
+            if mine.names[row] != theirs.names[other]:
+                yield f"{mine.names[row]}: the name is not {theirs.names[other]}."
+            if mine.capabilities_of(row) != theirs.capabilities_of(other):
+                yield f"{mine.names[row]}: the capabilities differ."
+        yield from self._unequal("generation", mine.generations, theirs.generations)
+        yield from self._unequal("is open", mine.is_open, theirs.is_open)
+        yield from self._coded(
+            "zone", mine.zone_codes, list(mine.zones), theirs.zone_codes, list(theirs.zones)
+        )
+        yield from self._coded(
+            "agent", mine.agent_codes, mine.agent_ids, theirs.agent_codes, theirs.agent_ids
+        )
+
+    def amounts(self) -> Iterator[str]:
+        """What is free and used of each class, and in which pieces it is given out."""
+        yield from self.keyed("free", self._mine.free, self._theirs.free)
+        yield from self.keyed("used", self._mine.used, self._theirs.used)
+        for name in sorted(self._mine.unit_codes.keys() & self._theirs.unit_codes.keys()):
+            # Where there is nothing of a class, no rule counts, and none is kept.
+            is_there = (self._mine.free[name] != 0) | (self._mine.used[name] != 0)
+            yield from self._coded(
+                f"unit rules of {name}",
+                self._mine.unit_codes[name],
+                self._mine.unit_rules,
+                self._theirs.unit_codes[name],
+                self._theirs.unit_rules,
+                is_there,
+            )
+
+    def keyed(
+        self, noun: str, mine: Mapping[str, Column], theirs: Mapping[str, Column]
+    ) -> Iterator[str]:
+        """Columns by name; one that a table has not is empty there."""
+        nothing = np.zeros(max(self._mine.host_count, self._theirs.host_count))
+        for name in sorted(mine.keys() | theirs.keys()):
+            yield from self._unequal(
+                f"{noun} {name}", mine.get(name, nothing), theirs.get(name, nothing)
+            )
+
+    def _unequal(self, what: str, mine: Column, theirs: Column) -> Iterator[str]:
+        my_values, their_values = mine[self._my_rows], theirs[self._their_rows]
+        for at in np.flatnonzero(my_values != their_values):
+            yield self._line(int(at), what, my_values[at], their_values[at])
+
+    def _coded(
+        self,
+        what: str,
+        mine: Column,
+        my_meanings: Sequence[Any],
+        theirs: Column,
+        their_meanings: Sequence[Any],
+        is_counted: Column | None = None,
+    ) -> Iterator[str]:
+        """Compare what the codes stand for, through the number that it has in their table."""
+        numbers = {meaning: number for number, meaning in enumerate(their_meanings)}
+        translated = np.array(
+            [numbers.get(meaning, NOWHERE) for meaning in my_meanings], dtype=np.int64
+        )
+        my_codes, their_codes = mine[self._my_rows], theirs[self._their_rows]
+        differs = translated[my_codes] != their_codes
+        if is_counted is not None:
+            differs &= is_counted[self._my_rows]
+        for at in np.flatnonzero(differs):
+            yield self._line(
+                int(at), what, my_meanings[my_codes[at]], their_meanings[their_codes[at]]
+            )
+
+    def _line(self, at: int, what: str, mine: Any, theirs: Any) -> str:
+        return f"{self._mine.names[self._my_rows[at]]}: {what}: {mine}, not {theirs}."

@@ -1,0 +1,136 @@
+"""Small host tables, and what is asked of them, for tests that need no store."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from innkeeper.domain.amounts import UNIT_MAX
+from innkeeper.domain.ids import AgentId, HostIndex, ProviderId
+from innkeeper.domain.placing import Comparison, RequestSpec
+from innkeeper.scheduling import comparisons
+from innkeeper.scheduling.filters.catalogue import FILTERS
+from innkeeper.scheduling.pipeline import Pipeline
+from innkeeper.scheduling.weighers.catalogue import WEIGHERS
+from innkeeper.snapshot.columns import HostTable
+
+NOW_S = 1_000_000.0
+SILENCE_MAX_S = 60.0
+
+Units = tuple[int, int, int]
+ANY_AMOUNT: Units = (1, UNIT_MAX, 1)
+
+
+@dataclass(frozen=True)
+class Sketch:
+    """One host as a test draws it; ``units`` are min_unit, max_unit and step_size by class."""
+
+    name: str
+    free: Mapping[str, int]
+    used: Mapping[str, int] = field(default_factory=dict)
+    units: Mapping[str, Units] = field(default_factory=dict)
+    zone: str = "nova"
+    is_open: bool = True
+    agent: str = "agent"
+    heard_s: float = NOW_S
+    traits: tuple[str, ...] = ()
+    aggregates: tuple[str, ...] = ()
+    capabilities: Mapping[str, Any] = field(default_factory=dict)
+    generation: int = 1
+
+
+def host(
+    name: str, *, vcpus: int = 16, memory_mb: int = 32_768, disk_gb: int = 500, **more: Any
+) -> Sketch:
+    """Draw a host with as much free of the three usual classes, and ``more`` of a sketch."""
+    free = {"VCPU": vcpus, "MEMORY_MB": memory_mb, "DISK_GB": disk_gb}
+    return Sketch(name, {**free, **more.pop("free", {})}, **more)
+
+
+def table_of(*sketches: Sketch) -> HostTable:
+    """Make the table of these hosts, in this order; providers are numbered from 1."""
+    table = HostTable()
+    for number, each in enumerate(sketches, start=1):
+        fill(table, table.ensure_row(ProviderId(number), each.name), each)
+    return table
+
+
+def fill(table: HostTable, index: HostIndex, each: Sketch) -> None:
+    """Write everything about one host but its name into its row."""
+    table.clear_row(index)
+    table.generations[index] = each.generation
+    table.is_open[index] = each.is_open
+    table.zone_codes[index] = table.zone_code(each.zone)
+    code = table.agent_code(AgentId(each.agent))
+    table.agent_codes[index] = code
+    table.agent_seen_s[code] = each.heard_s
+    table.set_capabilities(index, each.capabilities)
+    for name in each.free.keys() | each.used.keys():
+        table.ensure_class(name)
+        table.free[name][index] = each.free.get(name, 0)
+        table.used[name][index] = each.used.get(name, 0)
+        rule = each.units.get(name, ANY_AMOUNT)
+        table.unit_codes[name][index] = table.unit_code(*rule)
+    for trait in each.traits:
+        table.ensure_trait(trait)[index] = True
+    for uuid in each.aggregates:
+        table.ensure_aggregate(uuid)[index] = True
+
+
+def asking(
+    vcpus: int = 1, memory_mb: int = 1024, disk_gb: int = 10, **more: Any
+) -> RequestSpec:
+    """Ask for servers of these amounts; ``more`` are fields of a request spec."""
+    amounts = {"VCPU": vcpus, "MEMORY_MB": memory_mb, "DISK_GB": disk_gb}
+    wanted = {name: amount for name, amount in amounts.items() if amount}
+    wanted |= more.pop("amounts", {})
+    settled: dict[str, Any] = {
+        "project_id": "project",
+        "user_id": "user",
+        "now_s": NOW_S,
+        "silence_max_s": SILENCE_MAX_S,
+        "seed": 1,
+        **more,
+    }
+    return RequestSpec(amounts=wanted, **settled)
+
+
+def asking_for(**amounts: int) -> RequestSpec:
+    """Ask for one server of exactly these amounts, by resource class."""
+    return asking(0, 0, 0, amounts=amounts)
+
+
+def demand(name: str, text: str) -> Comparison:
+    """Read an extra spec's value as the flavor would have it."""
+    return comparisons.parse(name, text)
+
+
+def pipeline_of(**multipliers: float) -> Pipeline:
+    """All filters, with these weighers: their names and multipliers; none weighs all alike."""
+    return Pipeline(
+        tuple(FILTERS.values()),
+        tuple((WEIGHERS[name], by) for name, by in multipliers.items()),
+    )
+
+
+def picture(table: HostTable) -> dict[str, bytes | tuple[Any, ...]]:
+    """Everything that a decision could have changed, byte by byte."""
+    columns: dict[str, bytes | tuple[Any, ...]] = {
+        "names": tuple(table.names),
+        "providers": tuple(table.index_of.items()),
+        "generations": table.generations.tobytes(),
+        "is_open": table.is_open.tobytes(),
+        "zones": table.zone_codes.tobytes(),
+        "agents": table.agent_codes.tobytes(),
+    }
+    for kind, keyed in (("free", table.free), ("used", table.used)):
+        columns |= {f"{kind} {name}": column.tobytes() for name, column in keyed.items()}
+    return columns
+
+
+def names_where(table: HostTable, mask: Any) -> set[str]:
+    """The names of the hosts at which a mask is true."""
+    return {table.names[index] for index in np.flatnonzero(mask)}

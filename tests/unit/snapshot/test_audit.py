@@ -1,0 +1,113 @@
+"""Two host tables compared: every kind of difference is told, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from innkeeper.domain.ids import AgentId, HostIndex, ProviderId
+from innkeeper.snapshot.audit import differences
+from innkeeper.snapshot.columns import HostTable
+from tests.support.tables import Sketch, fill, host, table_of
+
+A = host(
+    "a", traits=("T",), aggregates=("g",), capabilities={"n": 1}, units={"VCPU": (2, 9, 2)}
+)
+B = host("b", zone="south", agent="other", used={"VCPU": 3})
+
+
+def test_a_table_equals_itself_and_its_like() -> None:
+    assert differences(table_of(A, B), table_of(A, B)) == []
+    assert differences(HostTable(), HostTable()) == []
+
+
+def test_the_way_that_led_to_a_table_does_not_matter() -> None:
+    """Rows, codes, columns: all in another order, some left over from hosts that are gone."""
+    table = HostTable()
+    gone = host("gone", zone="west", agent="late", traits=("OLD",), free={"CUSTOM_OLD": 3})
+    for provider_id, each in ((3, gone), (2, B), (1, A)):
+        fill(table, table.ensure_row(ProviderId(provider_id), each.name), each)
+    table.remove_row(ProviderId(3))
+    assert sorted(table.names) == ["a", "b"]
+    assert differences(table, table_of(A, B)) == []
+    assert differences(table_of(A, B), table) == []
+
+
+CHANGES: list[tuple[Callable[[HostTable, HostIndex], object], str]] = [
+    (lambda t, i: t.generations.__setitem__(i, 5), "b: generation: 5, not 1."),
+    (lambda t, i: t.is_open.__setitem__(i, False), "b: is open: False, not True."),
+    (lambda t, i: t.free["VCPU"].__setitem__(i, 1), "b: free VCPU: 1.0, not 16.0."),
+    (lambda t, i: t.used["VCPU"].__setitem__(i, 4), "b: used VCPU: 4.0, not 3.0."),
+    (lambda t, i: t.traits["T"].__setitem__(i, True), "b: trait T: True, not False."),
+    (lambda t, i: t.ensure_trait("N").__setitem__(i, True), "b: trait N: True, not 0.0."),
+    (
+        lambda t, i: t.aggregates["g"].__setitem__(i, True),
+        "b: aggregate g: True, not False.",
+    ),
+    (
+        lambda t, i: t.zone_codes.__setitem__(i, t.zone_code("east")),
+        "b: zone: east, not south.",
+    ),
+    (
+        lambda t, i: t.agent_codes.__setitem__(i, t.agent_code(AgentId("x"))),
+        "b: agent: x, not other.",
+    ),
+    (lambda t, i: t.set_capabilities(i, {"n": 2}), "b: the capabilities differ."),
+    (lambda t, i: t.ensure_row(ProviderId(2), "B"), "B: the name is not b."),
+    (
+        lambda t, i: t.unit_codes["VCPU"].__setitem__(i, t.unit_code(4, 4, 4)),
+        "b: unit rules of VCPU: (4, 4, 4), not (1, 2147483647, 1).",
+    ),
+]
+
+
+@pytest.mark.parametrize(("change", "told"), CHANGES, ids=[told for _, told in CHANGES])
+def test_one_difference_is_told_once(
+    change: Callable[[HostTable, HostIndex], object], told: str
+) -> None:
+    mine, theirs = table_of(A, B), table_of(A, B)
+    change(mine, HostIndex(1))
+    assert differences(mine, theirs) == [told]
+    assert len(differences(theirs, mine)) == 1
+
+
+def test_rules_of_what_is_not_there_do_not_count() -> None:
+    nothing = Sketch("c", {"VCPU": 0})
+    mine, theirs = table_of(A, nothing), table_of(A, nothing)
+    mine.unit_codes["VCPU"][1] = mine.unit_code(7, 7, 7)
+    assert differences(mine, theirs) == []
+
+
+def test_hosts_that_only_one_table_has_are_told_by_name() -> None:
+    assert differences(table_of(A, B), table_of(A)) == [
+        "b (provider 2) is only in the first table."
+    ]
+    assert differences(table_of(A), table_of(A, B)) == [
+        "b (provider 2) is only in the second table."
+    ]
+    assert differences(table_of(A), HostTable()) == [
+        "a (provider 1) is only in the first table."
+    ]
+
+
+def test_several_hosts_are_told_one_by_one() -> None:
+    other = host("b", zone="south", agent="other", vcpus=8, memory_mb=9, used={"VCPU": 3})
+    told = differences(table_of(A, B), table_of(A, other))
+    assert told == ["b: free MEMORY_MB: 32768.0, not 9.0.", "b: free VCPU: 16.0, not 8.0."]
+
+
+def test_a_table_that_contradicts_itself_is_told_of() -> None:
+    broken = table_of(A, B)
+    broken.index_of[ProviderId(1)] = HostIndex(1)
+    assert differences(broken, table_of(A, B)) == [
+        "The rows of a table are not where its providers say."
+    ]
+    broken = table_of(A, B)
+    del broken.index_by_name["a"]
+    assert differences(table_of(A, B), broken) == [
+        "The rows of a table are not where its names say."
+    ]
+    broken = table_of(A, B)
+    broken.free["VCPU"] = broken.free["VCPU"][:1]
+    assert differences(broken, broken) == ["A table of 2 hosts has columns of [1, 2] rows."] * 2
