@@ -1,0 +1,233 @@
+"""Users, roles and tokens in the store: the first start, and what voids a token."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+import pytest
+
+from innkeeper.domain.errors import AlreadyExists, Unauthenticated
+from innkeeper.domain.identity import Project, User
+from innkeeper.store.transactions import Store, Tx
+from innkeeper.systems.identity import first_start, passwords, projects, roles, tokens, users
+from innkeeper.systems.identity.tokens import Claims, Signer
+
+NOW = datetime(2026, 1, 1)  # noqa: DTZ001 - the core's clock is naive and in UTC
+HOUR_S = 3600.0
+
+
+class CountingIds:
+    """Gives the same ids in every run."""
+
+    def __init__(self, given: int = 0) -> None:
+        self.given = given
+
+    def uuid(self) -> str:
+        """Give the next id."""
+        self.given += 1
+        return f"00000000-0000-4000-8000-{self.given:012x}"
+
+    def seed(self) -> int:
+        """Give the next seed."""
+        self.given += 1
+        return self.given
+
+
+def start(store: Store, admin_hash: str = "hash") -> bool:
+    with store.write() as tx:
+        return first_start.ensure(
+            tx, admin_hash=admin_hash, agent_hash="other", ids=CountingIds(), now=NOW
+        )
+
+
+def everything(tx: Tx) -> list[object]:
+    return [
+        projects.find(tx),
+        users.find(tx),
+        roles.find(tx),
+        roles.assignments(tx),
+    ]
+
+
+def test_the_first_start_makes_what_must_be_there(store: Store) -> None:
+    assert start(store)
+    with store.read() as tx:
+        held = [(a.user_name, a.project_name, a.role.name) for a in roles.assignments(tx)]
+        assert held == [("admin", "admin", "admin"), ("innkeeper-agent", "service", "service")]
+        assert [role.name for role in roles.find(tx)] == [
+            "admin",
+            "member",
+            "reader",
+            "service",
+        ]
+
+
+def test_the_second_start_changes_nothing(store: Store) -> None:
+    start(store)
+    with store.write() as tx:
+        (agent,) = users.find(tx, name="innkeeper-agent")
+        users.delete(tx, agent.id)
+        before = everything(tx)
+    assert not start(store, "another")
+    with store.read() as tx:
+        assert everything(tx) == before
+
+
+def test_a_first_start_that_died_is_made_again(store: Store) -> None:
+    with pytest.raises(ZeroDivisionError), store.write() as tx:
+        first_start.ensure(tx, admin_hash="a", agent_hash="b", ids=CountingIds(), now=NOW)
+        raise ZeroDivisionError
+    assert start(store, "good")
+    with store.read() as tx:
+        assert [user.password_hash for user in users.find(tx, name="admin")] == ["good"]
+
+
+def test_a_new_password_brings_the_administrator_back(store: Store) -> None:
+    start(store)
+    with store.write() as tx:
+        (admin,) = users.find(tx, name="admin")
+        users.delete(tx, admin.id)
+        first_start.reset_administrator(tx, admin_hash="new", ids=CountingIds(1000), now=NOW)
+        (admin,) = users.find(tx, name="admin")
+        assert (admin.password_hash, admin.is_enabled) == ("new", True)
+        assert [each.role.name for each in roles.assignments(tx, user_id=admin.id)] == ["admin"]
+
+
+def test_all_processes_share_one_key(store: Store) -> None:
+    with store.write() as tx:
+        first = tokens.signing_key(tx, draw=lambda count: b"a" * count, now=NOW)
+    with store.write() as tx:
+        assert tokens.signing_key(tx, draw=lambda count: b"b" * count, now=NOW) == first
+
+
+def claims(tx: Tx) -> Claims:
+    """What a new token of the administrator says."""
+    signer = Signer(b"k" * 32)
+    text = tokens.mint(tx, signer, "admin", "admin", audit_id="t1", now=NOW, lifetime_s=HOUR_S)
+    return signer.open(text, NOW)
+
+
+def test_a_token_stands_for_its_user(store: Store) -> None:
+    start(store)
+    with store.read() as tx:
+        held = tokens.holder(tx, claims(tx))
+        assert held.user.name == "admin"
+        assert held.project is not None
+        assert [role.name for role in held.roles] == ["admin"]
+        assert "hash" not in repr(held)
+
+
+Void = Callable[[Tx, User, Project], None]
+
+
+def disable(tx: Tx, user: User, project: Project) -> None:
+    users.update(tx, user.id, {"is_enabled": False}, now=NOW)
+
+
+def disable_and_enable(tx: Tx, user: User, project: Project) -> None:
+    disable(tx, user, project)
+    users.update(tx, user.id, {"is_enabled": True}, now=NOW)
+
+
+def set_password(tx: Tx, user: User, project: Project) -> None:
+    users.update(tx, user.id, {"password_hash": "new"}, now=NOW - timedelta(days=1))
+
+
+def delete_user(tx: Tx, user: User, project: Project) -> None:
+    users.delete(tx, user.id)
+
+
+def disable_project(tx: Tx, user: User, project: Project) -> None:
+    projects.update(tx, project.id, {"is_enabled": False})
+
+
+def delete_project(tx: Tx, user: User, project: Project) -> None:
+    projects.delete(tx, project.id)
+
+
+def withdraw_role(tx: Tx, user: User, project: Project) -> None:
+    (role,) = roles.find(tx, name="admin")
+    roles.withdraw(tx, user.id, project.id, role.id, now=NOW)
+
+
+def withdraw_and_grant(tx: Tx, user: User, project: Project) -> None:
+    withdraw_role(tx, user, project)
+    (role,) = roles.find(tx, name="admin")
+    roles.grant(tx, user.id, project.id, role.id)
+
+
+def revoke(tx: Tx, user: User, project: Project) -> None:
+    tokens.revoke(tx, claims(tx), now=NOW)
+
+
+def revoke_twice(tx: Tx, user: User, project: Project) -> None:
+    revoke(tx, user, project)
+    revoke(tx, user, project)
+
+
+VOIDING = (
+    disable,
+    disable_and_enable,
+    set_password,
+    delete_user,
+    disable_project,
+    delete_project,
+    withdraw_role,
+    withdraw_and_grant,
+    revoke,
+    revoke_twice,
+)
+
+
+@pytest.mark.parametrize("void", VOIDING, ids=lambda act: act.__name__)
+def test_what_voids_a_token(store: Store, void: Void) -> None:
+    start(store)
+    with store.write() as tx:
+        made = claims(tx)
+        held = tokens.holder(tx, made)
+        assert held.project is not None
+        void(tx, held.user, held.project)
+        with pytest.raises(Unauthenticated):
+            tokens.holder(tx, made)
+
+
+def test_revoked_tokens_are_forgotten_once_they_have_ended(store: Store) -> None:
+    start(store)
+    with store.write() as tx:
+        made = claims(tx)
+        tokens.revoke(tx, made, now=NOW)
+        other = tokens.claims_for(
+            tokens.holder(tx, claims_with(made, "t2")), "t3", now=NOW, lifetime_s=HOUR_S
+        )
+        tokens.revoke(tx, other, now=made.expires_at + timedelta(seconds=1))
+        # The signature of the ended token is what refuses it from now on.
+        assert tokens.holder(tx, made).user.name == "admin"
+
+
+def claims_with(made: Claims, audit_id: str) -> Claims:
+    """The same claims under another id."""
+    return Claims(
+        (audit_id,),
+        made.user_id,
+        made.project_id,
+        made.methods,
+        made.issued_us,
+        made.expires_us,
+        made.stamp_us,
+    )
+
+
+def test_names_are_unique(store: Store) -> None:
+    start(store)
+    with store.write() as tx, pytest.raises(AlreadyExists):
+        projects.create(tx, Project("another", "admin", created_at=NOW))
+
+
+def test_passwords() -> None:
+    one, two = passwords.hash_of("secret"), passwords.hash_of("secret")
+    assert one != two
+    assert passwords.matches(one, "secret")
+    assert not passwords.matches(one, "Secret")
+    for nothing in (None, "", "no hash"):
+        assert not passwords.matches(nothing, "nobody")
