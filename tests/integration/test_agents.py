@@ -1,0 +1,135 @@
+"""A real service and real agents: hosts appear, die, come back, and keep their servers."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.agents import WITHIN_S, agent, eventually, start, states
+from tests.support.running import Running, running
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
+DOWN_AFTER_S = 1.5
+SETTINGS: dict[str, Any] = {"service_down_time_s": DOWN_AFTER_S, "work_poll_s": 1.0}
+UP = {"host-1": "up", "host-2": "up"}
+DOWN = {"host-1": "down", "host-2": "down"}
+NEWEST = {"openstack-api-version": "compute 2.100"}
+
+
+def boot(service: Running, **more: Any) -> str:
+    flavor = {"flavor": {"name": "small", "id": "small", "ram": 512, "vcpus": 1, "disk": 1}}
+    service.call("POST", "/compute/v2.1/flavors", json=flavor)
+    asked = {"name": "web", "flavorRef": "small", "networks": "none", "imageRef": "", **more}
+    answer = service.call(
+        "POST", "/compute/v2.1/servers", headers=NEWEST, json={"server": asked}
+    )
+    assert answer.status_code == 202, answer.text
+    server_id: str = answer.json()["server"]["id"]
+    return server_id
+
+
+def status(service: Running, server_id: str) -> str:
+    answer = service.call("GET", f"/compute/v2.1/servers/{server_id}")
+    if answer.status_code == 404:
+        return "gone"
+    found: str = answer.json()["server"]["status"]
+    return found
+
+
+def test_hosts_appear_go_down_and_come_back_with_their_servers(tmp_path: Path) -> None:
+    state = tmp_path / "agent"
+    with running(tmp_path / "service", **SETTINGS) as service:
+        killed = start(service.url, state, "--hosts", "2", "--name", "rack")
+        eventually(lambda: states(service), UP)
+        server_id = boot(service)
+        eventually(lambda: status(service, server_id), "ACTIVE")
+        killed.kill()
+        killed.wait(WITHIN_S)
+        eventually(lambda: states(service), DOWN)
+        # Nobody is chosen that does not answer.
+        refused = boot(service)
+        eventually(lambda: status(service, refused), "ERROR")
+        with agent(service.url, state, "--hosts", "2", "--name", "rack"):
+            eventually(lambda: states(service), UP)
+            assert status(service, server_id) == "ACTIVE"
+            service.call("DELETE", f"/compute/v2.1/servers/{server_id}")
+            eventually(lambda: status(service, server_id), "gone")
+
+
+def test_an_order_that_a_killed_agent_took_is_given_again(tmp_path: Path) -> None:
+    state = tmp_path / "agent"
+    slow = ("--hosts", "2", "--name", "rack", "--build-time-s", "60")
+    with running(tmp_path / "service", **SETTINGS) as service:
+        killed = start(service.url, state, *slow)
+        eventually(lambda: states(service), UP)
+        server_id = boot(service)
+        # Long enough for the order to be taken.
+        eventually(lambda: status(service, server_id), "BUILD")
+        killed.kill()
+        killed.wait(WITHIN_S)
+        with agent(service.url, state, "--hosts", "2", "--name", "rack"):
+            eventually(lambda: status(service, server_id), "ACTIVE")
+
+
+def test_a_failed_build_says_why_and_a_deleted_server_goes(tmp_path: Path) -> None:
+    options = ("--hosts", "2", "--fail-builds-on", "host-*")
+    with (
+        running(tmp_path / "service", **SETTINGS) as service,
+        agent(service.url, tmp_path / "agent", *options),
+    ):
+        eventually(lambda: states(service), UP)
+        server_id = boot(service)
+        eventually(lambda: status(service, server_id), "ERROR")
+        shown = service.call("GET", f"/compute/v2.1/servers/{server_id}").json()["server"]
+        assert "fail, as the agent was told" in shown["fault"]["message"]
+        service.call("DELETE", f"/compute/v2.1/servers/{server_id}")
+        eventually(lambda: status(service, server_id), "gone")
+
+
+def test_a_server_deleted_while_its_host_was_away_is_destroyed_there(tmp_path: Path) -> None:
+    state = tmp_path / "agent"
+    options = ("--hosts", "2", "--name", "rack")
+    with running(tmp_path / "service", **SETTINGS) as service:
+        with agent(service.url, state, *options):
+            eventually(lambda: states(service), UP)
+            server_id = boot(service)
+            eventually(lambda: status(service, server_id), "ACTIVE")
+        eventually(lambda: states(service), DOWN)
+        service.call("DELETE", f"/compute/v2.1/servers/{server_id}")
+        eventually(lambda: status(service, server_id), "gone")
+        with agent(service.url, state, *options):
+            eventually(lambda: states(service), UP)
+            listed = "/compute/v2.1/os-agents"
+            agent_id = service.call("GET", listed).json()["agents"][0]["id"]
+            path = f"{listed}/{agent_id}/work"
+            body = {"wait_s": 0}
+            eventually(lambda: service.call("POST", path, json=body).json(), {"orders": []})
+
+
+def test_two_agents_cannot_share_a_folder(tmp_path: Path) -> None:
+    with running(tmp_path / "service", **SETTINGS) as service:
+        state = tmp_path / "agent"
+        with agent(service.url, state, "--name", "one"):
+            eventually(lambda: states(service), {"host-1": "up"})
+            second = start(service.url, state, "--name", "two")
+            assert second.wait(WITHIN_S) == 2
+
+
+def test_an_agent_stops_when_it_is_told_to(tmp_path: Path) -> None:
+    with running(tmp_path / "service", **SETTINGS) as service:
+        program = start(service.url, tmp_path / "agent", "--name", "one")
+        eventually(lambda: states(service), {"host-1": "up"})
+        program.send_signal(signal.SIGTERM)
+        assert program.wait(WITHIN_S) == 0
+
+
+def test_an_agent_waits_for_a_service_that_is_not_there_yet(tmp_path: Path) -> None:
+    program = start("http://127.0.0.1:9", tmp_path / "agent", "--name", "one")
+    with pytest.raises(subprocess.TimeoutExpired):
+        program.wait(2.0)
+    program.send_signal(signal.SIGTERM)
+    assert program.wait(WITHIN_S) == 0

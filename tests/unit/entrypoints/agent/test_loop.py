@@ -1,0 +1,159 @@
+"""An agent goes on whatever its service does, and stops when it is told to."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from innkeeper.domain.errors import NotFound, Refusal, Unavailable
+from innkeeper.entrypoints.agent.loop import RETRY_MAX_S, Agent, backoff_s
+from tests.unit.entrypoints.agent.test_work import Recorder, eventually
+
+WITHIN_S = 5.0
+
+
+class Scripted:
+    """A service that refuses what it is told to refuse, and remembers what it was told."""
+
+    def __init__(self) -> None:
+        self.registered = 0
+        self.beats = 0
+        self.asked_after: list[int] = []
+        self.reported: list[Mapping[str, Any]] = []
+        self.results: list[Mapping[str, Any]] = []
+        self.orders: list[dict[str, Any]] = []
+        self.refusals: dict[str, list[Refusal]] = {}
+        self.is_closed = False
+
+    def _refuse(self, what: str) -> None:
+        if self.refusals.get(what):
+            raise self.refusals[what].pop(0)
+
+    def register(self, name: str, driver: str) -> Mapping[str, Any]:
+        self._refuse("register")
+        self.registered += 1
+        return {"id": "a1", "heartbeat_interval_s": 0.01, "work_poll_s": 0.05}
+
+    def report(self, agent_id: str, hosts: Sequence[Mapping[str, Any]]) -> None:
+        self.reported += hosts
+
+    def beat(self, agent_id: str) -> None:
+        self._refuse("beat")
+        self.beats += 1
+
+    def take_work(self, agent_id: str, after: int, wait_s: float) -> list[dict[str, Any]]:
+        self._refuse("work")
+        self.asked_after.append(after)
+        found = [each for each in self.orders if each["id"] > after]
+        if not found:
+            threading.Event().wait(0.01)
+        return found
+
+    def tell_results(self, agent_id: str, results: Sequence[Mapping[str, Any]]) -> None:
+        self._refuse("results")
+        self.results += results
+        told = {each["order_id"] for each in results}
+        self.orders = [each for each in self.orders if each["id"] not in told]
+
+    def close(self) -> None:
+        self.is_closed = True
+
+
+class Living:
+    """An agent that lives until the block ends."""
+
+    def __init__(self, service: Scripted, driver: Recorder) -> None:
+        self.stop = threading.Event()
+        self.driver = driver
+        agent = Agent(service, driver, name="a", driver_name="fake", threads=2, stop=self.stop)
+        self.thread = threading.Thread(target=agent.run, daemon=True)
+
+    def __enter__(self) -> Living:
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop.set()
+        self.thread.join(WITHIN_S)
+        assert not self.thread.is_alive()
+        assert self.driver.is_closed
+
+
+def build(number: int, server: str = "s1") -> dict[str, Any]:
+    return {"id": number, "kind": "build", "host": "h1", "server_id": server, "body": {}}
+
+
+def test_an_agent_registers_works_and_is_heard() -> None:
+    service, driver = Scripted(), Recorder()
+    service.orders = [build(1), build(2, "s2")]
+    with Living(service, driver):
+        eventually(lambda: len(service.results) == 2 and service.beats > 2)
+    assert service.reported == [
+        {
+            "name": "h1",
+            "inventories": {"VCPU": {"total": 1}},
+            "traits": [],
+            "capabilities": {},
+            "host_type": "unknown",
+            "host_version": 0,
+            "host_ip": "127.0.0.1",
+            "cpu_facts": {},
+            "servers": [],
+        }
+    ]
+    assert service.registered == 1
+    assert service.is_closed
+    assert sorted(driver.done) == [("build", "s1"), ("build", "s2")]
+
+
+def test_a_silent_service_is_asked_again() -> None:
+    service, driver = Scripted(), Recorder()
+    service.orders = [build(1)]
+    service.refusals = {
+        "register": [Unavailable("Not now.")] * 2,
+        "work": [Unavailable("Not now.")],
+        "results": [Unavailable("Not now.")],
+        "beat": [Unavailable("Not now.")],
+    }
+    with Living(service, driver):
+        eventually(lambda: len(service.results) == 1 and service.beats > 0)
+    assert driver.done == [("build", "s1")]
+
+
+def test_an_agent_that_was_forgotten_registers_again() -> None:
+    service, driver = Scripted(), Recorder()
+    with Living(service, driver):
+        eventually(lambda: service.beats > 0)
+        service.refusals["beat"] = [NotFound("Who?")]
+        eventually(lambda: service.registered == 2)
+    assert len(service.reported) == 2
+
+
+def test_what_is_under_way_is_not_asked_for_without_end() -> None:
+    service, driver = Scripted(), Recorder()
+    driver.may_go.clear()
+    service.orders = [build(7)]
+    with Living(service, driver):
+        eventually(lambda: len(service.asked_after) >= 4)
+        driver.may_go.set()
+        eventually(lambda: len(service.results) == 1)
+    # From the beginning, then behind what was given, and from the beginning again.
+    assert service.asked_after[:4] == [0, 7, 0, 7]
+
+
+def test_a_strange_answer_is_no_end() -> None:
+    service, driver = Scripted(), Recorder()
+    service.orders = [{"id": 1}]
+    with Living(service, driver):
+        eventually(lambda: bool(service.asked_after))
+        service.orders = [build(2)]
+        eventually(lambda: len(service.results) == 1)
+
+
+def test_waiting_grows_up_to_a_limit_and_differs_by_name() -> None:
+    waits = [backoff_s(attempt, "a") for attempt in range(20)]
+    assert waits[0] < 0.3
+    assert max(waits) <= RETRY_MAX_S * 1.25
+    assert backoff_s(5, "a") != backoff_s(5, "b")
+    assert backoff_s(10_000, "a") <= RETRY_MAX_S * 1.25
