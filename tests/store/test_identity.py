@@ -227,7 +227,7 @@ def test_names_are_unique(store: Store) -> None:
 def test_passwords() -> None:
     one, two = passwords.hash_of("secret"), passwords.hash_of("secret")
     assert one != two
-    assert passwords.matches(one, "secret")
-    assert not passwords.matches(one, "Secret")
+    assert passwords.verify(one, "secret")
+    assert not passwords.verify(one, "Secret")
     for nothing in (None, "", "no hash"):
-        assert not passwords.matches(nothing, "nobody")
+        assert not passwords.verify(nothing, "nobody")

@@ -32,9 +32,9 @@ class PasswordThreads:
         """See :func:`innkeeper.systems.identity.passwords.hash_of`."""
         return await self._run(lambda: passwords.hash_of(password))
 
-    async def matches(self, password_hash: str | None, password: str) -> bool:
-        """See :func:`innkeeper.systems.identity.passwords.matches`."""
-        return await self._run(lambda: passwords.matches(password_hash, password))
+    async def verify(self, password_hash: str | None, password: str) -> bool:
+        """See :func:`innkeeper.systems.identity.passwords.verify`."""
+        return await self._run(lambda: passwords.verify(password_hash, password))
 
     def stop(self) -> None:
         """Let go of the threads."""

@@ -304,4 +304,4 @@ def secret(tx: Tx, name: str) -> str | None:
 
 def add_secret(tx: Tx, name: str, value: str, now: datetime) -> None:
     """Add a secret that is not there yet."""
-    tx.execute(secrets.insert().values(name=name, value=value, created_at=now))
+    tx.execute(sa.insert(secrets).values(name=name, value=value, created_at=now))

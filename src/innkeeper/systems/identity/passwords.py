@@ -21,7 +21,7 @@ def hash_of(password: str) -> str:
     return _HASHER.hash(password)
 
 
-def matches(password_hash: str | None, password: str) -> bool:
+def verify(password_hash: str | None, password: str) -> bool:
     """Whether a password belongs to a hash; never if there is none, after the same time."""
     try:
         _HASHER.verify(password_hash or _NOBODYS_HASH, password)

@@ -89,7 +89,7 @@ async def _by_password(
         return user.password_hash, *_holder_and_roles(tx, logins.holder(tx, user, scope))
 
     password_hash, found, all_roles = await call.read(look)
-    is_right = await call.site.passwords.matches(password_hash, fields["password"])
+    is_right = await call.site.passwords.verify(password_hash, fields["password"])
     holder = logins.admit(found, is_right)
     return _signed(call, signer, holder, all_roles, None)
 

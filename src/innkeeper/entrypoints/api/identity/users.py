@@ -106,7 +106,7 @@ async def change_password(call: Call) -> Answer:
     fields = call.body["user"]
     passwords = call.site.passwords
     user = await call.read(lambda tx: users.get(tx, user_id))
-    if not await passwords.matches(user.password_hash, fields["original_password"]):
+    if not await passwords.verify(user.password_hash, fields["original_password"]):
         raise Unauthenticated("The original password is wrong.")
     new_hash = await passwords.hash_of(fields["password"])
     await call.write(
