@@ -1,0 +1,127 @@
+"""Clients that boot, delete and claim at random, and keep a ledger of what they were promised.
+
+Always true: a thing whose answer never came is noted as possible, neither as done nor as not
+done; only one client ever touches a thing.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+import uuid
+from dataclasses import dataclass, field
+from typing import Any
+
+from tests.simulation.programs import LOST, Caller
+
+SERVERS = "/compute/v2.1/servers"
+FLAVOR_ID = "tiny"
+FLAVOR = {"vcpus": 1, "ram": 64, "disk": 1}
+HELD_BY_SERVER = {"VCPU": 1, "MEMORY_MB": 64, "DISK_GB": 1}
+RECONNECT_S = 0.05
+
+Holding = dict[str, dict[str, int]]
+"""What one consumer holds: provider -> resource class -> amount."""
+
+
+@dataclass(slots=True)
+class Ledger:
+    """What one client asked for, and what it was told."""
+
+    asked_names: set[str] = field(default_factory=set)
+    booted: dict[str, str] = field(default_factory=dict)
+    """Acknowledged servers and their names."""
+    delete_asked: set[str] = field(default_factory=set)
+    deleted: set[str] = field(default_factory=set)
+    """Servers whose deletion was acknowledged."""
+    holdings: dict[str, list[Holding]] = field(default_factory=dict)
+    """For each consumer what it may hold: one thing after an acknowledgement, more after a
+    write whose answer never came."""
+    acknowledged: int = 0
+    accidents: list[str] = field(default_factory=list)
+    lost: int = 0
+    """Requests whose answer never came."""
+
+
+class Client(threading.Thread):
+    """One client with dice and a ledger of its own."""
+
+    def __init__(
+        self,
+        number: int,
+        seed: int,
+        caller: Caller,
+        providers: list[str],
+        over: threading.Event,
+    ) -> None:
+        super().__init__(name=f"client-{number}", daemon=True)
+        self.ledger = Ledger()
+        self._dice = random.Random(f"{seed}/{number}")  # noqa: S311 - to be repeated
+        self._caller = caller
+        self._providers = providers
+        self._over = over
+        self._sent = 0
+
+    def run(self) -> None:
+        """Do one thing after the other until it is over."""
+        acts = (self._boot, self._boot, self._boot, self._delete, self._claim, self._claim)
+        while not self._over.is_set():
+            self._dice.choice(acts)()
+        self._caller.close()
+
+    def _call(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
+        """One request; status 0 where the answer never came."""
+        try:
+            answer = self._caller.call(method, path, body)
+        except LOST:
+            self.ledger.lost += 1
+            time.sleep(RECONNECT_S)
+            return 0, None
+        if answer.status < 300:
+            self.ledger.acknowledged += 1
+        elif answer.status >= 500:
+            self.ledger.accidents.append(f"{method} {path}: {answer.status} {answer.body}")
+        return answer.status, answer.body
+
+    def _boot(self) -> None:
+        self._sent += 1
+        name = f"{self.name}-{self._sent}"
+        wanted = {"name": name, "flavorRef": FLAVOR_ID, "imageRef": "", "networks": "none"}
+        self.ledger.asked_names.add(name)
+        status, body = self._call("POST", SERVERS, {"server": wanted})
+        if status == 202:
+            self.ledger.booted[body["server"]["id"]] = name
+
+    def _delete(self) -> None:
+        mine = sorted(self.ledger.booted.keys() - self.ledger.delete_asked)
+        if not mine:
+            return
+        chosen = self._dice.choice(mine)
+        self.ledger.delete_asked.add(chosen)
+        status, _ = self._call("DELETE", f"{SERVERS}/{chosen}")
+        if status == 204:
+            self.ledger.deleted.add(chosen)
+
+    def _claim(self) -> None:
+        known = sorted(self.ledger.holdings)
+        if known and self._dice.random() < 0.3:
+            consumer = self._dice.choice(known)
+        else:
+            consumer = str(uuid.UUID(int=self._dice.getrandbits(128), version=4))
+        some = self._dice.sample(self._providers, self._dice.randint(1, 2))
+        wanted = {
+            each: {"VCPU": self._dice.randint(1, 4), "DISK_GB": self._dice.randint(1, 4)}
+            for each in some
+        }
+        body = {
+            "allocations": {each: {"resources": amounts} for each, amounts in wanted.items()},
+            "project_id": "simulation",
+            "user_id": self.name,
+        }
+        possible = self.ledger.holdings.setdefault(consumer, [{}])
+        status, _ = self._call("PUT", f"/placement/allocations/{consumer}", body)
+        if status == 204:
+            self.ledger.holdings[consumer] = [wanted]
+        elif status in (0, 503):
+            possible.append(wanted)

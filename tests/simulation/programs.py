@@ -1,0 +1,194 @@
+"""The real programs as processes that can be killed at any moment and started again.
+
+Always true: a service comes back at the same address on the same data; what a program wrote to
+its log is kept, to be shown when a test fails.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+ADDRESS = "127.0.0.1"
+START_WITHIN_S = 30.0
+STOP_WITHIN_S = 15.0
+LOOK_AGAIN_S = 0.02
+CALL_WITHIN_S = 30.0
+LOST = (OSError, http.client.HTTPException)
+"""What a call raises whose answer never came."""
+UNLIMITED = {
+    "INNKEEPER_QUOTA_INSTANCES": "-1",
+    "INNKEEPER_QUOTA_CORES": "-1",
+    "INNKEEPER_QUOTA_RAM": "-1",
+}
+
+
+@dataclass(slots=True)
+class Program:
+    """One ``innkeeper`` command that can be started again and again."""
+
+    words: list[str]
+    log: Path
+    settings: Mapping[str, str] = field(default_factory=dict)
+    process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Start it; the caller finds out when it is there."""
+        kept = {k: v for k, v in os.environ.items() if not k.startswith(("OS_", "INNKEEPER_"))}
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "innkeeper.main", *self.words],
+                stdout=log,
+                stderr=log,
+                env={**kept, **self.settings},
+            )
+
+    def kill(self) -> None:
+        """End it as a power failure of the process would: no handler of its own runs."""
+        self._end(signal.SIGKILL)
+
+    def stop(self) -> None:
+        """End it as an operator would; what does not go is killed."""
+        self._end(signal.SIGTERM)
+
+    def _end(self, number: signal.Signals) -> None:
+        if self.process is None:
+            return
+        self.process.send_signal(number)
+        try:
+            self.process.wait(STOP_WITHIN_S)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        self.process = None
+
+
+@dataclass(slots=True)
+class Answer:
+    """What came back."""
+
+    status: int
+    body: Any
+
+
+class Caller:
+    """One client on one connection, which it opens anew after it was lost."""
+
+    def __init__(self, port: int, token: str = "admin") -> None:
+        self._connection = http.client.HTTPConnection(ADDRESS, port, timeout=CALL_WITHIN_S)
+        self._token = token
+
+    def call(self, method: str, path: str, body: Any = None) -> Answer:
+        """Send one request; raises one of :data:`LOST` where the answer never came."""
+        headers = {
+            "x-auth-token": self._token,
+            "openstack-api-version": "compute 2.74, placement 1.12",
+        }
+        raw = None
+        if body is not None:
+            raw = json.dumps(body)
+            headers["content-type"] = "application/json"
+        try:
+            self._connection.request(method, path, raw, headers)
+            found = self._connection.getresponse()
+            text = found.read()
+        except LOST:
+            self._connection.close()
+            raise
+        return Answer(found.status, json.loads(text) if text else None)
+
+    def close(self) -> None:
+        """Let the connection go."""
+        self._connection.close()
+
+
+class Cloud:
+    """A service and an agent with made-up hosts, on one data directory."""
+
+    def __init__(self, directory: Path, hosts: int, size: int) -> None:
+        self.data_dir = directory / "data"
+        self.port = _free_port()
+        address = f"http://{ADDRESS}:{self.port}"
+        serve = f"serve --auth none --port {self.port} --data-dir {self.data_dir}"
+        agent = (
+            f"agent --driver fake --name simulation --url {address}/compute --token admin "
+            f"--state-dir {directory / 'agent'} --hosts {hosts} "
+            f"--vcpus {size} --memory-mb {100 * size} --disk-gb {size}"
+        )
+        self.service = Program(serve.split(), directory / "service.log", UNLIMITED)
+        self.agent = Program(agent.split(), directory / "agent.log")
+        self._hosts = hosts
+
+    def start(self) -> None:
+        """Start both; returns when all hosts are there."""
+        self.start_service()
+        self.agent.start()
+        with closing(self.caller()) as caller:
+            wait_until(lambda: len(self.providers(caller)) == self._hosts, "the agent's hosts")
+
+    def start_service(self) -> None:
+        """Start the service; returns when it is ready."""
+        self.service.start()
+        wait_until(self._is_ready, "the service")
+
+    def _is_ready(self) -> bool:
+        connection = http.client.HTTPConnection(ADDRESS, self.port, timeout=CALL_WITHIN_S)
+        try:
+            connection.request("GET", "/readyz")
+            answer = connection.getresponse()
+            answer.read()
+            return answer.status == http.client.OK
+        except LOST:
+            return False
+        finally:
+            connection.close()
+
+    def caller(self) -> Caller:
+        """A new client."""
+        return Caller(self.port)
+
+    def providers(self, caller: Caller) -> list[str]:
+        """The ids of all hosts' providers."""
+        found = caller.call("GET", "/placement/resource_providers").body
+        return sorted(each["uuid"] for each in found["resource_providers"])
+
+    def stop(self) -> None:
+        """Stop both."""
+        self.agent.stop()
+        self.service.stop()
+
+    def audit(self) -> subprocess.CompletedProcess[str]:
+        """Run ``innkeeper audit`` on the data."""
+        command = [sys.executable, "-m", "innkeeper.main", "audit"]
+        return subprocess.run(
+            [*command, "--data-dir", str(self.data_dir)],
+            capture_output=True,
+            text=True,
+            timeout=START_WITHIN_S,
+            check=False,
+        )
+
+
+def wait_until(is_so: Callable[[], bool], what: str, within_s: float = START_WITHIN_S) -> None:
+    """Look again and again until it is so; fail when it takes too long."""
+    deadline = time.monotonic() + within_s
+    while not is_so():
+        assert time.monotonic() < deadline, f"waited in vain for {what}"
+        time.sleep(LOOK_AGAIN_S)
+
+
+def _free_port() -> int:
+    with socket.create_server((ADDRESS, 0)) as listener:
+        port: int = listener.getsockname()[1]
+        return port
