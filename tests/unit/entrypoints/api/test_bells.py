@@ -1,0 +1,53 @@
+"""Bells wake those who listen, from any thread, and nobody else."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+
+from innkeeper.entrypoints.api.bells import Bells
+
+
+def test_a_bell_rung_by_another_thread_is_heard() -> None:
+    bells = Bells()
+
+    async def hear() -> bool:
+        with bells.listen("orders", "a1") as rung:
+            ringer = threading.Thread(target=bells.ring, args=("orders", frozenset({"a1"})))
+            ringer.start()
+            await asyncio.wait_for(rung.wait(), 5.0)
+            ringer.join()
+            return rung.is_set()
+
+    assert asyncio.run(hear())
+
+
+def test_other_bells_are_not_heard() -> None:
+    bells = Bells()
+
+    async def hear() -> bool:
+        with bells.listen("orders", "a1") as rung:
+            bells.ring("orders", frozenset({"a2"}))
+            bells.ring("other", frozenset({"a1"}))
+            await asyncio.sleep(0.01)
+            return rung.is_set()
+
+    assert not asyncio.run(hear())
+
+
+def test_several_hear_the_same_bell_and_leave_nothing_behind() -> None:
+    bells = Bells()
+
+    async def hear() -> list[bool]:
+        with bells.listen("orders", "a1") as one, bells.listen("orders", "a1") as two:
+            bells.ring("orders", frozenset({"a1"}))
+            await asyncio.sleep(0.01)
+            return [one.is_set(), two.is_set()]
+
+    assert asyncio.run(hear()) == [True, True]
+    # Nobody is there any more; the loop they listened on is closed.
+    bells.ring("orders", frozenset({"a1"}))
+
+
+def test_a_service_goes_on_until_it_is_told_otherwise() -> None:
+    assert not Bells().is_stopping()

@@ -1,0 +1,38 @@
+"""A child is started again when it dies, and is gone when its parent stops."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from innkeeper.entrypoints.worker.child import Child
+
+WITHIN_S = 15.0
+LIVING = """
+import os, pathlib, sys, time
+pathlib.Path(sys.argv[1]).joinpath(str(os.getpid())).touch()
+time.sleep(60)
+"""
+
+
+def eventually(is_so: Callable[[], bool]) -> None:
+    deadline_s = time.monotonic() + WITHIN_S
+    while not is_so():
+        assert time.monotonic() < deadline_s, "It never came to be."
+        time.sleep(0.02)
+
+
+def test_a_child_is_started_again_and_stopped(tmp_path: Path) -> None:
+    child = Child([sys.executable, "-c", LIVING, str(tmp_path)], os.environ)
+    child.start()
+    eventually(lambda: len(list(tmp_path.iterdir())) == 1)
+    (first,) = (int(path.name) for path in tmp_path.iterdir())
+    os.kill(first, signal.SIGKILL)
+    eventually(lambda: len(list(tmp_path.iterdir())) == 2)
+    child.stop()
+    for path in tmp_path.iterdir():
+        assert not Path(f"/proc/{path.name}").exists()
