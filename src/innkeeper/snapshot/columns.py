@@ -183,6 +183,15 @@ class HostTable:
         """The code of an availability zone; a new one gets the next."""
         return self.zones.setdefault(zone, len(self.zones))
 
+    def has_zone(self, zone: str) -> bool:
+        """Whether any host is in this zone; codes outlive the hosts that they were made for."""
+        code = self.zones.get(zone)
+        return code is not None and bool((self.zone_codes == code).any())
+
+    def zones_there(self) -> list[str]:
+        """The zones that have hosts, by name."""
+        return sorted(zone for zone in self.zones if self.has_zone(zone))
+
     def agent_code(self, agent_id: AgentId) -> int:
         """The code of an agent; a new one gets the next."""
         code = self.agents.get(agent_id)

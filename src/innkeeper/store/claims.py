@@ -80,6 +80,7 @@ class _Writing:
     new_rows: list[dict[str, Any]] = field(default_factory=list)
     moved_rows: list[dict[str, Any]] = field(default_factory=list)
     allocation_rows: list[dict[str, Any]] = field(default_factory=list)
+    doubtful: set[ProviderId] = field(default_factory=set)
 
 
 def commit_together(tx: Tx, claims: Sequence[Claim], now: datetime) -> list[Refusal | None]:
@@ -88,7 +89,9 @@ def commit_together(tx: Tx, claims: Sequence[Claim], now: datetime) -> list[Refu
     Gives for each claim ``None`` if it is written, or why it is not: :class:`ProviderChanged`
     (look again, repeat), or :class:`ConcurrentUpdate` for a consumer that is not at the
     generation its claim names. A claim sees what the accepted ones before it did, so its
-    ``seen`` counts from there.
+    ``seen`` counts from there. Behind a refused claim nobody else gets anything of the
+    providers that it names: whoever counted on it has seen a generation that never was, and
+    another writer may have made one of the same number.
 
     Raises :class:`ConcurrentUpdate` if another transaction came between; the caller rolls
     back, since allocations beside a stale generation could overcommit a provider.
@@ -97,7 +100,11 @@ def commit_together(tx: Tx, claims: Sequence[Claim], now: datetime) -> list[Refu
         _read_generations(tx, {pid for claim in claims for pid in claim.seen}),
         consumers=_read_consumers(tx, claims),
     )
-    outcomes = [_accept(writing, claim, now) for claim in claims]
+    outcomes: list[Refusal | None] = []
+    for claim in claims:
+        outcomes.append(_accept(writing, claim, now))
+        if outcomes[-1] is not None:
+            writing.doubtful |= claim.seen.keys()
     _write(tx, writing, now)
     return outcomes
 
@@ -118,7 +125,8 @@ def _read_consumers(tx: Tx, claims: Sequence[Claim]) -> dict[ConsumerUuid, Gener
 
 def _accept(writing: _Writing, claim: Claim, now: datetime) -> Refusal | None:
     for provider_id, seen in claim.seen.items():
-        if writing.generations.get(provider_id) != seen:
+        is_doubtful = provider_id in writing.doubtful
+        if is_doubtful or writing.generations.get(provider_id) != seen:
             return ProviderChanged(provider_id, seen)
     for each in claim.consumers:
         # A consumer twice in one batch: the second claimant cannot have seen the first.

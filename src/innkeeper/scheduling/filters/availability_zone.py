@@ -24,5 +24,5 @@ def mask(hosts: HostTable, spec: RequestSpec, rows: slice) -> Mask | None:
 
 def missing(hosts: HostTable, spec: RequestSpec) -> str:
     """The zone asked for, and those that there are."""
-    there = ", ".join(sorted(hosts.zones)) or "none"
+    there = ", ".join(hosts.zones_there()) or "none"
     return f"zone {spec.availability_zone!r} asked for; there are: {there}"

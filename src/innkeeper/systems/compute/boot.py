@@ -25,7 +25,7 @@ from innkeeper.domain.compute import (
     Task,
 )
 from innkeeper.domain.errors import ConcurrentUpdate, Refusal
-from innkeeper.domain.ids import ClassId, ConsumerUuid
+from innkeeper.domain.ids import AgentId, ClassId, ConsumerUuid
 from innkeeper.domain.placement import Claim, ConsumerClaim
 from innkeeper.domain.placing import BuildPlan
 from innkeeper.domain.slices import Computing, Scheduling
@@ -51,6 +51,7 @@ class Pending:
 
     intake: Intake
     plan: BuildPlan | None = None
+    agents: tuple[AgentId, ...] = ()
     outcome: Booted | Refusal | None = None
 
     @property
@@ -95,7 +96,7 @@ def boot_together(
         each.outcome = ConcurrentUpdate(
             "The chosen hosts kept changing; trying again may help."
         )
-    _write_rows(tx, means.follower.table, pendings)
+    _write_rows(tx, pendings)
     answers = iter(pendings)
     return [each if isinstance(each, Refusal) else _outcome(next(answers)) for each in intakes]
 
@@ -137,6 +138,9 @@ def _claim_all(tx: Tx, means: Means, pendings: Sequence[Pending]) -> list[Pendin
         if refusal is None:
             count = len(_plan_of(each).entries)
             each.outcome = Booted(each.request.batch_id, each.request.server_ids[:count])
+            # Now: looking again for those who were beaten can give hosts other rows.
+            table = means.follower.table
+            each.agents = tuple(table.agent_of(entry.index) for entry in _plan_of(each).entries)
         else:
             beaten.append(each)
     # From the last to the first: a generation goes back to what the earlier plan had seen.
@@ -185,11 +189,11 @@ def _claim(pending: Pending, class_ids: Mapping[str, ClassId]) -> Claim:
     return Claim(consumers, dict(made.seen))
 
 
-def _write_rows(tx: Tx, table: HostTable, pendings: Sequence[Pending]) -> None:
+def _write_rows(tx: Tx, pendings: Sequence[Pending]) -> None:
     rows = Rows()
     for each in pendings:
         if isinstance(each.outcome, Booted):
-            _add_rows(rows, table, each, each.outcome)
+            _add_rows(rows, each, each.outcome)
     servers.insert_many(tx, rows.servers)
     now: datetime | None = pendings[0].request.now if pendings else None
     if now is not None:
@@ -198,7 +202,7 @@ def _write_rows(tx: Tx, table: HostTable, pendings: Sequence[Pending]) -> None:
         quota_usages.add_usage(tx, project_id, count, vcpus, memory_mb)
 
 
-def _add_rows(rows: Rows, table: HostTable, pending: Pending, booted: Booted) -> None:
+def _add_rows(rows: Rows, pending: Pending, booted: Booted) -> None:
     request, flavor = pending.request, pending.intake.flavor
     shared = intake.shared_columns(pending.intake)
     entries = _plan_of(pending).entries if booted.fault is None else ()
@@ -224,7 +228,7 @@ def _add_rows(rows: Rows, table: HostTable, pending: Pending, booted: Booted) ->
         if entry is not None:
             rows.orders.append(
                 NewOrder(
-                    agent_id=table.agent_of(entry.index),
+                    agent_id=pending.agents[index],
                     host=entry.host,
                     server_uuid=server_id,
                     kind=OrderKind.BUILD,

@@ -2,8 +2,9 @@
 
 Source: the field's flavor extra specs. ``trait:NAME`` is ``required`` or ``forbidden``;
 ``resources:CLASS`` replaces the amount that the shape would take (0 takes none);
-``capabilities:NAME`` and names without a scope are compared with what agents report. Other
-scopes (``hw:``, ``quota:`` and alike) are the driver's business.
+``capabilities:NAME`` and names without a scope are compared with what agents report, except
+``group_policy``, which is about groups of amounts. Other scopes (``hw:``, ``quota:`` and alike)
+are the driver's business.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from innkeeper.scheduling import comparisons
 
 TRAIT = "trait:"
 RESOURCES = "resources:"
+GROUP_POLICY = "group_policy"
 CAPABILITIES = "capabilities:"
 
 
@@ -47,14 +49,18 @@ def of(flavor: Flavor, image: Image | None) -> Demands:
             amounts[key.removeprefix(RESOURCES)] = _amount(key, value)
         elif key.startswith(CAPABILITIES):
             compared.append(comparisons.parse(_path(key), value))
-        elif ":" not in key:
+        elif ":" not in key and key != GROUP_POLICY:
             compared.append(comparisons.parse(key, value))
     for key, value in (image.properties if image is not None else {}).items():
         if key.startswith(TRAIT):
             _merge_trait(traits, key.removeprefix(TRAIT), value)
     _refuse_odd_traits(traits)
+    taken = {name: amount for name, amount in amounts.items() if amount > 0}
+    if not taken:
+        # A server that holds nothing of its host could not be told from one that is not there.
+        raise Invalid(f"Flavor {flavor.flavor_id} takes nothing of any host.")
     return Demands(
-        {name: amount for name, amount in amounts.items() if amount > 0},
+        taken,
         frozenset(name for name, verdict in traits.items() if verdict == "required"),
         frozenset(name for name, verdict in traits.items() if verdict == "forbidden"),
         tuple(compared),

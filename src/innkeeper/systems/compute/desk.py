@@ -9,6 +9,7 @@ from innkeeper.domain.errors import Refusal
 from innkeeper.domain.placing import BuildPlan, Candidate
 from innkeeper.domain.slices import Computing, Scheduling
 from innkeeper.scheduling import reasons
+from innkeeper.scheduling.filters.capacity import NAME as CAPACITY
 from innkeeper.scheduling.filters.catalogue import FILTERS
 from innkeeper.scheduling.filters.forced_host import NAME as FORCED_HOST
 from innkeeper.scheduling.pipeline import Pipeline
@@ -34,8 +35,9 @@ def pipeline_of(scheduling: Scheduling) -> Pipeline:
     if unknown:
         known = ", ".join(sorted([*FILTERS, *WEIGHERS]))
         raise ValueError(f"There is no {', '.join(unknown)}. There are: {known}.")
-    # A host that an administrator names is no matter of taste: the filter is always there.
-    names = dict.fromkeys((FORCED_HOST, *scheduling.default_host_filters))
+    # A host that an administrator names is no matter of taste. Nor is capacity: claims prove
+    # that nothing moved since it was found to suffice, so somebody must have looked.
+    names = dict.fromkeys((FORCED_HOST, *scheduling.default_host_filters, CAPACITY))
     multipliers = {
         "FreeMemoryWeigher": scheduling.free_memory_multiplier,
         "FreeVcpusWeigher": scheduling.free_vcpus_multiplier,
@@ -65,6 +67,9 @@ class BootDesk:
     def boot(self, tx: Tx, requests: Sequence[BootRequest]) -> list[Booted | Refusal]:
         """Decide on and write all requests."""
         self.follower.hear(tx)
+        # A claim proves amounts. That a host was closed, moved to another zone or given room
+        # back by another process, no claim would notice.
+        self.follower.catch_up(tx)
         return boot_together(tx, self._means, requests)
 
     def explain(self, tx: Tx, request: BootRequest) -> Explained:

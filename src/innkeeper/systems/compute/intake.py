@@ -135,7 +135,7 @@ def _demand_key(tx: Tx, request: BootRequest) -> None:
 
 def _demand_place(table: HostTable, request: BootRequest) -> None:
     zone = request.availability_zone
-    if zone is not None and zone not in table.zones:
+    if zone is not None and not table.has_zone(zone):
         raise Invalid("The requested availability zone is not available")
     if request.forced_host is not None:
         if not request.is_admin:

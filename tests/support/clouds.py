@@ -1,0 +1,205 @@
+"""A cloud without its HTTP: a real store, hosts as an agent reported them, and a desk."""
+
+from __future__ import annotations
+
+import itertools
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from innkeeper.domain.compute import Agent, Booted, BootRequest, Flavor, Host
+from innkeeper.domain.errors import Refusal
+from innkeeper.domain.hosts import HostDefaults, HostReport, StockReport
+from innkeeper.domain.ids import AgentId, ServerId
+from innkeeper.domain.slices import Computing, Scheduling
+from innkeeper.entrypoints.api.decisions import Step, carry_out
+from innkeeper.snapshot import loader
+from innkeeper.snapshot.audit import differences
+from innkeeper.snapshot.columns import HostTable
+from innkeeper.store import schema
+from innkeeper.store.backends.sqlite import Sqlite
+from innkeeper.store.queries import agents
+from innkeeper.store.transactions import Store, Tx
+from innkeeper.systems.compute import audit as compute_audit
+from innkeeper.systems.compute import flavors, hosts
+from innkeeper.systems.compute.desk import BootDesk
+from innkeeper.systems.placement import audit as placement_audit
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC).replace(tzinfo=None)
+UNLIMITED = Computing(quota_instances=-1, quota_cores=-1, quota_ram=-1)
+DEFAULTS = HostDefaults("nova", {}, service_down_time_s=60.0)
+AGENT = Agent(AgentId("a0000000-0000-4000-8000-000000000001"), "agent", "fake", None, NOW, NOW)
+SMALL = Flavor(id=0, flavor_id="small", name="small", vcpus=1, memory_mb=1024, disk_gb=10)
+FILE = "store.sqlite3"
+
+
+def open_store(folder: Path, readers_max: int = 2) -> Store:
+    """Open the database in a folder, as a process of a service does."""
+    backend = Sqlite()
+    url = f"sqlite:///{folder / FILE}"
+    return Store(backend, backend.engine(url, readers_max=readers_max, busy_timeout_s=5.0))
+
+
+@cache
+def _template() -> Path:
+    """A migrated database with one agent and one flavor, to be copied: migrating is slow."""
+    folder = Path(tempfile.mkdtemp(prefix="innkeeper-cloud-"))
+    store = open_store(folder)
+    schema.upgrade(store, NOW)
+    with store.write() as tx:
+        agents.add(tx, AGENT)
+        flavors.create(tx, SMALL, now=NOW)
+    store.dispose()
+    return folder / FILE
+
+
+class Numbers:
+    """Ids that count; everybody on one database draws from the same."""
+
+    def __init__(self) -> None:
+        self._numbers: Iterator[int] = itertools.count(1)
+
+    def uuid(self) -> str:
+        """See :class:`innkeeper.domain.ids.IdSource`."""
+        return f"00000000-0000-4000-8000-{next(self._numbers):012x}"
+
+    def seed(self) -> int:
+        """See :class:`innkeeper.domain.ids.IdSource`."""
+        return next(self._numbers)
+
+
+class Cloud:
+    """One process's view of a cloud: its connections to the store, and its desk."""
+
+    def __init__(
+        self,
+        folder: Path,
+        ids: Numbers,
+        scheduling: Scheduling = Scheduling(),  # noqa: B008 - frozen
+        computing: Computing = UNLIMITED,
+        readers_max: int = 2,
+    ) -> None:
+        self.folder = folder
+        self.ids = ids
+        self.store = open_store(folder, readers_max)
+        self.scheduling = scheduling
+        self.computing = computing
+        self.desk = BootDesk(scheduling, computing)
+        with self.store.read() as tx:
+            self.desk.load(tx)
+
+    def beside(self, **settings: Any) -> Cloud:
+        """Start another process on the same database."""
+        settings = {"scheduling": self.scheduling, "computing": self.computing, **settings}
+        return Cloud(self.folder, self.ids, **settings)
+
+    @property
+    def table(self) -> HostTable:
+        """The desk's host table."""
+        return self.desk.follower.table
+
+    # -- steps -----------------------------------------------------------------------------
+
+    def carry_out(self, *steps: tuple[str, Any]) -> list[Any]:
+        """Carry out steps of these kinds in one batch; give each one's answer."""
+        batch = [Step(kind, work, None, None) for kind, work in steps]
+        return carry_out(self.store, self.desk, batch)
+
+    def write(self, work: Callable[[Tx], Any]) -> Any:
+        """Write alone; raises what the step was answered with, if that is an exception."""
+        (answer,) = self.carry_out(("write", work))
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    def read(self, look: Callable[[Tx], Any]) -> Any:
+        """Look at the store."""
+        with self.store.read() as tx:
+            return look(tx)
+
+    def boot(self, *requests: BootRequest) -> list[Booted | Refusal]:
+        """Boot all requests in one batch."""
+        return self.carry_out(*(("boot", each) for each in requests))
+
+    # -- what is asked and reported --------------------------------------------------------
+
+    def request(
+        self, count_min: int = 1, count_max: int | None = None, **more: Any
+    ) -> BootRequest:
+        """A request for servers of the small flavor, for ``more`` to change."""
+        most = max(count_min, count_max or 0)
+        settled: dict[str, Any] = {
+            "project_id": "project",
+            "user_id": "user",
+            "request_id": "req-1",
+            "name": "web",
+            "flavor_id": SMALL.flavor_id,
+            "server_ids": tuple(ServerId(self.ids.uuid()) for _ in range(most)),
+            "batch_id": f"r-{self.ids.seed():08d}",
+            "seed": self.ids.seed(),
+            "now": NOW,
+            **more,
+        }
+        return BootRequest(count_min=count_min, count_max=most, **settled)
+
+    def report(self, *reports: HostReport) -> None:
+        """Have the agent report hosts."""
+        self.write(lambda tx: hosts.report(tx, AGENT, reports, DEFAULTS, ids=self.ids, now=NOW))
+
+    def add_flavor(self, flavor_id: str, **more: Any) -> None:
+        """Add a flavor that is like the small one but for ``more``."""
+        settled: dict[str, Any] = {"vcpus": 1, "memory_mb": 1024, "disk_gb": 10, **more}
+        made = Flavor(id=0, flavor_id=flavor_id, name=flavor_id, **settled)
+        self.write(lambda tx: flavors.create(tx, made, now=NOW))
+
+    def host(self, name: str) -> Host:
+        """A host as the store has it."""
+        found: Host = self.read(lambda tx: hosts.by_name(tx, name))
+        return found
+
+    # -- judgement -------------------------------------------------------------------------
+
+    def judge(self) -> None:
+        """The host table shows what is in the store, and the store keeps its promises."""
+        with self.store.read() as tx:
+            assert differences(self.table, loader.load_all(tx)) == []
+            found = [*placement_audit.findings(tx), *compute_audit.findings(tx)]
+        assert found == []
+
+    def close(self) -> None:
+        """Let go of the database."""
+        self.store.dispose()
+
+
+def cloud_in(folder: Path, *reports: HostReport, **settings: Any) -> Cloud:
+    """Start a cloud in an empty folder, with these hosts."""
+    shutil.copy(_template(), folder / FILE)
+    cloud = Cloud(folder, Numbers(), **settings)
+    if reports:
+        cloud.report(*reports)
+    return cloud
+
+
+def stock(**totals: int) -> Mapping[str, StockReport]:
+    """So much of each class, given out in any amounts."""
+    return {name: StockReport(total) for name, total in totals.items()}
+
+
+def reported(
+    name: str, vcpus: int = 4, memory_mb: int = 4096, disk_gb: int = 100, **more: Any
+) -> HostReport:
+    """A host as its agent reports it; room for four small servers."""
+    has = stock(VCPU=vcpus, MEMORY_MB=memory_mb, DISK_GB=disk_gb)
+    return HostReport(name, {**has, **more.pop("stock", {})}, **more)
+
+
+def faults(outcomes: Sequence[Booted | Refusal]) -> list[str | None]:
+    """What each request was told; ``None`` for those that found their hosts."""
+    return [
+        each.fault if isinstance(each, Booted) else f"{type(each).__name__}: {each.message}"
+        for each in outcomes
+    ]
