@@ -33,8 +33,8 @@ async def index(call: Call) -> Answer:
     is_detailed = call.last("detailed") == "1"
     body: dict[str, Any] = {
         "tenant_usages": [
-            _shown(call, mine, start, stop, is_detailed=is_detailed)
-            for mine in by_project.values()
+            _shown(call, project_id, mine, start, stop, is_detailed=is_detailed)
+            for project_id, mine in by_project.items()
         ]
     }
     _link(call, body, "tenant_usages_links", "/v2.1/os-simple-tenant-usage", runs)
@@ -42,13 +42,13 @@ async def index(call: Call) -> Answer:
 
 
 async def show(call: Call) -> Answer:
-    """Show one project's usage; of one that used nothing there is nothing to show."""
+    """Show one project's usage, which may be nothing at all."""
     project_id = call.params["project_id"]
     call.demand("os_compute_api:os-simple-tenant-usage:show", project_id=project_id)
     start, stop = _window(call)
     runs = await _runs(call, start, stop, project_id)
     body: dict[str, Any] = {
-        "tenant_usage": _shown(call, runs, start, stop, is_detailed=True) if runs else {}
+        "tenant_usage": _shown(call, project_id, runs, start, stop, is_detailed=True)
     }
     path = f"/v2.1/os-simple-tenant-usage/{project_id}"
     _link(call, body, "tenant_usage_links", path, runs)
@@ -98,6 +98,7 @@ def _moment(text: str | None, otherwise: datetime) -> datetime:
 
 def _shown(
     call: Call,
+    project_id: str,
     runs: Sequence[ServerRun],
     start: datetime,
     stop: datetime,
@@ -106,7 +107,7 @@ def _shown(
 ) -> dict[str, Any]:
     added = total(runs, start, stop)
     body: dict[str, Any] = {
-        "tenant_id": runs[0].project_id,
+        "tenant_id": project_id,
         "total_hours": added.hours,
         "total_vcpus_usage": added.vcpu_hours,
         "total_memory_mb_usage": added.memory_mb_hours,

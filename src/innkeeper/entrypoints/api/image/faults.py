@@ -22,7 +22,7 @@ def form(fault: Fault) -> tuple[bytes, str]:
         f"  <h1>{escape(status)}</h1>\n  {escape(fault.message)}<br /><br />\n\n\n"
         " </body>\n</html>"
     )
-    return page.encode(), "text/html; charset=UTF-8"
+    return page.encode(), "text/html"
 
 
 def refusal(error: Any) -> str:
