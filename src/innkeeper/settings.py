@@ -46,8 +46,8 @@ def load(
 ) -> Settings:
     """Read the file, the environment and the overrides.
 
-    Raises :class:`SettingsError` for a file that cannot be read, an unknown name, or a value
-    of the wrong kind.
+    Raises :class:`SettingsError` for a file that cannot be read, an unknown name, a value of
+    the wrong kind, or one that is missing where another asks for it.
     """
     values: dict[str, Any] = {}
     if path is not None:
@@ -62,7 +62,16 @@ def load(
             slices[name] = msgspec.convert(mine, kind, strict=False)
         except msgspec.ValidationError as error:
             raise SettingsError(f"A setting is wrong: {error}.") from error
-    return Settings(**slices)
+    settings = Settings(**slices)
+    _check_keystone(settings)
+    return settings
+
+
+def _check_keystone(settings: Settings) -> None:
+    if settings.authenticating.auth == "keystone":
+        for key in ("keystone_url", "keystone_user", "keystone_password"):
+            if not getattr(settings.authenticating, key):
+                raise SettingsError(f"With auth = 'keystone', the setting {key!r} is needed.")
 
 
 def _from_file(path: Path) -> dict[str, Any]:

@@ -19,28 +19,23 @@ import structlog
 import uvicorn
 from litestar import Litestar
 
-from innkeeper.clients.keystone import Keystone
-from innkeeper.domain.identity import Service as CatalogService
 from innkeeper.domain.slices import Settings
-from innkeeper.entrypoints.api import app, auth_builtin, auth_keystone
-from innkeeper.entrypoints.api.auth import TrustingAuthenticator
+from innkeeper.entrypoints.api import app
 from innkeeper.entrypoints.api.decisions import DecisionThread
 from innkeeper.entrypoints.api.identity import opening
 from innkeeper.entrypoints.api.policy import OsloPolicy
 from innkeeper.entrypoints.api.readers import ReaderThreads
 from innkeeper.entrypoints.api.routing import Api
-from innkeeper.entrypoints.api.site import Authenticator, Site
+from innkeeper.entrypoints.api.site import Site
 from innkeeper.entrypoints.api.tables import APIS
 from innkeeper.entrypoints.worker.child import Child
 from innkeeper.entrypoints.worker.loop import Task, WorkerThread
-from innkeeper.settings import SettingsError
 from innkeeper.store import schema
 from innkeeper.store.backends.sqlite import Sqlite
 from innkeeper.store.transactions import Store, Tx
 from innkeeper.systems.compute import audit as compute_audit
 from innkeeper.systems.compute import work
 from innkeeper.systems.compute.desk import BootDesk
-from innkeeper.systems.identity import catalog
 from innkeeper.systems.identity.tokens import Signer
 from innkeeper.systems.placement import audit as placement_audit
 from innkeeper.systems.placement import feed
@@ -49,11 +44,6 @@ DATABASE_FILE = "innkeeper.sqlite3"
 SWITCH_INTERVAL_S = 0.0005
 """How long a thread may keep the interpreter from others that want it. Python's 5 ms would be
 the waiting time of most answers, since deciding and answering are two threads."""
-
-KEYSTONE_TIMEOUT_S = 5.0
-"""How long one answer of a Keystone may take."""
-KEYSTONE_DEADLINE_S = 12.0
-"""How long checking one token may take: our own login, its check, and waiting for a thread."""
 
 SWEEP_PERIOD_S = 10.0
 PRUNE_PERIOD_S = 60.0
@@ -129,26 +119,15 @@ class Service:
             readers=self.readers,
             decisions=self.decisions,
             policy=policy,
-            authenticator=self._authenticator(),
+            authenticator=opening.authenticator(settings, self.signer, self.readers, now),
             clock=now,
             ids=self.ids,
-            services=services(settings, apis),
+            services=opening.services(settings, apis),
             signer=self.signer,
         )
         self.store.listen(self.site.bells.ring)
         self.app: Litestar = app.make(self.site, apis, self.why_not_ready)
         self.worker = WorkerThread(self._tasks(), time.monotonic)
-
-    def _authenticator(self) -> Authenticator:
-        authenticating = self.settings.authenticating
-        remember_s = authenticating.token_cache_s
-        if authenticating.auth == "keystone":
-            deadline_s = KEYSTONE_DEADLINE_S
-            asked = keystone(self.settings)
-            return auth_keystone.authenticator(asked, now, remember_s, deadline_s)
-        if self.signer is not None:
-            return auth_builtin.authenticator(self.signer, self.readers, now, remember_s)
-        return TrustingAuthenticator()
 
     def prepare_logins(self, address: str) -> Path | None:
         """Make the logins that must be there; gives the administrator's if it is new.
@@ -217,39 +196,6 @@ def served_apis(settings: Settings) -> dict[str, Api]:
         for name in settings.serving.apis
         if name in APIS and (is_ours or name != "identity")
     }
-
-
-def services(settings: Settings, apis: Mapping[str, Api]) -> tuple[CatalogService, ...]:
-    """What the service catalog holds: every served API."""
-    return tuple(
-        catalog.service(
-            name,
-            api.service_type,
-            getattr(settings.serving, f"{name}_prefix") + api.catalog_path,
-        )
-        for name, api in apis.items()
-    )
-
-
-def keystone(settings: Settings) -> Keystone:
-    """The Keystone that checks tokens; raises :class:`SettingsError` if it is not named."""
-    authenticating = settings.authenticating
-    asked = {
-        "keystone_url": authenticating.keystone_url,
-        "keystone_user": authenticating.keystone_user,
-        "keystone_password": authenticating.keystone_password,
-    }
-    for key, value in asked.items():
-        if not value:
-            raise SettingsError(f"With auth = 'keystone', the setting {key!r} is needed.")
-    return Keystone(
-        str(authenticating.keystone_url),
-        user=str(authenticating.keystone_user),
-        password=str(authenticating.keystone_password),
-        project=authenticating.keystone_project,
-        domain=authenticating.keystone_domain,
-        timeout_s=KEYSTONE_TIMEOUT_S,
-    )
 
 
 def set_up_logs(settings: Settings) -> None:

@@ -1,4 +1,4 @@
-"""What a serving process does about identity before it opens: keys, the first start, logins.
+"""What a serving process does about identity before it opens its doors.
 
 Always true: the administrator's password is written to the login file before the transaction
 that makes it valid is committed. A start that dies between the two is simply made again.
@@ -6,17 +6,27 @@ that makes it valid is committed. A start that dies between the two is simply ma
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from pathlib import Path
 
-from innkeeper.domain.ids import IdSource
+from innkeeper.clients.keystone import Keystone
+from innkeeper.domain.identity import Service
+from innkeeper.domain.ids import Clock, IdSource
 from innkeeper.domain.slices import Settings
+from innkeeper.entrypoints.api import auth_builtin, auth_keystone
+from innkeeper.entrypoints.api.auth import TrustingAuthenticator
 from innkeeper.entrypoints.api.identity import clouds_file
+from innkeeper.entrypoints.api.routing import Api
+from innkeeper.entrypoints.api.site import Authenticator, Readers
 from innkeeper.store.transactions import Store
-from innkeeper.systems.identity import first_start, passwords, tokens
+from innkeeper.systems.identity import catalog, first_start, passwords, tokens
 from innkeeper.systems.identity.tokens import Signer
 
+KEYSTONE_TIMEOUT_S = 5.0
+"""How long one answer of a Keystone may take."""
+KEYSTONE_DEADLINE_S = 12.0
+"""How long checking one token may take: our own login, its check, and waiting for a thread."""
 AGENT_TOKEN_LIFETIME_S = 10 * 365 * 24 * 3600.0
 """The embedded agent lives as long as the process that gives it the token, which may be long.
 The token is void at once when the agent's user is disabled or its password set anew."""
@@ -29,6 +39,39 @@ def signer(store: Store, draw: Callable[[int], bytes], now: datetime) -> Signer:
     """What makes tokens, with the key of this database."""
     with store.write() as tx:
         return Signer(tokens.signing_key(tx, draw=draw, now=now))
+
+
+def authenticator(
+    settings: Settings, signer: Signer | None, readers: Readers, clock: Clock
+) -> Authenticator:
+    """What turns tokens into callers, by the mode of identity."""
+    authenticating = settings.authenticating
+    remember_s = authenticating.token_cache_s
+    if authenticating.auth == "keystone":
+        asked = Keystone(
+            authenticating.keystone_url or "",
+            user=authenticating.keystone_user or "",
+            password=authenticating.keystone_password or "",
+            project=authenticating.keystone_project,
+            domain=authenticating.keystone_domain,
+            timeout_s=KEYSTONE_TIMEOUT_S,
+        )
+        return auth_keystone.authenticator(asked, clock, remember_s, KEYSTONE_DEADLINE_S)
+    if signer is not None:
+        return auth_builtin.authenticator(signer, readers, clock, remember_s)
+    return TrustingAuthenticator()
+
+
+def services(settings: Settings, apis: Mapping[str, Api]) -> tuple[Service, ...]:
+    """What the service catalog holds: every served API."""
+    return tuple(
+        catalog.service(
+            name,
+            api.service_type,
+            getattr(settings.serving, f"{name}_prefix") + api.catalog_path,
+        )
+        for name, api in apis.items()
+    )
 
 
 def auth_url(settings: Settings, address: str) -> str:
