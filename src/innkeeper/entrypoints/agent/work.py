@@ -9,7 +9,8 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import structlog
@@ -28,7 +29,8 @@ class Workshop:
     def __init__(self, driver: Driver, threads: int) -> None:
         self._driver = driver
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="work")
-        self._lock = threading.Lock()
+        # Taken again by the same thread where an order ends before its end is waited for.
+        self._lock = threading.RLock()
         self._known: set[int] = set()
         self._queues: dict[str, deque[Order]] = {}
         self._results: dict[int, dict[str, Any]] = {}
@@ -44,31 +46,29 @@ class Workshop:
                     continue
                 self._known.add(order.order_id)
                 begun += 1
-                queue = self._queues.get(order.server_id)
-                if queue is not None:
-                    queue.append(order)
-                    continue
-                self._queues[order.server_id] = deque([order])
-                self._pool.submit(self._work_off, order.server_id)
+                queue = self._queues.setdefault(order.server_id, deque())
+                queue.append(order)
+                if len(queue) == 1:
+                    self._begin(order)
         return begun
 
-    def _work_off(self, server_id: str) -> None:
-        order = self._next(server_id)
-        while order is not None:
-            result = carry_out(self._driver, order)
-            with self._lock:
-                self._results[order.order_id] = result
-                self._queues[server_id].popleft()
-                self._has_results.set()
-            order = self._next(server_id)
+    def _begin(self, order: Order) -> None:
+        future = self._pool.submit(carry_out, self._driver, order)
+        future.add_done_callback(partial(self._end, order))
 
-    def _next(self, server_id: str) -> Order | None:
+    def _end(self, order: Order, future: Future[None]) -> None:
+        if future.cancelled():
+            # The agent is stopping; the order is given again to the next one.
+            return
         with self._lock:
-            queue = self._queues[server_id]
-            if queue:
-                return queue[0]
-            del self._queues[server_id]
-            return None
+            self._results[order.order_id] = result_of(order, future.exception())
+            self._has_results.set()
+            queue = self._queues[order.server_id]
+            queue.popleft()
+            if not queue:
+                del self._queues[order.server_id]
+            elif not self._is_closed:
+                self._begin(queue[0])
 
     def results(self, most: int) -> list[dict[str, Any]]:
         """Results that wait to be told, oldest first; they stay until :meth:`told`."""
@@ -96,21 +96,24 @@ class Workshop:
         self._pool.shutdown(wait=True, cancel_futures=True)
 
 
-def carry_out(driver: Driver, order: Order) -> dict[str, Any]:
-    """Do what an order says; a driver's accident is the order's failure, not the agent's."""
-    result: dict[str, Any] = {"order_id": order.order_id, "ok": True}
-    try:
-        if order.kind == BUILD:
-            driver.build(order)
-        elif order.kind == DESTROY:
-            driver.destroy(order)
-        else:
-            raise DriverFailed(f"This agent does not know orders of the kind {order.kind!r}.")
-    except DriverFailed as failed:
-        result.update(ok=False, fault=str(failed)[:FAULT_MAX])
-    except Exception as error:
+def carry_out(driver: Driver, order: Order) -> None:
+    """Do what an order says; raises :class:`DriverFailed` where that cannot be done."""
+    if order.kind == BUILD:
+        driver.build(order)
+    elif order.kind == DESTROY:
+        driver.destroy(order)
+    else:
+        raise DriverFailed(f"This agent does not know orders of the kind {order.kind!r}.")
+
+
+def result_of(order: Order, error: BaseException | None) -> dict[str, Any]:
+    """What to tell of an order; a driver's accident is the order's failure, not the agent's."""
+    result: dict[str, Any] = {"order_id": order.order_id, "ok": error is None}
+    if isinstance(error, DriverFailed):
+        result["fault"] = str(error)[:FAULT_MAX]
+    elif error is not None:
         LOG.error("driver_accident", order=order.order_id, exc_info=error)
-        result.update(ok=False, fault="The driver had an accident; the agent's log tells more.")
+        result["fault"] = "The driver had an accident; the agent's log tells more."
     return result
 
 

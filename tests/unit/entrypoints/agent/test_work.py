@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 
 from innkeeper.entrypoints.agent.drivers.driver import DriverFailed, HostFacts, Order
-from innkeeper.entrypoints.agent.work import Workshop, carry_out
+from innkeeper.entrypoints.agent.work import Workshop
 
 WITHIN_S = 5.0
 
@@ -97,19 +97,42 @@ def test_a_closed_workshop_begins_nothing() -> None:
     assert workshop.take([order(1)]) == 0
 
 
+def outcome(driver: Recorder, given: Order) -> dict[str, object]:
+    workshop = Workshop(driver, 1)
+    workshop.take([given])
+    eventually(lambda: len(workshop.results(10)) == 1)
+    (result,) = workshop.results(10)
+    workshop.close()
+    return result
+
+
 def test_a_failure_is_told_in_the_drivers_words() -> None:
     driver = Recorder()
     driver.accident = DriverFailed("No power.")
-    assert carry_out(driver, order(1)) == {"order_id": 1, "ok": False, "fault": "No power."}
+    assert outcome(driver, order(1)) == {"order_id": 1, "ok": False, "fault": "No power."}
 
 
 def test_an_accident_is_told_without_its_words() -> None:
     driver = Recorder()
     driver.accident = ZeroDivisionError("secret")
-    result = carry_out(driver, order(1))
+    result = outcome(driver, order(1))
     assert result["ok"] is False
-    assert "secret" not in result["fault"]
+    assert "secret" not in str(result["fault"])
 
 
 def test_an_order_of_an_unknown_kind_fails() -> None:
-    assert carry_out(Recorder(), order(1, kind="paint"))["ok"] is False
+    assert outcome(Recorder(), order(1, kind="paint"))["ok"] is False
+
+
+def test_orders_that_were_not_begun_are_dropped_when_the_agent_stops() -> None:
+    driver = Recorder()
+    driver.may_go.clear()
+    workshop = Workshop(driver, 1)
+    workshop.take([order(1), order(2, "s2"), order(3, kind="destroy")])
+    closing = threading.Thread(target=workshop.close)
+    closing.start()
+    eventually(lambda: workshop.take([order(4, "s4")]) == 0)
+    driver.may_go.set()
+    closing.join(WITHIN_S)
+    assert driver.done == [("build", "s1")]
+    assert [each["order_id"] for each in workshop.results(10)] == [1]
