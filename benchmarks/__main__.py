@@ -61,14 +61,14 @@ def main(arguments: list[str] | None = None) -> int:
         for part in wanted.part or PARTS:
             found += _shown(part, _measured(part, place, extent), extent)
     print(f"\nTook {time.perf_counter() - started_s:.0f} s.\n")
-    for line in report.targets({each.name: each for each in found}):
-        print(line)
-    line = history.record(here, found)
+    for verdict in report.targets({each.name: each for each in found}):
+        print(verdict)
+    record = history.record(here, found)
     if wanted.json is not None:
-        wanted.json.write_text(json.dumps(line, indent=2, sort_keys=True) + "\n")
+        wanted.json.write_text(json.dumps(record, indent=2, sort_keys=True) + "\n")
     is_worse = _compare(here.kind, found)
     if not wanted.quick and not wanted.part and not wanted.unrecorded:
-        history.append(line)
+        history.append(record)
     return 1 if is_worse and wanted.strict else 0
 
 

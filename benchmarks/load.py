@@ -14,6 +14,7 @@ import re
 import sys
 import time
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 HEAD_END = b"\r\n\r\n"
@@ -102,11 +103,14 @@ async def run(port: int, clients: int, seconds: float, head: bytes, body: bytes)
     tally = Tally(stop_at=time.perf_counter() + seconds)
     dones = [loop.create_future() for _ in range(clients)]
     for done in dones:
-        await loop.create_connection(
-            lambda done=done: Client(tally, head, body, done), "127.0.0.1", port
-        )
+        client = Client(tally, head, body, done)
+        await loop.create_connection(partial(_same, client), "127.0.0.1", port)
     await asyncio.gather(*dones)
     return tally
+
+
+def _same(client: Client) -> Client:
+    return client
 
 
 def request_head(port: int, path: str, token: str, version: str, body: bytes) -> bytes:
