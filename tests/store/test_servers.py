@@ -11,7 +11,7 @@ import pytest
 from innkeeper.domain.compute import Power, Server, Status, Task
 from innkeeper.domain.ids import ServerId
 from innkeeper.domain.listing import ServerSelection, TagWish, parse_pattern
-from innkeeper.store.queries import quota_usages, server_pages, servers
+from innkeeper.store.queries import quota_usages, servers
 from innkeeper.store.tables import compute as tables
 from innkeeper.store.transactions import Store, Tx
 from innkeeper.systems.compute import servers as rules
@@ -164,7 +164,7 @@ def test_names_on_a_host_are_those_that_are_there(store: Store) -> None:
 def select(tx: Tx, **wish: Any) -> list[str]:
     """The names of the servers that a selection finds."""
     wish.setdefault("limit", 100)
-    return [each.name for each in server_pages.page(tx, ServerSelection(**wish), None)]
+    return [each.name for each in servers.page(tx, ServerSelection(**wish), None)]
 
 
 @pytest.mark.parametrize(
@@ -196,14 +196,14 @@ def test_pages_follow_each_other_without_a_gap(
             ),
         )
     with store.read() as tx:
-        whole = server_pages.page(tx, ServerSelection(limit=100, sort=sort), None)
+        whole = servers.page(tx, ServerSelection(limit=100, sort=sort), None)
         pages: list[Server] = []
         while len(pages) < len(whole):
             behind = pages[-1] if pages else None
-            page = server_pages.page(tx, ServerSelection(limit=3, sort=sort), behind)
+            page = servers.page(tx, ServerSelection(limit=3, sort=sort), behind)
             assert page
             pages += page
-        assert not server_pages.page(tx, ServerSelection(limit=3, sort=sort), pages[-1])
+        assert not servers.page(tx, ServerSelection(limit=3, sort=sort), pages[-1])
     assert [each.uuid for each in pages] == [each.uuid for each in whole]
     assert len({each.uuid for each in whole}) == 20
 
@@ -254,7 +254,7 @@ def test_the_default_page_is_found_by_an_index(store: Store) -> None:
         return
     with store.read() as tx:
         wish = ServerSelection(limit=3, exact={"project_id": ("red",)})
-        statement = server_pages.statement(tx, wish, None)
+        statement = servers.statement(tx, wish, None)
         text = statement.compile(tx.engine, compile_kwargs={"literal_binds": True})
         plan = " ".join(str(each) for each in tx.exec_driver_sql(f"EXPLAIN QUERY PLAN {text}"))
     assert "USING INDEX" in plan

@@ -18,7 +18,7 @@ from innkeeper.domain.compute import Host, Locker, OrderKind, Server, Task
 from innkeeper.domain.errors import ConcurrentUpdate, Conflict, Forbidden, Invalid, NotFound
 from innkeeper.domain.ids import ConsumerUuid, ServerId
 from innkeeper.domain.listing import ServerSelection
-from innkeeper.store.queries import hosts, orders, quota_usages, server_pages
+from innkeeper.store.queries import hosts, orders, quota_usages
 from innkeeper.store.queries import servers as rows
 from innkeeper.store.queries.orders import NewOrder
 from innkeeper.store.transactions import Tx
@@ -43,7 +43,7 @@ def marker(tx: Tx, uuid: str) -> Server | None:
 
 def page(tx: Tx, wish: ServerSelection, behind: Server | None = None) -> list[Server]:
     """One page of servers, behind the one that ended the page before."""
-    return server_pages.page(tx, wish, behind)
+    return rows.page(tx, wish, behind)
 
 
 def homes(tx: Tx, servers: Iterable[Server]) -> dict[str, Host]:

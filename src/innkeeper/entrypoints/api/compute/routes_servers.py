@@ -198,13 +198,6 @@ BELONGING_ROUTES = (
     ),
     Route(
         "GET",
-        f"{_ONE}/ips/{{network}}",
-        server_actions.addresses_on,
-        "os_compute_api:ips:show",
-        "List a server's addresses on one network: there is none.",
-    ),
-    Route(
-        "GET",
         f"{_ONE}/os-volume_attachments",
         server_actions.volumes,
         "os_compute_api:os-volumes-attachments:index",

@@ -62,7 +62,6 @@ SERVER_RULES = (
         "Unlock a server that an administrator locked, and change locked servers.",
     ),
     Rule("os_compute_api:ips:index", PROJECT, "List a server's addresses."),
-    Rule("os_compute_api:ips:show", PROJECT, "List a server's addresses on one network."),
     Rule("os_compute_api:os-volumes-attachments:index", PROJECT, "List a server's volumes."),
     Rule("os_compute_api:os-attach-interfaces:list", PROJECT, "List a server's interfaces."),
     Rule("os_compute_api:os-security-groups:list", PROJECT, "List a server's groups."),

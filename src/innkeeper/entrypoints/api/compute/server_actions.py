@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from innkeeper.domain.compute import Locker, Server
-from innkeeper.domain.errors import Invalid, NotFound
+from innkeeper.domain.errors import Invalid
 from innkeeper.entrypoints.api.compute.servers_access import OVERRIDE, found
 from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.systems.compute import servers
@@ -89,12 +89,6 @@ async def addresses(call: Call) -> Answer:
     """No addresses: networks are not managed here."""
     await found(call)
     return Answer(200, {"addresses": {}})
-
-
-async def addresses_on(call: Call) -> Answer:
-    """No server is on any network."""
-    await found(call)
-    raise NotFound("Instance is not a member of specified network")
 
 
 async def volumes(call: Call) -> Answer:

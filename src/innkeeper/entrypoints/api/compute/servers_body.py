@@ -134,7 +134,7 @@ def boot_request(call: Call, wish: Asked) -> BootRequest:
         description=wish.description,
         key_name=wish.key_name,
         has_config_drive=wish.has_config_drive,
-        user_data=checked_user_data(wish.user_data),
+        user_data=checked_encoding(wish.user_data),
         metadata=wish.metadata,
         tags=tuple(sorted(set(wish.tags))),
         hints=wish.hints,
@@ -248,8 +248,8 @@ def _image(wish: Asked) -> str | None:
     return None if wish.image is None else canonical_uuid(wish.image)
 
 
-def checked_user_data(text: str | None) -> str | None:
-    """User data as it came; :class:`Invalid` unless it is base64."""
+def checked_encoding(text: str | None) -> str | None:
+    """User data as it came, or :class:`Invalid` for what is not base64."""
     if text is not None:
         try:
             base64.b64decode(text.replace("\n", "").replace("\r", ""), validate=True)
