@@ -1,4 +1,7 @@
-"""Public keys: what they are known by, and a fresh pair from given randomness."""
+"""Public keys: what they are known by, and fresh pairs.
+
+Randomness is not handed in here as elsewhere: a key that somebody can draw again is none.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +18,6 @@ from innkeeper.domain.errors import Invalid
 
 SSH = "ssh"
 X509 = "x509"
-SECRET_BYTES = 32
-"""Randomness that :func:`generate` wants: an Ed25519 key is that many bytes."""
 _LENGTH_BYTES = 4
 
 
@@ -36,9 +37,9 @@ def fingerprint(key_type: str, public_key: str) -> str:
     return ":".join(f"{byte:02x}" for byte in found)
 
 
-def generate(secret: bytes, comment: str) -> Generated:
-    """Make an SSH pair of ``secret``; who knows that knows the key."""
-    key = Ed25519PrivateKey.from_private_bytes(secret)
+def generate(comment: str) -> Generated:
+    """Make an SSH pair."""
+    key = Ed25519PrivateKey.generate()
     private = key.private_bytes(
         serialization.Encoding.PEM,
         serialization.PrivateFormat.OpenSSH,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from datetime import datetime
 from typing import Any
 
@@ -56,7 +55,7 @@ async def create(call: Call) -> Answer:
     if "public_key" in body:
         public_key = body["public_key"]
     elif key_type == public_keys.SSH:
-        made = public_keys.generate(secrets.token_bytes(public_keys.SECRET_BYTES), "innkeeper")
+        made = public_keys.generate("innkeeper")
         public_key, private_key = made.public_key, made.private_key
     else:
         raise Invalid("Keypairs of the type x509 can be imported, and are not made here.")
