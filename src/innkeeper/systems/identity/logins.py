@@ -59,14 +59,20 @@ def user_named(tx: Tx, who: Named) -> User | None:
     return next(iter(identity.find_users(tx, name=who.name)), None)
 
 
-def holder(tx: Tx, user: User, scope: Scope) -> Holder | None:
-    """What a token for this scope would stand for; ``None`` if there can be none."""
+def holder(tx: Tx, user: User, scope: Scope) -> Holder:
+    """What a token for this scope stands for, once the user is known to be that user.
+
+    Raises :class:`Unauthenticated` if there can be no such token.
+    """
     if not user.is_enabled:
-        return None
+        raise Unauthenticated(REFUSED)
     if scope.is_unscoped:
         return Holder(user)
     if scope.project is not None:
-        return _on(tx, user, _project_named(tx, scope.project))
+        found = _on(tx, user, _project_named(tx, scope.project))
+        if found is None:
+            raise Unauthenticated(REFUSED)
+        return found
     default = user.default_project_id
     project = None if default is None else identity.project(tx, default)
     # A default that does not work is no reason to keep somebody out.
@@ -86,10 +92,3 @@ def _on(tx: Tx, user: User, project: Project | None) -> Holder | None:
         return None
     roles = tuple(identity.roles_of(tx, user.id, project.id))
     return Holder(user, project, roles) if roles else None
-
-
-def admit(found: Holder | None, is_right: bool) -> Holder:
-    """The holder, if the password was right and there is one; else the one refusal."""
-    if found is None or not is_right:
-        raise Unauthenticated(REFUSED)
-    return found

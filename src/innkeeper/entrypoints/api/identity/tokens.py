@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from innkeeper.domain.errors import Invalid, NotFound, Unauthenticated
-from innkeeper.domain.identity import Holder, Role
+from innkeeper.domain.identity import Holder, Role, User
 from innkeeper.entrypoints.api.identity import trusting, words
 from innkeeper.entrypoints.api.identity.token_documents import Shown, document
 from innkeeper.entrypoints.api.routing import Answer, Call
@@ -72,8 +72,9 @@ async def issue(call: Call) -> Answer:
     return Answer(201, document(call, shown), headers)
 
 
-def _holder_and_roles(tx: Tx, found: Holder | None) -> tuple[Holder | None, tuple[Role, ...]]:
-    return found, () if found is None else roles.with_implied(tx, found.roles)
+def _holder_and_roles(tx: Tx, user: User, scope: Scope) -> tuple[Holder, tuple[Role, ...]]:
+    holder = logins.holder(tx, user, scope)
+    return holder, roles.with_implied(tx, holder.roles)
 
 
 async def _by_password(
@@ -81,16 +82,20 @@ async def _by_password(
 ) -> tuple[Shown, str]:
     fields = identity[PASSWORD]["user"]
     who = _named(fields)
-
-    def look(tx: Tx) -> tuple[str | None, Holder | None, tuple[Role, ...]]:
-        user = logins.user_named(tx, who)
-        if user is None:
-            return None, None, ()
-        return user.password_hash, *_holder_and_roles(tx, logins.holder(tx, user, scope))
-
-    password_hash, found, all_roles = await call.read(look)
+    user = await call.read(lambda tx: logins.user_named(tx, who))
+    password_hash = None if user is None else user.password_hash
     is_right = await call.site.passwords.verify(password_hash, fields["password"])
-    holder = logins.admit(found, is_right)
+    if user is None or not is_right:
+        raise Unauthenticated(logins.REFUSED)
+    known = user
+
+    # Only now: a look at the scope would take time that a stranger's login does not take.
+    # Whatever happened to the user since the first look has moved the stamp that goes into
+    # the token, and leaves it void.
+    def look(tx: Tx) -> tuple[Holder, tuple[Role, ...]]:
+        return _holder_and_roles(tx, known, scope)
+
+    holder, all_roles = await call.read(look)
     return _signed(call, signer, holder, all_roles, None)
 
 
@@ -99,12 +104,11 @@ async def _by_token(
 ) -> tuple[Shown, str]:
     claims = signer.open(identity[TOKEN]["id"], call.now)
 
-    def look(tx: Tx) -> tuple[Holder | None, tuple[Role, ...]]:
-        user = tokens.holder(tx, claims).user
-        return _holder_and_roles(tx, logins.holder(tx, user, scope))
+    def look(tx: Tx) -> tuple[Holder, tuple[Role, ...]]:
+        return _holder_and_roles(tx, tokens.holder(tx, claims).user, scope)
 
-    found, all_roles = await call.read(look)
-    return _signed(call, signer, logins.admit(found, True), all_roles, claims)
+    holder, all_roles = await call.read(look)
+    return _signed(call, signer, holder, all_roles, claims)
 
 
 def _signed(
