@@ -12,8 +12,15 @@ from typing import Any
 
 from innkeeper.domain.compute import Agent, WorkOrder
 from innkeeper.domain.errors import Invalid
-from innkeeper.domain.hosts import HostDefaults, HostReport, StockReport
+from innkeeper.domain.hosts import HostDefaults, HostReport
 from innkeeper.domain.ids import ProviderUuid, ServerId, canonical_uuid
+from innkeeper.entrypoints.api.compute.agent_bodies import (
+    HostBody,
+    ReportBody,
+    ResultsBody,
+    as_form,
+    given,
+)
 from innkeeper.entrypoints.api.compute.schemas_agents import ORDERS_MAX
 from innkeeper.entrypoints.api.paging import limit_of, next_query
 from innkeeper.entrypoints.api.routing import Answer, Call
@@ -66,7 +73,7 @@ async def show(call: Call) -> Answer:
 
 async def report(call: Call) -> Answer:
     """Make hosts what their agent reports of them."""
-    reports = [_host(each) for each in call.body["hosts"]]
+    reports = [_host(each) for each in as_form(ReportBody, _plain(call.body)).hosts]
     defaults = _defaults(call)
 
     def write(tx: Any) -> Any:
@@ -122,10 +129,8 @@ async def _wait(rung: asyncio.Event, timeout_s: float) -> None:
 
 async def tell_results(call: Call) -> Answer:
     """Take the results of orders; those told before are accepted and change nothing."""
-    results = [
-        Result(each["order_id"], each["ok"], each.get("fault", ""))
-        for each in call.body["results"]
-    ]
+    told_now = as_form(ResultsBody, call.body).results
+    results = [Result(each.order_id, each.ok, each.fault) for each in told_now]
 
     def write(tx: Any) -> list[tuple[int, bool]]:
         agent = agents.own(tx, call.context, _id(call))
@@ -155,22 +160,33 @@ def _defaults(call: Call) -> HostDefaults:
     )
 
 
-def _host(body: dict[str, Any]) -> HostReport:
-    uuid = body.get("provider_uuid")
-    servers = body.get("servers")
+def _plain(body: Any) -> Any:
+    """A body that came the schema's way, with its UUIDs in their usual form."""
+    if not isinstance(body, dict):
+        return body
+    for each in body["hosts"]:
+        if "provider_uuid" in each:
+            each["provider_uuid"] = _canonical(each["provider_uuid"])
+        if "servers" in each:
+            each["servers"] = [_canonical(server) for server in each["servers"]]
+    return body
+
+
+def _host(body: HostBody) -> HostReport:
+    uuid, servers = given(body.provider_uuid), given(body.servers)
     return HostReport(
-        name=body["name"],
-        stock={name: StockReport(**each) for name, each in body["inventories"].items()},
-        traits=frozenset(body.get("traits", ())),
-        capabilities=body.get("capabilities", {}),
-        provider_uuid=None if uuid is None else ProviderUuid(_canonical(uuid)),
-        availability_zone=body.get("availability_zone"),
-        host_type=body.get("host_type", "unknown"),
-        host_version=body.get("host_version", 0),
-        host_ip=body.get("host_ip", "127.0.0.1"),
-        cpu_facts=body.get("cpu_facts", {}),
-        servers=None if servers is None else tuple(ServerId(_canonical(s)) for s in servers),
-        booted_at=_moment(body.get("booted_at")),
+        name=body.name,
+        stock={name: each.report() for name, each in body.inventories.items()},
+        traits=frozenset(body.traits),
+        capabilities=body.capabilities,
+        provider_uuid=None if uuid is None else ProviderUuid(uuid),
+        availability_zone=given(body.availability_zone),
+        host_type=body.host_type,
+        host_version=body.host_version,
+        host_ip=body.host_ip,
+        cpu_facts=body.cpu_facts,
+        servers=None if servers is None else tuple(ServerId(server) for server in servers),
+        booted_at=_moment(given(body.booted_at)),
     )
 
 

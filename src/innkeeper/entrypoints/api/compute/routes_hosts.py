@@ -5,6 +5,7 @@ from __future__ import annotations
 from innkeeper.entrypoints.api.compute import agents, hypervisors, services
 from innkeeper.entrypoints.api.compute import schemas_agents as agent_schemas
 from innkeeper.entrypoints.api.compute import schemas_hosts as schemas
+from innkeeper.entrypoints.api.compute.agent_bodies import ReportBody, ResultsBody, quick
 from innkeeper.entrypoints.api.microversions import Version
 from innkeeper.entrypoints.api.routing import Route
 
@@ -47,6 +48,7 @@ AGENT_ROUTES = (
         f"{_AGENT_RULE}:register",
         "Report hosts: what they have, and which servers are on them.",
         body=agent_schemas.REPORT,
+        decode=quick(ReportBody),
     ),
     Route(
         "POST",
@@ -71,6 +73,7 @@ AGENT_ROUTES = (
         f"{_AGENT_RULE}:report",
         "Tell how work orders ended.",
         body=agent_schemas.RESULTS,
+        decode=quick(ResultsBody),
     ),
 )
 

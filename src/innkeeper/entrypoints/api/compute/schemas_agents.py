@@ -16,6 +16,7 @@ from innkeeper.entrypoints.api.compute.schema_types import (
 HOSTS_MAX = 500
 """Hosts in one report. More would hold up the other writes while it is carried out."""
 SERVERS_MAX = 10_000
+TRAITS_MAX = 1000
 ORDERS_MAX = 500
 RESULTS_MAX = 500
 FACTS_MAX = 256
@@ -27,32 +28,27 @@ WAIT_S_MAX = 3600
 
 # Host names are parts of addresses and of "zone:host", so they hold no colons and no spaces.
 HOST_PATTERN = r"^[a-zA-Z0-9][a-zA-Z0-9._-]*$(?!\n)"
+ZONE_PATTERN = r"^[^:\s\u0000-\u001f]+$(?!\n)"
+CONSTANT_PATTERN = r"^[A-Z0-9_]{1,255}$(?!\n)"
+FACT_NAME_PATTERN = r"^[a-zA-Z][a-zA-Z0-9_.:-]{0,254}$(?!\n)"
+IP_PATTERN = r"^[0-9a-fA-F.:]+$(?!\n)"
+MOMENT_PATTERN = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z$(?!\n)"
+PLAIN_UUID_PATTERN = r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$(?!\n)"
 HOST = {"type": "string", "minLength": 1, "maxLength": 200, "pattern": HOST_PATTERN}
 _SHORT = {"type": "string", "minLength": 1, "maxLength": 64, "pattern": NAME_PATTERN}
-_ZONE = {
-    "type": "string",
-    "minLength": 1,
-    "maxLength": 255,
-    "pattern": r"^[^:\s\u0000-\u001f]+$(?!\n)",
-}
-_CONSTANT = {
-    "type": "string",
-    "minLength": 1,
-    "maxLength": 255,
-    "pattern": r"^[A-Z0-9_]+$(?!\n)",
-}
+_ZONE = {"type": "string", "minLength": 1, "maxLength": 255, "pattern": ZONE_PATTERN}
+_CONSTANT = {"type": "string", "minLength": 1, "maxLength": 255, "pattern": CONSTANT_PATTERN}
 _UNITS = {"type": "integer", "minimum": 1, "maximum": UNIT_MAX}
 _UUID = {"type": "string", "format": "uuid"}
 _TEXT = {"type": "string", "maxLength": 1024, "pattern": NO_NUL_PATTERN}
 _NUMBER = {"type": "number", "minimum": -FACT_NUMBER_MAX, "maximum": FACT_NUMBER_MAX}
 _PLAIN = {"anyOf": [_TEXT, _NUMBER, {"type": "boolean"}]}
-_FACT_NAME = r"^[a-zA-Z][a-zA-Z0-9_.:-]{0,254}$(?!\n)"
 
 
 def _facts(value: Any) -> dict[str, Any]:
     return {
         "type": "object",
-        "patternProperties": {_FACT_NAME: value},
+        "patternProperties": {FACT_NAME_PATTERN: value},
         "additionalProperties": False,
         "maxProperties": FACTS_MAX,
     }
@@ -88,7 +84,7 @@ _HOST = closed(
         "availability_zone": _ZONE,
         "host_type": _SHORT,
         "host_version": {"type": "integer", "minimum": 0, "maximum": UNIT_MAX},
-        "host_ip": {"type": "string", "maxLength": 45, "pattern": r"^[0-9a-fA-F.:]+$(?!\n)"},
+        "host_ip": {"type": "string", "maxLength": 45, "pattern": IP_PATTERN},
         "cpu_facts": FACTS,
         "inventories": {
             "type": "object",
@@ -96,11 +92,11 @@ _HOST = closed(
             "additionalProperties": False,
             "maxProperties": FACTS_MAX,
         },
-        "traits": {"type": "array", "items": _CONSTANT, "maxItems": 1000},
+        "traits": {"type": "array", "items": _CONSTANT, "maxItems": TRAITS_MAX},
         "capabilities": FACTS,
         "booted_at": {
             "type": "string",
-            "pattern": r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z$(?!\n)",
+            "pattern": MOMENT_PATTERN,
         },
         "servers": {"type": "array", "items": _UUID, "maxItems": SERVERS_MAX},
     },
