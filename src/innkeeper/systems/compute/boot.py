@@ -215,7 +215,7 @@ def _add_rows(rows: Rows, pending: Pending, booted: Booted) -> None:
                 **shared,
                 "uuid": server_id,
                 "name": name,
-                "hostname": request.hostname or intake.hostname_of(name, server_id),
+                "hostname": intake.hostname_of(request, index, server_id),
                 "launch_index": index,
                 "status": Status.ERROR if entry is None else Status.BUILD,
                 "task_state": None if entry is None else Task.SPAWNING,

@@ -195,8 +195,12 @@ def name_of(request: BootRequest, index: int) -> str:
 _NO_LABEL = re.compile(r"[^a-z0-9-]+")
 
 
-def hostname_of(name: str, server_id: str) -> str:
-    """A name that the server can give itself, made from what the user called it."""
+def hostname_of(request: BootRequest, index: int, server_id: str) -> str:
+    """A name that the server can give itself: the one asked for, or made from its name."""
+    if request.hostname is not None:
+        several = request.count_max > 1
+        return f"{request.hostname}-{index + 1}" if several else request.hostname
+    name = name_of(request, index)
     label = _NO_LABEL.sub("-", name.lower()).strip("-")[:HOSTNAME_MAX].strip("-")
     return label or f"server-{server_id}"
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
-from urllib.parse import urlencode
 
 from innkeeper.domain.compute import Booted, Host, Server
 from innkeeper.domain.listing import ServerSelection
@@ -19,6 +18,7 @@ from innkeeper.entrypoints.api.compute.servers_body import (
     password,
 )
 from innkeeper.entrypoints.api.compute.servers_query import selection
+from innkeeper.entrypoints.api.paging import next_query
 from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import labels, quotas, servers
@@ -39,7 +39,7 @@ async def create(call: Call) -> Answer:
     shown = {
         "id": server_id,
         "links": links,
-        "OS-DCF:diskConfig": wish.disk_config,
+        "OS-DCF:diskConfig": servers_view.DISK_CONFIG,
         "security_groups": [{"name": "default"}],
         "adminPass": password(call, wish),
     }
@@ -89,7 +89,9 @@ async def _page(
     links = {}
     if len(page) > wish.limit:
         page = page[: wish.limit]
-        links = {"servers_links": [_next(call, place, wish, page)]}
+        behind = next_query(call, page[-1].uuid)
+        href = f"{call.base}/v2.1/{place}?{behind}"
+        links = {"servers_links": [{"rel": "next", "href": href}]}
     return [(each, homes) for each in page], links
 
 
@@ -104,19 +106,6 @@ def _visible(tx: Tx, call: Call, wish: ServerSelection) -> Server | None:
     if marker is None or (projects is not None and marker.project_id not in projects):
         return None
     return marker
-
-
-def _next(
-    call: Call, place: str, wish: ServerSelection, page: Sequence[Server]
-) -> dict[str, str]:
-    query = [
-        (name, value)
-        for name, values in call.query.items()
-        if name not in ("marker", "limit")
-        for value in values
-    ]
-    query += [("limit", str(wish.limit)), ("marker", page[-1].uuid)]
-    return {"rel": "next", "href": f"{call.base}/v2.1/{place}?{urlencode(query)}"}
 
 
 async def show(call: Call) -> Answer:

@@ -30,6 +30,7 @@ NO_NETWORKS = 'Networks are not managed here: "networks" can be "auto" or "none"
 LETTERS = string.digits + string.ascii_letters
 PASSWORD_CHARS = 12
 BATCH_CHARS = 8
+NAME_CHARS_MAX = 255
 
 
 @dataclass(slots=True)
@@ -58,7 +59,6 @@ class Asked:
     access_ip_v4: str = ""
     access_ip_v6: str = ""
     password: str | None = None
-    disk_config: str = "MANUAL"
     has_certificates: bool = False
     hints: Mapping[str, Any] = field(default_factory=dict)
 
@@ -90,7 +90,6 @@ def asked(body: Mapping[str, Any]) -> Asked:
         access_ip_v4=server.get("accessIPv4", ""),
         access_ip_v6=server.get("accessIPv6", ""),
         password=server.get("adminPass"),
-        disk_config=server.get("OS-DCF:diskConfig", "MANUAL"),
         has_certificates=bool(server.get("trusted_image_certificates")),
         hints=hints,
     )
@@ -124,7 +123,7 @@ def boot_request(call: Call, wish: Asked) -> BootRequest:
         batch_id="r-" + _letters(ids.uuid(), BATCH_CHARS, LETTERS[:36]),
         seed=ids.seed(),
         now=call.now,
-        is_admin=context.is_admin or forced_host is not None,
+        is_admin=context.is_admin,
         image_id=_image(wish),
         count_min=count_min,
         count_max=count_max,
@@ -166,6 +165,9 @@ def _counts(call: Call, wish: Asked) -> tuple[int, int]:
     most = call.site.settings.scheduling.servers_per_request_max
     if count_max > most:
         raise Invalid(f"max_count must be <= {most}")
+    longest = max(len(wish.name), len(wish.hostname or "")) + len(f"-{count_max}")
+    if count_max > 1 and longest > NAME_CHARS_MAX:
+        raise Invalid("The name is too long for the numbers of several servers behind it.")
     return count_min, count_max
 
 

@@ -19,8 +19,13 @@ from innkeeper.entrypoints.api.compute.schemas_server_lists import (
     SORT_COLUMNS,
     TAG_FILTERS,
 )
-from innkeeper.entrypoints.api.compute.schemas_servers import FALSE_WORDS, TRUE_WORDS
+from innkeeper.entrypoints.api.compute.schemas_servers import (
+    FALSE_WORDS,
+    TAGS_MAX,
+    TRUE_WORDS,
+)
 from innkeeper.entrypoints.api.compute.servers_view import VM_STATES
+from innkeeper.entrypoints.api.paging import limit_of
 from innkeeper.entrypoints.api.routing import Call
 
 ALL_FILTERS = "os_compute_api:servers:allow_all_filters"
@@ -73,7 +78,7 @@ def selection(call: Call, all_projects_rule: str) -> ServerSelection | None:
             is_deleted = True
     since, until = _moments(filters)
     return ServerSelection(
-        limit=_limit(call),
+        limit=limit_of(call),
         is_deleted=is_deleted,
         exact=exact,
         like=_patterns(filters),
@@ -178,7 +183,10 @@ def _patterns(filters: Mapping[str, str]) -> dict[str, Pattern]:
 
 
 def _tags(filters: Mapping[str, str], name: str) -> tuple[str, ...]:
-    return tuple(filters[name].split(",")) if name in filters else ()
+    tags = tuple(dict.fromkeys(filters[name].split(","))) if name in filters else ()
+    if len(tags) > TAGS_MAX:
+        raise Invalid(f"Query parameter {name} has more tags than a server can have.")
+    return tags
 
 
 def _metadata(filters: Mapping[str, str]) -> dict[str, str]:
@@ -224,15 +232,6 @@ def _moment(name: str, text: str) -> datetime:
             f"Invalid input for query parameters {name}. Value: {text}. "
             f"'{text}' is not a 'date-time'"
         ) from error
-
-
-def _limit(call: Call) -> int:
-    most = call.site.settings.serving.page_size_max
-    text = call.last("limit")
-    if text is None:
-        return most
-    digits = text.lstrip("0") or "0"
-    return most if len(digits) > NUMBER_DIGITS_MAX else min(int(digits), most)
 
 
 def _sort(call: Call) -> tuple[tuple[str, bool], ...]:

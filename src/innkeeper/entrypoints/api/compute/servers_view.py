@@ -24,6 +24,8 @@ VM_STATES = {
 SHOWS_PROGRESS = (Status.BUILD, Status.ACTIVE)
 SHOWS_FAULT = (Status.ERROR, Status.DELETED)
 ROOT_DEVICE = "/dev/sda"
+DISK_CONFIG = "MANUAL"
+"""Nothing here changes a disk's partitions by itself, whatever was asked for."""
 ATTRIBUTES = "OS-EXT-SRV-ATTR"
 USAGE = "OS-SRV-USG"
 STATES = "OS-EXT-STS"
@@ -88,7 +90,7 @@ def _facts(call: Call, server: Server) -> dict[str, Any]:
         "config_drive": "True" if server.has_config_drive else "",
         "created": _seconds(server.created_at),
         "updated": _seconds(server.updated_at),
-        "OS-DCF:diskConfig": "MANUAL",
+        "OS-DCF:diskConfig": DISK_CONFIG,
         "locked": server.is_locked,
         "locked_reason": server.locked_reason,
         "trusted_image_certificates": None,
