@@ -6,6 +6,7 @@ whether a host is open) adds a change row for its provider in the same transacti
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -25,7 +26,7 @@ from innkeeper.store import changes
 from innkeeper.store.queries import hosts, orders
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import reconcile
-from innkeeper.systems.placement import registration
+from innkeeper.systems.placement import providers, registration
 
 
 def report(
@@ -48,7 +49,7 @@ def report(
     known = hosts.by_names(tx, names)
     _must_be_ours(agent, known, defaults, now)
     before = hosts.reported(tx, [each.id for each in known.values()])
-    providers = registration.register(
+    registered = registration.register(
         tx,
         [_of_provider(each, known.get(each.name), before) for each in reports],
         defaults.allocation_ratios,
@@ -56,7 +57,7 @@ def report(
         now=now,
     )
     fresh = [each for each in reports if each.name not in known]
-    _add(tx, agent, fresh, providers, defaults, ids, now)
+    _add(tx, agent, fresh, registered, defaults, ids, now)
     again = [(each, known[each.name]) for each in reports if each.name in known]
     _change(tx, agent, again, before, now)
     reconcile.servers(tx, agent.id, reports, now)
@@ -102,12 +103,12 @@ def _add(
     tx: Tx,
     agent: Agent,
     fresh: Sequence[HostReport],
-    providers: Mapping[str, Registered],
+    registered: Mapping[str, Registered],
     defaults: HostDefaults,
     ids: IdSource,
     now: datetime,
 ) -> None:
-    taken = hosts.rows_for_snapshot(tx, [providers[each.name].provider_id for each in fresh])
+    taken = hosts.rows_for_snapshot(tx, [registered[each.name].provider_id for each in fresh])
     if taken:
         raise Conflict(
             f"Resource provider {taken[0].provider_uuid} belongs to host {taken[0].name}."
@@ -118,7 +119,7 @@ def _add(
             {
                 "service_uuid": ids.uuid(),
                 "name": each.name,
-                "provider_id": providers[each.name].provider_id,
+                "provider_id": registered[each.name].provider_id,
                 "agent_id": agent.id,
                 "availability_zone": each.availability_zone or defaults.availability_zone,
                 "is_disabled": False,
@@ -138,7 +139,7 @@ def _add(
         ],
     )
     # A provider that was there before its host did not tell of itself.
-    adopted = [providers[each.name] for each in fresh]
+    adopted = [registered[each.name] for each in fresh]
     changes.add_always_read(tx, [each.provider_id for each in adopted if not each.is_new], now)
 
 
@@ -218,7 +219,7 @@ def change_service(tx: Tx, host: Host, wanted: ServiceChange, now: datetime) -> 
 
 
 def remove_service(tx: Tx, host: Host, now: datetime) -> None:
-    """Forget a host. Its provider stays, for whoever looks after Placement to remove.
+    """Forget a host, and its provider if nothing else needs that.
 
     Raises :class:`InUse` while servers are on it. An agent that goes on reporting the host
     brings it back with its next registration.
@@ -230,6 +231,9 @@ def remove_service(tx: Tx, host: Host, now: datetime) -> None:
         )
     hosts.remove(tx, host.id)
     changes.add_always_read(tx, [host.provider_id], now)
+    with contextlib.suppress(InUse):
+        # Others hold something of it, or remember having been on it: then it stays.
+        providers.delete(tx, host.provider_uuid, now)
 
 
 def by_service(tx: Tx, service_uuid: str) -> Host:
