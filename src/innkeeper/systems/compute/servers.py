@@ -61,11 +61,9 @@ def names_on(tx: Tx, host: str) -> set[ServerId]:
     return rows.names_on(tx, host)
 
 
-def change(tx: Tx, uuid: str, values: Mapping[str, Any], now: datetime) -> Server:
+def change(tx: Tx, uuid: str, values: Mapping[str, Any], now: datetime) -> None:
     """Write what its owner says of a server: name, hostname, description, addresses."""
-    server = get(tx, uuid)
-    write(tx, server, values, now)
-    return get(tx, uuid)
+    write(tx, get(tx, uuid), values, now)
 
 
 def write(tx: Tx, server: Server, values: Mapping[str, Any], now: datetime) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 from innkeeper.entrypoints.api.compute.schema_types import NAME, closed
 from innkeeper.entrypoints.api.microversions import Schema
+from innkeeper.systems.compute.labels import TAG_CHARS_MAX, TAGS_MAX
 
 # Behind "$" a newline may still stand; the rest says that it may not.
 END = r"$(?!\n)"
@@ -20,8 +21,6 @@ METADATA_KEY_PATTERN = r"^[a-zA-Z0-9\-_:. ]{1,255}" + END
 TAG_PATTERN = r"^[^,/\x00]*" + END
 COUNT_MAX = 2**31 - 1
 USER_DATA_MAX = 65535
-TAGS_MAX = 50
-TAG_CHARS_MAX = 60
 
 TRUE_WORDS = (True, "True", "TRUE", "true", "1", "ON", "On", "on", "YES", "Yes", "yes")
 FALSE_WORDS = (False, "False", "FALSE", "false", "0", "OFF", "Off", "off", "NO", "No", "no")

@@ -9,7 +9,11 @@ from typing import Any
 from innkeeper.domain.compute import Booted, Host, Server
 from innkeeper.domain.listing import ServerSelection
 from innkeeper.entrypoints.api.compute import servers_view
-from innkeeper.entrypoints.api.compute.servers_access import found, may_override
+from innkeeper.entrypoints.api.compute.servers_access import (
+    found,
+    found_at_home,
+    may_override,
+)
 from innkeeper.entrypoints.api.compute.servers_body import (
     Asked,
     asked,
@@ -110,11 +114,7 @@ def _visible(tx: Tx, call: Call, wish: ServerSelection) -> Server | None:
 
 async def show(call: Call) -> Answer:
     """Show one server."""
-    return await _shown(call, await found(call))
-
-
-async def _shown(call: Call, server: Server) -> Answer:
-    homes = await call.read(lambda tx: servers.homes(tx, [server]))
+    server, homes = await found_at_home(call)
     return Answer(200, {"server": servers_view.alone(call, server, homes)})
 
 
@@ -138,8 +138,8 @@ async def update(call: Call) -> Answer:
         for key, value in wanted.items()
         if key in columns
     }
-    changed = await call.write(lambda tx: servers.change(tx, server.uuid, values, call.now))
-    return await _shown(call, changed)
+    await call.write(lambda tx: servers.change(tx, server.uuid, values, call.now))
+    return await show(call)
 
 
 async def delete(call: Call) -> Answer:

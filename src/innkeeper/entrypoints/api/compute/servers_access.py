@@ -5,29 +5,50 @@ Always true: a stranger's server looks like one that does not exist.
 
 from __future__ import annotations
 
-from innkeeper.domain.compute import Server
+from collections.abc import Callable
+from typing import TypeVar
+
+from innkeeper.domain.compute import Host, Server
 from innkeeper.domain.errors import NotFound
 from innkeeper.domain.ids import UUID_PATTERN
 from innkeeper.entrypoints.api.routing import Call
+from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import servers
+
+T = TypeVar("T")
 
 OVERRIDE = "os_compute_api:os-lock-server:unlock:unlock_override"
 
 
 async def found(call: Call) -> Server:
     """The server of the path; :class:`NotFound` unless the route's rule allows its project."""
+    server, _ = await _find(call, lambda tx, server: None)
+    return server
+
+
+async def found_at_home(call: Call) -> tuple[Server, dict[str, Host]]:
+    """As :func:`found`, with the host that the server is on, by its name."""
+    return await _find(call, lambda tx, server: servers.homes(tx, [server]))
+
+
+async def _find(call: Call, more: Callable[[Tx, Server], T]) -> tuple[Server, T]:
     uuid = call.params["server_id"]
     rule = call.route.policy
     assert rule is not None, "nothing about a server is open to strangers"
     if UUID_PATTERN.fullmatch(uuid) is None:
         raise _unknown(uuid)
+
+    def read(tx: Tx) -> tuple[Server, T]:
+        server = servers.get(tx, uuid)
+        return server, more(tx, server)
+
     try:
-        server = await call.read(lambda tx: servers.get(tx, uuid))
+        server, rest = await call.read(read)
     except NotFound as error:
         raise _unknown(uuid) from error
     if not call.allows(rule, project_id=server.project_id, user_id=server.user_id):
         raise _unknown(uuid)
-    return server
+    return server, rest
 
 
 def may_override(call: Call, server: Server) -> bool:

@@ -19,14 +19,11 @@ from innkeeper.entrypoints.api.compute.schemas_server_lists import (
     SORT_COLUMNS,
     TAG_FILTERS,
 )
-from innkeeper.entrypoints.api.compute.schemas_servers import (
-    FALSE_WORDS,
-    TAGS_MAX,
-    TRUE_WORDS,
-)
+from innkeeper.entrypoints.api.compute.schemas_servers import FALSE_WORDS, TRUE_WORDS
 from innkeeper.entrypoints.api.compute.servers_view import VM_STATES
 from innkeeper.entrypoints.api.paging import limit_of
 from innkeeper.entrypoints.api.routing import Call
+from innkeeper.systems.compute.labels import TAGS_MAX
 
 ALL_FILTERS = "os_compute_api:servers:allow_all_filters"
 PAGE_WORDS = ("limit", "marker", "sort_key", "sort_dir")
