@@ -41,8 +41,12 @@ class Checks:
         way = self.way
         self.body = Validator(way.body, api.body_refusal) if way.body is not None else None
         self.query = Validator(way.query, api.query_refusal) if way.query is not None else None
-        # The quick decoder knows the newest form only, and skips the way up.
-        is_plain = not way.ups and way.body is route.body
+        # The quick decoder skips the way up, and knows the newest form; older ones only as far
+        # back as its route says.
+        is_known = way.body is route.body or (
+            route.decode_since is not None and version >= route.decode_since
+        )
+        is_plain = not way.ups and is_known
         self.decode = route.decode if is_plain else None
 
 

@@ -92,7 +92,9 @@ class Route:
     the route open to everybody, token or not. ``body`` and ``query`` are the newest version's
     schemas; a route without a body schema accepts no body. ``decode`` may turn the bytes of a
     plain good body into the handler's input at once; it returns ``None`` to leave the body,
-    and every error message, to the schema. ``media_types`` are those a body may come in.
+    and every error message, to the schema. It is asked at the newest version, and at those
+    from ``decode_since`` on, whose schemas take what it takes and mean the same.
+    ``media_types`` are those a body may come in.
     ``takes_stream`` leaves the body unread: the handler finds an iterator of its parts, and
     must not keep more of them than fits the memory.
     ``answers`` is the media type of good answers; who does not accept it is told so (406).
@@ -108,6 +110,7 @@ class Route:
     since: Version | None = None
     until: Version | None = None
     decode: Callable[[bytes], Any] | None = None
+    decode_since: Version | None = None
     media_types: tuple[str, ...] = (JSON,)
     takes_stream: bool = False
     answers: str | None = None

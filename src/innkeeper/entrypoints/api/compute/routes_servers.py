@@ -38,6 +38,7 @@ LIFE_ROUTES = (
         "Boot servers.",
         body=schemas_servers.CREATE,
         decode=servers_plain.decode,
+        decode_since=servers_plain.SINCE,
         success=(202,),
     ),
     Route(

@@ -12,6 +12,11 @@ import msgspec
 
 from innkeeper.entrypoints.api.compute.schemas_servers import COUNT_MAX, METADATA_KEY_PATTERN
 from innkeeper.entrypoints.api.compute.servers_body import Asked
+from innkeeper.entrypoints.api.microversions import Version
+
+SINCE = Version(2, 57)
+"""Plain bodies mean the same from here on: later versions brought keys that no plain body has,
+and earlier ones take files, which have to be looked for."""
 
 Word = Annotated[str, msgspec.Meta(min_length=1, max_length=255)]
 Text = Annotated[str, msgspec.Meta(max_length=255)]
