@@ -26,7 +26,8 @@ A story is a mapping::
 
 ``$name`` and ``${name}`` stand for what was saved, ``$url`` for the service's address, and
 ``$admin_password`` for what the first start made up, with the setting ``auth: builtin``. A
-value that is nothing but ``$name`` keeps its type.
+value that is nothing but ``$name`` keeps its type. A saved name goes before a matcher of the
+same name, such as ``$uuid``.
 
 Always true: a story runs against a service of its own, so it can rely on an empty store.
 """
@@ -233,7 +234,9 @@ def _fill(thing: Any, saved: Mapping[str, Any]) -> Any:
         return {_fill(key, saved): _fill(value, saved) for key, value in thing.items()}
     if isinstance(thing, list):
         return [_fill(each, saved) for each in thing]
-    if not isinstance(thing, str) or thing in _MATCHERS:
+    if not isinstance(thing, str):
+        return thing
+    if thing in _MATCHERS and thing[1:] not in saved:
         return thing
     whole = _VARIABLE.fullmatch(thing)
     if whole is not None:

@@ -114,7 +114,7 @@ class Endpoint:
         context = await self._authenticate(request, request_id)
         versions = self.api.versions
         version = versions.wanted(request.headers) if versions else UNVERSIONED
-        route = self._route(request.method, version, request.scope["path"])
+        route = self._route(request.method, version, request.scope["raw_path"])
         if route.policy is not None:
             target = {"project_id": context.project_id, "user_id": context.user_id}
             self.site.policy.demand(route.policy, context, target)
@@ -162,9 +162,9 @@ class Endpoint:
             return RequestContext(request_id=request_id)
         return await self.site.authenticator.authenticate(request.headers, request_id)
 
-    def _route(self, method: str, version: Version, raw_path: str) -> Route:
-        if self.path not in ("", "/") and raw_path.endswith("/") and self.path[-1] != "/":
-            # Litestar takes "/x/" for "/x"; for the clients of these APIs it is another path.
+    def _route(self, method: str, version: Version, raw_path: bytes) -> Route:
+        if self.api.has_exact_slashes and self.path and raw_path.endswith(b"/"):
+            # Litestar takes "/x/" for "/x"; for the clients of such APIs it is another path.
             raise NotFound("The resource could not be found.")
         known = [route for routes in self._routes.values() for route in routes]
         alive = [route for route in known if _is_alive(route, version)]

@@ -144,5 +144,7 @@ class Api:
     body_refusal: Callable[[Any], str] = str
     query_refusal: Callable[[Any], str] = str
     has_single_query_values: bool = False
+    has_exact_slashes: bool = False
+    """Whether a slash at the end makes another path, which is not there."""
     catalog_path: str = ""
     """What the catalog's address has behind the prefix, such as ``/v3``."""

@@ -18,4 +18,5 @@ PLACEMENT = Api(
     versions=VERSIONS,
     body_refusal=faults.body_refusal,
     query_refusal=faults.query_refusal,
+    has_exact_slashes=True,
 )
