@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from innkeeper.domain.compute import Agent, Booted, BootRequest, Flavor, Host
+from innkeeper.domain.compute import Agent, Booted, BootRequest, Flavor, Host, Image
 from innkeeper.domain.errors import Refusal
 from innkeeper.domain.hosts import HostDefaults, HostReport, StockReport
 from innkeeper.domain.ids import AgentId, ServerId
@@ -37,11 +37,13 @@ SMALL = Flavor(id=0, flavor_id="small", name="small", vcpus=1, memory_mb=1024, d
 FILE = "store.sqlite3"
 
 
-def open_store(folder: Path, readers_max: int = 2) -> Store:
+def open_store(folder: Path, readers_max: int = 2, busy_timeout_s: float = 5.0) -> Store:
     """Open the database in a folder, as a process of a service does."""
     backend = Sqlite()
     url = f"sqlite:///{folder / FILE}"
-    return Store(backend, backend.engine(url, readers_max=readers_max, busy_timeout_s=5.0))
+    return Store(
+        backend, backend.engine(url, readers_max=readers_max, busy_timeout_s=busy_timeout_s)
+    )
 
 
 @cache
@@ -55,6 +57,35 @@ def _template() -> Path:
         flavors.create(tx, SMALL, now=NOW)
     store.dispose()
     return folder / FILE
+
+
+IMAGE_ID = "10000000-0000-4000-8000-000000000000"
+
+
+def image(**more: Any) -> Image:
+    """An image that is active and belongs to the project, but for ``more``."""
+    settled: dict[str, Any] = {
+        "id": IMAGE_ID,
+        "name": "image",
+        "owner": "project",
+        "visibility": "private",
+        "status": "active",
+        "disk_format": "raw",
+        "container_format": "bare",
+        "min_ram_mb": 0,
+        "min_disk_gb": 0,
+        "size_bytes": 1,
+        "checksum": None,
+        "sha512": None,
+        "is_protected": False,
+        "is_hidden": False,
+        "tags": (),
+        "properties": {},
+        "created_at": NOW,
+        "updated_at": NOW,
+        **more,
+    }
+    return Image(**settled)
 
 
 class Numbers:
@@ -81,11 +112,11 @@ class Cloud:
         ids: Numbers,
         scheduling: Scheduling = Scheduling(),  # noqa: B008 - frozen
         computing: Computing = UNLIMITED,
-        readers_max: int = 2,
+        **connections: Any,
     ) -> None:
         self.folder = folder
         self.ids = ids
-        self.store = open_store(folder, readers_max)
+        self.store = open_store(folder, **connections)
         self.scheduling = scheduling
         self.computing = computing
         self.desk = BootDesk(scheduling, computing)
@@ -148,7 +179,11 @@ class Cloud:
 
     def report(self, *reports: HostReport) -> None:
         """Have the agent report hosts."""
-        self.write(lambda tx: hosts.report(tx, AGENT, reports, DEFAULTS, ids=self.ids, now=NOW))
+        self.write(lambda tx: self.report_in(tx, *reports))
+
+    def report_in(self, tx: Tx, *reports: HostReport) -> None:
+        """As :meth:`report`, as a part of somebody's step."""
+        hosts.report(tx, AGENT, reports, DEFAULTS, ids=self.ids, now=NOW)
 
     def add_flavor(self, flavor_id: str, **more: Any) -> None:
         """Add a flavor that is like the small one but for ``more``."""
@@ -162,6 +197,10 @@ class Cloud:
         return found
 
     # -- judgement -------------------------------------------------------------------------
+
+    def mend(self) -> None:
+        """Begin a transaction and change nothing: what a failed one left is put right."""
+        self.write(lambda _: None)
 
     def judge(self) -> None:
         """The host table shows what is in the store, and the store keeps its promises."""

@@ -7,7 +7,7 @@ whoever asked, and holds nothing that they may not see.
 from __future__ import annotations
 
 
-class Refusal(Exception):  # noqa: N818 - a refusal is an answer, not an accident
+class Refusal(Exception):
     """A request that was understood and is not carried out. Nothing was changed."""
 
     code = "undefined_code"
@@ -83,3 +83,7 @@ class Unavailable(Refusal):
     def __init__(self, message: str, *, retry_after_s: int = 1) -> None:
         super().__init__(message)
         self.retry_after_s = retry_after_s
+
+
+class Busy(Unavailable):
+    """Others were in the way for as long as it was worth waiting."""

@@ -28,25 +28,35 @@ class Follower:
         self.table = HostTable()
         self._heard: datetime | None = None
         self._touched: set[ProviderId] = set()
+        self._is_all_touched = False
         self._came_from = ChangeId(0)
         self._must_reread = False
 
     def load(self, tx: Tx) -> None:
-        """Read everything."""
+        """Read everything. ``tx`` has not written anything."""
+        self._read_all(tx)
+        self._touched.clear()
+        self._is_all_touched = False
+        self._came_from = self.table.change_id
+        self._must_reread = False
+
+    def _read_all(self, tx: Tx) -> None:
         self.table = loader.load_all(tx)
         self._heard = None
-        self._touched.clear()
-        self._must_reread = False
         self.hear(tx)
 
     def begin(self, tx: Tx) -> None:
         """Start a transaction's work: mend what the last one left, if it failed."""
         if self._must_reread:
-            loader.load(tx, self.table, self._touched)
-            self.table.change_id = self._came_from
+            if self._is_all_touched:
+                self._read_all(tx)
+            else:
+                loader.load(tx, self.table, self._touched)
+                self.table.change_id = self._came_from
             self._must_reread = False
             self.catch_up(tx)
         self._touched.clear()
+        self._is_all_touched = False
         self._came_from = self.table.change_id
 
     def forget(self) -> None:
@@ -69,8 +79,10 @@ class Follower:
         if not rows:
             return
         if rows[0][0] > table.change_id + 1 and changes.oldest(tx) > table.change_id + 1:
-            # The feed was cut behind us; what it said is lost, so everything is read.
-            self.load(tx)
+            # The feed was cut behind us; what it said is lost, so everything is read, what
+            # this very transaction wrote included.
+            self._read_all(tx)
+            self._is_all_touched = True
             return
         stale: set[ProviderId] = set()
         for _, provider_id, generation in rows:

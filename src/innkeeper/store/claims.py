@@ -23,6 +23,9 @@ from innkeeper.store import changes
 from innkeeper.store.tables.placement import allocations, consumers, resource_providers
 from innkeeper.store.transactions import Tx
 
+IDS_PER_QUERY = 10_000
+"""Ids in one ``IN (...)``; SQLite takes 32,766 parameters, PostgreSQL 65,535."""
+
 _GENERATIONS = sa.select(resource_providers.c.id, resource_providers.c.generation).where(
     resource_providers.c.id.in_(sa.bindparam("ids", expanding=True))
 )
@@ -111,9 +114,13 @@ def commit_together(tx: Tx, claims: Sequence[Claim], now: datetime) -> list[Refu
 
 def _read_generations(tx: Tx, ids: Iterable[ProviderId]) -> dict[ProviderId, Generation]:
     wanted = list(ids)
-    if not wanted:
-        return {}
-    return {pid: generation for pid, generation in tx.execute(_GENERATIONS, {"ids": wanted})}
+    found: dict[ProviderId, Generation] = {}
+    for start in range(0, len(wanted), IDS_PER_QUERY):
+        part = wanted[start : start + IDS_PER_QUERY]
+        found.update(
+            (pid, generation) for pid, generation in tx.execute(_GENERATIONS, {"ids": part})
+        )
+    return found
 
 
 def _read_consumers(tx: Tx, claims: Sequence[Claim]) -> dict[ConsumerUuid, Generation]:

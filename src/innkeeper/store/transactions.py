@@ -15,7 +15,7 @@ from contextlib import contextmanager
 
 import sqlalchemy as sa
 
-from innkeeper.domain.errors import Unavailable
+from innkeeper.domain.errors import Busy, Unavailable
 from innkeeper.store.backends.backend import WRITES, Backend
 
 Tx = sa.Connection
@@ -56,13 +56,14 @@ class Store:
             with self.engine.connect() as tx, tx.begin():
                 yield tx
         except sa.exc.SQLAlchemyError as error:
-            raise _unavailable(error) from error
+            raise self._refusal(error) from error
 
     @contextmanager
     def write(self) -> Iterator[Tx]:
         """A transaction that is committed at the block's end, or rolled back on an error.
 
-        Raises :class:`Unavailable` where the database does not take the write at present.
+        Raises :class:`Unavailable` where the database does not take the write at present;
+        :class:`Busy` if that is because of other writers, for whom it has waited.
         """
         try:
             with self._writing.connect() as tx:
@@ -72,10 +73,18 @@ class Store:
                     yield tx
                 notes = tx.info.pop(_NOTES, {})
         except sa.exc.SQLAlchemyError as error:
-            raise _unavailable(error) from error
+            raise self._refusal(error) from error
         for topic, names in notes.items():
             for listener in self._listeners:
                 listener(topic, frozenset(names))
+
+    def _refusal(self, error: sa.exc.SQLAlchemyError) -> Exception:
+        # The text of the driver stays in the log: it can hold SQL and values of others.
+        if isinstance(error, sa.exc.TimeoutError) or self.backend.is_conflict(error):
+            return Busy("The database is busy with others' writes.")
+        if isinstance(error, sa.exc.OperationalError):
+            return Unavailable("The database does not answer at the moment.")
+        return error
 
     def dispose(self) -> None:
         """Close all connections; for the end of the process."""
@@ -96,10 +105,3 @@ def step(tx: Tx) -> Iterator[None]:
         tx.exec_driver_sql("RELEASE SAVEPOINT step")
         raise
     tx.exec_driver_sql("RELEASE SAVEPOINT step")
-
-
-def _unavailable(error: sa.exc.SQLAlchemyError) -> Exception:
-    if isinstance(error, sa.exc.OperationalError | sa.exc.TimeoutError):
-        # The text of the driver stays in the log: it can hold SQL and values of others.
-        return Unavailable("The database does not answer at the moment.")
-    return error

@@ -293,6 +293,16 @@ def test_compute_capabilities_filter_counts_each_demand_alone() -> None:
     )
 
 
+def test_the_catalogue_knows_every_filter_by_its_name() -> None:
+    assert {name: FILTERS[name] for name in sorted(FILTERS)} == {
+        "AvailabilityZoneFilter": availability_zone,
+        "CapacityFilter": capacity,
+        "ComputeCapabilitiesFilter": compute_capabilities,
+        "ComputeFilter": compute,
+        "ForcedHostFilter": forced_host,
+    }
+
+
 @pytest.mark.parametrize("name", FILTERS)
 def test_every_filter_is_content_with_a_table_without_hosts(name: str) -> None:
     chooser = FILTERS[name]

@@ -19,7 +19,7 @@ from typing import Any, Protocol, TypeVar
 
 import structlog
 
-from innkeeper.domain.errors import Refusal, Unavailable
+from innkeeper.domain.errors import Busy, Refusal, Unavailable
 from innkeeper.entrypoints.api import metrics
 from innkeeper.store.transactions import Store, Tx, step
 
@@ -171,8 +171,9 @@ def carry_out(store: Store, desk: Desk, batch: Sequence[Step]) -> list[Any]:
         outcomes = _commit(store, desk, batch)
     except Exception as error:
         desk.forget()
-        if len(batch) == 1 or isinstance(error, Unavailable):
-            if not isinstance(error, Refusal):
+        # Waiting for other writers once is enough; each step alone would wait as long.
+        if len(batch) == 1 or isinstance(error, Busy):
+            if isinstance(error, Unavailable) or not isinstance(error, Refusal):
                 LOG.error("batch_failed", steps=len(batch), exc_info=error)
             return [error] * len(batch)
         # One of them is poison. Alone, it cannot take the others with it.

@@ -1,0 +1,245 @@
+"""The follower beside a real feed: what it reads again, what it need not, and when all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from innkeeper.domain.amounts import Inventory
+from innkeeper.domain.ids import AgentId
+from innkeeper.snapshot.follower import OVERLAP, Follower
+from innkeeper.snapshot.loader import seconds
+from innkeeper.store import changes
+from innkeeper.store.queries import agents
+from innkeeper.store.transactions import Tx
+from innkeeper.systems.compute import hosts
+from innkeeper.systems.placement import inventories, providers
+from tests.support.clouds import AGENT, NOW, Cloud, cloud_in, faults, reported
+
+LATER = NOW + timedelta(hours=2)
+SHARED = "50000000-0000-4000-8000-000000000000"
+
+
+@pytest.fixture
+def cloud(tmp_path: Path) -> Iterator[Cloud]:
+    """A cloud of three hosts."""
+    started = cloud_in(tmp_path, *(reported(name) for name in ("a", "b", "c")))
+    yield started
+    started.mend()
+    started.judge()
+    started.close()
+
+
+@pytest.fixture
+def behind(cloud: Cloud) -> Iterator[Cloud]:
+    """Another process, which knows what was there when the test began."""
+    other = cloud.beside()
+    yield other
+    other.mend()
+    other.judge()
+    other.close()
+
+
+def free(cloud: Cloud, name: str) -> float:
+    """What the host table shows free of a host's vcpus."""
+    return float(cloud.table.free["VCPU"][cloud.table.index_by_name[name]])
+
+
+def follow(cloud: Cloud) -> None:
+    """Catch up from a transaction that only reads."""
+    with cloud.store.read() as tx:
+        cloud.desk.follow(tx)
+
+
+def prune(cloud: Cloud) -> int:
+    """Forget all of the feed but its newest row."""
+    dropped: int = cloud.write(lambda tx: changes.prune(tx, LATER))
+    return dropped
+
+
+def test_what_others_write_is_seen_after_catching_up(cloud: Cloud, behind: Cloud) -> None:
+    cloud.report(reported("b", vcpus=9), reported("d", vcpus=2, availability_zone="north"))
+    assert free(behind, "b") == 4
+    follow(behind)
+    assert (free(behind, "b"), free(behind, "d")) == (9, 2)
+    assert behind.table.change_id == cloud.table.change_id
+    behind.judge()
+
+
+def test_catching_up_with_nothing_changes_nothing(behind: Cloud) -> None:
+    before = behind.table.change_id
+    follow(behind)
+    follow(behind)
+    assert behind.table.change_id == before
+
+
+def test_ones_own_claims_are_not_read_again(cloud: Cloud) -> None:
+    """The row already shows the generation, so catching up leaves it alone."""
+    cloud.boot(cloud.request(forced_host="a", is_admin=True))
+    index = cloud.table.index_by_name["a"]
+    cloud.table.used["DISK_GB"][index] = 77
+    last = cloud.table.change_id
+    cloud.table.change_id = type(last)(last - 1)
+    follow(cloud)
+    assert cloud.table.used["DISK_GB"][index] == 77
+    cloud.table.used["DISK_GB"][index] = 10
+
+
+def test_a_host_that_goes_leaves_the_table_and_may_come_back(
+    cloud: Cloud, behind: Cloud
+) -> None:
+    cloud.write(lambda tx: hosts.remove_service(tx, hosts.by_name(tx, "b"), NOW))
+    follow(behind)
+    assert sorted(behind.table.names) == ["a", "c"]
+    cloud.report(reported("b", vcpus=7))
+    follow(behind)
+    assert free(behind, "b") == 7
+
+
+def test_providers_that_are_no_hosts_have_no_row(cloud: Cloud, behind: Cloud) -> None:
+    def share(tx: Tx) -> None:
+        providers.create(tx, SHARED, "shared", None, now=NOW)
+        inventories.replace(tx, SHARED, 0, {"DISK_GB": Inventory(1000)}, NOW)
+
+    cloud.write(share)
+    follow(behind)
+    assert sorted(behind.table.names) == ["a", "b", "c"]
+
+
+def test_a_feed_that_was_cut_behind_us_has_everything_read(cloud: Cloud, behind: Cloud) -> None:
+    for size in (5, 6, 7):
+        cloud.report(reported("a", vcpus=size), reported("b", vcpus=size))
+    assert prune(cloud) > 0
+    follow(behind)
+    assert (free(behind, "a"), free(behind, "b")) == (7, 7)
+
+
+def test_a_feed_that_was_cut_before_us_is_followed_on(cloud: Cloud, behind: Cloud) -> None:
+    cloud.report(reported("a", vcpus=5))
+    follow(behind)
+    prune(cloud)
+    table = behind.table
+    cloud.report(reported("a", vcpus=6))
+    follow(behind)
+    assert free(behind, "a") == 6
+    assert behind.table is table, "nothing had to be read whole"
+
+
+def test_what_a_failed_transaction_cut_and_read_whole_is_forgotten(
+    cloud: Cloud, behind: Cloud
+) -> None:
+    """The whole table was read inside a transaction that then did not come to be, and of
+    what it had written there is no change row left to tell of it."""
+    for size in (5, 6):
+        cloud.report(reported("a", vcpus=size), reported("b", vcpus=size))
+    table = behind.table
+
+    def write_and_cut(tx: Tx) -> None:
+        behind.report_in(tx, reported("c", vcpus=99))
+        changes.prune(tx, LATER)
+
+    with pytest.raises(RuntimeError), behind.store.write() as tx:
+        behind.desk.begin(tx)
+        write_and_cut(tx)
+        behind.desk.follow(tx)
+        assert behind.table is not table, "the feed was cut behind it"
+        assert free(behind, "c") == 99
+        raise RuntimeError("the commit failed")
+    behind.desk.forget()
+    behind.mend()
+    assert (free(behind, "a"), free(behind, "c")) == (6, 4)
+
+
+def test_rows_of_a_failed_transaction_are_read_again(cloud: Cloud) -> None:
+    with pytest.raises(RuntimeError), cloud.store.write() as tx:
+        cloud.desk.begin(tx)
+        outcomes = cloud.desk.boot(tx, [cloud.request(5)])
+        assert faults(outcomes) == [None]
+        cloud.report_in(tx, reported("d"), reported("a", vcpus=50))
+        hosts.remove_service(tx, hosts.by_name(tx, "d"), NOW)
+        cloud.desk.follow(tx)
+        raise RuntimeError("the commit failed")
+    cloud.desk.forget()
+    cloud.mend()
+    cloud.judge()
+    assert cloud.table.used["VCPU"].sum() == 0
+
+
+def test_failing_again_and_again_does_not_wear_the_table_out(cloud: Cloud) -> None:
+    for _ in range(4):
+        with pytest.raises(RuntimeError), cloud.store.write() as tx:
+            cloud.desk.begin(tx)
+            cloud.desk.boot(tx, [cloud.request(2), cloud.request(30)])
+            raise RuntimeError("the commit failed")
+        cloud.desk.forget()
+    assert faults(cloud.boot(cloud.request(12))) == [None]
+    cloud.judge()
+
+
+def test_a_failure_before_anything_was_done_costs_nothing(cloud: Cloud) -> None:
+    table, last = cloud.table, cloud.table.change_id
+    cloud.desk.forget()
+    cloud.mend()
+    assert (cloud.table, cloud.table.change_id) == (table, last)
+
+
+def test_a_fresh_follower_that_must_forget_does_not_go_back_to_the_beginning(
+    cloud: Cloud,
+) -> None:
+    follower = Follower()
+    with cloud.store.read() as tx:
+        follower.load(tx)
+        last = follower.table.change_id
+        follower.forget()
+        follower.begin(tx)
+    assert follower.table.change_id == last
+    prune(cloud)
+
+
+# -- agents ----------------------------------------------------------------------------------
+
+
+def heard_at(cloud: Cloud, moment: datetime, agent_id: AgentId = AGENT.id) -> None:
+    """Have an agent speak."""
+    cloud.write(lambda tx: agents.heard(tx, agent_id, moment))
+
+
+def hear(cloud: Cloud) -> float:
+    """Have the table take over the heartbeats; give the agent's moment there."""
+    with cloud.store.read() as tx:
+        cloud.desk.follower.hear(tx)
+    table = cloud.table
+    return float(table.agent_seen_s[table.agents[AGENT.id]])
+
+
+def test_heartbeats_are_taken_over_when_asked_for(cloud: Cloud, behind: Cloud) -> None:
+    moment = NOW + timedelta(seconds=30)
+    heard_at(cloud, moment)
+    assert hear(behind) == seconds(moment)
+
+
+def test_a_heartbeat_that_became_visible_late_is_not_missed(
+    cloud: Cloud, behind: Cloud
+) -> None:
+    other = AgentId("b0000000-0000-4000-8000-000000000002")
+    made = type(AGENT)(other, "other", "fake", None, NOW, NOW)
+    cloud.write(lambda tx: agents.add(tx, made))
+    heard_at(cloud, NOW + timedelta(seconds=30), other)
+    hear(behind)
+    late = NOW + timedelta(seconds=30) - OVERLAP
+    heard_at(cloud, late)
+    assert hear(behind) == seconds(late)
+
+
+def test_an_agent_of_a_host_that_is_new_counts_as_heard_from_its_first_boot_on(
+    cloud: Cloud, behind: Cloud
+) -> None:
+    moment = NOW + timedelta(seconds=100)
+    heard_at(cloud, moment)
+    cloud.report(reported("d"))
+    assert faults(behind.boot(behind.request(now=moment, forced_host="d", is_admin=True))) == [
+        None
+    ]
