@@ -30,6 +30,7 @@ from innkeeper.entrypoints.api.site import Site
 from innkeeper.entrypoints.api.tables import APIS
 from innkeeper.entrypoints.worker.child import Child
 from innkeeper.entrypoints.worker.loop import Task, WorkerThread
+from innkeeper.settings import SettingsError
 from innkeeper.store import schema
 from innkeeper.store.backends.sqlite import Sqlite
 from innkeeper.store.transactions import Store, Tx
@@ -304,7 +305,11 @@ def demo_agent(service: Service, address: str, hosts: int) -> Child:
     command += ["--url", address + settings.serving.compute_prefix]
     command += ["--state-dir", str(Path(settings.storing.data_dir) / "agent")]
     # Logins go by the environment: command lines are seen by everybody on the machine.
-    environ = {name: value for name, value in os.environ.items() if name[:3] != "OS_"}
+    environ = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("OS_", "INNKEEPER_"))
+    }
     authenticating = settings.authenticating
     if authenticating.auth == "keystone":
         environ |= {
@@ -322,6 +327,10 @@ def demo_agent(service: Service, address: str, hosts: int) -> Child:
 
 def serve(settings: Settings, options: Mapping[str, Any]) -> int:
     """Serve until told to stop; requests in flight are answered first."""
+    if options["demo_hosts"] < 0:
+        raise SettingsError("--demo-hosts is a number of hosts.")
+    if options["demo_hosts"] and "compute" not in settings.serving.apis:
+        raise SettingsError("--demo-hosts needs the Compute API, which is not served.")
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     set_up_logs(settings)
     service = Service(settings)

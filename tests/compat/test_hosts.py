@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.compat.openstack_command import Started, started
+from tests.compat.openstack_command import SOURCE, Started, environment, started
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 HOSTS = {"host-1", "host-2", "host-3"}
@@ -127,6 +129,26 @@ def test_the_agent_is_started_again_and_stopped_with_the_service(tmp_path: Path)
             found = children_of(running.program.pid)
         (second,) = found
     assert not Path(f"/proc/{second}").exists()
+
+
+def test_an_agent_logs_in_and_finds_the_service_in_the_catalog(
+    service: Started, tmp_path: Path
+) -> None:
+    login = {"OS_CLIENT_CONFIG_FILE": str(service.login_file), "OS_CLOUD": "innkeeper"}
+    command = [sys.executable, "-m", "innkeeper.main", "agent", "--driver", "fake"]
+    command += ["--name", "far", "--host-prefix", "far-", "--state-dir", str(tmp_path)]
+    environ = environment(PYTHONPATH=str(SOURCE), HOME=str(tmp_path), **login)
+    agent = subprocess.Popen(command, env=environ, stderr=subprocess.DEVNULL)
+    try:
+        deadline_s = time.monotonic() + WITHIN_S
+        while names(service) != HOSTS | {"far-1"}:
+            assert time.monotonic() < deadline_s, "The far host did not come."
+    finally:
+        agent.terminate()
+        assert agent.wait(WITHIN_S) == 0
+    found = service_of(service, "far-1")
+    service.do("compute", "service", "delete", found["ID"])
+    assert names(service) == HOSTS
 
 
 def children_of(parent: int) -> list[int]:

@@ -44,5 +44,9 @@ class Bells:
         with self._lock:
             woken = [each for name in names for each in self._waiters.get((topic, name), ())]
         for loop, event in woken:
-            if not loop.is_closed():
+            try:
                 loop.call_soon_threadsafe(event.set)
+            except RuntimeError:
+                # The loop was closed meanwhile, and who listened is gone with it. Whoever
+                # rings has committed already and must not be told of a failure.
+                continue

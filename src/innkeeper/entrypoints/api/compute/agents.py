@@ -31,7 +31,7 @@ HEARTBEATS = 3
 """Heartbeats in the time after which a silent agent is down: one lost one does no harm."""
 LISTEN_S = 0.5
 """How long one waits for a bell before seeing whether the service is about to stop."""
-RECHECK_S = 2.0
+RECHECK_S = 5.0
 """How long an order that another process committed may go unseen."""
 
 
