@@ -18,6 +18,8 @@ _SERVICE_RULE = "os_compute_api:os-services"
 _HYPERVISORS = "/v2.1/os-hypervisors"
 _HYPERVISOR = "/v2.1/os-hypervisors/{hypervisor_id}"
 _HYPERVISOR_RULE = "os_compute_api:os-hypervisors"
+# Agents name no version, which is to speak the oldest.
+_OLDEST = Version(2, 1)
 _FORCED_DOWN = Version(2, 11)
 _UNPAGED, _PAGED = Version(2, 32), Version(2, 33)
 _NUMBERS, _UUIDS = Version(2, 52), Version(2, 53)
@@ -49,6 +51,7 @@ AGENT_ROUTES = (
         "Report hosts: what they have, and which servers are on them.",
         body=agent_schemas.REPORT,
         decode=quick(ReportBody),
+        decode_since=_OLDEST,
     ),
     Route(
         "POST",
@@ -74,6 +77,7 @@ AGENT_ROUTES = (
         "Tell how work orders ended.",
         body=agent_schemas.RESULTS,
         decode=quick(ResultsBody),
+        decode_since=_OLDEST,
     ),
 )
 
