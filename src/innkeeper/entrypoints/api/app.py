@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from http import HTTPStatus
 from typing import Any
 
 from litestar import HttpMethod, Litestar, MediaType, Request, Response, get, route
@@ -35,7 +36,7 @@ def make(site: Site, apis: Mapping[str, Api], is_ready: Callable[[], str | None]
     endpoints: dict[str, Endpoint] = {}
     by_path: list[tuple[re.Pattern[str], Endpoint]] = []
     for name, api in apis.items():
-        for path in dict.fromkeys(route.path for route in api.routes):
+        for path in dict.fromkeys(each.path for each in api.routes):
             endpoint = Endpoint(site, api, mounts[name], path)
             handlers.append(_handler(mounts[name] + path or "/", endpoint))
             by_path.append((openapi.pattern(mounts[name] + path), endpoint))
@@ -68,7 +69,7 @@ def _strangers(
 
     def answer(request: Request[Any, Any, Any], error: HTTPException) -> Response[Any]:
         path = request.scope["path"]
-        if error.status_code == 405:
+        if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
             for pattern, endpoint in by_path:
                 if pattern.fullmatch(path):
                     return _Later(endpoint)
@@ -77,7 +78,7 @@ def _strangers(
             key=lambda name: len(mounts[name]),
             default=None,
         )
-        if best is None or error.status_code != 404:
+        if best is None or error.status_code != HTTPStatus.NOT_FOUND:
             return Response({"error": error.detail}, status_code=error.status_code)
         return _Later(endpoints[best].stranger)
 

@@ -179,6 +179,9 @@ def carry_out(store: Store, desk: Desk, batch: Sequence[Step]) -> list[Any]:
         # One of them is poison. Alone, it cannot take the others with it.
         LOG.warning("batch_repeated", steps=len(batch), error=str(error))
         return [carry_out(store, desk, [each])[0] for each in batch]
+    for each, outcome in zip(batch, outcomes, strict=True):
+        if each.kind == "boot":
+            metrics.BOOTS.labels(_kind_of(outcome)).inc()
     metrics.BATCH.observe(len(batch))
     metrics.COMMIT.observe(time.perf_counter() - started_s)
     return outcomes
@@ -210,3 +213,9 @@ def _alone(tx: Tx, desk: Desk, each: Step) -> Any:
             return each.work(tx)
     except Refusal as refusal:
         return refusal
+
+
+def _kind_of(answer: Any) -> str:
+    if isinstance(answer, Exception):
+        return "refused"
+    return "placed" if answer.fault is None else "no_valid_host"

@@ -7,28 +7,32 @@ not do a thing learns nothing about its body.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
-from urllib.parse import parse_qsl
 
 import structlog
 from litestar import Request
 from litestar.response.base import ASGIResponse
 
-from innkeeper.domain.errors import Invalid, NotFound, Refusal, TooLarge
+from innkeeper.domain.errors import Invalid, NotFound, Refusal
 from innkeeper.domain.identity import RequestContext
-from innkeeper.entrypoints.api import faults, metrics
+from innkeeper.entrypoints.api import faults, metrics, unpacking
 from innkeeper.entrypoints.api.accepting import accepts
 from innkeeper.entrypoints.api.faults import HttpRefusal
-from innkeeper.entrypoints.api.microversions import Passage, Version, VersionTable, passage
+from innkeeper.entrypoints.api.microversions import (
+    Passage,
+    Version,
+    VersionTable,
+    passage,
+    spans,
+)
 from innkeeper.entrypoints.api.routing import JSON, Answer, Api, Call, Route
 from innkeeper.entrypoints.api.site import Site
 from innkeeper.entrypoints.api.validation import Validator, decode_json, query_for_schema
 
 LOG = structlog.get_logger("innkeeper.api")
 UNVERSIONED = Version(1, 0)
-NUL = "\0"
 BODILESS_STATUSES = frozenset({204, 304})
 
 
@@ -62,7 +66,8 @@ class Endpoint:
         for route in api.routes:
             if route.path == path:
                 self._routes.setdefault(route.method, []).append(route)
-        self._checks: dict[tuple[Route, Version], Checks] = {}
+        self._alive: dict[Version, dict[str, Route]] = {}
+        self._checks: dict[tuple[str, Version], Checks] = {}
         self.label = f"{api.name} {path or '/'}"
 
     async def __call__(self, request: Request[Any, Any, Any]) -> ASGIResponse:
@@ -122,10 +127,11 @@ class Endpoint:
             request.headers.get("accept"), route.answers
         ):
             raise HttpRefusal(406, f"Only {route.answers} is provided")
-        checks = self._checks.get((route, version))
+        checks = self._checks.get((route.method, version))
         if checks is None:
-            checks = self._checks[route, version] = Checks(self.api, route, version)
-        query = _query(request)
+            checks = Checks(self.api, route, version)
+            self._checks[route.method, version] = checks
+        query = unpacking.query(request)
         if checks.query is not None:
             checks.query.check(query_for_schema(query, self.api.has_single_query_values))
         call = Call(
@@ -134,11 +140,11 @@ class Endpoint:
             route=route,
             context=context,
             version=version,
-            params=_params(request),
+            params=unpacking.params(request),
             query=query,
             body=None,
             headers=request.headers,
-            base=self._base(request),
+            address=self._address(request),
             mount=self.mount,
             now=self.site.clock(),
         )
@@ -166,14 +172,20 @@ class Endpoint:
         if self.api.has_exact_slashes and self.path and raw_path.endswith(b"/"):
             # Litestar takes "/x/" for "/x"; for the clients of such APIs it is another path.
             raise NotFound("The resource could not be found.")
-        known = [route for routes in self._routes.values() for route in routes]
-        alive = [route for route in known if _is_alive(route, version)]
+        alive = self._alive.get(version)
+        if alive is None:
+            known = [route for routes in self._routes.values() for route in routes]
+            alive = {
+                route.method: route
+                for route in known
+                if spans(route.since, route.until, version)
+            }
+            self._alive[version] = alive
         if not alive:
             raise NotFound("The resource could not be found.")
-        for route in alive:
-            if route.method == method:
-                return route
-        allow = ", ".join(sorted({route.method for route in alive}))
+        if method in alive:
+            return alive[method]
+        allow = ", ".join(sorted(alive))
         raise HttpRefusal(
             405,
             f"The method {method} is not allowed for this resource.",
@@ -187,16 +199,16 @@ class Endpoint:
         route = call.route
         media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if route.takes_stream:
-            _check_media_type(route, media_type)
+            unpacking.check_media_type(route, media_type)
             call.body = request.stream()
             return False
-        body = await read_body(request, self.site.settings.serving.body_bytes_max)
+        body = await unpacking.body(request, self.site.settings.serving.body_bytes_max)
         if body and not media_type:
             raise Invalid("content-type header required when content-length > 0")
         if checks.body is None:
             # Nobody looks at a body that the route has no use for.
             return False
-        _check_media_type(route, media_type)
+        unpacking.check_media_type(route, media_type)
         if checks.decode is not None:
             quick = checks.decode(body)
             if quick is not None:
@@ -206,7 +218,7 @@ class Endpoint:
         checks.body.check(call.body)
         return False
 
-    def _base(self, request: Request[Any, Any, Any]) -> str:
+    def _address(self, request: Request[Any, Any, Any]) -> str:
         return self._origin(request) + self.mount
 
     def _origin(self, request: Request[Any, Any, Any]) -> str:
@@ -267,20 +279,6 @@ class Endpoint:
         )
 
 
-def _check_media_type(route: Route, media_type: str) -> None:
-    if media_type not in route.media_types:
-        raise HttpRefusal(
-            415,
-            f"The media type {media_type or 'None'} is not supported, "
-            f"use {' or '.join(route.media_types)}",
-        )
-
-
-def _is_alive(route: Route, version: Version) -> bool:
-    after_first = route.since is None or version >= route.since
-    return after_first and (route.until is None or version <= route.until)
-
-
 def _version_or_none(
     versions: VersionTable | None, headers: Mapping[str, str]
 ) -> Version | None:
@@ -290,46 +288,3 @@ def _version_or_none(
         return versions.wanted(headers)
     except HttpRefusal:
         return None
-
-
-def _params(request: Request[Any, Any, Any]) -> dict[str, str]:
-    params = {name: str(value) for name, value in request.path_params.items()}
-    if any(NUL in value for value in params.values()):
-        # No thing's name has it, and not every database takes it in a question.
-        raise NotFound("The resource could not be found.")
-    return params
-
-
-def _query(request: Request[Any, Any, Any]) -> dict[str, list[str]]:
-    raw = request.scope["query_string"]
-    if not raw:
-        return {}
-    try:
-        pairs: Sequence[tuple[str, str]] = parse_qsl(
-            raw.decode(), keep_blank_values=True, errors="strict"
-        )
-    except (UnicodeDecodeError, ValueError) as error:
-        raise Invalid("The query string is not UTF-8.") from error
-    if any(NUL in name + value for name, value in pairs):
-        raise Invalid("The query string holds a NUL character.")
-    query: dict[str, list[str]] = {}
-    for name, value in pairs:
-        query.setdefault(name, []).append(value)
-    return query
-
-
-async def read_body(request: Request[Any, Any, Any], bytes_max: int) -> bytes:
-    """The whole body, or :class:`TooLarge` before more than ``bytes_max`` of it is kept."""
-    announced = request.headers.get("content-length", "0")
-    if announced.isdigit() and int(announced) > bytes_max:
-        raise TooLarge(f"The body is larger than {bytes_max} bytes.")
-    if announced == "0" and "transfer-encoding" not in request.headers:
-        return b""
-    parts: list[bytes] = []
-    kept = 0
-    async for part in request.stream():
-        kept += len(part)
-        if kept > bytes_max:
-            raise TooLarge(f"The body is larger than {bytes_max} bytes.")
-        parts.append(part)
-    return b"".join(parts)

@@ -20,13 +20,10 @@ COMMIT = Histogram(
     "Time of one group commit, from its first statement to its end.",
     buckets=(0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1.0, 5.0),
 )
-CLAIMS = Counter(
-    "innkeeper_claims_total", "Claims by how they ended.", ("outcome",)
-)
-DECISION = Histogram(
-    "innkeeper_decision_seconds",
-    "Time to choose hosts for one boot request, without the claim.",
-    buckets=(0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.1, 1.0),
+BOOTS = Counter(
+    "innkeeper_boots_total",
+    "Boot requests, by how they ended.",
+    ("outcome",),
 )
 
 

@@ -35,6 +35,12 @@ class Version(NamedTuple):
         return f"{self.major}.{self.minor}"
 
 
+def spans(since: Version | None, until: Version | None, version: Version) -> bool:
+    """Whether something that was there ``since`` one version ``until`` another has this one."""
+    after_first = since is None or version >= since
+    return after_first and (until is None or version <= until)
+
+
 @dataclass(frozen=True, slots=True)
 class Edge:
     """What one microversion changed on one route.

@@ -38,7 +38,7 @@ class Answer:
 class Call:
     """One request, checked, and brought up to the newest version.
 
-    ``version`` is the one the client speaks; handlers do not look at it. ``base`` is the
+    ``version`` is the one the client speaks; handlers do not look at it. ``address`` is the
     scheme, address and prefix under which the client reached this API, for links; ``mount``
     is the prefix alone. ``query`` holds all values of each parameter, in order.
     """
@@ -52,7 +52,7 @@ class Call:
     query: dict[str, list[str]]
     body: Any
     headers: Mapping[str, str]
-    base: str
+    address: str
     mount: str
     now: datetime
     terms: set[str] = field(default_factory=set)

@@ -61,7 +61,9 @@ async def index(call: Call) -> Answer:
     body: dict[str, Any] = {"agents": [_shown(call, each) for each in found]}
     if found and len(found) == limit:
         behind = next_query(call, found[-1].name)
-        body["agents_links"] = [{"rel": "next", "href": f"{call.base}/v2.1/os-agents?{behind}"}]
+        body["agents_links"] = [
+            {"rel": "next", "href": f"{call.address}/v2.1/os-agents?{behind}"}
+        ]
     return Answer(200, body)
 
 

@@ -18,7 +18,7 @@ async def versions(call: Call) -> Answer:
 async def version(call: Call) -> Answer:
     """Describe v2.1; clients read from it which microversions they may ask for."""
     document = _version(call)
-    described = call.base.removesuffix(call.mount) + "/openapi.json"
+    described = call.address.removesuffix(call.mount) + "/openapi.json"
     document["links"].append(
         {"rel": "describedby", "type": "application/json", "href": described}
     )
@@ -45,7 +45,7 @@ def _version(call: Call) -> dict[str, Any]:
         "version": str(table.newest),
         "min_version": str(table.oldest),
         "updated": UPDATED,
-        "links": [{"rel": "self", "href": f"{call.base}/v2.1/"}],
+        "links": [{"rel": "self", "href": f"{call.address}/v2.1/"}],
     }
 
 

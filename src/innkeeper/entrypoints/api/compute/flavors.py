@@ -113,8 +113,8 @@ def in_answer(answer: Answer) -> list[dict[str, Any]]:
 
 def _links(call: Call, flavor_id: str) -> list[dict[str, str]]:
     return [
-        {"rel": "self", "href": f"{call.base}/v2.1/flavors/{flavor_id}"},
-        {"rel": "bookmark", "href": f"{call.base}/flavors/{flavor_id}"},
+        {"rel": "self", "href": f"{call.address}/v2.1/flavors/{flavor_id}"},
+        {"rel": "bookmark", "href": f"{call.address}/flavors/{flavor_id}"},
     ]
 
 
@@ -129,7 +129,7 @@ async def _page(call: Call, path: str) -> tuple[list[Flavor], dict[str, Any]]:
     links: dict[str, Any] = {}
     if found and len(found) == limit:
         behind = next_query(call, found[-1].flavor_id)
-        links["flavors_links"] = [{"rel": "next", "href": f"{call.base}{path}?{behind}"}]
+        links["flavors_links"] = [{"rel": "next", "href": f"{call.address}{path}?{behind}"}]
     return found, links
 
 

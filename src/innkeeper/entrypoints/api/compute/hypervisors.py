@@ -149,10 +149,10 @@ async def _list(call: Call, path: str, *, is_detailed: bool) -> Answer:
     body = Remembering({"hypervisors": shown}, {})
     if found and len(found) == limit and part is None:
         behind = next_query(call, found[-1].provider_uuid)
-        body["hypervisors_links"] = [{"rel": "next", "href": f"{call.base}{path}?{behind}"}]
+        body["hypervisors_links"] = [{"rel": "next", "href": f"{call.address}{path}?{behind}"}]
         # Before 2.53 hosts had numbers for ids, and pages went by them.
         by_row = next_query(call, str(found[-1].id))
-        body.older["next"] = f"{call.base}{path}?{by_row}"
+        body.older["next"] = f"{call.address}{path}?{by_row}"
     return Answer(200, body)
 
 

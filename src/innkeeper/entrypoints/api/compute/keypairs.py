@@ -24,7 +24,7 @@ async def index(call: Call) -> Answer:
     body: dict[str, Any] = {"keypairs": [{"keypair": _short(each)} for each in found]}
     if found and len(found) == limit:
         behind = next_query(call, found[-1].name)
-        href = f"{call.base}/v2.1/os-keypairs?{behind}"
+        href = f"{call.address}/v2.1/os-keypairs?{behind}"
         body["keypairs_links"] = [{"rel": "next", "href": href}]
     return Answer(200, body)
 

@@ -125,7 +125,7 @@ async def add_tag(call: Call) -> Answer:
     is_new = await _write(call, lambda tx, server: labels.add_tag(tx, server, tag, call.now))
     if not is_new:
         return Answer(204)
-    path = f"{call.base}/v2.1/servers/{call.params['server_id']}/tags/{quote(tag)}"
+    path = f"{call.address}/v2.1/servers/{call.params['server_id']}/tags/{quote(tag)}"
     return Answer(201, None, {"location": path})
 
 

@@ -94,7 +94,7 @@ async def _page(
     if len(page) > wish.limit:
         page = page[: wish.limit]
         behind = next_query(call, page[-1].uuid)
-        href = f"{call.base}/v2.1/{place}?{behind}"
+        href = f"{call.address}/v2.1/{place}?{behind}"
         links = {"servers_links": [{"rel": "next", "href": href}]}
     return [(each, homes) for each in page], links
 

@@ -40,8 +40,8 @@ class ShownFlavor(dict[str, Any]):
 def link(call: Call, server_id: str) -> list[dict[str, str]]:
     """A server's links: under the API's version, and without."""
     return [
-        {"rel": "self", "href": f"{call.base}/v2.1/servers/{server_id}"},
-        {"rel": "bookmark", "href": f"{call.base}/servers/{server_id}"},
+        {"rel": "self", "href": f"{call.address}/v2.1/servers/{server_id}"},
+        {"rel": "bookmark", "href": f"{call.address}/servers/{server_id}"},
     ]
 
 
@@ -150,7 +150,7 @@ def _flavor(call: Call, server: Server) -> dict[str, Any]:
 def _image(call: Call, server: Server) -> Any:
     if server.image_id is None:
         return ""
-    bookmark = {"rel": "bookmark", "href": f"{call.base}/images/{server.image_id}"}
+    bookmark = {"rel": "bookmark", "href": f"{call.address}/images/{server.image_id}"}
     properties = dict(server.image_properties)
     return {"id": server.image_id, "links": [bookmark], "properties": properties}
 

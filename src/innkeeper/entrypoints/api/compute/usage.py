@@ -76,7 +76,7 @@ def _link(
 ) -> None:
     if runs and len(runs) == _limit(call):
         behind = next_query(call, runs[-1].uuid)
-        body[key] = [{"rel": "next", "href": f"{call.base}{path}?{behind}"}]
+        body[key] = [{"rel": "next", "href": f"{call.address}{path}?{behind}"}]
 
 
 def _window(call: Call) -> tuple[datetime, datetime]:

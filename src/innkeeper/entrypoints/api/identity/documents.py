@@ -17,7 +17,7 @@ def _version(call: Call) -> dict[str, Any]:
         "id": VERSION,
         "status": "stable",
         "updated": UPDATED,
-        "links": [{"rel": "self", "href": f"{call.base}/v3/"}],
+        "links": [{"rel": "self", "href": f"{call.address}/v3/"}],
         "media-types": [{"base": "application/json", "type": media_type}],
     }
 
@@ -25,7 +25,7 @@ def _version(call: Call) -> dict[str, Any]:
 async def choices(call: Call) -> Answer:
     """List the versions there are, which is one."""
     body = {"versions": {"values": [_version(call)]}}
-    return Answer(300, body, {"location": f"{call.base}/v3/"})
+    return Answer(300, body, {"location": f"{call.address}/v3/"})
 
 
 async def show(call: Call) -> Answer:

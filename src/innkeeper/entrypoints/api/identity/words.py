@@ -16,17 +16,17 @@ _FALSE = frozenset({"0", "false", "no", "off"})
 
 def origin(call: Call) -> str:
     """Scheme, host and port under which the client reaches this service."""
-    return call.base.removesuffix(call.mount)
+    return call.address.removesuffix(call.mount)
 
 
 def self_link(call: Call, *parts: str) -> dict[str, str]:
     """A thing's link to itself."""
-    return {"self": "/".join((f"{call.base}/v3", *parts))}
+    return {"self": "/".join((f"{call.address}/v3", *parts))}
 
 
 def listed(call: Call, name: str, things: list[dict[str, Any]]) -> dict[str, Any]:
     """A list, whole, as the API gives lists."""
-    link = f"{call.base}{call.route.path}".format_map(call.params)
+    link = f"{call.address}{call.route.path}".format_map(call.params)
     return {name: things, "links": {"next": None, "self": link, "previous": None}}
 
 

@@ -11,7 +11,7 @@ NEWEST_MINOR = 7
 
 async def versions(call: Call) -> Answer:
     """List the versions. There is no best one, so the status says "multiple choices"."""
-    links = [{"rel": "self", "href": f"{call.base}/v2/"}]
+    links = [{"rel": "self", "href": f"{call.address}/v2/"}]
     listed = [
         {
             "id": f"v2.{minor}",

@@ -40,7 +40,7 @@ async def create(call: Call) -> Answer:
     """Create an image; its words that are not the API's own become its properties."""
     image = edits.new(call, call.body)
     made = await call.write(lambda tx: images.create(tx, image))
-    return Answer(201, shown(made), {"location": f"{call.base}/v2/images/{made.id}"})
+    return Answer(201, shown(made), {"location": f"{call.address}/v2/images/{made.id}"})
 
 
 async def update(call: Call) -> Answer:

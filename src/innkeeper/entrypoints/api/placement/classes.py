@@ -36,7 +36,7 @@ async def create(call: Call) -> Answer:
     """Create a custom class."""
     name = call.body["name"]
     await call.write(lambda tx: classes.create(tx, name, call.now))
-    return Answer(201, headers={"location": call.base + _path(name)})
+    return Answer(201, headers={"location": call.address + _path(name)})
 
 
 async def show(call: Call) -> Answer:
@@ -49,7 +49,7 @@ async def ensure(call: Call) -> Answer:
     """Create a custom class unless it is there."""
     name = call.params["name"]
     is_new = await call.write(lambda tx: classes.ensure(tx, name, call.now))
-    return Answer(201 if is_new else 204, headers={"location": call.base + _path(name)})
+    return Answer(201 if is_new else 204, headers={"location": call.address + _path(name)})
 
 
 async def rename(call: Call) -> Answer:

@@ -57,7 +57,7 @@ async def create(call: Call) -> Answer:
         await call.write(lambda tx: inventories.add(tx, uuid, name, inventory, call.now)),
     )
     answer.status = 201
-    answer.headers["location"] = f"{call.base}/resource_providers/{uuid}/inventories/{name}"
+    answer.headers["location"] = f"{call.address}/resource_providers/{uuid}/inventories/{name}"
     return answer
 
 

@@ -55,7 +55,7 @@ async def create(call: Call) -> Answer:
         )
     )
     answer = _answer(call, provider)
-    answer.headers["location"] = f"{call.base}/resource_providers/{provider.uuid}"
+    answer.headers["location"] = f"{call.address}/resource_providers/{provider.uuid}"
     return answer
 
 

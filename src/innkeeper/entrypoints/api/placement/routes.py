@@ -18,6 +18,7 @@ from innkeeper.entrypoints.api.placement import (
     traits,
     usages,
 )
+from innkeeper.entrypoints.api.placement.decoding import decode_consumer
 from innkeeper.entrypoints.api.placement.versions.shapes import (
     AGGREGATES,
     ALLOCATIONS,
@@ -284,6 +285,8 @@ ROUTES = (
         rules.UPDATE_ALLOCATIONS,
         "Replace what a consumer holds.",
         body=schemas.WRITE_CONSUMER,
+        decode=decode_consumer,
+        decode_since=Version(1, 38),
         success=(204,),
     ),
     _route(

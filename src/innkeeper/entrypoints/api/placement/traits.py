@@ -63,7 +63,7 @@ async def ensure(call: Call) -> Answer:
     name = call.params["name"]
     found, is_new = await call.write(lambda tx: traits.ensure(tx, name, call.now))
     answer = _bodiless(call, 201 if is_new else 204, found)
-    answer.headers["location"] = f"{call.base}/traits/{name}"
+    answer.headers["location"] = f"{call.address}/traits/{name}"
     return answer
 
 

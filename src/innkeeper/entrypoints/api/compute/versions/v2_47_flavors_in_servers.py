@@ -13,7 +13,7 @@ SUMMARY = "A server shows its flavor as it was at boot."
 def _link(answer: Answer, call: Call) -> None:
     for server in servers_in(answer):
         flavor_id = server["flavor"].flavor_id
-        href = f"{call.base}/flavors/{flavor_id}"
+        href = f"{call.address}/flavors/{flavor_id}"
         server["flavor"] = {"id": flavor_id, "links": [{"rel": "bookmark", "href": href}]}
 
 

@@ -1,0 +1,74 @@
+"""Take a request apart: path, query and body, each with its limits.
+
+Always true: nothing that leaves here holds a NUL character in a name or a value of path or
+query, and no body is larger than the setting says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+from urllib.parse import parse_qsl
+
+from litestar import Request
+
+from innkeeper.domain.errors import Invalid, NotFound, TooLarge
+from innkeeper.entrypoints.api.faults import HttpRefusal
+from innkeeper.entrypoints.api.routing import Route
+
+NUL = "\0"
+
+
+def check_media_type(route: Route, media_type: str) -> None:
+    """Raise the refusal 415 for a body of a kind that the route does not take."""
+    if media_type not in route.media_types:
+        raise HttpRefusal(
+            415,
+            f"The media type {media_type or 'None'} is not supported, "
+            f"use {' or '.join(route.media_types)}",
+        )
+
+
+def params(request: Request[Any, Any, Any]) -> dict[str, str]:
+    """The values in the path, by the names in the route's template."""
+    found = {name: str(value) for name, value in request.path_params.items()}
+    if any(NUL in value for value in found.values()):
+        # No thing's name has it, and not every database takes it in a question.
+        raise NotFound("The resource could not be found.")
+    return found
+
+
+def query(request: Request[Any, Any, Any]) -> dict[str, list[str]]:
+    """All values of each query parameter, in order."""
+    raw = request.scope["query_string"]
+    if not raw:
+        return {}
+    try:
+        pairs: Sequence[tuple[str, str]] = parse_qsl(
+            raw.decode(), keep_blank_values=True, errors="strict"
+        )
+    except (UnicodeDecodeError, ValueError) as error:
+        raise Invalid("The query string is not UTF-8.") from error
+    if any(NUL in name + value for name, value in pairs):
+        raise Invalid("The query string holds a NUL character.")
+    values: dict[str, list[str]] = {}
+    for name, value in pairs:
+        values.setdefault(name, []).append(value)
+    return values
+
+
+async def body(request: Request[Any, Any, Any], bytes_max: int) -> bytes:
+    """The whole body, or :class:`TooLarge` before more than ``bytes_max`` of it is kept."""
+    announced = request.headers.get("content-length", "0")
+    if announced.isdigit() and int(announced) > bytes_max:
+        raise TooLarge(f"The body is larger than {bytes_max} bytes.")
+    if announced == "0" and "transfer-encoding" not in request.headers:
+        return b""
+    parts: list[bytes] = []
+    kept = 0
+    async for part in request.stream():
+        kept += len(part)
+        if kept > bytes_max:
+            raise TooLarge(f"The body is larger than {bytes_max} bytes.")
+        parts.append(part)
+    return b"".join(parts)
