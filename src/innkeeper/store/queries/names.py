@@ -60,15 +60,19 @@ def by_name(tx: Tx, kind: Kind, name: str) -> NamedThing | None:
     return found[0] if found else None
 
 
+_IDS = {
+    kind: sa.select(table.c.name, table.c.id).where(
+        table.c.name.in_(sa.bindparam("names", expanding=True))
+    )
+    for kind, table in _TABLES.items()
+}
+
+
 def ids(tx: Tx, kind: Kind, among: Collection[str]) -> dict[str, int]:
     """The row ids of the names among these that exist."""
     if not among:
         return {}
-    table = _TABLES[kind]
-    rows = tx.execute(
-        sa.select(table.c.name, table.c.id).where(table.c.name.in_(sorted(among)))
-    )
-    return {name: row_id for name, row_id in rows}
+    return {name: row_id for name, row_id in tx.execute(_IDS[kind], {"names": list(among)})}
 
 
 def name_of(tx: Tx, kind: Kind, row_id: int) -> str:

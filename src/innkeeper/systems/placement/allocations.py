@@ -6,6 +6,7 @@ capacity and advances generations.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -29,6 +30,7 @@ from innkeeper.systems.placement import providers as providing
 
 NOBODY = "00000000-0000-0000-0000-000000000000"
 """Project and user of consumers written by clients from before consumers had them."""
+CONSUMER_TYPE = re.compile(r"[A-Z0-9_]{1,255}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +123,9 @@ def _consumer_uuid(text: str) -> ConsumerUuid:
 
 
 def _compare(uuid: ConsumerUuid, present: Consumer | None, wish: Wish) -> None:
+    kind = wish.consumer_type
+    if kind is not None and CONSUMER_TYPE.fullmatch(kind) is None:
+        raise Invalid(f"The consumer type {kind!r} is not of capitals, digits and underscores.")
     actual = None if present is None else present.generation
     if not wish.asks_no_generation and wish.seen != actual:
         expected = "null" if actual is None else actual

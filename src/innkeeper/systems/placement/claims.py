@@ -59,7 +59,8 @@ def replace(
     """
     refusal: Refusal | None = None
     for _ in range(attempts_max):
-        held = _held(tx, [each.uuid for each in wanted])
+        # Who is to be new holds nothing; if that is wrong, the commit finds out.
+        held = _held(tx, [each.uuid for each in wanted if each.seen is not None])
         touched = {pid for each in wanted for pid in each.amounts} | {pid for pid, _ in held}
         views = capacity.views(tx, touched)
         misfit = find_misfit(views, wanted, held)
