@@ -18,7 +18,7 @@ CUSTOM_PREFIX = "CUSTOM_"
 
 @dataclass(frozen=True, slots=True)
 class Provider:
-    """Anything that has inventory. No server lands where ``can_host`` is false: shared pools."""
+    """Anything that has inventory. Where ``can_host`` is false (a pool) no server lands."""
 
     id: ProviderId
     uuid: ProviderUuid

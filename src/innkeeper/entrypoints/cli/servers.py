@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from openstack import exceptions
 from osc_lib.command import command
 
 MICROVERSION = "2.100"
@@ -54,10 +55,7 @@ class Explain(command.ShowOne):
                 hint.partition("=")[::2] for hint in parsed_args.hint
             )
         answer = compute.post("/os-explain", json=body, microversion=MICROVERSION)
-        if answer.status_code >= 400:
-            from openstack import exceptions  # noqa: PLC0415 - only to raise
-
-            exceptions.raise_from_response(answer)
+        exceptions.raise_from_response(answer)
         told = answer.json()["explanation"]
         rows = _rows(told)
         return tuple(rows), tuple(rows.values())

@@ -9,7 +9,6 @@ from typing import Protocol
 
 import sqlalchemy as sa
 
-
 WRITES = "innkeeper_writes"
 """Execution option of a connection whose transactions are going to write."""
 

@@ -1,4 +1,4 @@
-"""What providers have and what is held of them: for claims one by one, for the snapshot in bulk."""
+"""What providers have and what is held of them, for claims and for the snapshot."""
 
 from __future__ import annotations
 

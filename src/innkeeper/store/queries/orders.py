@@ -79,7 +79,7 @@ def add(tx: Tx, new: Iterable[NewOrder], now: datetime) -> None:
     ]
     if rows:
         tx.execute(work_orders.insert(), rows)
-        transactions.note(tx, TOPIC, {row["agent_id"] for row in rows})
+        transactions.note(tx, TOPIC, {str(row["agent_id"]) for row in rows})
 
 
 def agents_of(tx: Tx, names: Collection[str]) -> dict[str, AgentId]:

@@ -90,10 +90,21 @@ allocations = sa.Table(
     sa.Column("used", sa.Integer, nullable=False),
     sa.Column("created_at", Moment, nullable=False),
     # The seed's index: sums of one provider are read from it alone, without the rows.
-    sa.Index(None, "resource_provider_id", "resource_class_id", "used"),
+    sa.Index(
+        "ix_allocations_provider_class_used",
+        "resource_provider_id",
+        "resource_class_id",
+        "used",
+    ),
     # Unique where the seed has a plain index: two rows for the same thing would be a double
     # sale that no generation could catch.
-    sa.UniqueConstraint("consumer_id", "resource_provider_id", "resource_class_id"),
+    # Named by hand: the usual name would be longer than the databases allow.
+    sa.UniqueConstraint(
+        "consumer_id",
+        "resource_provider_id",
+        "resource_class_id",
+        name="uq_allocations_consumer_provider_class",
+    ),
     sa.Index(None, "resource_class_id"),
 )
 

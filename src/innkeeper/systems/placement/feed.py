@@ -8,9 +8,9 @@ from innkeeper.store import changes
 from innkeeper.store.transactions import Tx
 
 KEPT = timedelta(hours=1)
-"""How long a change is kept. Whoever slept longer reads everything anew, which takes seconds."""
+"""How long a change is kept. Who slept longer reads everything anew, which takes seconds."""
 
 
 def prune(tx: Tx, now: datetime) -> int:
-    """Forget changes that everybody has applied or will not apply any more; give their number."""
+    """Forget changes that everybody has applied, or never will; give their number."""
     return changes.prune(tx, now - KEPT)
