@@ -17,7 +17,8 @@ from innkeeper.settings import load
 from innkeeper.store.queries import capacity
 from innkeeper.store.transactions import Store
 from innkeeper.systems.placement import claims
-from innkeeper.wiring import connect, now
+from innkeeper.wiring.sources import now
+from innkeeper.wiring.stores import connect
 
 CLASS = "VCPU"
 

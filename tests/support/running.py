@@ -14,7 +14,8 @@ import uvicorn
 import yaml
 
 from innkeeper.settings import load
-from innkeeper.wiring import Service, set_up_logs
+from innkeeper.wiring.logs import set_up_logs
+from innkeeper.wiring.service import Service
 
 START_WITHIN_S = 20.0
 

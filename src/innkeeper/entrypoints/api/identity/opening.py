@@ -10,11 +10,10 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from pathlib import Path
 
-from innkeeper.clients.keystone import Keystone
 from innkeeper.domain.identity import Service
 from innkeeper.domain.ids import Clock, IdSource
 from innkeeper.domain.slices import Settings
-from innkeeper.entrypoints.api import auth_builtin, auth_keystone
+from innkeeper.entrypoints.api import auth_builtin
 from innkeeper.entrypoints.api.auth import TrustingAuthenticator
 from innkeeper.entrypoints.api.identity import clouds_file
 from innkeeper.entrypoints.api.routing import Api
@@ -48,6 +47,10 @@ def authenticator(
     authenticating = settings.authenticating
     remember_s = authenticating.token_cache_s
     if authenticating.auth == "keystone":
+        # Imported where it is wanted: the library takes a third of a second to load.
+        from innkeeper.clients.keystone import Keystone  # noqa: PLC0415
+        from innkeeper.entrypoints.api import auth_keystone  # noqa: PLC0415
+
         asked = Keystone(
             authenticating.keystone_url or "",
             user=authenticating.keystone_user or "",
