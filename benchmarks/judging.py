@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from innkeeper.wiring.stores import DATABASE_FILE
+from innkeeper.wiring import DATABASE_FILE
 
 CLASSES_HELD = 3
 OVERSOLD = """

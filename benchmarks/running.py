@@ -16,9 +16,9 @@ from pathlib import Path
 
 from benchmarks import fleet as fleets
 from benchmarks.fleet import Fleet
+from innkeeper import wiring
 from innkeeper.settings import load
 from innkeeper.store.transactions import Store
-from innkeeper.wiring import sources, stores
 
 START_WITHIN_S = 120.0
 STOP_WITHIN_S = 40.0
@@ -57,14 +57,14 @@ class Started:
 
 def store_in(directory: Path) -> Store:
     """The store of a service with this data directory."""
-    return stores.open_store(load(None, environ={}, overrides={"data_dir": str(directory)}))
+    return wiring.open_store(load(None, environ={}, overrides={"data_dir": str(directory)}))
 
 
 def filled(directory: Path, fleet: Fleet) -> None:
     """Make a fresh database that holds the fleet."""
     store = store_in(directory)
     try:
-        fleets.fill(store, fleet, sources.now())
+        fleets.fill(store, fleet, wiring.now())
     finally:
         store.dispose()
 

@@ -77,9 +77,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     overrides: dict[str, Any] = {k: v for k, v in options.items() if k not in NOT_SETTINGS}
     try:
         settings = load(options.get("config"), overrides=overrides)
-        from innkeeper.wiring import commands  # noqa: PLC0415 - errors of settings answer at once
+        from innkeeper import wiring  # noqa: PLC0415 - errors of settings answer at once
 
-        return commands.run(options["command"], settings, options)
+        return wiring.run(options["command"], settings, options)
     except SettingsError as error:
         sys.stderr.write(f"innkeeper: {error}\n")
         return 2

@@ -17,8 +17,7 @@ from innkeeper.settings import load
 from innkeeper.store.queries import capacity
 from innkeeper.store.transactions import Store
 from innkeeper.systems.placement import claims
-from innkeeper.wiring.sources import now
-from innkeeper.wiring.stores import connect
+from innkeeper.wiring import connect, now
 
 CLASS = "VCPU"
 

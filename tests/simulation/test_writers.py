@@ -21,8 +21,7 @@ from innkeeper.domain.ids import ProviderId
 from innkeeper.settings import load
 from innkeeper.store.queries import capacity
 from innkeeper.systems.placement import inventories, providers
-from innkeeper.wiring.sources import now
-from innkeeper.wiring.stores import open_store
+from innkeeper.wiring import now, open_store
 from tests.simulation.claimant import CLASS
 from tests.support.running import Running, running
 

@@ -13,9 +13,9 @@ import httpx
 import uvicorn
 import yaml
 
+from innkeeper.entrypoints.api.logs import set_up_logs
 from innkeeper.settings import load
-from innkeeper.wiring.logs import set_up_logs
-from innkeeper.wiring.service import Service
+from innkeeper.wiring import Service
 
 START_WITHIN_S = 20.0
 
@@ -49,7 +49,7 @@ def running(data_dir: Path, **settings: Any) -> Iterator[Running]:
     """Serve with these settings (``auth`` is ``none`` unless said) until the block ends."""
     overrides = {"auth": "none", "data_dir": str(data_dir), "log_level": "warning", **settings}
     loaded = load(None, environ={}, overrides=overrides)
-    set_up_logs(loaded)
+    set_up_logs(loaded.serving)
     service = Service(loaded)
     listener = socket.create_server(("127.0.0.1", 0))
     port = listener.getsockname()[1]

@@ -9,12 +9,11 @@ from typing import Any
 import msgspec
 import structlog
 
-from innkeeper.domain.slices import Settings
+from innkeeper.domain.slices import Serving
 
 
-def set_up_logs(settings: Settings) -> None:
+def set_up_logs(serving: Serving) -> None:
     """One line per event, to standard error: for people, or JSON for programs."""
-    serving = settings.serving
     renderer: Any = structlog.processors.LogfmtRenderer(bool_as_flag=False)
     if serving.log_format == "json":
         renderer = structlog.processors.JSONRenderer(serializer=_as_json)

@@ -1,0 +1,56 @@
+"""Listening on a port: the ASGI server, and what stops it."""
+
+from __future__ import annotations
+
+import signal
+
+import uvicorn
+from litestar import Litestar
+
+from innkeeper.domain.slices import Serving
+
+
+def address_of(host: str, port: int) -> str:
+    """An address at which clients on this machine reach a service that listens there."""
+    # Who listens everywhere is not reached at "everywhere".
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - not listening
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+class Listening:
+    """A bound port and the server that will answer on it, until a signal stops it."""
+
+    def __init__(self, app: Litestar, serving: Serving) -> None:
+        config = uvicorn.Config(
+            app,
+            host=serving.host,
+            port=serving.port,
+            log_level="warning",
+            access_log=False,
+            timeout_graceful_shutdown=int(serving.shutdown_grace_s),
+            server_header=False,
+        )
+        self._server = uvicorn.Server(config)
+        # Bound before it is served, so that the port is known where the system chooses it.
+        self._socket = config.bind_socket()
+        self.address = address_of(*self._socket.getsockname()[:2])
+        for number in (signal.SIGTERM, signal.SIGINT):
+            # The server raises what stopped it once more when it is done; there is more to do
+            # then.
+            signal.signal(number, lambda *_: self.stop())
+
+    def run(self) -> None:
+        """Serve; returns when everything in flight is answered after a stop."""
+        self._server.run(sockets=[self._socket])
+
+    def stop(self) -> None:
+        """Take no more connections, and end when those that are there are served."""
+        self._server.should_exit = True
+
+    def is_stopping(self) -> bool:
+        """Whether the end has begun; who waits long should not wait on."""
+        return self._server.should_exit
+
+    def close(self) -> None:
+        """Give the port back."""
+        self._socket.close()

@@ -1,0 +1,317 @@
+"""The composition root: settings become a store, a snapshot, systems and programs."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import sys
+import time
+import uuid
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from litestar import Litestar
+
+from innkeeper.domain.slices import Settings
+from innkeeper.entrypoints.api import app
+from innkeeper.entrypoints.api.decisions import DecisionThread
+from innkeeper.entrypoints.api.identity import opening
+from innkeeper.entrypoints.api.listening import Listening, address_of
+from innkeeper.entrypoints.api.logs import set_up_logs
+from innkeeper.entrypoints.api.policy import OsloPolicy
+from innkeeper.entrypoints.api.readers import ReaderThreads
+from innkeeper.entrypoints.api.routing import Api
+from innkeeper.entrypoints.api.site import Site
+from innkeeper.entrypoints.api.tables import APIS
+from innkeeper.entrypoints.worker.child import Child
+from innkeeper.entrypoints.worker.loop import Task, WorkerThread
+from innkeeper.settings import SettingsError
+from innkeeper.store import schema
+from innkeeper.store.backends.sqlite import Sqlite
+from innkeeper.store.transactions import Store, Tx
+from innkeeper.systems.compute import audit as compute_audit
+from innkeeper.systems.compute import work
+from innkeeper.systems.compute.desk import BootDesk
+from innkeeper.systems.identity.tokens import Signer
+from innkeeper.systems.placement import audit as placement_audit
+from innkeeper.systems.placement import feed
+
+DATABASE_FILE = "innkeeper.sqlite3"
+SWITCH_INTERVAL_S = 0.0005
+"""How long a thread may keep the interpreter from others that want it. Python's 5 ms would be
+the waiting time of most answers, since deciding and answering are two threads."""
+SWEEP_PERIOD_S = 10.0
+PRUNE_PERIOD_S = 60.0
+TASK_TIMEOUT_S = 60.0
+"""How long a periodic task waits for its commit; then it tries again at its next turn."""
+
+
+def now() -> datetime:
+    """The present moment, in UTC, without a time zone."""
+    return datetime.now(UTC).replace(tzinfo=None)
+
+
+class RandomIds:
+    """Identifiers nobody can guess."""
+
+    def uuid(self) -> str:
+        """See :class:`innkeeper.domain.ids.IdSource`."""
+        return str(uuid.uuid4())
+
+    def seed(self) -> int:
+        """See :class:`innkeeper.domain.ids.IdSource`."""
+        return secrets.randbits(63)
+
+
+def connect(settings: Settings) -> Store:
+    """Open the database as it is."""
+    storing = settings.storing
+    url = storing.database_url
+    if url is None:
+        directory = Path(storing.data_dir)
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        # For its owner alone: it holds the key that signs tokens. SQLite gives its other files
+        # the permissions of this one.
+        (directory / DATABASE_FILE).touch(mode=0o600)
+        url = f"sqlite:///{directory / DATABASE_FILE}"
+    backend = Sqlite()
+    engine = backend.engine(
+        url,
+        readers_max=settings.serving.reader_threads,
+        busy_timeout_s=storing.busy_timeout_s,
+    )
+    return Store(backend, engine)
+
+
+def open_store(settings: Settings) -> Store:
+    """Open the database, bring its schema up, and give the store."""
+    store = connect(settings)
+    schema.upgrade(store, now())
+    return store
+
+
+class Service:
+    """One serving process, whole: made, started, asked, stopped."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.store = open_store(settings)
+        self.ids = RandomIds()
+        self.desk = BootDesk(settings.scheduling, settings.computing)
+        self.decisions = DecisionThread(self.store, self.desk)
+        self.readers = ReaderThreads(self.store, settings.serving.reader_threads)
+        apis = served_apis(settings)
+        overrides = settings.authenticating.policy_file
+        policy = OsloPolicy(
+            [rule for api in apis.values() for rule in api.rules],
+            None if overrides is None else Path(overrides),
+        )
+        self.signer: Signer | None = None
+        if settings.authenticating.auth == "builtin":
+            self.signer = opening.signer(self.store, secrets.token_bytes, now())
+        self.site = Site(
+            settings=settings,
+            readers=self.readers,
+            decisions=self.decisions,
+            policy=policy,
+            authenticator=opening.authenticator(settings, self.signer, self.readers, now),
+            clock=now,
+            ids=self.ids,
+            services=opening.services(settings, apis),
+            signer=self.signer,
+        )
+        self.store.listen(self.site.bells.ring)
+        self.app: Litestar = app.make(self.site, apis, self.why_not_ready)
+        self.worker = WorkerThread(self._tasks(), time.monotonic)
+
+    def prepare_logins(self, address: str) -> Path | None:
+        """Make the logins that must be there; gives the administrator's if it is new.
+
+        ``address`` is where this process listens. To be called before requests are served.
+        """
+        if self.signer is None:
+            return None
+        return opening.prepare_logins(
+            self.store, self.settings, address, self.ids, secrets.token_urlsafe, now()
+        )
+
+    def agent_token(self) -> str:
+        """A token for the agent that this process starts beside itself.
+
+        In the ``keystone`` mode there is none to give: Keystone alone makes tokens.
+        """
+        assert self.settings.authenticating.auth != "keystone"
+        if self.signer is None:
+            return "admin"
+        return opening.agent_token(self.store, self.signer, self.ids, now())
+
+    def _tasks(self) -> list[Task]:
+        """What is done again and again, whether anybody asks or not."""
+        timeout_s = self.settings.computing.order_timeout_s
+
+        def sweep(tx: Tx) -> int:
+            return work.sweep(tx, timeout_s, now())
+
+        def prune(tx: Tx) -> int:
+            return feed.prune(tx, now())
+
+        return [
+            Task("late_orders", SWEEP_PERIOD_S, self._written(sweep)),
+            Task("old_changes", PRUNE_PERIOD_S, self._written(prune)),
+        ]
+
+    def _written(self, act: Callable[[Tx], int]) -> Callable[[], int]:
+        return lambda: self.decisions.write_now(act, TASK_TIMEOUT_S)
+
+    def start(self) -> None:
+        """Load the host table and begin to decide."""
+        with self.store.read() as tx:
+            self.desk.load(tx)
+        self.decisions.start()
+        self.worker.start()
+
+    def stop(self) -> None:
+        """Finish what was begun, then let go of everything."""
+        self.worker.stop(self.settings.serving.shutdown_grace_s)
+        self.decisions.stop(self.settings.serving.shutdown_grace_s)
+        self.readers.stop()
+        self.site.passwords.stop()
+        self.store.dispose()
+
+    def why_not_ready(self) -> str | None:
+        """The reason why requests cannot be served; ``None`` if they can."""
+        return None if self.decisions.is_alive else "decisions are not being made"
+
+
+def served_apis(settings: Settings) -> dict[str, Api]:
+    """The APIs to serve, by name. Beside a Keystone there is no Identity API of our own."""
+    is_ours = settings.authenticating.auth != "keystone"
+    return {
+        name: APIS[name]
+        for name in settings.serving.apis
+        if name in APIS and (is_ours or name != "identity")
+    }
+
+
+def run(command: str, settings: Settings, options: Mapping[str, Any]) -> int:
+    """Carry out one command of the program."""
+    if command == "serve":
+        return serve(settings, options)
+    if command == "audit":
+        return audit(settings)
+    if command == "db":
+        return upgrade(settings)
+    if command == "admin-password":
+        return reset_admin_password(settings)
+    raise AssertionError(f"no such command: {command}")
+
+
+def reset_admin_password(settings: Settings) -> int:
+    """Give the administrator a new password, and say where it is written."""
+    store = open_store(settings)
+    try:
+        path = opening.reset_password(
+            store,
+            settings,
+            address_of(settings.serving.host, settings.serving.port),
+            RandomIds(),
+            secrets.token_urlsafe,
+            now(),
+        )
+    finally:
+        store.dispose()
+    sys.stdout.write(f"The administrator's new password is in {path.resolve()}.\n")
+    return 0
+
+
+def audit(settings: Settings) -> int:
+    """Check every room's invariants; one line per finding, and status 1 if there are any."""
+    database = Path(settings.storing.data_dir) / DATABASE_FILE
+    if settings.storing.database_url is None and not database.exists():
+        sys.stderr.write(f"innkeeper: there is no database at {database}\n")
+        return 2
+    store = connect(settings)
+    try:
+        with store.read() as tx:
+            if schema.revision(tx) != schema.newest_revision():
+                sys.stderr.write("innkeeper: the database is not at this program's schema\n")
+                return 2
+            found = [*placement_audit.findings(tx), *compute_audit.findings(tx)]
+    finally:
+        store.dispose()
+    for each in found:
+        sys.stdout.write(f"{each}\n")
+    sys.stdout.write(f"{len(found)} findings\n")
+    return 1 if found else 0
+
+
+def upgrade(settings: Settings) -> int:
+    """Bring the schema up, and say what was done."""
+    store = connect(settings)
+    try:
+        has_moved = schema.upgrade(store, now())
+    finally:
+        store.dispose()
+    what = "brought up to" if has_moved else "already at"
+    sys.stdout.write(f"The database is {what} revision {schema.newest_revision()}.\n")
+    return 0
+
+
+def demo_agent(service: Service, address: str, hosts: int) -> Child:
+    """An agent with made-up hosts, in a process of its own beside this one."""
+    settings = service.settings
+    command = [sys.executable, "-m", "innkeeper.main", "agent", "--driver", "fake"]
+    command += ["--hosts", str(hosts), "--name", "demo", "--with-parent"]
+    command += ["--url", address + settings.serving.compute_prefix]
+    command += ["--state-dir", str(Path(settings.storing.data_dir) / "agent")]
+    # Logins go by the environment: command lines are seen by everybody on the machine.
+    environ = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("OS_", "INNKEEPER_"))
+    }
+    authenticating = settings.authenticating
+    if authenticating.auth == "keystone":
+        environ |= {
+            "OS_AUTH_URL": str(authenticating.keystone_url),
+            "OS_USERNAME": str(authenticating.keystone_user),
+            "OS_PASSWORD": str(authenticating.keystone_password),
+            "OS_PROJECT_NAME": authenticating.keystone_project,
+            "OS_USER_DOMAIN_NAME": authenticating.keystone_domain,
+            "OS_PROJECT_DOMAIN_NAME": authenticating.keystone_domain,
+        }
+    else:
+        environ["OS_TOKEN"] = service.agent_token()
+    return Child(command, environ)
+
+
+def serve(settings: Settings, options: Mapping[str, Any]) -> int:
+    """Serve until told to stop; requests in flight are answered first."""
+    if options["demo_hosts"] < 0:
+        raise SettingsError("--demo-hosts is a number of hosts.")
+    if options["demo_hosts"] and "compute" not in settings.serving.apis:
+        raise SettingsError("--demo-hosts needs the Compute API, which is not served.")
+    sys.setswitchinterval(SWITCH_INTERVAL_S)
+    set_up_logs(settings.serving)
+    service = Service(settings)
+    service.start()
+    listening = Listening(service.app, settings.serving)
+    service.site.bells.is_stopping = listening.is_stopping
+    agent: Child | None = None
+    try:
+        login = service.prepare_logins(listening.address)
+        sys.stderr.write(f"Innkeeper serves on {listening.address}\n")
+        if login is not None:
+            sys.stderr.write(opening.how_to_log_in(login))
+        if options["demo_hosts"]:
+            agent = demo_agent(service, listening.address, options["demo_hosts"])
+            agent.start()
+        listening.run()
+    finally:
+        if agent is not None:
+            agent.stop()
+        service.stop()
+        listening.close()
+    return 0
