@@ -1,0 +1,157 @@
+"""Settings: the example is whole, the later source wins, and nothing wrong is passed over."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from innkeeper.domain.slices import SLICES, Settings
+from innkeeper.settings import KEYS, SettingsError, load
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "settings.toml"
+COMMENTED_OUT = re.compile(r"^# (?=[a-z_]+ = )", re.MULTILINE)
+
+
+def written(folder: Path, text: str) -> Path:
+    """A settings file with this text."""
+    path = folder / "settings.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_the_example_is_taken() -> None:
+    settings = load(EXAMPLE, environ={})
+    assert settings.storing.data_dir == "/var/lib/innkeeper"
+    assert settings.scheduling.free_disk_multiplier == 0.5
+    assert settings.computing.quota_cores == 200
+
+
+def test_every_line_of_the_example_could_stand(tmp_path: Path) -> None:
+    text = COMMENTED_OUT.sub("", EXAMPLE.read_text(encoding="utf-8"))
+    settings = load(written(tmp_path, text), environ={})
+    assert settings.authenticating.policy_file == "/etc/innkeeper/policy.yaml"
+    assert settings.serving.public_url == "https://capacity.example.org"
+
+
+def test_commented_lines_of_the_example_show_the_defaults(tmp_path: Path) -> None:
+    examples = {  # These have no default to show.
+        "public_url",
+        "policy_file",
+        "keystone_url",
+        "keystone_user",
+    }
+    lines = EXAMPLE.read_text(encoding="utf-8").splitlines()
+    shown = [line.removeprefix("# ") for line in lines if COMMENTED_OUT.match(line)]
+    assert shown
+    for line in shown:
+        key = line.partition(" ")[0]
+        if key in examples:
+            continue
+        settings = load(written(tmp_path, line), environ={})
+        given = getattr(getattr(settings, KEYS[key]), key)
+        assert given == getattr(SLICES[KEYS[key]](), key), line
+
+
+def test_nothing_given_is_the_defaults() -> None:
+    assert load(environ={"PATH": "/usr/bin", "HOME": "/"}) == Settings()
+
+
+def test_the_environment_beats_the_file_and_options_beat_both(tmp_path: Path) -> None:
+    path = written(tmp_path, 'port = 1001\nhost = "192.0.2.1"\nzone_name = "here"\n')
+    environ = {"INNKEEPER_PORT": "1002", "INNKEEPER_HOST": "192.0.2.2"}
+    settings = load(path, environ=environ, overrides={"port": 1003, "host": None})
+    assert settings.serving.port == 1003
+    assert settings.serving.host == "192.0.2.2"
+    assert settings.scheduling.zone_name == "here"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("placement", ("placement",)),
+        ("placement, compute", ("placement", "compute")),
+        ('["placement", "compute"]', ("placement", "compute")),
+        ("placement,,", ("placement",)),
+        ("", ()),
+        ("[]", ()),
+    ],
+)
+def test_lists_in_the_environment(text: str, expected: tuple[str, ...]) -> None:
+    assert load(environ={"INNKEEPER_APIS": text}).serving.apis == expected
+
+
+def test_a_list_in_the_environment_that_is_no_json() -> None:
+    with pytest.raises(SettingsError, match="INNKEEPER_APIS is not a JSON list"):
+        load(environ={"INNKEEPER_APIS": '["placement"'})
+
+
+@pytest.mark.parametrize(
+    ("wrong", "nearest"),
+    [
+        ("prot", "port"),
+        ("defualt_host_filters", "default_host_filters"),
+        ("claim_attempts", "claim_attempts_max"),
+        ("service_downtime_s", "service_down_time_s"),
+    ],
+)
+def test_an_unknown_setting_names_the_nearest(tmp_path: Path, wrong: str, nearest: str) -> None:
+    expected = re.escape(f"There is no setting {wrong!r}. Did you mean {nearest!r}?")
+    with pytest.raises(SettingsError, match=expected):
+        load(written(tmp_path, f"{wrong} = 1\n"), environ={})
+    with pytest.raises(SettingsError, match=expected):
+        load(environ={f"INNKEEPER_{wrong.upper()}": "1"})
+
+
+def test_a_table_in_the_file_is_an_unknown_setting(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="There is no setting 'serving'"):
+        load(written(tmp_path, "[serving]\nport = 1\n"), environ={})
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'port = "many"',
+        "port = 65536",
+        "port = 1.5",
+        "host = 4",
+        "apis = 7",
+        "apis = [7]",
+        'log_level = "loud"',
+        'auth = "nobody"',
+        "claim_attempts_max = 0",
+        "token_lifetime_s = -1",
+        "token_lifetime_s = 0",
+        "cpu_allocation_ratio = 0",
+        "quota_cores = -2",
+        'free_disk_multiplier = "heavy"',
+    ],
+)
+def test_a_value_of_the_wrong_kind_names_its_setting(tmp_path: Path, line: str) -> None:
+    with pytest.raises(SettingsError, match=line.partition(" ")[0]):
+        load(written(tmp_path, line + "\n"), environ={})
+
+
+@pytest.mark.parametrize("missing", ["keystone_url", "keystone_user", "keystone_password"])
+def test_a_keystone_needs_an_address_and_a_login(missing: str) -> None:
+    given = {
+        "auth": "keystone",
+        "keystone_url": "https://keystone.example.org/v3",
+        "keystone_user": "innkeeper",
+        "keystone_password": "secret",
+    }
+    assert load(environ={}, overrides=given).authenticating.auth == "keystone"
+    given[missing] = ""
+    with pytest.raises(SettingsError, match=missing):
+        load(environ={}, overrides=given)
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match=r"Cannot read .*: No such file"):
+        load(tmp_path / "none.toml", environ={})
+
+
+def test_a_file_that_is_not_toml(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="is not TOML"):
+        load(written(tmp_path, "port: 8780\n"), environ={})
