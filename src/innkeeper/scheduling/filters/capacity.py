@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import reduce
+
 import numpy as np
 
 from innkeeper.domain.placing import RequestSpec
@@ -13,16 +15,16 @@ REASON = "the host has not enough left"
 
 def mask(hosts: HostTable, spec: RequestSpec, rows: slice) -> Mask | None:
     """True where each amount is free and is given out in one piece."""
-    left: Mask | None = None
-    for name, amount in spec.amounts.items():
-        if name not in hosts.free:
-            return np.zeros(hosts.host_count, dtype=np.bool_)[rows]
-        fits: Mask = hosts.free[name][rows] >= amount
-        left = fits if left is None else left & fits
-        given = hosts.gives(name, amount)
-        if given is not None:
-            left = left & given[hosts.unit_codes[name][rows]]
-    return left
+    if not spec.amounts.keys() <= hosts.free.keys():
+        return np.zeros(hosts.host_count, dtype=np.bool_)[rows]
+    each = [_fits(hosts, name, amount, rows) for name, amount in spec.amounts.items()]
+    return reduce(np.logical_and, each) if each else None
+
+
+def _fits(hosts: HostTable, name: str, amount: int, rows: slice) -> Mask:
+    enough: Mask = hosts.free[name][rows] >= amount
+    given = hosts.gives(name, amount)
+    return enough if given is None else enough & given[hosts.unit_codes[name][rows]]
 
 
 def missing(hosts: HostTable, spec: RequestSpec) -> str:

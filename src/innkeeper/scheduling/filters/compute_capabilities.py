@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from functools import reduce
+
 import numpy as np
 
-from innkeeper.domain.placing import RequestSpec
+from innkeeper.domain.placing import Comparison, RequestSpec
 from innkeeper.scheduling import comparisons
 from innkeeper.snapshot.columns import HostTable, Mask
 
@@ -16,34 +18,37 @@ def mask(hosts: HostTable, spec: RequestSpec, rows: slice) -> Mask | None:
     """True where all required traits are, no forbidden one is, and all comparisons hold."""
     if not (spec.required_traits or spec.forbidden_traits or spec.comparisons):
         return None
-    left: Mask = np.ones(hosts.host_count, dtype=np.bool_)[rows]
-    for name in spec.required_traits:
-        if name not in hosts.traits:
-            return np.zeros_like(left)
-        left = left & hosts.traits[name][rows]
-    for name in spec.forbidden_traits & hosts.traits.keys():
-        left = left & ~hosts.traits[name][rows]
-    for comparison in spec.comparisons:
-        column = hosts.capability(comparison.name)
-        left = left & comparisons.mask(column, comparison, rows)
-    return left
+    if not spec.required_traits <= hosts.traits.keys():
+        return np.zeros(hosts.host_count, dtype=np.bool_)[rows]
+    forbidden = spec.forbidden_traits & hosts.traits.keys()
+    had = [hosts.traits[name][rows] for name in spec.required_traits]
+    lacked = [~hosts.traits[name][rows] for name in forbidden]
+    met = [_meets(hosts, comparison, rows) for comparison in spec.comparisons]
+    demands = [*had, *lacked, *met]
+    return reduce(np.logical_and, demands) if demands else None
+
+
+def _meets(hosts: HostTable, comparison: Comparison, rows: slice) -> Mask:
+    return comparisons.mask(hosts.capability(comparison.name), comparison, rows)
 
 
 def missing(hosts: HostTable, spec: RequestSpec) -> str:
     """Every demand, with the number of hosts that meet it alone."""
-    demands = [
-        f"trait {name}: on {_count(hosts.traits.get(name))} hosts"
-        for name in sorted(spec.required_traits)
+    required = [_told(hosts, "trait", name) for name in sorted(spec.required_traits)]
+    forbidden = [
+        _told(hosts, "forbidden trait", name) for name in sorted(spec.forbidden_traits)
     ]
-    demands += [
-        f"forbidden trait {name}: on {_count(hosts.traits.get(name))} hosts"
-        for name in sorted(spec.forbidden_traits)
-    ]
-    for each in spec.comparisons:
-        met = comparisons.mask(hosts.capability(each.name), each, slice(None))
-        words = " ".join((each.name, each.operator, *each.operands))
-        demands.append(f"capability {words}: on {_count(met)} hosts")
-    return "; ".join(demands)
+    compared = [_compared(hosts, comparison) for comparison in spec.comparisons]
+    return "; ".join([*required, *forbidden, *compared])
+
+
+def _told(hosts: HostTable, what: str, name: str) -> str:
+    return f"{what} {name}: on {_count(hosts.traits.get(name))} hosts"
+
+
+def _compared(hosts: HostTable, comparison: Comparison) -> str:
+    words = " ".join((comparison.name, comparison.operator, *comparison.operands))
+    return f"capability {words}: on {_count(_meets(hosts, comparison, slice(None)))} hosts"
 
 
 def _count(column: Mask | None) -> int:
