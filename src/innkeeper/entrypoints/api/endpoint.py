@@ -48,7 +48,7 @@ class Checks:
         # The quick decoder skips the way up, and knows the newest form; older ones only as far
         # back as its route says.
         is_known = way.body is route.body or (
-            route.decode_since is not None and version >= route.decode_since
+            route.decode_since is not None and spans(route.decode_since, None, version)
         )
         is_plain = not way.ups and is_known
         self.decode = route.decode if is_plain else None
