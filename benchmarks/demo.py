@@ -1,0 +1,195 @@
+"""The story of a first server, told by a real service: where it lands, and why.
+
+Starts the program with made-up hosts on a free port, on data that is thrown away at the end,
+and speaks to it as any client does.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from benchmarks.running import free_port, stop
+
+HOSTS = 8
+SERVERS = 5
+ADMIN = "admin"
+WITHIN_S = 30.0
+LOOK_AGAIN_S = 0.1
+SMALL = {"id": "small", "name": "small", "vcpus": 2, "ram": 4096, "disk": 20}
+GIANT = {"id": "giant", "name": "giant", "vcpus": 2, "ram": 4096, "disk": 900_000}
+
+
+class Client:
+    """Calls one service, and says what it calls."""
+
+    def __init__(self, port: int) -> None:
+        self._port = port
+
+    def call(self, method: str, path: str, body: Any = None, *, is_told: bool = True) -> Any:
+        """Send one request; the answer must be a good one."""
+        if is_told:
+            print(f"  {method} {path}" + (f"  {json.dumps(body)}" if body else ""))
+        connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=WITHIN_S)
+        headers = {"x-auth-token": ADMIN, "openstack-api-version": "compute 2.74"}
+        if body is not None:
+            headers["content-type"] = "application/json"
+        try:
+            connection.request(method, path, json.dumps(body) if body else None, headers)
+            answer = connection.getresponse()
+            text = answer.read()
+        finally:
+            connection.close()
+        if answer.status >= http.client.BAD_REQUEST:
+            raise RuntimeError(f"{method} {path}: {answer.status} {text.decode()}")
+        return json.loads(text) if text else None
+
+    def servers(self) -> list[Any]:
+        """All servers, with all they have."""
+        path = "/compute/v2.1/servers/detail"
+        found: list[Any] = self.call("GET", path, is_told=False)["servers"]
+        return found
+
+    def host_count(self) -> int:
+        """How many hosts there are; none while the service does not answer yet."""
+        path = "/compute/v2.1/os-hypervisors"
+        try:
+            return len(self.call("GET", path, is_told=False)["hypervisors"])
+        except OSError:
+            return 0
+
+
+@contextmanager
+def started(directory: Path) -> Iterator[Client]:
+    """The service and its agent, until the block ends."""
+    port = free_port()
+    words = ["serve", "--auth", "none", "--port", str(port), "--demo-hosts", str(HOSTS)]
+    print(f"$ innkeeper {' '.join(words)}\n")
+    command = [sys.executable, "-m", "innkeeper.main", *words, "--data-dir", str(directory)]
+    kept = {k: v for k, v in os.environ.items() if not k.startswith("INNKEEPER_")}
+    with (directory / "service.log").open("wb") as log:
+        service = subprocess.Popen(command, stdout=log, stderr=log, env=kept)
+    try:
+        client = Client(port)
+        wait_until(lambda: client.host_count() == HOSTS)
+        yield client
+    finally:
+        stop(service)
+
+
+def tell(client: Client) -> None:
+    """All of the story."""
+    say(f"{HOSTS} made-up hosts are there. Two flavors, one of which no host can hold:")
+    for flavor in (SMALL, GIANT):
+        client.call("POST", "/compute/v2.1/flavors", {"flavor": flavor})
+
+    say(f"{SERVERS} at once: they are placed together, each knowing where the others went.")
+    boot(client, "web", "small", SERVERS)
+    wait_until(lambda: all(each["status"] == "ACTIVE" for each in client.servers()))
+    show(
+        ("server", "status", "host"),
+        [
+            (each["name"], each["status"], each["OS-EXT-SRV-ATTR:host"])
+            for each in client.servers()
+        ],
+    )
+
+    say("Where would the next one go, and why? Asking claims nothing:")
+    told = explain(client, "small")
+    print(f"  {told['hosts']} hosts; these are the best:")
+    show(
+        ("host", "weight", "made of"),
+        [
+            (each["host"], f"{each['weight']:.2f}", parts(each["parts"]))
+            for each in told["best"][:3]
+        ],
+    )
+
+    say("What one of them holds, as the Placement API tells it:")
+    first = client.servers()[0]
+    held = client.call("GET", f"/placement/allocations/{first['id']}")["allocations"]
+    print(f"  {json.dumps([each['resources'] for each in held.values()])}")
+
+    say("And one that fits nowhere says what was missing:")
+    boot(client, "huge", "giant", 1)
+    wait_until(lambda: any(each["status"] == "ERROR" for each in client.servers()))
+    (huge,) = (each for each in client.servers() if each["name"] == "huge")
+    print(f"  {huge['fault']['message']}")
+
+    say("Deleted, all of them; every unit is free again:")
+    for each in client.servers():
+        path = f"/compute/v2.1/servers/{each['id']}"
+        client.call("DELETE", path, is_told=each is huge)
+    wait_until(lambda: not client.servers())
+    used = client.call("GET", "/compute/v2.1/os-hypervisors/statistics")
+    left = used["hypervisor_statistics"]
+    print(f"  in use: {left['vcpus_used']} vcpus, {left['memory_mb_used']} MB of memory")
+
+
+def explain(client: Client, flavor: str) -> Any:
+    """Where a server of this flavor would go."""
+    body = {"server": {"name": "web", "flavorRef": flavor, "imageRef": "", "networks": "none"}}
+    return client.call("POST", "/compute/v2.1/os-explain", body)["explanation"]
+
+
+def boot(client: Client, name: str, flavor: str, count: int) -> None:
+    """Boot as many servers of this flavor in one request."""
+    wanted: dict[str, Any] = {
+        "name": name,
+        "flavorRef": flavor,
+        "imageRef": "",
+        "networks": "none",
+    }
+    if count > 1:
+        wanted |= {"min_count": count, "max_count": count}
+    client.call("POST", "/compute/v2.1/servers", {"server": wanted})
+
+
+def parts(weights: dict[str, float]) -> str:
+    """What each weigher gave."""
+    return ", ".join(f"{name} {value:.2f}" for name, value in weights.items())
+
+
+def say(text: str) -> None:
+    """One sentence of the story."""
+    print(f"\n{text}")
+
+
+def show(names: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """A small table."""
+    widths = [max(len(row[i]) for row in (names, *rows)) for i in range(len(names))]
+    for row in (names, *rows):
+        fitted = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        print("    " + "  ".join(fitted).rstrip())
+
+
+def wait_until(is_so: Callable[[], bool]) -> None:
+    """Look again and again, for a while."""
+    deadline = time.monotonic() + WITHIN_S
+    while not is_so():
+        if time.monotonic() > deadline:
+            raise RuntimeError("The story does not go on; the service's log may tell why.")
+        time.sleep(LOOK_AGAIN_S)
+
+
+def main() -> None:
+    """Tell the story once."""
+    with (
+        tempfile.TemporaryDirectory(prefix="innkeeper-demo-") as directory,
+        started(Path(directory)) as client,
+    ):
+        tell(client)
+    print("\nStopped. To go on by yourself: make run")
+
+
+if __name__ == "__main__":
+    main()
