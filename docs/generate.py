@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
+from innkeeper.domain.slices import Serving
 from innkeeper.entrypoints.api.routing import Api
 from innkeeper.entrypoints.api.tables import APIS
-from innkeeper.domain.slices import Serving
 
 FOLDER = Path(__file__).parent / "reference"
 WRITTEN_BY_A_PROGRAM = "<!-- Written by `make reference`; edit the program instead. -->"

@@ -11,13 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from innkeeper.domain.errors import Invalid
-from innkeeper.entrypoints.api.compute.agent_bodies import (
+from innkeeper.entrypoints.api.compute.hosts.agent_bodies import (
     ReportBody,
     ResultsBody,
     as_form,
     quick,
 )
-from innkeeper.entrypoints.api.compute.schemas_agents import REPORT, RESULTS
+from innkeeper.entrypoints.api.compute.hosts.agent_schemas import REPORT, RESULTS
 from innkeeper.entrypoints.api.validation import Validator
 
 REPORTS = Validator(REPORT, lambda error: str(error.message))

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from innkeeper.entrypoints.api.compute import documents
-from innkeeper.entrypoints.api.compute.routes_accounts import ACCOUNT_ROUTES
-from innkeeper.entrypoints.api.compute.routes_flavors import FLAVOR_ROUTES
-from innkeeper.entrypoints.api.compute.routes_hosts import HOST_ROUTES
-from innkeeper.entrypoints.api.compute.routes_servers import SERVER_ROUTES
+from innkeeper.entrypoints.api.compute.accounts.routes import ACCOUNT_ROUTES
+from innkeeper.entrypoints.api.compute.flavors.routes import FLAVOR_ROUTES
+from innkeeper.entrypoints.api.compute.hosts.routes import HOST_ROUTES
+from innkeeper.entrypoints.api.compute.servers.routes import SERVER_ROUTES
 from innkeeper.entrypoints.api.routing import Route
 
 DOCUMENT_ROUTES = (

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from innkeeper.entrypoints.api.compute.rules_accounts import ACCOUNT_RULES
-from innkeeper.entrypoints.api.compute.rules_flavors import FLAVOR_RULES
-from innkeeper.entrypoints.api.compute.rules_hosts import HOST_RULES
-from innkeeper.entrypoints.api.compute.rules_servers import SERVER_RULES
+from innkeeper.entrypoints.api.compute.accounts.rules import ACCOUNT_RULES
+from innkeeper.entrypoints.api.compute.flavors.rules import FLAVOR_RULES
+from innkeeper.entrypoints.api.compute.hosts.rules import HOST_RULES
+from innkeeper.entrypoints.api.compute.servers.rules import SERVER_RULES
 
 RULES = (
     *FLAVOR_RULES,

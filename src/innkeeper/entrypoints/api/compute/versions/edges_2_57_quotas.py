@@ -5,8 +5,8 @@ Nothing was ever put into a server here, so the older versions show the field's 
 
 from __future__ import annotations
 
-from innkeeper.entrypoints.api.compute.quotas import put_into
-from innkeeper.entrypoints.api.compute.schemas_accounts import UPDATE_QUOTAS_BEFORE_2_57
+from innkeeper.entrypoints.api.compute.accounts.quotas import put_into
+from innkeeper.entrypoints.api.compute.accounts.schemas import UPDATE_QUOTAS_BEFORE_2_57
 from innkeeper.entrypoints.api.microversions import Edge
 from innkeeper.entrypoints.api.routing import Answer, Call
 

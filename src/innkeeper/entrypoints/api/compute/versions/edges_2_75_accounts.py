@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from innkeeper.entrypoints.api.compute import schemas_accounts as schemas
+from innkeeper.entrypoints.api.compute.accounts import schemas
 from innkeeper.entrypoints.api.microversions import Edge
 
 _QUOTAS = "/v2.1/os-quota-sets/{project_id}"

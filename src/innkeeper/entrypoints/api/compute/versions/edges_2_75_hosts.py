@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from innkeeper.entrypoints.api.compute.hypervisors import in_answer
-from innkeeper.entrypoints.api.compute.schemas_hosts import SERVICES_OPEN
+from innkeeper.entrypoints.api.compute.hosts.hypervisors import in_answer
+from innkeeper.entrypoints.api.compute.hosts.schemas import SERVICES_OPEN
 from innkeeper.entrypoints.api.microversions import Edge
 from innkeeper.entrypoints.api.routing import Answer, Call
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from innkeeper.entrypoints.api.compute.schemas_server_lists import LIST, NOTHING, opened
+from innkeeper.entrypoints.api.compute.servers.list_schemas import LIST, NOTHING, opened
 from innkeeper.entrypoints.api.compute.versions.server_edges import ALL, DETAIL, ONE, servers_in
 from innkeeper.entrypoints.api.microversions import Edge
 from innkeeper.entrypoints.api.routing import Answer, Call

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from innkeeper.entrypoints.api.compute.schemas_servers import CREATED, DEVICE, NETWORK
+from innkeeper.entrypoints.api.compute.servers.schemas import CREATED, DEVICE, NETWORK
 from innkeeper.entrypoints.api.microversions import Schema
 
 

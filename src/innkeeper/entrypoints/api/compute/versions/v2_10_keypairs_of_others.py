@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from innkeeper.entrypoints.api.compute.schemas_accounts import (
+from innkeeper.entrypoints.api.compute.accounts.schemas import (
     ANYTHING,
     CREATE_KEYPAIR_BEFORE_2_10,
 )

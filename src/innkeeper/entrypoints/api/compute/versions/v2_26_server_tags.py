@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from innkeeper.entrypoints.api.compute.schemas_server_lists import TAG_FILTERS
+from innkeeper.entrypoints.api.compute.servers.list_schemas import TAG_FILTERS
 from innkeeper.entrypoints.api.compute.versions.server_edges import (
     dropping,
     passing_over,

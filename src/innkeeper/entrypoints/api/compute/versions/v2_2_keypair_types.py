@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from innkeeper.entrypoints.api.compute.keypairs import in_answer
-from innkeeper.entrypoints.api.compute.schemas_accounts import CREATE_KEYPAIR_BEFORE_2_2
+from innkeeper.entrypoints.api.compute.accounts.keypairs import in_answer
+from innkeeper.entrypoints.api.compute.accounts.schemas import CREATE_KEYPAIR_BEFORE_2_2
 from innkeeper.entrypoints.api.microversions import Edge, Version
 from innkeeper.entrypoints.api.routing import Answer, Call
 

@@ -6,7 +6,7 @@ parameter.
 
 from __future__ import annotations
 
-from innkeeper.entrypoints.api.compute.schemas_hosts import HYPERVISORS_OPEN
+from innkeeper.entrypoints.api.compute.hosts.schemas import HYPERVISORS_OPEN
 from innkeeper.entrypoints.api.microversions import Edge, Version
 
 VERSION = Version(2, 33)

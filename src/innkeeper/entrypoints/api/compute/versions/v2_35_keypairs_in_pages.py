@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from innkeeper.entrypoints.api.compute.schemas_accounts import KEYPAIR_OPEN
+from innkeeper.entrypoints.api.compute.accounts.schemas import KEYPAIR_OPEN
 from innkeeper.entrypoints.api.microversions import Edge, Version
 from innkeeper.entrypoints.api.routing import Answer, Call
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from innkeeper.entrypoints.api.compute.quotas import put_into
-from innkeeper.entrypoints.api.compute.schemas_accounts import (
+from innkeeper.entrypoints.api.compute.accounts.quotas import put_into
+from innkeeper.entrypoints.api.compute.accounts.schemas import (
     NETWORK,
     UPDATE_QUOTAS_BEFORE_2_36,
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from innkeeper.entrypoints.api.compute.schemas_servers import with_others
+from innkeeper.entrypoints.api.compute.servers.schemas import with_others
 from innkeeper.entrypoints.api.compute.versions import v2_42_device_tags_again
 from innkeeper.entrypoints.api.compute.versions.server_bodies import NICS
 from innkeeper.entrypoints.api.compute.versions.server_edges import wherever_booted

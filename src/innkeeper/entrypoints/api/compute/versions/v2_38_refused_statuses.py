@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from innkeeper.entrypoints.api.compute.servers_query import STATUSES
+from innkeeper.entrypoints.api.compute.servers.selection import STATUSES
 from innkeeper.entrypoints.api.compute.versions.server_edges import wherever_listed
 from innkeeper.entrypoints.api.microversions import Version
 from innkeeper.entrypoints.api.routing import Call

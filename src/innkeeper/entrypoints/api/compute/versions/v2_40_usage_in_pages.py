@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from innkeeper.entrypoints.api.compute.schemas_accounts import USAGES_UNPAGED
-from innkeeper.entrypoints.api.compute.usage import UNPAGED
+from innkeeper.entrypoints.api.compute.accounts.schemas import USAGES_UNPAGED
+from innkeeper.entrypoints.api.compute.accounts.usage import UNPAGED
 from innkeeper.entrypoints.api.microversions import Edge, Version
 from innkeeper.entrypoints.api.routing import Call
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from innkeeper.entrypoints.api.compute.schemas_servers import with_others
+from innkeeper.entrypoints.api.compute.servers.schemas import with_others
 from innkeeper.entrypoints.api.compute.versions import v2_52_tags_at_boot
 from innkeeper.entrypoints.api.compute.versions.server_bodies import NETWORKS_PLAIN
 from innkeeper.entrypoints.api.compute.versions.server_edges import wherever_booted

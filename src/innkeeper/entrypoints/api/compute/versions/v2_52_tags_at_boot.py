@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from innkeeper.entrypoints.api.compute.schemas_servers import without
+from innkeeper.entrypoints.api.compute.servers.schemas import without
 from innkeeper.entrypoints.api.compute.versions import v2_57_no_personality
 from innkeeper.entrypoints.api.compute.versions.server_edges import wherever_booted
 from innkeeper.entrypoints.api.microversions import Version

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from innkeeper.entrypoints.api.compute.hypervisors import in_answer
-from innkeeper.entrypoints.api.compute.schemas_hosts import HYPERVISORS_PAGED
+from innkeeper.entrypoints.api.compute.hosts.hypervisors import in_answer
+from innkeeper.entrypoints.api.compute.hosts.schemas import HYPERVISORS_PAGED
 from innkeeper.entrypoints.api.microversions import Edge, Version
 from innkeeper.entrypoints.api.routing import Answer, Call
 

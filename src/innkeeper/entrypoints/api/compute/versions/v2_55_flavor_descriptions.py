@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from innkeeper.entrypoints.api.compute.flavors import in_answer
-from innkeeper.entrypoints.api.compute.schemas_flavors import CREATE_BEFORE_DESCRIPTION
+from innkeeper.entrypoints.api.compute.flavors.flavors import in_answer
+from innkeeper.entrypoints.api.compute.flavors.schemas import CREATE_BEFORE_DESCRIPTION
 from innkeeper.entrypoints.api.microversions import Edge, Version
 from innkeeper.entrypoints.api.routing import Answer, Call
 

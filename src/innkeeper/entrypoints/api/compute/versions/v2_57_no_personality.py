@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from innkeeper.domain.errors import Invalid
 from innkeeper.entrypoints.api.compute.schema_types import closed
-from innkeeper.entrypoints.api.compute.schemas_servers import with_others
+from innkeeper.entrypoints.api.compute.servers.schemas import with_others
 from innkeeper.entrypoints.api.compute.versions import (
     edges_2_57_quotas,
     v2_63_trusted_certificates,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from innkeeper.entrypoints.api.compute.flavors import in_answer
+from innkeeper.entrypoints.api.compute.flavors.flavors import in_answer
 from innkeeper.entrypoints.api.microversions import Edge, Version
 from innkeeper.entrypoints.api.routing import Answer, Call
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from innkeeper.entrypoints.api.compute.schemas_servers import ACTION
+from innkeeper.entrypoints.api.compute.servers.schemas import ACTION
 from innkeeper.entrypoints.api.compute.versions.server_edges import (
     ONE,
     dropping,

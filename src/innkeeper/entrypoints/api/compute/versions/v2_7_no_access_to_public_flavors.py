@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from innkeeper.entrypoints.api.compute.flavor_access import TAKES_PUBLIC
+from innkeeper.entrypoints.api.compute.flavors.access import TAKES_PUBLIC
 from innkeeper.entrypoints.api.microversions import Edge, Version
 from innkeeper.entrypoints.api.routing import Call
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from innkeeper.entrypoints.api.compute.flavor_extra_specs import UNCHECKED
+from innkeeper.entrypoints.api.compute.flavors.extra_specs import UNCHECKED
 from innkeeper.entrypoints.api.microversions import Edge, Version
 from innkeeper.entrypoints.api.routing import Call
 

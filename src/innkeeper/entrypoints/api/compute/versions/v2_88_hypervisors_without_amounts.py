@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from innkeeper.entrypoints.api.compute.hypervisors import in_answer
+from innkeeper.entrypoints.api.compute.hosts.hypervisors import in_answer
 from innkeeper.entrypoints.api.microversions import Edge, Version
 from innkeeper.entrypoints.api.routing import Answer, Call
 

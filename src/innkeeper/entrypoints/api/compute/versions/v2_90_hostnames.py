@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from innkeeper.entrypoints.api.compute.schemas_servers import without
-from innkeeper.entrypoints.api.compute.servers_query import ALL_FILTERS
+from innkeeper.entrypoints.api.compute.servers.schemas import without
+from innkeeper.entrypoints.api.compute.servers.selection import ALL_FILTERS
 from innkeeper.entrypoints.api.compute.versions import v2_94_long_hostnames
 from innkeeper.entrypoints.api.compute.versions.server_edges import (
     ONE,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from innkeeper.entrypoints.api.compute.schemas_accounts import CREATE_KEYPAIR_BEFORE_2_92
+from innkeeper.entrypoints.api.compute.accounts.schemas import CREATE_KEYPAIR_BEFORE_2_92
 from innkeeper.entrypoints.api.microversions import Edge, Version
 
 VERSION = Version(2, 92)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from innkeeper.entrypoints.api.compute.schemas_servers import CREATE, END, UPDATE, with_others
+from innkeeper.entrypoints.api.compute.servers.schemas import CREATE, END, UPDATE, with_others
 from innkeeper.entrypoints.api.compute.versions.server_edges import ONE, wherever_booted
 from innkeeper.entrypoints.api.microversions import Edge, Schema, Version
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from innkeeper.entrypoints.api.compute import flavor_access, flavor_extra_specs, flavors
-from innkeeper.entrypoints.api.compute import schemas_flavors as schemas
+from innkeeper.entrypoints.api.compute.flavors import access as flavor_access
+from innkeeper.entrypoints.api.compute.flavors import extra_specs as flavor_extra_specs
+from innkeeper.entrypoints.api.compute.flavors import flavors, schemas
 from innkeeper.entrypoints.api.microversions import Version
 from innkeeper.entrypoints.api.routing import Route
 

@@ -9,7 +9,7 @@ from innkeeper.domain.amounts import RATIO_MAX, UNIT_MAX
 from innkeeper.domain.compute import Flavor
 from innkeeper.domain.errors import Invalid
 from innkeeper.domain.listing import FlavorSelection
-from innkeeper.entrypoints.api.compute.schemas_flavors import ID_PATTERN, SORT_KEYS
+from innkeeper.entrypoints.api.compute.flavors.schemas import ID_PATTERN, SORT_KEYS
 from innkeeper.entrypoints.api.paging import limit_of, next_query
 from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.systems.compute import flavors

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from innkeeper.entrypoints.api.compute.schemas_servers import END, TEXT_PATTERN
+from innkeeper.entrypoints.api.compute.servers.schemas import END, TEXT_PATTERN
 from innkeeper.entrypoints.api.microversions import Schema
 
 SORT_COLUMNS: Mapping[str, str | None] = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from innkeeper.domain.errors import Invalid
-from innkeeper.entrypoints.api.compute.flavors import visible
+from innkeeper.entrypoints.api.compute.flavors.flavors import visible
 from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.systems.compute import flavors
 

@@ -9,9 +9,9 @@ from urllib.parse import quote
 
 from innkeeper.domain.compute import Server
 from innkeeper.domain.errors import Invalid, NotFound
-from innkeeper.entrypoints.api.compute.schemas_servers import TAG_PATTERN
-from innkeeper.entrypoints.api.compute.servers import metadata_items_max
-from innkeeper.entrypoints.api.compute.servers_access import found, may_override
+from innkeeper.entrypoints.api.compute.servers.access import found, may_override
+from innkeeper.entrypoints.api.compute.servers.schemas import TAG_PATTERN
+from innkeeper.entrypoints.api.compute.servers.servers import metadata_items_max
 from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import labels, servers

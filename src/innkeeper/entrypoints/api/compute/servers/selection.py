@@ -11,7 +11,7 @@ import msgspec
 from innkeeper.domain.compute import Status
 from innkeeper.domain.errors import Forbidden, Invalid
 from innkeeper.domain.listing import Pattern, ServerSelection, TagWish, parse_pattern
-from innkeeper.entrypoints.api.compute.schemas_server_lists import (
+from innkeeper.entrypoints.api.compute.servers.list_schemas import (
     EXACT_COLUMNS,
     FOR_EVERYBODY,
     LIKE_COLUMNS,
@@ -19,8 +19,8 @@ from innkeeper.entrypoints.api.compute.schemas_server_lists import (
     SORT_COLUMNS,
     TAG_FILTERS,
 )
-from innkeeper.entrypoints.api.compute.schemas_servers import FALSE_WORDS, TRUE_WORDS
-from innkeeper.entrypoints.api.compute.servers_view import VM_STATES
+from innkeeper.entrypoints.api.compute.servers.schemas import FALSE_WORDS, TRUE_WORDS
+from innkeeper.entrypoints.api.compute.servers.view import VM_STATES
 from innkeeper.entrypoints.api.paging import limit_of
 from innkeeper.entrypoints.api.routing import Call
 from innkeeper.systems.compute.labels import TAGS_MAX

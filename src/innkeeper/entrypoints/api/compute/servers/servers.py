@@ -8,20 +8,20 @@ from typing import Any
 
 from innkeeper.domain.compute import Booted, Host, Server
 from innkeeper.domain.listing import ServerSelection
-from innkeeper.entrypoints.api.compute import servers_view
-from innkeeper.entrypoints.api.compute.servers_access import (
+from innkeeper.entrypoints.api.compute.servers import view as servers_view
+from innkeeper.entrypoints.api.compute.servers.access import (
     found,
     found_at_home,
     may_override,
 )
-from innkeeper.entrypoints.api.compute.servers_body import (
+from innkeeper.entrypoints.api.compute.servers.bodies import (
     Asked,
     asked,
     boot_request,
     checked_address,
     password,
 )
-from innkeeper.entrypoints.api.compute.servers_query import selection
+from innkeeper.entrypoints.api.compute.servers.selection import selection
 from innkeeper.entrypoints.api.paging import next_query
 from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.store.transactions import Tx

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from innkeeper.entrypoints.api.compute import (
-    explain,
-    schemas_server_lists,
-    schemas_servers,
-    server_actions,
-    server_labels,
-    servers,
-    servers_plain,
-)
+from innkeeper.entrypoints.api.compute.servers import actions as server_actions
+from innkeeper.entrypoints.api.compute.servers import explain, servers
+from innkeeper.entrypoints.api.compute.servers import labels as server_labels
+from innkeeper.entrypoints.api.compute.servers import list_schemas as schemas_server_lists
+from innkeeper.entrypoints.api.compute.servers import plain as servers_plain
+from innkeeper.entrypoints.api.compute.servers import schemas as schemas_servers
 from innkeeper.entrypoints.api.microversions import Version
 from innkeeper.entrypoints.api.routing import Route
 

@@ -18,7 +18,7 @@ from typing import Any
 from innkeeper.domain.compute import BootRequest
 from innkeeper.domain.errors import Invalid
 from innkeeper.domain.ids import ServerId, canonical_uuid
-from innkeeper.entrypoints.api.compute.schemas_servers import TRUE_WORDS
+from innkeeper.entrypoints.api.compute.servers.schemas import TRUE_WORDS
 from innkeeper.entrypoints.api.routing import Call
 
 HINT_KEYS = ("os:scheduler_hints", "OS-SCH-HNT:scheduler_hints")

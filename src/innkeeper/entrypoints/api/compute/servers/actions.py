@@ -6,7 +6,7 @@ from typing import Any
 
 from innkeeper.domain.compute import Locker, Server
 from innkeeper.domain.errors import Invalid
-from innkeeper.entrypoints.api.compute.servers_access import OVERRIDE, found
+from innkeeper.entrypoints.api.compute.servers.access import OVERRIDE, found
 from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.systems.compute import servers
 

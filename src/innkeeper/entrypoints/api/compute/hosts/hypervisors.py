@@ -9,9 +9,9 @@ from typing import Any
 from innkeeper.domain.compute import Host
 from innkeeper.domain.errors import Invalid, NotFound
 from innkeeper.domain.ids import canonical_uuid
+from innkeeper.entrypoints.api.compute.hosts.schemas import is_true
+from innkeeper.entrypoints.api.compute.hosts.services import row_of, state
 from innkeeper.entrypoints.api.compute.older_words import Remembering
-from innkeeper.entrypoints.api.compute.schemas_hosts import is_true
-from innkeeper.entrypoints.api.compute.services import row_of, state
 from innkeeper.entrypoints.api.faults import HttpRefusal
 from innkeeper.entrypoints.api.paging import limit_of, next_query
 from innkeeper.entrypoints.api.routing import Answer, Call

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from innkeeper.domain.compute import Explained
-from innkeeper.entrypoints.api.compute.servers_body import Asked, asked, boot_request
+from innkeeper.entrypoints.api.compute.servers.bodies import Asked, asked, boot_request
 from innkeeper.entrypoints.api.routing import Answer, Call
 
 HOSTS_RULE = "os_compute_api:os-explain:hosts"

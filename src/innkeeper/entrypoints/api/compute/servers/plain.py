@@ -10,8 +10,8 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from innkeeper.entrypoints.api.compute.schemas_servers import COUNT_MAX, METADATA_KEY_PATTERN
-from innkeeper.entrypoints.api.compute.servers_body import Asked
+from innkeeper.entrypoints.api.compute.servers.bodies import Asked
+from innkeeper.entrypoints.api.compute.servers.schemas import COUNT_MAX, METADATA_KEY_PATTERN
 from innkeeper.entrypoints.api.microversions import Version
 
 SINCE = Version(2, 57)

@@ -7,7 +7,7 @@ from typing import Any
 
 from innkeeper.domain.compute import Keypair
 from innkeeper.domain.errors import Invalid
-from innkeeper.entrypoints.api.compute.quotas import default_limits
+from innkeeper.entrypoints.api.compute.accounts.quotas import default_limits
 from innkeeper.entrypoints.api.paging import limit_of, next_query
 from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.systems.compute import keypairs, public_keys, quotas

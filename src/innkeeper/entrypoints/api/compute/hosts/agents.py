@@ -14,14 +14,14 @@ from innkeeper.domain.compute import Agent, WorkOrder
 from innkeeper.domain.errors import Invalid
 from innkeeper.domain.hosts import HostDefaults, HostReport
 from innkeeper.domain.ids import ProviderUuid, ServerId, canonical_uuid
-from innkeeper.entrypoints.api.compute.agent_bodies import (
+from innkeeper.entrypoints.api.compute.hosts.agent_bodies import (
     HostBody,
     ReportBody,
     ResultsBody,
     as_form,
     given,
 )
-from innkeeper.entrypoints.api.compute.schemas_agents import ORDERS_MAX
+from innkeeper.entrypoints.api.compute.hosts.agent_schemas import ORDERS_MAX
 from innkeeper.entrypoints.api.paging import limit_of, next_query
 from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.systems.compute import agents, hosts, work

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from innkeeper.entrypoints.api.compute import (
+from innkeeper.entrypoints.api.compute import unkept
+from innkeeper.entrypoints.api.compute.accounts import (
     availability_zones,
     keypairs,
     quotas,
-    unkept,
+    schemas,
     usage,
 )
-from innkeeper.entrypoints.api.compute import schemas_accounts as schemas
 from innkeeper.entrypoints.api.routing import Route
 
 _KEYS = "/v2.1/os-keypairs"

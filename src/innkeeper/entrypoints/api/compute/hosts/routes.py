@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from innkeeper.entrypoints.api.compute import agents, hypervisors, services
-from innkeeper.entrypoints.api.compute import schemas_agents as agent_schemas
-from innkeeper.entrypoints.api.compute import schemas_hosts as schemas
-from innkeeper.entrypoints.api.compute.agent_bodies import ReportBody, ResultsBody, quick
+from innkeeper.entrypoints.api.compute.hosts import (
+    agent_schemas,
+    agents,
+    hypervisors,
+    schemas,
+    services,
+)
+from innkeeper.entrypoints.api.compute.hosts.agent_bodies import ReportBody, ResultsBody, quick
 from innkeeper.entrypoints.api.microversions import Version
 from innkeeper.entrypoints.api.routing import Route
 
