@@ -38,6 +38,7 @@ from innkeeper.store.queries import orders, quota_usages, servers
 from innkeeper.store.queries.orders import NewOrder
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import intake
+from innkeeper.systems.compute import servers as lives
 from innkeeper.systems.compute.intake import Intake
 from innkeeper.systems.placement import claims
 
@@ -206,7 +207,7 @@ def _add_rows(rows: Rows, pending: Pending, booted: Booted) -> None:
     request, flavor = pending.request, pending.intake.flavor
     shared = intake.shared_columns(pending.intake)
     entries = _plan_of(pending).entries if booted.fault is None else ()
-    fault = None if booted.fault is None else fault_of(booted.fault, request.now)
+    fault = None if booted.fault is None else lives.fault(booted.fault, request.now)
     for index, server_id in enumerate(booted.server_ids):
         entry = entries[index] if entries else None
         name = intake.name_of(request, index)
@@ -240,8 +241,3 @@ def _add_rows(rows: Rows, pending: Pending, booted: Booted) -> None:
     usage[0] += count
     usage[1] += count * flavor.vcpus
     usage[2] += count * flavor.memory_mb
-
-
-def fault_of(message: str, now: datetime) -> dict[str, Any]:
-    """A server's fault, as the Compute API shows it."""
-    return {"code": 500, "message": message, "created": now.strftime("%Y-%m-%dT%H:%M:%SZ")}

