@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from innkeeper.domain.compute import Booted, Keypair, Server
-from innkeeper.domain.errors import Forbidden, Invalid, QuotaExceeded
+from innkeeper.domain.errors import Invalid, QuotaExceeded
 from innkeeper.domain.ids import AgentId, ServerId
 from innkeeper.domain.slices import Computing, Scheduling
 from innkeeper.store.queries import orders, quota_usages, servers
@@ -250,11 +250,11 @@ def test_a_key_is_looked_up_with_its_user(cloud: Cloud) -> None:
     assert [isinstance(each, Booted) for each in outcomes] == [True, False]
 
 
-def test_only_administrators_name_hosts(cloud: Cloud) -> None:
+def test_a_named_host_is_the_only_one_that_will_do(cloud: Cloud) -> None:
     refusal, outcome = cloud.boot(
-        cloud.request(forced_host="a"), cloud.request(forced_host="a", is_admin=True)
+        cloud.request(forced_host="nowhere"), cloud.request(forced_host="a")
     )
-    assert isinstance(refusal, Forbidden)
+    assert isinstance(refusal, Invalid)
     assert [row.host for row in rows(cloud, outcome)] == ["a"]
 
 
