@@ -49,7 +49,8 @@ def load(tx: Tx, table: HostTable, ids: Collection[ProviderId] | None) -> None:
     at, generations = _columns(table, capacity.generation_rows(tx, some), 1)
     table.generations[at] = generations
     names = capacity.class_names(tx)
-    table.class_ids.update({name: class_id for class_id, name in names.items()})
+    # Not an update: a class that was renamed must not be found by its old name.
+    table.class_ids = {name: class_id for class_id, name in names.items()}
     _load_inventories(table, capacity.inventory_rows(tx, some), names)
     _load_used(table, capacity.used_rows(tx, some), names)
     _load_marks(table, capacity.trait_rows(tx, some), capacity.aggregate_rows(tx, some))

@@ -9,6 +9,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from innkeeper.domain.ids import ProviderId
 from innkeeper.domain.placement import NamedThing
 from innkeeper.store.tables.placement import (
     inventories,
@@ -30,6 +31,10 @@ _TABLES = {Kind.CLASS: resource_classes, Kind.TRAIT: traits}
 _USES: dict[Kind, sa.Column[Any]] = {
     Kind.CLASS: inventories.c.resource_class_id,
     Kind.TRAIT: resource_provider_traits.c.trait_id,
+}
+_USERS: dict[Kind, sa.Column[Any]] = {
+    Kind.CLASS: inventories.c.resource_provider_id,
+    Kind.TRAIT: resource_provider_traits.c.resource_provider_id,
 }
 
 
@@ -86,6 +91,12 @@ def is_used(tx: Tx, kind: Kind, row_id: int) -> bool:
     """Whether any provider has an inventory of this class, or this trait."""
     column = _USES[kind]
     return tx.execute(sa.select(column).where(column == row_id).limit(1)).first() is not None
+
+
+def users(tx: Tx, kind: Kind, row_id: int) -> list[ProviderId]:
+    """The providers that have an inventory of this class, or this trait, in order."""
+    of = sa.select(_USERS[kind]).where(_USES[kind] == row_id).order_by(_USERS[kind])
+    return [ProviderId(provider_id) for provider_id in tx.execute(of).scalars()]
 
 
 def insert(tx: Tx, kind: Kind, name: str, now: datetime) -> None:

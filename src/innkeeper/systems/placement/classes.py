@@ -10,6 +10,7 @@ from datetime import datetime
 
 from innkeeper.domain.errors import Conflict, InUse, Invalid, NotFound
 from innkeeper.domain.placement import NamedThing
+from innkeeper.store import changes
 from innkeeper.store.queries import names
 from innkeeper.store.queries.names import Kind
 from innkeeper.store.transactions import Tx
@@ -53,6 +54,8 @@ def rename(tx: Tx, name: str, new_name: str, now: datetime) -> NamedThing:
     if new_name != name and names.by_name(tx, Kind.CLASS, new_name) is not None:
         raise Conflict(f"Resource class already exists: {new_name}")
     names.rename(tx, Kind.CLASS, found.id, new_name, now)
+    # What a provider has is known by its name, and now has another one.
+    changes.add_always_read(tx, names.users(tx, Kind.CLASS, found.id), now)
     return get(tx, new_name)
 
 

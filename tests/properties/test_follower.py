@@ -1,0 +1,365 @@
+"""Whatever is written, by whom, and whether it comes to be: the table is what the store is."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+from structlog.testing import capture_logs
+
+from innkeeper.domain.amounts import Inventory
+from innkeeper.domain.errors import Busy, Refusal
+from innkeeper.domain.ids import ClassId, ConsumerUuid, ProviderUuid, ServerId
+from innkeeper.domain.placement import ConsumerClaim
+from innkeeper.entrypoints.api import decisions
+from innkeeper.entrypoints.api.decisions import Step
+from innkeeper.snapshot import loader
+from innkeeper.snapshot.audit import differences
+from innkeeper.store.queries import allocations, names, quota_usages, servers
+from innkeeper.store.queries.names import Kind
+from innkeeper.store.transactions import Store, Tx
+from innkeeper.systems.compute import hosts
+from innkeeper.systems.compute.hosts import ServiceChange
+from innkeeper.systems.compute.servers import fail_build, finish_delete
+from innkeeper.systems.placement import (
+    aggregates,
+    claims,
+    classes,
+    feed,
+    inventories,
+    providers,
+    traits,
+)
+from tests.support.clouds import NOW, Cloud, cloud_in, reported
+from tests.support.clouds import stock as stock_of
+
+HOSTS = 4
+CLASSES = ("VCPU", "MEMORY_MB", "CUSTOM_GOLD")
+TRAITS = ("HW_CPU_X86_AVX", "CUSTOM_A")
+AGGREGATES = tuple(f"60000000-0000-4000-8000-00000000000{n}" for n in range(2))
+CONSUMERS = tuple(ConsumerUuid(f"70000000-0000-4000-8000-00000000000{n}") for n in range(3))
+YEAR_LATER = NOW.replace(year=NOW.year + 1)
+ORPHAN = "INSERT INTO flavor_projects (flavor_id, project_id) VALUES (987654, 'x')"
+
+
+class Poison(Exception):
+    """An accident in the middle of a step."""
+
+
+class Deed(NamedTuple):
+    """One thing that somebody does, with what was drawn for it."""
+
+    verb: str
+    host: int
+    amounts: dict[str, int]
+    marks: frozenset[str]
+    flag: bool
+    number: int
+
+
+class Losing(Store):
+    """A store that loses whatever is written: every commit is refused at its very end."""
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(store.backend, store.engine)
+
+    @contextmanager
+    def write(self) -> Iterator[Tx]:
+        """Write, and then do not."""
+        with super().write() as tx:
+            yield tx
+            raise Busy("Somebody else was faster.")
+
+
+class Batch(NamedTuple):
+    """Some deeds in one commit, by one of the two processes, and how it ends."""
+
+    is_far: bool
+    deeds: list[Deed]
+    fate: str
+
+
+def provider_uuid(number: int) -> ProviderUuid:
+    """The provider of the host with this number, whether there is one now or not."""
+    return ProviderUuid(f"40000000-0000-4000-8000-00000000000{number}")
+
+
+def report(cloud: Cloud, tx: Tx, deed: Deed) -> None:
+    """An agent tells of a host: a new one, or one that has changed."""
+    made = reported(
+        f"h{deed.host}",
+        vcpus=4 + deed.number,
+        provider_uuid=provider_uuid(deed.host),
+        traits=deed.marks & set(TRAITS),
+        availability_zone="north" if deed.flag else None,
+        capabilities={"cores": deed.number} if deed.number else {},
+        stock=stock_of(CUSTOM_GOLD=3),
+    )
+    cloud.report_in(tx, made)
+
+
+def close(_: Cloud, tx: Tx, deed: Deed) -> None:
+    """An operator disables a host, forces it down, or opens it again."""
+    change = ServiceChange(is_disabled=deed.flag, is_forced_down=deed.number > 4)
+    hosts.change_service(tx, hosts.by_name(tx, f"h{deed.host}"), change, NOW)
+
+
+def remove(_: Cloud, tx: Tx, deed: Deed) -> None:
+    """A host goes; its provider stays."""
+    hosts.remove_service(tx, hosts.by_name(tx, f"h{deed.host}"), NOW)
+
+
+def delete_provider(_: Cloud, tx: Tx, deed: Deed) -> None:
+    """A provider goes, once it is no host's."""
+    providers.delete(tx, provider_uuid(deed.host), NOW)
+
+
+def rename(_: Cloud, tx: Tx, deed: Deed) -> None:
+    """A provider gets another name; its host keeps its own."""
+    providers.rename(tx, provider_uuid(deed.host), f"p{deed.number}", NOW)
+
+
+def stock(_: Cloud, tx: Tx, deed: Deed) -> None:
+    """An operator says what a provider has: more, less, in other pieces, or not any more."""
+    uuid = provider_uuid(deed.host)
+    seen = inventories.listing(tx, uuid).generation
+    has = {
+        name: Inventory(total, step_size=1 + deed.flag, allocation_ratio=1.5)
+        for name, total in deed.amounts.items()
+    }
+    inventories.replace(tx, uuid, seen, has, NOW)
+
+
+def mark(_: Cloud, tx: Tx, deed: Deed) -> None:
+    """An operator changes traits and memberships."""
+    uuid = provider_uuid(deed.host)
+    traits.replace(tx, uuid, None, deed.marks & set(TRAITS), NOW)
+    seen = providers.get(tx, uuid).generation if deed.flag else None
+    aggregates.replace(tx, uuid, seen, deed.marks & set(AGGREGATES), NOW)
+
+
+def hold(_: Cloud, tx: Tx, deed: Deed) -> None:
+    """Somebody who is no server takes something, of one provider or of two."""
+    consumer = CONSUMERS[deed.number % len(CONSUMERS)]
+    present = allocations.consumers_by_uuid(tx, [consumer]).get(consumer)
+    ids = {row.name: ClassId(row.id) for row in names.listing(tx, Kind.CLASS)}
+    amounts = {ids[name]: n for name, n in deed.amounts.items() if name in ids}
+    of = {deed.host, (deed.host + 1) % HOSTS} if deed.flag else {deed.host}
+    wanted = ConsumerClaim(
+        uuid=consumer,
+        project_id="project",
+        user_id="user",
+        amounts={providers.get(tx, provider_uuid(each)).id: amounts for each in of},
+        seen=None if present is None else present.generation,
+    )
+    claims.replace(tx, [wanted], NOW)
+
+
+def release(_: Cloud, tx: Tx, deed: Deed) -> None:
+    """Somebody gives everything back."""
+    claims.release(tx, [CONSUMERS[deed.number % len(CONSUMERS)]], NOW)
+
+
+def end_server(_: Cloud, tx: Tx, deed: Deed) -> None:
+    """A server is deleted, or its build fails."""
+    on_host = sorted(servers.names_on(tx, f"h{deed.host}"))
+    for uuid in on_host[: 1 + deed.number]:
+        end = finish_delete if deed.flag else _fail
+        end(tx, ServerId(uuid), NOW)
+
+
+def _fail(tx: Tx, uuid: ServerId, now: Any) -> bool:
+    return fail_build(tx, uuid, "it did not work", now)
+
+
+def rename_class(_: Cloud, tx: Tx, deed: Deed) -> None:
+    """A class of one's own gets another name, or its old one back."""
+    gold, silver = (
+        ("CUSTOM_SILVER", "CUSTOM_GOLD") if deed.flag else ("CUSTOM_GOLD", "CUSTOM_SILVER")
+    )
+    classes.rename(tx, gold, silver, NOW)
+
+
+def cut(_: Cloud, tx: Tx, deed: Deed) -> None:
+    """The worker forgets old changes, and sometimes all of them."""
+    feed.prune(tx, YEAR_LATER if deed.flag else NOW)
+
+
+WRITES: dict[str, Callable[[Cloud, Tx, Deed], None]] = {
+    each.__name__: each
+    for each in (
+        report,
+        close,
+        remove,
+        delete_provider,
+        rename,
+        stock,
+        mark,
+        hold,
+        release,
+        end_server,
+        rename_class,
+        cut,
+    )
+}
+BOOTS = ("boot", "boot_there", "explain")
+DEEDS = st.builds(
+    Deed,
+    verb=st.sampled_from([*WRITES, *BOOTS]),
+    host=st.integers(0, HOSTS - 1),
+    amounts=st.dictionaries(st.sampled_from(CLASSES), st.integers(1, 6), min_size=1),
+    marks=st.frozensets(st.sampled_from([*TRAITS, *AGGREGATES])),
+    flag=st.booleans(),
+    number=st.integers(0, 8),
+)
+BATCHES = st.builds(
+    Batch,
+    is_far=st.booleans(),
+    deeds=st.lists(DEEDS, min_size=1, max_size=5),
+    fate=st.sampled_from(["fine", "fine", "lost", "lost", "poison", "orphan"]),
+)
+
+
+def step_of(cloud: Cloud, deed: Deed) -> tuple[str, Any]:
+    """A deed as a step of the decision thread."""
+    if deed.verb in WRITES:
+        return "write", lambda tx: WRITES[deed.verb](cloud, tx, deed)
+    wish: dict[str, Any] = {"availability_zone": "north"} if deed.flag else {}
+    if deed.verb == "boot_there":
+        wish = {"forced_host": f"h{deed.host}", "is_admin": True}
+    request = cloud.request(1 + deed.number // 3, 1 + deed.number, **wish)
+    return ("explain" if deed.verb == "explain" else "boot"), request
+
+
+def break_off(tx: Tx) -> None:
+    """A step that writes a little and then has an accident."""
+    quota_usages.add_usage(tx, "poisoned", 1, 1, 1)
+    raise Poison
+
+
+def break_the_commit(tx: Tx) -> None:
+    """A step after which the commit is refused, when everything was written already."""
+    tx.exec_driver_sql("PRAGMA defer_foreign_keys=ON")
+    tx.exec_driver_sql(ORPHAN)
+
+
+FATES: dict[str, list[tuple[str, Any]]] = {
+    "fine": [],
+    "poison": [("write", break_off)],
+    "orphan": [("write", break_the_commit)],
+}
+
+
+def carry_out(cloud: Cloud, batch: Batch) -> None:
+    """Carry out a batch; afterwards the table is right at once, unless something broke."""
+    steps = [step_of(cloud, each) for each in batch.deeds]
+    if batch.fate == "lost":
+        lose(cloud, steps)
+        return
+    broken = FATES[batch.fate]
+    answers = cloud.carry_out(*steps, *broken)
+    for answer in answers[: len(steps)]:
+        assert not isinstance(answer, Exception) or isinstance(answer, Refusal)
+    for answer in answers[len(steps) :]:
+        assert isinstance(answer, Exception)
+        # What broke was repeated last and alone, and left its traces in the table.
+        cloud.mend()
+    with cloud.store.read() as tx:
+        assert differences(cloud.table, loader.load_all(tx)) == []
+
+
+def lose(cloud: Cloud, steps: list[tuple[str, Any]]) -> None:
+    """Carry out a batch of which nothing comes to be, and do not look at the table yet: the
+    next batch begins with what this one left behind."""
+    batch = [Step(kind, work, None, None) for kind, work in steps]
+    answers = decisions.carry_out(Losing(cloud.store), cloud.desk, batch)
+    assert all(isinstance(each, Busy) for each in answers)
+
+
+def deed(verb: str, host: int = 0, **more: Any) -> Deed:
+    """A deed for an example."""
+    drawn: dict[str, Any] = {
+        "amounts": {"VCPU": 1},
+        "marks": frozenset(),
+        "flag": False,
+        "number": 0,
+        **more,
+    }
+    return Deed(verb, host, **drawn)
+
+
+# A failure is made small before it is shown, which takes longer than finding it.
+@pytest.mark.timeout(600)
+@settings(
+    max_examples=80,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+@given(st.lists(BATCHES, min_size=2, max_size=10))
+@example(
+    [
+        Batch(False, [deed("boot_there", number=2)], "orphan"),
+        Batch(True, [deed("boot")], "fine"),
+    ]
+)
+@example(
+    [
+        Batch(False, [deed("report", number=3), deed("report", 1)], "fine"),
+        Batch(True, [deed("report", number=5), deed("cut", flag=True)], "orphan"),
+        Batch(True, [deed("boot", number=8)], "fine"),
+    ]
+)
+@example(
+    [
+        Batch(False, [deed("remove"), deed("delete_provider"), deed("report")], "poison"),
+        Batch(True, [deed("boot_there", 0), deed("remove", 1), deed("report", 3)], "fine"),
+        Batch(False, [deed("mark", marks=frozenset(AGGREGATES)), deed("explain")], "fine"),
+    ]
+)
+def test_the_table_is_what_the_store_is(batches: list[Batch]) -> None:
+    with tempfile.TemporaryDirectory() as folder, capture_logs():
+        near = cloud_in(Path(folder))
+        near.carry_out(*(step_of(near, deed("report", n)) for n in range(HOSTS - 1)))
+        near.write(lambda tx: traits.ensure(tx, "CUSTOM_A", NOW))
+        far = near.beside()
+        try:
+            for batch in batches:
+                carry_out(far if batch.is_far else near, batch)
+            near.mend()
+            far.mend()
+            with near.store.read() as tx:
+                now = loader.load_all(tx)
+            assert differences(near.table, now) == []
+            assert differences(far.table, now) == []
+        finally:
+            near.close()
+            far.close()
+
+
+BEFORE: dict[str, list[Deed]] = {
+    "remove": [deed("end_server", flag=True)],
+    # The provider stays with its host's going, since somebody still holds something of it.
+    "delete_provider": [deed("hold"), deed("remove"), deed("release")],
+}
+
+
+@pytest.mark.parametrize("verb", WRITES)
+def test_every_deed_can_succeed(verb: str, tmp_path: Path) -> None:
+    """Otherwise the property above would hold for want of anything happening."""
+    cloud = cloud_in(tmp_path, reported("h0", provider_uuid=provider_uuid(0)))
+    cloud.write(lambda tx: classes.ensure(tx, "CUSTOM_GOLD", NOW))
+    if verb in ("remove", "end_server"):
+        cloud.boot(cloud.request())
+    amounts = {"VCPU": 4, "MEMORY_MB": 4096, "DISK_GB": 99, "CUSTOM_GOLD": 5}
+    last = deed(verb, amounts=amounts if verb == "stock" else {"VCPU": 1})
+    for each in (*BEFORE.get(verb, ()), last):
+        (answer,) = cloud.carry_out(step_of(cloud, each))
+        assert answer is None
+    with cloud.store.read() as tx:
+        assert differences(cloud.table, loader.load_all(tx)) == []
+    cloud.close()
