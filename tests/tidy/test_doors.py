@@ -12,12 +12,12 @@ from typing import Any, NoReturn
 import pytest
 from litestar.testing import TestClient
 
+from innkeeper.domain.slices import Serving, Settings
 from innkeeper.entrypoints.api import app
 from innkeeper.entrypoints.api.auth import TrustingAuthenticator
 from innkeeper.entrypoints.api.routing import Api, Route
 from innkeeper.entrypoints.api.site import Site
 from innkeeper.entrypoints.api.tables import APIS
-from innkeeper.domain.slices import Serving, Settings
 from tests.tidy.test_promises import PLACEHOLDER
 
 SOME_ID = "6f1a2c7e-0d3b-4f55-9b8e-2f6f5a1f0c11"

@@ -18,9 +18,9 @@ import pytest
 import yaml
 
 from docs import generate
+from innkeeper.domain.slices import SLICES, Serving
 from innkeeper.entrypoints.api.routing import Api, Route
 from innkeeper.entrypoints.api.tables import APIS
-from innkeeper.domain.slices import SLICES, Serving
 from innkeeper.settings import KEYS
 from tests.tidy.exceptions import judge
 from tests.tidy.tree import ROOT, Finding, python_files
