@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import structlog
+
 from innkeeper.domain.compute import Booted, BootRequest, Explained
 from innkeeper.domain.errors import Refusal
 from innkeeper.domain.placing import BuildPlan, Candidate
@@ -19,6 +21,8 @@ from innkeeper.snapshot.follower import Follower
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import intake
 from innkeeper.systems.compute.boot import Means, boot_together
+
+LOG = structlog.get_logger("innkeeper.compute")
 
 BEST_SHOWN = 10
 """Candidates that an explanation names."""
@@ -70,7 +74,16 @@ class BootDesk:
         # A claim proves amounts. That a host was closed, moved to another zone or given room
         # back by another process, no claim would notice.
         self.follower.catch_up(tx)
-        return boot_together(tx, self._means, requests)
+        outcomes = boot_together(tx, self._means, requests)
+        for request, outcome in zip(requests, outcomes, strict=True):
+            if isinstance(outcome, Booted) and outcome.fault is not None:
+                LOG.warning(
+                    "no_valid_host",
+                    request_id=request.request_id,
+                    batch_id=outcome.batch_id,
+                    fault=outcome.fault,
+                )
+        return outcomes
 
     def explain(self, tx: Tx, request: BootRequest) -> Explained:
         """Decide without writing, and tell why; raises what booting would refuse with."""
