@@ -6,8 +6,6 @@ its log is kept, to be shown when a test fails.
 
 from __future__ import annotations
 
-import http.client
-import json
 import os
 import signal
 import socket
@@ -20,12 +18,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import httpx
+
 ADDRESS = "127.0.0.1"
 START_WITHIN_S = 30.0
 STOP_WITHIN_S = 15.0
 LOOK_AGAIN_S = 0.02
 CALL_WITHIN_S = 30.0
-LOST = (OSError, http.client.HTTPException)
+LOST = httpx.TransportError
 """What a call raises whose answer never came."""
 UNLIMITED = {
     "INNKEEPER_QUOTA_INSTANCES": "-1",
@@ -83,34 +83,28 @@ class Answer:
 
 
 class Caller:
-    """One client on one connection, which it opens anew after it was lost."""
+    """One client, which opens its connection anew after it was lost."""
 
     def __init__(self, port: int, token: str = "admin") -> None:
-        self._connection = http.client.HTTPConnection(ADDRESS, port, timeout=CALL_WITHIN_S)
-        self._token = token
+        self._http = httpx.Client(
+            base_url=f"http://{ADDRESS}:{port}",
+            headers={
+                "x-auth-token": token,
+                "openstack-api-version": "compute 2.74, placement 1.12",
+            },
+            timeout=CALL_WITHIN_S,
+            trust_env=False,
+        )
 
     def call(self, method: str, path: str, body: Any = None) -> Answer:
-        """Send one request; raises one of :data:`LOST` where the answer never came."""
-        headers = {
-            "x-auth-token": self._token,
-            "openstack-api-version": "compute 2.74, placement 1.12",
-        }
-        raw = None
-        if body is not None:
-            raw = json.dumps(body)
-            headers["content-type"] = "application/json"
-        try:
-            self._connection.request(method, path, raw, headers)
-            found = self._connection.getresponse()
-            text = found.read()
-        except LOST:
-            self._connection.close()
-            raise
-        return Answer(found.status, json.loads(text) if text else None)
+        """Send one request; raises :data:`LOST` where the answer never came."""
+        found = self._http.request(method, path, json=body)
+        is_json = found.headers.get("content-type", "").startswith("application/json")
+        return Answer(found.status_code, found.json() if is_json and found.content else None)
 
     def close(self) -> None:
         """Let the connection go."""
-        self._connection.close()
+        self._http.close()
 
 
 class Cloud:
@@ -143,16 +137,11 @@ class Cloud:
         wait_until(self._is_ready, "the service")
 
     def _is_ready(self) -> bool:
-        connection = http.client.HTTPConnection(ADDRESS, self.port, timeout=CALL_WITHIN_S)
-        try:
-            connection.request("GET", "/readyz")
-            answer = connection.getresponse()
-            answer.read()
-            return answer.status == http.client.OK
-        except LOST:
-            return False
-        finally:
-            connection.close()
+        with closing(self.caller()) as caller:
+            try:
+                return caller.call("GET", "/readyz").status == httpx.codes.OK
+            except LOST:
+                return False
 
     def caller(self) -> Caller:
         """A new client."""
