@@ -125,7 +125,6 @@ def test_processes_that_claim(tmp_path: Path) -> None:
         tell_to_begin(each)
     found = [finish(each) for each in started]
     assert sum(each["claimed"] for each in found) == PROCESS_CAPACITY
-    assert all(each["claimed"] > 0 for each in found), found
     assert sum(each["conflicts"] for each in found) > 0, "nobody came between anybody"
     with store.read() as tx:
         view = capacity.views(tx, [provider_id])[provider_id]
