@@ -48,24 +48,42 @@ QUICK = Extent(
 )
 
 
+class Paper:
+    """Prints, and keeps what was printed for the page."""
+
+    def __init__(self) -> None:
+        self.blocks: list[str] = []
+
+    def write(self, block: str) -> None:
+        """Print one block, with an empty line behind it."""
+        self.blocks.append(block)
+        print(block + "\n", flush=True)
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Measure, print, compare with the last record; gives the exit status."""
     wanted = _parser().parse_args(arguments)
     extent = QUICK if wanted.quick else FULL
-    found: list[Figure] = []
+    paper = Paper()
     started_s = time.perf_counter()
     with tempfile.TemporaryDirectory(dir=wanted.directory, prefix="benchmark-") as directory:
         place = Path(directory)
         here = machine.look(place)
-        print(report.head(here, _database_settings(place), _command(arguments)), flush=True)
-        for part in wanted.part or PARTS:
-            found += _shown(part, _measured(part, place, extent), extent)
-    print(f"\nTook {time.perf_counter() - started_s:.0f} s.\n")
-    for verdict in report.targets({each.name: each for each in found}):
-        print(verdict)
+        head = report.head(here, _database_settings(place), _command(arguments))
+        paper.write(f"```text\n{head}\n```")
+        found = [
+            figure
+            for part in wanted.part or PARTS
+            for figure in _shown(part, _measured(part, place, extent), extent, paper)
+        ]
+    verdicts = "\n".join(report.targets({each.name: each for each in found}))
+    paper.write(f"```text\n{verdicts}\n```")
+    print(f"Took {time.perf_counter() - started_s:.0f} s.")
     record = history.record(here, found)
     if wanted.json is not None:
         wanted.json.write_text(json.dumps(record, indent=2, sort_keys=True) + "\n")
+    if wanted.page is not None:
+        report.put_into(wanted.page, paper.blocks)
     is_worse = _compare(here.kind, found)
     if not wanted.quick and not wanted.part and not wanted.unrecorded:
         history.append(record)
@@ -77,6 +95,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--quick", action="store_true", help="about a minute; not recorded")
     parser.add_argument("--part", action="append", choices=PARTS, help="only this; repeatable")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures as JSON")
+    parser.add_argument("--page", type=Path, metavar="FILE", help="put the tables into a page")
     parser.add_argument("--strict", action="store_true", help="exit 1 after a loss of 10 %%")
     parser.add_argument("--unrecorded", action="store_true", help="leave the history alone")
     parser.add_argument(
@@ -110,21 +129,21 @@ def _measured(part: str, place: Path, extent: Extent) -> Iterable[Figure]:
     return serving.measure(place, extent.building, is_building=True)
 
 
-def _shown(part: str, figures: Iterable[Figure], extent: Extent) -> list[Figure]:
-    """Measure one part and print its table."""
+def _shown(part: str, figures: Iterable[Figure], extent: Extent, paper: Paper) -> list[Figure]:
+    """Measure one part and print its tables."""
     found = {each.name: each for each in figures}
-    print(f"\n{TITLES[part]}\n")
     if part == "deciding":
-        print(report.deciding(found, extent.decided_hosts))
+        tables = [report.deciding(found, extent.decided_hosts)]
     elif part == "loading":
-        print(report.loading(found, extent.loaded_hosts))
+        tables = [report.loading(found, extent.loaded_hosts)]
     else:
         plan = extent.serving if part == "serving" else extent.building
         kind = "boot" if part == "serving" else "building"
-        print(report.serving(found, kind, plan.host_counts, plan.client_counts))
-        print()
-        print(report.memory(found, kind, plan.host_counts))
-    sys.stdout.flush()
+        tables = [
+            report.serving(found, kind, plan.host_counts, plan.client_counts),
+            report.memory(found, kind, plan.host_counts),
+        ]
+    paper.write("\n\n".join((f"### {TITLES[part]}", *tables)))
     return list(found.values())
 
 

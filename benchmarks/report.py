@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 
 from benchmarks.figures import Figure
 from benchmarks.machine import Machine
@@ -10,6 +11,9 @@ from benchmarks.machine import Machine
 RATIO_MIN = 0.3
 DECISION_MAX_US = 100.0
 DECISION_AT = 10_000
+
+BEGIN = "<!-- figures: make bench writes them -->"
+END = "<!-- end of the figures -->"
 
 Found = Mapping[str, Figure]
 
@@ -106,6 +110,16 @@ def targets(found: Found) -> Iterable[str]:
         yield _verdict(
             "us per decision at 10,000 hosts", decision.value, DECISION_MAX_US, is_met
         )
+
+
+def put_into(page: Path, blocks: Sequence[str]) -> None:
+    """Replace what stands between the marks of a page by these blocks."""
+    before, mark, rest = page.read_text(encoding="utf-8").partition(BEGIN)
+    _, other_mark, after = rest.partition(END)
+    if not (mark and other_mark):
+        raise ValueError(f"{page} has no place for figures.")
+    text = "\n\n".join((before + BEGIN, *blocks, END + after))
+    page.write_text(text, encoding="utf-8")
 
 
 def _verdict(what: str, value: float, aim: float, is_met: bool) -> str:
