@@ -20,6 +20,8 @@ import msgspec
 from innkeeper.domain.slices import SLICES, Settings
 
 ENV_PREFIX = "INNKEEPER_"
+PREFIX = "_prefix"
+"""How the settings end that say under which path an API is."""
 
 
 class SettingsError(Exception):
@@ -63,8 +65,25 @@ def load(
         except msgspec.ValidationError as error:
             raise SettingsError(f"A setting is wrong: {error}.") from error
     settings = Settings(**slices)
+    _check_serving(settings)
     _check_keystone(settings)
     return settings
+
+
+def _check_serving(settings: Settings) -> None:
+    serving = settings.serving
+    known = [key.removesuffix(PREFIX) for key in KEYS if key.endswith(PREFIX)]
+    _refuse_unknown(serving.apis, known, "API")
+    if not serving.apis:
+        raise SettingsError("The setting 'apis' names none.")
+    prefixes = [getattr(serving, name + PREFIX) for name in serving.apis]
+    for prefix in prefixes:
+        if prefix and (not prefix.startswith("/") or prefix.endswith("/")):
+            raise SettingsError(
+                f"A prefix begins with a slash and does not end with one: {prefix!r}."
+            )
+    if len(set(prefixes)) < len(prefixes):
+        raise SettingsError("Two APIs have the same prefix.")
 
 
 def _check_keystone(settings: Settings) -> None:
@@ -80,7 +99,7 @@ def _from_file(path: Path) -> dict[str, Any]:
             return tomllib.load(file)
     except OSError as error:
         raise SettingsError(f"Cannot read {path}: {error.strerror}.") from error
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise SettingsError(f"{path} is not TOML: {error}.") from error
 
 

@@ -10,7 +10,7 @@ import uuid
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from litestar import Litestar
 
@@ -29,7 +29,7 @@ from innkeeper.entrypoints.worker.child import Child
 from innkeeper.entrypoints.worker.loop import Task, WorkerThread
 from innkeeper.settings import SettingsError
 from innkeeper.store import schema
-from innkeeper.store.backends.sqlite import Sqlite
+from innkeeper.store.backends import catalogue as backends
 from innkeeper.store.transactions import Store, Tx
 from innkeeper.systems.compute import audit as compute_audit
 from innkeeper.systems.compute import work
@@ -68,21 +68,26 @@ class RandomIds:
 def connect(settings: Settings) -> Store:
     """Open the database as it is."""
     storing = settings.storing
-    url = storing.database_url
-    if url is None:
-        directory = Path(storing.data_dir)
-        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        # For its owner alone: it holds the key that signs tokens. SQLite gives its other files
-        # the permissions of this one.
-        (directory / DATABASE_FILE).touch(mode=0o600)
-        url = f"sqlite:///{directory / DATABASE_FILE}"
-    backend = Sqlite()
+    url = storing.database_url or f"sqlite:///{_database_file(storing.data_dir)}"
+    backend = _or_settings_error(lambda: backends.of_url(url))
     engine = backend.engine(
         url,
         readers_max=settings.serving.reader_threads,
         busy_timeout_s=storing.busy_timeout_s,
     )
     return Store(backend, engine)
+
+
+def _database_file(data_dir: str) -> Path:
+    directory = Path(data_dir)
+    try:
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        # For its owner alone: it holds the key that signs tokens. SQLite gives its other files
+        # the permissions of this one.
+        (directory / DATABASE_FILE).touch(mode=0o600)
+    except OSError as error:
+        raise SettingsError(f"Cannot use the data directory: {error}.") from error
+    return directory / DATABASE_FILE
 
 
 def open_store(settings: Settings) -> Store:
@@ -99,14 +104,18 @@ class Service:
         self.settings = settings
         self.store = open_store(settings)
         self.ids = RandomIds()
-        self.desk = BootDesk(settings.scheduling, settings.computing)
+        self.desk = _or_settings_error(
+            lambda: BootDesk(settings.scheduling, settings.computing)
+        )
         self.decisions = DecisionThread(self.store, self.desk)
         self.readers = ReaderThreads(self.store, settings.serving.reader_threads)
         apis = served_apis(settings)
         overrides = settings.authenticating.policy_file
-        policy = OsloPolicy(
-            [rule for api in apis.values() for rule in api.rules],
-            None if overrides is None else Path(overrides),
+        policy = _or_settings_error(
+            lambda: OsloPolicy(
+                [rule for api in APIS.values() for rule in api.rules],
+                None if overrides is None else Path(overrides),
+            )
         )
         self.signer: Signer | None = None
         if settings.authenticating.auth == "builtin":
@@ -183,6 +192,17 @@ class Service:
     def why_not_ready(self) -> str | None:
         """The reason why requests cannot be served; ``None`` if they can."""
         return None if self.decisions.is_alive else "decisions are not being made"
+
+
+T = TypeVar("T")
+
+
+def _or_settings_error(make: Callable[[], T]) -> T:
+    """What ``make`` gives; its ``ValueError`` is about the settings it was made from."""
+    try:
+        return make()
+    except ValueError as error:
+        raise SettingsError(str(error)) from error
 
 
 def served_apis(settings: Settings) -> dict[str, Api]:

@@ -1,6 +1,6 @@
 """Requests made up from the service's own OpenAPI document: whatever comes, never a 500.
 
-``INNKEEPER_FUZZ_EXAMPLES`` says how many requests per route; more find more, and take longer.
+``FUZZ_EXAMPLES`` says how many requests per route; more find more, and take longer.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from innkeeper.entrypoints.api import openapi
 from innkeeper.entrypoints.api.tables import APIS
 from tests.support.running import Running, running
 
-EXAMPLES = int(os.environ.get("INNKEEPER_FUZZ_EXAMPLES", "15"))
+EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", "15"))
 NEVER = 500
 
 

@@ -17,7 +17,7 @@ from innkeeper.domain.ids import AgentId, ConsumerUuid, ProviderUuid, ServerId
 from innkeeper.domain.placement import ConsumerClaim
 from innkeeper.store import changes, transactions
 from innkeeper.store.queries import agents as agent_rows
-from innkeeper.store.queries import capacity, orders
+from innkeeper.store.queries import capacity, orders, servers
 from innkeeper.store.queries import hosts as host_rows
 from innkeeper.store.queries.orders import NewOrder
 from innkeeper.store.transactions import Store, Tx
@@ -25,6 +25,7 @@ from innkeeper.systems.compute import agents, hosts, work
 from innkeeper.systems.compute.hosts import ServiceChange
 from innkeeper.systems.placement import claims
 from tests.store.conftest import NOW
+from tests.support.server_rows import row
 
 ADMIN = RequestContext("req-1", user_id="admin", roles=frozenset({"admin"}))
 DEFAULTS = HostDefaults("nova", {"VCPU": 4.0}, 60.0)
@@ -147,6 +148,7 @@ def test_facts_that_the_host_table_shows_are_told(store: Store) -> None:
 def test_a_host_moves_to_another_agent_once_its_own_is_silent(store: Store) -> None:
     with store.write() as tx:
         first, second = registered(tx, "a1"), registered(tx, "a2")
+        servers.insert_many(tx, [row(1, uuid=STRAY, deleted_at=NOW)])
         tell(tx, first, [host(servers=(STRAY,))])
         with pytest.raises(Conflict):
             tell(tx, second, [host()])
@@ -182,13 +184,21 @@ def test_made_up_names_are_refused(store: Store) -> None:
             tell(tx, agent, [host(stock={"PAPER": StockReport(1)})])
 
 
-def test_strays_are_destroyed_and_told_once(store: Store) -> None:
+def test_deleted_servers_are_destroyed_and_told_once(store: Store) -> None:
     with store.write() as tx:
         agent = registered(tx)
+        servers.insert_many(tx, [row(1, uuid=STRAY, deleted_at=NOW)])
         for _ in range(2):
             tell(tx, agent, [host(servers=(STRAY,))])
         (order,) = work.waiting(tx, agent.id, 0, 9)
         assert (order.kind, order.server_uuid) == (OrderKind.DESTROY, STRAY)
+
+
+def test_servers_of_nobody_are_left_alone(store: Store) -> None:
+    with store.write() as tx:
+        agent = registered(tx)
+        tell(tx, agent, [host(servers=(STRAY,))])
+        assert work.waiting(tx, agent.id, 0, 9) == []
 
 
 def test_a_report_without_servers_compares_nothing(store: Store) -> None:

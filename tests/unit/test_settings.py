@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -59,12 +60,13 @@ def test_nothing_given_is_the_defaults() -> None:
 
 
 def test_the_environment_beats_the_file_and_options_beat_both(tmp_path: Path) -> None:
-    path = written(tmp_path, 'port = 1001\nhost = "192.0.2.1"\nzone_name = "here"\n')
+    lines = ("port = 1001", 'host = "192.0.2.1"', 'default_availability_zone = "here"', "")
+    path = written(tmp_path, "\n".join(lines))
     environ = {"INNKEEPER_PORT": "1002", "INNKEEPER_HOST": "192.0.2.2"}
     settings = load(path, environ=environ, overrides={"port": 1003, "host": None})
     assert settings.serving.port == 1003
     assert settings.serving.host == "192.0.2.2"
-    assert settings.scheduling.zone_name == "here"
+    assert settings.scheduling.default_availability_zone == "here"
 
 
 @pytest.mark.parametrize(
@@ -74,12 +76,31 @@ def test_the_environment_beats_the_file_and_options_beat_both(tmp_path: Path) ->
         ("placement, compute", ("placement", "compute")),
         ('["placement", "compute"]', ("placement", "compute")),
         ("placement,,", ("placement",)),
-        ("", ()),
-        ("[]", ()),
     ],
 )
 def test_lists_in_the_environment(text: str, expected: tuple[str, ...]) -> None:
     assert load(environ={"INNKEEPER_APIS": text}).serving.apis == expected
+
+
+@pytest.mark.parametrize("text", ["", "[]"])
+def test_an_empty_list_in_the_environment(text: str) -> None:
+    environ = {"INNKEEPER_DEFAULT_HOST_WEIGHERS": text}
+    assert load(environ=environ).scheduling.default_host_weighers == ()
+
+
+@pytest.mark.parametrize(
+    ("overrides", "words"),
+    [
+        ({"apis": ["placment"]}, "There is no API 'placment'. Did you mean 'placement'?"),
+        ({"apis": []}, "names none"),
+        ({"placement_prefix": "placement"}, "begins with a slash"),
+        ({"placement_prefix": "/placement/"}, "does not end with one"),
+        ({"placement_prefix": "/compute"}, "the same prefix"),
+    ],
+)
+def test_doors_that_lead_nowhere(overrides: dict[str, Any], words: str) -> None:
+    with pytest.raises(SettingsError, match=re.escape(words)):
+        load(environ={}, overrides=overrides)
 
 
 def test_a_list_in_the_environment_that_is_no_json() -> None:

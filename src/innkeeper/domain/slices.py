@@ -72,9 +72,7 @@ class Authenticating(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Scheduling(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How hosts are chosen. Multipliers weigh the weighers; higher weights win."""
 
-    zone_name: str = "nova"
     default_availability_zone: str = "nova"
-    scheduler_driver: str = "filter_weigh"
     default_host_filters: tuple[str, ...] = (
         "ComputeFilter",
         "AvailabilityZoneFilter",

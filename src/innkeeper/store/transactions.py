@@ -91,6 +91,11 @@ class Store:
         self.engine.dispose()
 
 
+def greet(tx: Tx) -> None:
+    """Have the database say anything at all."""
+    tx.exec_driver_sql("SELECT 1")
+
+
 @contextmanager
 def step(tx: Tx) -> Iterator[None]:
     """One part of a shared transaction that stands or falls alone.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from http import HTTPStatus
@@ -12,11 +13,15 @@ from litestar.exceptions import HTTPException
 from litestar.response.base import ASGIResponse
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
+from innkeeper.domain.errors import Refusal
 from innkeeper.entrypoints.api import openapi
 from innkeeper.entrypoints.api.endpoint import Endpoint
 from innkeeper.entrypoints.api.routing import Api
 from innkeeper.entrypoints.api.site import Site
+from innkeeper.store.transactions import greet
 
+READY_WITHIN_S = 2.0
+"""How long the database may take to say that it is there."""
 METHODS = (
     HttpMethod.GET,
     HttpMethod.POST,
@@ -42,7 +47,7 @@ def make(site: Site, apis: Mapping[str, Api], is_ready: Callable[[], str | None]
             by_path.append((openapi.pattern(mounts[name] + path), endpoint))
         # Answers for the paths that are not there, in the form of the API they would be in.
         endpoints[name] = Endpoint(site, api, mounts[name], "")
-    handlers += [_healthz, _readyz(is_ready), _metrics, _openapi(apis, mounts)]
+    handlers += [_healthz, _readyz(site, is_ready), _metrics, _openapi(apis, mounts)]
     return Litestar(
         handlers,
         openapi_config=None,
@@ -108,11 +113,16 @@ def _healthz() -> str:
     return "ok"
 
 
-def _readyz(is_ready: Callable[[], str | None]) -> Any:
-    @get("/readyz", media_type=MediaType.TEXT, sync_to_thread=False)
-    def readyz() -> Response[str]:
-        """Tell whether requests can be served: the store answers and the snapshot is loaded."""
+def _readyz(site: Site, is_ready: Callable[[], str | None]) -> Any:
+    @get("/readyz", media_type=MediaType.TEXT)
+    async def readyz() -> Response[str]:
+        """Tell whether requests can be served: decisions are made, and the store answers."""
         reason = is_ready()
+        if reason is None:
+            try:
+                await asyncio.wait_for(site.readers.run(greet), READY_WITHIN_S)
+            except (Refusal, TimeoutError):
+                reason = "the database does not answer"
         return Response(reason or "ready", status_code=503 if reason else 200)
 
     return readyz

@@ -111,6 +111,13 @@ class Endpoint:
         answer = self.refusal(error, request_id, version, request.headers.get("accept", JSON))
         answer.headers.pop("x-innkeeper-versionless", None)
         self._challenge(answer, request)
+        LOG.info(
+            "request",
+            request_id=request_id,
+            method=request.method,
+            path=request.url.path,
+            status=answer.status,
+        )
         return self._response(answer, request_id, version)
 
     async def _carry_out(

@@ -10,7 +10,7 @@ the database as anything but a parameter.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from datetime import datetime
 from typing import Any
@@ -60,6 +60,14 @@ def by_uuids(tx: Tx, uuids: Iterable[str]) -> list[Server]:
     """The servers among these that exist and are not deleted, in the order they were made."""
     query = ROWS.where(servers.c.uuid.in_(list(uuids))).where(servers.c.deleted_at.is_(None))
     return [server(row) for row in tx.execute(query.order_by(servers.c.id))]
+
+
+def ever_known(tx: Tx, uuids: Collection[str]) -> set[str]:
+    """The servers among these that exist or once did."""
+    if not uuids:
+        return set()
+    query = sa.select(servers.c.uuid).where(servers.c.uuid.in_(list(uuids)))
+    return set(tx.execute(query).scalars())
 
 
 def names_on(tx: Tx, host: str) -> set[ServerId]:

@@ -2,8 +2,10 @@
 
 An agent names its hosts' servers when it starts, before it asks for work. Then
 
-- a server that does not belong on the host gets an order to be destroyed: it was deleted or
-  placed elsewhere while the agent was away;
+- a server that was deleted or placed elsewhere while the agent was away gets an order to be
+  destroyed;
+- a server that nobody here has ever heard of is left alone, and the log says so: an agent may
+  have been pointed at another cloud, or the database may come from a backup;
 - an ACTIVE server that the host no longer has goes to ERROR with a fault that says so. It
   keeps its allocation and its host, because both may come back: nothing is built anew, since
   what was on the server would be lost without anybody having decided it;
@@ -20,6 +22,8 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+import structlog
+
 from innkeeper.domain.compute import OrderKind, Power, Status
 from innkeeper.domain.hosts import HostReport
 from innkeeper.domain.ids import AgentId, ServerId
@@ -28,6 +32,8 @@ from innkeeper.store.queries import servers as rows
 from innkeeper.store.queries.orders import NewOrder
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.servers import fault
+
+LOG = structlog.get_logger("innkeeper.compute")
 
 LOST = "The host came back without this server."
 """The fault of a server that its host lost; also how it is known again if it turns up."""
@@ -46,7 +52,11 @@ def servers(tx: Tx, agent_id: AgentId, reports: Sequence[HostReport], now: datet
         for name in sorted(there)
         for uuid in sorted(there[name] - expected[name].keys())
     ]
-    _destroy(tx, agent_id, strays, now)
+    known = rows.ever_known(tx, [uuid for _, uuid in strays])
+    _destroy(tx, agent_id, [each for each in strays if each[1] in known], now)
+    for host, stray in strays:
+        if stray not in known:
+            LOG.warning("unknown_server", agent_id=agent_id, host=host, server_id=stray)
     for name, should in expected.items():
         for uuid, row in should.items():
             _judge(tx, row, uuid in there[name], now)

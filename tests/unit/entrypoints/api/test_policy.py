@@ -1,0 +1,71 @@
+"""Overrides of policy: taken where they can be read, and refused aloud where not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from innkeeper.domain.identity import RequestContext
+from innkeeper.entrypoints.api.policy import OsloPolicy
+from innkeeper.entrypoints.api.routing import Rule
+
+RULES = (
+    Rule("room:open", "@", "Everybody may."),
+    Rule("room:shut", "role:admin", "Administrators may."),
+)
+SOMEBODY = RequestContext("req-1", user_id="u", project_id="p", roles=frozenset({"reader"}))
+
+
+def policy(tmp_path: Path, text: str) -> OsloPolicy:
+    path = tmp_path / "policy.yaml"
+    path.write_text(text, encoding="utf-8")
+    return OsloPolicy(RULES, path)
+
+
+def test_defaults_without_a_file() -> None:
+    made = OsloPolicy(RULES, None)
+    assert made.allows("room:open", SOMEBODY, {})
+    assert not made.allows("room:shut", SOMEBODY, {})
+    assert not made.allows("room:nowhere", SOMEBODY, {})
+
+
+def test_an_override_changes_its_rule_alone(tmp_path: Path) -> None:
+    made = policy(tmp_path, '"room:shut": "role:reader"\n')
+    assert made.allows("room:shut", SOMEBODY, {})
+    assert made.allows("room:open", SOMEBODY, {})
+
+
+def test_words_of_the_operators_own(tmp_path: Path) -> None:
+    made = policy(tmp_path, 'readers: "role:reader"\n"room:shut": "rule:readers"\n')
+    assert made.allows("room:shut", SOMEBODY, {})
+
+
+def test_nobody_is_a_check(tmp_path: Path) -> None:
+    assert not policy(tmp_path, '"room:open": "!"\n').allows("room:open", SOMEBODY, {})
+
+
+def test_an_empty_file_changes_nothing(tmp_path: Path) -> None:
+    assert policy(tmp_path, "").allows("room:open", SOMEBODY, {})
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        pytest.param('"room:shutt": "@"\n', "Did you mean 'room:shut'", id="unknown rule"),
+        pytest.param("- a\n", "no mapping", id="a list"),
+        pytest.param('"room:shut": 7\n', "the check 7", id="a number as a check"),
+        pytest.param('"room:shut": "role:a or"\n', "the check 'role:a or'", id="half a check"),
+        pytest.param('"room:shut": "rule:none"\n', "unknown rules", id="undefined reference"),
+        pytest.param('a: "rule:b"\nb: "rule:a"\n', "in circles", id="a circle"),
+        pytest.param("a: [\n", "Cannot read", id="no YAML"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(tmp_path: Path, text: str, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        policy(tmp_path, text)
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="Cannot read"):
+        OsloPolicy(RULES, tmp_path / "nowhere.yaml")
