@@ -11,6 +11,9 @@ PYTHON    ?= $(shell command -v python3.11 || command -v python3)
 T         ?=
 # What only "check" runs: the rules of the house, and requests made up from the API's schema.
 CHECK_ONLY := tests/tidy tests/fuzz
+# Files of tests run side by side; JOBS=0 runs them one after the other, in one process.
+JOBS      ?= $(shell nproc)
+PYTEST    := $(VENV)/bin/python -m pytest --numprocesses $(JOBS) --dist loadfile
 
 COMPILE := $(BIN)/pip-compile --quiet --strip-extras --allow-unsafe --no-header --no-emit-options
 INPUTS  := $(sort $(wildcard requirements/*.in))
@@ -45,14 +48,14 @@ demo: $(STAMP) ## tell the story of a first server, from start to the reason why
 	$(BIN)/python -m benchmarks.demo
 
 test: $(STAMP) ## run the tests, or some of them: make test T=tests/unit
-	$(BIN)/python -m pytest $(if $(T),$(T),$(addprefix --ignore=,$(CHECK_ONLY)))
+	$(PYTEST) $(if $(T),$(T),$(addprefix --ignore=,$(CHECK_ONLY)))
 
 check: $(STAMP) ## judge format, lint, types, layers, house rules, requests at random, documentation
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
-	$(BIN)/python -m pytest $(wildcard $(CHECK_ONLY))
+	$(PYTEST) $(wildcard $(CHECK_ONLY))
 	$(MAKE) --no-print-directory docs
 
 bench: $(STAMP) ## measure, and compare with the last record
