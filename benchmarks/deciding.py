@@ -62,8 +62,8 @@ def table_of(fleet: Fleet) -> HostTable:
     for column, (name, ratio) in enumerate(zip(CLASSES, RATIOS, strict=True)):
         table.used[name][:] = used[:, column]
         table.free[name][:] = capacity[:, column] * ratio - used[:, column]
-        units = {total: table.unit_code(1, int(total), 1) for total in set(capacity[:, column])}
-        table.unit_codes[name][:] = [units[total] for total in capacity[:, column]]
+        ones = np.ones(table.host_count)
+        table.set_units(name, slice(None), (ones, capacity[:, column], ones))
     return table
 
 

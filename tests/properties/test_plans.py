@@ -213,7 +213,8 @@ def check_never_too_much(
         taken = counts.get(index, 0)
         for name in before.free:
             amount = spec.amounts.get(name, 0)
-            least, most, step = before.unit_rules[before.unit_codes[name][index]]
+            least, most = before.min_units[name][index], before.max_units[name][index]
+            step = before.step_sizes[name][index]
             assert after.free[name][index] == before.free[name][index] - taken * amount
             assert after.used[name][index] == before.used[name][index] + taken * amount
             if taken and amount:

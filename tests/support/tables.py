@@ -37,7 +37,6 @@ class Sketch:
     agent: str = "agent"
     heard_s: float = NOW_S
     traits: tuple[str, ...] = ()
-    aggregates: tuple[str, ...] = ()
     capabilities: Mapping[str, Any] = field(default_factory=dict)
     generation: int = 1
 
@@ -54,8 +53,14 @@ def table_of(*sketches: Sketch) -> HostTable:
     """Make the table of these hosts, in this order; providers are numbered from 1."""
     table = HostTable()
     for number, each in enumerate(sketches, start=1):
-        fill(table, table.ensure_row(ProviderId(number), each.name), each)
+        fill(table, row_for(table, number, each.name), each)
     return table
+
+
+def row_for(table: HostTable, provider_id: int, name: str) -> HostIndex:
+    """The row of a host, which is made if there is none."""
+    table.ensure_rows([(ProviderId(provider_id), name)])
+    return table.index_of[ProviderId(provider_id)]
 
 
 def fill(table: HostTable, index: HostIndex, each: Sketch) -> None:
@@ -65,7 +70,7 @@ def fill(table: HostTable, index: HostIndex, each: Sketch) -> None:
     table.is_open[index] = each.is_open
     table.zone_codes[index] = table.zone_code(each.zone)
     code = table.agent_code(AgentId(each.agent))
-    table.agent_codes[index] = code
+    table.set_agent(index, AgentId(each.agent))
     table.agent_seen_s[code] = each.heard_s
     table.set_capabilities(index, each.capabilities)
     for name in each.free.keys() | each.used.keys():
@@ -73,11 +78,9 @@ def fill(table: HostTable, index: HostIndex, each: Sketch) -> None:
         table.free[name][index] = each.free.get(name, 0)
         table.used[name][index] = each.used.get(name, 0)
         rule = each.units.get(name, ANY_AMOUNT)
-        table.unit_codes[name][index] = table.unit_code(*rule)
+        table.set_units(name, index, rule)
     for trait in each.traits:
         table.ensure_trait(trait)[index] = True
-    for uuid in each.aggregates:
-        table.ensure_aggregate(uuid)[index] = True
 
 
 def asking(

@@ -42,7 +42,6 @@ def differences(mine: HostTable, theirs: HostTable) -> list[str]:
     told += pair.facts()
     told += pair.amounts()
     told += pair.keyed("trait", mine.traits, theirs.traits)
-    told += pair.keyed("aggregate", mine.aggregates, theirs.aggregates)
     return told
 
 
@@ -54,7 +53,7 @@ def _contradictions(table: HostTable) -> Iterator[str]:
     if {name: index for index, name in enumerate(table.names)} != table.index_by_name:
         yield "The rows of a table are not where its names say."
     lengths = {len(table.names), len(rows), len(table.index_of), table.generations.shape[0]}
-    for keyed in (table.free, table.used, table.traits, table.aggregates):
+    for keyed in (table.free, table.used, table.traits):
         lengths |= {column.shape[0] for column in keyed.values()}
     if lengths != {count}:
         yield f"A table of {count} hosts has columns of {sorted(lengths)} rows."
@@ -95,17 +94,9 @@ class _Pair:
         """What is free and used of each class, and in which pieces it is given out."""
         yield from self.keyed("free", self._mine.free, self._theirs.free)
         yield from self.keyed("used", self._mine.used, self._theirs.used)
-        for name in sorted(self._mine.unit_codes.keys() & self._theirs.unit_codes.keys()):
-            # Where there is nothing of a class, no rule counts, and none is kept.
-            is_there = (self._mine.free[name] != 0) | (self._mine.used[name] != 0)
-            yield from self._coded(
-                f"unit rules of {name}",
-                self._mine.unit_codes[name],
-                self._mine.unit_rules,
-                self._theirs.unit_codes[name],
-                self._theirs.unit_rules,
-                is_there,
-            )
+        yield from self.keyed("min_unit", self._mine.min_units, self._theirs.min_units)
+        yield from self.keyed("max_unit", self._mine.max_units, self._theirs.max_units)
+        yield from self.keyed("step_size", self._mine.step_sizes, self._theirs.step_sizes)
 
     def keyed(
         self, noun: str, mine: Mapping[str, Column], theirs: Mapping[str, Column]
@@ -129,7 +120,6 @@ class _Pair:
         my_meanings: Sequence[Any],
         theirs: Column,
         their_meanings: Sequence[Any],
-        is_counted: Column | None = None,
     ) -> Iterator[str]:
         """Compare what the codes stand for, through the number that it has in their table."""
         numbers = {meaning: number for number, meaning in enumerate(their_meanings)}
@@ -138,8 +128,6 @@ class _Pair:
         )
         my_codes, their_codes = mine[self._my_rows], theirs[self._their_rows]
         differs = translated[my_codes] != their_codes
-        if is_counted is not None:
-            differs &= is_counted[self._my_rows]
         for at in np.flatnonzero(differs):
             yield self._line(
                 int(at), what, my_meanings[my_codes[at]], their_meanings[their_codes[at]]

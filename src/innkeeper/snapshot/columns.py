@@ -11,16 +11,15 @@ May be false: that a host still has what its row says. Only a claim proves that.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from innkeeper.domain import amounts as arithmetic
 from innkeeper.domain.ids import AgentId, ChangeId, ClassId, Generation, HostIndex, ProviderId
+from innkeeper.snapshot.capabilities import CapabilityColumn, column_of, lookup
 
 Mask = npt.NDArray[np.bool_]
 Amount = npt.NDArray[np.float64]
@@ -30,27 +29,22 @@ Codes = npt.NDArray[np.int32]
 
 ROWS_MIN = 64
 AMOUNT_MAX = float(2**53)
-NO_CODE = -1
 
 
-@dataclass(slots=True)
-class CapabilityColumn:
-    """One capability of all hosts: as numbers (``nan`` where it is none), and as codes.
+@dataclass(frozen=True, slots=True)
+class UnitBounds:
+    """The strictest unit rules of a class over all hosts that have some of it."""
 
-    ``values[codes[i]]`` is host *i*'s value; a host without the capability has ``NO_CODE``.
-    """
-
-    numbers: npt.NDArray[np.float64]
-    codes: Codes
-    values: list[Any]
+    greatest_min: float
+    least_max: float
+    has_steps: bool
 
 
 class HostTable:
     """Columns of all hosts as of ``change_id``.
 
     ``free`` and ``used`` are keyed by resource class name; a host without inventory of a
-    class has nothing free of it. ``unit_codes`` point into ``unit_rules``: triples of
-    min_unit, max_unit and step_size, of which a cloud has few.
+    class has nothing free of it, and zeros for its units.
     """
 
     def __init__(self) -> None:
@@ -65,17 +59,18 @@ class HostTable:
         self.agent_ids: list[AgentId] = []
         self._heard_s: npt.NDArray[np.float64] = np.zeros(0)
         self.agent_seen_s: npt.NDArray[np.float64] = self._heard_s
-        self.unit_rules: list[tuple[int, int, int]] = []
-        self._unit_code: dict[tuple[int, int, int], int] = {}
+        self._unit_bounds: dict[str, UnitBounds] = {}
+        self._has_hosts: Mask | None = None
         self._capabilities: list[Mapping[str, Any]] = []
         self._capability_columns: dict[str, CapabilityColumn] = {}
         self._rows = 0
         self._full: dict[tuple[str, str], npt.NDArray[Any]] = {}
         self.free: dict[str, Amount] = {}
         self.used: dict[str, Amount] = {}
-        self.unit_codes: dict[str, Codes] = {}
+        self.min_units: dict[str, Amount] = {}
+        self.max_units: dict[str, Amount] = {}
+        self.step_sizes: dict[str, Amount] = {}
         self.traits: dict[str, Mask] = {}
-        self.aggregates: dict[str, Mask] = {}
         self._add_column("fact", "provider_ids", np.int64)
         self._add_column("fact", "generations", np.int64)
         self._add_column("fact", "is_open", np.bool_)
@@ -92,27 +87,8 @@ class HostTable:
 
     # -- rows ------------------------------------------------------------------------------
 
-    def ensure_row(self, provider_id: ProviderId, name: str) -> HostIndex:
-        """The host's row; a new one at the end if it has none."""
-        index = self.index_of.get(provider_id)
-        if index is not None:
-            self._rename(index, name)
-            return index
-        index = HostIndex(self.host_count)
-        if self.host_count == self._rows:
-            self._grow()
-        self.host_count += 1
-        self.names.append(name)
-        self._capabilities.append({})
-        self.index_of[provider_id] = index
-        self.index_by_name[name] = index
-        self._capability_columns.clear()
-        self._renew_views()
-        self.provider_ids[index] = provider_id
-        return index
-
     def ensure_rows(self, hosts: Iterable[tuple[ProviderId, str]]) -> None:
-        """As :meth:`ensure_row` for many; the views are made anew once."""
+        """Have a row for each of these hosts; new ones come at the end."""
         fresh: list[tuple[ProviderId, str]] = []
         for provider_id, name in hosts:
             index = self.index_of.get(provider_id)
@@ -157,10 +133,12 @@ class HostTable:
             column[last] = 0
         self.host_count = last
         self._capability_columns.clear()
+        self._has_hosts = None
+        self._unit_bounds.clear()
         self._renew_views()
 
     def clear_row(self, index: HostIndex) -> None:
-        """Take away all amounts, traits and aggregates of a host, before they are set anew."""
+        """Take away all amounts and traits of a host, before they are set anew."""
         for (kind, _), column in self._full.items():
             if kind != "fact":
                 column[index] = 0
@@ -197,6 +175,7 @@ class HostTable:
         code = self.agents.get(agent_id)
         if code is None:
             code = self.agents[agent_id] = len(self.agents)
+            self._has_hosts = None
             self.agent_ids.append(agent_id)
             if code == self._heard_s.shape[0]:
                 wider = np.zeros(max(ROWS_MIN, 2 * code))
@@ -205,33 +184,20 @@ class HostTable:
             self.agent_seen_s = self._heard_s[: code + 1]
         return code
 
-    def unit_code(self, min_unit: int, max_unit: int, step_size: int) -> int:
-        """The code of a triple of unit rules; a new one gets the next."""
-        rule = (min_unit, max_unit, step_size)
-        code = self._unit_code.get(rule)
-        if code is None:
-            code = self._unit_code[rule] = len(self.unit_rules)
-            self.unit_rules.append(rule)
-        return code
-
     def ensure_class(self, name: str) -> None:
         """Have the columns of a resource class."""
         if name not in self.free:
             self._add_column("free", name, np.float64)
             self._add_column("used", name, np.float64)
-            self._add_column("units", name, np.int32)
+            self._add_column("min_unit", name, np.float64)
+            self._add_column("max_unit", name, np.float64)
+            self._add_column("step_size", name, np.float64)
 
     def ensure_trait(self, name: str) -> Mask:
         """The column of a trait: True where the host has it."""
         if name not in self.traits:
             self._add_column("trait", name, np.bool_)
         return self.traits[name]
-
-    def ensure_aggregate(self, uuid: str) -> Mask:
-        """The column of an aggregate: True where the host is a member."""
-        if uuid not in self.aggregates:
-            self._add_column("aggregate", uuid, np.bool_)
-        return self.aggregates[uuid]
 
     def set_capabilities(self, index: HostIndex, facts: Mapping[str, Any]) -> None:
         """Replace what a host is capable of."""
@@ -251,9 +217,21 @@ class HostTable:
         """
         column = self._capability_columns.get(name)
         if column is None:
-            column = _capability_column([_lookup(each, name) for each in self._capabilities])
+            column = column_of([lookup(each, name) for each in self._capabilities])
             self._capability_columns[name] = column
         return column
+
+    def agent_has_hosts(self) -> Mask:
+        """Which agents speak for a host now; the others' silence is of no interest."""
+        if self._has_hosts is None:
+            counts = np.bincount(self.agent_codes, minlength=len(self.agent_ids))
+            self._has_hosts = counts > 0
+        return self._has_hosts
+
+    def set_agent(self, index: HostIndex, agent_id: AgentId) -> None:
+        """Say who speaks for a host."""
+        self.agent_codes[index] = self.agent_code(agent_id)
+        self._has_hosts = None
 
     def agent_of(self, index: HostIndex) -> AgentId:
         """Who speaks for a host."""
@@ -287,10 +265,41 @@ class HostTable:
         for provider_id in providers:
             self.generations[self.index_of[provider_id]] -= 1
 
-    def gives(self, name: str, amount: int) -> Mask | None:
-        """Which unit rules allow one allocation of ``amount``, by code; None if all do."""
-        allowed = [arithmetic.gives(*rule, amount) for rule in self.unit_rules]
-        return None if all(allowed) else np.array(allowed, dtype=np.bool_)
+    def set_units(self, name: str, at: Any, units: Sequence[Amount | float]) -> None:
+        """Set min_unit, max_unit and step_size of a class for some rows."""
+        columns = (self.min_units[name], self.max_units[name], self.step_sizes[name])
+        for column, values in zip(columns, units, strict=True):
+            column[at] = values
+        self._unit_bounds.pop(name, None)
+
+    def gives(self, name: str, amount: int, rows: slice) -> Mask | None:
+        """Where the unit rules allow one allocation of ``amount``; None if they do everywhere.
+
+        The same rule as :func:`innkeeper.domain.amounts.gives`, for all hosts at once.
+        """
+        bounds = self._unit_bounds.get(name)
+        if bounds is None:
+            bounds = self._unit_bounds[name] = self._bounds(name)
+        if bounds.greatest_min <= amount <= bounds.least_max and not bounds.has_steps:
+            # The usual case: the strictest rule of all allows it, so nobody is asked.
+            return None
+        least = self.min_units[name][rows]
+        given: Mask = (least <= amount) & (self.max_units[name][rows] >= amount)
+        if bounds.has_steps:
+            # Where nothing of the class is, the step is 0; division by it must not be tried.
+            steps = np.maximum(self.step_sizes[name][rows], 1.0)
+            given &= (least == amount) | (np.fmod(float(amount), steps) == 0.0)
+        return given
+
+    def _bounds(self, name: str) -> UnitBounds:
+        is_there = self.max_units[name] > 0
+        if not is_there.any():
+            return UnitBounds(0.0, np.inf, has_steps=False)
+        return UnitBounds(
+            float(self.min_units[name][is_there].max()),
+            float(self.max_units[name][is_there].min()),
+            has_steps=bool((self.step_sizes[name][is_there] > 1).any()),
+        )
 
     # -- storage ---------------------------------------------------------------------------
 
@@ -322,46 +331,8 @@ class HostTable:
         return {
             "free": self.free,
             "used": self.used,
-            "units": self.unit_codes,
+            "min_unit": self.min_units,
+            "max_unit": self.max_units,
+            "step_size": self.step_sizes,
             "trait": self.traits,
-            "aggregate": self.aggregates,
         }
-
-
-def _lookup(facts: Mapping[str, Any], name: str) -> Any:
-    if name in facts:
-        return facts[name]
-    found: Any = facts
-    for part in name.split("."):
-        if not isinstance(found, Mapping) or part not in found:
-            return None
-        found = found[part]
-    return found
-
-
-def _capability_column(facts: list[Any]) -> CapabilityColumn:
-    codes = np.full(len(facts), NO_CODE, dtype=np.int32)
-    numbers = np.full(len(facts), np.nan)
-    values: list[Any] = []
-    known: dict[str, int] = {}
-    for index, fact in enumerate(facts):
-        if fact is None:
-            continue
-        # By type and text: 1, 1.0, True and "1" are four values.
-        key = f"{type(fact).__name__}:{fact!r}"
-        code = known.get(key)
-        if code is None:
-            code = known[key] = len(values)
-            values.append(fact)
-        codes[index] = code
-        if isinstance(fact, int | float) and not isinstance(fact, bool):
-            numbers[index] = _as_double(fact)
-    return CapabilityColumn(numbers, codes, values)
-
-
-def _as_double(number: int | float) -> float:
-    try:
-        return float(number)
-    except OverflowError:
-        # A whole number has no largest; a double has, and beyond it is infinity.
-        return math.inf if number > 0 else -math.inf

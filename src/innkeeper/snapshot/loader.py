@@ -53,7 +53,10 @@ def load(tx: Tx, table: HostTable, ids: Collection[ProviderId] | None) -> None:
     table.class_ids = {name: class_id for class_id, name in names.items()}
     _load_inventories(table, capacity.inventory_rows(tx, some), names)
     _load_used(table, capacity.used_rows(tx, some), names)
-    _load_marks(table, capacity.trait_rows(tx, some), capacity.aggregate_rows(tx, some))
+    for provider_id, name in capacity.trait_rows(tx, some):
+        index = table.index_of.get(provider_id)
+        if index is not None:
+            table.ensure_trait(name)[index] = True
 
 
 def _load_facts(table: HostTable, found: Sequence[HostRow]) -> None:
@@ -62,7 +65,7 @@ def _load_facts(table: HostTable, found: Sequence[HostRow]) -> None:
         table.clear_row(index)
         table.is_open[index] = not (each.is_disabled or each.is_forced_down)
         table.zone_codes[index] = table.zone_code(each.availability_zone)
-        table.agent_codes[index] = table.agent_code(each.agent_id)
+        table.set_agent(index, each.agent_id)
         table.set_capabilities(index, each.capabilities)
 
 
@@ -88,7 +91,8 @@ def _load_inventories(table: HostTable, rows: Rows, names: dict[Any, str]) -> No
         # Allocations are whole: rounding the product down changes no comparison with it.
         units = np.floor((total - reserved) * ratio)
         table.free[name][at] = np.clip(units, 0.0, AMOUNT_MAX)
-        table.unit_codes[name][at] = [table.unit_code(row[4], row[5], row[6]) for row in mine]
+        _, *units = _columns(table, mine, 4, 5, 6)
+        table.set_units(name, at, units)
 
 
 def _load_used(table: HostTable, rows: Rows, names: dict[Any, str]) -> None:
@@ -103,17 +107,6 @@ def _load_used(table: HostTable, rows: Rows, names: dict[Any, str]) -> None:
             amounts = used.astype(np.float64)
             table.used[name][at] = amounts
             table.free[name][at] -= amounts
-
-
-def _load_marks(table: HostTable, trait_rows: Rows, aggregate_rows: Rows) -> None:
-    for provider_id, name in trait_rows:
-        index = table.index_of.get(provider_id)
-        if index is not None:
-            table.ensure_trait(name)[index] = True
-    for provider_id, uuid in aggregate_rows:
-        index = table.index_of.get(provider_id)
-        if index is not None:
-            table.ensure_aggregate(uuid)[index] = True
 
 
 def see_agents(tx: Tx, table: HostTable, since: datetime | None) -> datetime | None:

@@ -40,7 +40,7 @@ def test_every_weigher_answers_for_one_row_as_for_all(name: str) -> None:
 @pytest.mark.parametrize("name", WEIGHERS)
 def test_every_weigher_is_indifferent_where_nobody_has_its_class(name: str) -> None:
     table = HostTable()
-    table.ensure_row(ProviderId(1), "bare")
+    table.ensure_rows([(ProviderId(1), "bare")])
     assert list(WEIGHERS[name].column(table, asking(), WHOLE)) == [0.0]
 
 

@@ -7,12 +7,13 @@ import pytest
 
 from innkeeper.domain.ids import AgentId, HostIndex, ProviderId
 from innkeeper.snapshot.audit import differences
-from innkeeper.snapshot.columns import NO_CODE, ROWS_MIN, HostTable
-from tests.support.tables import Sketch, fill, host, table_of
+from innkeeper.snapshot.capabilities import NO_CODE
+from innkeeper.snapshot.columns import ROWS_MIN, HostTable
+from tests.support.tables import Sketch, fill, host, row_for, table_of
 
 THREE = (
     host("a", vcpus=1, traits=("T1",), capabilities={"n": 1}, generation=11),
-    host("b", vcpus=2, zone="south", aggregates=("agg",), capabilities={"n": 2}, generation=12),
+    host("b", vcpus=2, zone="south", capabilities={"n": 2}, generation=12),
     host("c", vcpus=3, agent="other", units={"VCPU": (2, 8, 2)}, generation=13),
 )
 
@@ -29,18 +30,17 @@ def row_of(table: HostTable, name: str) -> dict[str, object]:
         "zone": zones[int(table.zone_codes[index])],
         "agent": table.agent_of(index),
         "free": {key: float(column[index]) for key, column in table.free.items()},
-        "rules": {key: table.unit_rules[c[index]] for key, c in table.unit_codes.items()},
+        "max_unit": {key: float(column[index]) for key, column in table.max_units.items()},
         "traits": {key for key, column in table.traits.items() if column[index]},
-        "aggregates": {key for key, column in table.aggregates.items() if column[index]},
         "n": float(table.capability("n").numbers[index]),
     }
 
 
 def test_a_host_gets_the_next_row_and_keeps_it() -> None:
     table = HostTable()
-    assert table.ensure_row(ProviderId(7), "a") == 0
-    assert table.ensure_row(ProviderId(9), "b") == 1
-    assert table.ensure_row(ProviderId(7), "a") == 0
+    assert row_for(table, 7, "a") == 0
+    assert row_for(table, 9, "b") == 1
+    assert row_for(table, 7, "a") == 0
     assert list(table.provider_ids) == [7, 9]
     assert table.host_count == 2
 
@@ -65,7 +65,7 @@ def test_all_hosts_can_go_in_any_order_and_come_back() -> None:
     for provider_id in (2, 3, 1):
         table.remove_row(ProviderId(provider_id))
     assert (table.host_count, table.names, table.index_of) == (0, [], {})
-    index = table.ensure_row(ProviderId(4), "d")
+    index = row_for(table, 4, "d")
     assert index == 0
     assert table.free["VCPU"][0] == 0, "nothing of who was there before is left"
     assert not table.traits["T1"][0]
@@ -80,7 +80,7 @@ def test_removing_a_stranger_changes_nothing() -> None:
 
 def test_a_host_can_be_renamed() -> None:
     table = table_of(*THREE)
-    assert table.ensure_row(ProviderId(2), "B") == 1
+    assert row_for(table, 2, "B") == 1
     assert "b" not in table.index_by_name
     assert row_of(table, "B")["generation"] == 12
 
@@ -117,15 +117,13 @@ def test_a_column_that_comes_late_has_all_rows() -> None:
     assert not table.ensure_trait("LATE").any()
     table.ensure_class("CUSTOM_LATE")
     assert table.free["CUSTOM_LATE"].shape == (3,)
-    table.ensure_aggregate("late")[2] = True
-    table.ensure_row(ProviderId(4), "d")
-    assert list(table.aggregates["late"]) == [False, False, True, False]
+    row_for(table, 4, "d")
 
 
 def test_views_stay_true_when_the_table_grows() -> None:
     table = table_of(host("a"))
     for number in range(2, 4 * ROWS_MIN):
-        index = table.ensure_row(ProviderId(number), f"h{number}")
+        index = row_for(table, number, f"h{number}")
         table.free["VCPU"][index] = number
         table.is_open[index] = True
     assert table.free["VCPU"].sum() == 16 + sum(range(2, 4 * ROWS_MIN))
@@ -136,7 +134,6 @@ def test_clearing_a_row_leaves_its_facts_and_the_other_rows() -> None:
     table = table_of(*THREE)
     table.clear_row(HostIndex(1))
     assert [column[1] for column in (*table.free.values(), *table.used.values())] == [0] * 6
-    assert not table.aggregates["agg"][1]
     assert table.generation(HostIndex(1)) == 12
     assert table.free["VCPU"][0] == 1
 
@@ -151,10 +148,11 @@ def test_taking_and_giving_back_are_inverse() -> None:
 
 def test_rules_that_allow_an_amount_everywhere_need_no_mask() -> None:
     table = table_of(*THREE)
-    assert table.gives("VCPU", 2) is None
-    given = table.gives("VCPU", 3)
-    assert given is not None
-    assert list(given[table.unit_codes["VCPU"]]) == [True, True, False]
+    assert table.gives("MEMORY_MB", 2, slice(None)) is None
+    for amount, allowed in ((2, [True, True, True]), (3, [True, True, False])):
+        given = table.gives("VCPU", amount, slice(None))
+        assert given is not None
+        assert list(given) == allowed
 
 
 def test_agents_keep_their_codes_however_many_come() -> None:
@@ -176,7 +174,7 @@ def test_a_capability_column_follows_its_hosts() -> None:
     assert list(table.capability("n").numbers) == [1, 2, 3]
     table.remove_row(ProviderId(1))
     assert list(table.capability("n").numbers) == [3, 2]
-    table.ensure_row(ProviderId(8), "h")
+    row_for(table, 8, "h")
     assert list(table.capability("n").codes) == [0, 1, NO_CODE]
 
 

@@ -23,8 +23,8 @@ def mask(hosts: HostTable, spec: RequestSpec, rows: slice) -> Mask | None:
 
 def _fits(hosts: HostTable, name: str, amount: int, rows: slice) -> Mask:
     enough: Mask = hosts.free[name][rows] >= amount
-    given = hosts.gives(name, amount)
-    return enough if given is None else enough & given[hosts.unit_codes[name][rows]]
+    given = hosts.gives(name, amount, rows)
+    return enough if given is None else enough & given
 
 
 def missing(hosts: HostTable, spec: RequestSpec) -> str:
@@ -36,10 +36,10 @@ def _line(hosts: HostTable, name: str, amount: int) -> str:
     free = hosts.free.get(name)
     most = max(0, int(free.max())) if free is not None and free.shape[0] else 0
     told = f"{name}: {amount} asked for, at most {most} left on one host"
-    given = hosts.gives(name, amount)
+    given = None if free is None else hosts.gives(name, amount, slice(None))
     if free is None or given is None:
         return told
-    refusing = int(np.count_nonzero(~given[hosts.unit_codes[name]] & (free > 0)))
+    refusing = int(np.count_nonzero(~given & (free > 0)))
     if refusing:
         told += f", {refusing} hosts do not give out such an amount"
     return told

@@ -14,7 +14,7 @@ REASON = "the host is disabled or its agent is silent"
 def mask(hosts: HostTable, spec: RequestSpec, rows: slice) -> Mask:
     """True where a host is open for servers and alive at the moment of asking."""
     is_agent_up: Mask = hosts.agent_seen_s >= spec.now_s - spec.silence_max_s
-    if is_agent_up.all():
+    if (is_agent_up | ~hosts.agent_has_hosts()).all():
         # The usual case, and ten times as fast: nobody has to look his agent up.
         return hosts.is_open[rows]
     usable: Mask = hosts.is_open[rows] & is_agent_up[hosts.agent_codes[rows]]

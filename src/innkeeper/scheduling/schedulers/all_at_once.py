@@ -9,6 +9,9 @@ before in exactly what the plan's entries take, which :func:`undo` gives back.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import ExitStack
+
 import numpy as np
 
 from innkeeper.domain.ids import Generation, HostIndex, ProviderId
@@ -41,29 +44,41 @@ def plan(
     candidates: Indexes = np.flatnonzero(left)
     entries: list[Entry] = []
     seen: dict[ProviderId, Generation] = {}
-    if candidates.shape[0]:
-        scale = Scale(pipeline, hosts, spec, candidates)
-        weights = scale.weights
-        for turn in range(spec.count):
-            best = _pick(weights, draw_from=subset_size, seed=spec.seed, turn=turn)
-            if weights[best] == TAKEN:
-                break
-            index = HostIndex(int(candidates[best]))
-            provider_id = ProviderId(int(hosts.provider_ids[index]))
-            entries.append(Entry(index, provider_id, hosts.names[index], float(weights[best])))
-            seen[provider_id] = hosts.generation(index)
+    with ExitStack() as undoing:
+        # If anything fails on the way, what was taken goes back: nobody else knows of it.
+        for index, weight in _picks(pipeline, hosts, spec, candidates, subset_size):
             hosts.take(index, spec.amounts)
-            # Only the picked host has changed; nobody else is asked again.
-            fits = still_fits(pipeline.filters, hosts, spec, index)
-            weights[best] = scale.again(index) if fits else TAKEN
-    is_short = len(entries) < spec.count
-    return BuildPlan(
-        tuple(entries),
-        seen,
-        hosts.host_count,
-        int(candidates.shape[0]),
-        removals(taken, hosts, spec, is_wanted_whole=is_short),
-    )
+            undoing.callback(hosts.give_back, index, spec.amounts)
+            provider_id = ProviderId(int(hosts.provider_ids[index]))
+            entries.append(Entry(index, provider_id, hosts.names[index], weight))
+            seen[provider_id] = hosts.generation(index)
+        is_short = len(entries) < spec.count
+        told = removals(taken, hosts, spec, is_wanted_whole=is_short)
+        undoing.pop_all()
+    return BuildPlan(tuple(entries), seen, hosts.host_count, int(candidates.shape[0]), told)
+
+
+def _picks(
+    pipeline: Pipeline,
+    hosts: HostTable,
+    spec: RequestSpec,
+    candidates: Indexes,
+    subset_size: int,
+) -> Iterator[tuple[HostIndex, float]]:
+    """The hosts for the servers, one after the other; each is depleted before the next."""
+    if not candidates.shape[0]:
+        return
+    scale = Scale(pipeline, hosts, spec, candidates)
+    weights = scale.weights
+    for turn in range(spec.count):
+        best = _pick(weights, draw_from=subset_size, seed=spec.seed, turn=turn)
+        if weights[best] == TAKEN:
+            return
+        index = HostIndex(int(candidates[best]))
+        yield index, float(weights[best])
+        # Only the picked host has changed; nobody else is asked again.
+        fits = still_fits(pipeline.filters, hosts, spec, index)
+        weights[best] = scale.again(index) if fits else TAKEN
 
 
 def _pick(weights: Weights, draw_from: int, seed: int, turn: int) -> int:
