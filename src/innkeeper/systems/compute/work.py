@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from innkeeper.domain.compute import OrderKind, OrderStatus, Power, Status, WorkOrder
+from innkeeper.domain.compute import OrderKind, OrderStatus, Power, Status, Task, WorkOrder
 from innkeeper.domain.ids import AgentId
 from innkeeper.store.queries import orders
 from innkeeper.store.queries import servers as rows
@@ -82,8 +82,11 @@ def _follow(tx: Tx, order: WorkOrder, result: Result, now: datetime) -> None:
 
 def _finish_destroy(tx: Tx, order: WorkOrder, now: datetime) -> None:
     server = rows.by_uuid(tx, order.server_uuid)
+    if server is None or server.task_state != Task.DELETING:
+        # Nobody asked to delete the server: what a failed build left was cleared away.
+        return
     # A stray was destroyed on a host where its server does not belong; the server lives on.
-    if server is not None and server.host in (order.host, None):
+    if server.host in (order.host, None):
         servers.finish_delete(tx, order.server_uuid, now)
 
 
