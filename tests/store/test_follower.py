@@ -207,10 +207,10 @@ def heard_at(cloud: Cloud, moment: datetime, agent_id: AgentId = AGENT.id) -> No
     cloud.write(lambda tx: agents.heard(tx, agent_id, moment))
 
 
-def hear(cloud: Cloud) -> float:
+def hear(cloud: Cloud, now: datetime = LATER) -> float:
     """Have the table take over the heartbeats; give the agent's moment there."""
     with cloud.store.read() as tx:
-        cloud.desk.follower.hear(tx)
+        cloud.desk.follower.hear(tx, now)
     table = cloud.table
     return float(table.agent_seen_s[table.agents[AGENT.id]])
 
@@ -219,6 +219,17 @@ def test_heartbeats_are_taken_over_when_asked_for(cloud: Cloud, behind: Cloud) -
     moment = NOW + timedelta(seconds=30)
     heard_at(cloud, moment)
     assert hear(behind) == seconds(moment)
+
+
+def test_one_clock_that_is_ahead_silences_nobody_else(cloud: Cloud, behind: Cloud) -> None:
+    other = AgentId("b0000000-0000-4000-8000-000000000002")
+    made = type(AGENT)(other, "other", "fake", None, NOW, NOW)
+    cloud.write(lambda tx: agents.add(tx, made))
+    heard_at(cloud, NOW + timedelta(minutes=10), other)
+    hear(behind, NOW)
+    moment = NOW + timedelta(seconds=80)
+    heard_at(cloud, moment)
+    assert hear(behind, moment) == seconds(moment)
 
 
 def test_a_heartbeat_that_became_visible_late_is_not_missed(

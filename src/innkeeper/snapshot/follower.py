@@ -20,6 +20,10 @@ OVERLAP = timedelta(seconds=2)
 """Agents heard up to this much before the latest are read again: their moments are given
 before the commit that makes them visible."""
 
+HEARD_MANY = 256
+HEAR_PERIOD = timedelta(seconds=0.25)
+"""With more heartbeats than ``HEARD_MANY`` at once, they are taken over this often at most."""
+
 
 class Follower:
     """Owns a host table and the place in the change feed that it stands for."""
@@ -27,6 +31,8 @@ class Follower:
     def __init__(self) -> None:
         self.table = HostTable()
         self._heard: datetime | None = None
+        self._heard_many = False
+        self._asked = datetime.min  # noqa: DTZ901 - moments here have no zone
         self._touched: set[ProviderId] = set()
         self._is_all_touched = False
         self._came_from = ChangeId(0)
@@ -43,7 +49,6 @@ class Follower:
     def _read_all(self, tx: Tx) -> None:
         self.table = loader.load_all(tx)
         self._heard = None
-        self.hear(tx)
 
     def begin(self, tx: Tx) -> None:
         """Start a transaction's work: mend what the last one left, if it failed."""
@@ -67,10 +72,17 @@ class Follower:
         """Tell that these rows were edited in place, ahead of the commit."""
         self._touched.update(providers)
 
-    def hear(self, tx: Tx) -> None:
-        """Take over the agents' heartbeats since the last time."""
+    def hear(self, tx: Tx, now: datetime) -> None:
+        """Take over the agents' heartbeats since the last time, as far as ``now``."""
+        is_soon = timedelta(0) <= now - self._asked < HEAR_PERIOD
+        if self._heard_many and is_soon and self._heard is not None:
+            return
         since = None if self._heard is None else self._heard - OVERLAP
-        self._heard = loader.see_agents(tx, self.table, since)
+        latest, count = loader.see_agents(tx, self.table, since)
+        # Never past the present: one clock that is ahead would silence everybody else.
+        self._heard = None if latest is None else min(latest, now)
+        self._heard_many = count > HEARD_MANY
+        self._asked = now
 
     def catch_up(self, tx: Tx) -> None:
         """Apply all changes that ``tx`` sees and the table does not show yet."""

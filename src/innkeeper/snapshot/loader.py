@@ -109,8 +109,11 @@ def _load_used(table: HostTable, rows: Rows, names: dict[Any, str]) -> None:
             table.free[name][at] -= amounts
 
 
-def see_agents(tx: Tx, table: HostTable, since: datetime | None) -> datetime | None:
-    """Take over when agents were heard, all or those since a moment; give the latest moment."""
+def see_agents(tx: Tx, table: HostTable, since: datetime | None) -> tuple[datetime | None, int]:
+    """Take over when agents were heard, all or those since a moment.
+
+    Gives the latest moment, and how many agents it was about.
+    """
     rows = agents.last_seen(tx) if since is None else agents.seen_since(tx, since)
     latest = since
     for agent_id, seen_at in rows:
@@ -119,7 +122,7 @@ def see_agents(tx: Tx, table: HostTable, since: datetime | None) -> datetime | N
         table.agent_seen_s[code] = seconds(seen_at)
         if latest is None or seen_at > latest:
             latest = seen_at
-    return latest
+    return latest, len(rows)
 
 
 def seconds(moment: datetime) -> float:

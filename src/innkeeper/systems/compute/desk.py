@@ -70,7 +70,7 @@ class BootDesk:
 
     def boot(self, tx: Tx, requests: Sequence[BootRequest]) -> list[Booted | Refusal]:
         """Decide on and write all requests."""
-        self.follower.hear(tx)
+        self.follower.hear(tx, requests[0].now)
         # A claim proves amounts. That a host was closed, moved to another zone or given room
         # back by another process, no claim would notice.
         self.follower.catch_up(tx)
@@ -87,7 +87,7 @@ class BootDesk:
 
     def explain(self, tx: Tx, request: BootRequest) -> Explained:
         """Decide without writing, and tell why; raises what booting would refuse with."""
-        self.follower.hear(tx)
+        self.follower.hear(tx, request.now)
         self.follower.catch_up(tx)
         table = self.follower.table
         (taken,) = intake.take_in(tx, table, self._means.computing, [request])
