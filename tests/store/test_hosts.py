@@ -21,7 +21,7 @@ from innkeeper.store.queries import capacity, orders, servers
 from innkeeper.store.queries import hosts as host_rows
 from innkeeper.store.queries.orders import NewOrder
 from innkeeper.store.transactions import Store, Tx
-from innkeeper.systems.compute import agents, hosts, work
+from innkeeper.systems.compute import agents, hosts, reconcile, work
 from innkeeper.systems.compute.hosts import ServiceChange
 from innkeeper.systems.placement import claims
 from tests.store.conftest import NOW
@@ -192,6 +192,30 @@ def test_deleted_servers_are_destroyed_and_told_once(store: Store) -> None:
             tell(tx, agent, [host(servers=(STRAY,))])
         (order,) = work.waiting(tx, agent.id, 0, 9)
         assert (order.kind, order.server_uuid) == (OrderKind.DESTROY, STRAY)
+
+
+def test_a_forgotten_hosts_orders_go_to_the_agent_that_brings_it_back(store: Store) -> None:
+    with store.write() as tx:
+        first, second = registered(tx, "a1"), registered(tx, "a2")
+        servers.insert_many(tx, [row(1, uuid=STRAY, deleted_at=NOW)])
+        tell(tx, first, [host(servers=(STRAY,)), host("h2")])
+        orders.add(tx, [NewOrder(first.id, "h2", STRAY, OrderKind.DESTROY, {})], NOW)
+        later = NOW + timedelta(seconds=61)
+        hosts.remove_service(tx, hosts.by_name(tx, "h1"), later)
+        for _ in range(2):
+            tell(tx, second, [host(servers=(STRAY,))], later)
+        assert [each.host for each in work.waiting(tx, second.id, 0, 9)] == ["h1"]
+        assert [each.host for each in work.waiting(tx, first.id, 0, 9)] == ["h2"]
+
+
+def test_only_orders_of_its_agent_count_for_a_stray(store: Store) -> None:
+    with store.write() as tx:
+        first, second = registered(tx, "a1"), registered(tx, "a2")
+        servers.insert_many(tx, [row(1, uuid=STRAY, deleted_at=NOW)])
+        tell(tx, second, [host()])
+        orders.add(tx, [NewOrder(first.id, "h1", STRAY, OrderKind.DESTROY, {})], NOW)
+        reconcile.servers(tx, second.id, [host(servers=(STRAY,))], NOW)
+        assert [each.host for each in work.waiting(tx, second.id, 0, 9)] == ["h1"]
 
 
 def test_servers_of_nobody_are_left_alone(store: Store) -> None:

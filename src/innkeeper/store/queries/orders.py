@@ -22,6 +22,9 @@ from innkeeper.store.transactions import Tx
 TOPIC = "orders"
 """What listeners of the store's commits are told the agents under."""
 
+IDS_PER_QUERY = 10_000
+"""Ids in one ``IN (...)``; SQLite takes 32,766 parameters, PostgreSQL 65,535."""
+
 _ORDERS = sa.select(
     work_orders.c.id,
     work_orders.c.agent_id,
@@ -131,15 +134,23 @@ def end(tx: Tx, number: int, outcome: str, now: datetime) -> bool:
 
 def move(tx: Tx, names: Collection[str], agent_id: AgentId) -> None:
     """Give the waiting orders of these hosts to the agent that speaks for them now."""
-    if not names:
-        return
-    tx.execute(
-        work_orders.update()
-        .where(work_orders.c.host.in_(list(names)))
+    others = (
+        sa.select(work_orders.c.id)
         .where(work_orders.c.status == OrderStatus.WAITING)
-        .values(agent_id=agent_id)
+        .where(work_orders.c.host.in_(list(names)))
+        .where(work_orders.c.agent_id != agent_id)
     )
-    transactions.note(tx, TOPIC, {agent_id})
+    # Looked for first, since there are seldom any: an UPDATE would lock all that it passes.
+    numbers = list(tx.execute(others).scalars())
+    for start in range(0, len(numbers), IDS_PER_QUERY):
+        tx.execute(
+            work_orders.update()
+            .where(work_orders.c.id.in_(numbers[start : start + IDS_PER_QUERY]))
+            .where(work_orders.c.status == OrderStatus.WAITING)
+            .values(agent_id=agent_id)
+        )
+    if numbers:
+        transactions.note(tx, TOPIC, {agent_id})
 
 
 def prune(tx: Tx, before: datetime, limit: int) -> int:

@@ -60,6 +60,8 @@ def report(
     _add(tx, agent, fresh, registered, defaults, ids, now)
     again = [(each, known[each.name]) for each in reports if each.name in known]
     _change(tx, agent, again, before, now)
+    # Those of hosts that are new, too: a host that was forgotten left its orders behind.
+    orders.move(tx, names, agent.id)
     reconcile.servers(tx, agent.id, reports, now)
     services = hosts.by_names(tx, names)
     return [
@@ -185,8 +187,6 @@ def _change(
         )
     hosts.change_reported(tx, rows)
     changes.add_always_read(tx, sorted(shown), now)
-    taken_over = [host.name for _, host in again if host.agent_id != agent.id]
-    orders.move(tx, taken_over, agent.id)
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,7 +70,7 @@ def _destroy(
     told = {
         (each.host, each.server_uuid)
         for each in orders.waiting_about(tx, [uuid for _, uuid in strays])
-        if each.kind == OrderKind.DESTROY
+        if each.kind == OrderKind.DESTROY and each.agent_id == agent_id
     }
     new = [
         NewOrder(agent_id, host, uuid, OrderKind.DESTROY, {})
