@@ -3,6 +3,8 @@
 Always true: a step is answered only after the commit that carries it; each step stands or
 falls alone; only this thread touches the host table, so no decision sees half a claim.
 
+Always true: every step that was taken in is answered, even if the thread itself ends.
+
 May be false: that two steps of one batch share a fate. A refusal undoes its own step only, and
 a batch that the database rejects is repeated step by step.
 """
@@ -14,6 +16,7 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
@@ -71,6 +74,7 @@ class DecisionThread:
         self._waiting: queue.SimpleQueue[Step | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="decisions", daemon=True)
         self._is_stopping = False
+        self._has_ended = False
 
     def start(self) -> None:
         """Begin to work."""
@@ -85,7 +89,7 @@ class DecisionThread:
     @property
     def is_alive(self) -> bool:
         """Whether steps are being carried out."""
-        return self._thread.is_alive()
+        return self._thread.is_alive() and not self._has_ended
 
     async def write(self, work: Callable[[Tx], T]) -> T:
         """See :class:`innkeeper.entrypoints.api.site.Decisions`."""
@@ -109,21 +113,43 @@ class DecisionThread:
             loop.close()
 
     async def _submit(self, kind: str, work: Any) -> Any:
-        if self._is_stopping or not self._thread.is_alive():
+        if self._is_stopping or not self.is_alive:
             raise Unavailable("The service is stopping.")
         if self._waiting.qsize() >= WAITING_MAX:
             raise Unavailable("Too many requests wait already.")
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Any] = loop.create_future()
         self._waiting.put(Step(kind, work, future, loop))
+        if self._has_ended:
+            # It ended between the look above and now, and may not have seen this step.
+            self._refuse(self._left())
         return await future
 
     def _run(self) -> None:
+        batch: list[Step] = []
         is_last = False
-        while not is_last:
-            batch, is_last = self._take()
-            if batch:
-                self._answer(batch, carry_out(self._store, self._desk, batch))
+        try:
+            while not is_last:
+                batch, is_last = self._take()
+                if batch:
+                    self._answer(batch, carry_out(self._store, self._desk, batch))
+                batch = []
+        finally:
+            # Whatever brought it down: who waits here would wait for good.
+            self._has_ended = True
+            self._refuse([*batch, *self._left()])
+
+    def _left(self) -> list[Step]:
+        left: list[Step] = []
+        with suppress(queue.Empty):
+            while not self._waiting.empty():
+                each = self._waiting.get_nowait()
+                if each is not None:
+                    left.append(each)
+        return left
+
+    def _refuse(self, steps: Sequence[Step]) -> None:
+        self._answer(steps, [Unavailable("No decisions are being made.")] * len(steps))
 
     def _take(self) -> tuple[list[Step], bool]:
         batch: list[Step] = []
@@ -158,7 +184,12 @@ def _settle(steps: Sequence[Step]) -> None:
         future = each.future
         if future is None or future.done():
             continue
-        if isinstance(each.outcome, Exception):
+        if isinstance(each.outcome, StopIteration):
+            # A future takes anything but this one, which would end the coroutine that waits.
+            error = RuntimeError("A step ended an iteration that was not its own.")
+            error.__cause__ = each.outcome
+            future.set_exception(error)
+        elif isinstance(each.outcome, Exception):
             future.set_exception(each.outcome)
         else:
             future.set_result(each.outcome)
@@ -179,12 +210,20 @@ def carry_out(store: Store, desk: Desk, batch: Sequence[Step]) -> list[Any]:
         # One of them is poison. Alone, it cannot take the others with it.
         LOG.warning("batch_repeated", steps=len(batch), error=str(error))
         return [carry_out(store, desk, [each])[0] for each in batch]
-    for each, outcome in zip(batch, outcomes, strict=True):
-        if each.kind == "boot":
-            metrics.BOOTS.labels(_kind_of(outcome)).inc()
-    metrics.BATCH.observe(len(batch))
-    metrics.COMMIT.observe(time.perf_counter() - started_s)
+    _count(batch, outcomes, time.perf_counter() - started_s)
     return outcomes
+
+
+def _count(batch: Sequence[Step], outcomes: Sequence[Any], took_s: float) -> None:
+    try:
+        for each, outcome in zip(batch, outcomes, strict=True):
+            if each.kind == "boot":
+                metrics.BOOTS.labels(_kind_of(outcome)).inc()
+        metrics.BATCH.observe(len(batch))
+        metrics.COMMIT.observe(took_s)
+    except Exception as error:
+        # What was committed is not undone by a number that nobody could make of it.
+        LOG.error("commit_uncounted", exc_info=error)
 
 
 def _commit(store: Store, desk: Desk, batch: Sequence[Step]) -> list[Any]:

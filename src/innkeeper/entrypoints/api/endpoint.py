@@ -34,6 +34,8 @@ from innkeeper.entrypoints.api.validation import Validator, decode_json, query_f
 LOG = structlog.get_logger("innkeeper.api")
 UNVERSIONED = Version(1, 0)
 BODILESS_STATUSES = frozenset({204, 304})
+VERSIONLESS = "x-innkeeper-versionless"
+"""Header of an answer that says which version it is in to nobody; it stays in this module."""
 
 
 class Checks:
@@ -78,13 +80,12 @@ class Endpoint:
         version: Version | None = None
         try:
             answer, version = await self._carry_out(request, request_id)
+            response = self._response(answer, request_id, version)
         except Exception as error:
             version = _version_or_none(self.api.versions, headers)
             answer = self.refusal(error, request_id, version, headers.get("accept", JSON))
             self._challenge(answer, request)
-        if answer.headers.pop("x-innkeeper-versionless", None) is not None:
-            version = None
-        response = self._response(answer, request_id, version)
+            response = self._response(answer, request_id, version)
         took_s = time.perf_counter() - started_s
         metrics.observe(self.api.name, self.path, request.method, answer.status, took_s)
         LOG.info(
@@ -109,7 +110,6 @@ class Endpoint:
         except Refusal as first:
             error = first
         answer = self.refusal(error, request_id, version, request.headers.get("accept", JSON))
-        answer.headers.pop("x-innkeeper-versionless", None)
         self._challenge(answer, request)
         LOG.info(
             "request",
@@ -245,7 +245,7 @@ class Endpoint:
         body, media_type = self.api.fault_form(fault)
         answer = Answer(fault.status, body, {**fault.headers, "content-type": media_type})
         if fault.is_versionless:
-            answer.headers["x-innkeeper-versionless"] = "yes"
+            answer.headers[VERSIONLESS] = "yes"
         return answer
 
     def _challenge(self, answer: Answer, request: Request[Any, Any, Any]) -> None:
@@ -264,6 +264,8 @@ class Endpoint:
         headers = answer.headers
         headers["x-openstack-request-id"] = request_id
         versions = self.api.versions
+        if headers.pop(VERSIONLESS, None) is not None:
+            version = None
         if versions is not None and version is not None:
             headers["openstack-api-version"] = f"{versions.service_types[0]} {version}"
             vary = "openstack-api-version"

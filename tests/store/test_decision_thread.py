@@ -1,0 +1,192 @@
+"""The decision thread answers everybody, whatever happens to it, and says when it has ended."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+import structlog
+from structlog.testing import capture_logs
+
+from innkeeper.domain.errors import Unavailable
+from innkeeper.entrypoints.api.decisions import DecisionThread
+from innkeeper.entrypoints.api.logs import LosingStream
+from innkeeper.store.transactions import Tx
+from tests.support.clouds import Cloud, cloud_in, reported
+
+WITHIN_S = 10.0
+ENDS_BY_ACCIDENT = pytest.mark.filterwarnings(
+    "ignore::pytest.PytestUnhandledThreadExceptionWarning"
+)
+"""The thread's end shows on standard error, which is what pytest warns of."""
+
+
+@pytest.fixture
+def cloud(tmp_path: Path) -> Iterator[Cloud]:
+    """A cloud of one host."""
+    started = cloud_in(tmp_path, reported("a"))
+    yield started
+    started.close()
+
+
+@pytest.fixture(autouse=True)
+def log_settings() -> Iterator[None]:
+    """Leave the log as it was found."""
+    before = structlog.get_config()
+    yield
+    structlog.configure(**before)
+
+
+Ask = Callable[[DecisionThread], Any]
+
+
+def answers(thread: DecisionThread, *asks: Ask) -> list[Any]:
+    """What each of those who ask at the same moment is told; who is not told fails the test."""
+
+    async def all_of_them() -> list[Any]:
+        waiting = (asyncio.wait_for(ask(thread), WITHIN_S) for ask in asks)
+        return await asyncio.gather(*waiting, return_exceptions=True)
+
+    try:
+        return asyncio.run(all_of_them())
+    finally:
+        thread.stop(WITHIN_S)
+
+
+def written(work: Callable[[Tx], Any]) -> Ask:
+    return lambda thread: thread.write(work)
+
+
+def raising(error: BaseException) -> Ask:
+    def work(tx: Tx) -> None:
+        raise error
+
+    return written(work)
+
+
+def waits_for_the_others(tx: Tx) -> str:
+    """Nothing: a step that others share a batch with."""
+    return "done"
+
+
+def started(cloud: Cloud, desk: Any = None) -> DecisionThread:
+    thread = DecisionThread(cloud.store, desk or cloud.desk)
+    thread.start()
+    return thread
+
+
+class Unread:
+    """The stream of a log whose reader has gone."""
+
+    def __init__(self) -> None:
+        reading, self._writing = os.pipe()
+        os.close(reading)
+
+    def write(self, text: str) -> int:
+        """Fail as the system does."""
+        return os.write(self._writing, text.encode())
+
+    def flush(self) -> None:
+        """Nothing is kept back."""
+
+    def close(self) -> None:
+        """Let go of the pipe."""
+        os.close(self._writing)
+
+
+@pytest.fixture
+def unread() -> Iterator[Any]:
+    """See :class:`Unread`."""
+    stream = Unread()
+    yield stream
+    stream.close()
+
+
+def log_to(stream: Any) -> None:
+    structlog.configure(
+        processors=[structlog.processors.LogfmtRenderer()],
+        logger_factory=structlog.WriteLoggerFactory(stream),
+        cache_logger_on_first_use=False,
+    )
+
+
+def test_a_log_that_nobody_reads_changes_no_answer(cloud: Cloud, unread: Any) -> None:
+    log_to(LosingStream(unread))
+    boom = ZeroDivisionError()
+    told = answers(
+        started(cloud), raising(boom), *[written(waits_for_the_others) for _ in range(3)]
+    )
+    assert told == [boom, "done", "done", "done"]
+
+
+@ENDS_BY_ACCIDENT
+def test_who_waits_when_the_thread_ends_is_told_so(cloud: Cloud, unread: Any) -> None:
+    """Here by a log that does raise; nothing else in the thread is known to."""
+    log_to(unread)
+    thread = started(cloud)
+    others = [written(waits_for_the_others) for _ in range(300)]
+    told = answers(thread, raising(ZeroDivisionError()), *others)
+    assert {type(each) for each in told} == {Unavailable}
+    assert not thread.is_alive
+    assert [type(each) for each in answers(thread, written(waits_for_the_others))] == [
+        Unavailable
+    ]
+
+
+@ENDS_BY_ACCIDENT
+def test_a_step_that_ends_the_thread_ends_what_waits_with_it(cloud: Cloud) -> None:
+    thread = started(cloud)
+    told = answers(thread, raising(SystemExit(3)), written(waits_for_the_others))
+    assert [type(each) for each in told] == [Unavailable, Unavailable]
+    assert not thread.is_alive
+
+
+def test_a_step_may_raise_what_no_future_takes(cloud: Cloud) -> None:
+    with capture_logs():
+        told = answers(started(cloud), raising(StopIteration(7)), written(waits_for_the_others))
+    assert isinstance(told[0], RuntimeError)
+    assert isinstance(told[0].__cause__, StopIteration)
+    assert told[1] == "done"
+
+
+class OddDesk:
+    """Answers boots with something nobody can count."""
+
+    def begin(self, tx: Tx) -> None:
+        """See ``Desk``."""
+
+    def boot(self, tx: Tx, requests: Sequence[Any]) -> list[Any]:
+        """See ``Desk``."""
+        return list(requests)
+
+    def explain(self, tx: Tx, request: Any) -> Any:
+        """See ``Desk``."""
+        return request
+
+    def follow(self, tx: Tx) -> None:
+        """See ``Desk``."""
+
+    def forget(self) -> None:
+        """See ``Desk``."""
+
+
+def test_what_cannot_be_counted_is_answered_all_the_same(cloud: Cloud) -> None:
+    with capture_logs() as logs:
+        told = answers(
+            started(cloud, OddDesk()),
+            lambda thread: thread.boot("odd"),
+            written(waits_for_the_others),
+        )
+    assert told == ["odd", "done"]
+    assert [each["event"] for each in logs] == ["commit_uncounted"]
+
+
+def test_whatever_waited_is_done_before_the_thread_stops(cloud: Cloud) -> None:
+    thread = started(cloud)
+    told = answers(thread, *[written(waits_for_the_others) for _ in range(600)])
+    assert told == ["done"] * 600
+    assert not thread.is_alive

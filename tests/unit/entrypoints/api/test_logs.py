@@ -1,0 +1,68 @@
+"""Log lines that cannot be written are lost, and nobody stumbles over them."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+from collections.abc import Iterator
+from typing import Any, TextIO
+
+import pytest
+import structlog
+
+from innkeeper.domain.slices import Serving
+from innkeeper.entrypoints.api.logs import set_up_logs
+
+
+@pytest.fixture(autouse=True)
+def settings() -> Iterator[None]:
+    """Leave the log as it was found."""
+    before = structlog.get_config()
+    yield
+    structlog.configure(**before)
+
+
+def unread() -> TextIO:
+    """A pipe that nobody reads from any more."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    return os.fdopen(writing, "w", buffering=1)
+
+
+def closed() -> TextIO:
+    stream = io.StringIO()
+    stream.close()
+    return stream
+
+
+def missing() -> None:
+    """What the process has in place of a stream if it was started without one."""
+
+
+@pytest.mark.parametrize("stream", [unread, closed, missing])
+@pytest.mark.parametrize("form", ["console", "json"])
+def test_a_log_that_nobody_reads_stops_nobody(stream: Any, form: Any) -> None:
+    broken = stream()
+    set_up_logs(Serving(log_format=form), broken)
+    log = structlog.get_logger("test")
+    log.error("first", exc_info=RuntimeError("boom"))
+    log.error("second")
+    if stream is unread:
+        with pytest.raises(BrokenPipeError):
+            broken.close()
+
+
+def test_half_characters_are_written_as_json() -> None:
+    stream = io.StringIO()
+    set_up_logs(Serving(log_format="json"), stream)
+    structlog.get_logger("test").error("odd", text="a\ud800", thing=object)
+    assert json.loads(stream.getvalue())["text"] == "a\ud800"
+
+
+def test_a_line_is_an_event() -> None:
+    stream = io.StringIO()
+    set_up_logs(Serving(), stream)
+    structlog.get_logger("test").error("first", steps=3)
+    assert "event=first" in stream.getvalue()
+    assert stream.getvalue().count("\n") == 1
