@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from innkeeper.domain.compute import Agent, Host, OrderKind, WorkOrder
 from innkeeper.domain.errors import Conflict, Invalid
@@ -221,8 +222,12 @@ def test_only_orders_of_its_agent_count_for_a_stray(store: Store) -> None:
 def test_servers_of_nobody_are_left_alone(store: Store) -> None:
     with store.write() as tx:
         agent = registered(tx)
-        tell(tx, agent, [host(servers=(STRAY,))])
+        with capture_logs() as logs:
+            told = tell(tx, agent, [host(servers=(STRAY,)), host("h2", servers=())])
         assert work.waiting(tx, agent.id, 0, 9) == []
+    assert [each.unknown_servers for each in told] == [(STRAY,), ()]
+    # Whoever commits may log it; until then it may be undone.
+    assert logs == []
 
 
 def test_a_report_without_servers_compares_nothing(store: Store) -> None:

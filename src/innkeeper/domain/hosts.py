@@ -105,8 +105,12 @@ class HostDefaults:
 
 @dataclass(frozen=True, slots=True)
 class Reported:
-    """What an agent is told of a host that it reported."""
+    """What became of a host's report.
+
+    ``unknown_servers`` are on the host, and nobody here has ever heard of them.
+    """
 
     name: str
     provider_uuid: ProviderUuid
     service_uuid: str
+    unknown_servers: tuple[ServerId, ...] = ()

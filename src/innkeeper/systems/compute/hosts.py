@@ -62,10 +62,15 @@ def report(
     _change(tx, agent, again, before, now)
     # Those of hosts that are new, too: a host that was forgotten left its orders behind.
     orders.move(tx, names, agent.id)
-    reconcile.servers(tx, agent.id, reports, now)
+    unknown = reconcile.servers(tx, agent.id, reports, now)
     services = hosts.by_names(tx, names)
     return [
-        Reported(name, services[name].provider_uuid, services[name].service_uuid)
+        Reported(
+            name,
+            services[name].provider_uuid,
+            services[name].service_uuid,
+            unknown.get(name, ()),
+        )
         for name in names
     ]
 

@@ -4,8 +4,8 @@ An agent names its hosts' servers when it starts, before it asks for work. Then
 
 - a server that was deleted or placed elsewhere while the agent was away gets an order to be
   destroyed;
-- a server that nobody here has ever heard of is left alone, and the log says so: an agent may
-  have been pointed at another cloud, or the database may come from a backup;
+- a server that nobody here has ever heard of is left alone, and told to the caller: an agent
+  may have been pointed at another cloud, or the database may come from a backup;
 - an ACTIVE server that the host no longer has goes to ERROR with a fault that says so. It
   keeps its allocation and its host, because both may come back: nothing is built anew, since
   what was on the server would be lost without anybody having decided it;
@@ -22,8 +22,6 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-import structlog
-
 from innkeeper.domain.compute import OrderKind, Power, Status
 from innkeeper.domain.hosts import HostReport
 from innkeeper.domain.ids import AgentId, ServerId
@@ -33,17 +31,20 @@ from innkeeper.store.queries.orders import NewOrder
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.servers import fault
 
-LOG = structlog.get_logger("innkeeper.compute")
-
 LOST = "The host came back without this server."
 """The fault of a server that its host lost; also how it is known again if it turns up."""
 
 
-def servers(tx: Tx, agent_id: AgentId, reports: Sequence[HostReport], now: datetime) -> None:
-    """Compare what these reports say is on their hosts with what should be."""
+def servers(
+    tx: Tx, agent_id: AgentId, reports: Sequence[HostReport], now: datetime
+) -> dict[str, tuple[ServerId, ...]]:
+    """Compare what these reports say is on their hosts with what should be.
+
+    Gives by host the servers that nobody here has ever heard of, where there are any.
+    """
     there = {each.name: set(each.servers) for each in reports if each.servers is not None}
     if not there:
-        return
+        return {}
     expected: dict[str, dict[str, Any]] = {name: {} for name in there}
     for row in hosts.servers_on(tx, there.keys()):
         expected[row.host][row.uuid] = row
@@ -54,12 +55,14 @@ def servers(tx: Tx, agent_id: AgentId, reports: Sequence[HostReport], now: datet
     ]
     known = rows.ever_known(tx, [uuid for _, uuid in strays])
     _destroy(tx, agent_id, [each for each in strays if each[1] in known], now)
-    for host, stray in strays:
-        if stray not in known:
-            LOG.warning("unknown_server", agent_id=agent_id, host=host, server_id=stray)
     for name, should in expected.items():
         for uuid, row in should.items():
             _judge(tx, row, uuid in there[name], now)
+    unknown: dict[str, tuple[ServerId, ...]] = {}
+    for host, uuid in strays:
+        if uuid not in known:
+            unknown[host] = (*unknown.get(host, ()), uuid)
+    return unknown
 
 
 def _destroy(

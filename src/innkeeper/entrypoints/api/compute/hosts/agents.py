@@ -10,9 +10,11 @@ import asyncio
 from datetime import datetime
 from typing import Any
 
+import structlog
+
 from innkeeper.domain.compute import Agent, WorkOrder
 from innkeeper.domain.errors import Invalid
-from innkeeper.domain.hosts import HostDefaults, HostReport
+from innkeeper.domain.hosts import HostDefaults, HostReport, Reported
 from innkeeper.domain.ids import ProviderUuid, ServerId, canonical_uuid
 from innkeeper.entrypoints.api.compute.hosts.agent_bodies import (
     HostBody,
@@ -24,9 +26,11 @@ from innkeeper.entrypoints.api.compute.hosts.agent_bodies import (
 from innkeeper.entrypoints.api.compute.hosts.agent_schemas import ORDERS_MAX
 from innkeeper.entrypoints.api.paging import limit_of, next_query
 from innkeeper.entrypoints.api.routing import Answer, Call
+from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import agents, hosts, work
 from innkeeper.systems.compute.work import Result
 
+LOG = structlog.get_logger("innkeeper.compute")
 HEARTBEATS = 3
 """Heartbeats in the time after which a silent agent is down: one lost one does no harm."""
 LISTEN_S = 0.5
@@ -78,11 +82,17 @@ async def report(call: Call) -> Answer:
     reports = [_host(each) for each in as_form(ReportBody, _plain(call.body)).hosts]
     defaults = _defaults(call)
 
-    def write(tx: Any) -> Any:
+    def write(tx: Tx) -> list[Reported]:
         agent = agents.hear(tx, call.context, _id(call), call.now)
         return hosts.report(tx, agent, reports, defaults, ids=call.site.ids, now=call.now)
 
     known = await call.write(write)
+    # Here and not there: what is written in a transaction may still be undone.
+    for each in known:
+        for server_id in each.unknown_servers:
+            LOG.warning(
+                "unknown_server", agent_id=_id(call), host=each.name, server_id=server_id
+            )
     shown = [
         {
             "name": each.name,
@@ -134,7 +144,7 @@ async def tell_results(call: Call) -> Answer:
     told_now = as_form(ResultsBody, call.body).results
     results = [Result(each.order_id, each.ok, each.fault) for each in told_now]
 
-    def write(tx: Any) -> list[tuple[int, bool]]:
+    def write(tx: Tx) -> list[tuple[int, bool]]:
         agent = agents.own(tx, call.context, _id(call))
         return work.settle(tx, agent.id, results, call.now)
 
