@@ -145,6 +145,19 @@ def test_a_quota_is_shared_by_the_requests_of_one_batch(tmp_path: Path) -> None:
     cloud.judge()
 
 
+def test_a_neighbour_is_counted_with_what_it_got_and_not_what_it_wanted(
+    tmp_path: Path,
+) -> None:
+    cloud = limited(tmp_path, quota_instances=9)
+    # There is room for eight, so the ninth is a matter of hosts and not of the quota.
+    some, none = cloud.boot(cloud.request(1, 9), cloud.request())
+    assert isinstance(some, Booted)
+    assert isinstance(none, Booted)
+    assert (len(some.server_ids), some.fault) == (8, None)
+    assert none.fault is not None
+    assert "No valid host" in none.fault
+
+
 @pytest.mark.parametrize(
     ("quotas", "placed"),
     [

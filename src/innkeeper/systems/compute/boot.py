@@ -11,7 +11,7 @@ nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -39,7 +39,7 @@ from innkeeper.store.queries.orders import NewOrder
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import intake
 from innkeeper.systems.compute import servers as lives
-from innkeeper.systems.compute.intake import Intake
+from innkeeper.systems.compute.intake import Intake, Reception
 from innkeeper.systems.placement import claims
 
 CONSUMER_TYPE = "INSTANCE"
@@ -84,22 +84,23 @@ def boot_together(
     tx: Tx, means: Means, requests: Sequence[BootRequest]
 ) -> list[Booted | Refusal]:
     """Plan, claim and write all requests; give each one's outcome, in order."""
-    intakes = intake.take_in(tx, means.follower.table, means.computing, requests)
-    pendings = [Pending(each) for each in intakes if isinstance(each, Intake)]
-    open_ones = pendings
-    for _ in range(means.scheduling.claim_attempts_max):
-        _plan_all(means, open_ones)
-        open_ones = _claim_all(tx, means, open_ones)
+    reception = Reception(tx, means.follower.table, means.computing, requests)
+    received = [_receive(means, reception, request) for request in requests]
+    pendings = [each for each in received if isinstance(each, Pending)]
+    open_ones = _claim_all(tx, means, pendings)
+    for _ in range(means.scheduling.claim_attempts_max - 1):
         if not open_ones:
             break
         means.follower.catch_up(tx)
+        for each in open_ones:
+            _plan(means, each)
+        open_ones = _claim_all(tx, means, open_ones)
     for each in open_ones:
         each.outcome = ConcurrentUpdate(
             "The chosen hosts kept changing; trying again may help."
         )
     _write_rows(tx, pendings)
-    answers = iter(pendings)
-    return [each if isinstance(each, Refusal) else _outcome(next(answers)) for each in intakes]
+    return [each if isinstance(each, Refusal) else _outcome(each) for each in received]
 
 
 def _outcome(pending: Pending) -> Booted | Refusal:
@@ -107,19 +108,32 @@ def _outcome(pending: Pending) -> Booted | Refusal:
     return pending.outcome
 
 
-def _plan_all(means: Means, pendings: Iterable[Pending]) -> None:
+def _receive(means: Means, reception: Reception, request: BootRequest) -> Pending | Refusal:
+    """Take a request in and plan it, ahead of the next one of the batch."""
+    try:
+        pending = Pending(reception.take(request))
+    except Refusal as refusal:
+        return refusal
+    _plan(means, pending)
+    placed = len(_plan_of(pending).entries)
+    reception.count_in(
+        pending.intake, placed if _is_placed(pending) else pending.request.count_min
+    )
+    return pending
+
+
+def _plan(means: Means, pending: Pending) -> None:
     table = means.follower.table
-    for each in pendings:
-        spec = each.intake.spec
-        made = all_at_once.plan(means.pipeline, table, spec, means.scheduling.host_subset_size)
-        means.follower.touch(made.seen)
-        each.plan = made
-        if len(made.entries) < each.request.count_min:
-            # Fewer than the least that is of use: none at all.
-            all_at_once.undo(table, spec, made)
-            continue
-        # Ahead of the commit, so that the next request of this batch plans behind this one.
-        table.expect_claim(made.seen)
+    spec = pending.intake.spec
+    made = all_at_once.plan(means.pipeline, table, spec, means.scheduling.host_subset_size)
+    means.follower.touch(made.seen)
+    pending.plan = made
+    if not _is_placed(pending):
+        # Fewer than the least that is of use: none at all.
+        all_at_once.undo(table, spec, made)
+        return
+    # Ahead of the commit, so that the next request of this batch plans behind this one.
+    table.expect_claim(made.seen)
 
 
 def _claim_all(tx: Tx, means: Means, pendings: Sequence[Pending]) -> list[Pending]:

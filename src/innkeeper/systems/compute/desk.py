@@ -19,8 +19,8 @@ from innkeeper.scheduling.schedulers import all_at_once
 from innkeeper.scheduling.weighers.catalogue import WEIGHERS
 from innkeeper.snapshot.follower import Follower
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute import intake
 from innkeeper.systems.compute.boot import Means, boot_together
+from innkeeper.systems.compute.intake import Reception
 
 LOG = structlog.get_logger("innkeeper.compute")
 
@@ -90,9 +90,7 @@ class BootDesk:
         self.follower.hear(tx, request.now)
         self.follower.catch_up(tx)
         table = self.follower.table
-        (taken,) = intake.take_in(tx, table, self._means.computing, [request])
-        if isinstance(taken, Refusal):
-            raise taken
+        taken = Reception(tx, table, self._means.computing, [request]).take(request)
         pipeline = self._means.pipeline
         best = all_at_once.rank(pipeline, table, taken.spec, BEST_SHOWN)
         made = all_at_once.plan(

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from innkeeper.domain.compute import BootRequest, Flavor, Image, Limits
-from innkeeper.domain.errors import Invalid, NotFound, QuotaExceeded, Refusal
+from innkeeper.domain.errors import Invalid, NotFound, QuotaExceeded
 from innkeeper.domain.placing import RequestSpec
 from innkeeper.domain.slices import Computing
 from innkeeper.snapshot.columns import HostTable
@@ -38,68 +38,69 @@ class Intake:
     spec: RequestSpec
 
 
-@dataclass(slots=True)
-class _Known:
-    """Looked up once for a whole batch."""
+class Reception:
+    """Takes the requests of one batch in, one after the other.
 
-    flavors: Mapping[str, Flavor]
-    images: Mapping[str, Image]
-    limits: Mapping[str, Limits]
-    usages: dict[str, Usage]
+    What they name is looked up once for all of them. Between one and the next,
+    :meth:`count_in` tells how many servers came of the first, so that what one request is
+    refused does not depend on who happened to wait beside it.
+    """
+
+    def __init__(
+        self, tx: Tx, table: HostTable, computing: Computing, requests: Sequence[BootRequest]
+    ) -> None:
+        self._tx = tx
+        self._table = table
+        self._silence_max_s = computing.service_down_time_s
+        image_ids = {each.image_id for each in requests if each.image_id is not None}
+        projects = {each.project_id for each in requests}
+        self._flavors = flavors.by_public_ids(tx, {each.flavor_id for each in requests})
+        self._images = images.get_many(tx, image_ids) if image_ids else {}
+        self._limits = quotas.limits_of(tx, projects, quotas.defaults(computing))
+        self._usages = quota_usages.of_projects(tx, projects)
+
+    def take(self, request: BootRequest) -> Intake:
+        """Look up what a request names; raises the refusal of what cannot be."""
+        flavor = _flavor(self._tx, self._flavors, request)
+        image = _image(self._images, request, flavor)
+        if request.key_name is not None:
+            _demand_key(self._tx, request)
+        wanted = demands.of(flavor, image)
+        _demand_place(self._table, request)
+        project_id = request.project_id
+        count = _allowed_count(
+            self._limits[project_id], self._usages[project_id], request, flavor
+        )
+        request = replace(request, count_max=count)
+        spec = RequestSpec(
+            amounts=wanted.amounts,
+            project_id=project_id,
+            user_id=request.user_id,
+            now_s=seconds(request.now),
+            silence_max_s=self._silence_max_s,
+            seed=request.seed,
+            count=count,
+            availability_zone=request.availability_zone,
+            forced_host=request.forced_host,
+            required_traits=wanted.required_traits,
+            forbidden_traits=wanted.forbidden_traits,
+            comparisons=wanted.comparisons,
+            hints=request.hints,
+        )
+        return Intake(request, flavor, image, spec)
+
+    def count_in(self, taken: Intake, servers: int) -> None:
+        """Count the servers that a request will have, placed or in ERROR."""
+        used = self._usages[taken.request.project_id]
+        self._usages[taken.request.project_id] = Usage(
+            used.servers + servers,
+            used.vcpus + servers * taken.flavor.vcpus,
+            used.memory_mb + servers * taken.flavor.memory_mb,
+        )
 
 
-def take_in(
-    tx: Tx, table: HostTable, computing: Computing, requests: Sequence[BootRequest]
-) -> list[Intake | Refusal]:
-    """Look up what the requests name; a refusal stands in the place of its request."""
-    image_ids = {each.image_id for each in requests if each.image_id is not None}
-    projects = {each.project_id for each in requests}
-    known = _Known(
-        flavors=flavors.by_public_ids(tx, {each.flavor_id for each in requests}),
-        images=images.get_many(tx, image_ids) if image_ids else {},
-        limits=quotas.limits_of(tx, projects, quotas.defaults(computing)),
-        usages=quota_usages.of_projects(tx, projects),
-    )
-    taken: list[Intake | Refusal] = []
-    for request in requests:
-        try:
-            taken.append(_take(tx, table, computing, known, request))
-        except Refusal as refusal:
-            taken.append(refusal)
-    return taken
-
-
-def _take(
-    tx: Tx, table: HostTable, computing: Computing, known: _Known, request: BootRequest
-) -> Intake:
-    flavor = _flavor(tx, known, request)
-    image = _image(known, request, flavor)
-    if request.key_name is not None:
-        _demand_key(tx, request)
-    wanted = demands.of(flavor, image)
-    _demand_place(table, request)
-    count = _allowed_count(known, request, flavor)
-    request = replace(request, count_max=count)
-    spec = RequestSpec(
-        amounts=wanted.amounts,
-        project_id=request.project_id,
-        user_id=request.user_id,
-        now_s=seconds(request.now),
-        silence_max_s=computing.service_down_time_s,
-        seed=request.seed,
-        count=count,
-        availability_zone=request.availability_zone,
-        forced_host=request.forced_host,
-        required_traits=wanted.required_traits,
-        forbidden_traits=wanted.forbidden_traits,
-        comparisons=wanted.comparisons,
-        hints=request.hints,
-    )
-    return Intake(request, flavor, image, spec)
-
-
-def _flavor(tx: Tx, known: _Known, request: BootRequest) -> Flavor:
-    flavor = known.flavors.get(request.flavor_id)
+def _flavor(tx: Tx, known: Mapping[str, Flavor], request: BootRequest) -> Flavor:
+    flavor = known.get(request.flavor_id)
     is_allowed = flavor is not None and (
         flavor.is_public or request.is_admin or flavors.may_use(tx, flavor, request.project_id)
     )
@@ -110,10 +111,10 @@ def _flavor(tx: Tx, known: _Known, request: BootRequest) -> Flavor:
     return flavor
 
 
-def _image(known: _Known, request: BootRequest, flavor: Flavor) -> Image | None:
+def _image(known: Mapping[str, Image], request: BootRequest, flavor: Flavor) -> Image | None:
     if request.image_id is None:
         return None
-    image = known.images.get(request.image_id)
+    image = known.get(request.image_id)
     if image is None or not (request.is_admin or images.may_see(image, request.project_id)):
         raise Invalid(f"Image {request.image_id} could not be found.")
     if image.status != "active":
@@ -141,11 +142,8 @@ def _demand_place(table: HostTable, request: BootRequest) -> None:
         raise Invalid(f"Compute host {request.forced_host} could not be found.")
 
 
-def _allowed_count(known: _Known, request: BootRequest, flavor: Flavor) -> int:
-    """The most servers, up to what was asked for, that the quota has room for; counts them."""
-    project_id = request.project_id
-    limits = known.limits[project_id]
-    used = known.usages[project_id]
+def _allowed_count(limits: Limits, used: Usage, request: BootRequest, flavor: Flavor) -> int:
+    """The most servers, up to what was asked for, that the quota has room for."""
     room = min(
         _room(limits.servers, used.servers, 1),
         _room(limits.vcpus, used.vcpus, flavor.vcpus),
@@ -154,11 +152,6 @@ def _allowed_count(known: _Known, request: BootRequest, flavor: Flavor) -> int:
     count = min(request.count_max, room)
     if count < request.count_min:
         raise QuotaExceeded(_too_much(limits, used, request.count_min, flavor))
-    known.usages[project_id] = Usage(
-        used.servers + count,
-        used.vcpus + count * flavor.vcpus,
-        used.memory_mb + count * flavor.memory_mb,
-    )
     return count
 
 
