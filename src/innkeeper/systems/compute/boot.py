@@ -1,6 +1,6 @@
 """Booting: from requests to servers with claimed hosts, many requests in one transaction.
 
-The only place with the loop "plan, claim, else look again". Several requests are planned one
+The place with the loop "plan, claim, else look again" for servers. Several requests are planned one
 after the other on the same table, each seeing what the ones before it took; their claims are
 committed together, and each stands or falls alone.
 
