@@ -289,6 +289,19 @@ def test_nobody_hears_of_what_was_undone(store: Store) -> None:
     assert heard == []
 
 
+def test_only_a_heartbeat_brings_hosts_up_again(store: Store) -> None:
+    later = NOW + timedelta(seconds=90)
+    with store.write() as tx:
+        agent = registered(tx)
+        tell(tx, agent, [host()])
+        again = registered(tx, now=later)
+        assert again == agent
+        tell(tx, again, [host()], later)
+        assert not hosts.by_name(tx, "h1").is_up(later, 60.0)
+        agents.hear(tx, ADMIN, agent.id, later)
+        assert hosts.by_name(tx, "h1").is_up(later, 60.0)
+
+
 def test_heartbeats_are_one_row_per_agent(store: Store) -> None:
     later = NOW + timedelta(seconds=90)
     with store.write() as tx:

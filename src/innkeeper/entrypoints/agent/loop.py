@@ -1,7 +1,9 @@
 """The agent's life: register, be heard, take work, tell results, and begin anew when needed.
 
-Always true: nothing that the service does ends the agent. It goes on trying, less and less
-often up to a limit, until it is told to stop; what it carries out meanwhile is not lost.
+Always true: nothing that the service or the driver does ends the agent. It goes on trying, less
+and less often up to a limit, until it is told to stop; what it carries out meanwhile is not
+lost. An agent that cannot look at its machines, or cannot begin work or tell of it, is not
+heard: its hosts go down, and nobody is placed on them.
 """
 
 from __future__ import annotations
@@ -21,7 +23,12 @@ from innkeeper.entrypoints.agent.work import Workshop, order_of
 LOG = structlog.get_logger("innkeeper.agent")
 RETRY_FIRST_S = 0.2
 RETRY_MAX_S = 10.0
+LOOK_S = 1.0
+"""How often to look whether there is something to do, where nothing tells."""
 RESULTS_MAX = 500
+AILING_AFTER = 3
+"""Accidents of its own in a row, after which an agent falls silent. One strange answer is none
+of the hosts' business."""
 DRAIN_S = 5.0
 """How long a stopping agent goes on telling results; what is left is asked of it again."""
 
@@ -80,6 +87,7 @@ class Agent:
         self._workshop = Workshop(driver, threads)
         self._is_registered = threading.Event()
         self._telling = threading.Lock()
+        self._accidents: dict[str, int] = {}
         self._agent_id = ""
         self._after = 0
         self._interval_s = RETRY_MAX_S
@@ -110,6 +118,7 @@ class Agent:
             try:
                 is_on = step()
                 attempt = 0
+                self._accidents[name] = 0
             except Refusal as refusal:
                 if isinstance(refusal, NotFound):
                     # The service knows no such agent: it has another database than before.
@@ -118,21 +127,26 @@ class Agent:
                     LOG.warning("step_failed", step=name, reason=refusal.message)
                 is_on = self._pause(attempt)
                 attempt += 1
-            except (KeyError, TypeError, ValueError) as error:
-                LOG.error("strange_answer", step=name, exc_info=error)
+            except Exception as error:
+                # A driver may fail in any way, and so may whatever reads a strange answer.
+                LOG.error("step_accident", step=name, exc_info=error)
+                self._accidents[name] = self._accidents.get(name, 0) + 1
                 is_on = self._pause(attempt)
                 attempt += 1
+
+    def _ailing(self) -> list[str]:
+        """The steps that fail again and again through no fault of the service."""
+        return [name for name, count in self._accidents.items() if count >= AILING_AFTER]
 
     def _pause(self, attempt: int) -> bool:
         return not self._stop.wait(backoff_s(attempt, self._name))
 
     def _register(self) -> None:
-        agent = self._service.register(self._name, self._driver_name)
-        hosts = self._driver.hosts()
         # No result may be told between looking at the servers and reporting them: the service
         # would miss a server that it was just told of, and take it for lost.
         with self._telling:
-            servers = self._driver.servers()
+            hosts, servers = self._driver.hosts(), self._driver.servers()
+            agent = self._service.register(self._name, self._driver_name)
             for part in report.parts(hosts, servers):
                 self._service.report(agent["id"], part)
         self._interval_s = float(agent["heartbeat_interval_s"])
@@ -145,7 +159,9 @@ class Agent:
     def _take_work(self) -> bool:
         if not self._is_registered.is_set():
             self._register()
-        orders = self._service.take_work(self._agent_id, self._after, self._poll_s)
+        # After an accident no long answer is waited for: it would be long until one is heard.
+        wait_s = 0.0 if self._accidents.get("work") else self._poll_s
+        orders = self._service.take_work(self._agent_id, self._after, wait_s)
         self._workshop.take(order_of(each) for each in orders)
         # Only what is behind the newest is asked for, or orders under way would be given again
         # at once; now and then all is, since a number may be committed after a higher one.
@@ -153,7 +169,7 @@ class Agent:
         return not self._stop.is_set()
 
     def _tell_results(self) -> bool:
-        self._workshop.wait_for_results(RETRY_FIRST_S if self._stop.is_set() else 1.0)
+        self._workshop.wait_for_results(RETRY_FIRST_S if self._stop.is_set() else LOOK_S)
         results = self._workshop.results(RESULTS_MAX)
         with self._telling:
             if results and self._is_registered.is_set():
@@ -164,7 +180,11 @@ class Agent:
         return bool(results) or not self._stop.is_set()
 
     def _beat(self) -> bool:
-        if self._is_registered.wait(1.0):
-            self._service.beat(self._agent_id)
-            self._stop.wait(self._interval_s)
-        return not self._stop.is_set()
+        if not self._is_registered.wait(LOOK_S):
+            return not self._stop.is_set()
+        ailing = self._ailing()
+        if ailing:
+            LOG.error("not_heard", agent=self._name, ailing=ailing)
+            return not self._stop.wait(LOOK_S)
+        self._service.beat(self._agent_id)
+        return not self._stop.wait(self._interval_s)

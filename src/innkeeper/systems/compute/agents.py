@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 
 from innkeeper.domain.compute import Agent
@@ -17,6 +18,7 @@ def register(
 ) -> Agent:
     """Make an agent known, or know it again by its name: a restarted one is the same.
 
+    One that is known is not heard by that: it may yet find that its machines do not answer.
     Raises :class:`AlreadyExists` if another user's agent has the name.
     """
     known = agents.by_name(tx, name)
@@ -28,8 +30,7 @@ def register(
         raise AlreadyExists(f"There is an agent {name!r} already, and it is not yours.")
     if known.driver != driver:
         agents.change_driver(tx, known.id, driver)
-    agents.heard(tx, known.id, now)
-    return Agent(known.id, name, driver, known.user_id, now, known.created_at)
+    return replace(known, driver=driver)
 
 
 def own(tx: Tx, context: RequestContext, agent_id: str) -> Agent:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sqlite3
 import threading
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from innkeeper.domain.errors import NotFound, Refusal, Unavailable
-from innkeeper.entrypoints.agent.loop import RETRY_MAX_S, Agent, backoff_s
+from innkeeper.entrypoints.agent.drivers.driver import DriverFailed
+from innkeeper.entrypoints.agent.loop import AILING_AFTER, RETRY_MAX_S, Agent, backoff_s
 from tests.unit.entrypoints.agent.test_work import Recorder, eventually
 
 WITHIN_S = 5.0
@@ -149,6 +151,39 @@ def test_a_strange_answer_is_no_end() -> None:
         eventually(lambda: bool(service.asked_after))
         service.orders = [build(2)]
         eventually(lambda: len(service.results) == 1)
+
+
+def test_a_driver_that_does_not_answer_is_asked_again() -> None:
+    service, driver = Scripted(), Recorder()
+    service.orders = [build(1)]
+    driver.blindness = [OSError("The socket is gone."), DriverFailed("No.")]
+    with Living(service, driver):
+        eventually(lambda: len(service.results) == 1 and service.beats > 0)
+    assert service.registered == 1
+    assert driver.blindness == []
+
+
+def test_a_driver_that_never_answers_is_not_heard() -> None:
+    service, driver = Scripted(), Recorder()
+    driver.blindness = [sqlite3.OperationalError("The disk is full.")] * 1000
+    with Living(service, driver):
+        eventually(lambda: len(driver.blindness) < 997)
+    assert (service.registered, service.beats) == (0, 0)
+
+
+def test_an_agent_that_cannot_begin_work_falls_silent_until_it_can() -> None:
+    service, driver = Scripted(), Recorder()
+    with Living(service, driver):
+        eventually(lambda: service.beats > 0)
+        service.orders = [{"id": 1}]
+        # The last of the accidents is counted when the next question comes.
+        asked = len(service.asked_after)
+        eventually(lambda: len(service.asked_after) > asked + AILING_AFTER)
+        silent_since = service.beats
+        threading.Event().wait(0.2)
+        assert service.beats <= silent_since + 1
+        service.orders = [build(2)]
+        eventually(lambda: len(service.results) == 1 and service.beats > silent_since + 1)
 
 
 def test_waiting_grows_up_to_a_limit_and_differs_by_name() -> None:

@@ -19,12 +19,15 @@ class Recorder:
         self.may_go = threading.Event()
         self.may_go.set()
         self.accident: Exception | None = None
+        self.blindness: list[Exception] = []
         self.is_closed = False
 
     def hosts(self) -> Sequence[HostFacts]:
         return [HostFacts("h1", {"VCPU": {"total": 1}})]
 
     def servers(self) -> Mapping[str, Sequence[str]]:
+        if self.blindness:
+            raise self.blindness.pop()
         return {"h1": []}
 
     def build(self, order: Order) -> None:

@@ -83,7 +83,7 @@ async def report(call: Call) -> Answer:
     defaults = _defaults(call)
 
     def write(tx: Tx) -> list[Reported]:
-        agent = agents.hear(tx, call.context, _id(call), call.now)
+        agent = agents.own(tx, call.context, _id(call))
         return hosts.report(tx, agent, reports, defaults, ids=call.site.ids, now=call.now)
 
     known = await call.write(write)
