@@ -209,9 +209,9 @@ class BootRequest:
     """One request for servers, checked for form; nothing in it was looked up yet.
 
     ``count_min`` to ``count_max`` servers: as many as quota and hosts have room for between
-    the two; where that is less than the least, none is placed. ``forced_host`` names the one host that will do; who
-    may name one is a matter of policy, decided before. ``seed`` makes the decision's random
-    choices; ``server_ids`` holds ``count_max`` fresh ids.
+    the two; where that is less than the least, none is placed. ``forced_host`` names the one
+    host that will do; who may name one is a matter of policy, decided before. ``seed`` makes
+    the decision's random choices; ``server_ids`` holds ``count_max`` fresh ids.
     """
 
     project_id: str

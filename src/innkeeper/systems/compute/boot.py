@@ -1,8 +1,8 @@
 """Booting: from requests to servers with claimed hosts, many requests in one transaction.
 
-The place with the loop "plan, claim, else look again" for servers. Several requests are planned one
-after the other on the same table, each seeing what the ones before it took; their claims are
-committed together, and each stands or falls alone.
+The place with the loop "plan, claim, else look again" for servers. Several requests are
+planned one after the other on the same table, each seeing what the ones before it took; their
+claims are committed together, and each stands or falls alone.
 
 Always true: a server's row, its allocations, its quota and its build order are written in one
 transaction. A request that finds no host leaves servers in ERROR that say why, and holds
