@@ -70,11 +70,14 @@ def connect(settings: Settings) -> Store:
     storing = settings.storing
     url = storing.database_url or f"sqlite:///{_database_file(storing.data_dir)}"
     backend = _or_settings_error(lambda: backends.of_url(url))
-    engine = backend.engine(
-        url,
-        readers_max=settings.serving.reader_threads,
-        busy_timeout_s=storing.busy_timeout_s,
-    )
+    try:
+        engine = backend.engine(
+            url,
+            readers_max=settings.serving.reader_threads,
+            busy_timeout_s=storing.busy_timeout_s,
+        )
+    except OSError as error:
+        raise SettingsError(f"Cannot use the database: {error}.") from error
     return Store(backend, engine)
 
 
@@ -82,9 +85,6 @@ def _database_file(data_dir: str) -> Path:
     directory = Path(data_dir)
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        # For its owner alone: it holds the key that signs tokens. SQLite gives its other files
-        # the permissions of this one.
-        (directory / DATABASE_FILE).touch(mode=0o600)
     except OSError as error:
         raise SettingsError(f"Cannot use the data directory: {error}.") from error
     return directory / DATABASE_FILE

@@ -56,7 +56,10 @@ class Store:
             with self.engine.connect() as tx, tx.begin():
                 yield tx
         except sa.exc.SQLAlchemyError as error:
-            raise self._refusal(error) from error
+            refusal = self._refusal(error)
+            if refusal is None:
+                raise
+            raise refusal from error
 
     @contextmanager
     def write(self) -> Iterator[Tx]:
@@ -73,18 +76,22 @@ class Store:
                     yield tx
                 notes = tx.info.pop(_NOTES, {})
         except sa.exc.SQLAlchemyError as error:
-            raise self._refusal(error) from error
+            refusal = self._refusal(error)
+            if refusal is None:
+                raise
+            raise refusal from error
         for topic, names in notes.items():
             for listener in self._listeners:
                 listener(topic, frozenset(names))
 
-    def _refusal(self, error: sa.exc.SQLAlchemyError) -> Exception:
-        # The text of the driver stays in the log: it can hold SQL and values of others.
+    def _refusal(self, error: sa.exc.SQLAlchemyError) -> Unavailable | None:
+        """What the caller is told in place of an error; ``None`` leaves it as it is."""
+        # The text of the driver stays in the log: it can hold SQL.
         if isinstance(error, sa.exc.TimeoutError) or self.backend.is_conflict(error):
             return Busy("The database is busy with others' writes.")
         if isinstance(error, sa.exc.OperationalError):
             return Unavailable("The database does not answer at the moment.")
-        return error
+        return None
 
     def dispose(self) -> None:
         """Close all connections; for the end of the process."""

@@ -25,7 +25,10 @@ class Backend(Protocol):
     writers_max: int
 
     def engine(self, url: str, *, readers_max: int, busy_timeout_s: float) -> sa.Engine:
-        """Make the pool of connections; every one of them is durable and isolated."""
+        """Make the pool of connections; every one of them is durable and isolated.
+
+        No error of theirs quotes the parameters of a statement.
+        """
 
     def is_conflict(self, error: Exception) -> bool:
         """Whether trying the transaction again can help."""

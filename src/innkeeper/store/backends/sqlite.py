@@ -1,13 +1,17 @@
 """SQLite, the embedded default: one file, one writer at a time, any number of readers.
 
 Always true: an acknowledged write is on the disk (``synchronous=FULL`` in WAL mode flushes the
-log at every commit); foreign keys are enforced; readers never wait for the writer.
+log at every commit); foreign keys are enforced; readers never wait for the writer. A file that
+is made here is for its owner alone, and no error quotes what was to be written.
 """
 
 from __future__ import annotations
 
 import sqlite3
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 import msgspec
 import sqlalchemy as sa
@@ -20,6 +24,7 @@ PAGE_CACHE_KIB = 64 * 1024
 """Per connection. A million allocations with their indexes are some 200 MB; the pages that
 claims touch are the upper levels of the trees and the recent end of the tables."""
 STATEMENTS_CACHED = 512
+IN_MEMORY = ":memory:"
 
 
 class Sqlite:
@@ -29,7 +34,11 @@ class Sqlite:
     writers_max = 1
 
     def engine(self, url: str, *, readers_max: int, busy_timeout_s: float) -> sa.Engine:
-        """Make the pool; connections open their transactions by an explicit BEGIN."""
+        """Make the pool; connections open their transactions by an explicit BEGIN.
+
+        Raises :class:`OSError` where the file is not there and cannot be made.
+        """
+        _make_file(sa.make_url(url))
         engine = sa.create_engine(
             url,
             poolclass=QueuePool,
@@ -43,6 +52,9 @@ class Sqlite:
             },
             json_serializer=_encode_json,
             json_deserializer=msgspec.json.decode,
+            # Hashes of passwords, the key that signs tokens, users' data: none of it may get
+            # into a log by way of an error.
+            hide_parameters=True,
         )
         sa.event.listen(engine, "connect", _prepare)
         sa.event.listen(engine, "begin", _begin)
@@ -56,6 +68,18 @@ class Sqlite:
             "SQLITE_BUSY_SNAPSHOT",
             "SQLITE_LOCKED",
         )
+
+
+def _make_file(url: sa.URL) -> None:
+    name = url.database or IN_MEMORY
+    if name.startswith("file:"):
+        name = unquote(urlsplit(name).path)
+    if name == IN_MEMORY or url.query.get("mode", "rwc") != "rwc":
+        return
+    # It holds the key that signs tokens. SQLite itself would make it readable for everybody;
+    # to the files beside it, it gives the permissions of this one.
+    with suppress(FileExistsError):
+        Path(name).touch(mode=0o600, exist_ok=False)
 
 
 def _encode_json(thing: Any) -> str:

@@ -1,0 +1,25 @@
+"""What a transaction that fails tells those who began it."""
+
+from __future__ import annotations
+
+import pytest
+import sqlalchemy as sa
+
+from innkeeper.domain.errors import Unavailable
+from innkeeper.store.queries import identity
+from innkeeper.store.transactions import Store
+from tests.store.conftest import NOW
+
+
+def test_what_the_database_refuses_for_good_is_told_as_it_is(store: Store) -> None:
+    with store.write() as tx:
+        identity.add_secret(tx, "signing", "x", NOW)
+    with pytest.raises(sa.exc.IntegrityError) as caught, store.write() as tx:
+        identity.add_secret(tx, "signing", "y", NOW)
+    assert caught.value.__cause__ is caught.value.orig, "the driver's, and not itself"
+
+
+def test_what_may_be_otherwise_later_has_its_reason(store: Store) -> None:
+    with pytest.raises(Unavailable) as caught, store.write() as tx:
+        tx.exec_driver_sql("SELECT nothing FROM nowhere")
+    assert isinstance(caught.value.__cause__, sa.exc.OperationalError)
