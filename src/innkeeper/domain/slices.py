@@ -39,6 +39,7 @@ class Serving(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     reader_threads: Count = 8
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     log_format: Literal["console", "json"] = "console"
+    trace_endpoint: str | None = None
 
 
 class Storing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

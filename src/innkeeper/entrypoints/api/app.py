@@ -17,7 +17,7 @@ from innkeeper.domain.errors import Refusal
 from innkeeper.entrypoints.api import openapi
 from innkeeper.entrypoints.api.endpoint import Endpoint
 from innkeeper.entrypoints.api.routing import Api
-from innkeeper.entrypoints.api.site import Site
+from innkeeper.entrypoints.api.site import Site, Tracing
 from innkeeper.store.transactions import greet
 
 READY_WITHIN_S = 2.0
@@ -43,7 +43,7 @@ def make(site: Site, apis: Mapping[str, Api], is_ready: Callable[[], str | None]
     for name, api in apis.items():
         for path in dict.fromkeys(each.path for each in api.routes):
             endpoint = Endpoint(site, api, mounts[name], path)
-            handlers.append(_handler(mounts[name] + path or "/", endpoint))
+            handlers.append(_handler(mounts[name] + path or "/", endpoint, site.tracing))
             by_path.append((openapi.pattern(mounts[name] + path), endpoint))
         # Answers for the paths that are not there, in the form of the API they would be in.
         endpoints[name] = Endpoint(site, api, mounts[name], "")
@@ -57,10 +57,15 @@ def make(site: Site, apis: Mapping[str, Api], is_ready: Callable[[], str | None]
     )
 
 
-def _handler(path: str, endpoint: Endpoint) -> Any:
+def _handler(path: str, endpoint: Endpoint, tracing: Tracing | None) -> Any:
     @route(openapi.litestar_path(path), http_method=METHODS, name=f"{endpoint.label}@{path}")
     async def answer(request: Request[Any, Any, Any]) -> ASGIResponse:
-        return await endpoint(request)
+        if tracing is None:
+            return await endpoint(request)
+        with tracing.request(request.method, path, request.headers) as answered:
+            response = await endpoint(request)
+            answered(response.status_code, response.headers["x-openstack-request-id"])
+            return response
 
     return answer
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
@@ -57,6 +58,18 @@ class Authenticator(Protocol):
         """Remember nothing of any token: somebody's rights were taken away."""
 
 
+class Tracing(Protocol):
+    """Sends spans somewhere."""
+
+    def request(
+        self, method: str, route: str, headers: Mapping[str, str]
+    ) -> AbstractContextManager[Callable[[int, str], None]]:
+        """A span around one request; tell it the answer's status and the request's id."""
+
+    def stop(self) -> None:
+        """Send what is left."""
+
+
 @dataclass(slots=True)
 class Site:
     """Handed to every call. Made by ``wiring`` once per process.
@@ -76,3 +89,4 @@ class Site:
     signer: Signer | None = None
     passwords: PasswordThreads = field(default_factory=PasswordThreads)
     bells: Bells = field(default_factory=Bells)
+    tracing: Tracing | None = None
