@@ -23,7 +23,7 @@ from innkeeper.entrypoints.api.logs import set_up_logs
 from innkeeper.entrypoints.api.policy import OsloPolicy
 from innkeeper.entrypoints.api.readers import ReaderThreads
 from innkeeper.entrypoints.api.routing import Api
-from innkeeper.entrypoints.api.site import Site
+from innkeeper.entrypoints.api.site import Site, Tracing
 from innkeeper.entrypoints.api.tables import APIS
 from innkeeper.entrypoints.worker.child import Child
 from innkeeper.entrypoints.worker.loop import Task, WorkerThread
@@ -130,6 +130,7 @@ class Service:
             ids=self.ids,
             services=opening.services(settings, apis),
             signer=self.signer,
+            tracing=_tracing(settings.serving.trace_endpoint),
         )
         self.store.listen(self.site.bells.ring)
         self.app: Litestar = app.make(self.site, apis, self.why_not_ready)
@@ -187,6 +188,8 @@ class Service:
         self.decisions.stop(self.settings.serving.shutdown_grace_s)
         self.readers.stop()
         self.site.passwords.stop()
+        if self.site.tracing is not None:
+            self.site.tracing.stop()
         self.store.dispose()
 
     def why_not_ready(self) -> str | None:
@@ -203,6 +206,19 @@ def _or_settings_error(make: Callable[[], T]) -> T:
         return make()
     except ValueError as error:
         raise SettingsError(str(error)) from error
+
+
+def _tracing(endpoint: str | None) -> Tracing | None:
+    if endpoint is None:
+        return None
+    try:
+        # The library is an extra, and takes its time to load.
+        from innkeeper.entrypoints.api.tracing import Tracing  # noqa: PLC0415
+    except ImportError as error:
+        raise SettingsError(
+            "The setting 'trace_endpoint' needs the extra: pip install 'innkeeper[tracing]'."
+        ) from error
+    return Tracing(endpoint)
 
 
 def served_apis(settings: Settings) -> dict[str, Api]:
