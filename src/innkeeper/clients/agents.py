@@ -13,7 +13,14 @@ from typing import Any
 import httpx
 
 from innkeeper.clients.logins import Login
-from innkeeper.domain.errors import Conflict, Invalid, NotFound, Refusal, Unavailable
+from innkeeper.domain.errors import (
+    Conflict,
+    Invalid,
+    NotFound,
+    Refusal,
+    TooLarge,
+    Unavailable,
+)
 
 CALL_TIMEOUT_S = 15.0
 REPORT_TIMEOUT_S = 60.0
@@ -133,6 +140,8 @@ def _refusal(answer: httpx.Response) -> Refusal:
         return Conflict(said)
     if answer.status_code == httpx.codes.BAD_REQUEST:
         return Invalid(said)
+    if answer.status_code == httpx.codes.REQUEST_ENTITY_TOO_LARGE:
+        return TooLarge(said)
     # A refused token, a refused right and an accident are all waited out: an operator can
     # mend each of them without touching the agent.
     return Unavailable(said)

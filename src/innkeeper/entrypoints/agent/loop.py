@@ -15,8 +15,8 @@ from typing import Any, Protocol
 
 import structlog
 
-from innkeeper.domain.errors import NotFound, Refusal
-from innkeeper.entrypoints.agent import report
+from innkeeper.domain.errors import Invalid, NotFound, Refusal, TooLarge
+from innkeeper.entrypoints.agent import cutting, report
 from innkeeper.entrypoints.agent.drivers.driver import Driver
 from innkeeper.entrypoints.agent.work import Workshop, order_of
 
@@ -30,7 +30,8 @@ AILING_AFTER = 3
 """Accidents of its own in a row, after which an agent falls silent. One strange answer is none
 of the hosts' business."""
 DRAIN_S = 5.0
-"""How long a stopping agent goes on telling results; what is left is asked of it again."""
+"""How long an agent that has stopped working goes on telling results; what is left is asked of
+the next one again."""
 
 
 class Service(Protocol):
@@ -86,6 +87,9 @@ class Agent:
         self._stop = stop
         self._workshop = Workshop(driver, threads)
         self._is_registered = threading.Event()
+        # Nothing is carried out any more; nothing is told any more.
+        self._is_idle = threading.Event()
+        self._is_over = threading.Event()
         self._telling = threading.Lock()
         self._accidents: dict[str, int] = {}
         self._agent_id = ""
@@ -104,8 +108,11 @@ class Agent:
             each.start()
         self._stop.wait()
         LOG.info("agent_stopping", agent=self._name)
+        # What ends in the meantime is told in the meantime.
         self._workshop.close()
+        self._is_idle.set()
         threads["results"].join(DRAIN_S)
+        self._is_over.set()
         # A question for work would go on being answered for as long as the service likes.
         self._service.close()
         self._driver.close()
@@ -125,21 +132,23 @@ class Agent:
                     self._is_registered.clear()
                 if not self._stop.is_set():
                     LOG.warning("step_failed", step=name, reason=refusal.message)
-                is_on = self._pause(attempt)
+                is_on = self._pause(name, attempt)
                 attempt += 1
             except Exception as error:
                 # A driver may fail in any way, and so may whatever reads a strange answer.
                 LOG.error("step_accident", step=name, exc_info=error)
                 self._accidents[name] = self._accidents.get(name, 0) + 1
-                is_on = self._pause(attempt)
+                is_on = self._pause(name, attempt)
                 attempt += 1
 
     def _ailing(self) -> list[str]:
         """The steps that fail again and again through no fault of the service."""
         return [name for name, count in self._accidents.items() if count >= AILING_AFTER]
 
-    def _pause(self, attempt: int) -> bool:
-        return not self._stop.wait(backoff_s(attempt, self._name))
+    def _pause(self, name: str, attempt: int) -> bool:
+        # Results go on being told when nothing else goes on.
+        end = self._is_over if name == "results" else self._stop
+        return not end.wait(backoff_s(attempt, self._name))
 
     def _register(self) -> None:
         # No result may be told between looking at the servers and reporting them: the service
@@ -169,15 +178,32 @@ class Agent:
         return not self._stop.is_set()
 
     def _tell_results(self) -> bool:
+        # Looked at before the results: what ends later is told the next time.
+        may_end = self._is_idle.is_set()
         self._workshop.wait_for_results(RETRY_FIRST_S if self._stop.is_set() else LOOK_S)
         results = self._workshop.results(RESULTS_MAX)
+        if not results:
+            return not may_end
         with self._telling:
-            if results and self._is_registered.is_set():
-                self._service.tell_results(self._agent_id, results)
-                self._workshop.told(results)
-        if results and not self._is_registered.is_set():
-            return self._pause(0)
-        return bool(results) or not self._stop.is_set()
+            if self._is_registered.is_set():
+                self._tell(next(cutting.parts(results, RESULTS_MAX)))
+                return True
+        return not self._is_over.wait(RETRY_FIRST_S)
+
+    def _tell(self, results: Sequence[Mapping[str, Any]]) -> None:
+        try:
+            self._service.tell_results(self._agent_id, results)
+        except (Invalid, TooLarge) as refusal:
+            # One of them is at fault, and must not keep the others from being told.
+            if len(results) == 1:
+                order = results[0]["order_id"]
+                LOG.error("result_dropped", order=order, reason=refusal.message)
+                self._workshop.drop(results[0])
+                return
+            for each in results:
+                self._tell([each])
+            return
+        self._workshop.told(results)
 
     def _beat(self) -> bool:
         if not self._is_registered.wait(LOOK_S):

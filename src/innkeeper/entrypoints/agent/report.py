@@ -5,32 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-import msgspec
-
+from innkeeper.entrypoints.agent import cutting
 from innkeeper.entrypoints.agent.drivers.driver import HostFacts
 
 HOSTS_MAX = 500
 """What the service takes in one report."""
-BYTES_MAX = 800_000
-"""Below the service's limit for bodies, with room for what is around the hosts."""
 
 
 def parts(
     hosts: Sequence[HostFacts], servers: Mapping[str, Sequence[str]] | None
-) -> Iterator[list[dict[str, Any]]]:
+) -> Iterator[list[Mapping[str, Any]]]:
     """The reports of all hosts. With ``servers`` they say what is on each, too."""
-    part: list[dict[str, Any]] = []
-    size = 0
-    for facts in hosts:
-        body = host_body(facts, None if servers is None else servers.get(facts.name, ()))
-        length = len(msgspec.json.encode(body))
-        if part and (len(part) >= HOSTS_MAX or size + length > BYTES_MAX):
-            yield part
-            part, size = [], 0
-        part.append(body)
-        size += length
-    if part:
-        yield part
+    bodies = (
+        host_body(facts, None if servers is None else servers.get(facts.name, ()))
+        for facts in hosts
+    )
+    return cutting.parts(bodies, HOSTS_MAX)
 
 
 def host_body(facts: HostFacts, servers: Sequence[str] | None) -> dict[str, Any]:

@@ -1,14 +1,18 @@
-"""Carries out orders: different servers' at once, one server's in their order, each once.
+"""Carries out orders: different servers' at once, one server's in their order.
 
 Always true: an order that is under way or whose result was not taken yet is not begun again,
-however often it is given; the results stay here until the service has taken them.
+however often it is given; the results stay here until the service has taken them, or has
+refused to.
+
+May be false: that an order is carried out once. Where an answer is lost, or an agent dies, the
+order is given again and carried out again; drivers know that.
 """
 
 from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from typing import Any
@@ -78,12 +82,17 @@ class Workshop:
                 self._has_results.clear()
         return waiting
 
-    def told(self, results: Sequence[dict[str, Any]]) -> None:
+    def told(self, results: Sequence[Mapping[str, Any]]) -> None:
         """Forget results that the service has taken."""
         with self._lock:
             for each in results:
                 del self._results[each["order_id"]]
                 self._known.discard(each["order_id"])
+
+    def drop(self, result: Mapping[str, Any]) -> None:
+        """Forget a result that the service does not take; its order is not begun again."""
+        with self._lock:
+            del self._results[result["order_id"]]
 
     def wait_for_results(self, timeout_s: float) -> None:
         """Sleep until there is something to tell, or the time is over."""
@@ -110,11 +119,16 @@ def result_of(order: Order, error: BaseException | None) -> dict[str, Any]:
     """What to tell of an order; a driver's accident is the order's failure, not the agent's."""
     result: dict[str, Any] = {"order_id": order.order_id, "ok": error is None}
     if isinstance(error, DriverFailed):
-        result["fault"] = str(error)[:FAULT_MAX]
+        result["fault"] = _plain(str(error))[:FAULT_MAX]
     elif error is not None:
         LOG.error("driver_accident", order=order.order_id, exc_info=error)
         result["fault"] = "The driver had an accident; the agent's log tells more."
     return result
+
+
+def _plain(text: str) -> str:
+    """What can be sent of a text: no NULs, and nothing that is not Unicode."""
+    return text.replace("\0", "").encode("utf-8", "replace").decode("utf-8")
 
 
 def order_of(body: dict[str, Any]) -> Order:

@@ -7,12 +7,24 @@ import threading
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from innkeeper.domain.errors import NotFound, Refusal, Unavailable
+import msgspec
+import pytest
+
+from innkeeper.domain.errors import Invalid, NotFound, Refusal, TooLarge, Unavailable
+from innkeeper.entrypoints.agent.cutting import BYTES_MAX
 from innkeeper.entrypoints.agent.drivers.driver import DriverFailed
-from innkeeper.entrypoints.agent.loop import AILING_AFTER, RETRY_MAX_S, Agent, backoff_s
+from innkeeper.entrypoints.agent.loop import (
+    AILING_AFTER,
+    DRAIN_S,
+    RETRY_FIRST_S,
+    RETRY_MAX_S,
+    Agent,
+    backoff_s,
+)
+from innkeeper.entrypoints.agent.work import FAULT_MAX
 from tests.unit.entrypoints.agent.test_work import Recorder, eventually
 
-WITHIN_S = 5.0
+WITHIN_S = 10.0
 
 
 class Scripted:
@@ -26,6 +38,9 @@ class Scripted:
         self.results: list[Mapping[str, Any]] = []
         self.orders: list[dict[str, Any]] = []
         self.refusals: dict[str, list[Refusal]] = {}
+        self.tellings: list[Sequence[Mapping[str, Any]]] = []
+        self.poison: set[int] = set()
+        self.poison_refusal: Refusal = Invalid("400: What is this?")
         self.is_closed = False
 
     def _refuse(self, what: str) -> None:
@@ -54,6 +69,9 @@ class Scripted:
 
     def tell_results(self, agent_id: str, results: Sequence[Mapping[str, Any]]) -> None:
         self._refuse("results")
+        if any(each["order_id"] in self.poison for each in results):
+            raise self.poison_refusal
+        self.tellings.append(results)
         self.results += results
         told = {each["order_id"] for each in results}
         self.orders = [each for each in self.orders if each["id"] not in told]
@@ -77,7 +95,7 @@ class Living:
 
     def __exit__(self, *_: object) -> None:
         self.stop.set()
-        self.thread.join(WITHIN_S)
+        self.thread.join(WITHIN_S + DRAIN_S)
         assert not self.thread.is_alive()
         assert self.driver.is_closed
 
@@ -142,6 +160,54 @@ def test_what_is_under_way_is_not_asked_for_without_end() -> None:
         eventually(lambda: len(service.results) == 1)
     # From the beginning, then behind what was given, and from the beginning again.
     assert service.asked_after[:4] == [0, 7, 0, 7]
+
+
+@pytest.mark.parametrize("refusal", [Invalid("400: Never."), TooLarge("413: Too large.")])
+def test_a_result_that_is_refused_does_not_hold_up_the_others(refusal: Refusal) -> None:
+    service, driver = Scripted(), Recorder()
+    driver.may_go.clear()
+    service.orders = [build(number, f"s{number}") for number in range(1, 5)]
+    service.poison, service.poison_refusal = {2}, refusal
+    with Living(service, driver):
+        driver.may_go.set()
+        eventually(lambda: len(service.results) == 3)
+        # It is asked for again and again, but was carried out.
+        asked = len(service.asked_after)
+        eventually(lambda: len(service.asked_after) > asked + 3)
+    assert sorted(each["order_id"] for each in service.results) == [1, 3, 4]
+    assert len(driver.done) == 4
+
+
+def test_long_faults_are_told_in_several_parts() -> None:
+    service, driver = Scripted(), Recorder()
+    driver.accident = DriverFailed("\u00e9" * FAULT_MAX)
+    service.orders = [build(number, f"s{number}") for number in range(1, 301)]
+    with Living(service, driver):
+        eventually(lambda: len(service.results) == 300)
+    assert all(len(msgspec.json.encode(each)) <= BYTES_MAX for each in service.tellings)
+
+
+def test_a_stopping_agent_tells_what_was_under_way() -> None:
+    service, driver = Scripted(), Recorder()
+    driver.may_go.clear()
+    service.orders = [build(1)]
+    with Living(service, driver) as living:
+        eventually(lambda: bool(service.asked_after))
+        living.stop.set()
+        # Longer than an agent without work would take to end.
+        threading.Event().wait(4 * RETRY_FIRST_S)
+        service.refusals["results"] = [Unavailable("Not now.")]
+        driver.may_go.set()
+    assert [each["order_id"] for each in service.results] == [1]
+
+
+def test_a_stopping_agent_does_not_tell_for_ever() -> None:
+    service, driver = Scripted(), Recorder()
+    service.refusals["results"] = [Unavailable("Not now.")] * 1000
+    service.orders = [build(1)]
+    with Living(service, driver):
+        eventually(lambda: len(service.refusals["results"]) < 1000)
+    assert service.results == []
 
 
 def test_a_strange_answer_is_no_end() -> None:

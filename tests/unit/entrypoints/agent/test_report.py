@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
+from innkeeper.entrypoints.agent.cutting import BYTES_MAX
 from innkeeper.entrypoints.agent.drivers.driver import HostFacts
-from innkeeper.entrypoints.agent.report import BYTES_MAX, HOSTS_MAX, host_body, parts
+from innkeeper.entrypoints.agent.report import HOSTS_MAX, host_body, parts
 
 
 def facts(number: int) -> HostFacts:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from innkeeper.entrypoints.agent.drivers.driver import DriverFailed, HostFacts, Order
 from innkeeper.entrypoints.agent.work import Workshop
 
-WITHIN_S = 5.0
+WITHIN_S = 10.0
 
 
 class Recorder:
@@ -113,6 +113,23 @@ def test_a_failure_is_told_in_the_drivers_words() -> None:
     driver = Recorder()
     driver.accident = DriverFailed("No power.")
     assert outcome(driver, order(1)) == {"order_id": 1, "ok": False, "fault": "No power."}
+
+
+def test_what_cannot_be_sent_is_left_out_of_a_failure() -> None:
+    driver = Recorder()
+    driver.accident = DriverFailed("a\0b\ud800" + "x" * 5000)
+    fault = str(outcome(driver, order(1))["fault"])
+    assert fault == "ab?" + "x" * 3997
+
+
+def test_a_dropped_result_is_not_told_and_its_order_not_begun_again() -> None:
+    workshop = Workshop(Recorder(), 1)
+    workshop.take([order(1)])
+    eventually(lambda: len(workshop.results(10)) == 1)
+    workshop.drop(workshop.results(10)[0])
+    assert workshop.results(10) == []
+    assert workshop.take([order(1)]) == 0
+    workshop.close()
 
 
 def test_an_accident_is_told_without_its_words() -> None:
