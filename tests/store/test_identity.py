@@ -192,6 +192,48 @@ def test_what_voids_a_token(store: Store, void: Void) -> None:
             tokens.holder(tx, made)
 
 
+def got_by(tx: Tx, parent: Claims, audit_id: str) -> Claims:
+    """What a token says that was got by way of another one."""
+    return tokens.claims_for(
+        tokens.holder(tx, parent), audit_id, now=NOW, lifetime_s=HOUR_S, parent=parent
+    )
+
+
+@pytest.mark.parametrize(
+    ("revoked", "void"),
+    [("t1", "t1 a b c d"), ("a", "a b c"), ("b", "b c"), ("c", "c"), ("d", "d")],
+)
+def test_a_revoked_token_takes_those_with_it_that_were_got_by_it(
+    store: Store, revoked: str, void: str
+) -> None:
+    start(store)
+    with store.write() as tx:
+        made = {"t1": claims(tx)}
+        for name, parent in (("a", "t1"), ("b", "a"), ("c", "b"), ("d", "t1")):
+            made[name] = got_by(tx, made[parent], name)
+        tokens.revoke(tx, made[revoked], now=NOW)
+        for name, each in made.items():
+            if name in void.split():
+                with pytest.raises(Unauthenticated):
+                    tokens.holder(tx, each)
+            else:
+                assert tokens.holder(tx, each).user.name == "admin"
+
+
+def test_a_chain_of_tokens_ends_before_they_are_too_long(store: Store) -> None:
+    start(store)
+    long_id = "f" * 32
+    with store.write() as tx:
+        last = claims_with(claims(tx), long_id)
+        for _ in range(tokens.CHAIN_MAX - 1):
+            last = got_by(tx, last, long_id)
+        text = Signer(b"k" * 32).sign(last)
+        assert len(text) <= tokens.TOKEN_LENGTH_MAX
+        assert Signer(b"k" * 32).open(text, NOW) == last
+        with pytest.raises(Unauthenticated, match="log in again"):
+            got_by(tx, last, long_id)
+
+
 def test_revoked_tokens_are_forgotten_once_they_have_ended(store: Store) -> None:
     start(store)
     with store.write() as tx:

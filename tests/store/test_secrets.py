@@ -45,7 +45,7 @@ def test_a_failed_write_tells_nobody_what_was_to_be_written(
 ) -> None:
     with store.write() as tx:
         identity.add_secret(tx, "signing", "x", NOW)
-    with pytest.raises(Exception) as caught, store.write() as tx:  # noqa: PT011 - any of them
+    with pytest.raises(Exception) as caught, store.write() as tx:
         identity.add_secret(tx, name, text, NOW)
     structlog.get_logger("test").error("batch_failed", exc_info=caught.value)
     assert "Traceback" in log.getvalue() and "INSERT INTO secrets" in log.getvalue()

@@ -6,7 +6,7 @@ taken, whoever was faster.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -270,14 +270,18 @@ def assignments(
 _USER_AND_REVOCATION = (
     sa.select(*_USER_COLUMNS, revoked_tokens.c.audit_id)
     .select_from(users)
-    .outerjoin(revoked_tokens, revoked_tokens.c.audit_id == sa.bindparam("audit"))
+    .outerjoin(
+        revoked_tokens, revoked_tokens.c.audit_id.in_(sa.bindparam("chain", expanding=True))
+    )
     .where(users.c.id == sa.bindparam("user"))
 )
 
 
-def user_of_token(tx: Tx, user_id: str, audit_id: str) -> User | None:
-    """The user a token belongs to, unless there is none or the token was revoked."""
-    row = tx.execute(_USER_AND_REVOCATION, {"user": user_id, "audit": audit_id}).first()
+def user_of_token(tx: Tx, user_id: str, chain: Sequence[str]) -> User | None:
+    """The user a token belongs to; none if it, or one before it in its chain, was revoked."""
+    found = tx.execute(_USER_AND_REVOCATION, {"user": user_id, "chain": list(chain)})
+    # With one revoked token in the chain or several, the first row has one.
+    row = found.first()
     if row is None or row[-1] is not None:
         return None
     return User(*row[:-1])

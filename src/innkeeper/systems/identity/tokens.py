@@ -4,8 +4,8 @@ A token is the text of a few claims and their HMAC-SHA256 under a key that all p
 one database share. Who has no key cannot make one; who has one token cannot make another.
 
 Always true: the claims alone never open a door. ``holder`` compares them with the store: the
-user and the project are enabled, the user has a role there, the token is not revoked, and its
-stamp is the user's present one.
+user and the project are enabled, the user has a role there, its stamp is the user's present
+one, and neither the token is revoked nor any of those by way of which it was got.
 """
 
 from __future__ import annotations
@@ -26,7 +26,11 @@ from innkeeper.store.queries import identity
 from innkeeper.store.transactions import Tx
 
 TOKEN_LENGTH_MAX = 1024
-"""Longer text is refused before it costs anything; ours are some 250 characters."""
+"""Longer text is refused before it costs anything; ours are some 250 characters, and some 50
+more for every token by way of which they were got."""
+CHAIN_MAX = 12
+"""Tokens in a row that were each got by the one before. Whoever needs more logs in again, so
+that a token stays short enough for a header."""
 KEY_NAME = "token_signing"
 KEY_BYTES = 32
 _PURPOSE = b"innkeeper token 1\x00"
@@ -43,7 +47,8 @@ WRONG_TOKEN = "The token is not valid."  # noqa: S105 - a message
 class Claims(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     """What a token says. Moments are microseconds since 1970.
 
-    ``audit_ids`` are the token's own id and, if it was got by another token, that one's.
+    ``audit_ids`` are the token's own id and, if it was got by another token, that one's, and so
+    on to the one that was got by a password.
     """
 
     audit_ids: tuple[str, ...]
@@ -84,12 +89,18 @@ def claims_for(
     lifetime_s: float,
     parent: Claims | None = None,
 ) -> Claims:
-    """The claims of a new token. Got by another token, it ends when that one does."""
+    """The claims of a new token. Got by another token, it ends when that one does.
+
+    Raises :class:`Unauthenticated` where that one is at the end of a chain too long.
+    """
+    chain = () if parent is None else parent.audit_ids
+    if len(chain) >= CHAIN_MAX:
+        raise Unauthenticated("The token was got by too many others. Please log in again.")
     expires_us = microseconds(now + timedelta(seconds=lifetime_s))
     if parent is not None:
         expires_us = min(expires_us, parent.expires_us)
     return Claims(
-        audit_ids=(audit_id,) if parent is None else (audit_id, parent.audit_ids[-1]),
+        audit_ids=(audit_id, *chain),
         user_id=holder.user.id,
         project_id=None if holder.project is None else holder.project.id,
         methods=methods,
@@ -156,7 +167,7 @@ def _bytes(token: str) -> bytes:
 
 def holder(tx: Tx, claims: Claims) -> Holder:
     """Whom a token stands for now; raises :class:`Unauthenticated` if it is void."""
-    user = identity.user_of_token(tx, claims.user_id, claims.audit_ids[0])
+    user = identity.user_of_token(tx, claims.user_id, claims.audit_ids)
     is_void = (
         user is None
         or not user.is_enabled
@@ -174,7 +185,7 @@ def holder(tx: Tx, claims: Claims) -> Holder:
 
 
 def revoke(tx: Tx, claims: Claims, *, now: datetime) -> None:
-    """Void one token for good; doing it twice is well."""
+    """Void a token for good, and all that were got by way of it; doing it twice is well."""
     identity.prune_revoked_tokens(tx, now)
     identity.revoke_token(tx, claims.audit_ids[0], claims.expires_at)
 

@@ -30,7 +30,8 @@ def _shown(holder: Holder, all_roles: tuple[Role, ...], claims: Claims) -> Shown
         project=None if project is None else (project.id, project.name),
         roles=all_roles,
         methods=claims.methods,
-        audit_ids=claims.audit_ids,
+        # In this API's form: the token itself, and where the chain began.
+        audit_ids=(claims.audit_ids[0], *claims.audit_ids[1:][-1:]),
         issued_at=claims.issued_at,
         expires_at=claims.expires_at,
     )
