@@ -1,6 +1,6 @@
 """Who may do what: the rooms' rules in oslo.policy's language, and an operator's overrides.
 
-Always true: a rule that no room registered allows nobody.
+Always true: a rule that no room registered allows nobody, whatever the overrides say.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from innkeeper.domain.errors import Forbidden
 from innkeeper.domain.identity import RequestContext
 from innkeeper.entrypoints.api.routing import Rule
 
+FALLBACK = "default"
+"""The name under which the library looks for a rule that it does not find."""
 VERDICTS_MAX = 65536
 """Remembered verdicts; far more than there are rules times kinds of callers."""
 
@@ -39,6 +41,8 @@ class OsloPolicy:
         conf([], project="innkeeper", default_config_files=[])
         self._enforcer = oslo.Enforcer(conf, use_conf=False)
         checks = {rule.name: rule.default for rule in rules}
+        # A name of the operator's own is a word for rules to use, and nothing to ask for.
+        self._names = frozenset(checks)
         if overrides is not None:
             checks |= _read(overrides, checks)
         self._enforcer.set_rules(oslo.Rules.from_dict(checks), use_conf=False)
@@ -50,6 +54,8 @@ class OsloPolicy:
 
     def allows(self, rule: str, context: RequestContext, target: Mapping[str, Any]) -> bool:
         """See :class:`innkeeper.entrypoints.api.site.Policy`."""
+        if rule not in self._names:
+            return False
         key = (
             rule,
             context.roles,
@@ -89,6 +95,11 @@ def _read(path: Path, known: Mapping[str, str]) -> dict[str, str]:
         raise ValueError(f"Cannot read the policy file {path}: {error}") from error
     if not isinstance(overrides, dict):
         raise ValueError(f"The policy file {path} is no mapping of rules to checks.")
+    if FALLBACK in overrides:
+        raise ValueError(
+            f"The policy file {path} has a rule {FALLBACK!r}. It would not be asked: every rule "
+            "has a check of its own."
+        )
     for name, check in overrides.items():
         # A name without a colon is a word of the operator's own, for other rules to use.
         if ":" in str(name) and name not in known:

@@ -41,6 +41,12 @@ def test_words_of_the_operators_own(tmp_path: Path) -> None:
     assert made.allows("room:shut", SOMEBODY, {})
 
 
+@pytest.mark.parametrize("name", ["readers", "room:nowhere", "default", ""])
+def test_nothing_opens_a_rule_that_no_room_has(tmp_path: Path, name: str) -> None:
+    made = policy(tmp_path, 'readers: "@"\n')
+    assert not made.allows(name, SOMEBODY, {})
+
+
 def test_nobody_is_a_check(tmp_path: Path) -> None:
     assert not policy(tmp_path, '"room:open": "!"\n').allows("room:open", SOMEBODY, {})
 
@@ -58,6 +64,7 @@ def test_an_empty_file_changes_nothing(tmp_path: Path) -> None:
         pytest.param('"room:shut": "role:a or"\n', "the check 'role:a or'", id="half a check"),
         pytest.param('"room:shut": "rule:none"\n', "unknown rules", id="undefined reference"),
         pytest.param('a: "rule:b"\nb: "rule:a"\n', "in circles", id="a circle"),
+        pytest.param('"default": "@"\n', "'default'", id="a rule for all the others"),
         pytest.param("a: [\n", "Cannot read", id="no YAML"),
     ],
 )
