@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import math
 import os
 import tomllib
 from collections.abc import Iterable, Mapping
@@ -64,10 +65,21 @@ def load(
             slices[name] = msgspec.convert(mine, kind, strict=False)
         except msgspec.ValidationError as error:
             raise SettingsError(f"A setting is wrong: {error}.") from error
+        _refuse_no_numbers(slices[name])
     settings = Settings(**slices)
     _check_serving(settings)
     _check_keystone(settings)
     return settings
+
+
+def _refuse_no_numbers(slice_: Any) -> None:
+    # "nan" is neither above nor below any bound.
+    for key in slice_.__struct_fields__:
+        value = getattr(slice_, key)
+        if isinstance(value, float) and not math.isfinite(value):
+            raise SettingsError(
+                f"The setting {key!r} must be a number that is finite: {value}."
+            )
 
 
 def _check_serving(settings: Settings) -> None:

@@ -154,6 +154,18 @@ def test_a_value_of_the_wrong_kind_names_its_setting(tmp_path: Path, line: str) 
         load(written(tmp_path, line + "\n"), environ={})
 
 
+FLOATS = [key for key, name in KEYS.items() if isinstance(getattr(SLICES[name](), key), float)]
+
+
+@pytest.mark.parametrize("text", ["inf", "-inf", "nan", "1e300"])
+@pytest.mark.parametrize("key", FLOATS)
+def test_a_number_that_is_none_names_its_setting(tmp_path: Path, key: str, text: str) -> None:
+    with pytest.raises(SettingsError, match=key):
+        load(written(tmp_path, f"{key} = {text}\n"), environ={})
+    with pytest.raises(SettingsError, match=key):
+        load(environ={f"INNKEEPER_{key.upper()}": text})
+
+
 @pytest.mark.parametrize("missing", ["keystone_url", "keystone_user", "keystone_password"])
 def test_a_keystone_needs_an_address_and_a_login(missing: str) -> None:
     given = {

@@ -11,8 +11,12 @@ from typing import Annotated, Literal
 import msgspec
 
 Port = Annotated[int, msgspec.Meta(ge=0, le=65535)]
-Seconds = Annotated[float, msgspec.Meta(gt=0)]
+YEAR_S = 366 * 24 * 3600
+Seconds = Annotated[float, msgspec.Meta(gt=0, le=YEAR_S)]
+"""More than a year is a slip of the pen, and sooner or later more than a clock can show."""
 Count = Annotated[int, msgspec.Meta(ge=1)]
+Multiplier = Annotated[float, msgspec.Meta(ge=-1e9, le=1e9)]
+Ratio = Annotated[float, msgspec.Meta(gt=0, le=1e9)]
 
 
 class Serving(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -47,7 +51,7 @@ class Storing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     data_dir: str = "innkeeper-data"
     database_url: str | None = None
-    busy_timeout_s: Seconds = 10.0
+    busy_timeout_s: Annotated[float, msgspec.Meta(gt=0, le=24 * 3600)] = 10.0
 
 
 class Authenticating(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -85,15 +89,15 @@ class Scheduling(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         "FreeVcpusWeigher",
         "FreeDiskWeigher",
     )
-    free_memory_multiplier: float = 1.0
-    free_vcpus_multiplier: float = 1.0
-    free_disk_multiplier: float = 1.0
+    free_memory_multiplier: Multiplier = 1.0
+    free_vcpus_multiplier: Multiplier = 1.0
+    free_disk_multiplier: Multiplier = 1.0
     host_subset_size: Count = 1
     claim_attempts_max: Count = 10
     servers_per_request_max: Count = 1000
-    cpu_allocation_ratio: Annotated[float, msgspec.Meta(gt=0)] = 4.0
-    ram_allocation_ratio: Annotated[float, msgspec.Meta(gt=0)] = 1.0
-    disk_allocation_ratio: Annotated[float, msgspec.Meta(gt=0)] = 1.0
+    cpu_allocation_ratio: Ratio = 4.0
+    ram_allocation_ratio: Ratio = 1.0
+    disk_allocation_ratio: Ratio = 1.0
 
 
 class Computing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
