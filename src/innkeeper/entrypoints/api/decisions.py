@@ -6,7 +6,10 @@ falls alone; only this thread touches the host table, so no decision sees half a
 Always true: every step that was taken in is answered, even if the thread itself ends.
 
 May be false: that two steps of one batch share a fate. A refusal undoes its own step only, and
-a batch that the database rejects is repeated step by step.
+a batch that the database rejects is repeated step by step. And that a step is carried out once:
+a commit that raised may have happened (a connection that died before the answer). Boots are
+looked up before they are repeated. A write that is repeated finds its own work done, as with a
+client who repeats a request, and is refused where that matters.
 """
 
 from __future__ import annotations
@@ -43,6 +46,9 @@ class Desk(Protocol):
 
     def boot(self, tx: Tx, requests: Sequence[Any]) -> list[Any]:
         """Decide on and write all requests; an exception in the list is that one's refusal."""
+
+    def already_booted(self, tx: Tx, request: Any) -> Any:
+        """The answer to a request that an earlier commit has carried out; else ``None``."""
 
     def explain(self, tx: Tx, request: Any) -> Any:
         """Decide without writing, and tell why."""
@@ -203,15 +209,44 @@ def carry_out(store: Store, desk: Desk, batch: Sequence[Step]) -> list[Any]:
     except Exception as error:
         desk.forget()
         # Waiting for other writers once is enough; each step alone would wait as long.
-        if len(batch) == 1 or isinstance(error, Busy):
-            if isinstance(error, Unavailable) or not isinstance(error, Refusal):
-                LOG.error("batch_failed", steps=len(batch), exc_info=error)
+        if isinstance(error, Busy):
+            LOG.error("batch_failed", steps=len(batch), exc_info=error)
             return [error] * len(batch)
-        # One of them is poison. Alone, it cannot take the others with it.
-        LOG.warning("batch_repeated", steps=len(batch), error=str(error))
-        return [carry_out(store, desk, [each])[0] for each in batch]
+        return _without_the_batch(store, desk, batch, error)
     _count(batch, outcomes, time.perf_counter() - started_s)
     return outcomes
+
+
+def _without_the_batch(
+    store: Store, desk: Desk, batch: Sequence[Step], error: Exception
+) -> list[Any]:
+    """Answer the steps of a batch whose commit has raised ``error``, each for itself."""
+    found = _already_booted(store, desk, batch)
+    if len(batch) == 1 and found[0] is None:
+        if isinstance(error, Unavailable) or not isinstance(error, Refusal):
+            LOG.error("batch_failed", steps=1, exc_info=error)
+        return [error]
+    # One of them is poison. Alone, it cannot take the others with it.
+    LOG.warning("batch_repeated", steps=len(batch), error=str(error))
+    return [
+        carry_out(store, desk, [each])[0] if answer is None else answer
+        for each, answer in zip(batch, found, strict=True)
+    ]
+
+
+def _already_booted(store: Store, desk: Desk, batch: Sequence[Step]) -> list[Any]:
+    if not any(each.kind == "boot" for each in batch):
+        return [None] * len(batch)
+    try:
+        with store.read() as tx:
+            return [
+                desk.already_booted(tx, each.work) if each.kind == "boot" else None
+                for each in batch
+            ]
+    except Exception as error:
+        # A database that is broken does not answer this either.
+        LOG.warning("batch_not_looked_up", steps=len(batch), exc_info=error)
+        return [None] * len(batch)
 
 
 def _count(batch: Sequence[Step], outcomes: Sequence[Any], took_s: float) -> None:

@@ -97,8 +97,8 @@ def _read(path: Path, known: Mapping[str, str]) -> dict[str, str]:
         raise ValueError(f"The policy file {path} is no mapping of rules to checks.")
     if FALLBACK in overrides:
         raise ValueError(
-            f"The policy file {path} has a rule {FALLBACK!r}. It would not be asked: every rule "
-            "has a check of its own."
+            f"The policy file {path} has a rule {FALLBACK!r}, which nobody would ask: every "
+            "rule has a check of its own."
         )
     for name, check in overrides.items():
         # A name without a colon is a word of the operator's own, for other rules to use.

@@ -19,6 +19,7 @@ from innkeeper.scheduling.schedulers import all_at_once
 from innkeeper.scheduling.weighers.catalogue import WEIGHERS
 from innkeeper.snapshot.follower import Follower
 from innkeeper.store.transactions import Tx
+from innkeeper.systems.compute import recovery
 from innkeeper.systems.compute.boot import Means, boot_together
 from innkeeper.systems.compute.intake import Reception
 
@@ -84,6 +85,10 @@ class BootDesk:
                     fault=outcome.fault,
                 )
         return outcomes
+
+    def already_booted(self, tx: Tx, request: BootRequest) -> Booted | None:
+        """How a request ended that an earlier commit has written down; ``None`` if none did."""
+        return recovery.already_booted(tx, request)
 
     def explain(self, tx: Tx, request: BootRequest) -> Explained:
         """Decide without writing, and tell why; raises what booting would refuse with."""
