@@ -15,11 +15,15 @@ from datetime import datetime
 import sqlalchemy as sa
 
 from innkeeper.domain.ids import ChangeId, Generation, ProviderId
+from innkeeper.store.prepared import Prepared
 from innkeeper.store.tables.placement import changes
 from innkeeper.store.transactions import Tx
 
 ALWAYS_READ = -1
 """In place of a generation: whatever one knows of the provider, it must be read again."""
+
+
+_ADD = Prepared(changes.insert())
 
 
 def add(tx: Tx, moved: Iterable[tuple[ProviderId, int]], now: datetime) -> None:
@@ -29,7 +33,7 @@ def add(tx: Tx, moved: Iterable[tuple[ProviderId, int]], now: datetime) -> None:
         for provider_id, generation in moved
     ]
     if rows:
-        tx.execute(changes.insert(), rows)
+        _ADD.run(tx, rows)
 
 
 def add_always_read(tx: Tx, providers: Iterable[ProviderId], now: datetime) -> None:
@@ -37,9 +41,9 @@ def add_always_read(tx: Tx, providers: Iterable[ProviderId], now: datetime) -> N
     add(tx, ((provider_id, ALWAYS_READ) for provider_id in providers), now)
 
 
-_AFTER = (
+_AFTER = Prepared(
     sa.select(changes.c.id, changes.c.provider_id, changes.c.generation)
-    .where(changes.c.id > sa.bindparam("after"))
+    .where(changes.c.id > sa.bindparam("after", type_=sa.BigInteger))
     .order_by(changes.c.id)
 )
 
@@ -47,8 +51,8 @@ _AFTER = (
 def after(tx: Tx, last: ChangeId) -> list[tuple[ChangeId, ProviderId, Generation]]:
     """Give the rows behind ``last``, in order: number, provider, its generation then."""
     return [
-        (ChangeId(number), ProviderId(provider_id), Generation(generation))
-        for number, provider_id, generation in tx.execute(_AFTER, {"after": last})
+        (ChangeId(row[0]), ProviderId(row[1]), Generation(row[2]))
+        for row in _AFTER.run(tx, [{"after": last}])
     ]
 
 

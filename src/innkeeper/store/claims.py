@@ -20,6 +20,7 @@ from innkeeper.domain.errors import ConcurrentUpdate, ProviderChanged, Refusal
 from innkeeper.domain.ids import ClassId, ConsumerUuid, Generation, ProviderId
 from innkeeper.domain.placement import Claim, ConsumerClaim
 from innkeeper.store import changes
+from innkeeper.store.prepared import Prepared
 from innkeeper.store.tables.placement import allocations, consumers, resource_providers
 from innkeeper.store.transactions import Tx
 
@@ -37,14 +38,14 @@ _CONSUMERS = sa.select(consumers.c.uuid, consumers.c.generation).where(
 #
 # Not SELECT ... FOR UPDATE: a Galera node does not tell its peers about row locks. Two nodes
 # may both pass this UPDATE; certification then fails one COMMIT.
-_ADVANCE = (
+_ADVANCE = Prepared(
     resource_providers.update()
     .where(resource_providers.c.id == sa.bindparam("provider"))
     .where(resource_providers.c.generation == sa.bindparam("seen"))
     .values(generation=sa.bindparam("new"), updated_at=sa.bindparam("now"))
 )
 # The consumer's row is compared and updated in the same way.
-_ADVANCE_CONSUMER = (
+_ADVANCE_CONSUMER = Prepared(
     consumers.update()
     .where(consumers.c.uuid == sa.bindparam("consumer"))
     .where(consumers.c.generation == sa.bindparam("seen"))
@@ -56,6 +57,8 @@ _ADVANCE_CONSUMER = (
         updated_at=sa.bindparam("now"),
     )
 )
+_ADD_CONSUMERS = Prepared(consumers.insert())
+_ADD_ALLOCATIONS = Prepared(allocations.insert())
 _DELETE_CONSUMERS = consumers.delete().where(
     consumers.c.uuid.in_(sa.bindparam("uuids", expanding=True))
 )
@@ -210,9 +213,9 @@ def _write(tx: Tx, writing: _Writing, now: datetime) -> None:
     if writing.moved_rows:
         _must_touch(tx, _ADVANCE_CONSUMER, writing.moved_rows)
     if writing.new_rows:
-        tx.execute(consumers.insert(), writing.new_rows)
+        _ADD_CONSUMERS.run(tx, writing.new_rows)
     if writing.allocation_rows:
-        tx.execute(allocations.insert(), writing.allocation_rows)
+        _ADD_ALLOCATIONS.run(tx, writing.allocation_rows)
 
 
 def advance(
@@ -246,11 +249,11 @@ def _advance(
         changes.add(tx, ((pid, moves[pid][1]) for pid in sorted(moves)), now)
 
 
-def _must_touch(tx: Tx, statement: sa.Update, rows: list[dict[str, Any]]) -> None:
+def _must_touch(tx: Tx, statement: Prepared, rows: list[dict[str, Any]]) -> None:
     if tx.dialect.supports_sane_multi_rowcount:
-        touched = tx.execute(statement, rows).rowcount
+        touched = statement.run(tx, rows).rowcount
     else:
-        touched = sum(tx.execute(statement, row).rowcount for row in rows)
+        touched = sum(statement.run(tx, [row]).rowcount for row in rows)
     if touched != len(rows):
         raise ConcurrentUpdate("Another transaction changed the same rows in between.")
 

@@ -76,6 +76,8 @@ def _picks(
             return
         index = HostIndex(int(candidates[best]))
         yield index, float(weights[best])
+        if turn + 1 == spec.count:
+            return
         # Only the picked host has changed; nobody else is asked again.
         fits = still_fits(pipeline.filters, hosts, spec, index)
         weights[best] = scale.again(index) if fits else TAKEN

@@ -14,9 +14,11 @@ from typing import Any
 import sqlalchemy as sa
 
 from innkeeper.domain.compute import OrderStatus, WorkOrder
+from innkeeper.domain.errors import ConcurrentUpdate
 from innkeeper.domain.ids import AgentId, ServerId
 from innkeeper.store import transactions
-from innkeeper.store.tables.compute import hosts, work_orders
+from innkeeper.store.prepared import Prepared
+from innkeeper.store.tables.compute import work_orders
 from innkeeper.store.transactions import Tx
 
 TOPIC = "orders"
@@ -42,12 +44,31 @@ _WAITING_FOR = (
     .order_by(work_orders.c.id)
     .limit(sa.bindparam("most"))
 )
+_OPEN = sa.select(
+    work_orders.c.id,
+    work_orders.c.agent_id,
+    work_orders.c.host,
+    work_orders.c.server_uuid,
+    work_orders.c.kind,
+).where(work_orders.c.status == OrderStatus.WAITING)
+_OPEN_AMONG = _OPEN.where(work_orders.c.id.in_(sa.bindparam("numbers", expanding=True)))
 _END = (
     work_orders.update()
-    .where(work_orders.c.id == sa.bindparam("number"))
+    .where(work_orders.c.id.in_(sa.bindparam("numbers", expanding=True)))
     .where(work_orders.c.status == OrderStatus.WAITING)
     .values(status=sa.bindparam("outcome"), updated_at=sa.bindparam("now"))
 )
+
+
+@dataclass(frozen=True, slots=True)
+class OpenOrder:
+    """An order that is not ended, without its body."""
+
+    id: int
+    agent_id: AgentId
+    host: str
+    server_uuid: ServerId
+    kind: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +84,9 @@ class NewOrder:
 
 def _order(row: Sequence[Any]) -> WorkOrder:
     return WorkOrder(*row)
+
+
+_ADD = Prepared(work_orders.insert())
 
 
 def add(tx: Tx, new: Iterable[NewOrder], now: datetime) -> None:
@@ -81,16 +105,8 @@ def add(tx: Tx, new: Iterable[NewOrder], now: datetime) -> None:
         for each in new
     ]
     if rows:
-        tx.execute(work_orders.insert(), rows)
+        _ADD.run(tx, rows)
         transactions.note(tx, TOPIC, {str(row["agent_id"]) for row in rows})
-
-
-def agents_of(tx: Tx, names: Collection[str]) -> dict[str, AgentId]:
-    """Which agent speaks for each of these hosts, those included that are down."""
-    rows = tx.execute(
-        sa.select(hosts.c.name, hosts.c.agent_id).where(hosts.c.name.in_(list(names)))
-    )
-    return {name: AgentId(agent_id) for name, agent_id in rows}
 
 
 def waiting(tx: Tx, agent_id: AgentId, after: int, limit: int) -> list[WorkOrder]:
@@ -99,37 +115,41 @@ def waiting(tx: Tx, agent_id: AgentId, after: int, limit: int) -> list[WorkOrder
     return [_order(row) for row in tx.execute(_WAITING_FOR, values)]
 
 
-def waiting_about(tx: Tx, servers: Collection[ServerId]) -> list[WorkOrder]:
+def waiting_about(tx: Tx, servers: Collection[ServerId]) -> list[OpenOrder]:
     """The orders about these servers that are not ended."""
-    query = _ORDERS.where(work_orders.c.server_uuid.in_(list(servers)))
-    query = query.where(work_orders.c.status == OrderStatus.WAITING)
-    return [_order(row) for row in tx.execute(query.order_by(work_orders.c.id))]
+    query = _OPEN.where(work_orders.c.server_uuid.in_(list(servers)))
+    return [OpenOrder(*row) for row in tx.execute(query.order_by(work_orders.c.id))]
 
 
-def waiting_since(tx: Tx, before: datetime, kind: str, limit: int) -> list[WorkOrder]:
+def waiting_since(tx: Tx, before: datetime, kind: str, limit: int) -> list[OpenOrder]:
     """Orders of a kind that were given before a moment and are not ended, oldest first."""
     query = (
-        _ORDERS.where(work_orders.c.status == OrderStatus.WAITING)
-        .where(work_orders.c.created_at < before)
+        _OPEN.where(work_orders.c.created_at < before)
         .where(work_orders.c.kind == kind)
         .order_by(work_orders.c.created_at, work_orders.c.id)
         .limit(limit)
     )
-    return [_order(row) for row in tx.execute(query)]
+    return [OpenOrder(*row) for row in tx.execute(query)]
 
 
-def by_numbers(tx: Tx, numbers: Collection[int]) -> dict[int, WorkOrder]:
-    """The orders among these numbers that exist."""
+def waiting_among(tx: Tx, numbers: Collection[int]) -> dict[int, OpenOrder]:
+    """The orders among these numbers that are not ended."""
     if not numbers:
         return {}
-    rows = tx.execute(_ORDERS.where(work_orders.c.id.in_(list(numbers))))
-    return {row[0]: _order(row) for row in rows}
+    found = [OpenOrder(*row) for row in tx.execute(_OPEN_AMONG, {"numbers": list(numbers)})]
+    return {each.id: each for each in found}
 
 
-def end(tx: Tx, number: int, outcome: str, now: datetime) -> bool:
-    """End an order; False if somebody else ended it before."""
-    values = {"number": number, "outcome": outcome, "now": now}
-    return tx.execute(_END, values).rowcount == 1
+def end(tx: Tx, numbers: Collection[int], outcome: str, now: datetime) -> None:
+    """End orders that wait.
+
+    Raises :class:`ConcurrentUpdate` if somebody else ended one of them; the caller rolls back.
+    """
+    if not numbers:
+        return
+    values = {"numbers": list(numbers), "outcome": outcome, "now": now}
+    if tx.execute(_END, values).rowcount != len(numbers):
+        raise ConcurrentUpdate("Somebody else ended the same orders in between.")
 
 
 def move(tx: Tx, names: Collection[str], agent_id: AgentId) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import sqlalchemy as sa
 
+from innkeeper.store.prepared import Prepared
 from innkeeper.store.tables.compute import quota_usages
 from innkeeper.store.transactions import Tx
 
@@ -20,7 +21,7 @@ class Usage:
     memory_mb: int = 0
 
 
-_ADD = (
+_ADD = Prepared(
     quota_usages.update()
     .where(quota_usages.c.project_id == sa.bindparam("project"))
     .values(
@@ -35,15 +36,13 @@ def add_usage(tx: Tx, project_id: str, servers: int, vcpus: int, memory_mb: int)
     """Count these in, or out if they are negative."""
     # UPDATE, then INSERT where there was nothing: an upsert is spelt differently by every
     # database. Of two first servers at once, one INSERT fails and its batch is repeated.
-    result = tx.execute(
-        _ADD,
-        {
-            "project": project_id,
-            "more_servers": servers,
-            "more_vcpus": vcpus,
-            "more_memory_mb": memory_mb,
-        },
-    )
+    more = {
+        "project": project_id,
+        "more_servers": servers,
+        "more_vcpus": vcpus,
+        "more_memory_mb": memory_mb,
+    }
+    result = _ADD.run(tx, [more])
     if result.rowcount == 0:
         tx.execute(
             quota_usages.insert(),

@@ -11,7 +11,7 @@ the database as anything but a parameter.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any
 
@@ -19,8 +19,10 @@ import msgspec
 import sqlalchemy as sa
 
 from innkeeper.domain.compute import Power, Server, Status, Task
+from innkeeper.domain.errors import ConcurrentUpdate
 from innkeeper.domain.ids import ServerId
 from innkeeper.domain.listing import Pattern, ServerSelection
+from innkeeper.store.prepared import Prepared
 from innkeeper.store.tables.compute import hosts, servers
 from innkeeper.store.transactions import Tx
 
@@ -43,10 +45,13 @@ def server(row: Sequence[Any]) -> Server:
     return Server(*values)
 
 
+_INSERT = Prepared(servers.insert())
+
+
 def insert_many(tx: Tx, rows: Sequence[Mapping[str, Any]]) -> None:
     """Write new servers; every mapping names the same columns."""
     if rows:
-        tx.execute(servers.insert(), list(rows))
+        _INSERT.run(tx, rows)
 
 
 def by_uuid(tx: Tx, uuid: str, *, is_deleted_wanted: bool = False) -> Server | None:
@@ -56,10 +61,32 @@ def by_uuid(tx: Tx, uuid: str, *, is_deleted_wanted: bool = False) -> Server | N
     return None if row is None else server(row)
 
 
-def by_uuids(tx: Tx, uuids: Iterable[str]) -> list[Server]:
-    """The servers among these that exist and are not deleted, in the order they were made."""
-    query = ROWS.where(servers.c.uuid.in_(list(uuids))).where(servers.c.deleted_at.is_(None))
-    return [server(row) for row in tx.execute(query.order_by(servers.c.id))]
+@dataclass(frozen=True, slots=True)
+class Alive:
+    """As much of a server that is not deleted as is needed to end what is being done to it."""
+
+    uuid: ServerId
+    project_id: str
+    vcpus: int
+    memory_mb: int
+    status: str
+    task_state: str | None
+    host: str | None
+
+
+_ALIVE_MANY = (
+    sa.select(*(servers.c[each.name] for each in fields(Alive)))
+    .where(servers.c.uuid.in_(sa.bindparam("uuids", expanding=True)))
+    .where(servers.c.deleted_at.is_(None))
+)
+
+
+def alive(tx: Tx, uuids: Iterable[str]) -> list[Alive]:
+    """The servers among these that exist and are not deleted."""
+    wanted = list(uuids)
+    if not wanted:
+        return []
+    return [Alive(*row) for row in tx.execute(_ALIVE_MANY, {"uuids": wanted})]
 
 
 def ever_known(tx: Tx, uuids: Collection[str]) -> set[str]:
@@ -68,15 +95,6 @@ def ever_known(tx: Tx, uuids: Collection[str]) -> set[str]:
         return set()
     query = sa.select(servers.c.uuid).where(servers.c.uuid.in_(list(uuids)))
     return set(tx.execute(query).scalars())
-
-
-def names_on(tx: Tx, host: str) -> set[ServerId]:
-    """The servers that belong on a host now."""
-    query = sa.select(servers.c.uuid).where(servers.c.host == host)
-    return {
-        ServerId(uuid)
-        for uuid in tx.execute(query.where(servers.c.deleted_at.is_(None))).scalars()
-    }
 
 
 def change(tx: Tx, uuid: str, seen: datetime, values: Mapping[str, Any]) -> bool:
@@ -91,69 +109,83 @@ def change(tx: Tx, uuid: str, seen: datetime, values: Mapping[str, Any]) -> bool
     return tx.execute(statement).rowcount == 1
 
 
-_BUILT = (
+_MANY = (
+    servers.update()
+    .where(servers.c.uuid.in_(sa.bindparam("uuids", expanding=True)))
+    .where(servers.c.deleted_at.is_(None))
+)
+_IN_BUILD = _MANY.where(servers.c.status == Status.BUILD)
+_STILL_GOING = sa.case((servers.c.task_state == Task.DELETING, Task.DELETING), else_=None)
+_BUILT = _IN_BUILD.values(
+    status=Status.ACTIVE,
+    task_state=_STILL_GOING,
+    power_state=Power.RUNNING,
+    launched_at=sa.bindparam("now"),
+    updated_at=sa.bindparam("now"),
+)
+_FAILED = _IN_BUILD.values(
+    status=Status.ERROR,
+    task_state=_STILL_GOING,
+    power_state=Power.NO_STATE,
+    host=None,
+    provider_id=None,
+    updated_at=sa.bindparam("now"),
+)
+_KEPT = _MANY.values(
+    status=Status.ERROR,
+    task_state=None,
+    power_state=Power.NO_STATE,
+    updated_at=sa.bindparam("now"),
+)
+_DELETED = _MANY.values(
+    status=Status.DELETED,
+    task_state=None,
+    power_state=Power.NO_STATE,
+    deleted_at=sa.bindparam("now"),
+    updated_at=sa.bindparam("now"),
+)
+_FAULT = (
     servers.update()
     .where(servers.c.uuid == sa.bindparam("wanted"))
-    .where(servers.c.deleted_at.is_(None))
-    .where(servers.c.status == Status.BUILD)
+    .values(fault=sa.bindparam("what", type_=sa.JSON))
 )
 
 
-def mark_built(tx: Tx, uuid: str, host: str | None, now: datetime) -> bool:
-    """From BUILD to ACTIVE, on ``host`` if one is named; a server that is going stays so."""
-    statement = _BUILT if host is None else _BUILT.where(servers.c.host == host)
-    going = sa.case((servers.c.task_state == Task.DELETING, Task.DELETING), else_=None)
-    result = tx.execute(
-        statement.values(
-            status=Status.ACTIVE,
-            task_state=going,
-            power_state=Power.RUNNING,
-            launched_at=now,
-            updated_at=now,
-        ),
-        {"wanted": uuid},
-    )
-    return result.rowcount == 1
+def mark_built(tx: Tx, uuids: Collection[ServerId], now: datetime) -> None:
+    """From BUILD to ACTIVE; a server that is going stays so.
+
+    Raises :class:`ConcurrentUpdate` unless all of them are in BUILD, as do the others below
+    for what they expect; the caller rolls back.
+    """
+    _mark(tx, _BUILT, uuids, now)
 
 
-def mark_failed(
-    tx: Tx, uuid: str, host: str | None, fault: Mapping[str, Any], now: datetime
-) -> bool:
-    """From BUILD to ERROR, and off its host."""
-    statement = _BUILT if host is None else _BUILT.where(servers.c.host == host)
-    going = sa.case((servers.c.task_state == Task.DELETING, Task.DELETING), else_=None)
-    result = tx.execute(
-        statement.values(
-            status=Status.ERROR,
-            task_state=going,
-            power_state=Power.NO_STATE,
-            host=None,
-            provider_id=None,
-            fault=dict(fault),
-            updated_at=now,
-        ),
-        {"wanted": uuid},
-    )
-    return result.rowcount == 1
+def mark_failed(tx: Tx, faults: Mapping[ServerId, Mapping[str, Any]], now: datetime) -> None:
+    """From BUILD to ERROR, and off their hosts."""
+    _mark(tx, _FAILED, faults, now)
+    _write_faults(tx, faults)
 
 
-_DELETED = (
-    servers.update()
-    .where(servers.c.uuid == sa.bindparam("wanted"))
-    .where(servers.c.deleted_at.is_(None))
-    .values(
-        status=Status.DELETED,
-        task_state=None,
-        power_state=Power.NO_STATE,
-        deleted_at=sa.bindparam("now"),
-        updated_at=sa.bindparam("now"),
-    )
-)
+def mark_kept(tx: Tx, faults: Mapping[ServerId, Mapping[str, Any]], now: datetime) -> None:
+    """To ERROR, where they are: they were to go and did not."""
+    _mark(tx, _KEPT, faults, now)
+    _write_faults(tx, faults)
 
 
-def mark_deleted(tx: Tx, uuid: str, now: datetime) -> bool:
-    """Delete a server; True for exactly one of those who try."""
-    return tx.execute(_DELETED, {"wanted": uuid, "now": now}).rowcount == 1
+def mark_deleted(tx: Tx, uuids: Collection[ServerId], now: datetime) -> None:
+    """Delete servers; of those who try, it works for exactly one."""
+    _mark(tx, _DELETED, uuids, now)
+
+
+def _mark(tx: Tx, statement: sa.Update, uuids: Collection[ServerId], now: datetime) -> None:
+    if tx.execute(statement, {"uuids": list(uuids), "now": now}).rowcount != len(uuids):
+        raise ConcurrentUpdate("Another transaction changed the same servers in between.")
+
+
+def _write_faults(tx: Tx, faults: Mapping[ServerId, Mapping[str, Any]]) -> None:
+    # The rows are this transaction's already, so nobody is asked what is in them.
+    told = [{"wanted": uuid, "what": dict(fault)} for uuid, fault in faults.items()]
+    tx.execute(_FAULT, told)
 
 
 def page(tx: Tx, wish: ServerSelection, marker: Server | None) -> list[Server]:

@@ -71,7 +71,8 @@ class Reception:
         count = _allowed_count(
             self._limits[project_id], self._usages[project_id], request, flavor
         )
-        request = replace(request, count_max=count)
+        if count != request.count_max:
+            request = replace(request, count_max=count)
         spec = RequestSpec(
             amounts=wanted.amounts,
             project_id=project_id,
