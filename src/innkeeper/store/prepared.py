@@ -24,11 +24,13 @@ Convert = Callable[[Any], Any] | None
 class Prepared:
     """One statement without expanding parameters; every execution names the same ones."""
 
-    def __init__(self, statement: sa.Insert | sa.Update | sa.Select[Any]) -> None:
+    def __init__(self, statement: sa.Insert | sa.Update | sa.Select[*tuple[Any, ...]]) -> None:
         self._statement = statement
         self._texts: dict[Any, tuple[str, tuple[tuple[str, Convert], ...]]] = {}
 
-    def run(self, tx: Tx, rows: Sequence[Mapping[str, Any]]) -> sa.CursorResult[Any]:
+    def run(
+        self, tx: Tx, rows: Sequence[Mapping[str, Any]]
+    ) -> sa.CursorResult[*tuple[Any, ...]]:
         """Execute the statement, once for each mapping of parameters; there is at least one."""
         key = (tx.dialect.name, tx.dialect.driver)
         made = self._texts.get(key)
