@@ -21,12 +21,13 @@ from innkeeper.entrypoints.api import decisions
 from innkeeper.entrypoints.api.decisions import Step
 from innkeeper.snapshot import loader
 from innkeeper.snapshot.audit import differences
-from innkeeper.store.queries import allocations, names, quota_usages, servers
+from innkeeper.store.queries import allocations, names, quota_usages
+from innkeeper.store.queries import hosts as host_rows
 from innkeeper.store.queries.names import Kind
 from innkeeper.store.transactions import Store, Tx
 from innkeeper.systems.compute import hosts
 from innkeeper.systems.compute.hosts import ServiceChange
-from innkeeper.systems.compute.servers import fail_build, finish_delete
+from innkeeper.systems.compute.servers import Failed, fail_builds, finish_deletes
 from innkeeper.systems.placement import (
     aggregates,
     claims,
@@ -168,14 +169,13 @@ def release(_: Cloud, tx: Tx, deed: Deed) -> None:
 
 def end_server(_: Cloud, tx: Tx, deed: Deed) -> None:
     """A server is deleted, or its build fails."""
-    on_host = sorted(servers.names_on(tx, f"h{deed.host}"))
-    for uuid in on_host[: 1 + deed.number]:
-        end = finish_delete if deed.flag else _fail
-        end(tx, ServerId(uuid), NOW)
-
-
-def _fail(tx: Tx, uuid: ServerId, now: Any) -> bool:
-    return fail_build(tx, uuid, "it did not work", now)
+    name = f"h{deed.host}"
+    there = sorted(ServerId(row.uuid) for row in host_rows.servers_on(tx, [name]))
+    ending = there[: 1 + deed.number]
+    if deed.flag:
+        finish_deletes(tx, ending, NOW)
+    else:
+        fail_builds(tx, [Failed(uuid, name, "It did not work.") for uuid in ending], NOW)
 
 
 def rename_class(_: Cloud, tx: Tx, deed: Deed) -> None:

@@ -17,7 +17,7 @@ from innkeeper.systems.compute import hosts
 from innkeeper.systems.compute.boot import Means, boot_together
 from innkeeper.systems.compute.desk import pipeline_of
 from innkeeper.systems.compute.hosts import ServiceChange
-from innkeeper.systems.compute.servers import finish_delete
+from innkeeper.systems.compute.servers import finish_deletes
 from tests.support.clouds import NOW, UNLIMITED, Cloud, cloud_in, faults, reported
 
 
@@ -172,7 +172,7 @@ def test_retries_have_an_end(near: Cloud, far: Cloud, attempts_max: int) -> None
     assert deaf.asked == attempts_max - 1
     assert held(near) == {"a": 1, "b": 1, "c": 0}
     refused = (*requests[0].server_ids, *requests[2].server_ids)
-    assert far.read(lambda tx: servers.by_uuids(tx, refused)) == []
+    assert far.read(lambda tx: servers.alive(tx, refused)) == []
     usage = far.read(lambda tx: quota_usages.of_project(tx, "project"))
     assert usage.servers == 2, "who was refused counts nothing"
     far.judge()
@@ -192,7 +192,7 @@ def test_the_desk_sees_room_that_others_gave_back(near: Cloud, far: Cloud) -> No
     request = near.request(12)
     near.boot(request)
     assert faults(far.boot(far.request())) != [None]
-    near.write(lambda tx: [finish_delete(tx, each, NOW) for each in request.server_ids])
+    near.write(lambda tx: finish_deletes(tx, request.server_ids, NOW))
     assert faults(far.boot(far.request(12))) == [None]
     far.judge()
 

@@ -67,7 +67,7 @@ def poisoned(cloud: Cloud) -> BootRequest:
 
 def count_servers(cloud: Cloud, *requests: BootRequest) -> int:
     uuids: list[ServerId] = [uuid for each in requests for uuid in each.server_ids]
-    return len(cloud.read(lambda tx: servers.by_uuids(tx, uuids)))
+    return len(cloud.read(lambda tx: servers.alive(tx, uuids)))
 
 
 def test_a_refusal_undoes_its_own_step_alone(cloud: Cloud) -> None:

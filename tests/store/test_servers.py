@@ -9,11 +9,13 @@ from typing import Any
 import pytest
 
 from innkeeper.domain.compute import Server, Status, Task
+from innkeeper.domain.errors import ConcurrentUpdate
 from innkeeper.domain.listing import ServerSelection, TagWish, parse_pattern
 from innkeeper.store.queries import quota_usages, servers
 from innkeeper.store.tables import compute as tables
 from innkeeper.store.transactions import Store, Tx
 from innkeeper.systems.compute import servers as rules
+from innkeeper.systems.compute.servers import Failed
 from tests.support.server_rows import NOON, row, uuid
 
 
@@ -40,7 +42,7 @@ def test_a_server_is_deleted_once(store: Store) -> None:
         boot(tx, row(1), row(2))
     for is_first in (True, False):
         with store.write() as tx:
-            assert rules.finish_delete(tx, uuid(1), NOON) is is_first
+            assert (rules.finish_deletes(tx, [uuid(1)], NOON) == {uuid(1)}) is is_first
     with store.read() as tx:
         assert quota_usages.of_project(tx, "red") == quota_usages.Usage(1, 2, 512)
         assert servers.by_uuid(tx, uuid(1)) is None
@@ -49,24 +51,42 @@ def test_a_server_is_deleted_once(store: Store) -> None:
     assert (gone.status, gone.deleted_at, gone.task_state) == (Status.DELETED, NOON, None)
 
 
+def test_who_comes_too_late_changes_nothing(store: Store) -> None:
+    marks: list[Callable[[Tx], None]] = [
+        lambda tx: servers.mark_built(tx, [uuid(1), uuid(2)], NOON),
+        lambda tx: servers.mark_failed(tx, {uuid(1): {}, uuid(2): {}}, NOON),
+        lambda tx: servers.mark_kept(tx, {uuid(1): {}, uuid(2): {}}, NOON),
+        lambda tx: servers.mark_deleted(tx, [uuid(1), uuid(2)], NOON),
+    ]
+    with store.write() as tx:
+        boot(tx, row(1), row(2, deleted_at=NOON))
+    for mark in marks:
+        with pytest.raises(ConcurrentUpdate), store.write() as tx:
+            mark(tx)
+    with store.read() as tx:
+        found = servers.by_uuid(tx, uuid(1))
+    assert found is not None
+    assert (found.status, found.fault) == (Status.BUILD, None)
+
+
 def build(tx: Tx) -> bool:
     """The agent of the host left built the server."""
-    return rules.finish_build(tx, uuid(1), NOON, "left")
+    return bool(rules.finish_builds(tx, {uuid(1): "left"}, NOON))
 
 
 def build_elsewhere(tx: Tx) -> bool:
     """Another host's agent says that it built it."""
-    return rules.finish_build(tx, uuid(1), NOON, "right")
+    return bool(rules.finish_builds(tx, {uuid(1): "right"}, NOON))
 
 
 def fail(tx: Tx) -> bool:
     """The agent of the host left failed."""
-    return rules.fail_build(tx, uuid(1), "no disk", NOON, "left")
+    return bool(rules.fail_builds(tx, [Failed(uuid(1), "left", "No disk.")], NOON))
 
 
 def go(tx: Tx) -> bool:
     """The server is gone."""
-    return rules.finish_delete(tx, uuid(1), NOON)
+    return bool(rules.finish_deletes(tx, [uuid(1)], NOON))
 
 
 @pytest.mark.parametrize(
@@ -101,13 +121,6 @@ def test_a_server_that_is_going_stays_so_when_its_build_ends(store: Store) -> No
             found = servers.by_uuid(tx, uuid(1))
             assert found is not None
             assert (found.status, found.task_state) == (status, Task.DELETING)
-
-
-def test_names_on_a_host_are_those_that_are_there(store: Store) -> None:
-    with store.write() as tx:
-        boot(tx, row(1, host="left"), row(2, host="left"), row(3, host="right"), row(4))
-        rules.finish_delete(tx, uuid(2), NOON)
-        assert servers.names_on(tx, "left") == {uuid(1)}
 
 
 def select(tx: Tx, **wish: Any) -> list[str]:

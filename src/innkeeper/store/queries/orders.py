@@ -17,7 +17,6 @@ from innkeeper.domain.compute import OrderStatus, WorkOrder
 from innkeeper.domain.errors import ConcurrentUpdate
 from innkeeper.domain.ids import AgentId, ServerId
 from innkeeper.store import transactions
-from innkeeper.store.prepared import Prepared
 from innkeeper.store.tables.compute import work_orders
 from innkeeper.store.transactions import Tx
 
@@ -86,9 +85,6 @@ def _order(row: Sequence[Any]) -> WorkOrder:
     return WorkOrder(*row)
 
 
-_ADD = Prepared(work_orders.insert())
-
-
 def add(tx: Tx, new: Iterable[NewOrder], now: datetime) -> None:
     """Write orders; their agents are woken when the transaction is committed."""
     rows = [
@@ -105,7 +101,7 @@ def add(tx: Tx, new: Iterable[NewOrder], now: datetime) -> None:
         for each in new
     ]
     if rows:
-        _ADD.run(tx, rows)
+        tx.execute(work_orders.insert(), rows)
         transactions.note(tx, TOPIC, {str(row["agent_id"]) for row in rows})
 
 

@@ -10,22 +10,33 @@ destroy it waits for the agent to come back.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from innkeeper.domain.compute import Host, Locker, OrderKind, Server, Task
+from innkeeper.domain.compute import Host, Locker, OrderKind, Server, Status, Task
 from innkeeper.domain.errors import ConcurrentUpdate, Conflict, Forbidden, Invalid, NotFound
 from innkeeper.domain.ids import ConsumerUuid, ServerId
 from innkeeper.domain.listing import ServerSelection
 from innkeeper.store.queries import hosts, orders, quota_usages
 from innkeeper.store.queries import servers as rows
 from innkeeper.store.queries.orders import NewOrder
+from innkeeper.store.queries.servers import Alive
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.placement import claims
 
 FAULT_CHARS_MAX = 4000
 """Of what an agent tells about a failure; the rest is in its log."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """A server with which something did not work on a host, and what is said of it."""
+
+    uuid: ServerId
+    host: str
+    message: str
 
 
 def get(tx: Tx, uuid: str) -> Server:
@@ -49,16 +60,6 @@ def page(tx: Tx, wish: ServerSelection, behind: Server | None = None) -> list[Se
 def homes(tx: Tx, servers: Iterable[Server]) -> dict[str, Host]:
     """The hosts that these servers are on, by name."""
     return hosts.by_names(tx, sorted({each.host for each in servers if each.host is not None}))
-
-
-def insert_rows(tx: Tx, new: Sequence[Mapping[str, Any]]) -> None:
-    """Write the servers of a boot; the mappings name the columns."""
-    rows.insert_many(tx, new)
-
-
-def names_on(tx: Tx, host: str) -> set[ServerId]:
-    """The servers that belong on a host; whatever else runs there is a stray."""
-    return rows.names_on(tx, host)
 
 
 def change(tx: Tx, uuid: str, values: Mapping[str, Any], now: datetime) -> None:
@@ -104,7 +105,7 @@ def delete(
 ) -> None:
     """Begin to delete a server, or delete it at once where there is nobody to wait for.
 
-    On a host that is up its agent is told, and :func:`finish_delete` follows its report.
+    On a host that is up its agent is told, and :func:`finish_deletes` follows its report.
     Without a host, or on one that is down, the server is deleted here; the order then waits
     for the agent. Deleting a server that is being deleted asks for nothing new.
     """
@@ -116,40 +117,72 @@ def delete(
         orders.add(tx, [order], now)
         write(tx, server, {"task_state": Task.DELETING}, now)
     if home is None or not home.is_up(now, service_down_time_s):
-        finish_delete(tx, server.uuid, now)
+        finish_deletes(tx, [server.uuid], now)
 
 
-def finish_delete(tx: Tx, uuid: ServerId, now: datetime) -> bool:
-    """Mark a server deleted and free what it holds; False if that was done before."""
-    server = rows.by_uuid(tx, uuid)
-    if server is None or not rows.mark_deleted(tx, uuid, now):
-        return False
-    claims.release(tx, [ConsumerUuid(uuid)], now)
-    quota_usages.add_usage(tx, server.project_id, -1, -server.vcpus, -server.memory_mb)
-    return True
+def finish_deletes(tx: Tx, uuids: Iterable[ServerId], now: datetime) -> set[ServerId]:
+    """Mark servers deleted and free what they hold; gives those that were not yet."""
+    ending = rows.alive(tx, uuids)
+    if not ending:
+        return set()
+    rows.mark_deleted(tx, [each.uuid for each in ending], now)
+    claims.release(tx, [ConsumerUuid(each.uuid) for each in ending], now)
+    by_project: dict[str, list[Alive]] = {}
+    for each in ending:
+        by_project.setdefault(each.project_id, []).append(each)
+    for project_id, gone in sorted(by_project.items()):
+        vcpus, memory_mb = sum(e.vcpus for e in gone), sum(e.memory_mb for e in gone)
+        quota_usages.add_usage(tx, project_id, -len(gone), -vcpus, -memory_mb)
+    return {each.uuid for each in ending}
 
 
-def finish_build(tx: Tx, uuid: ServerId, now: datetime, host: str | None = None) -> bool:
-    """From BUILD to ACTIVE, as the agent of ``host`` reports.
+def fail_deletes(tx: Tx, failed: Iterable[Failed], now: datetime) -> None:
+    """To ERROR with a fault, for servers that are still there and still hold what they held.
 
-    False, and nothing changes, for a server that is not being built there: the report is late
-    or was given before.
+    Deleting such a server again tries again. Nothing changes for one that is not on the host.
     """
-    return rows.mark_built(tx, uuid, host, now)
+    told = {each.uuid: each for each in failed}
+    faults = {
+        each.uuid: fault(told[each.uuid].message, now)
+        for each in rows.alive(tx, told)
+        if each.host == told[each.uuid].host
+    }
+    if faults:
+        rows.mark_kept(tx, faults, now)
 
 
-def fail_build(
-    tx: Tx, uuid: ServerId, message: str, now: datetime, host: str | None = None
-) -> bool:
-    """From BUILD to ERROR with a fault; what the server held is free again.
+def finish_builds(tx: Tx, built: Mapping[ServerId, str], now: datetime) -> set[ServerId]:
+    """From BUILD to ACTIVE, as the agents of the hosts report; gives those that went.
 
-    It counts against its project's quota until somebody deletes it. False, and nothing
-    changes, for a server that is not being built on ``host``.
+    Nothing changes for a server that is not being built on its host: the report is late, or
+    was given before.
     """
-    if not rows.mark_failed(tx, uuid, host, fault(message, now), now):
-        return False
-    claims.release(tx, [ConsumerUuid(uuid)], now)
-    return True
+    ready = {e.uuid for e in _in_build(tx, built) if e.host == built[e.uuid]}
+    if ready:
+        rows.mark_built(tx, ready, now)
+    return ready
+
+
+def fail_builds(tx: Tx, failed: Iterable[Failed], now: datetime) -> set[ServerId]:
+    """From BUILD to ERROR with a fault; what the servers held is free again.
+
+    They count against their projects' quotas until somebody deletes them. Gives those that
+    went; nothing changes for a server that is not being built on its host.
+    """
+    told = {each.uuid: each for each in failed}
+    faults = {
+        each.uuid: fault(told[each.uuid].message, now)
+        for each in _in_build(tx, told)
+        if each.host == told[each.uuid].host
+    }
+    if faults:
+        rows.mark_failed(tx, faults, now)
+        claims.release(tx, [ConsumerUuid(uuid) for uuid in faults], now)
+    return set(faults)
+
+
+def _in_build(tx: Tx, uuids: Iterable[ServerId]) -> list[Alive]:
+    return [each for each in rows.alive(tx, uuids) if each.status == Status.BUILD]
 
 
 def fault(message: str, now: datetime, details: str = "") -> dict[str, Any]:

@@ -6,20 +6,22 @@ it; a report that comes twice or too late is accepted and changes nothing.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from innkeeper.domain.compute import OrderKind, OrderStatus, Power, Status, Task, WorkOrder
-from innkeeper.domain.ids import AgentId
+from innkeeper.domain.compute import OrderKind, OrderStatus, Task, WorkOrder
+from innkeeper.domain.ids import AgentId, ServerId
 from innkeeper.store.queries import orders
 from innkeeper.store.queries import servers as rows
-from innkeeper.store.queries.orders import NewOrder
+from innkeeper.store.queries.orders import NewOrder, OpenOrder
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import servers
+from innkeeper.systems.compute.servers import Failed
 
 SWEEP_MAX = 500
-"""Orders that one sweep ends or forgets, so that it does not hold up the others' writes."""
+"""The most builds that one sweep ends, and the most orders that it forgets. As many take some
+sixty milliseconds, for which everybody else's writes wait."""
 KEPT_S = 24 * 3600.0
 """How long an order that ended is kept, for whoever looks into what happened."""
 UNEXPLAINED = "The agent failed and did not say why."
@@ -36,6 +38,10 @@ class Result:
     fault: str = ""
 
 
+News = tuple[OpenOrder, Result]
+"""An order that waited until now, and how it ended."""
+
+
 def waiting(tx: Tx, agent_id: AgentId, after: int, limit: int) -> list[WorkOrder]:
     """An agent's orders, oldest first; each is given again until its result is reported."""
     return orders.waiting(tx, agent_id, after, limit)
@@ -49,60 +55,63 @@ def settle(
     Results about orders that are not this agent's, that do not exist or that ended before are
     no news.
     """
-    known = orders.by_numbers(tx, {each.order_id for each in results})
+    known = orders.waiting_among(tx, {each.order_id for each in results})
+    news: list[News] = []
     told: list[tuple[int, bool]] = []
     for each in results:
-        order = known.get(each.order_id)
-        is_news = (
-            order is not None
-            and order.agent_id == agent_id
-            and orders.end(tx, order.id, _outcome(each), now)
-        )
+        # Taken out, so that what is told twice in one breath is news once.
+        order = known.pop(each.order_id, None)
+        is_news = order is not None and order.agent_id == agent_id
         if is_news and order is not None:
-            _follow(tx, order, each, now)
+            news.append((order, each))
         told.append((each.order_id, is_news))
+    done, failed = ([o.id for o, r in news if r.is_ok is ok] for ok in (True, False))
+    orders.end(tx, done, OrderStatus.DONE, now)
+    orders.end(tx, failed, OrderStatus.FAILED, now)
+    for part in _one_of_each_server(news):
+        _follow(tx, part, now)
     return told
 
 
-def _outcome(result: Result) -> str:
-    return OrderStatus.DONE if result.is_ok else OrderStatus.FAILED
+def _one_of_each_server(news: Sequence[News]) -> list[list[News]]:
+    # What is told of one server follows in the order in which it is told.
+    parts: list[list[News]] = []
+    seen: dict[ServerId, int] = {}
+    for order, result in news:
+        turn = seen.get(order.server_uuid, 0)
+        seen[order.server_uuid] = turn + 1
+        if turn == len(parts):
+            parts.append([])
+        parts[turn].append((order, result))
+    return parts
 
 
-def _follow(tx: Tx, order: WorkOrder, result: Result, now: datetime) -> None:
-    if order.kind == OrderKind.BUILD and result.is_ok:
-        servers.finish_build(tx, order.server_uuid, now, order.host)
-    elif order.kind == OrderKind.BUILD:
-        message = result.fault or UNEXPLAINED
-        servers.fail_build(tx, order.server_uuid, message, now, order.host)
-    elif result.is_ok:
-        _finish_destroy(tx, order, now)
-    else:
-        _fail_destroy(tx, order, result.fault or UNEXPLAINED, now)
+def _follow(tx: Tx, news: Sequence[News], now: datetime) -> None:
+    builds = [each for each in news if each[0].kind == OrderKind.BUILD]
+    destroys = [each for each in news if each[0].kind == OrderKind.DESTROY]
+    servers.finish_builds(tx, {o.server_uuid: o.host for o, r in builds if r.is_ok}, now)
+    servers.fail_builds(tx, _failed(builds), now)
+    _finish_destroys(tx, {o.server_uuid: o.host for o, r in destroys if r.is_ok}, now)
+    servers.fail_deletes(tx, _failed(destroys), now)
 
 
-def _finish_destroy(tx: Tx, order: WorkOrder, now: datetime) -> None:
-    server = rows.by_uuid(tx, order.server_uuid)
-    if server is None or server.task_state != Task.DELETING:
-        # Nobody asked to delete the server: what a failed build left was cleared away.
-        return
-    # A stray was destroyed on a host where its server does not belong; the server lives on.
-    if server.host in (order.host, None):
-        servers.finish_delete(tx, order.server_uuid, now)
+def _failed(news: Sequence[News]) -> list[Failed]:
+    return [
+        Failed(order.server_uuid, order.host, result.fault or UNEXPLAINED)
+        for order, result in news
+        if not result.is_ok
+    ]
 
 
-def _fail_destroy(tx: Tx, order: WorkOrder, message: str, now: datetime) -> None:
-    # The server is still there and still holds its allocation. Deleting it again tries again.
-    server = rows.by_uuid(tx, order.server_uuid)
-    if server is None or server.host != order.host:
-        return
-    values = {
-        "status": Status.ERROR,
-        "task_state": None,
-        "power_state": Power.NO_STATE,
-        "fault": servers.fault(message, now),
-        "updated_at": now,
-    }
-    rows.change(tx, server.uuid, server.updated_at, values)
+def _finish_destroys(tx: Tx, destroyed: Mapping[ServerId, str], now: datetime) -> None:
+    # Where nobody asked to delete the server, what a failed build left was cleared away. And a
+    # stray was destroyed on a host where its server does not belong; the server lives on.
+    gone = [
+        each.uuid
+        for each in rows.alive(tx, destroyed)
+        if each.task_state == Task.DELETING and each.host in (destroyed[each.uuid], None)
+    ]
+    servers.finish_deletes(tx, gone, now)
 
 
 def sweep(tx: Tx, order_timeout_s: float, now: datetime) -> int:
@@ -114,13 +123,15 @@ def sweep(tx: Tx, order_timeout_s: float, now: datetime) -> int:
     """
     limit = now - timedelta(seconds=order_timeout_s)
     late = orders.waiting_since(tx, limit, OrderKind.BUILD, SWEEP_MAX)
-    for order in late:
-        if not orders.end(tx, order.id, OrderStatus.FAILED, now):
-            continue
-        message = f"Host {order.host} did not confirm the build in {order_timeout_s:.0f} s."
-        if servers.fail_build(tx, order.server_uuid, message, now, order.host):
-            undo = NewOrder(
-                order.agent_id, order.host, order.server_uuid, OrderKind.DESTROY, {}
-            )
-            orders.add(tx, [undo], now)
+    orders.end(tx, [each.id for each in late], OrderStatus.FAILED, now)
+    messages = f"Host %s did not confirm the build in {order_timeout_s:.0f} s."
+    failed = servers.fail_builds(
+        tx, [Failed(each.server_uuid, each.host, messages % each.host) for each in late], now
+    )
+    undo = [
+        NewOrder(each.agent_id, each.host, each.server_uuid, OrderKind.DESTROY, {})
+        for each in late
+        if each.server_uuid in failed
+    ]
+    orders.add(tx, undo, now)
     return len(late) + orders.prune(tx, now - timedelta(seconds=KEPT_S), SWEEP_MAX)
