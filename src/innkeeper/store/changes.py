@@ -1,10 +1,16 @@
 """The change feed: every capacity write adds a numbered row in the same transaction.
 
-Always true: who has applied all rows up to a number, and reads the ones after it, misses no
-change that was committed before he began to read.
+Always true where transactions write one after the other, as in SQLite: rows appear in the
+order of their numbers, so who has applied all rows up to a number, and reads the ones after it,
+misses no change that was committed before he began to read.
 
-May be false: that the numbers have no gaps, or appear in the order they were given. Who
-follows several writers looks a little behind the newest number as well.
+May be false: that the numbers have no gaps.
+
+Not true on a database with several writers, and there is no backend for one yet. Numbers are
+given before the commit: row 6 may be there to read while the transaction of row 5 is still
+open, and nobody who has read 6 would ever see 5. Such a backend has to make the order of the
+numbers that of the commits (one row that every writer counts up, and so waits for), or
+followers have to go back to the oldest number whose transaction was open when they last read.
 """
 
 from __future__ import annotations

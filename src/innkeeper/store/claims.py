@@ -4,7 +4,14 @@ Source: the seed *Resource Providers*, "compare and update". The seed's statemen
 ``id = ?``; as printed it would move every provider that happens to be at that generation.
 
 Always true: allocations are inserted only in a transaction that also moves every provider
-they are on from the generation at which the claimant checked capacity to the next.
+they are on from the generation at which the claimant checked capacity to the next. Two
+transactions cannot move a provider from the same generation: the later one touches no row, or
+its commit fails.
+
+May be false, once there is a backend with several writers: that a claim whose generations this
+transaction reads as they should be is written. Somebody may commit between that reading and the
+update. Nobody does in SQLite, where a transaction that writes holds the one lock for that from
+its beginning.
 """
 
 from __future__ import annotations
@@ -99,8 +106,11 @@ def commit_together(tx: Tx, claims: Sequence[Claim], now: datetime) -> list[Refu
     providers that it names: whoever counted on it has seen a generation that never was, and
     another writer may have made one of the same number.
 
-    Raises :class:`ConcurrentUpdate` if another transaction came between; the caller rolls
-    back, since allocations beside a stale generation could overcommit a provider.
+    Raises :class:`ConcurrentUpdate` if another transaction came between, which takes several
+    writers. It is for nobody here to catch: some rows are written by then, and allocations
+    beside a stale generation could overcommit a provider. It ends the whole transaction (or
+    the savepoint of its step), and who shared that is repeated alone, looking again; a client
+    who is told of it does the same.
     """
     writing = _Writing(
         _read_generations(tx, {pid for claim in claims for pid in claim.seen}),
@@ -255,6 +265,7 @@ def _must_touch(tx: Tx, statement: Prepared, rows: list[dict[str, Any]]) -> None
     else:
         touched = sum(statement.run(tx, [row]).rowcount for row in rows)
     if touched != len(rows):
+        # Which of them moved is not known, only that all were as expected when they were read.
         raise ConcurrentUpdate("Another transaction changed the same rows in between.")
 
 

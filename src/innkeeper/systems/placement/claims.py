@@ -3,7 +3,8 @@
 Two ways lead in. Who has a :class:`ProviderView` of its own (a row of the host table) checks
 there and hands finished claims to :func:`commit_together`. Who does not calls
 :func:`replace`, which looks, checks and commits. In both, what proves the check is the
-generation: a provider that moved on refuses the claim, and the caller looks again.
+generation: a provider that moved on refuses the claim. Then one looks again: who has a table,
+in the same transaction, which sees more than the table shows; who has none, in another one.
 
 Always true after every commit: for each provider and class the sum of the allocations is at
 most the capacity, unless an operator shrank the inventory below what was held already.
@@ -29,10 +30,6 @@ from innkeeper.store.queries import allocations, capacity, names
 from innkeeper.store.queries.names import Kind
 from innkeeper.store.transactions import Tx
 
-ATTEMPTS_MAX = 10
-"""Looks at the same providers before giving up; the field's own default. Each failed one
-means that somebody else's claim succeeded, so the whole always gets on."""
-
 
 def commit_together(tx: Tx, ready: Sequence[Claim], now: datetime) -> list[Refusal | None]:
     """Commit claims that were checked at the generations they name; see the store's."""
@@ -44,41 +41,33 @@ def release(tx: Tx, consumers: Sequence[ConsumerUuid], now: datetime) -> list[Fr
     return claims.release(tx, consumers, now)
 
 
-def replace(
-    tx: Tx,
-    wanted: Sequence[ConsumerClaim],
-    now: datetime,
-    attempts_max: int = ATTEMPTS_MAX,
-) -> None:
+def replace(tx: Tx, wanted: Sequence[ConsumerClaim], now: datetime) -> None:
     """Replace the allocations of several consumers: all of them, or none.
 
     What the consumers hold now is let go before the sums are checked, so amounts can move
     between them. Raises :class:`CapacityExceeded` for amounts that do not fit or are not given
-    out, and :class:`ConcurrentUpdate` for a consumer at another generation, or for providers
-    that moved on at every one of ``attempts_max`` looks.
+    out, and :class:`ConcurrentUpdate` for a consumer at another generation, or for a provider
+    that another writer moved on in between; the caller rolls back.
     """
-    refusal: Refusal | None = None
-    for _ in range(attempts_max):
-        # Who is to be new holds nothing; if that is wrong, the commit finds out.
-        held = _held(tx, [each.uuid for each in wanted if each.seen is not None])
-        touched = {pid for each in wanted for pid in each.amounts} | {pid for pid, _ in held}
-        views = capacity.views(tx, touched)
-        misfit = find_misfit(views, wanted, held)
-        if misfit is not None:
-            raise CapacityExceeded(_in_words(tx, misfit))
-        seen = {pid: view.generation for pid, view in views.items()}
-        (refusal,) = claims.commit_together(tx, [Claim(tuple(wanted), seen)], now)
-        if refusal is None:
-            return
-        if not isinstance(refusal, ProviderChanged):
-            break
-    assert refusal is not None
+    # Who is to be new holds nothing; if that is wrong, the commit finds out.
+    held = _held(tx, [each.uuid for each in wanted if each.seen is not None])
+    touched = {pid for each in wanted for pid in each.amounts} | {pid for pid, _ in held}
+    views = capacity.views(tx, touched)
+    misfit = find_misfit(views, wanted, held)
+    if misfit is not None:
+        raise CapacityExceeded(_in_words(tx, misfit))
+    seen = {pid: view.generation for pid, view in views.items()}
+    (refusal,) = claims.commit_together(tx, [Claim(tuple(wanted), seen)], now)
+    # No second look: it would be at the same moment of the store, which one transaction sees
+    # unchanged. On a database with one writer nobody comes between at all. With several, who
+    # is beaten is told so, and clients of the Placement API repeat what has this code.
     if isinstance(refusal, ProviderChanged):
         raise ConcurrentUpdate(
-            "Unable to allocate inventory: the resource providers were concurrently updated at "
-            f"each of {attempts_max} attempts. Please try again."
+            "Unable to allocate inventory: the resource providers were concurrently updated. "
+            "Please try again."
         )
-    raise refusal
+    if refusal is not None:
+        raise refusal
 
 
 Held = Mapping[tuple[ProviderId, ClassId], int]
