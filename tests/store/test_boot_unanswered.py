@@ -58,7 +58,7 @@ def turn_deaf(cloud: Cloud, *errors: Exception) -> None:
 
 
 def statuses(cloud: Cloud, request: BootRequest) -> list[str]:
-    found = cloud.read(lambda tx: servers.by_uuids(tx, request.server_ids))
+    found = cloud.read(lambda tx: servers.alive(tx, request.server_ids))
     return [each.status for each in found]
 
 
@@ -128,7 +128,7 @@ def test_what_did_not_happen_is_not_found(cloud: Cloud) -> None:
     assert cloud.read(lambda tx: recovery.already_booted(tx, request)) is None
     cloud.boot(request)
     (server, _) = request.server_ids
-    cloud.write(lambda tx: lives.finish_delete(tx, server, NOW))
+    cloud.write(lambda tx: lives.finish_deletes(tx, [server], NOW))
     assert cloud.read(lambda tx: recovery.already_booted(tx, request)) == Booted(
         request.batch_id, request.server_ids
     ), "a server that was deleted in between was booted all the same"
