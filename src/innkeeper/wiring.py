@@ -333,8 +333,7 @@ def serve(settings: Settings, options: Mapping[str, Any]) -> int:
     set_up_logs(settings.serving)
     service = Service(settings)
     service.start()
-    listening = Listening(service.app, settings.serving)
-    service.site.bells.is_stopping = listening.is_stopping
+    listening = Listening(service.app, settings.serving, service.site.bells.stop)
     agent: Child | None = None
     try:
         login = service.prepare_logins(listening.address)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -125,6 +126,23 @@ def test_an_agent_stops_when_it_is_told_to(tmp_path: Path) -> None:
         eventually(lambda: states(service), {"host-1": "up"})
         program.send_signal(signal.SIGTERM)
         assert program.wait(WITHIN_S) == 0
+
+
+def test_a_service_that_stops_does_not_wait_for_idle_agents(tmp_path: Path) -> None:
+    with running(tmp_path, work_poll_s=60.0) as service:
+        registered = service.call(
+            "POST", "/compute/v2.1/os-agents", json={"agent": {"name": "a", "driver": "fake"}}
+        )
+        path = f"/compute/v2.1/os-agents/{registered.json()['agent']['id']}/work"
+        with ThreadPoolExecutor(1) as threads:
+            asked = threads.submit(service.call, "POST", path, json={}, timeout=WITHIN_S)
+            with pytest.raises(TimeoutError):
+                asked.result(1.0)
+            service.service.site.bells.stop()
+            assert asked.result(WITHIN_S).json() == {"orders": []}
+        # Who comes now is not kept waiting either.
+        answer = service.call("POST", path, json={}, timeout=WITHIN_S)
+        assert answer.json() == {"orders": []}
 
 
 def test_an_agent_waits_for_a_service_that_is_not_there_yet(tmp_path: Path) -> None:

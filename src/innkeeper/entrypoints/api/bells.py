@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 Waiter = tuple[asyncio.AbstractEventLoop, asyncio.Event]
@@ -20,8 +20,12 @@ class Bells:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._waiters: dict[tuple[str, str], set[Waiter]] = {}
-        self.is_stopping: Callable[[], bool] = bool
+        self._is_stopping = False
+
+    @property
+    def is_stopping(self) -> bool:
         """Whether the service is about to stop: who waits for a bell then gives up."""
+        return self._is_stopping
 
     @contextmanager
     def listen(self, topic: str, name: str) -> Iterator[asyncio.Event]:
@@ -43,10 +47,21 @@ class Bells:
         """Wake whoever listens for one of the names; see ``Store.listen``."""
         with self._lock:
             woken = [each for name in names for each in self._waiters.get((topic, name), ())]
-        for loop, event in woken:
-            try:
-                loop.call_soon_threadsafe(event.set)
-            except RuntimeError:
-                # The loop was closed meanwhile, and who listened is gone with it. Whoever
-                # rings has committed already and must not be told of a failure.
-                continue
+        _wake(woken)
+
+    def stop(self) -> None:
+        """Wake everybody, since the service is about to stop."""
+        with self._lock:
+            self._is_stopping = True
+            woken = [each for waiters in self._waiters.values() for each in waiters]
+        _wake(woken)
+
+
+def _wake(waiters: Iterable[Waiter]) -> None:
+    for loop, event in waiters:
+        try:
+            loop.call_soon_threadsafe(event.set)
+        except RuntimeError:
+            # The loop was closed meanwhile, and who listened is gone with it. Whoever
+            # rings has committed already and must not be told of a failure.
+            continue

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import signal
+import socket
+from collections.abc import Callable
 
 import uvicorn
 from litestar import Litestar
@@ -17,10 +19,26 @@ def address_of(host: str, port: int) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-class Listening:
-    """A bound port and the server that will answer on it, until a signal stops it."""
+class _Server(uvicorn.Server):
+    """A server that tells when it begins to stop."""
 
-    def __init__(self, app: Litestar, serving: Serving) -> None:
+    def __init__(self, config: uvicorn.Config, on_stop: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._on_stop = on_stop
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        # Before it waits for the answers that are being made.
+        self._on_stop()
+        await super().shutdown(sockets)
+
+
+class Listening:
+    """A bound port and the server that will answer on it, until a signal stops it.
+
+    ``on_stop`` is called when the end begins: who waits long should not wait on.
+    """
+
+    def __init__(self, app: Litestar, serving: Serving, on_stop: Callable[[], None]) -> None:
         config = uvicorn.Config(
             app,
             host=serving.host,
@@ -30,7 +48,7 @@ class Listening:
             timeout_graceful_shutdown=int(serving.shutdown_grace_s),
             server_header=False,
         )
-        self._server = uvicorn.Server(config)
+        self._server = _Server(config, on_stop)
         # Bound before it is served, so that the port is known where the system chooses it.
         self._socket = config.bind_socket()
         self.address = address_of(*self._socket.getsockname()[:2])
@@ -46,10 +64,6 @@ class Listening:
     def stop(self) -> None:
         """Take no more connections, and end when those that are there are served."""
         self._server.should_exit = True
-
-    def is_stopping(self) -> bool:
-        """Whether the end has begun; who waits long should not wait on."""
-        return self._server.should_exit
 
     def close(self) -> None:
         """Give the port back."""

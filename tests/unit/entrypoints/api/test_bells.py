@@ -49,5 +49,14 @@ def test_several_hear_the_same_bell_and_leave_nothing_behind() -> None:
     bells.ring("orders", frozenset({"a1"}))
 
 
-def test_a_service_goes_on_until_it_is_told_otherwise() -> None:
-    assert not Bells().is_stopping()
+def test_a_service_that_stops_wakes_everybody() -> None:
+    bells = Bells()
+
+    async def hear() -> list[bool]:
+        with bells.listen("orders", "a1") as one, bells.listen("other", "a2") as two:
+            before = bells.is_stopping
+            threading.Thread(target=bells.stop).start()
+            await asyncio.wait_for(asyncio.gather(one.wait(), two.wait()), 5.0)
+            return [before, bells.is_stopping]
+
+    assert asyncio.run(hear()) == [False, True]

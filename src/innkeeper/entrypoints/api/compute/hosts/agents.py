@@ -33,8 +33,6 @@ from innkeeper.systems.compute.work import Result
 LOG = structlog.get_logger("innkeeper.compute")
 HEARTBEATS = 3
 """Heartbeats in the time after which a silent agent is down: one lost one does no harm."""
-LISTEN_S = 0.5
-"""How long one waits for a bell before seeing whether the service is about to stop."""
 RECHECK_S = 5.0
 """How long an order that another process committed may go unseen."""
 
@@ -121,14 +119,13 @@ async def take_work(call: Call) -> Answer:
     end_s = loop.time() + wait_s
     with bells.listen(work.TOPIC, agent.id) as rung:
         orders = await call.read(lambda tx: work.waiting(tx, agent.id, after, limit))
-        looked_s = loop.time()
-        while not orders and loop.time() < end_s and not bells.is_stopping():
-            await _wait(rung, min(LISTEN_S, end_s - loop.time()))
-            if rung.is_set() or loop.time() - looked_s >= RECHECK_S:
-                # Cleared before looking: what is committed after the look rings again.
-                rung.clear()
-                looked_s = loop.time()
-                orders = await call.read(lambda tx: work.waiting(tx, agent.id, after, limit))
+        while not orders and not bells.is_stopping:
+            await _wait(rung, min(RECHECK_S, end_s - loop.time()))
+            if not rung.is_set() and loop.time() >= end_s:
+                break
+            # Cleared before looking: what is committed after the look rings again.
+            rung.clear()
+            orders = await call.read(lambda tx: work.waiting(tx, agent.id, after, limit))
     return Answer(200, {"orders": [_order(each) for each in orders]})
 
 
