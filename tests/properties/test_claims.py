@@ -32,7 +32,7 @@ from innkeeper.domain.ids import ClassId, ConsumerUuid, Generation, ProviderId
 from innkeeper.domain.placement import Claim, ConsumerClaim, ProviderView
 from innkeeper.store import schema
 from innkeeper.store.backends.sqlite import Sqlite
-from innkeeper.store.queries import allocations, capacity
+from innkeeper.store.queries import allocations, capacity, names
 from innkeeper.store.transactions import Store, Tx
 from innkeeper.systems.placement import claims, inventories, providers
 
@@ -90,7 +90,7 @@ class Claiming(RuleBasedStateMachine):
         shutil.copytree(template(), self.folder, dirs_exist_ok=True)
         self.store = open_store(self.folder)
         with self.store.read() as tx:
-            self.class_ids = {name: capacity.class_ids(tx)[name] for name in CLASSES}
+            self.class_ids = {name: names.class_ids(tx)[name] for name in CLASSES}
             self.ids = [providers.get(tx, uuid).id for uuid in PROVIDERS]
         self.held: dict[ConsumerUuid, Holding] = {}
         self.consumer_generations: dict[ConsumerUuid, int] = {}

@@ -14,7 +14,7 @@ from innkeeper.domain.errors import ProviderChanged, Unavailable
 from innkeeper.domain.ids import ClassId, ConsumerUuid, ProviderId
 from innkeeper.domain.placement import Claim, ConsumerClaim
 from innkeeper.settings import load
-from innkeeper.store.queries import capacity
+from innkeeper.store.queries import capacity, names
 from innkeeper.store.transactions import Store
 from innkeeper.systems.placement import claims
 from innkeeper.wiring import connect, now
@@ -35,7 +35,7 @@ class Claimant:
     def run(self) -> None:
         """Claim until nothing is left."""
         with self._store.read() as tx:
-            self._class_id = capacity.class_ids(tx)[CLASS]
+            self._class_id = names.class_ids(tx)[CLASS]
         while self._claim_one():
             pass
 

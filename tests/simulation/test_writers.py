@@ -19,7 +19,7 @@ from typing import Any
 from innkeeper.domain.amounts import Inventory
 from innkeeper.domain.ids import ProviderId
 from innkeeper.settings import load
-from innkeeper.store.queries import capacity
+from innkeeper.store.queries import capacity, names
 from innkeeper.systems.placement import inventories, providers
 from innkeeper.wiring import now, open_store
 from tests.simulation.claimant import CLASS
@@ -128,7 +128,7 @@ def test_processes_that_claim(tmp_path: Path) -> None:
     assert sum(each["conflicts"] for each in found) > 0, "nobody came between anybody"
     with store.read() as tx:
         view = capacity.views(tx, [provider_id])[provider_id]
-        class_id = capacity.class_ids(tx)[CLASS]
+        class_id = names.class_ids(tx)[CLASS]
     assert view.used[class_id] == PROCESS_CAPACITY
     # One step for the inventory, and one for each claim.
     assert view.generation == 1 + PROCESS_CAPACITY

@@ -11,7 +11,7 @@ from innkeeper.domain.compute import Booted, BootRequest
 from innkeeper.domain.errors import ConcurrentUpdate, Refusal
 from innkeeper.domain.slices import Scheduling
 from innkeeper.snapshot.follower import Follower
-from innkeeper.store.queries import capacity, quota_usages, servers
+from innkeeper.store.queries import capacity, names, quota_usages, servers
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import hosts
 from innkeeper.systems.compute.boot import Means, boot_together
@@ -64,7 +64,7 @@ def held(cloud: Cloud) -> dict[str, int]:
 
     def look(tx: Tx) -> dict[str, int]:
         ids = cloud.table.index_of
-        vcpu = capacity.class_ids(tx)["VCPU"]
+        vcpu = names.class_ids(tx)["VCPU"]
         views = capacity.views(tx, list(ids))
         return {cloud.table.names[i]: views[p].used.get(vcpu, 0) for p, i in ids.items()}
 

@@ -17,7 +17,7 @@ from innkeeper.store.queries import servers
 from innkeeper.store.transactions import Store, Tx
 from innkeeper.systems.compute import flavors, recovery
 from innkeeper.systems.compute import servers as lives
-from tests.support.clouds import NOW, SMALL, Cloud, cloud_in, faults, reported
+from tests.support.clouds import NOW, SMALL, Cloud, cloud_in, reported
 
 
 class DeafStore(Store):
@@ -85,10 +85,11 @@ def test_every_boot_of_a_batch_finds_its_servers(
     turn_deaf(cloud, error)
     placed, nowhere, some = cloud.request(3), cloud.request(6), cloud.request(1, 9)
     answers = cloud.boot(placed, nowhere, some)
-    assert [type(each) for each in answers] == [Booted] * 3
-    assert [fault is None for fault in faults(answers)] == [True, False, True]
-    assert answers[1].fault == lives.fault(answers[1].fault, NOW)["message"]
-    assert [len(each.server_ids) for each in answers] == [3, 6, 5], "and no more than were made"
+    told = [each for each in answers if isinstance(each, Booted)]
+    assert [len(each.server_ids) for each in told] == [3, 6, 5], "and no more than were made"
+    first, second, third = (each.fault for each in told)
+    assert first is None and third is None
+    assert second is not None and second.startswith("No valid host")
     assert statuses(cloud, nowhere) == [Status.ERROR] * 6
     assert cloud.table.used["VCPU"].sum() in (0, 8), "the table follows at the next step"
     assert "batch_failed" not in [each["event"] for each in logs]

@@ -14,7 +14,7 @@ from innkeeper.domain.ids import ClassId, ConsumerUuid, Generation, ProviderId
 from innkeeper.domain.placement import Claim, ConsumerClaim
 from innkeeper.store import changes
 from innkeeper.store.claims import Freed
-from innkeeper.store.queries import allocations, capacity
+from innkeeper.store.queries import allocations, capacity, names
 from innkeeper.store.transactions import Store, Tx, step
 from innkeeper.systems.placement import claims, inventories, providers
 
@@ -44,7 +44,7 @@ class Cloud:
     def __init__(self, store: Store) -> None:
         self.store = store
         with store.write() as tx:
-            self.vcpu = capacity.class_ids(tx)["VCPU"]
+            self.vcpu = names.class_ids(tx)["VCPU"]
             self.a = self.make(tx, PROVIDER, "a")
             self.b = self.make(tx, OTHER, "b")
 
@@ -191,7 +191,7 @@ def test_the_smallest_amount_need_not_be_a_step(
     cloud: Cloud, amount: int, is_given: bool
 ) -> None:
     with cloud.store.write() as tx:
-        disk = capacity.class_ids(tx)["DISK_GB"]
+        disk = names.class_ids(tx)["DISK_GB"]
         stock = Inventory(total=1000, min_unit=5, max_unit=1000, step_size=10)
         inventories.add(tx, PROVIDER, "DISK_GB", stock, NOW)
     wanted = claim_of(1, {cloud.a: {disk: amount}})

@@ -19,7 +19,7 @@ from innkeeper.domain.ids import AgentId, ConsumerUuid, ProviderUuid, ServerId
 from innkeeper.domain.placement import ConsumerClaim
 from innkeeper.store import changes, transactions
 from innkeeper.store.queries import agents as agent_rows
-from innkeeper.store.queries import capacity, orders, servers
+from innkeeper.store.queries import capacity, names, orders, servers
 from innkeeper.store.queries import hosts as host_rows
 from innkeeper.store.queries.orders import NewOrder
 from innkeeper.store.tables.compute import work_orders
@@ -99,7 +99,7 @@ def test_less_than_is_in_use_is_accepted(store: Store) -> None:
         agent = registered(tx)
         tell(tx, agent, [host()])
         found, _ = seen(tx)
-        vcpu = capacity.class_ids(tx)["VCPU"]
+        vcpu = names.class_ids(tx)["VCPU"]
         wanted = ConsumerClaim(
             ConsumerUuid("c1"), "p", "u", {found.provider_id: {vcpu: 8}}, None
         )
@@ -120,7 +120,7 @@ def test_what_an_operator_set_stays(store: Store) -> None:
         agent = registered(tx)
         tell(tx, agent, [host(stock=first)])
         tell(tx, agent, [host(stock={"VCPU": StockReport(16)})])
-        vcpu = capacity.class_ids(tx)["VCPU"]
+        vcpu = names.class_ids(tx)["VCPU"]
         kept = seen(tx)[1].inventories[vcpu]
         assert (kept.total, kept.reserved, kept.max_unit, kept.allocation_ratio) == (
             16,

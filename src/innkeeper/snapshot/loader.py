@@ -18,6 +18,7 @@ from innkeeper.snapshot.columns import AMOUNT_MAX, HostTable
 from innkeeper.store import changes
 from innkeeper.store.queries import agents, capacity, hosts
 from innkeeper.store.queries.hosts import HostRow
+from innkeeper.store.queries.names import class_ids
 from innkeeper.store.transactions import Tx
 
 Rows = Sequence[Any]
@@ -48,9 +49,9 @@ def load(tx: Tx, table: HostTable, ids: Collection[ProviderId] | None) -> None:
     some = None if ids is None else wanted
     at, generations = _columns(table, capacity.generation_rows(tx, some), 1)
     table.generations[at] = generations
-    names = capacity.class_names(tx)
     # Not an update: a class that was renamed must not be found by its old name.
-    table.class_ids = {name: class_id for class_id, name in names.items()}
+    table.class_ids = class_ids(tx)
+    names = {class_id: name for name, class_id in table.class_ids.items()}
     _load_inventories(table, capacity.inventory_rows(tx, some), names)
     _load_used(table, capacity.used_rows(tx, some), names)
     for provider_id, name in capacity.trait_rows(tx, some):

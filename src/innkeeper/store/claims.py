@@ -26,16 +26,14 @@ import sqlalchemy as sa
 from innkeeper.domain.errors import ConcurrentUpdate, ProviderChanged, Refusal
 from innkeeper.domain.ids import ClassId, ConsumerUuid, Generation, ProviderId
 from innkeeper.domain.placement import Claim, ConsumerClaim
-from innkeeper.store import changes
+from innkeeper.store import by_ids, changes
+from innkeeper.store.by_ids import IDS
 from innkeeper.store.prepared import Prepared
 from innkeeper.store.tables.placement import allocations, consumers, resource_providers
 from innkeeper.store.transactions import Tx
 
-IDS_PER_QUERY = 10_000
-"""Ids in one ``IN (...)``; SQLite takes 32,766 parameters, PostgreSQL 65,535."""
-
 _GENERATIONS = sa.select(resource_providers.c.id, resource_providers.c.generation).where(
-    resource_providers.c.id.in_(sa.bindparam("ids", expanding=True))
+    resource_providers.c.id.in_(IDS)
 )
 _CONSUMERS = sa.select(consumers.c.uuid, consumers.c.generation).where(
     consumers.c.uuid.in_(sa.bindparam("uuids", expanding=True))
@@ -126,14 +124,7 @@ def commit_together(tx: Tx, claims: Sequence[Claim], now: datetime) -> list[Refu
 
 
 def _read_generations(tx: Tx, ids: Iterable[ProviderId]) -> dict[ProviderId, Generation]:
-    wanted = list(ids)
-    found: dict[ProviderId, Generation] = {}
-    for start in range(0, len(wanted), IDS_PER_QUERY):
-        part = wanted[start : start + IDS_PER_QUERY]
-        found.update(
-            (pid, generation) for pid, generation in tx.execute(_GENERATIONS, {"ids": part})
-        )
-    return found
+    return {pid: generation for pid, generation in by_ids.rows(tx, _GENERATIONS, ids)}
 
 
 def _read_consumers(tx: Tx, claims: Sequence[Claim]) -> dict[ConsumerUuid, Generation]:

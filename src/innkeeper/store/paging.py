@@ -31,7 +31,7 @@ def ordered(query: sa.Select[Any], keys: Sequence[SortKey]) -> sa.Select[Any]:
 def behind(keys: Sequence[SortKey], values: Sequence[Any]) -> sa.ColumnElement[bool]:
     """What comes behind the row that has these ``values`` in the keys' columns.
 
-    For two keys: ``a > :a OR (a = :a AND b > :b)``.
+    For two keys: ``a >= :a AND (a > :a OR (a = :a AND b > :b))``.
     """
     ways: list[sa.ColumnElement[bool]] = []
     equal: list[sa.ColumnElement[bool]] = []
@@ -40,4 +40,8 @@ def behind(keys: Sequence[SortKey], values: Sequence[Any]) -> sa.ColumnElement[b
         further = key.column < mine if key.is_descending else key.column > mine
         ways.append(sa.and_(*equal, further))
         equal.append(key.column == mine)
-    return sa.or_(*ways)
+    # This follows from the rest, and lets the first key's index find the place.
+    first = keys[0]
+    mine = sa.literal(values[0], first.column.type)
+    bound = first.column <= mine if first.is_descending else first.column >= mine
+    return sa.and_(bound, sa.or_(*ways))

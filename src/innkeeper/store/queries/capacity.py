@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from typing import Any
 
 import sqlalchemy as sa
@@ -10,19 +10,17 @@ import sqlalchemy as sa
 from innkeeper.domain.amounts import Inventory
 from innkeeper.domain.ids import ClassId, Generation, ProviderId, ProviderUuid
 from innkeeper.domain.placement import ProviderView
+from innkeeper.store import by_ids
+from innkeeper.store.by_ids import IDS
 from innkeeper.store.tables.placement import (
     allocations,
     inventories,
-    resource_classes,
     resource_provider_aggregates,
     resource_provider_traits,
     resource_providers,
     traits,
 )
 from innkeeper.store.transactions import Tx
-
-IDS_PER_QUERY = 10_000
-"""Ids in one ``IN (...)``; SQLite takes 32,766 parameters, PostgreSQL 65,535."""
 
 Rows = list[sa.Row[*tuple[Any, ...]]]
 
@@ -111,17 +109,6 @@ def aggregate_rows(tx: Tx, ids: Collection[ProviderId] | None) -> Rows:
     )
 
 
-def class_names(tx: Tx) -> dict[ClassId, str]:
-    """All resource classes by id."""
-    return {class_id: name for name, class_id in class_ids(tx).items()}
-
-
-def class_ids(tx: Tx) -> dict[str, ClassId]:
-    """All resource classes by name."""
-    rows = tx.execute(sa.select(resource_classes.c.name, resource_classes.c.id))
-    return {name: ClassId(class_id) for name, class_id in rows}
-
-
 def _by_ids(
     tx: Tx,
     query: sa.Select[*tuple[Any, ...]],
@@ -130,9 +117,4 @@ def _by_ids(
 ) -> Rows:
     if ids is None:
         return list(tx.execute(query))
-    wanted: Sequence[ProviderId] = sorted(ids)
-    narrowed = query.where(column.in_(sa.bindparam("ids", expanding=True)))
-    rows: Rows = []
-    for start in range(0, len(wanted), IDS_PER_QUERY):
-        rows += tx.execute(narrowed, {"ids": wanted[start : start + IDS_PER_QUERY]})
-    return rows
+    return by_ids.rows(tx, query.where(column.in_(IDS)), sorted(ids))

@@ -11,12 +11,11 @@ import sqlalchemy as sa
 
 from innkeeper.domain.compute import Host
 from innkeeper.domain.ids import AgentId, ProviderId, ProviderUuid
+from innkeeper.store import by_ids
+from innkeeper.store.by_ids import IDS
 from innkeeper.store.tables.compute import agents, hosts, servers
 from innkeeper.store.tables.placement import resource_providers
 from innkeeper.store.transactions import Tx
-
-IDS_PER_QUERY = 10_000
-"""Ids in one ``IN (...)``; SQLite takes 32,766 parameters, PostgreSQL 65,535."""
 
 _HOSTS = (
     sa.select(
@@ -85,13 +84,8 @@ def rows_for_snapshot(tx: Tx, provider_ids: Collection[ProviderId] | None) -> li
     """The hosts on these providers, or all of them. A provider without a host has no row."""
     if provider_ids is None:
         return [HostRow(*row) for row in tx.execute(_SNAPSHOT)]
-    wanted = sorted(provider_ids)
-    narrowed = _SNAPSHOT.where(hosts.c.provider_id.in_(sa.bindparam("ids", expanding=True)))
-    rows: list[HostRow] = []
-    for start in range(0, len(wanted), IDS_PER_QUERY):
-        part = {"ids": wanted[start : start + IDS_PER_QUERY]}
-        rows += [HostRow(*row) for row in tx.execute(narrowed, part)]
-    return rows
+    narrowed = _SNAPSHOT.where(hosts.c.provider_id.in_(IDS))
+    return [HostRow(*row) for row in by_ids.rows(tx, narrowed, sorted(provider_ids))]
 
 
 def by_names(tx: Tx, names: Iterable[str]) -> dict[str, Host]:
@@ -222,8 +216,9 @@ def server_counts(tx: Tx, names: Collection[str]) -> dict[str, tuple[int, int]]:
     """How many servers each host has, and how many of them something is being done to."""
     busy = sa.func.sum(sa.case((servers.c.task_state.is_not(None), 1), else_=0))
     query = sa.select(servers.c.host, sa.func.count(), busy)
-    query = query.where(servers.c.host.in_(list(names))).where(servers.c.deleted_at.is_(None))
-    return {name: (all_, int(busy)) for name, all_, busy in tx.execute(query.group_by("host"))}
+    query = query.where(servers.c.host.in_(IDS)).where(servers.c.deleted_at.is_(None))
+    rows = by_ids.rows(tx, query.group_by("host"), names)
+    return {name: (all_, int(busy)) for name, all_, busy in rows}
 
 
 def all_server_counts(tx: Tx) -> tuple[int, int]:

@@ -9,8 +9,10 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from innkeeper.domain.ids import ProviderId
+from innkeeper.domain.ids import ClassId, ProviderId, TraitId
 from innkeeper.domain.placement import NamedThing
+from innkeeper.store import by_ids
+from innkeeper.store.by_ids import IDS
 from innkeeper.store.tables.placement import (
     inventories,
     resource_classes,
@@ -65,19 +67,24 @@ def by_name(tx: Tx, kind: Kind, name: str) -> NamedThing | None:
     return found[0] if found else None
 
 
-_IDS = {
-    kind: sa.select(table.c.name, table.c.id).where(
-        table.c.name.in_(sa.bindparam("names", expanding=True))
-    )
-    for kind, table in _TABLES.items()
-}
+def class_ids(tx: Tx, among: Collection[str] | None = None) -> dict[str, ClassId]:
+    """The rows of all resource classes, or of those among these that exist, by name."""
+    return {name: ClassId(row_id) for name, row_id in _ids(tx, Kind.CLASS, among)}
 
 
-def ids(tx: Tx, kind: Kind, among: Collection[str]) -> dict[str, int]:
-    """The row ids of the names among these that exist."""
-    if not among:
-        return {}
-    return {name: row_id for name, row_id in tx.execute(_IDS[kind], {"names": list(among)})}
+def trait_ids(tx: Tx, among: Collection[str] | None = None) -> dict[str, TraitId]:
+    """The rows of all traits, or of those among these that exist, by name."""
+    return {name: TraitId(row_id) for name, row_id in _ids(tx, Kind.TRAIT, among)}
+
+
+_ALL_IDS = {kind: sa.select(table.c.name, table.c.id) for kind, table in _TABLES.items()}
+_IDS = {kind: query.where(_TABLES[kind].c.name.in_(IDS)) for kind, query in _ALL_IDS.items()}
+
+
+def _ids(tx: Tx, kind: Kind, among: Collection[str] | None) -> list[Any]:
+    if among is None:
+        return list(tx.execute(_ALL_IDS[kind]))
+    return by_ids.rows(tx, _IDS[kind], among)
 
 
 def name_of(tx: Tx, kind: Kind, row_id: int) -> str:

@@ -16,15 +16,13 @@ import sqlalchemy as sa
 from innkeeper.domain.compute import OrderStatus, WorkOrder
 from innkeeper.domain.errors import ConcurrentUpdate
 from innkeeper.domain.ids import AgentId, ServerId
-from innkeeper.store import transactions
+from innkeeper.store import by_ids, transactions
 from innkeeper.store.tables.compute import work_orders
 from innkeeper.store.transactions import Tx
 
 TOPIC = "orders"
 """What listeners of the store's commits are told the agents under."""
 
-IDS_PER_QUERY = 10_000
-"""Ids in one ``IN (...)``; SQLite takes 32,766 parameters, PostgreSQL 65,535."""
 
 _ORDERS = sa.select(
     work_orders.c.id,
@@ -158,10 +156,10 @@ def move(tx: Tx, names: Collection[str], agent_id: AgentId) -> None:
     )
     # Looked for first, since there are seldom any: an UPDATE would lock all that it passes.
     numbers = list(tx.execute(others).scalars())
-    for start in range(0, len(numbers), IDS_PER_QUERY):
+    for part in by_ids.parts(numbers):
         tx.execute(
             work_orders.update()
-            .where(work_orders.c.id.in_(numbers[start : start + IDS_PER_QUERY]))
+            .where(work_orders.c.id.in_(part))
             .where(work_orders.c.status == OrderStatus.WAITING)
             .values(agent_id=agent_id)
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -95,23 +95,6 @@ def make_hosting(tx: Tx, ids: Collection[ProviderId]) -> None:
             .where(resource_providers.c.id.in_(list(ids)))
             .values(can_host=1)
         )
-
-
-def class_ids(tx: Tx, names: Collection[str]) -> dict[str, ClassId]:
-    """The rows of the resource classes among these that exist."""
-    return {name: ClassId(row) for name, row in _named(tx, resource_classes, names)}
-
-
-def trait_ids(tx: Tx, names: Collection[str]) -> dict[str, TraitId]:
-    """The rows of the traits among these that exist."""
-    return {name: TraitId(row) for name, row in _named(tx, traits, names)}
-
-
-def _named(tx: Tx, table: sa.Table, names: Collection[str]) -> Iterable[tuple[str, int]]:
-    if not names:
-        return []
-    rows = tx.execute(sa.select(table.c.name, table.c.id).where(table.c.name.in_(list(names))))
-    return [(name, row) for name, row in rows]
 
 
 def add_classes(tx: Tx, names: Collection[str], now: datetime) -> None:

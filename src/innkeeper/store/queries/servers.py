@@ -22,6 +22,7 @@ from innkeeper.domain.compute import Power, Server, Status, Task
 from innkeeper.domain.errors import ConcurrentUpdate
 from innkeeper.domain.ids import ServerId
 from innkeeper.domain.listing import Pattern, ServerSelection
+from innkeeper.store.paging import SortKey, behind, ordered
 from innkeeper.store.tables.compute import hosts, servers
 from innkeeper.store.transactions import Tx
 
@@ -191,13 +192,12 @@ def page(tx: Tx, wish: ServerSelection, marker: Server | None) -> list[Server]:
 
 def statement(tx: Tx, wish: ServerSelection, marker: Server | None) -> sa.Select[Any]:
     """The query for one page; with a marker, its place is looked up first."""
-    order = [(_sortable(name), falls) for name, falls in wish.sort]
-    order.append((servers.c.id, order[-1][1] if order else True))
+    order = [SortKey(_sortable(name), falls) for name, falls in wish.sort]
+    order.append(SortKey(servers.c.id, order[-1].is_descending if order else True))
     query = ROWS.where(*_conditions(wish))
     if marker is not None:
-        query = query.where(_behind(order, _key_of(tx, order, marker)))
-    query = query.order_by(*(key.desc() if falls else key.asc() for key, falls in order))
-    return query.limit(wish.limit)
+        query = query.where(behind(order, _key_of(tx, order, marker)))
+    return ordered(query, order).limit(wish.limit)
 
 
 def _sortable(name: str) -> sa.ColumnElement[Any]:
@@ -213,27 +213,10 @@ def _sortable(name: str) -> sa.ColumnElement[Any]:
     return sa.func.coalesce(sa.cast(column, sa.String(40)), sa.literal(EARLIEST))
 
 
-def _key_of(
-    tx: Tx, order: Sequence[tuple[sa.ColumnElement[Any], bool]], marker: Server
-) -> Sequence[Any]:
+def _key_of(tx: Tx, order: Sequence[SortKey], marker: Server) -> Sequence[Any]:
     # The database computes the marker's key as it computes everybody's.
-    query = sa.select(*(key for key, _ in order)).where(servers.c.id == marker.id)
+    query = sa.select(*(key.column for key in order)).where(servers.c.id == marker.id)
     return tx.execute(query).one()
-
-
-def _behind(
-    order: Sequence[tuple[sa.ColumnElement[Any], bool]], values: Sequence[Any]
-) -> sa.ColumnElement[bool]:
-    # (a > :a) OR (a = :a AND b > :b) OR ..., where > is < for a key that falls.
-    alternatives = []
-    for depth, (key, falls) in enumerate(order):
-        same = [order[i][0] == values[i] for i in range(depth)]
-        further = key < values[depth] if falls else key > values[depth]
-        alternatives.append(sa.and_(*same, further))
-    first, falls = order[0]
-    # This follows from the rest, and lets the first key's index find the place.
-    bound = first <= values[0] if falls else first >= values[0]
-    return sa.and_(bound, sa.or_(*alternatives))
 
 
 def _conditions(wish: ServerSelection) -> Iterator[sa.ColumnElement[bool]]:

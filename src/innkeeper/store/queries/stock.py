@@ -8,6 +8,8 @@ from typing import Any
 import sqlalchemy as sa
 
 from innkeeper.domain.ids import ProviderId
+from innkeeper.store import by_ids
+from innkeeper.store.by_ids import IDS
 from innkeeper.store.tables.compute import hosts
 from innkeeper.store.tables.placement import allocations, inventories, resource_classes
 from innkeeper.store.transactions import Tx
@@ -34,7 +36,7 @@ def inventory_rows(tx: Tx, ids: Collection[ProviderId]) -> list[Any]:
         inventories.c.total,
         inventories.c.reserved,
     )
-    return list(tx.execute(query.where(inventories.c.resource_provider_id.in_(list(ids)))))
+    return by_ids.rows(tx, query.where(inventories.c.resource_provider_id.in_(IDS)), ids)
 
 
 def used_rows(tx: Tx, ids: Collection[ProviderId]) -> list[Any]:
@@ -44,11 +46,11 @@ def used_rows(tx: Tx, ids: Collection[ProviderId]) -> list[Any]:
         allocations.c.resource_class_id,
         sa.func.sum(allocations.c.used),
     )
-    query = query.where(allocations.c.resource_provider_id.in_(list(ids)))
+    query = query.where(allocations.c.resource_provider_id.in_(IDS))
     grouped = query.group_by(
         allocations.c.resource_provider_id, allocations.c.resource_class_id
     )
-    return list(tx.execute(grouped))
+    return by_ids.rows(tx, grouped, ids)
 
 
 def host_count(tx: Tx) -> int:

@@ -11,9 +11,6 @@ from innkeeper.store.queries import hosts as host_rows
 from innkeeper.store.queries import stock
 from innkeeper.store.transactions import Tx
 
-HOSTS_PER_QUERY = 5000
-"""Parameters of one statement have a limit on every database."""
-
 
 @dataclass(slots=True)
 class Amounts:
@@ -51,13 +48,6 @@ class HostStock:
 
 def of_hosts(tx: Tx, hosts: Sequence[Host]) -> list[HostStock]:
     """The stock of these hosts, in their order. Costs what the page costs, not the cloud."""
-    found: list[HostStock] = []
-    for start in range(0, len(hosts), HOSTS_PER_QUERY):
-        found += _of_some(tx, hosts[start : start + HOSTS_PER_QUERY])
-    return found
-
-
-def _of_some(tx: Tx, hosts: Sequence[Host]) -> list[HostStock]:
     found: dict[Any, HostStock] = {each.provider_id: HostStock() for each in hosts}
     classes = stock.class_ids(tx)
     for provider_id, class_id, total, reserved in stock.inventory_rows(tx, found.keys()):

@@ -23,7 +23,6 @@ from innkeeper.domain.ids import (
 )
 from innkeeper.domain.placement import Allocation, Consumer, ConsumerClaim
 from innkeeper.store.queries import allocations, names, providers
-from innkeeper.store.queries.names import Kind
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.placement import claims
 from innkeeper.systems.placement import providers as providing
@@ -158,13 +157,13 @@ def _provider_ids(tx: Tx, wishes: Iterable[Wish]) -> dict[str, ProviderId]:
 
 def _class_ids(tx: Tx, wishes: Iterable[Wish]) -> dict[str, ClassId]:
     wanted = {name for wish in wishes for each in wish.resources.values() for name in each}
-    found = names.ids(tx, Kind.CLASS, wanted)
+    found = names.class_ids(tx, wanted)
     missing = sorted(wanted - found.keys())
     if missing:
         raise Invalid(
             f"Unable to allocate inventory: No such resource class {', '.join(missing)}."
         )
-    return {name: ClassId(row) for name, row in found.items()}
+    return found
 
 
 def _claim(

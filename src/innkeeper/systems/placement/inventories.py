@@ -15,7 +15,6 @@ from innkeeper.domain.errors import ConcurrentUpdate, Conflict, InUse, Invalid, 
 from innkeeper.domain.ids import ClassId, Generation
 from innkeeper.domain.placement import Provider, StockLine
 from innkeeper.store.queries import allocations, belongings, names, registration
-from innkeeper.store.queries.names import Kind
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.placement import generations, providers
 
@@ -137,14 +136,14 @@ def _lines(tx: Tx, provider: Provider) -> list[StockLine]:
 
 
 def _class_ids(tx: Tx, provider: Provider, wanted: Collection[str]) -> list[ClassId]:
-    found = names.ids(tx, Kind.CLASS, wanted)
+    found = names.class_ids(tx, wanted)
     unknown = [name for name in wanted if name not in found]
     if unknown:
         raise Invalid(
             f"Unknown resource class in inventory for resource provider {provider.uuid}: "
             f"No such resource class {', '.join(unknown)}."
         )
-    return [ClassId(found[name]) for name in wanted]
+    return [found[name] for name in wanted]
 
 
 def _must_have_capacity(

@@ -10,11 +10,10 @@ from __future__ import annotations
 from datetime import datetime
 
 from innkeeper.domain.errors import AlreadyExists, ConcurrentUpdate, InUse, Invalid, NotFound
-from innkeeper.domain.ids import ClassId, ProviderId, ProviderUuid, TraitId, canonical_uuid
+from innkeeper.domain.ids import ProviderId, ProviderUuid, canonical_uuid
 from innkeeper.domain.placement import Provider, ProviderQuery
 from innkeeper.store import changes
 from innkeeper.store.queries import names, providers
-from innkeeper.store.queries.names import Kind
 from innkeeper.store.transactions import Tx
 
 
@@ -32,23 +31,18 @@ def listing(tx: Tx, query: ProviderQuery) -> list[Provider]:
 
     An aggregate or a tree that is not there is no mistake: nothing is in it.
     """
-    class_ids = names.ids(tx, Kind.CLASS, query.resources.keys())
+    class_ids = names.class_ids(tx, query.resources.keys())
     for name in query.resources:
         if name not in class_ids:
             raise Invalid(
                 f"Invalid resource class in resources parameter: No such resource class {name}."
             )
     wanted = query.forbidden.union(*query.required)
-    trait_ids = names.ids(tx, Kind.TRAIT, wanted)
+    trait_ids = names.trait_ids(tx, wanted)
     missing = sorted(wanted - trait_ids.keys())
     if missing:
         raise Invalid(f"No such trait(s): {', '.join(missing)}.")
-    return providers.matching(
-        tx,
-        query,
-        {name: ClassId(row) for name, row in class_ids.items()},
-        {name: TraitId(row) for name, row in trait_ids.items()},
-    )
+    return providers.matching(tx, query, class_ids, trait_ids)
 
 
 def create(

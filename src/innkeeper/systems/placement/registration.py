@@ -25,7 +25,7 @@ from innkeeper.domain.ids import (
 )
 from innkeeper.domain.placement import ProviderView
 from innkeeper.store import changes, claims
-from innkeeper.store.queries import capacity, registration
+from innkeeper.store.queries import capacity, names, registration
 from innkeeper.store.queries.registration import Stock
 from innkeeper.store.transactions import Tx
 
@@ -75,22 +75,22 @@ def _names(
         wanted_classes |= report.stock.keys()
         wanted_traits |= report.traits
         gone |= report.gone_classes | report.gone_traits
-    classes = registration.class_ids(tx, wanted_classes)
+    classes = names.class_ids(tx, wanted_classes)
     missing = wanted_classes - classes.keys()
     _must_be_custom(missing, "resource class")
     registration.add_classes(tx, missing, now)
-    traits = registration.trait_ids(tx, wanted_traits)
+    traits = names.trait_ids(tx, wanted_traits)
     unknown = wanted_traits - traits.keys()
     _must_be_custom(unknown, "trait")
     registration.add_traits(tx, unknown, now)
     return (
-        registration.class_ids(tx, wanted_classes | gone),
-        registration.trait_ids(tx, wanted_traits | gone),
+        names.class_ids(tx, wanted_classes | gone),
+        names.trait_ids(tx, wanted_traits | gone),
     )
 
 
-def _must_be_custom(names: Iterable[str], noun: str) -> None:
-    for name in sorted(names):
+def _must_be_custom(unknown: Iterable[str], noun: str) -> None:
+    for name in sorted(unknown):
         if CUSTOM_NAME.fullmatch(name) is None:
             raise Invalid(
                 f"There is no {noun} {name!r}, and only names of the form CUSTOM_... are made."

@@ -1,0 +1,37 @@
+"""Many ids: more than one statement takes, none at all, and each group once."""
+
+from __future__ import annotations
+
+import pytest
+import sqlalchemy as sa
+
+from innkeeper.store import by_ids
+from innkeeper.store.by_ids import IDS, IDS_PER_QUERY
+from innkeeper.store.queries import names
+from innkeeper.store.tables.placement import traits
+from innkeeper.store.transactions import Store
+
+FOUND = sa.select(traits.c.id).where(traits.c.id.in_(IDS))
+
+
+def test_more_ids_than_a_statement_takes(store: Store) -> None:
+    with store.read() as tx:
+        there = set(names.trait_ids(tx).values())
+        found = by_ids.rows(tx, FOUND, range(5 * IDS_PER_QUERY))
+        assert len(found) == len(there)
+        assert {row_id for (row_id,) in found} == there
+
+
+def test_no_ids_ask_nothing(store: Store) -> None:
+    with store.read() as tx:
+        assert by_ids.rows(tx, FOUND, []) == []
+        assert names.trait_ids(tx, []) == {}
+
+
+@pytest.mark.parametrize("more", [-1, 0, 1])
+def test_every_id_is_in_one_group(more: int) -> None:
+    count = 2 * IDS_PER_QUERY + more
+    groups = list(by_ids.parts(iter(range(count))))
+    assert [each for group in groups for each in group] == list(range(count))
+    assert max(map(len, groups)) == IDS_PER_QUERY
+    assert min(map(len, groups)) > 0
