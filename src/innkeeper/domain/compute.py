@@ -137,7 +137,6 @@ class Status:
 class Task:
     """What is being done to a server at present."""
 
-    SCHEDULING = "scheduling"
     SPAWNING = "spawning"
     DELETING = "deleting"
 
@@ -147,7 +146,6 @@ class Power:
 
     NO_STATE = 0
     RUNNING = 1
-    SHUTDOWN = 4
 
 
 class Locker:

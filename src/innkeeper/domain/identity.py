@@ -17,10 +17,7 @@ ROLES = ("admin", "member", "reader", "service")
 
 @dataclass(frozen=True, slots=True)
 class RequestContext:
-    """The caller of one request, as the token says, and the request's own id.
-
-    ``global_request_id`` is the id that the caller gave the larger job this request is part of.
-    """
+    """The caller of one request, as the token says, and the request's own id."""
 
     request_id: str
     user_id: str | None = None
@@ -29,7 +26,6 @@ class RequestContext:
     user_name: str | None = None
     project_name: str | None = None
     is_system: bool = False
-    global_request_id: str | None = None
 
     @property
     def is_admin(self) -> bool:

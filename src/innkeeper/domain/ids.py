@@ -21,8 +21,6 @@ Generation = NewType("Generation", int)
 ChangeId = NewType("ChangeId", int)
 ServerId = NewType("ServerId", str)
 AgentId = NewType("AgentId", str)
-ProjectId = NewType("ProjectId", str)
-UserId = NewType("UserId", str)
 HostIndex = NewType("HostIndex", int)
 """Row of a host in the host table; only meaningful together with that table."""
 

@@ -12,7 +12,6 @@ from datetime import datetime
 from innkeeper.domain.amounts import Inventory
 from innkeeper.domain.ids import ClassId, ConsumerUuid, Generation, ProviderId, ProviderUuid
 
-SHARING_TRAIT = "MISC_SHARES_VIA_AGGREGATE"
 CUSTOM_PREFIX = "CUSTOM_"
 
 

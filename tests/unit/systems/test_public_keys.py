@@ -13,7 +13,7 @@ from cryptography.x509.oid import NameOID
 
 from innkeeper.domain.errors import Invalid
 from innkeeper.systems.compute import public_keys
-from innkeeper.systems.compute.public_keys import SSH, X509
+from innkeeper.systems.compute.public_keys import SSH
 
 BYTES_OF_MD5 = 16
 BYTES_OF_SHA1 = 20
@@ -45,7 +45,7 @@ def test_a_certificate_has_a_fingerprint() -> None:
         .sign(key, None)
     )
     text = certificate.public_bytes(serialization.Encoding.PEM).decode()
-    found = public_keys.fingerprint(X509, text)
+    found = public_keys.fingerprint("x509", text)
     assert found.replace(":", "") == certificate.fingerprint(hashes.SHA1()).hex()  # noqa: S303
     assert len(found.split(":")) == BYTES_OF_SHA1
 
@@ -71,7 +71,7 @@ def test_what_is_no_key_is_refused(text: str) -> None:
     with pytest.raises(Invalid):
         public_keys.fingerprint(SSH, text)
     with pytest.raises(Invalid):
-        public_keys.fingerprint(X509, text)
+        public_keys.fingerprint("x509", text)
 
 
 def test_kinds_of_keys_that_nobody_knows_yet_are_keys() -> None:

@@ -39,7 +39,6 @@ class TrustingAuthenticator:
             project_name=project_id,
             roles=roles,
             is_system=is_system,
-            global_request_id=headers.get("x-openstack-request-id"),
         )
 
     def forget(self) -> None:

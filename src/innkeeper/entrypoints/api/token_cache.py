@@ -62,7 +62,6 @@ class TokenCache:
             caller.user_name,
             caller.project_name,
             caller.is_system,
-            headers.get("x-openstack-request-id"),
         )
 
     def forget(self) -> None:

@@ -1,4 +1,4 @@
-"""Runs the rooms' periodic tasks, on their periods and once more whenever it is asked to.
+"""Runs the rooms' periodic tasks, each on its period.
 
 A task takes no input and does whatever is due; running it twice, or a minute late, does no
 harm. A task that fails is logged and comes again at its next turn.
@@ -45,12 +45,6 @@ class WorkerThread:
         self._wake.set()
         if self._thread.is_alive():
             self._thread.join(timeout_s)
-
-    def hurry(self) -> None:
-        """Make every task due now."""
-        for name in self._due_s:
-            self._due_s[name] = 0.0
-        self._wake.set()
 
     def _run(self) -> None:
         while not self._is_stopping:

@@ -1,7 +1,4 @@
-"""What a database must be able to do to be a store, and how one is chosen.
-
-Tests ask for capabilities, never for brands: what a backend cannot do it says here.
-"""
+"""What a database must be able to do to be a store."""
 
 from __future__ import annotations
 
@@ -14,15 +11,13 @@ WRITES = "innkeeper_writes"
 
 
 class Backend(Protocol):
-    """One kind of database.
+    """One kind of database. It takes transactions that write one after the other.
 
-    ``writers_max`` says how many processes may write at once: 1 where the database takes them
-    one after the other anyway. ``is_conflict`` tells whether a driver's error means that
-    another transaction was in the way, so that the same work may be tried again.
+    The first one that takes them side by side has more to do: see
+    :mod:`innkeeper.store.changes` and :mod:`innkeeper.store.claims`.
     """
 
     name: str
-    writers_max: int
 
     def engine(self, url: str, *, readers_max: int, busy_timeout_s: float) -> sa.Engine:
         """Make the pool of connections; every one of them is durable and isolated.
@@ -31,4 +26,7 @@ class Backend(Protocol):
         """
 
     def is_conflict(self, error: Exception) -> bool:
-        """Whether trying the transaction again can help."""
+        """Whether a driver's error means that another transaction was in the way.
+
+        The same work may then be tried again.
+        """

@@ -31,7 +31,6 @@ class Sqlite:
     """See :class:`innkeeper.store.backends.backend.Backend`."""
 
     name = NAME
-    writers_max = 1
 
     def engine(self, url: str, *, readers_max: int, busy_timeout_s: float) -> sa.Engine:
         """Make the pool; connections open their transactions by an explicit BEGIN.

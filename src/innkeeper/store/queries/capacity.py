@@ -15,7 +15,6 @@ from innkeeper.store.by_ids import IDS
 from innkeeper.store.tables.placement import (
     allocations,
     inventories,
-    resource_provider_aggregates,
     resource_provider_traits,
     resource_providers,
     traits,
@@ -94,19 +93,6 @@ def trait_rows(tx: Tx, ids: Collection[ProviderId] | None) -> Rows:
         traits, traits.c.id == resource_provider_traits.c.trait_id
     )
     return _by_ids(tx, joined, resource_provider_traits.c.resource_provider_id, ids)
-
-
-def aggregate_rows(tx: Tx, ids: Collection[ProviderId] | None) -> Rows:
-    """Rows of provider, aggregate's uuid."""
-    return _by_ids(
-        tx,
-        sa.select(
-            resource_provider_aggregates.c.resource_provider_id,
-            resource_provider_aggregates.c.aggregate_uuid,
-        ),
-        resource_provider_aggregates.c.resource_provider_id,
-        ids,
-    )
 
 
 def _by_ids(

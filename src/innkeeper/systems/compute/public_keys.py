@@ -17,7 +17,6 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from innkeeper.domain.errors import Invalid
 
 SSH = "ssh"
-X509 = "x509"
 _LENGTH_BYTES = 4
 
 
