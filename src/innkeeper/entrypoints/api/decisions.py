@@ -34,6 +34,10 @@ T = TypeVar("T")
 
 BATCH_MAX = 256
 """Steps in one commit. Larger ones make the first in it wait for the last."""
+GATHER_S = 0.001
+GATHER_MAX_S = 0.005
+"""Where several steps came together the last time, others are on their way: their requests are
+being read. A commit waits as long as they keep coming, a little at a time and not for long."""
 WAITING_MAX = 10_000
 """Steps that may wait. More would not be answered before their clients give up."""
 
@@ -80,6 +84,7 @@ class DecisionThread:
         self._waiting: queue.SimpleQueue[Step | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="decisions", daemon=True)
         self._is_stopping = False
+        self._had_company = False
         self._has_ended = False
 
     def start(self) -> None:
@@ -158,17 +163,28 @@ class DecisionThread:
         self._answer(steps, [Unavailable("No decisions are being made.")] * len(steps))
 
     def _take(self) -> tuple[list[Step], bool]:
+        """All that waits, and whether it is the last; in company, what is about to wait too."""
         batch: list[Step] = []
-        first = self._waiting.get()
-        while first is not None:
-            batch.append(first)
-            if len(batch) >= BATCH_MAX:
-                return batch, False
-            try:
-                first = self._waiting.get_nowait()
-            except queue.Empty:
-                return batch, False
-        return batch, True
+        each = self._waiting.get()
+        until_s = time.perf_counter() + GATHER_MAX_S if self._had_company else 0.0
+        with suppress(queue.Empty):
+            while each is not None:
+                batch.append(each)
+                if len(batch) == BATCH_MAX:
+                    break
+                each = self._next(until_s)
+        # A step that waited alone is not made to wait: nobody else is about to come.
+        self._had_company = len(batch) > 1
+        return batch, each is None
+
+    def _next(self, until_s: float) -> Step | None:
+        try:
+            return self._waiting.get_nowait()
+        except queue.Empty:
+            left_s = until_s - time.perf_counter()
+            if left_s <= 0.0:
+                raise
+            return self._waiting.get(timeout=min(GATHER_S, left_s))
 
     def _answer(self, batch: Sequence[Step], outcomes: Sequence[Any]) -> None:
         by_loop: dict[asyncio.AbstractEventLoop, list[Step]] = {}
