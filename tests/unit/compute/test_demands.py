@@ -27,6 +27,26 @@ def flavor(specs: Mapping[str, str] | None = None, *, swap_mb: int = 0) -> Flavo
     )
 
 
+GROUPED = [
+    "resources1:VCPU",
+    "resources_NET:VCPU",
+    "trait1:CUSTOM_FAST",
+    "traits:HW",
+    "trait\n:",
+]
+
+
+@pytest.mark.parametrize("key", GROUPED)
+def test_what_asks_for_a_group_is_not_passed_over(key: str) -> None:
+    with pytest.raises(Invalid, match="groups are not placed yet"):
+        demands.of(flavor({"hw:a": "b", key: "1"}), None)
+
+
+@pytest.mark.parametrize("key", ["resource:VCPU", "xtrait1:X", "hw:resources1:VCPU"])
+def test_what_only_looks_like_a_group_is_the_drivers(key: str) -> None:
+    assert demands.of(flavor({key: "1"}), None).amounts["VCPU"] == 2
+
+
 def test_a_shape_takes_vcpus_memory_and_all_of_its_disks() -> None:
     wanted = demands.of(flavor(swap_mb=1025), None)
     assert wanted.amounts == {"VCPU": 2, "MEMORY_MB": 512, "DISK_GB": 10 + 5 + 2}

@@ -13,9 +13,8 @@ from innkeeper.systems.compute.flavors import check_extra_specs
     [
         ("trait:CUSTOM_FAST", "required"),
         ("trait:HW_CPU_X86_AVX2", "forbidden"),
-        ("trait1:CUSTOM_FAST", "required"),
         ("resources:VCPU", "0"),
-        ("resources_NET:CUSTOM_GPU", "12"),
+        ("resources:CUSTOM_GPU", "12"),
         ("group_policy", "isolate"),
         ("hw:cpu_policy", "whatever the driver makes of it"),
         ("capabilities:disk_kind", "ssd"),

@@ -3,13 +3,15 @@
 Source: the field's flavor extra specs. ``trait:NAME`` is ``required`` or ``forbidden``;
 ``resources:CLASS`` replaces the amount that the shape would take (0 takes none);
 ``capabilities:NAME`` and names without a scope are compared with what agents report, except
-``group_policy``, which is about groups of amounts. Other scopes (``hw:``, ``quota:`` and alike)
-are the driver's business.
+``group_policy``, which is about groups of amounts. Groups themselves (``resources1:CLASS``,
+``trait_NET:NAME``) are to come from providers below the host, and there is no placing on those
+yet. Other scopes (``hw:``, ``quota:`` and alike) are the driver's business.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from innkeeper.domain.compute import Flavor, Image
@@ -21,6 +23,7 @@ TRAIT = "trait:"
 RESOURCES = "resources:"
 GROUP_POLICY = "group_policy"
 CAPABILITIES = "capabilities:"
+_OF_A_GROUP = re.compile(r"(resources|trait)[^:]+:", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +43,7 @@ def of(flavor: Flavor, image: Image | None) -> Demands:
         "MEMORY_MB": flavor.memory_mb,
         "DISK_GB": flavor.all_disk_gb,
     }
+    refuse_groups(flavor.extra_specs)
     traits: dict[str, str] = {}
     compared: list[Comparison] = []
     for key, value in flavor.extra_specs.items():
@@ -65,6 +69,19 @@ def of(flavor: Flavor, image: Image | None) -> Demands:
         frozenset(name for name, verdict in traits.items() if verdict == "forbidden"),
         tuple(compared),
     )
+
+
+def refuse_groups(keys: Iterable[str]) -> None:
+    """Raise :class:`Invalid` for extra specs of numbered groups.
+
+    Passed over, they would promise amounts that nobody takes, and traits that nobody looks for.
+    """
+    for key in keys:
+        if _OF_A_GROUP.match(key) is not None:
+            raise Invalid(
+                f"Validation failed; the extra spec '{key}' is of a numbered group. Numbered "
+                "groups are not placed yet; 'resources:CLASS' and 'trait:NAME' are."
+            )
 
 
 def _path(key: str) -> str:

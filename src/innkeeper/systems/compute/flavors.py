@@ -16,9 +16,10 @@ from innkeeper.domain.errors import AlreadyExists, Conflict, Invalid, NotFound
 from innkeeper.domain.listing import FlavorSelection
 from innkeeper.store.queries import flavors
 from innkeeper.store.transactions import Tx
+from innkeeper.systems.compute import demands
 
-_RESOURCES = re.compile(r"resources[A-Za-z0-9_-]{0,64}:([A-Z0-9_]+)")
-_TRAIT = re.compile(r"trait[A-Za-z0-9_-]{0,64}:([A-Z0-9_]+)")
+_RESOURCES = re.compile(r"resources:[A-Z0-9_]+")
+_TRAIT = re.compile(r"trait:[A-Z0-9_]+")
 _AMOUNT = re.compile(r"[0-9]{1,10}")
 
 
@@ -81,8 +82,10 @@ def add_extra_specs(
 ) -> None:
     """Add extra specs, or replace those with the same keys.
 
-    ``is_checked`` refuses values that placing would not understand.
+    ``is_checked`` refuses values that placing would not understand; groups, which it would not
+    even see, are refused in any case.
     """
+    demands.refuse_groups(added)
     if is_checked:
         check_extra_specs(added)
     flavor = get(tx, flavor_id, None, is_admin=True)
@@ -121,16 +124,15 @@ def check_extra_specs(specs: Mapping[str, str]) -> None:
 
 def _allowed(key: str, value: str) -> str | None:
     """What the value should have been, or ``None`` if it is right."""
-    namespace, colon, _ = key.partition(":")
-    if colon and namespace.startswith("trait"):
+    if key.startswith(demands.TRAIT):
         if _TRAIT.fullmatch(key) is None:
             return "the key to be trait:NAME, NAME in upper case"
         return None if value in ("required", "forbidden") else "'required' or 'forbidden'"
-    if colon and namespace.startswith("resources"):
+    if key.startswith(demands.RESOURCES):
         if _RESOURCES.fullmatch(key) is None:
             return "the key to be resources:CLASS, CLASS in upper case"
         return None if _AMOUNT.fullmatch(value) else "a whole number"
-    if key == "group_policy":
+    if key == demands.GROUP_POLICY:
         return None if value in ("none", "isolate") else "'none' or 'isolate'"
     return None
 
