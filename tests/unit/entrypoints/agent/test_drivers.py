@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import stat
 import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -62,6 +64,18 @@ def test_a_restarted_driver_still_has_its_servers(make: Make) -> None:
     again = make()
     assert again.servers()["h1"] == ["s2"]
     again.close()
+
+
+def test_what_a_driver_remembers_is_its_owners(make: Make, tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        driver = make()
+        driver.build(order())
+        modes = {stat.S_IMODE(each.stat().st_mode) for each in tmp_path.iterdir()}
+        driver.close()
+    finally:
+        os.umask(before)
+    assert modes == {0o600}
 
 
 def test_a_killed_driver_still_has_its_servers(make: Make) -> None:

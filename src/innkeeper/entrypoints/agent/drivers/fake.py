@@ -65,8 +65,11 @@ class FakeDriver:
         self._lock = threading.Lock()
         self._names = [f"{options.host_prefix}{n}" for n in range(1, options.hosts + 1)]
         self._known = frozenset(self._names)
+        path = state_dir / STATE_FILE
+        # SQLite gives its other files the permissions of this one.
+        path.touch(mode=0o600)
         self._state = sqlite3.connect(
-            state_dir / STATE_FILE,
+            path,
             check_same_thread=False,
             isolation_level=None,
             timeout=LOCK_TIMEOUT_S,
