@@ -134,6 +134,7 @@ class Service:
         )
         self.store.listen(self.site.bells.ring)
         self.app: Litestar = app.make(self.site, apis, self.why_not_ready)
+        self._has_agent = False
         self.worker = WorkerThread(self._tasks(), time.monotonic)
 
     def prepare_logins(self, address: str) -> Path | None:
@@ -147,15 +148,25 @@ class Service:
             self.store, self.settings, address, self.ids, secrets.token_urlsafe, now()
         )
 
-    def agent_token(self) -> str:
-        """A token for the agent that this process starts beside itself.
+    def keep_agent_token(self) -> Path:
+        """A file with a token for the agent beside this process; renewed from now on.
 
         In the ``keystone`` mode there is none to give: Keystone alone makes tokens.
         """
         assert self.settings.authenticating.auth != "keystone"
-        if self.signer is None:
-            return "admin"
-        return opening.agent_token(self.store, self.signer, self.ids, now())
+        self._has_agent = True
+        return self._write_agent_token()
+
+    def _write_agent_token(self) -> Path:
+        return opening.write_agent_token(
+            self.store, self.settings, self.signer, self.ids, now()
+        )
+
+    def renew_agent_token(self) -> int:
+        """Make the agent's token anew, if there is such an agent. Done again and again."""
+        if self._has_agent:
+            self._write_agent_token()
+        return 0
 
     def _tasks(self) -> list[Task]:
         """What is done again and again, whether anybody asks or not."""
@@ -170,6 +181,7 @@ class Service:
         return [
             Task("late_orders", SWEEP_PERIOD_S, self._written(sweep)),
             Task("old_changes", PRUNE_PERIOD_S, self._written(prune)),
+            Task("agent_token", opening.AGENT_TOKEN_PERIOD_S, self.renew_agent_token),
         ]
 
     def _written(self, act: Callable[[Tx], int]) -> Callable[[], int]:
@@ -319,7 +331,7 @@ def demo_agent(service: Service, address: str, hosts: int) -> Child:
             "OS_PROJECT_DOMAIN_NAME": authenticating.keystone_domain,
         }
     else:
-        environ["OS_TOKEN"] = service.agent_token()
+        command += ["--token-file", str(service.keep_agent_token())]
     return Child(command, environ)
 
 

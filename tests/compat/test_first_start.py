@@ -5,6 +5,7 @@ from __future__ import annotations
 import stat
 import subprocess
 import sys
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import httpx
@@ -75,11 +76,15 @@ def test_a_token_that_has_ended(tmp_path: Path) -> None:
 
 def test_the_agent_beside_the_service_has_a_token(tmp_path: Path) -> None:
     with running(tmp_path, auth="builtin") as service:
-        token = service.service.agent_token()
+        token = service.service.keep_agent_token().read_text().strip()
         answer = service.call(
             "GET", "/identity/v3/auth/tokens", token=token, headers={"x-subject-token": token}
         )
         shown = answer.json()["token"]
         assert [role["name"] for role in shown["roles"]] == ["service"]
         assert shown["project"]["name"] == "service"
+        made, ends = (
+            datetime.fromisoformat(shown[name]) for name in ("issued_at", "expires_at")
+        )
+        assert ends - made <= timedelta(hours=1)
         assert service.call("GET", "/identity/v3/users", token=token).status_code == 403

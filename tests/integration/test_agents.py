@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import stat
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -118,6 +119,56 @@ def test_two_agents_cannot_share_a_folder(tmp_path: Path) -> None:
             eventually(lambda: states(service), {"host-1": "up"})
             second = start(service.url, state, "--name", "two")
             assert second.wait(WITHIN_S) == 2
+
+
+def test_what_an_agent_keeps_is_its_owners(tmp_path: Path) -> None:
+    state = tmp_path / "agent"
+    with (
+        running(tmp_path / "service", **SETTINGS) as service,
+        agent(service.url, state, "--name", "one"),
+    ):
+        eventually(lambda: states(service), {"host-1": "up"})
+        modes = {each.name: stat.S_IMODE(each.stat().st_mode) for each in state.iterdir()}
+        assert stat.S_IMODE(state.stat().st_mode) == 0o700
+    assert modes.pop("lock") == 0o600
+    assert set(modes.values()) == {0o600}
+
+
+def test_an_agent_takes_a_new_token_from_its_file(tmp_path: Path) -> None:
+    with running(tmp_path / "service", auth="builtin", **SETTINGS) as service:
+        token_file = service.service.keep_agent_token()
+        assert stat.S_IMODE(token_file.stat().st_mode) == 0o600
+        who = {"name": "admin", "domain": {"id": "default"}}
+        login = {"user": {**who, "password": service.admin_password()}}
+        scope = {"project": {"name": "admin", "domain": {"id": "default"}}}
+        identity = {"methods": ["password"], "password": login}
+        made = service.call(
+            "POST",
+            "/identity/v3/auth/tokens",
+            token=None,
+            json={"auth": {"identity": identity, "scope": scope}},
+        )
+        admin = made.headers["x-subject-token"]
+
+        def told(path: str) -> Any:
+            return service.call("GET", path, token=admin).json()
+
+        def state() -> list[str]:
+            return [each["state"] for each in told("/compute/v2.1/os-services")["services"]]
+
+        (user,) = told("/identity/v3/users?name=innkeeper-agent")["users"]
+        with agent(service.url, tmp_path / "agent", "--token-file", str(token_file)):
+            eventually(state, ["up"])
+            # All its tokens are void from now on.
+            service.call(
+                "PATCH",
+                f"/identity/v3/users/{user['id']}",
+                token=admin,
+                json={"user": {"password": "another one"}},
+            )
+            eventually(state, ["down"])
+            service.service.renew_agent_token()
+            eventually(state, ["up"])
 
 
 def test_an_agent_stops_when_it_is_told_to(tmp_path: Path) -> None:

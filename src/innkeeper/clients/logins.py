@@ -1,4 +1,4 @@
-"""Tokens for programs of ours that call an API: a given one, or those that a Keystone makes.
+"""Tokens for programs of ours that call an API: given ones, or those that a Keystone makes.
 
 Always true: no password and no token is written to a log, and every question has a deadline.
 """
@@ -45,6 +45,37 @@ class GivenToken:
 
     def renew(self) -> None:
         """There is no other."""
+
+    def compute_url(self) -> str | None:
+        """A token alone tells nothing about places."""
+        return None
+
+
+class TokenFile:
+    """Tokens that somebody else writes into a file, each in the place of the last."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._token: str | None = None
+
+    def token(self) -> str:
+        """See :class:`Login`."""
+        found = self._token or self._read()
+        self._token = found
+        return found
+
+    def _read(self) -> str:
+        try:
+            found = self._path.read_text(encoding="ascii").strip()
+        except (OSError, UnicodeDecodeError) as error:
+            raise Unavailable(f"Cannot read {self._path}: {type(error).__name__}.") from error
+        if not found:
+            raise Unavailable(f"There is no token in {self._path}.")
+        return found
+
+    def renew(self) -> None:
+        """See :class:`Login`."""
+        self._token = None
 
     def compute_url(self) -> str | None:
         """A token alone tells nothing about places."""

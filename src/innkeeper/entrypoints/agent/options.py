@@ -33,6 +33,11 @@ def add(command: argparse.ArgumentParser) -> None:
         help="token to use; others on this machine can see it, so only for trying out. "
         "Better: OS_CLOUD, OS_TOKEN or the OS_* password variables in the environment",
     )
+    command.add_argument(
+        "--token-file",
+        help="file with a token, which is read again when the token is refused; for whoever "
+        "renews the token by other means",
+    )
     command.add_argument("--threads", type=_count, default=16, help="orders at the same time")
     command.add_argument(
         "--with-parent", action="store_true", help="stop when the starting program is gone"

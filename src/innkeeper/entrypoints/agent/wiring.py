@@ -15,7 +15,7 @@ import structlog
 
 from innkeeper.clients import logins
 from innkeeper.clients.agents import AgentApi
-from innkeeper.clients.logins import GivenToken, Login
+from innkeeper.clients.logins import GivenToken, Login, TokenFile
 from innkeeper.domain.errors import Invalid
 from innkeeper.entrypoints.agent.drivers.catalogue import DRIVERS
 from innkeeper.entrypoints.agent.loop import Agent
@@ -58,13 +58,17 @@ def run(options: Mapping[str, Any]) -> int:
 def _login(options: Mapping[str, Any]) -> Login:
     if options["token"]:
         return GivenToken(options["token"])
+    if options["token_file"]:
+        return TokenFile(Path(options["token_file"]))
     return logins.from_environment(os.environ)
 
 
 def _take_lock(state_dir: Path) -> IO[str]:
     """Two agents with one memory would tell the service different things."""
     state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
-    file = (state_dir / LOCK_FILE).open("w")
+    path = state_dir / LOCK_FILE
+    path.touch(mode=0o600)
+    file = path.open("w")
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:

@@ -1,19 +1,18 @@
 """The file in which the stock clients find the administrator's login.
 
-Always true: nobody but its owner can read it, not even for a moment; it is whole, or as it was
-before, whatever dies while it is written.
+Always true: it is a private file, and other clouds in it stay as they are.
 """
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import yaml
+
+from innkeeper.entrypoints.api.identity import private_files
 
 NAME = "clouds.yaml"
 CLOUD = "innkeeper"
@@ -35,7 +34,7 @@ def write(directory: Path, login: Login) -> Path:
     path = directory / NAME
     content = _content(path)
     content["clouds"][CLOUD] = _cloud(login)
-    _replace(path, yaml.safe_dump(content, sort_keys=False, allow_unicode=True))
+    private_files.write(path, yaml.safe_dump(content, sort_keys=False, allow_unicode=True))
     return path
 
 
@@ -49,7 +48,7 @@ def move(directory: Path, auth_url: str) -> None:
     auth = _auth(content)
     if auth and auth.get("auth_url") != auth_url:
         auth["auth_url"] = auth_url
-        _replace(path, yaml.safe_dump(content, sort_keys=False, allow_unicode=True))
+        private_files.write(path, yaml.safe_dump(content, sort_keys=False, allow_unicode=True))
 
 
 def read_auth_url(directory: Path) -> str | None:
@@ -87,17 +86,3 @@ def _content(path: Path) -> dict[str, Any]:
         return {"clouds": {}}
     is_ours = isinstance(content, dict) and isinstance(content.get("clouds"), dict)
     return content if is_ours else {"clouds": {}}
-
-
-def _replace(path: Path, text: str) -> None:
-    # A new file, which its owner alone can open from its first moment on.
-    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    draft = Path(name)
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        draft.replace(path)
-    finally:
-        draft.unlink(missing_ok=True)

@@ -15,7 +15,7 @@ from innkeeper.domain.ids import Clock, IdSource
 from innkeeper.domain.slices import Settings
 from innkeeper.entrypoints.api import auth_builtin
 from innkeeper.entrypoints.api.auth import TrustingAuthenticator
-from innkeeper.entrypoints.api.identity import clouds_file
+from innkeeper.entrypoints.api.identity import clouds_file, private_files
 from innkeeper.entrypoints.api.routing import Api
 from innkeeper.entrypoints.api.site import Authenticator, Readers
 from innkeeper.store.transactions import Store
@@ -26,9 +26,11 @@ KEYSTONE_TIMEOUT_S = 5.0
 """How long one answer of a Keystone may take."""
 KEYSTONE_DEADLINE_S = 12.0
 """How long checking one token may take: our own login, its check, and waiting for a thread."""
-AGENT_TOKEN_LIFETIME_S = 10 * 365 * 24 * 3600.0
-"""The embedded agent lives as long as the process that gives it the token, which may be long.
-The token is void at once when the agent's user is disabled or its password set anew."""
+AGENT_TOKEN_FILE = "agent.token"  # noqa: S105 - a file's name
+AGENT_TOKEN_LIFETIME_S = 3600.0
+AGENT_TOKEN_PERIOD_S = 600.0
+"""How often the embedded agent's token is made anew: several times in one's life, so that no
+single failure matters."""
 
 Draw = Callable[[], str]
 """Gives a new text that nobody can guess."""
@@ -123,8 +125,20 @@ def reset_password(
         return clouds_file.write(directory, login)
 
 
-def agent_token(store: Store, signer: Signer, ids: IdSource, now: datetime) -> str:
-    """A token for the agent that this process starts by itself."""
+def write_agent_token(
+    store: Store, settings: Settings, signer: Signer | None, ids: IdSource, now: datetime
+) -> Path:
+    """Make a token for the agent that this process starts by itself; gives the token's file.
+
+    Without a ``signer`` everybody is trusted, and the token is the one that administrators use.
+    """
+    token = "admin" if signer is None else _agent_token(store, signer, ids, now)
+    path = _directory(settings) / AGENT_TOKEN_FILE
+    private_files.write(path, token + "\n")
+    return path
+
+
+def _agent_token(store: Store, signer: Signer, ids: IdSource, now: datetime) -> str:
     with store.read() as tx:
         return tokens.mint(
             tx,
