@@ -148,6 +148,16 @@ def test_facts_that_the_host_table_shows_are_told(store: Store) -> None:
         assert [pid for _, pid, _ in changes.after(tx, newest)] == [found.provider_id]
 
 
+def test_facts_for_people_alone_are_written_and_not_told(store: Store) -> None:
+    with store.write() as tx:
+        agent = registered(tx)
+        tell(tx, agent, [host(host_version=1)])
+        newest = changes.newest(tx)
+        tell(tx, agent, [host(host_version=2)])
+        assert hosts.by_name(tx, "h1").hypervisor_version == 2
+        assert changes.newest(tx) == newest
+
+
 def test_a_host_moves_to_another_agent_once_its_own_is_silent(store: Store) -> None:
     with store.write() as tx:
         first, second = registered(tx, "a1"), registered(tx, "a2")

@@ -55,28 +55,22 @@ class HostRow:
     provider_id: ProviderId
     provider_uuid: ProviderUuid
     name: str
-    service_uuid: str
     agent_id: AgentId
     availability_zone: str
     is_disabled: bool
     is_forced_down: bool
     capabilities: Mapping[str, Any]
-    hypervisor_type: str
-    hypervisor_version: int
 
 
 _SNAPSHOT = sa.select(
     hosts.c.provider_id,
     resource_providers.c.uuid,
     hosts.c.name,
-    hosts.c.service_uuid,
     hosts.c.agent_id,
     hosts.c.availability_zone,
     hosts.c.is_disabled,
     hosts.c.is_forced_down,
     hosts.c.capabilities,
-    hosts.c.hypervisor_type,
-    hosts.c.hypervisor_version,
 ).join(resource_providers, resource_providers.c.id == hosts.c.provider_id)
 
 

@@ -161,16 +161,24 @@ def _change(
     shown: list[ProviderId] = []
     for each, host in again:
         zone = each.availability_zone or host.availability_zone
-        facts = (agent.id, zone, each.host_type, each.host_version, dict(each.capabilities))
-        had = (
-            host.agent_id,
-            host.availability_zone,
+        facts = (agent.id, zone, dict(each.capabilities))
+        had = (host.agent_id, host.availability_zone, host.capabilities)
+        rest = (
+            each.host_type,
+            each.host_version,
+            each.host_ip,
+            dict(each.cpu_facts),
+            each.booted_at,
+            _names_reported(each),
+        )
+        rest_had = (
             host.hypervisor_type,
             host.hypervisor_version,
-            host.capabilities,
+            host.host_ip,
+            host.cpu_facts,
+            host.booted_at,
+            before[host.id],
         )
-        rest = (each.host_ip, dict(each.cpu_facts), each.booted_at, _names_reported(each))
-        rest_had = (host.host_ip, host.cpu_facts, host.booted_at, before[host.id])
         if (facts, rest) == (had, rest_had):
             continue
         if facts != had:
