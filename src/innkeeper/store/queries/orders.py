@@ -17,6 +17,7 @@ from innkeeper.domain.compute import OrderStatus, WorkOrder
 from innkeeper.domain.errors import ConcurrentUpdate
 from innkeeper.domain.ids import AgentId, ServerId
 from innkeeper.store import by_ids, transactions
+from innkeeper.store.prepared import Prepared
 from innkeeper.store.tables.compute import work_orders
 from innkeeper.store.transactions import Tx
 
@@ -83,6 +84,9 @@ def _order(row: Sequence[Any]) -> WorkOrder:
     return WorkOrder(*row)
 
 
+_ADD = Prepared(work_orders.insert())
+
+
 def add(tx: Tx, new: Iterable[NewOrder], now: datetime) -> None:
     """Write orders; their agents are woken when the transaction is committed."""
     rows = [
@@ -99,7 +103,7 @@ def add(tx: Tx, new: Iterable[NewOrder], now: datetime) -> None:
         for each in new
     ]
     if rows:
-        tx.execute(work_orders.insert(), rows)
+        _ADD.run(tx, rows)
         transactions.note(tx, TOPIC, {str(row["agent_id"]) for row in rows})
 
 

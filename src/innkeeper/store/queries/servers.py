@@ -23,6 +23,7 @@ from innkeeper.domain.errors import ConcurrentUpdate
 from innkeeper.domain.ids import ServerId
 from innkeeper.domain.listing import Pattern, ServerSelection
 from innkeeper.store.paging import SortKey, behind, ordered
+from innkeeper.store.prepared import Prepared
 from innkeeper.store.tables.compute import hosts, servers
 from innkeeper.store.transactions import Tx
 
@@ -45,10 +46,13 @@ def server(row: Sequence[Any]) -> Server:
     return Server(*values)
 
 
+_INSERT = Prepared(servers.insert())
+
+
 def insert_many(tx: Tx, rows: Sequence[Mapping[str, Any]]) -> None:
     """Write new servers; every mapping names the same columns."""
     if rows:
-        tx.execute(servers.insert(), list(rows))
+        _INSERT.run(tx, rows)
 
 
 def by_uuid(tx: Tx, uuid: str, *, is_deleted_wanted: bool = False) -> Server | None:
