@@ -20,6 +20,8 @@ from innkeeper.entrypoints.api.routing import Api
 from innkeeper.entrypoints.api.site import Site, Tracing
 from innkeeper.store.transactions import greet
 
+PROBES = (HttpMethod.GET, HttpMethod.HEAD)
+"""How balancers ask for a sign of life; some of them do not want to read it."""
 READY_WITHIN_S = 2.0
 """How long the database may take to say that it is there."""
 METHODS = (
@@ -112,14 +114,14 @@ class _Later(Response[Any]):
         return send_answer
 
 
-@get("/healthz", media_type=MediaType.TEXT, sync_to_thread=False)
+@route("/healthz", http_method=PROBES, media_type=MediaType.TEXT, sync_to_thread=False)
 def _healthz() -> str:
     """Tell that the process runs."""
     return "ok"
 
 
 def _readyz(site: Site, is_ready: Callable[[], str | None]) -> Any:
-    @get("/readyz", media_type=MediaType.TEXT)
+    @route("/readyz", http_method=PROBES, media_type=MediaType.TEXT)
     async def readyz() -> Response[str]:
         """Tell whether requests can be served: decisions are made, and the store answers."""
         reason = is_ready()
