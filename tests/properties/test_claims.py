@@ -40,7 +40,7 @@ NOW = datetime(2026, 1, 1, tzinfo=UTC).replace(tzinfo=None)
 CLASSES = ("VCPU", "MEMORY_MB")
 PROVIDERS = tuple(f"00000000-0000-0000-0000-00000000000{n}" for n in range(3))
 CONSUMERS = tuple(ConsumerUuid(f"10000000-0000-0000-0000-00000000000{n}") for n in range(3))
-STOCK = 6
+TOTAL = 6
 """Units of each class at first: few, so that claims soon compete."""
 
 Key = tuple[int, str]
@@ -49,7 +49,7 @@ Holding = dict[Key, int]
 
 numbers = st.integers(0, len(PROVIDERS) - 1)
 keys = st.tuples(numbers, st.sampled_from(CLASSES))
-holdings = st.dictionaries(keys, st.integers(1, STOCK + 1), max_size=3)
+holdings = st.dictionaries(keys, st.integers(1, TOTAL + 1), max_size=3)
 consumers = st.sampled_from(CONSUMERS)
 # Mostly things go well: what never happens cannot go wrong later.
 rarely = st.integers(0, 5).map(lambda number: number == 5)
@@ -75,8 +75,8 @@ def template() -> Path:
     with store.write() as tx:
         for uuid in PROVIDERS:
             providers.create(tx, uuid, uuid, None, now=NOW)
-            stock = {name: Inventory(total=STOCK) for name in CLASSES}
-            inventories.replace(tx, uuid, 0, stock, NOW)
+            has = {name: Inventory(total=TOTAL) for name in CLASSES}
+            inventories.replace(tx, uuid, 0, has, NOW)
     store.dispose()
     return folder
 
@@ -94,7 +94,7 @@ class Claiming(RuleBasedStateMachine):
             self.ids = [providers.get(tx, uuid).id for uuid in PROVIDERS]
         self.held: dict[ConsumerUuid, Holding] = {}
         self.consumer_generations: dict[ConsumerUuid, int] = {}
-        self.totals = {(n, name): STOCK for n in range(len(PROVIDERS)) for name in CLASSES}
+        self.totals = {(n, name): TOTAL for n in range(len(PROVIDERS)) for name in CLASSES}
         # The most that may be held: the capacity, or what was held when it shrank below.
         self.ceilings = dict(self.totals)
         self.generations = [0] * len(PROVIDERS)
@@ -237,21 +237,21 @@ class Claiming(RuleBasedStateMachine):
 
     @rule(
         number=numbers,
-        totals=st.dictionaries(st.sampled_from(CLASSES), st.integers(1, 2 * STOCK)),
+        totals=st.dictionaries(st.sampled_from(CLASSES), st.integers(1, 2 * TOTAL)),
         is_stale=rarely,
         dies=rarely,
     )
-    def change_stock(
+    def change_inventories(
         self, number: int, totals: dict[str, int], is_stale: bool, dies: bool
     ) -> None:
         """A provider's inventories grow, shrink, or go."""
         uuid = PROVIDERS[number]
         with self.store.read() as tx:
             seen = providers.get(tx, uuid).generation - is_stale
-        stock = {name: Inventory(total=total) for name, total in totals.items()}
+        has = {name: Inventory(total=total) for name, total in totals.items()}
         try:
             refusal = self.write(
-                lambda tx: _ignore(inventories.replace(tx, uuid, seen, stock, NOW)), dies
+                lambda tx: _ignore(inventories.replace(tx, uuid, seen, has, NOW)), dies
             )
         except Died:
             return

@@ -38,7 +38,7 @@ from innkeeper.systems.placement import (
     traits,
 )
 from tests.support.clouds import NOW, Cloud, cloud_in, reported
-from tests.support.clouds import stock as stock_of
+from tests.support.clouds import inventories as inventories_of
 
 HOSTS = 4
 CLASSES = ("VCPU", "MEMORY_MB", "CUSTOM_GOLD")
@@ -100,7 +100,7 @@ def report(cloud: Cloud, tx: Tx, deed: Deed) -> None:
         traits=deed.marks & set(TRAITS),
         availability_zone="north" if deed.flag else None,
         capabilities={"cores": deed.number} if deed.number else {},
-        stock=stock_of(CUSTOM_GOLD=3),
+        inventories=inventories_of(CUSTOM_GOLD=3),
     )
     cloud.report_in(tx, made)
 
@@ -126,7 +126,7 @@ def rename(_: Cloud, tx: Tx, deed: Deed) -> None:
     providers.rename(tx, provider_uuid(deed.host), f"p{deed.number}", NOW)
 
 
-def stock(_: Cloud, tx: Tx, deed: Deed) -> None:
+def resize(_: Cloud, tx: Tx, deed: Deed) -> None:
     """An operator says what a provider has: more, less, in other pieces, or not any more."""
     uuid = provider_uuid(deed.host)
     seen = inventories.listing(tx, uuid).generation
@@ -199,7 +199,7 @@ WRITES: dict[str, Callable[[Cloud, Tx, Deed], None]] = {
         remove,
         delete_provider,
         rename,
-        stock,
+        resize,
         mark,
         hold,
         release,
@@ -356,7 +356,7 @@ def test_every_deed_can_succeed(verb: str, tmp_path: Path) -> None:
     if verb in ("remove", "end_server"):
         cloud.boot(cloud.request())
     amounts = {"VCPU": 4, "MEMORY_MB": 4096, "DISK_GB": 99, "CUSTOM_GOLD": 5}
-    last = deed(verb, amounts=amounts if verb == "stock" else {"VCPU": 1})
+    last = deed(verb, amounts=amounts if verb == "resize" else {"VCPU": 1})
     for each in (*BEFORE.get(verb, ()), last):
         (answer,) = cloud.carry_out(step_of(cloud, each))
         assert answer is None

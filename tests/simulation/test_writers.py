@@ -106,8 +106,8 @@ def make_host(cloud: Running) -> None:
     agents = "/compute/v2.1/os-agents"
     body: dict[str, Any] = {"agent": {"name": "racer", "driver": "fake"}}
     agent = cloud.call("POST", agents, json=body).json()["agent"]
-    stock = {"VCPU": 1000, "MEMORY_MB": 64 * CAPACITY, "DISK_GB": 1000}
-    amounts = {name: {"total": total} for name, total in stock.items()}
+    totals = {"VCPU": 1000, "MEMORY_MB": 64 * CAPACITY, "DISK_GB": 1000}
+    amounts = {name: {"total": total} for name, total in totals.items()}
     body = {"hosts": [{"name": "host", "inventories": amounts}]}
     assert cloud.call("PUT", f"{agents}/{agent['id']}/hosts", json=body).is_success
     body = {"flavor": {"id": "tiny", "name": "tiny", "vcpus": 1, "ram": 64, "disk": 1}}

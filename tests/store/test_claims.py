@@ -192,8 +192,8 @@ def test_the_smallest_amount_need_not_be_a_step(
 ) -> None:
     with cloud.store.write() as tx:
         disk = names.class_ids(tx)["DISK_GB"]
-        stock = Inventory(total=1000, min_unit=5, max_unit=1000, step_size=10)
-        inventories.add(tx, PROVIDER, "DISK_GB", stock, NOW)
+        has = Inventory(total=1000, min_unit=5, max_unit=1000, step_size=10)
+        inventories.add(tx, PROVIDER, "DISK_GB", has, NOW)
     wanted = claim_of(1, {cloud.a: {disk: amount}})
     if is_given:
         cloud.replace(wanted)

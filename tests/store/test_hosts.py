@@ -13,7 +13,7 @@ from structlog.testing import capture_logs
 
 from innkeeper.domain.compute import Agent, Host, OrderKind, WorkOrder
 from innkeeper.domain.errors import Conflict, Invalid
-from innkeeper.domain.hosts import HostDefaults, HostReport, Reported, StockReport
+from innkeeper.domain.hosts import HostDefaults, HostReport, InventoryReport, Reported
 from innkeeper.domain.identity import RequestContext
 from innkeeper.domain.ids import AgentId, ConsumerUuid, ProviderUuid, ServerId
 from innkeeper.domain.placement import ConsumerClaim
@@ -53,12 +53,12 @@ IDS = CountingIds()
 
 
 def host(name: str = "h1", **more: Any) -> HostReport:
-    stock = {
-        "VCPU": StockReport(8),
-        "MEMORY_MB": StockReport(8192),
-        "DISK_GB": StockReport(100),
+    has = {
+        "VCPU": InventoryReport(8),
+        "MEMORY_MB": InventoryReport(8192),
+        "DISK_GB": InventoryReport(100),
     }
-    return HostReport(name, more.pop("stock", stock), **more)
+    return HostReport(name, more.pop("inventories", has), **more)
 
 
 def registered(tx: Tx, name: str = "a1", now: datetime = NOW) -> Agent:
@@ -104,22 +104,22 @@ def test_less_than_is_in_use_is_accepted(store: Store) -> None:
             ConsumerUuid("c1"), "p", "u", {found.provider_id: {vcpu: 8}}, None
         )
         claims.replace(tx, [wanted], NOW)
-        tell(tx, agent, [host(stock={"VCPU": StockReport(1, allocation_ratio=1.0)})])
+        tell(tx, agent, [host(inventories={"VCPU": InventoryReport(1, allocation_ratio=1.0)})])
         _, view = seen(tx)
         assert (view.inventories[vcpu].total, view.used[vcpu]) == (1, 8)
         assert set(view.inventories) == {vcpu}
         # Taken from the report, but not from who holds it: nothing new fits.
-        tell(tx, agent, [host(stock={"DISK_GB": StockReport(1)})])
+        tell(tx, agent, [host(inventories={"DISK_GB": InventoryReport(1)})])
         _, view = seen(tx)
         assert view.inventories[vcpu].capacity_units == 0
 
 
 def test_what_an_operator_set_stays(store: Store) -> None:
-    first = {"VCPU": StockReport(8, reserved=2, max_unit=4, allocation_ratio=2.0)}
+    first = {"VCPU": InventoryReport(8, reserved=2, max_unit=4, allocation_ratio=2.0)}
     with store.write() as tx:
         agent = registered(tx)
-        tell(tx, agent, [host(stock=first)])
-        tell(tx, agent, [host(stock={"VCPU": StockReport(16)})])
+        tell(tx, agent, [host(inventories=first)])
+        tell(tx, agent, [host(inventories={"VCPU": InventoryReport(16)})])
         vcpu = names.class_ids(tx)["VCPU"]
         kept = seen(tx)[1].inventories[vcpu]
         assert (kept.total, kept.reserved, kept.max_unit, kept.allocation_ratio) == (
@@ -194,7 +194,7 @@ def test_made_up_names_are_refused(store: Store) -> None:
         with pytest.raises(Invalid):
             tell(tx, agent, [host(traits=frozenset({"GREEN"}))])
         with pytest.raises(Invalid):
-            tell(tx, agent, [host(stock={"PAPER": StockReport(1)})])
+            tell(tx, agent, [host(inventories={"PAPER": InventoryReport(1)})])
 
 
 def test_deleted_servers_are_destroyed_and_told_once(store: Store) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 from innkeeper.domain.compute import Agent, Booted, BootRequest, Flavor, Host, Image
 from innkeeper.domain.errors import Refusal
-from innkeeper.domain.hosts import HostDefaults, HostReport, StockReport
+from innkeeper.domain.hosts import HostDefaults, HostReport, InventoryReport
 from innkeeper.domain.ids import AgentId, ServerId
 from innkeeper.domain.slices import Computing, Scheduling
 from innkeeper.entrypoints.api.decisions import Step, carry_out
@@ -223,17 +223,17 @@ def cloud_in(folder: Path, *reports: HostReport, **settings: Any) -> Cloud:
     return cloud
 
 
-def stock(**totals: int) -> Mapping[str, StockReport]:
+def inventories(**totals: int) -> Mapping[str, InventoryReport]:
     """So much of each class, given out in any amounts."""
-    return {name: StockReport(total) for name, total in totals.items()}
+    return {name: InventoryReport(total) for name, total in totals.items()}
 
 
 def reported(
     name: str, vcpus: int = 4, memory_mb: int = 4096, disk_gb: int = 100, **more: Any
 ) -> HostReport:
     """A host as its agent reports it; room for four small servers."""
-    has = stock(VCPU=vcpus, MEMORY_MB=memory_mb, DISK_GB=disk_gb)
-    return HostReport(name, {**has, **more.pop("stock", {})}, **more)
+    has = inventories(VCPU=vcpus, MEMORY_MB=memory_mb, DISK_GB=disk_gb)
+    return HostReport(name, {**has, **more.pop("inventories", {})}, **more)
 
 
 def faults(outcomes: Sequence[Booted | Refusal]) -> list[str | None]:

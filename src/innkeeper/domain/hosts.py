@@ -12,7 +12,7 @@ from innkeeper.domain.ids import ProviderId, ProviderUuid, ServerId
 
 
 @dataclass(frozen=True, slots=True)
-class StockReport:
+class InventoryReport:
     """One resource class of a host, as its agent reports it.
 
     What is ``None`` is left to whoever decided it before: an operator through Placement, or
@@ -55,7 +55,7 @@ class HostReport:
     """
 
     name: str
-    stock: Mapping[str, StockReport]
+    inventories: Mapping[str, InventoryReport]
     traits: frozenset[str] = frozenset()
     capabilities: Mapping[str, Any] = field(default_factory=dict)
     provider_uuid: ProviderUuid | None = None
@@ -79,7 +79,7 @@ class ProviderReport:
     name: str
     provider_id: ProviderId | None
     provider_uuid: ProviderUuid | None
-    stock: Mapping[str, StockReport]
+    inventories: Mapping[str, InventoryReport]
     traits: frozenset[str]
     gone_classes: frozenset[str] = frozenset()
     gone_traits: frozenset[str] = frozenset()

@@ -71,7 +71,7 @@ class Allocation:
 
 
 @dataclass(frozen=True, slots=True)
-class StockLine:
+class InventoryLine:
     """What a provider has of one resource class, and when that was last written."""
 
     class_id: ClassId

@@ -27,7 +27,7 @@ def host_body(facts: HostFacts, servers: Sequence[str] | None) -> dict[str, Any]
     """One host as the protocol has it; what the driver does not know is left out."""
     body: dict[str, Any] = {
         "name": facts.name,
-        "inventories": {name: dict(stock) for name, stock in facts.stock.items()},
+        "inventories": {name: dict(has) for name, has in facts.inventories.items()},
         "traits": list(facts.traits),
         "capabilities": dict(facts.capabilities),
         "host_type": facts.host_type,

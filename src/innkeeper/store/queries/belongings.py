@@ -8,7 +8,7 @@ import sqlalchemy as sa
 
 from innkeeper.domain.amounts import Inventory
 from innkeeper.domain.ids import ClassId, ProviderId, TraitId
-from innkeeper.domain.placement import NamedThing, StockLine
+from innkeeper.domain.placement import InventoryLine, NamedThing
 from innkeeper.store.tables.placement import (
     inventories,
     resource_classes,
@@ -47,11 +47,11 @@ _AGGREGATES = (
 )
 
 
-def inventory_lines(tx: Tx, provider_id: ProviderId) -> list[StockLine]:
+def inventory_lines(tx: Tx, provider_id: ProviderId) -> list[InventoryLine]:
     """What a provider has, class by class."""
     found = []
     for class_id, name, *figures, updated_at in tx.execute(_LINES, {"provider": provider_id}):
-        found.append(StockLine(ClassId(class_id), name, Inventory(*figures), updated_at))
+        found.append(InventoryLine(ClassId(class_id), name, Inventory(*figures), updated_at))
     return found
 
 

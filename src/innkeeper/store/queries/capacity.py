@@ -50,9 +50,9 @@ def views(tx: Tx, ids: Collection[ProviderId]) -> dict[ProviderId, ProviderView]
         resource_providers.c.id,
         ids,
     )
-    stock: dict[int, dict[ClassId, Inventory]] = {}
+    has: dict[int, dict[ClassId, Inventory]] = {}
     for provider_id, class_id, *figures in inventory_rows(tx, ids):
-        stock.setdefault(provider_id, {})[class_id] = Inventory(*figures)
+        has.setdefault(provider_id, {})[class_id] = Inventory(*figures)
     held: dict[int, dict[ClassId, int]] = {}
     for provider_id, class_id, used in used_rows(tx, ids):
         held.setdefault(provider_id, {})[class_id] = int(used)
@@ -61,7 +61,7 @@ def views(tx: Tx, ids: Collection[ProviderId]) -> dict[ProviderId, ProviderView]
             ProviderId(provider_id),
             ProviderUuid(uuid),
             Generation(generation),
-            stock.get(provider_id, {}),
+            has.get(provider_id, {}),
             held.get(provider_id, {}),
         )
         for provider_id, uuid, generation in heads

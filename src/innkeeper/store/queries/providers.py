@@ -145,7 +145,7 @@ def _has_room(class_id: ClassId, amount: int) -> sa.ColumnElement[bool]:
     #   AND (total - reserved) * allocation_ratio >= <sum of the allocations> + :amount
     #   AND :amount BETWEEN min_unit AND max_unit
     #   AND (:amount = min_unit OR :amount % step_size = 0))
-    stock = inventories.c
+    has = inventories.c
     held = (
         sa.select(sa.func.coalesce(sa.func.sum(allocations.c.used), 0))
         .where(allocations.c.resource_provider_id == resource_providers.c.id)
@@ -156,12 +156,12 @@ def _has_room(class_id: ClassId, amount: int) -> sa.ColumnElement[bool]:
     return sa.exists(
         sa.select(sa.literal(1))
         .select_from(inventories)
-        .where(stock.resource_provider_id == resource_providers.c.id)
-        .where(stock.resource_class_id == class_id)
-        .where((stock.total - stock.reserved) * stock.allocation_ratio >= held + amount)
-        .where(stock.min_unit <= amount)
-        .where(stock.max_unit >= amount)
-        .where(sa.or_(stock.min_unit == amount, sa.literal(amount) % stock.step_size == 0))
+        .where(has.resource_provider_id == resource_providers.c.id)
+        .where(has.resource_class_id == class_id)
+        .where((has.total - has.reserved) * has.allocation_ratio >= held + amount)
+        .where(has.min_unit <= amount)
+        .where(has.max_unit >= amount)
+        .where(sa.or_(has.min_unit == amount, sa.literal(amount) % has.step_size == 0))
         .correlate(resource_providers)
     )
 

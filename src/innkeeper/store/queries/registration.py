@@ -113,10 +113,10 @@ def _add_named(tx: Tx, table: sa.Table, names: Collection[str], now: datetime) -
         tx.execute(table.insert(), rows)
 
 
-Stock = tuple[ProviderId, ClassId, Inventory]
+ProviderInventory = tuple[ProviderId, ClassId, Inventory]
 
 
-def add_inventories(tx: Tx, stock: Sequence[Stock], now: datetime) -> None:
+def add_inventories(tx: Tx, new: Sequence[ProviderInventory], now: datetime) -> None:
     """Write inventories of classes that their providers did not have."""
     rows = [
         {
@@ -131,13 +131,13 @@ def add_inventories(tx: Tx, stock: Sequence[Stock], now: datetime) -> None:
             "created_at": now,
             "updated_at": now,
         }
-        for provider_id, class_id, each in stock
+        for provider_id, class_id, each in new
     ]
     if rows:
         tx.execute(inventories.insert(), rows)
 
 
-def change_inventories(tx: Tx, stock: Sequence[Stock], now: datetime) -> None:
+def change_inventories(tx: Tx, new: Sequence[ProviderInventory], now: datetime) -> None:
     """Write inventories of classes that their providers have."""
     rows = [
         {
@@ -151,7 +151,7 @@ def change_inventories(tx: Tx, stock: Sequence[Stock], now: datetime) -> None:
             "new_ratio": each.allocation_ratio,
             "now": now,
         }
-        for provider_id, class_id, each in stock
+        for provider_id, class_id, each in new
     ]
     if rows:
         tx.execute(_CHANGE_INVENTORY, rows)

@@ -95,15 +95,15 @@ def _of_provider(
         name=each.name,
         provider_id=None if host is None else host.provider_id,
         provider_uuid=each.provider_uuid,
-        stock=each.stock,
+        inventories=each.inventories,
         traits=each.traits,
-        gone_classes=frozenset(last.get("classes", ())) - each.stock.keys(),
+        gone_classes=frozenset(last.get("classes", ())) - each.inventories.keys(),
         gone_traits=frozenset(last.get("traits", ())) - each.traits,
     )
 
 
 def _names_reported(each: HostReport) -> dict[str, list[str]]:
-    return {"classes": sorted(each.stock), "traits": sorted(each.traits)}
+    return {"classes": sorted(each.inventories), "traits": sorted(each.traits)}
 
 
 def _add(

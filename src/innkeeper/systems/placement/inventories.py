@@ -13,35 +13,35 @@ from typing import NamedTuple
 from innkeeper.domain.amounts import Inventory
 from innkeeper.domain.errors import ConcurrentUpdate, Conflict, InUse, Invalid, NotFound
 from innkeeper.domain.ids import ClassId, Generation
-from innkeeper.domain.placement import Provider, StockLine
+from innkeeper.domain.placement import InventoryLine, Provider
 from innkeeper.store.queries import allocations, belongings, names, registration
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.placement import generations, providers
 
 
-class Stock(NamedTuple):
+class Inventories(NamedTuple):
     """A provider's generation and all it has at that generation."""
 
     generation: Generation
-    lines: list[StockLine]
+    lines: list[InventoryLine]
 
 
-def listing(tx: Tx, uuid: str) -> Stock:
+def listing(tx: Tx, uuid: str) -> Inventories:
     """All that a provider has."""
     provider = providers.get(tx, uuid)
-    return Stock(provider.generation, belongings.inventory_lines(tx, provider.id))
+    return Inventories(provider.generation, belongings.inventory_lines(tx, provider.id))
 
 
-def get(tx: Tx, uuid: str, class_name: str) -> Stock:
+def get(tx: Tx, uuid: str, class_name: str) -> Inventories:
     """What a provider has of one class, as the only line. Raises :class:`NotFound`."""
-    stock = listing(tx, uuid)
-    for line in stock.lines:
+    whole = listing(tx, uuid)
+    for line in whole.lines:
         if line.class_name == class_name:
-            return Stock(stock.generation, [line])
+            return Inventories(whole.generation, [line])
     raise NotFound(f"No inventory of class {class_name} for {uuid}")
 
 
-def add(tx: Tx, uuid: str, class_name: str, inventory: Inventory, now: datetime) -> Stock:
+def add(tx: Tx, uuid: str, class_name: str, inventory: Inventory, now: datetime) -> Inventories:
     """Give a provider a class that it does not have; nobody is asked what he has seen."""
     provider = providers.get(tx, uuid)
     (class_id,) = _class_ids(tx, provider, {class_name: inventory})
@@ -54,12 +54,12 @@ def add(tx: Tx, uuid: str, class_name: str, inventory: Inventory, now: datetime)
         )
     generation = generations.advance(tx, provider, now)
     registration.add_inventories(tx, [(provider.id, class_id, inventory)], now)
-    return Stock(generation, [StockLine(class_id, class_name, inventory, now)])
+    return Inventories(generation, [InventoryLine(class_id, class_name, inventory, now)])
 
 
 def change(
     tx: Tx, uuid: str, class_name: str, seen: int, inventory: Inventory, now: datetime
-) -> Stock:
+) -> Inventories:
     """Replace what a provider has of a class. Raises :class:`Invalid` if that is nothing."""
     provider = providers.get(tx, uuid)
     generations.compare(provider, seen)
@@ -68,7 +68,9 @@ def change(
         if line.class_name == class_name:
             generation = generations.advance(tx, provider, now)
             registration.change_inventories(tx, [(provider.id, line.class_id, inventory)], now)
-            return Stock(generation, [StockLine(line.class_id, class_name, inventory, now)])
+            return Inventories(
+                generation, [InventoryLine(line.class_id, class_name, inventory, now)]
+            )
     raise Invalid(
         f"No inventory record with resource class for resource provider {provider.uuid}: "
         f"No inventory of class {class_name} found."
@@ -77,7 +79,7 @@ def change(
 
 def replace(
     tx: Tx, uuid: str, seen: int, wanted: Mapping[str, Inventory], now: datetime
-) -> Stock:
+) -> Inventories:
     """Make ``wanted`` all that a provider has.
 
     Raises :class:`ConcurrentUpdate` for another generation, :class:`Invalid` for an unknown
@@ -91,18 +93,18 @@ def replace(
     gone = present.keys() - set(class_ids)
     _must_be_free(tx, provider, [line for line in present.values() if line.class_id in gone])
     generation = generations.advance(tx, provider, now)
-    stock = [
+    rows = [
         (provider.id, class_id, inventory)
         for class_id, inventory in zip(class_ids, wanted.values(), strict=True)
     ]
     registration.remove_inventories(tx, [(provider.id, class_id) for class_id in sorted(gone)])
-    registration.add_inventories(tx, [each for each in stock if each[1] not in present], now)
-    registration.change_inventories(tx, [each for each in stock if each[1] in present], now)
+    registration.add_inventories(tx, [each for each in rows if each[1] not in present], now)
+    registration.change_inventories(tx, [each for each in rows if each[1] in present], now)
     lines = [
-        StockLine(class_id, name, inventory, now)
-        for (_, class_id, inventory), name in zip(stock, wanted, strict=True)
+        InventoryLine(class_id, name, inventory, now)
+        for (_, class_id, inventory), name in zip(rows, wanted, strict=True)
     ]
-    return Stock(generation, lines)
+    return Inventories(generation, lines)
 
 
 def remove(tx: Tx, uuid: str, class_name: str, now: datetime) -> None:
@@ -131,7 +133,7 @@ def remove_all(tx: Tx, uuid: str, now: datetime) -> None:
     registration.remove_inventories(tx, [(provider.id, line.class_id) for line in lines])
 
 
-def _lines(tx: Tx, provider: Provider) -> list[StockLine]:
+def _lines(tx: Tx, provider: Provider) -> list[InventoryLine]:
     return belongings.inventory_lines(tx, provider.id)
 
 
@@ -161,7 +163,7 @@ def _must_have_capacity(
 def _must_be_free(
     tx: Tx,
     provider: Provider,
-    lines: Iterable[StockLine],
+    lines: Iterable[InventoryLine],
     *,
     code: str = "inventory.inuse",
     prefix: str = "update conflict: ",

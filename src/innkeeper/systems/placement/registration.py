@@ -26,7 +26,7 @@ from innkeeper.domain.ids import (
 from innkeeper.domain.placement import ProviderView
 from innkeeper.store import changes, claims
 from innkeeper.store.queries import capacity, names, registration
-from innkeeper.store.queries.registration import Stock
+from innkeeper.store.queries.registration import ProviderInventory
 from innkeeper.store.transactions import Tx
 
 CUSTOM_NAME = re.compile(r"CUSTOM_[A-Z0-9_]{1,248}")
@@ -57,7 +57,7 @@ def register(
         provider = found[report.name]
         pid = provider.provider_id
         before = changing.size
-        _compare_stock(changing, report, views[pid], classes, default_ratios)
+        _compare_inventories(changing, report, views[pid], classes, default_ratios)
         _compare_traits(changing, report, pid, traits, had_traits.get(pid, set()))
         if changing.size > before and not provider.is_new:
             changing.moved[pid] = views[pid].generation
@@ -72,7 +72,7 @@ def _names(
     wanted_traits: set[str] = set()
     gone: set[str] = set()
     for report in reports:
-        wanted_classes |= report.stock.keys()
+        wanted_classes |= report.inventories.keys()
         wanted_traits |= report.traits
         gone |= report.gone_classes | report.gone_traits
     classes = names.class_ids(tx, wanted_classes)
@@ -157,8 +157,8 @@ class _Changing:
     """What has to be written for a list of reports."""
 
     moved: dict[ProviderId, Generation] = field(default_factory=dict)
-    added: list[Stock] = field(default_factory=list)
-    changed: list[Stock] = field(default_factory=list)
+    added: list[ProviderInventory] = field(default_factory=list)
+    changed: list[ProviderInventory] = field(default_factory=list)
     removed: list[tuple[ProviderId, ClassId]] = field(default_factory=list)
     given: list[tuple[ProviderId, TraitId]] = field(default_factory=list)
     taken: list[tuple[ProviderId, TraitId]] = field(default_factory=list)
@@ -170,17 +170,17 @@ class _Changing:
         return sum(len(part) for part in parts)
 
 
-def _compare_stock(
+def _compare_inventories(
     changing: _Changing,
     report: ProviderReport,
     view: ProviderView,
     classes: Mapping[str, ClassId],
     default_ratios: Mapping[str, float],
 ) -> None:
-    for name, stock in report.stock.items():
+    for name, told in report.inventories.items():
         class_id = classes[name]
         present = view.inventories.get(class_id)
-        after = stock.onto(present, default_ratios.get(name, 1.0))
+        after = told.onto(present, default_ratios.get(name, 1.0))
         if present is None:
             changing.added.append((view.id, class_id, after))
         elif after != present:

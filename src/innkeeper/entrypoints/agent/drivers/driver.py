@@ -21,11 +21,11 @@ class DriverFailed(Exception):
 class HostFacts:
     """One host as its driver sees it; see the reference of the agents' protocol.
 
-    ``stock`` has for each resource class a total, and what else the driver knows of it.
+    ``inventories`` has for each resource class a total, and what else the driver knows of it.
     """
 
     name: str
-    stock: Mapping[str, Mapping[str, Any]]
+    inventories: Mapping[str, Mapping[str, Any]]
     traits: Sequence[str] = ()
     capabilities: Mapping[str, Any] = field(default_factory=dict)
     availability_zone: str | None = None

@@ -84,7 +84,7 @@ class FakeDriver:
         """See the protocol."""
         options = self._options
         zones: Sequence[str | None] = options.zones or (None,)
-        stock = {
+        inventories = {
             "VCPU": {"total": options.vcpus},
             "MEMORY_MB": {"total": options.memory_mb},
             "DISK_GB": {"total": options.disk_gb},
@@ -92,7 +92,7 @@ class FakeDriver:
         return [
             HostFacts(
                 name=name,
-                stock=stock,
+                inventories=inventories,
                 traits=options.traits,
                 capabilities=options.capabilities,
                 availability_zone=zones[index % len(zones)],

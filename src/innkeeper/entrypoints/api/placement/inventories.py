@@ -10,7 +10,7 @@ from innkeeper.domain.amounts import Inventory
 from innkeeper.entrypoints.api.placement import caching
 from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.systems.placement import inventories
-from innkeeper.systems.placement.inventories import Stock
+from innkeeper.systems.placement.inventories import Inventories
 
 FIELDS = ("total", "reserved", "min_unit", "max_unit", "step_size", "allocation_ratio")
 
@@ -22,22 +22,22 @@ def _inventory(body: Mapping[str, Any]) -> Inventory:
     return Inventory(**given)
 
 
-def _all(call: Call, stock: Stock) -> Answer:
+def _all(call: Call, shown: Inventories) -> Answer:
     return Answer(
         body={
-            "resource_provider_generation": stock.generation,
-            "inventories": {line.class_name: asdict(line.inventory) for line in stock.lines},
+            "resource_provider_generation": shown.generation,
+            "inventories": {line.class_name: asdict(line.inventory) for line in shown.lines},
         },
-        headers=caching.headers(call, (line.updated_at for line in stock.lines)),
+        headers=caching.headers(call, (line.updated_at for line in shown.lines)),
     )
 
 
-def _one(call: Call, stock: Stock) -> Answer:
-    (line,) = stock.lines
+def _one(call: Call, shown: Inventories) -> Answer:
+    (line,) = shown.lines
     return Answer(
         body={
             **asdict(line.inventory),
-            "resource_provider_generation": stock.generation,
+            "resource_provider_generation": shown.generation,
         },
         headers=caching.headers(call, [line.updated_at]),
     )

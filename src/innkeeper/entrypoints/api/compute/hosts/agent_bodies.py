@@ -14,7 +14,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from innkeeper.domain.amounts import UNIT_MAX
 from innkeeper.domain.errors import Invalid
-from innkeeper.domain.hosts import StockReport
+from innkeeper.domain.hosts import InventoryReport
 from innkeeper.entrypoints.api.compute.hosts import agent_schemas as schemas
 
 T = TypeVar("T")
@@ -44,7 +44,7 @@ _Facts = Annotated[
 _Uuid = Annotated[str, Meta(pattern=schemas.PLAIN_UUID_PATTERN)]
 
 
-class StockBody(Struct, forbid_unknown_fields=True):
+class InventoryBody(Struct, forbid_unknown_fields=True):
     """One resource class of a host."""
 
     total: _Count
@@ -54,9 +54,9 @@ class StockBody(Struct, forbid_unknown_fields=True):
     step_size: _Count | UnsetType = UNSET
     allocation_ratio: _Ratio | UnsetType = UNSET
 
-    def report(self) -> StockReport:
+    def report(self) -> InventoryReport:
         """The same in words of the house."""
-        return StockReport(
+        return InventoryReport(
             self.total,
             given(self.reserved),
             given(self.min_unit),
@@ -70,7 +70,7 @@ class HostBody(Struct, forbid_unknown_fields=True):
     """One host."""
 
     name: _Name
-    inventories: Annotated[dict[_Constant, StockBody], Meta(max_length=schemas.FACTS_MAX)]
+    inventories: Annotated[dict[_Constant, InventoryBody], Meta(max_length=schemas.FACTS_MAX)]
     provider_uuid: _Uuid | UnsetType = UNSET
     availability_zone: _Zone | UnsetType = UNSET
     host_type: _Short = "unknown"

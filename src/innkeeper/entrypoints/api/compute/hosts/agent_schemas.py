@@ -61,7 +61,7 @@ FACTS = _facts({"anyOf": [*_FLAT["anyOf"], _facts(_FLAT)]})
 REGISTER = closed(
     {"agent": closed({"name": HOST, "driver": _SHORT}, ("name", "driver"))}, ("agent",)
 )
-_STOCK = closed(
+_INVENTORY = closed(
     {
         "total": _UNITS,
         "reserved": {**_UNITS, "minimum": 0},
@@ -88,7 +88,7 @@ _HOST = closed(
         "cpu_facts": FACTS,
         "inventories": {
             "type": "object",
-            "patternProperties": {_CONSTANT["pattern"]: _STOCK},
+            "patternProperties": {_CONSTANT["pattern"]: _INVENTORY},
             "additionalProperties": False,
             "maxProperties": FACTS_MAX,
         },

@@ -185,7 +185,7 @@ def _host(body: HostBody) -> HostReport:
     uuid, servers = given(body.provider_uuid), given(body.servers)
     return HostReport(
         name=body.name,
-        stock={name: each.report() for name, each in body.inventories.items()},
+        inventories={name: each.report() for name, each in body.inventories.items()},
         traits=frozenset(body.traits),
         capabilities=body.capabilities,
         provider_uuid=None if uuid is None else ProviderUuid(uuid),

@@ -15,8 +15,8 @@ from innkeeper.entrypoints.api.compute.older_words import Remembering
 from innkeeper.entrypoints.api.faults import HttpRefusal
 from innkeeper.entrypoints.api.paging import limit_of, next_query
 from innkeeper.entrypoints.api.routing import Answer, Call
-from innkeeper.systems.compute import hosts, stock
-from innkeeper.systems.compute.stock import HostStock
+from innkeeper.systems.compute import host_inventories, hosts
+from innkeeper.systems.compute.host_inventories import HostInventories
 
 Servers = dict[str, list[tuple[str, str]]]
 SECONDS_PER_MINUTE, MINUTES_PER_HOUR, HOURS_PER_DAY = 60, 60, 24
@@ -49,9 +49,9 @@ async def index_all(call: Call) -> Answer:
 async def detail_all(call: Call) -> Answer:
     """List all hosts at once with what they have."""
 
-    def read(tx: Any) -> list[tuple[Host, HostStock]]:
+    def read(tx: Any) -> list[tuple[Host, HostInventories]]:
         found = hosts.page(tx)
-        return list(zip(found, stock.of_hosts(tx, found), strict=True))
+        return list(zip(found, host_inventories.of_hosts(tx, found), strict=True))
 
     found = await call.read(read)
     return Answer(200, {"hypervisors": [_detailed(call, *each) for each in found]})
@@ -61,10 +61,10 @@ async def show(call: Call) -> Answer:
     """Show a host."""
     with_servers = is_true(call.last("with_servers", "false"))
 
-    def read(tx: Any) -> tuple[Host, HostStock, Servers]:
+    def read(tx: Any) -> tuple[Host, HostInventories, Servers]:
         host = _by_uuid(tx, call)
         servers = hosts.servers_on(tx, [host.name]) if with_servers else {}
-        return host, stock.of_hosts(tx, [host])[0], servers
+        return host, host_inventories.of_hosts(tx, [host])[0], servers
 
     host, has, servers = await call.read(read)
     shown = _detailed(call, host, has)
@@ -75,16 +75,16 @@ async def show(call: Call) -> Answer:
 
 async def statistics(call: Call) -> Answer:
     """The sums over all hosts."""
-    count, whole = await call.read(stock.of_all)
+    count, whole = await call.read(host_inventories.of_all)
     return Answer(200, {"hypervisor_statistics": {"count": count, **_amounts(whole)}})
 
 
 async def show_by_row(call: Call) -> Answer:
     """As :func:`show`, for a host that is named by its number."""
 
-    def read(tx: Any) -> tuple[Host, HostStock]:
+    def read(tx: Any) -> tuple[Host, HostInventories]:
         host = _by_row(tx, call)
-        return host, stock.of_hosts(tx, [host])[0]
+        return host, host_inventories.of_hosts(tx, [host])[0]
 
     host, has = await call.read(read)
     return Answer(200, {"hypervisor": _detailed(call, host, has)})
@@ -133,11 +133,11 @@ async def _list(call: Call, path: str, *, is_detailed: bool) -> Answer:
         )
     with_servers = is_true(call.last("with_servers", "false"))
 
-    def read(tx: Any) -> tuple[list[Host], list[HostStock], Servers]:
+    def read(tx: Any) -> tuple[list[Host], list[HostInventories], Servers]:
         found = _matching(tx, part) if part is not None else _page(tx, call, limit)
         names = [each.name for each in found]
         on_them = hosts.servers_on(tx, names) if with_servers and names else {}
-        return found, stock.of_hosts(tx, found) if is_detailed else [], on_them
+        return found, host_inventories.of_hosts(tx, found) if is_detailed else [], on_them
 
     found, has, on_them = await call.read(read)
     if is_detailed:
@@ -227,7 +227,7 @@ def _brief(call: Call, host: Host) -> Remembering:
     return Remembering(shown, {"id": host.id})
 
 
-def _detailed(call: Call, host: Host, has: HostStock) -> Remembering:
+def _detailed(call: Call, host: Host, has: HostInventories) -> Remembering:
     brief = _brief(call, host)
     shown = {
         **brief,
@@ -245,7 +245,7 @@ def _detailed(call: Call, host: Host, has: HostStock) -> Remembering:
     return Remembering(shown, older)
 
 
-def _amounts(has: HostStock) -> dict[str, int]:
+def _amounts(has: HostInventories) -> dict[str, int]:
     memory_mb, disk_gb = has.memory_mb, has.disk_gb
     free_disk_gb = disk_gb.total - disk_gb.held
     return {

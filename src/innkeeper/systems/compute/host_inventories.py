@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from innkeeper.domain.compute import Host
+from innkeeper.store.queries import host_inventories as rows
 from innkeeper.store.queries import hosts as host_rows
-from innkeeper.store.queries import stock
 from innkeeper.store.transactions import Tx
 
 
@@ -31,7 +31,7 @@ class Amounts:
 
 
 @dataclass(slots=True)
-class HostStock:
+class HostInventories:
     """One host's amounts, how many servers it has, and how many of them are being worked on."""
 
     vcpus: Amounts = field(default_factory=Amounts)
@@ -46,15 +46,15 @@ class HostStock:
         return by_name[class_name]
 
 
-def of_hosts(tx: Tx, hosts: Sequence[Host]) -> list[HostStock]:
-    """The stock of these hosts, in their order. Costs what the page costs, not the cloud."""
-    found: dict[Any, HostStock] = {each.provider_id: HostStock() for each in hosts}
-    classes = stock.class_ids(tx)
-    for provider_id, class_id, total, reserved in stock.inventory_rows(tx, found.keys()):
+def of_hosts(tx: Tx, hosts: Sequence[Host]) -> list[HostInventories]:
+    """The inventories of these hosts, in order. Costs what the page costs, not the cloud."""
+    found: dict[Any, HostInventories] = {each.provider_id: HostInventories() for each in hosts}
+    classes = rows.class_ids(tx)
+    for provider_id, class_id, total, reserved in rows.inventory_rows(tx, found.keys()):
         if class_id in classes:
             amounts = found[provider_id].of(classes[class_id])
             amounts.total, amounts.reserved = total, reserved
-    for provider_id, class_id, used in stock.used_rows(tx, found.keys()):
+    for provider_id, class_id, used in rows.used_rows(tx, found.keys()):
         if class_id in classes:
             found[provider_id].of(classes[class_id]).used = int(used)
     counts = host_rows.server_counts(tx, [each.name for each in hosts])
@@ -64,11 +64,11 @@ def of_hosts(tx: Tx, hosts: Sequence[Host]) -> list[HostStock]:
     return [found[each.provider_id] for each in hosts]
 
 
-def of_all(tx: Tx) -> tuple[int, HostStock]:
-    """How many hosts there are, and their stock together; added up by the database."""
-    whole = HostStock()
-    for class_id, name in stock.class_ids(tx).items():
+def of_all(tx: Tx) -> tuple[int, HostInventories]:
+    """How many hosts there are, and their inventories together; added up by the database."""
+    whole = HostInventories()
+    for class_id, name in rows.class_ids(tx).items():
         amounts = whole.of(name)
-        amounts.total, amounts.reserved, amounts.used = stock.totals(tx, class_id)
+        amounts.total, amounts.reserved, amounts.used = rows.totals(tx, class_id)
     whole.servers, whole.busy_servers = host_rows.all_server_counts(tx)
-    return stock.host_count(tx), whole
+    return rows.host_count(tx), whole
