@@ -11,7 +11,6 @@ import pytest
 from tests.support.running import Running, running
 
 PATHS = (
-    "/healthz",
     "/metrics",
     "/openapi.json",
     "/nowhere",
@@ -60,5 +59,12 @@ def test_a_head_that_is_granted_has_no_body_either(service: Running) -> None:
     token = "x-auth-token: admin\r\nx-subject-token: admin\r\n"
     text = REQUEST.format(path="/identity/v3/auth/tokens", token=token)
     head, _, body = said(service, text).partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 200")
+    assert body == b""
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/readyz"])
+def test_probes_have_no_body_either(service: Running, path: str) -> None:
+    head, _, body = said(service, REQUEST.format(path=path, token="")).partition(b"\r\n\r\n")
     assert head.startswith(b"HTTP/1.1 200")
     assert body == b""

@@ -13,6 +13,7 @@ import structlog
 from structlog.testing import capture_logs
 
 from innkeeper.domain.errors import Unavailable
+from innkeeper.entrypoints.api import decisions
 from innkeeper.entrypoints.api.decisions import DecisionThread
 from innkeeper.entrypoints.api.logs import LosingStream
 from innkeeper.store.transactions import Tx
@@ -35,10 +36,15 @@ def cloud(tmp_path: Path) -> Iterator[Cloud]:
 
 @pytest.fixture(autouse=True)
 def log_settings() -> Iterator[None]:
-    """Leave the log as it was found."""
+    """Leave the log as it was found.
+
+    A logger that was used once keeps the settings of that moment; here it must look again.
+    """
     before = structlog.get_config()
+    decisions.LOG.__dict__.pop("bind", None)
     yield
     structlog.configure(**before)
+    decisions.LOG.__dict__.pop("bind", None)
 
 
 Ask = Callable[[DecisionThread], Any]
