@@ -11,18 +11,24 @@ import difflib
 import json
 import math
 import os
+import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import msgspec
 
-from innkeeper.domain.slices import SLICES, Settings
+from innkeeper.domain.slices import SLICES, Serving, Settings
 
 ENV_PREFIX = "INNKEEPER_"
 PREFIX = "_prefix"
 """How the settings end that say under which path an API is."""
+PREFIX_PATTERN = re.compile(r"(/[A-Za-z0-9._~-]+)*")
+ZONE_PATTERN = re.compile(r"[^:\s\x00-\x1f]{1,255}")
+OWN_PATHS = ("/healthz", "/readyz", "/metrics", "/openapi.json")
+"""What the service itself answers, whatever its APIs are."""
 
 
 class SettingsError(Exception):
@@ -66,8 +72,10 @@ def load(
         except msgspec.ValidationError as error:
             raise SettingsError(f"A setting is wrong: {error}.") from error
         _refuse_no_numbers(slices[name])
+        _refuse_nul(slices[name])
     settings = Settings(**slices)
     _check_serving(settings)
+    _check_names(settings)
     _check_keystone(settings)
     return settings
 
@@ -82,20 +90,71 @@ def _refuse_no_numbers(slice_: Any) -> None:
             )
 
 
+def _refuse_nul(slice_: Any) -> None:
+    # Paths, names and addresses end there for whoever is asked for them.
+    for key in slice_.__struct_fields__:
+        value = getattr(slice_, key)
+        texts = value if isinstance(value, tuple) else (value,)
+        if any(isinstance(each, str) and "\0" in each for each in texts):
+            raise SettingsError(f"The setting {key!r} has a NUL character in it: {value!r}.")
+
+
 def _check_serving(settings: Settings) -> None:
     serving = settings.serving
     known = [key.removesuffix(PREFIX) for key in KEYS if key.endswith(PREFIX)]
     _refuse_unknown(serving.apis, known, "API")
     if not serving.apis:
         raise SettingsError("The setting 'apis' names none.")
+    if not serving.host.strip():
+        raise SettingsError(
+            "The setting 'host' is empty. To listen everywhere, say '0.0.0.0' or '::'."
+        )
+    if serving.public_url is not None and not _is_web_address(serving.public_url):
+        raise SettingsError(
+            f"The setting 'public_url' is no http or https address: {serving.public_url!r}."
+        )
+    _check_prefixes(serving)
+
+
+def _check_prefixes(serving: Serving) -> None:
     prefixes = [getattr(serving, name + PREFIX) for name in serving.apis]
     for prefix in prefixes:
         if prefix and (not prefix.startswith("/") or prefix.endswith("/")):
             raise SettingsError(
                 f"A prefix begins with a slash and does not end with one: {prefix!r}."
             )
+        if not PREFIX_PATTERN.fullmatch(prefix):
+            raise SettingsError(
+                f"A prefix is made of letters, digits, dots, dashes, tildes and underscores "
+                f"between single slashes: {prefix!r}."
+            )
+        if prefix in OWN_PATHS:
+            raise SettingsError(f"The service itself answers at {prefix!r}; no API can.")
     if len(set(prefixes)) < len(prefixes):
         raise SettingsError("Two APIs have the same prefix.")
+
+
+def _is_web_address(text: str) -> bool:
+    try:
+        parts = urlsplit(text)
+        has_place = bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
+    is_clean = text.isprintable() and " " not in text
+    return is_clean and has_place and parts.scheme in ("http", "https")
+
+
+def _check_names(settings: Settings) -> None:
+    if not settings.storing.data_dir:
+        raise SettingsError("The setting 'data_dir' is empty. This folder is '.'.")
+    zone = settings.scheduling.default_availability_zone
+    if not ZONE_PATTERN.fullmatch(zone):
+        raise SettingsError(
+            "The setting 'default_availability_zone' is a name without colons and spaces: "
+            f"{zone!r}."
+        )
+    if not settings.authenticating.region_name.strip():
+        raise SettingsError("The setting 'region_name' is empty.")
 
 
 def _check_keystone(settings: Settings) -> None:

@@ -13,7 +13,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from litestar import Litestar
+from sqlalchemy.exc import SQLAlchemyError
 
+from innkeeper.domain.errors import Refusal
 from innkeeper.domain.slices import Settings
 from innkeeper.entrypoints.api import app
 from innkeeper.entrypoints.api.decisions import DecisionThread
@@ -244,7 +246,23 @@ def served_apis(settings: Settings) -> dict[str, Api]:
 
 
 def run(command: str, settings: Settings, options: Mapping[str, Any]) -> int:
-    """Carry out one command of the program."""
+    """Carry out one command of the program.
+
+    Raises :class:`SettingsError` for what its surroundings refuse: an address that cannot be
+    listened on, a database that is none, a disk that is full.
+    """
+    try:
+        return _run(command, settings, options)
+    except SQLAlchemyError as error:
+        why = getattr(error, "orig", None) or error
+        raise SettingsError(f"Cannot use the database: {why}.") from error
+    except Refusal as refusal:
+        raise SettingsError(f"Cannot use the database: {refusal.message}") from refusal
+    except OSError as error:
+        raise SettingsError(str(error).removesuffix(".") + ".") from error
+
+
+def _run(command: str, settings: Settings, options: Mapping[str, Any]) -> int:
     if command == "serve":
         return serve(settings, options)
     if command == "audit":
@@ -311,7 +329,8 @@ def demo_agent(service: Service, address: str, hosts: int) -> Child:
     """An agent with made-up hosts, in a process of its own beside this one."""
     settings = service.settings
     command = [sys.executable, "-m", "innkeeper.main", "agent", "--driver", "fake"]
-    command += ["--hosts", str(hosts), "--name", "demo", "--with-parent"]
+    command += ["--hosts", str(hosts), "--name", "demo"]
+    command += ["--with-parent", str(os.getpid())]
     command += ["--url", address + settings.serving.compute_prefix]
     command += ["--state-dir", str(Path(settings.storing.data_dir) / "agent")]
     # Logins go by the environment: command lines are seen by everybody on the machine.
@@ -345,9 +364,10 @@ def serve(settings: Settings, options: Mapping[str, Any]) -> int:
     set_up_logs(settings.serving)
     service = Service(settings)
     service.start()
-    listening = Listening(service.app, settings.serving, service.site.bells.stop)
+    listening: Listening | None = None
     agent: Child | None = None
     try:
+        listening = Listening(service.app, settings.serving, service.site.bells.stop)
         login = service.prepare_logins(listening.address)
         sys.stderr.write(f"Innkeeper serves on {listening.address}\n")
         if login is not None:
@@ -360,5 +380,6 @@ def serve(settings: Settings, options: Mapping[str, Any]) -> int:
         if agent is not None:
             agent.stop()
         service.stop()
-        listening.close()
+        if listening is not None:
+            listening.close()
     return 0

@@ -12,10 +12,10 @@ import pytest
 import structlog
 from structlog.testing import capture_logs
 
+from innkeeper.clients.streams import LosingStream
 from innkeeper.domain.errors import Unavailable
 from innkeeper.entrypoints.api import decisions
 from innkeeper.entrypoints.api.decisions import DecisionThread
-from innkeeper.entrypoints.api.logs import LosingStream
 from innkeeper.store.transactions import Tx
 from tests.support.clouds import Cloud, cloud_in, reported
 

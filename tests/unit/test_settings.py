@@ -96,11 +96,51 @@ def test_an_empty_list_in_the_environment(text: str) -> None:
         ({"placement_prefix": "placement"}, "begins with a slash"),
         ({"placement_prefix": "/placement/"}, "does not end with one"),
         ({"placement_prefix": "/compute"}, "the same prefix"),
+        ({"placement_prefix": "/{id}"}, "made of letters"),
+        ({"placement_prefix": "/a//b"}, "made of letters"),
+        ({"placement_prefix": "/a b"}, "made of letters"),
+        ({"placement_prefix": "/healthz"}, "The service itself answers at '/healthz'"),
+        ({"placement_prefix": "/readyz"}, "The service itself answers"),
+        ({"placement_prefix": "/metrics"}, "The service itself answers"),
+        ({"placement_prefix": "/openapi.json"}, "The service itself answers"),
+        ({"host": ""}, "'host' is empty"),
+        ({"public_url": ""}, "'public_url' is no http or https address"),
+        ({"public_url": "cloud.example.org"}, "'public_url' is no http"),
+        ({"public_url": "ftp://cloud.example.org"}, "'public_url' is no http"),
+        ({"public_url": "https://"}, "'public_url' is no http"),
+        ({"public_url": "https://[::1"}, "'public_url' is no http"),
+        ({"public_url": "https://cloud.example.org:many"}, "'public_url' is no http"),
+        ({"public_url": "https://cloud example"}, "'public_url' is no http"),
     ],
 )
 def test_doors_that_lead_nowhere(overrides: dict[str, Any], words: str) -> None:
     with pytest.raises(SettingsError, match=re.escape(words)):
         load(environ={}, overrides=overrides)
+
+
+@pytest.mark.parametrize(
+    ("overrides", "words"),
+    [
+        ({"data_dir": ""}, "'data_dir' is empty"),
+        ({"data_dir": "a\0b"}, "'data_dir' has a NUL character"),
+        ({"host": "a\0b"}, "'host' has a NUL character"),
+        ({"apis": ["compute", "a\0"]}, "'apis' has a NUL character"),
+        ({"policy_file": "\0"}, "'policy_file' has a NUL character"),
+        ({"region_name": ""}, "'region_name' is empty"),
+        ({"region_name": " "}, "'region_name' is empty"),
+        ({"default_availability_zone": "a:b"}, "'default_availability_zone' is a name"),
+        ({"default_availability_zone": ""}, "'default_availability_zone' is a name"),
+        ({"default_availability_zone": "a b"}, "'default_availability_zone' is a name"),
+    ],
+)
+def test_names_that_name_nothing(overrides: dict[str, Any], words: str) -> None:
+    with pytest.raises(SettingsError, match=re.escape(words)):
+        load(environ={}, overrides=overrides)
+
+
+@pytest.mark.parametrize("url", ["http://cloud", "https://[2001:db8::1]:8443/innkeeper/"])
+def test_addresses_for_clients(url: str) -> None:
+    assert load(environ={}, overrides={"public_url": url}).serving.public_url == url
 
 
 def test_a_list_in_the_environment_that_is_no_json() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import fcntl
 import os
-import signal
 import sys
 import threading
 from collections.abc import Mapping
@@ -16,17 +15,21 @@ import structlog
 from innkeeper.clients import logins
 from innkeeper.clients.agents import AgentApi
 from innkeeper.clients.logins import GivenToken, Login, TokenFile
+from innkeeper.clients.streams import LosingStream
 from innkeeper.domain.errors import Invalid
 from innkeeper.entrypoints.agent.drivers.catalogue import DRIVERS
 from innkeeper.entrypoints.agent.loop import Agent
+from innkeeper.entrypoints.agent.stopping import is_orphan, stop_by_signal_or_with
 
-PARENT_PERIOD_S = 0.5
 LOCK_FILE = "lock"
 WRONG_USE = 2
 
 
 def run(options: Mapping[str, Any]) -> int:
     """Be an agent until told to stop; gives the exit status."""
+    parent = options["with_parent"]
+    if is_orphan(parent):
+        return 0
     _set_up_logs()
     stop = threading.Event()
     state_dir = Path(options["state_dir"])
@@ -37,10 +40,7 @@ def run(options: Mapping[str, Any]) -> int:
     except (Invalid, OSError) as error:
         sys.stderr.write(f"innkeeper agent: {error}\n")
         return WRONG_USE
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stop.set())
-    if options["with_parent"]:
-        _stop_with_parent(stop)
+    stop_by_signal_or_with(parent, stop)
     driver = DRIVERS[options["driver"]](options, state_dir, stop.wait)
     agent = Agent(
         AgentApi(options["url"], login, os.environ.get("OS_CACERT")),
@@ -77,18 +77,6 @@ def _take_lock(state_dir: Path) -> IO[str]:
     return file
 
 
-def _stop_with_parent(stop: threading.Event) -> None:
-    parent = os.getppid()
-
-    def watch() -> None:
-        # A killed parent tells nobody; its children then belong to another one.
-        while not stop.wait(PARENT_PERIOD_S):
-            if os.getppid() != parent:
-                stop.set()
-
-    threading.Thread(target=watch, name="parent", daemon=True).start()
-
-
 def _set_up_logs() -> None:
     structlog.configure(
         processors=[
@@ -97,6 +85,9 @@ def _set_up_logs() -> None:
             structlog.processors.format_exc_info,
             structlog.processors.LogfmtRenderer(bool_as_flag=False),
         ],
-        logger_factory=structlog.WriteLoggerFactory(sys.__stderr__),
+        # Only its two methods are used.
+        logger_factory=structlog.WriteLoggerFactory(
+            LosingStream(sys.__stderr__)  # type: ignore[arg-type]
+        ),
         cache_logger_on_first_use=True,
     )

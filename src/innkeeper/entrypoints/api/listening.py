@@ -19,6 +19,21 @@ def address_of(host: str, port: int) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
+def _bound(host: str, port: int, backlog: int) -> socket.socket:
+    made = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+    try:
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        made.bind((host, port))
+        # Here already: of two who bind a port at the same time, only this tells the later one.
+        made.listen(backlog)
+    except (OSError, ValueError) as error:
+        made.close()
+        # A name that is none, such as "a..b", is an error of its encoding.
+        why = (error.strerror if isinstance(error, OSError) else None) or error
+        raise OSError(f"Cannot listen on {host!r}, port {port}: {why}.") from error
+    return made
+
+
 class _Server(uvicorn.Server):
     """A server that tells when it begins to stop."""
 
@@ -35,7 +50,8 @@ class _Server(uvicorn.Server):
 class Listening:
     """A bound port and the server that will answer on it, until a signal stops it.
 
-    ``on_stop`` is called when the end begins: who waits long should not wait on.
+    ``on_stop`` is called when the end begins: who waits long should not wait on. Raises
+    :class:`OSError` for an address that cannot be listened on.
     """
 
     def __init__(self, app: Litestar, serving: Serving, on_stop: Callable[[], None]) -> None:
@@ -50,7 +66,7 @@ class Listening:
         )
         self._server = _Server(config, on_stop)
         # Bound before it is served, so that the port is known where the system chooses it.
-        self._socket = config.bind_socket()
+        self._socket = _bound(serving.host, serving.port, config.backlog)
         self.address = address_of(*self._socket.getsockname()[:2])
         for number in (signal.SIGTERM, signal.SIGINT):
             # The server raises what stopped it once more when it is done; there is more to do

@@ -58,11 +58,11 @@ def servers(
     for name, should in expected.items():
         for uuid, row in should.items():
             _judge(tx, row, uuid in there[name], now)
-    unknown: dict[str, tuple[ServerId, ...]] = {}
+    unknown: dict[str, list[ServerId]] = {}
     for host, uuid in strays:
         if uuid not in known:
-            unknown[host] = (*unknown.get(host, ()), uuid)
-    return unknown
+            unknown.setdefault(host, []).append(uuid)
+    return {host: tuple(uuids) for host, uuids in unknown.items()}
 
 
 def _destroy(

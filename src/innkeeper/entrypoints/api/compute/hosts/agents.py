@@ -7,6 +7,7 @@ one release, and a field that is new is optional.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
@@ -33,6 +34,7 @@ from innkeeper.systems.compute.work import Result
 LOG = structlog.get_logger("innkeeper.compute")
 HEARTBEATS = 3
 """Heartbeats in the time after which a silent agent is down: one lost one does no harm."""
+UNKNOWN_LOGGED_MAX = 10
 RECHECK_S = 5.0
 """How long an order that another process committed may go unseen."""
 
@@ -86,11 +88,7 @@ async def report(call: Call) -> Answer:
 
     known = await call.write(write)
     # Here and not there: what is written in a transaction may still be undone.
-    for each in known:
-        for server_id in each.unknown_servers:
-            LOG.warning(
-                "unknown_server", agent_id=_id(call), host=each.name, server_id=server_id
-            )
+    _log_unknown(_id(call), known)
     shown = [
         {
             "name": each.name,
@@ -100,6 +98,18 @@ async def report(call: Call) -> Answer:
         for each in known
     ]
     return Answer(200, {"hosts": shown})
+
+
+def _log_unknown(agent_id: str, reported: Sequence[Reported]) -> None:
+    """One line for a whole report: an agent of another cloud names thousands of servers."""
+    unknown = [(each.name, server) for each in reported for server in each.unknown_servers]
+    if unknown:
+        LOG.warning(
+            "unknown_servers",
+            agent_id=agent_id,
+            count=len(unknown),
+            first=[f"{host}/{server}" for host, server in unknown[:UNKNOWN_LOGGED_MAX]],
+        )
 
 
 async def heartbeat(call: Call) -> Answer:
