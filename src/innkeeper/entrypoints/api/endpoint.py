@@ -15,7 +15,7 @@ import structlog
 from litestar import Request
 from litestar.response.base import ASGIResponse
 
-from innkeeper.domain.errors import Invalid, NotFound, Refusal
+from innkeeper.domain.errors import Forbidden, Invalid, NotFound, Refusal
 from innkeeper.domain.identity import RequestContext
 from innkeeper.entrypoints.api import faults, metrics, unpacking
 from innkeeper.entrypoints.api.accepting import accepts
@@ -128,6 +128,7 @@ class Endpoint:
         version = versions.wanted(request.headers) if versions else UNVERSIONED
         route = self._route(request.method, version, request.scope["raw_path"])
         if route.policy is not None:
+            self._demand_project(context)
             target = {"project_id": context.project_id, "user_id": context.user_id}
             self.site.policy.demand(route.policy, context, target)
         if route.answers is not None and not accepts(
@@ -175,6 +176,13 @@ class Endpoint:
             return RequestContext(request_id=request_id)
         return await self.site.authenticator.authenticate(request.headers, request_id)
 
+    def _demand_project(self, context: RequestContext) -> None:
+        if not self.api.needs_project or context.is_admin or context.project_id is not None:
+            return
+        raise Forbidden(
+            f"The {self.api.title} API needs a token for a project, and this one is for none."
+        )
+
     def _route(self, method: str, version: Version, raw_path: bytes) -> Route:
         if self.api.has_exact_slashes and self.path and raw_path.endswith(b"/"):
             # Litestar takes "/x/" for "/x"; for the clients of such APIs it is another path.
@@ -209,7 +217,10 @@ class Endpoint:
             unpacking.check_media_type(route, media_type)
             call.body = request.stream()
             return False
-        body = await unpacking.body(request, self.site.settings.serving.body_bytes_max)
+        bytes_max = self.site.settings.serving.body_bytes_max
+        if route.body_bytes_max is not None:
+            bytes_max = min(bytes_max, route.body_bytes_max)
+        body = await unpacking.body(request, bytes_max)
         if body and not media_type:
             raise Invalid("content-type header required when content-length > 0")
         if checks.body is None:

@@ -97,6 +97,7 @@ class Route:
     ``media_types`` are those a body may come in.
     ``takes_stream`` leaves the body unread: the handler finds an iterator of its parts, and
     must not keep more of them than fits the memory.
+    ``body_bytes_max`` is a limit below that of the settings, for routes that are open.
     ``answers`` is the media type of good answers; who does not accept it is told so (406).
     """
 
@@ -115,6 +116,7 @@ class Route:
     takes_stream: bool = False
     answers: str | None = None
     success: tuple[int, ...] = (200,)
+    body_bytes_max: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,5 +148,7 @@ class Api:
     has_single_query_values: bool = False
     has_exact_slashes: bool = False
     """Whether a slash at the end makes another path, which is not there."""
+    needs_project: bool = False
+    """Whether a token without a project opens nothing here, unless it is an administrator's."""
     catalog_path: str = ""
     """What the catalog's address has behind the prefix, such as ``/v3``."""

@@ -17,6 +17,8 @@ from innkeeper.entrypoints.api.faults import HttpRefusal
 from innkeeper.entrypoints.api.routing import Route
 
 NUL = "\0"
+QUERY_FIELDS_MAX = 256
+"""More than any client has to ask; databases refuse questions that are made of too many."""
 
 
 def check_media_type(route: Route, media_type: str) -> None:
@@ -43,6 +45,8 @@ def query(request: Request[Any, Any, Any]) -> dict[str, list[str]]:
     raw = request.scope["query_string"]
     if not raw:
         return {}
+    if raw.count(b"&") >= QUERY_FIELDS_MAX:
+        raise Invalid(f"The query string has more than {QUERY_FIELDS_MAX} fields.")
     try:
         pairs: Sequence[tuple[str, str]] = parse_qsl(
             raw.decode(), keep_blank_values=True, errors="strict"

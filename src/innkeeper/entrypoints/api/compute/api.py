@@ -18,5 +18,6 @@ COMPUTE = Api(
     versions=VERSIONS,
     body_refusal=faults.body_refusal,
     query_refusal=faults.query_refusal,
+    needs_project=True,
     catalog_path="/v2.1",
 )

@@ -15,6 +15,8 @@ NAME_PATTERN = r"^(?!\s)[^\u0000-\u001f\u007f-\u009f]+(?<!\s)$(?!\n)"
 TEXT_PATTERN = r"^[^\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f]*$"
 NO_NUL_PATTERN = r"^[^\u0000]*$"
 LENGTH_MAX = 255
+ITEMS_MAX = 1000
+"""Of anything that a body may hold many of, where nothing else says less."""
 
 NAME: Schema = {
     "type": "string",

@@ -18,6 +18,8 @@ from innkeeper.entrypoints.api.identity.rules import RULES
 from innkeeper.entrypoints.api.routing import Api, Route
 
 TOKENS = "/v3/auth/tokens"
+LOGIN_BYTES_MAX = 64 * 1024
+"""Whoever logs in is a stranger still, and has little to say."""
 GRANTS = "/v3/projects/{project_id}/users/{user_id}/roles"
 GRANT = f"{GRANTS}/{{role_id}}"
 
@@ -25,7 +27,16 @@ _AUTH = (
     Route("GET", "", documents.choices, None, "List the versions.", success=(300,)),
     # With its slash: clients ask for it with and without.
     Route("GET", "/v3/", documents.show, None, "Show version 3."),
-    Route("POST", TOKENS, tokens.issue, None, "Log in.", body=schemas.LOGIN, success=(201,)),
+    Route(
+        "POST",
+        TOKENS,
+        tokens.issue,
+        None,
+        "Log in.",
+        body=schemas.LOGIN,
+        success=(201,),
+        body_bytes_max=LOGIN_BYTES_MAX,
+    ),
     Route("GET", TOKENS, tokens.show, "identity:validate_token", "Show a token."),
     Route("HEAD", TOKENS, tokens.check, "identity:check_token", "Check a token."),
     Route(

@@ -12,6 +12,8 @@ PASSWORD_LENGTH_MAX = 4096
 """Hashing takes any length; a limit keeps strangers from making it take long."""
 DESCRIPTION_LENGTH_MAX = 65535
 TOKEN_LENGTH_MAX = 8192
+PROPERTIES_MAX = 16
+"""Of objects whose keys are not ours."""
 
 CONTROLS = {"type": "string", "pattern": "[\\u0000-\\u001f\\u007f]"}
 """Characters that no name has."""
@@ -50,6 +52,7 @@ TEXT = {
 PASSWORD = {"type": "string", "minLength": 1, "maxLength": PASSWORD_LENGTH_MAX}
 ENABLED = {"type": "boolean"}
 NO_OPTIONS = {"type": "object", "maxProperties": 0}
+STRANGE = {"type": "object", "maxProperties": PROPERTIES_MAX}
 NO_TAGS = {"type": "array", "maxItems": 0}
 
 DOMAIN = _object({"id": ID, "name": NAME}, minProperties=1)
@@ -59,7 +62,7 @@ SCOPE = {
         _object({"project": NAMED_PROJECT}, "project"),
         _object({"domain": DOMAIN}, "domain"),
         _object({"system": _object({"all": {"type": "boolean"}}, "all")}, "system"),
-        _object({"unscoped": {"type": "object"}}, "unscoped"),
+        _object({"unscoped": STRANGE}, "unscoped"),
         {"type": "string", "enum": ["unscoped"]},
     ]
 }
@@ -95,7 +98,8 @@ LOGIN = _object(
                     },
                     "methods",
                     # Other methods bring data of their own; they are refused by name.
-                    additionalProperties={"type": "object"},
+                    additionalProperties=STRANGE,
+                    maxProperties=PROPERTIES_MAX,
                 ),
                 "scope": SCOPE,
             },

@@ -16,4 +16,5 @@ IMAGE = Api(
     fault_form=faults.form,
     body_refusal=faults.refusal,
     query_refusal=faults.refusal,
+    needs_project=True,
 )

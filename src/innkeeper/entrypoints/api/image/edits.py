@@ -6,13 +6,12 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import jsonschema
-
 from innkeeper.domain.compute import Image
 from innkeeper.domain.errors import Conflict, Forbidden, Invalid, TooLarge
 from innkeeper.entrypoints.api.image.schemas import PROPERTY, READ_ONLY, RESERVED, WRITABLE
 from innkeeper.entrypoints.api.image.view import FIELDS
 from innkeeper.entrypoints.api.routing import Call
+from innkeeper.entrypoints.api.validation import LimitedValidator
 
 PROPERTIES_MAX = 128
 PROPERTY_NAME_MAX = 255
@@ -20,8 +19,7 @@ TAGS_MAX = 128
 PLACE_DIGITS_MAX = 4
 _KEPT = frozenset({"id"})
 _VALIDATORS = {
-    name: jsonschema.Draft4Validator(schema)
-    for name, schema in {**WRITABLE, "": PROPERTY}.items()
+    name: LimitedValidator(schema) for name, schema in {**WRITABLE, "": PROPERTY}.items()
 }
 """By word; the empty one is for properties."""
 

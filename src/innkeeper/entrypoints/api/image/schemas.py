@@ -9,6 +9,8 @@ from innkeeper.domain.amounts import UNIT_MAX
 from innkeeper.entrypoints.api.microversions import Schema
 
 LENGTH_MAX = 255
+ITEMS_MAX = 1000
+"""Of what a body may hold many of. How many an image may have, the room says itself."""
 VISIBILITIES = ("public", "private", "shared", "community")
 CONTAINER_FORMATS = ("ami", "ari", "aki", "bare", "ovf", "ova", "docker", "compressed")
 DISK_FORMATS = (
@@ -52,7 +54,7 @@ READ_ONLY = frozenset(
 )
 RESERVED = frozenset({"deleted", "deleted_at", "is_public", "location", "locations", "stores"})
 
-TAGS: Schema = {"type": "array", "items": _TEXT}
+TAGS: Schema = {"type": "array", "items": _TEXT, "maxItems": ITEMS_MAX}
 WRITABLE: dict[str, Schema] = {
     "name": _MAYBE_TEXT,
     "visibility": {"type": "string", "enum": list(VISIBILITIES)},
@@ -78,6 +80,7 @@ CREATE: Schema = {
         **_READ_ONLY_ANYTHING,
     },
     "additionalProperties": PROPERTY,
+    "maxProperties": ITEMS_MAX,
 }
 PATCH: Schema = {
     "type": "array",
@@ -91,6 +94,7 @@ PATCH: Schema = {
         "required": ["op", "path"],
         "additionalProperties": False,
     },
+    "maxItems": ITEMS_MAX,
 }
 
 _WORD = {"type": "array", "items": {"type": "string", "pattern": NO_NUL}}

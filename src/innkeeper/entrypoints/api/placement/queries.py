@@ -11,6 +11,8 @@ from innkeeper.entrypoints.api.routing import Call
 ANY_OF = "in:"
 NOT = "!"
 DIGITS_MAX = len(str(UNIT_MAX))
+CONDITIONS_MAX = 256
+"""That all must hold. Databases refuse questions that are made of too many."""
 WRONG = "Invalid query string parameters: "
 
 
@@ -18,14 +20,17 @@ def provider_query(call: Call) -> ProviderQuery:
     """What a call of the list asks for. Raises :class:`Invalid` for malformed parameters."""
     member_of, not_member_of = parse_member_of(call.query.get("member_of", []))
     required, forbidden = parse_required(call.query.get("required", []))
-    resources = call.last("resources")
+    text = call.last("resources")
+    resources = {} if text is None else parse_resources(text)
+    if len(required) + len(member_of) + len(resources) > CONDITIONS_MAX:
+        raise Invalid(f"{WRONG}More than {CONDITIONS_MAX} conditions in one query.")
     return ProviderQuery(
         name=call.last("name"),
         uuid=_uuid(call.last("uuid")),
         in_tree=_uuid(call.last("in_tree")),
         member_of=member_of,
         not_member_of=not_member_of,
-        resources={} if resources is None else parse_resources(resources),
+        resources=resources,
         required=required,
         forbidden=forbidden,
     )

@@ -19,6 +19,8 @@ NAME_MAX = 200
 """Of a provider; the column's width."""
 LONG_NAME_MAX = 255
 """Of everything else."""
+ITEMS_MAX = 1000
+"""Of anything that a body may hold many of."""
 
 UUID: Schema = {"type": "string", "format": "uuid"}
 GENERATION: Schema = {"type": "integer"}
@@ -42,6 +44,7 @@ def keyed(pattern: str, value: Schema, **more: Any) -> dict[str, Any]:
         "type": "object",
         "patternProperties": {pattern: value},
         "additionalProperties": False,
+        "maxProperties": ITEMS_MAX,
         **more,
     }
 
@@ -124,6 +127,7 @@ REPLACE_TRAITS = closed(
         "traits": {
             "type": "array",
             "items": {"type": "string", "minLength": 1, "maxLength": LONG_NAME_MAX},
+            "maxItems": ITEMS_MAX,
             "uniqueItems": True,
         },
     },
@@ -131,7 +135,12 @@ REPLACE_TRAITS = closed(
 )
 
 # Aggregates.
-AGGREGATE_LIST: Schema = {"type": "array", "items": UUID, "uniqueItems": True}
+AGGREGATE_LIST: Schema = {
+    "type": "array",
+    "items": UUID,
+    "maxItems": ITEMS_MAX,
+    "uniqueItems": True,
+}
 REPLACE_AGGREGATES = closed(
     {"aggregates": AGGREGATE_LIST, "resource_provider_generation": GENERATION},
     ["aggregates", "resource_provider_generation"],
@@ -148,7 +157,12 @@ CONSUMER_TYPE: Schema = {
 }
 _MAPPINGS = keyed(
     "^[a-zA-Z0-9_-]{0,64}$",
-    {"type": "array", "minItems": 1, "items": {"type": "string", "pattern": UUID_PATTERN}},
+    {
+        "type": "array",
+        "minItems": 1,
+        "maxItems": ITEMS_MAX,
+        "items": {"type": "string", "pattern": UUID_PATTERN},
+    },
     minProperties=1,
 )
 
@@ -192,7 +206,12 @@ def listed(*, has_owner: bool) -> Schema:
         ["resource_provider", "resources"],
     )
     properties: dict[str, Any] = {
-        "allocations": {"type": "array", "minItems": 1, "items": line}
+        "allocations": {
+            "type": "array",
+            "minItems": 1,
+            "maxItems": ITEMS_MAX,
+            "items": line,
+        }
     }
     owner: dict[str, Any] = {"project_id": IDENTIFIER, "user_id": IDENTIFIER}
     if not has_owner:

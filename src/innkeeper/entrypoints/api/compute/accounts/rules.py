@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from innkeeper.entrypoints.api.compute.checks import ADMIN, ANYBODY, PROJECT, USER
+from innkeeper.entrypoints.api.compute.checks import ADMIN, ANYBODY, PROJECT, USER, USER_WRITER
 from innkeeper.entrypoints.api.routing import Rule
 
 _QUOTAS = "os_compute_api:os-quota-sets"
@@ -13,8 +13,8 @@ _ZONES = "os_compute_api:os-availability-zone"
 ACCOUNT_RULES = (
     Rule("os_compute_api:os-keypairs:index", USER, "List a user's keypairs."),
     Rule("os_compute_api:os-keypairs:show", USER, "Show a user's keypair."),
-    Rule("os_compute_api:os-keypairs:create", USER, "Create a keypair for a user."),
-    Rule("os_compute_api:os-keypairs:delete", USER, "Delete a user's keypair."),
+    Rule("os_compute_api:os-keypairs:create", USER_WRITER, "Create a keypair for a user."),
+    Rule("os_compute_api:os-keypairs:delete", USER_WRITER, "Delete a user's keypair."),
     Rule(f"{_QUOTAS}:show", PROJECT, "Show a project's quotas."),
     Rule(f"{_QUOTAS}:detail", PROJECT, "Show a project's quotas with what is used of them."),
     Rule(f"{_QUOTAS}:defaults", ANYBODY, "Show the quotas of projects that have none set."),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from innkeeper.domain.amounts import RATIO_MAX
 from innkeeper.entrypoints.api.compute.schema_types import (
     ANY_VALUE,
+    ITEMS_MAX,
     NAME,
     NO_NUL_PATTERN,
     NOT_NEGATIVE,
@@ -96,6 +97,7 @@ _SPECS = {
         }
     },
     "additionalProperties": False,
+    "maxProperties": ITEMS_MAX,
 }
 ADD_EXTRA_SPECS = closed({"extra_specs": _SPECS}, ("extra_specs",))
 REPLACE_EXTRA_SPEC = {**_SPECS, "minProperties": 1, "maxProperties": 1}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from innkeeper.entrypoints.api.compute.checks import ADMIN, PROJECT
+from innkeeper.entrypoints.api.compute.checks import ADMIN, PROJECT, PROJECT_WRITER
 from innkeeper.entrypoints.api.routing import Rule
 
 _SERVERS = "os_compute_api:servers"
@@ -33,29 +33,29 @@ SERVER_RULES = (
         ADMIN,
         "See a server's host and other facts that owners need not know.",
     ),
-    Rule(f"{_SERVERS}:create", PROJECT, "Boot servers."),
+    Rule(f"{_SERVERS}:create", PROJECT_WRITER, "Boot servers."),
     Rule(f"{_SERVERS}:create:forced_host", ADMIN, "Boot servers in a zone on a given host."),
     Rule(
         "compute:servers:create:requested_destination",
         ADMIN,
         "Boot servers on a given host.",
     ),
-    Rule(f"{_SERVERS}:update", PROJECT, "Rename or describe a server."),
-    Rule(f"{_SERVERS}:delete", PROJECT, "Delete a server."),
+    Rule(f"{_SERVERS}:update", PROJECT_WRITER, "Rename or describe a server."),
+    Rule(f"{_SERVERS}:delete", PROJECT_WRITER, "Delete a server."),
     Rule(f"{_METADATA}:index", PROJECT, "See a server's metadata."),
     Rule(f"{_METADATA}:show", PROJECT, "See one item of a server's metadata."),
-    Rule(f"{_METADATA}:create", PROJECT, "Add to a server's metadata."),
-    Rule(f"{_METADATA}:update_all", PROJECT, "Replace a server's metadata."),
-    Rule(f"{_METADATA}:update", PROJECT, "Set one item of a server's metadata."),
-    Rule(f"{_METADATA}:delete", PROJECT, "Remove one item of a server's metadata."),
+    Rule(f"{_METADATA}:create", PROJECT_WRITER, "Add to a server's metadata."),
+    Rule(f"{_METADATA}:update_all", PROJECT_WRITER, "Replace a server's metadata."),
+    Rule(f"{_METADATA}:update", PROJECT_WRITER, "Set one item of a server's metadata."),
+    Rule(f"{_METADATA}:delete", PROJECT_WRITER, "Remove one item of a server's metadata."),
     Rule(f"{_TAGS}:index", PROJECT, "See a server's tags."),
     Rule(f"{_TAGS}:show", PROJECT, "See whether a server has a tag."),
-    Rule(f"{_TAGS}:update", PROJECT, "Add a tag to a server."),
-    Rule(f"{_TAGS}:update_all", PROJECT, "Replace a server's tags."),
-    Rule(f"{_TAGS}:delete", PROJECT, "Remove a tag from a server."),
-    Rule(f"{_TAGS}:delete_all", PROJECT, "Remove all tags from a server."),
-    Rule(f"{_LOCK}:lock", PROJECT, "Lock a server against changes."),
-    Rule(f"{_LOCK}:unlock", PROJECT, "Unlock a server."),
+    Rule(f"{_TAGS}:update", PROJECT_WRITER, "Add a tag to a server."),
+    Rule(f"{_TAGS}:update_all", PROJECT_WRITER, "Replace a server's tags."),
+    Rule(f"{_TAGS}:delete", PROJECT_WRITER, "Remove a tag from a server."),
+    Rule(f"{_TAGS}:delete_all", PROJECT_WRITER, "Remove all tags from a server."),
+    Rule(f"{_LOCK}:lock", PROJECT_WRITER, "Lock a server against changes."),
+    Rule(f"{_LOCK}:unlock", PROJECT_WRITER, "Unlock a server."),
     Rule(
         f"{_LOCK}:unlock:unlock_override",
         ADMIN,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from innkeeper.entrypoints.api.compute.schema_types import NAME, closed
+from innkeeper.entrypoints.api.compute.schema_types import ITEMS_MAX, NAME, closed
 from innkeeper.entrypoints.api.microversions import Schema
 from innkeeper.systems.compute.labels import TAG_CHARS_MAX, TAGS_MAX
 
@@ -21,6 +21,8 @@ METADATA_KEY_PATTERN = r"^[a-zA-Z0-9\-_:. ]{1,255}" + END
 TAG_PATTERN = r"^[^,/\x00]*" + END
 COUNT_MAX = 2**31 - 1
 USER_DATA_MAX = 65535
+PROPERTIES_MAX = 128
+"""Of objects whose keys are not ours."""
 
 TRUE_WORDS = (True, "True", "TRUE", "true", "1", "ON", "On", "on", "YES", "Yes", "yes")
 FALSE_WORDS = (False, "False", "FALSE", "false", "0", "OFF", "Off", "off", "NO", "No", "no")
@@ -59,6 +61,8 @@ METADATA: Schema = {
     "type": "object",
     "patternProperties": {METADATA_KEY_PATTERN: TEXT},
     "additionalProperties": False,
+    # How many a server may have is a quota's to say.
+    "maxProperties": ITEMS_MAX,
 }
 TAG: Schema = {
     "type": "string",
@@ -103,19 +107,25 @@ DEVICE: Schema = closed(
         "tag": TAG,
     }
 )
-HINTED_SERVERS: Schema = {"oneOf": [UUID, {"type": "array", "items": UUID, "maxItems": 1000}]}
+HINTED_SERVERS: Schema = {
+    "oneOf": [UUID, {"type": "array", "items": UUID, "maxItems": ITEMS_MAX}]
+}
 HINTS: Schema = {
     "type": "object",
     "properties": {
         "group": UUID,
         "different_host": HINTED_SERVERS,
         "same_host": HINTED_SERVERS,
-        "query": {"type": ["string", "object"]},
+        "query": {"type": ["string", "object"], "maxProperties": PROPERTIES_MAX},
         "target_cell": {"type": "string", "minLength": 1, "maxLength": 255},
         "different_cell": {
             "oneOf": [
                 {"type": "string", "minLength": 1, "maxLength": 255},
-                {"type": "array", "items": {"type": "string", "minLength": 1}},
+                {
+                    "type": "array",
+                    "items": {"type": "string", "minLength": 1, "maxLength": 255},
+                    "maxItems": ITEMS_MAX,
+                },
             ]
         },
         "build_near_host_ip": {"type": "string", "maxLength": 45},
@@ -123,13 +133,18 @@ HINTS: Schema = {
     },
     # Filters that an operator wrote bring hints of their own.
     "additionalProperties": True,
+    "maxProperties": PROPERTIES_MAX,
 }
 CREATED: Mapping[str, Any] = {
     "name": NAME,
     "flavorRef": FLAVOR,
     "imageRef": IMAGE,
     "networks": NETWORKS,
-    "block_device_mapping": {"type": "array", "items": {"type": "object"}, "maxItems": 64},
+    "block_device_mapping": {
+        "type": "array",
+        "items": {"type": "object", "maxProperties": PROPERTIES_MAX},
+        "maxItems": 64,
+    },
     "block_device_mapping_v2": {"type": "array", "items": DEVICE, "maxItems": 64},
     "metadata": METADATA,
     "tags": TAGS,
