@@ -13,6 +13,7 @@ import httpx
 import uvicorn
 import yaml
 
+from innkeeper.entrypoints.api.listening import config_of
 from innkeeper.entrypoints.api.logs import set_up_logs
 from innkeeper.settings import load
 from innkeeper.wiring import Service
@@ -53,9 +54,7 @@ def running(data_dir: Path, **settings: Any) -> Iterator[Running]:
     service = Service(loaded)
     listener = socket.create_server(("127.0.0.1", 0))
     port = listener.getsockname()[1]
-    server = uvicorn.Server(
-        uvicorn.Config(service.app, log_level="warning", access_log=False, lifespan="on")
-    )
+    server = uvicorn.Server(config_of(service.app, loaded.serving))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
     service.start()
     service.prepare_logins(f"http://127.0.0.1:{port}")

@@ -25,7 +25,8 @@ class Serving(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ``apis`` names the APIs to serve; each has a prefix, which may be empty for one of them.
     ``public_url`` is the address that clients use, where it is not the one they called.
     ``image_bytes_max`` is for uploads of images, which are measured and not kept; every other
-    body ends at ``body_bytes_max``.
+    body ends at ``body_bytes_max``. ``client_timeout_s`` is for the head of a request, and for
+    each wait for more of a body.
     """
 
     host: str = "127.0.0.1"
@@ -39,6 +40,7 @@ class Serving(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     body_bytes_max: Count = 1024 * 1024
     image_bytes_max: Count = 1024 * 1024 * 1024 * 1024
     page_size_max: Count = 1000
+    client_timeout_s: Seconds = 30.0
     shutdown_grace_s: Seconds = 30.0
     reader_threads: Count = 8
     log_level: Literal["debug", "info", "warning", "error"] = "info"

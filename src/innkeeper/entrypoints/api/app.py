@@ -90,7 +90,11 @@ def _strangers(
             key=lambda name: len(mounts[name]),
             default=None,
         )
-        if best is None or error.status_code != HTTPStatus.NOT_FOUND:
+        # Litestar refuses some malformed hosts by itself; the way of strangers does too.
+        if best is None or error.status_code not in (
+            HTTPStatus.NOT_FOUND,
+            HTTPStatus.BAD_REQUEST,
+        ):
             return Response({"error": error.detail}, status_code=error.status_code)
         return _Later(endpoints[best].stranger)
 

@@ -92,7 +92,7 @@ class Endpoint:
             "request",
             request_id=request_id,
             method=request.method,
-            path=request.url.path,
+            path=request.scope["path"],
             status=answer.status,
             took_ms=round(took_s * 1000, 2),
         )
@@ -104,6 +104,7 @@ class Endpoint:
         request_id = "req-" + self.site.ids.uuid()
         version = _version_or_none(self.api.versions, request.headers)
         try:
+            self._origin(request)
             await self.site.authenticator.authenticate(request.headers, request_id)
             if self.api.versions is not None:
                 self.api.versions.wanted(request.headers)
@@ -115,7 +116,7 @@ class Endpoint:
             "request",
             request_id=request_id,
             method=request.method,
-            path=request.url.path,
+            path=request.scope["path"],
             status=answer.status,
         )
         return self._response(answer, request_id, version)
@@ -123,6 +124,8 @@ class Endpoint:
     async def _carry_out(
         self, request: Request[Any, Any, Any], request_id: str
     ) -> tuple[Answer, Version]:
+        # First of all: the refusal of a stranger holds the address too.
+        address = self._origin(request) + self.mount
         context = await self._authenticate(request, request_id)
         versions = self.api.versions
         version = versions.wanted(request.headers) if versions else UNVERSIONED
@@ -152,7 +155,7 @@ class Endpoint:
             query=query,
             body=None,
             headers=request.headers,
-            address=self._address(request),
+            address=address,
             mount=self.mount,
             now=self.site.clock(),
         )
@@ -211,16 +214,16 @@ class Endpoint:
         self, request: Request[Any, Any, Any], checks: Checks, call: Call
     ) -> bool:
         """Fill ``call.body``; True if it is in the handler's form already."""
-        route = call.route
+        route, serving = call.route, self.site.settings.serving
         media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if route.takes_stream:
             unpacking.check_media_type(route, media_type)
-            call.body = request.stream()
+            call.body = unpacking.parts(request, serving.client_timeout_s)
             return False
-        bytes_max = self.site.settings.serving.body_bytes_max
+        bytes_max = serving.body_bytes_max
         if route.body_bytes_max is not None:
             bytes_max = min(bytes_max, route.body_bytes_max)
-        body = await unpacking.body(request, bytes_max)
+        body = await unpacking.body(request, bytes_max, serving.client_timeout_s)
         if body and not media_type:
             raise Invalid("content-type header required when content-length > 0")
         if checks.body is None:
@@ -236,15 +239,12 @@ class Endpoint:
         checks.body.check(call.body)
         return False
 
-    def _address(self, request: Request[Any, Any, Any]) -> str:
-        return self._origin(request) + self.mount
-
     def _origin(self, request: Request[Any, Any, Any]) -> str:
+        host = unpacking.host(request)
         public = self.site.settings.serving.public_url
         if public is not None:
             return public.rstrip("/")
-        host = request.headers.get("host", "localhost")
-        return f"{request.url.scheme}://{host}"
+        return f"{request.scope['scheme']}://{host}"
 
     def refusal(
         self, error: Exception, request_id: str, version: Version | None, accept: str

@@ -10,6 +10,7 @@ import uvicorn
 from litestar import Litestar
 
 from innkeeper.domain.slices import Serving
+from innkeeper.entrypoints.api.connections import PatientConfig
 
 
 def address_of(host: str, port: int) -> str:
@@ -34,6 +35,20 @@ def _bound(host: str, port: int, backlog: int) -> socket.socket:
     return made
 
 
+def config_of(app: Litestar, serving: Serving) -> PatientConfig:
+    """What the server has to know to serve an application."""
+    return PatientConfig(
+        app,
+        serving.client_timeout_s,
+        host=serving.host,
+        port=serving.port,
+        log_level="warning",
+        access_log=False,
+        timeout_graceful_shutdown=int(serving.shutdown_grace_s),
+        server_header=False,
+    )
+
+
 class _Server(uvicorn.Server):
     """A server that tells when it begins to stop."""
 
@@ -55,15 +70,7 @@ class Listening:
     """
 
     def __init__(self, app: Litestar, serving: Serving, on_stop: Callable[[], None]) -> None:
-        config = uvicorn.Config(
-            app,
-            host=serving.host,
-            port=serving.port,
-            log_level="warning",
-            access_log=False,
-            timeout_graceful_shutdown=int(serving.shutdown_grace_s),
-            server_header=False,
-        )
+        config = config_of(app, serving)
         self._server = _Server(config, on_stop)
         # Bound before it is served, so that the port is known where the system chooses it.
         self._socket = _bound(serving.host, serving.port, config.backlog)

@@ -1,12 +1,14 @@
 """Take a request apart: path, query and body, each with its limits.
 
 Always true: nothing that leaves here holds a NUL character in a name or a value of path or
-query, and no body is larger than the setting says.
+query, and no body is larger, nor waited for longer, than the settings say.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+import re
+from collections.abc import AsyncIterator, Sequence
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -17,6 +19,9 @@ from innkeeper.entrypoints.api.faults import HttpRefusal
 from innkeeper.entrypoints.api.routing import Route
 
 NUL = "\0"
+HOST = re.compile(r"(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::([0-9]{1,5}))?")
+"""A name or an address, and maybe a port."""
+PORT_MAX = 65535
 QUERY_FIELDS_MAX = 256
 """More than any client has to ask; databases refuse questions that are made of too many."""
 
@@ -29,6 +34,15 @@ def check_media_type(route: Route, media_type: str) -> None:
             f"The media type {media_type or 'None'} is not supported, "
             f"use {' or '.join(route.media_types)}",
         )
+
+
+def host(request: Request[Any, Any, Any]) -> str:
+    """The host, and maybe the port, that the client called us by."""
+    called = request.headers.get("host", "localhost")
+    match = HOST.fullmatch(called)
+    if match is None or int(match[1] or 0) > PORT_MAX:
+        raise Invalid("The header Host is no host with or without a port.")
+    return called
 
 
 def params(request: Request[Any, Any, Any]) -> dict[str, str]:
@@ -61,18 +75,45 @@ def query(request: Request[Any, Any, Any]) -> dict[str, list[str]]:
     return values
 
 
-async def body(request: Request[Any, Any, Any], bytes_max: int) -> bytes:
+class ClientGone(HttpRefusal):
+    """The client hung up before its request was whole; nobody reads the answer."""
+
+    def __init__(self) -> None:
+        super().__init__(400, "The client hung up before the body had come.")
+
+
+async def parts(request: Request[Any, Any, Any], timeout_s: float) -> AsyncIterator[bytes]:
+    """The body as it comes; the refusal 408 if ``timeout_s`` pass without more of it."""
+    is_more = True
+    while is_more:
+        try:
+            async with asyncio.timeout(timeout_s):
+                event = await request.receive()
+        except TimeoutError as error:
+            # What comes of the body after all would be taken for the next request.
+            raise HttpRefusal(
+                408,
+                f"No more of the body came for {timeout_s:g} seconds.",
+                headers={"connection": "close"},
+            ) from error
+        if event["type"] != "http.request":
+            raise ClientGone
+        yield event["body"]
+        is_more = event["more_body"]
+
+
+async def body(request: Request[Any, Any, Any], bytes_max: int, timeout_s: float) -> bytes:
     """The whole body, or :class:`TooLarge` before more than ``bytes_max`` of it is kept."""
     announced = request.headers.get("content-length", "0")
     if announced.isdigit() and int(announced) > bytes_max:
         raise TooLarge(f"The body is larger than {bytes_max} bytes.")
     if announced == "0" and "transfer-encoding" not in request.headers:
         return b""
-    parts: list[bytes] = []
+    pieces: list[bytes] = []
     kept = 0
-    async for part in request.stream():
+    async for part in parts(request, timeout_s):
         kept += len(part)
         if kept > bytes_max:
             raise TooLarge(f"The body is larger than {bytes_max} bytes.")
-        parts.append(part)
-    return b"".join(parts)
+        pieces.append(part)
+    return b"".join(pieces)

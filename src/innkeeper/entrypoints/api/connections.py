@@ -1,0 +1,132 @@
+"""One client's connection: HTTP's parser, and how much and how long it may keep us waiting.
+
+Always true: the parser keeps no more than ``HEAD_BYTES_MAX`` and one piece off the wire, and
+what a client began but for a body is whole within its time. Bodies have bounds of their own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import uvicorn
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+from uvicorn.server import ServerState
+
+HEAD_BYTES_MAX = 64 * 1024
+"""For the line of a request and its headers; stock clients send a few hundred bytes."""
+TOO_LARGE = b"The head of the request is too large."
+REFUSED = (
+    b"HTTP/1.1 431 Request Header Fields Too Large\r\n"
+    b"content-type: text/plain; charset=utf-8\r\n"
+    b"content-length: %d\r\n"
+    b"connection: close\r\n\r\n%b" % (len(TOO_LARGE), TOO_LARGE)
+)
+SEPARATORS = len(b": \r\n")
+
+
+class HeadTooLarge(Exception):
+    """Stops the parser."""
+
+
+class PatientConfig(uvicorn.Config):
+    """The server's configuration, and how long its clients may take."""
+
+    def __init__(self, app: Any, client_timeout_s: float, **more: Any) -> None:
+        # Nothing here speaks over web sockets.
+        super().__init__(app, http=Connection, ws="none", **more)
+        self.client_timeout_s = client_timeout_s
+
+
+class Connection(HttpToolsProtocol):
+    """Counts what the parser holds: what came since it last had something whole to give."""
+
+    def __init__(
+        self,
+        config: PatientConfig,
+        server_state: ServerState,
+        app_state: dict[str, Any],
+        _loop: asyncio.AbstractEventLoop | None = None,
+    ) -> None:
+        super().__init__(config, server_state, app_state, _loop)
+        self._timeout_s = config.client_timeout_s
+        self._held_bytes = 0
+        self._is_too_large = False
+        self._timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Begin; who connects has something to say."""
+        super().connection_made(transport)
+        self._timer = self.loop.call_later(self._timeout_s, self._give_up)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """End, from either side."""
+        self._got_on()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Feed the parser; what is too much even when it took all of it is refused."""
+        self._held_bytes += len(data)
+        super().data_received(data)
+        if self._held_bytes:
+            if self.transport.is_closing():
+                return
+            if self._held_bytes > HEAD_BYTES_MAX:
+                self._refuse()
+            elif self._timer is None:
+                self._timer = self.loop.call_later(self._timeout_s, self._give_up)
+
+    def on_message_begin(self) -> None:
+        """Notice also a request that begins in one piece with the end of another."""
+        self._held_bytes = self._held_bytes or 1
+        super().on_message_begin()
+
+    def on_headers_complete(self) -> None:
+        """Begin to answer, if the head is not too large; bytes behind it do not count."""
+        if self._held_bytes > HEAD_BYTES_MAX and self._head_bytes() > HEAD_BYTES_MAX:
+            self._is_too_large = True
+            raise HeadTooLarge
+        self._got_on()
+        super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        """Keep a part of the body for whoever reads it."""
+        self._got_on()
+        super().on_body(body)
+
+    def on_chunk_header(self) -> None:
+        """Get on to the next part of a body in parts, or to what stands behind the last."""
+        self._got_on()
+
+    def on_message_complete(self) -> None:
+        """End a request."""
+        self._got_on()
+        super().on_message_complete()
+
+    def send_400_response(self, msg: str) -> None:
+        """Answer what the parser does not take."""
+        if self._is_too_large:
+            self._refuse()
+        else:
+            super().send_400_response(msg)
+
+    def _head_bytes(self) -> int:
+        lines = (len(name) + len(value) + SEPARATORS for name, value in self.headers)
+        return len(self.url) + sum(lines)
+
+    def _got_on(self) -> None:
+        self._held_bytes = 0
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _refuse(self) -> None:
+        is_idle = not isinstance(self.cycle, RequestResponseCycle)
+        if is_idle or self.cycle.response_complete:
+            # In the middle of another answer it would be taken for a part of that.
+            self.transport.write(REFUSED)
+        self.transport.close()
+
+    def _give_up(self) -> None:
+        self._timer = None
+        self.transport.close()
