@@ -42,6 +42,21 @@ def test_one_server_comes_and_goes(service: Started) -> None:
     assert "one" in service.refuses("server", "show", "one")
 
 
+def test_what_a_server_holds_is_seen_from_both_sides(service: Started) -> None:
+    made = service.ask("server", "create", *BOOT, "--wait", "holding")
+    (held,) = service.ask("resource", "provider", "allocation", "show", made["id"])
+    assert held["resources"] == {"VCPU": 1, "MEMORY_MB": 64, "DISK_GB": 1}
+    provider = held["resource_provider"]
+    names = {each["uuid"]: each["name"] for each in service.ask("resource", "provider", "list")}
+    assert names[provider] == made["OS-EXT-SRV-ATTR:host"]
+    usage = service.ask("resource", "provider", "usage", "show", provider)
+    assert {each["resource_class"]: each["usage"] for each in usage} == held["resources"]
+    service.do("server", "delete", "--wait", "holding")
+    assert service.ask("resource", "provider", "allocation", "show", made["id"]) == []
+    usage = service.ask("resource", "provider", "usage", "show", provider)
+    assert {each["usage"] for each in usage} == {0}
+
+
 def test_an_image_and_hints(service: Started) -> None:
     file = service.data_dir / "disk.raw"
     file.write_bytes(b"nothing to boot")
