@@ -3,8 +3,9 @@
 One thread owns a table and edits its rows in place, between decisions; nobody else reads it.
 Copying the columns at every claim would take longer than deciding, from some thousand hosts on.
 
-Always true, and compared with the store by ``snapshot.audit`` in the tests: every column has ``host_count`` rows, and row *i* is
-the same host in all of them; the rows show every change up to ``change_id``.
+Always true, and compared with the store by ``snapshot.audit`` in the tests: every column has
+``host_count`` rows, and row *i* is the same host in all of them; the rows show every change up
+to ``change_id``.
 
 May be false: that a host still has what its row says. Only a claim proves that.
 """
