@@ -1,0 +1,97 @@
+"""OpenStack's own placement service as a neighbour, for tests that ask both the same."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+PROGRAM = Path(__file__).with_name("serve_original.py")
+STOP_WITHIN_S = 10.0
+
+
+class Original:
+    """A started original and a client for it."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self.http = httpx.Client(base_url=url, timeout=60.0)
+
+    def call(
+        self,
+        method: str,
+        path: str,
+        *,
+        version: str | None = "1.39",
+        body: Any = None,
+        headers: Mapping[str, str] | None = None,
+        token: str | None = "admin",
+    ) -> httpx.Response:
+        """Send one request; ``body`` goes out as JSON, or as it is if it is ``bytes``."""
+        sent = {} if token is None else {"x-auth-token": token}
+        if version is not None:
+            sent["openstack-api-version"] = f"placement {version}"
+        sent.update(headers or {})
+        if isinstance(body, bytes):
+            return self.http.request(method, path, headers=sent, content=body)
+        return self.http.request(method, path, headers=sent, json=body)
+
+
+@contextmanager
+def original(directory: Path, **conf: Any) -> Iterator[Original]:
+    """Serve the original with a database of its own until the block ends.
+
+    Each further setting is ``section__option=value``, or ``option=value`` for the default one.
+    """
+    folder = directory / "original"
+    folder.mkdir()
+    (folder / "placement.conf").write_text(_settings(folder, conf), encoding="utf-8")
+    environ = {**os.environ, "OS_PLACEMENT_CONFIG_DIR": str(folder)}
+    with (
+        socket.create_server(("127.0.0.1", 0), backlog=128) as listener,
+        (folder / "log").open("wb") as log,
+    ):
+        port = listener.getsockname()[1]
+        process = subprocess.Popen(
+            [sys.executable, str(PROGRAM), str(listener.fileno())],
+            cwd=folder,
+            env=environ,
+            pass_fds=[listener.fileno()],
+            stdout=log,
+            stderr=log,
+        )
+    peer = Original(f"http://127.0.0.1:{port}")
+    try:
+        # Connections wait in the queue of the socket until the service is there.
+        assert peer.call("GET", "/", token=None).status_code == HTTPStatus.OK
+        yield peer
+    finally:
+        peer.http.close()
+        process.terminate()
+        process.wait(STOP_WITHIN_S)
+
+
+def _settings(folder: Path, conf: Mapping[str, Any]) -> str:
+    sections: dict[str, dict[str, Any]] = {
+        "DEFAULT": {"debug": "false"},
+        "api": {"auth_strategy": "noauth2"},
+        "placement_database": {
+            "connection": f"sqlite:///{folder}/placement.db",
+            "sync_on_startup": "true",
+        },
+    }
+    for name, value in conf.items():
+        section, has_section, option = name.rpartition("__")
+        sections.setdefault(section if has_section else "DEFAULT", {})[option] = value
+    lines = []
+    for section, options in sections.items():
+        lines += [f"[{section}]", *(f"{name} = {value}" for name, value in options.items())]
+    return "\n".join(lines) + "\n"
