@@ -15,8 +15,8 @@ import numpy as np
 
 from innkeeper.domain.errors import Invalid
 from innkeeper.domain.placing import Comparison
+from innkeeper.snapshot.amounts import Mask
 from innkeeper.snapshot.capabilities import CapabilityColumn
-from innkeeper.snapshot.columns import Mask
 
 NUMERIC: dict[str, Callable[[Any, float], Any]] = {
     # The field's own meaning: "=" on a number is "at least".

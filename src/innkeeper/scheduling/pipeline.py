@@ -15,7 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from innkeeper.domain.placing import Removal, RequestSpec
-from innkeeper.snapshot.columns import HostTable, Mask
+from innkeeper.snapshot.amounts import Mask
+from innkeeper.snapshot.columns import HostTable
 
 Weights = npt.NDArray[np.float64]
 Indexes = npt.NDArray[np.intp]

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from innkeeper.domain.ids import AgentId, HostIndex, ProviderId
+from innkeeper.snapshot.amounts import ROWS_MIN
 from innkeeper.snapshot.audit import differences
 from innkeeper.snapshot.capabilities import NO_CODE
-from innkeeper.snapshot.columns import ROWS_MIN, HostTable
+from innkeeper.snapshot.columns import HostTable
 from tests.support.tables import Sketch, fill, host, row_for, table_of
 
 THREE = (

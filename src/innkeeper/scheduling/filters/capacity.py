@@ -7,7 +7,8 @@ from functools import reduce
 import numpy as np
 
 from innkeeper.domain.placing import RequestSpec
-from innkeeper.snapshot.columns import HostTable, Mask
+from innkeeper.snapshot.amounts import Mask
+from innkeeper.snapshot.columns import HostTable
 
 NAME = "CapacityFilter"
 REASON = "the host has not enough left"

@@ -8,7 +8,8 @@ import numpy as np
 
 from innkeeper.domain.placing import Comparison, RequestSpec
 from innkeeper.scheduling import comparisons
-from innkeeper.snapshot.columns import HostTable, Mask
+from innkeeper.snapshot.amounts import Mask
+from innkeeper.snapshot.columns import HostTable
 
 NAME = "ComputeCapabilitiesFilter"
 REASON = "the host lacks a trait or capability, or has a forbidden trait"

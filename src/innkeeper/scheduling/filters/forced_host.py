@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from innkeeper.domain.placing import RequestSpec
-from innkeeper.snapshot.columns import HostTable, Mask
+from innkeeper.snapshot.amounts import Mask
+from innkeeper.snapshot.columns import HostTable
 
 NAME = "ForcedHostFilter"
 REASON = "the request names another host"

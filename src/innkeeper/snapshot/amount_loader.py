@@ -1,0 +1,79 @@
+"""Read what providers have, and what is held of it, into the columns of a table.
+
+Always true afterwards: the amounts, traits and generations of each row that was asked for
+equal what the transaction sees.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from innkeeper.domain.ids import ProviderId
+from innkeeper.snapshot.amounts import AmountTable
+from innkeeper.store.queries import capacity
+from innkeeper.store.queries.names import class_ids
+from innkeeper.store.transactions import Tx
+
+Rows = Sequence[Any]
+
+
+def load_amounts(tx: Tx, table: AmountTable, ids: Collection[ProviderId] | None) -> None:
+    """Fill the rows of these providers, or of all.
+
+    Rows are cleared before; providers without a row are passed over.
+    """
+    at, generations = _columns(table, capacity.generation_rows(tx, ids), 1)
+    table.generations[at] = generations
+    # Not an update: a class that was renamed must not be found by its old name.
+    table.class_ids = class_ids(tx)
+    names = {class_id: name for name, class_id in table.class_ids.items()}
+    _load_inventories(table, capacity.inventory_rows(tx, ids), names)
+    _load_used(table, capacity.used_rows(tx, ids), names)
+    for provider_id, name in capacity.trait_rows(tx, ids):
+        index = table.index_of.get(provider_id)
+        if index is not None:
+            table.ensure_trait(name)[index] = True
+
+
+def _columns(table: AmountTable, rows: Rows, *positions: int) -> tuple[npt.NDArray[Any], ...]:
+    """The index for each row, and some of the rows' columns; who has no index is left out."""
+    index_of = table.index_of
+    mine = [row for row in rows if row[0] in index_of]
+    at = np.fromiter((index_of[row[0]] for row in mine), dtype=np.intp, count=len(mine))
+    return (at, *(np.array([row[position] for row in mine]) for position in positions))
+
+
+def _load_inventories(table: AmountTable, rows: Rows, names: dict[Any, str]) -> None:
+    by_class: dict[int, list[Any]] = {}
+    for row in rows:
+        by_class.setdefault(row[1], []).append(row)
+    for class_id, some in by_class.items():
+        name = names[class_id]
+        table.ensure_class(name)
+        mine = [row for row in some if row[0] in table.index_of]
+        if not mine:
+            continue
+        at, total, reserved, ratio = _columns(table, mine, 2, 3, 7)
+        # Allocations are whole: rounding the product down changes no comparison with it.
+        units = np.floor((total - reserved) * ratio)
+        table.set_capacity(name, at, units)
+        _, *units = _columns(table, mine, 4, 5, 6)
+        table.set_units(name, at, units)
+
+
+def _load_used(table: AmountTable, rows: Rows, names: dict[Any, str]) -> None:
+    by_class: dict[int, list[Any]] = {}
+    for row in rows:
+        by_class.setdefault(row[1], []).append(row)
+    for class_id, some in by_class.items():
+        name = names[class_id]
+        table.ensure_class(name)
+        at, used = _columns(table, some, 2)
+        if at.shape[0]:
+            amounts = used.astype(np.float64)
+            table.used[name][at] = amounts
+            table.free[name][at] -= amounts

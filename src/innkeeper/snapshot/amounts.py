@@ -1,0 +1,223 @@
+"""Rows of providers, and columns of what they have: the ground of every table here.
+
+One row per provider, one array per fact; columns grow by doubling, and the last row moves into
+the place of a removed one, so no holes are ever scanned.
+
+Always true: every column has ``row_count`` rows, and row *i* is the same provider in all of
+them.
+
+May be false: that a provider still has what its row says. Only a claim proves that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from innkeeper.domain.ids import ChangeId, ClassId, Generation, HostIndex, ProviderId
+
+Mask = npt.NDArray[np.bool_]
+Amount = npt.NDArray[np.float64]
+"""Whole numbers kept as doubles, which are exact up to 2**53: comparing and weighing need no
+conversion then, which would take as long as the work itself."""
+
+ROWS_MIN = 64
+AMOUNT_MAX = float(2**53)
+
+
+@dataclass(frozen=True, slots=True)
+class UnitBounds:
+    """The strictest unit rules of a class over all rows that have some of it."""
+
+    greatest_min: float
+    least_max: float
+    has_steps: bool
+
+
+class AmountTable:
+    """Columns of providers as of ``change_id``.
+
+    ``free`` and ``used`` are keyed by resource class name; a row without inventory of a class
+    has nothing free of it, and zeros for its units.
+    """
+
+    def __init__(self) -> None:
+        self.row_count = 0
+        self.change_id = ChangeId(0)
+        self.class_ids: dict[str, ClassId] = {}
+        self.index_of: dict[ProviderId, HostIndex] = {}
+        self.free: dict[str, Amount] = {}
+        self.used: dict[str, Amount] = {}
+        self.min_units: dict[str, Amount] = {}
+        self.max_units: dict[str, Amount] = {}
+        self.step_sizes: dict[str, Amount] = {}
+        self.traits: dict[str, Mask] = {}
+        self._keyed: dict[str, dict[str, Any]] = {
+            "free": self.free,
+            "used": self.used,
+            "min_unit": self.min_units,
+            "max_unit": self.max_units,
+            "step_size": self.step_sizes,
+            "trait": self.traits,
+        }
+        self._amounts = ["free", "used", "min_unit", "max_unit", "step_size"]
+        self._unit_bounds: dict[str, UnitBounds] = {}
+        self._rows = 0
+        self._full: dict[tuple[str, str], npt.NDArray[Any]] = {}
+        self._lists: list[tuple[list[Any], Callable[[], Any]]] = []
+        self._add_column("fact", "provider_ids", np.int64)
+        self._add_column("fact", "generations", np.int64)
+
+    # Facts that every row has. Views, made anew when the number of rows changes.
+    provider_ids: npt.NDArray[np.int64]
+    generations: npt.NDArray[np.int64]
+
+    # -- rows ------------------------------------------------------------------------------
+
+    def add_rows(self, ids: Iterable[ProviderId]) -> None:
+        """Have a row for each of these providers; new ones come at the end."""
+        fresh = [provider_id for provider_id in ids if provider_id not in self.index_of]
+        if not fresh:
+            return
+        start = self.row_count
+        while self._rows < start + len(fresh):
+            self._grow()
+        self.row_count = start + len(fresh)
+        for offset, provider_id in enumerate(fresh):
+            self.index_of[provider_id] = HostIndex(start + offset)
+        for objects, default in self._lists:
+            objects += [default() for _ in fresh]
+        self._renew_views()
+        self.provider_ids[start:] = fresh
+
+    def remove_row(self, provider_id: ProviderId) -> None:
+        """Forget a provider; the last row moves into its place."""
+        index = self.index_of.pop(provider_id, None)
+        if index is None:
+            return
+        last = self.row_count - 1
+        if index != last:
+            for column in self._full.values():
+                column[index] = column[last]
+            for objects, _ in self._lists:
+                objects[index] = objects[last]
+            moved = ProviderId(int(self._full["fact", "provider_ids"][index]))
+            self.index_of[moved] = index
+        for objects, _ in self._lists:
+            objects.pop()
+        for column in self._full.values():
+            column[last] = 0
+        self.row_count = last
+        self._unit_bounds.clear()
+        self._renew_views()
+
+    def clear_row(self, index: HostIndex) -> None:
+        """Take away all amounts and traits of a row, before they are set anew."""
+        for (kind, _), column in self._full.items():
+            if kind != "fact":
+                column[index] = 0
+
+    def generation(self, index: HostIndex) -> Generation:
+        """The provider's generation as of this table."""
+        return Generation(int(self.generations[index]))
+
+    def ensure_class(self, name: str) -> None:
+        """Have the columns of a resource class."""
+        if name not in self.free:
+            for kind in self._amounts:
+                self._add_column(kind, name, np.float64)
+
+    def ensure_trait(self, name: str) -> Mask:
+        """The column of a trait: True where the provider has it."""
+        if name not in self.traits:
+            self._add_column("trait", name, np.bool_)
+        return self.traits[name]
+
+    # -- amounts ---------------------------------------------------------------------------
+
+    def set_capacity(self, name: str, at: Any, units: Amount) -> None:
+        """Set how much these rows have in all; nothing of it is taken yet."""
+        self.free[name][at] = np.clip(units, 0.0, AMOUNT_MAX)
+
+    def set_units(self, name: str, at: Any, units: Sequence[Amount | float]) -> None:
+        """Set min_unit, max_unit and step_size of a class for some rows."""
+        columns = (self.min_units[name], self.max_units[name], self.step_sizes[name])
+        for column, values in zip(columns, units, strict=True):
+            column[at] = values
+        self._unit_bounds.pop(name, None)
+
+    def take(self, index: HostIndex, amounts: Mapping[str, int]) -> None:
+        """Deplete a row. :meth:`give_back` with the same amounts is the exact inverse."""
+        for name, amount in amounts.items():
+            self.free[name][index] -= amount
+            self.used[name][index] += amount
+
+    def give_back(self, index: HostIndex, amounts: Mapping[str, int]) -> None:
+        """Undo :meth:`take`."""
+        for name, amount in amounts.items():
+            self.free[name][index] += amount
+            self.used[name][index] -= amount
+
+    def gives(self, name: str, amount: int, rows: slice) -> Mask | None:
+        """Where the unit rules allow one allocation of ``amount``; None if they do everywhere.
+
+        The same rule as :func:`innkeeper.domain.amounts.gives`, for all rows at once.
+        """
+        bounds = self._unit_bounds.get(name)
+        if bounds is None:
+            bounds = self._unit_bounds[name] = self._bounds(name)
+        if bounds.greatest_min <= amount <= bounds.least_max and not bounds.has_steps:
+            # The usual case: the strictest rule of all allows it, so nobody is asked.
+            return None
+        least = self.min_units[name][rows]
+        given: Mask = (least <= amount) & (self.max_units[name][rows] >= amount)
+        if bounds.has_steps:
+            # Where nothing of the class is, the step is 0; division by it must not be tried.
+            steps = np.maximum(self.step_sizes[name][rows], 1.0)
+            given &= (least == amount) | (np.fmod(float(amount), steps) == 0.0)
+        return given
+
+    def _bounds(self, name: str) -> UnitBounds:
+        is_there = self.max_units[name] > 0
+        if not is_there.any():
+            return UnitBounds(0.0, np.inf, has_steps=False)
+        return UnitBounds(
+            float(self.min_units[name][is_there].max()),
+            float(self.max_units[name][is_there].min()),
+            has_steps=bool((self.step_sizes[name][is_there] > 1).any()),
+        )
+
+    # -- storage ---------------------------------------------------------------------------
+
+    def _add_column(self, kind: str, name: str, dtype: npt.DTypeLike) -> None:
+        self._full[kind, name] = np.zeros(self._rows, dtype=dtype)
+        self._view(kind, name)
+
+    def _add_list(self, default: Callable[[], Any]) -> list[Any]:
+        """A list with one object per row, which moves as the columns do."""
+        objects: list[Any] = []
+        self._lists.append((objects, default))
+        return objects
+
+    def _grow(self) -> None:
+        # Doubling: adding n rows one by one copies each row a constant number of times.
+        self._rows = max(ROWS_MIN, self._rows * 2)
+        for key, column in self._full.items():
+            wider = np.zeros(self._rows, dtype=column.dtype)
+            wider[: column.shape[0]] = column
+            self._full[key] = wider
+
+    def _renew_views(self) -> None:
+        for kind, name in self._full:
+            self._view(kind, name)
+
+    def _view(self, kind: str, name: str) -> None:
+        view = self._full[kind, name][: self.row_count]
+        if kind == "fact":
+            setattr(self, name, view)
+        else:
+            self._keyed[kind][name] = view
