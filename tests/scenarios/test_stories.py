@@ -1,4 +1,4 @@
-"""Every story below this folder, each against a service of its own."""
+"""Every story below this folder on every backend, each against a service of its own."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from innkeeper.store.backends.catalogue import BACKENDS
 from tests.scenarios.stories import Story, difference, read, tell
+from tests.support.databases import DATABASES
 from tests.support.running import running
 
 FOLDER = Path(__file__).parent
@@ -18,10 +20,16 @@ def label(story: Story) -> str:
     return f"{story.path.relative_to(FOLDER).with_suffix('').as_posix()}: {story.name}"
 
 
+@pytest.mark.parametrize("backend", DATABASES)
 @pytest.mark.parametrize("story", STORIES, ids=label)
-def test_story(story: Story, tmp_path: Path) -> None:
-    with running(tmp_path, **story.settings) as service:
+def test_story(story: Story, backend: str, tmp_path: Path) -> None:
+    settings = {"database_url": DATABASES[backend](tmp_path), **story.settings}
+    with running(tmp_path, **settings) as service:
         tell(story, service)
+
+
+def test_stories_are_told_on_every_backend() -> None:
+    assert set(DATABASES) == set(BACKENDS)
 
 
 def test_a_story_sees_differences() -> None:

@@ -2,40 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from innkeeper.store import schema
-from innkeeper.store.backends.backend import Backend
-from innkeeper.store.backends.sqlite import Sqlite
+from innkeeper.store.backends import catalogue
 from innkeeper.store.transactions import Store
+from tests.support.databases import DATABASES
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC).replace(tzinfo=None)
 
 
-def sqlite_url(folder: Path) -> str:
-    """A database in a file: in memory there is no second connection."""
-    return f"sqlite:///{folder / 'store.sqlite3'}"
-
-
-BACKENDS: Mapping[str, tuple[Callable[[], Backend], Callable[[Path], str]]] = {
-    "sqlite": (Sqlite, sqlite_url),
-}
-"""Each backend with the address of an empty database; a new one joins by its line here."""
-
-
-@pytest.fixture(params=BACKENDS)
+@pytest.fixture(params=DATABASES)
 def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[[], Store]]:
     """Opens the same database again and again, as processes that die and come back do."""
-    make, url = BACKENDS[request.param]
+    url = DATABASES[request.param](tmp_path)
     stores: list[Store] = []
 
     def open_store() -> Store:
-        backend = make()
-        engine = backend.engine(url(tmp_path), readers_max=2, busy_timeout_s=5.0)
+        backend = catalogue.of_url(url)
+        engine = backend.engine(url, readers_max=2, busy_timeout_s=5.0)
         stores.append(Store(backend, engine))
         return stores[-1]
 

@@ -1,0 +1,18 @@
+"""Empty databases of every backend that can be started on this machine.
+
+A new backend joins all tests of the store and all stories by its line in ``DATABASES``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+
+def sqlite_url(folder: Path) -> str:
+    """A database in a file: in memory there is no second connection."""
+    return f"sqlite:///{folder / 'store.sqlite3'}"
+
+
+DATABASES: Mapping[str, Callable[[Path], str]] = {"sqlite": sqlite_url}
+"""For each backend's name: gives the address of a database that is empty and this test's own."""
