@@ -117,6 +117,21 @@ class Computing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     order_timeout_s: Seconds = 600.0
 
 
+class Placing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How allocation candidates are searched for; names are those of OpenStack's Placement.
+
+    A search ends at ``max_allocation_candidates``. ``depth-first`` takes all that one tree
+    gives before it looks at the next, ``breadth-first`` one of each tree before the second of
+    any.
+    """
+
+    max_allocation_candidates: Count = 100_000
+    allocation_candidates_generation_strategy: Literal["depth-first", "breadth-first"] = (
+        "breadth-first"
+    )
+    randomize_allocation_candidates: bool = False
+
+
 class Settings(msgspec.Struct, frozen=True):
     """All settings, by slice. Each key belongs to exactly one slice."""
 
@@ -124,6 +139,7 @@ class Settings(msgspec.Struct, frozen=True):
     storing: Storing = Storing()
     authenticating: Authenticating = Authenticating()
     scheduling: Scheduling = Scheduling()
+    placing: Placing = Placing()
     computing: Computing = Computing()
 
 
@@ -132,5 +148,6 @@ SLICES: dict[str, type[msgspec.Struct]] = {
     "storing": Storing,
     "authenticating": Authenticating,
     "scheduling": Scheduling,
+    "placing": Placing,
     "computing": Computing,
 }
