@@ -21,10 +21,10 @@ from innkeeper.store.transactions import Tx
 Rows = Sequence[Any]
 
 
-def load_amounts(tx: Tx, table: AmountTable, ids: Collection[ProviderId] | None) -> None:
-    """Fill the rows of these providers, or of all.
+def load_amounts(tx: Tx, table: AmountTable, ids: Collection[ProviderId] | None) -> Rows:
+    """Fill the rows of these providers, or of all, and give the rows of provider and trait.
 
-    Rows are cleared before; providers without a row are passed over.
+    The table's rows were cleared before; providers without one are passed over.
     """
     at, generations = _columns(table, capacity.generation_rows(tx, ids), 1)
     table.generations[at] = generations
@@ -33,10 +33,12 @@ def load_amounts(tx: Tx, table: AmountTable, ids: Collection[ProviderId] | None)
     names = {class_id: name for name, class_id in table.class_ids.items()}
     _load_inventories(table, capacity.inventory_rows(tx, ids), names)
     _load_used(table, capacity.used_rows(tx, ids), names)
-    for provider_id, name in capacity.trait_rows(tx, ids):
+    traits = capacity.trait_rows(tx, ids)
+    for provider_id, name in traits:
         index = table.index_of.get(provider_id)
         if index is not None:
             table.ensure_trait(name)[index] = True
+    return traits
 
 
 def _columns(table: AmountTable, rows: Rows, *positions: int) -> tuple[npt.NDArray[Any], ...]:

@@ -11,9 +11,8 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 from innkeeper.domain.ids import ChangeId, ProviderId
-from innkeeper.snapshot import loader
+from innkeeper.snapshot import feed, loader
 from innkeeper.snapshot.columns import HostTable
-from innkeeper.store import changes
 from innkeeper.store.transactions import Tx
 
 OVERLAP = timedelta(seconds=2)
@@ -86,23 +85,11 @@ class Follower:
 
     def catch_up(self, tx: Tx) -> None:
         """Apply all changes that ``tx`` sees and the table does not show yet."""
-        table = self.table
-        rows = changes.after(tx, table.change_id)
-        if not rows:
-            return
-        if rows[0][0] > table.change_id + 1 and changes.oldest(tx) > table.change_id + 1:
-            # The feed was cut behind us; what it said is lost, so everything is read, what
-            # this very transaction wrote included.
+        stale = feed.take(tx, self.table)
+        if stale is None:
+            # What this very transaction wrote is read as well.
             self._read_all(tx)
             self._is_all_touched = True
-            return
-        stale: set[ProviderId] = set()
-        for _, provider_id, generation in rows:
-            index = table.index_of.get(provider_id)
-            is_known = index is not None and generation != changes.ALWAYS_READ
-            if not (is_known and table.generations[index] >= generation):
-                stale.add(provider_id)
-        if stale:
+        elif stale:
             self._touched |= stale
-            loader.load(tx, table, stale)
-        table.change_id = rows[-1][0]
+            loader.load(tx, self.table, stale)

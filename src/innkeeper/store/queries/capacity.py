@@ -15,6 +15,7 @@ from innkeeper.store.by_ids import IDS
 from innkeeper.store.tables.placement import (
     allocations,
     inventories,
+    resource_provider_aggregates,
     resource_provider_traits,
     resource_providers,
     traits,
@@ -93,6 +94,13 @@ def trait_rows(tx: Tx, ids: Collection[ProviderId] | None) -> Rows:
         traits, traits.c.id == resource_provider_traits.c.trait_id
     )
     return _by_ids(tx, joined, resource_provider_traits.c.resource_provider_id, ids)
+
+
+def aggregate_rows(tx: Tx, ids: Collection[ProviderId] | None) -> Rows:
+    """Rows of provider, aggregate's uuid."""
+    table = resource_provider_aggregates
+    links = sa.select(table.c.resource_provider_id, table.c.aggregate_uuid)
+    return _by_ids(tx, links, table.c.resource_provider_id, ids)
 
 
 def _by_ids(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -10,6 +11,8 @@ import sqlalchemy as sa
 
 from innkeeper.domain.ids import ClassId, Generation, ProviderId, ProviderUuid, TraitId
 from innkeeper.domain.placement import Provider, ProviderQuery
+from innkeeper.store import by_ids
+from innkeeper.store.by_ids import IDS
 from innkeeper.store.tables.compute import hosts, servers
 from innkeeper.store.tables.placement import (
     allocations,
@@ -41,6 +44,32 @@ _BY_UUID = _PROVIDERS.where(resource_providers.c.uuid == sa.bindparam("uuid"))
 _IDS = sa.select(resource_providers.c.uuid, resource_providers.c.id).where(
     resource_providers.c.uuid.in_(sa.bindparam("uuids", expanding=True))
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """Below whom a provider hangs, by row ids; a root is its own root."""
+
+    id: ProviderId
+    uuid: ProviderUuid
+    parent_id: ProviderId | None
+    root_id: ProviderId
+
+
+_FAMILIES = sa.select(
+    resource_providers.c.id,
+    resource_providers.c.uuid,
+    resource_providers.c.parent_provider_id,
+    sa.func.coalesce(resource_providers.c.root_provider_id, resource_providers.c.id),
+)
+
+
+def families(tx: Tx, ids: Collection[ProviderId] | None) -> list[Family]:
+    """Who hangs below whom: these providers, or all; unknown ids are left out."""
+    if ids is None:
+        return [Family(*row) for row in tx.execute(_FAMILIES)]
+    narrowed = _FAMILIES.where(resource_providers.c.id.in_(IDS))
+    return [Family(*row) for row in by_ids.rows(tx, narrowed, sorted(ids))]
 
 
 def by_uuid(tx: Tx, uuid: ProviderUuid) -> Provider | None:

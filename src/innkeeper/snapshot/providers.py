@@ -1,0 +1,118 @@
+"""All providers as columns: hosts, what is inside them, pools, and whatever else has inventory.
+
+One thread owns a table, brings it up to date before each search, and nobody else reads it.
+
+Always true between updates: the forest is that of the rows; a row's traits by name are those
+of its columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from innkeeper.domain.ids import HostIndex, ProviderId, ProviderUuid
+from innkeeper.snapshot.amounts import Amount, AmountTable, Mask
+from innkeeper.snapshot.forests import SHARES, Forest, forest_of
+
+NO_PROVIDER = ProviderId(0)
+"""Where a root's parent would be; rows' ids begin at 1."""
+
+
+class ProviderTable(AmountTable):
+    """Columns of all providers as of ``change_id``.
+
+    ``capacities`` are what providers can give in all, not cut at what a double counts exactly
+    as ``free`` is.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.capacities: dict[str, Amount] = {}
+        self._keyed["capacity"] = self.capacities
+        self._amounts.append("capacity")
+        self.uuids: list[ProviderUuid] = self._add_list(str)
+        self.row_of: dict[ProviderUuid, HostIndex] = {}
+        self.trait_names: list[tuple[str, ...]] = self._add_list(tuple)
+        self.aggregates: list[frozenset[str]] = self._add_list(frozenset)
+        self._known_traits: dict[frozenset[str], tuple[str, ...]] = {}
+        self._forest: Forest | None = None
+        self._add_column("fact", "parent_ids", np.int64)
+        self._add_column("fact", "root_ids", np.int64)
+
+    parent_ids: npt.NDArray[np.int64]
+    root_ids: npt.NDArray[np.int64]
+
+    def add(self, found: Iterable[tuple[ProviderId, ProviderUuid]]) -> None:
+        """Have a row for each of these providers."""
+        wanted = list(found)
+        had = self.row_count
+        self.add_rows(provider_id for provider_id, _ in wanted)
+        if self.row_count == had:
+            return
+        self._forest = None
+        for provider_id, uuid in wanted:
+            index = self.index_of[provider_id]
+            self.uuids[index] = uuid
+            self.row_of[uuid] = index
+
+    def remove_row(self, provider_id: ProviderId) -> None:
+        """Forget a provider; see :meth:`AmountTable.remove_row`."""
+        index = self.index_of.get(provider_id)
+        if index is None:
+            return
+        del self.row_of[self.uuids[index]]
+        super().remove_row(provider_id)
+        if index < self.row_count:
+            self.row_of[self.uuids[index]] = index
+        self._forest = None
+
+    def set_family(self, index: HostIndex, parent: ProviderId, root: ProviderId) -> None:
+        """Say below whom a provider hangs; a root below ``NO_PROVIDER``, and itself."""
+        if self.parent_ids[index] != parent or self.root_ids[index] != root:
+            self.parent_ids[index] = parent
+            self.root_ids[index] = root
+            self._forest = None
+
+    def set_aggregates(self, index: HostIndex, names: frozenset[str]) -> None:
+        """Say which aggregates a provider is in."""
+        if self.aggregates[index] != names:
+            self.aggregates[index] = names
+            self._forest = None
+
+    def set_traits(self, index: HostIndex, names: frozenset[str]) -> None:
+        """Say which traits a provider has, beside its columns of them."""
+        if (SHARES in names) != (SHARES in self.trait_names[index]):
+            self._forest = None
+        # Few sets of traits are on many providers; each is kept once.
+        known = self._known_traits.get(names)
+        if known is None:
+            known = self._known_traits[names] = tuple(sorted(names))
+        self.trait_names[index] = known
+
+    def set_capacity(self, name: str, at: Any, units: Amount) -> None:
+        """See :meth:`AmountTable.set_capacity`."""
+        super().set_capacity(name, at, units)
+        self.capacities[name][at] = units
+
+    def has_trait(self, names: Iterable[str]) -> Mask:
+        """Which rows have at least one of these traits."""
+        found = np.zeros(self.row_count, dtype=np.bool_)
+        for name in names:
+            column = self.traits.get(name)
+            if column is not None:
+                found |= column
+        return found
+
+    @property
+    def forest(self) -> Forest:
+        """The rows' trees, worked out at the first use after a change of shape."""
+        if self._forest is None:
+            shares = self.has_trait([SHARES])
+            self._forest = forest_of(
+                self.provider_ids, self.parent_ids, self.root_ids, self.aggregates, shares
+            )
+        return self._forest

@@ -1,0 +1,176 @@
+"""Pools: providers that share what they have with hosts, through aggregates.
+
+A pool has the trait :data:`SHARES` and cannot hold servers. It serves a host if any provider
+of the host's tree is in one of the pool's aggregates.
+
+May be false: that a pool lends a class to a host that it serves. What a host has itself it
+does not borrow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import sqlalchemy as sa
+
+from innkeeper.domain.ids import ClassId, ProviderId
+from innkeeper.store import by_ids
+from innkeeper.store.by_ids import IDS
+from innkeeper.store.tables.compute import hosts
+from innkeeper.store.tables.placement import (
+    allocations,
+    inventories,
+    resource_provider_aggregates,
+    resource_provider_traits,
+    resource_providers,
+    traits,
+)
+from innkeeper.store.transactions import Tx
+
+SHARES = "MISC_SHARES_VIA_AGGREGATE"
+"""The standard trait of a provider that shares."""
+
+_ROOT = sa.func.coalesce(resource_providers.c.root_provider_id, resource_providers.c.id)
+# Begins at the trait, of which there are few owners; an aggregate can have thousands.
+_POOLS = (
+    sa.select(resource_providers.c.id)
+    .join(
+        resource_provider_traits,
+        resource_provider_traits.c.resource_provider_id == resource_providers.c.id,
+    )
+    .join(traits, traits.c.id == resource_provider_traits.c.trait_id)
+    .where(traits.c.name == SHARES)
+    .where(resource_providers.c.can_host == 0)
+)
+_LINKS = sa.select(
+    resource_provider_aggregates.c.resource_provider_id,
+    resource_provider_aggregates.c.aggregate_uuid,
+)
+_TREE_LINKS = sa.select(_ROOT, resource_provider_aggregates.c.aggregate_uuid).join(
+    resource_provider_aggregates,
+    resource_provider_aggregates.c.resource_provider_id == resource_providers.c.id,
+)
+_ROOTS = sa.select(resource_providers.c.id, _ROOT)
+_HOSTS = sa.select(resource_providers.c.id).join(
+    hosts, hosts.c.provider_id == resource_providers.c.id
+)
+
+
+def _in_trees(roots: sa.BindParameter[object]) -> sa.ColumnElement[bool]:
+    # A root does not name itself. Two indexes, one for each half.
+    return resource_providers.c.id.in_(roots) | resource_providers.c.root_provider_id.in_(roots)
+
+
+def ids(tx: Tx, among: Collection[ProviderId] | None = None) -> set[ProviderId]:
+    """The pools, all or those among these providers."""
+    if among is None:
+        return {ProviderId(row[0]) for row in tx.execute(_POOLS)}
+    rows = by_ids.rows(tx, _POOLS.where(resource_providers.c.id.in_(IDS)), sorted(among))
+    return {ProviderId(row[0]) for row in rows}
+
+
+def aggregates_of(tx: Tx, pools: Collection[ProviderId]) -> dict[ProviderId, set[str]]:
+    """The aggregates of each of these providers that is in any."""
+    found: dict[ProviderId, set[str]] = {}
+    query = _LINKS.where(resource_provider_aggregates.c.resource_provider_id.in_(IDS))
+    for provider_id, aggregate in by_ids.rows(tx, query, sorted(pools)):
+        found.setdefault(provider_id, set()).add(aggregate)
+    return found
+
+
+def tree_aggregates(
+    tx: Tx, providers: Collection[ProviderId] | None
+) -> dict[ProviderId, set[str]]:
+    """The aggregates of these providers' whole trees, or of all hosts'; none without any."""
+    if providers is None:
+        rooted = list(
+            tx.execute(_ROOTS.join(hosts, hosts.c.provider_id == resource_providers.c.id))
+        )
+        links = list(tx.execute(_TREE_LINKS))
+    else:
+        rooted = by_ids.rows(
+            tx, _ROOTS.where(resource_providers.c.id.in_(IDS)), sorted(providers)
+        )
+        roots = sorted({root for _, root in rooted})
+        links = by_ids.rows(tx, _TREE_LINKS.where(_in_trees(IDS)), roots)
+    by_root: dict[int, set[str]] = {}
+    for root, aggregate in links:
+        by_root.setdefault(root, set()).add(aggregate)
+    return {ProviderId(each): by_root[root] for each, root in rooted if root in by_root}
+
+
+def hosts_in_trees(tx: Tx, providers: Collection[ProviderId]) -> set[ProviderId]:
+    """The hosts' providers in the trees that these providers are in."""
+    query = _ROOTS.where(resource_providers.c.id.in_(IDS))
+    roots = {root for _, root in by_ids.rows(tx, query, sorted(providers))}
+    rows = by_ids.rows(tx, _HOSTS.where(_in_trees(IDS)), sorted(roots))
+    return {ProviderId(row[0]) for row in rows}
+
+
+def lending(tx: Tx, class_id: ClassId) -> set[ProviderId]:
+    """The pools that some host depends on for a class, since it has none of its own."""
+    # SELECT DISTINCT pool FROM <pools' links>
+    #  WHERE EXISTS (SELECT 1 FROM <links of the same aggregate> JOIN <member> JOIN <host>
+    #    ON <host is in the member's tree>
+    #    WHERE NOT EXISTS (SELECT 1 FROM <the host's inventories of the class with capacity>))
+    theirs = resource_provider_aggregates.alias("theirs")
+    links = resource_provider_aggregates.alias("links")
+    member = resource_providers.alias("member")
+    host = resource_providers.alias("host")
+    root = sa.func.coalesce(member.c.root_provider_id, member.c.id)
+    has_own = sa.exists(
+        sa.select(sa.literal(1))
+        .select_from(inventories)
+        .where(inventories.c.resource_provider_id == host.c.id)
+        .where(inventories.c.resource_class_id == class_id)
+        .where(_capacity() >= 1)
+        .correlate(host)
+    )
+    serves = sa.exists(
+        sa.select(sa.literal(1))
+        .select_from(links)
+        .join(member, member.c.id == links.c.resource_provider_id)
+        .join(host, (host.c.id == root) | (host.c.root_provider_id == root))
+        .join(hosts, hosts.c.provider_id == host.c.id)
+        .where(links.c.aggregate_uuid == theirs.c.aggregate_uuid)
+        .where(~has_own)
+        .correlate(theirs)
+    )
+    query = (
+        sa.select(theirs.c.resource_provider_id)
+        .distinct()
+        .where(theirs.c.resource_provider_id.in_(IDS))
+        .where(serves)
+    )
+    return {ProviderId(row[0]) for row in by_ids.rows(tx, query, sorted(ids(tx)))}
+
+
+def _capacity() -> sa.ColumnElement[float]:
+    has = inventories.c
+    return (has.total - has.reserved) * has.allocation_ratio
+
+
+def inventory_rows(tx: Tx, pools: Collection[ProviderId]) -> list[tuple[int, int, int, int]]:
+    """Rows of pool, class, total and reserved."""
+    query = sa.select(
+        inventories.c.resource_provider_id,
+        inventories.c.resource_class_id,
+        inventories.c.total,
+        inventories.c.reserved,
+    )
+    narrowed = query.where(inventories.c.resource_provider_id.in_(IDS))
+    return by_ids.rows(tx, narrowed, sorted(pools))
+
+
+def used_rows(tx: Tx, pools: Collection[ProviderId]) -> list[tuple[int, int, int]]:
+    """Rows of pool, class and the sum of what is held of it."""
+    query = sa.select(
+        allocations.c.resource_provider_id,
+        allocations.c.resource_class_id,
+        sa.func.sum(allocations.c.used),
+    )
+    narrowed = query.where(allocations.c.resource_provider_id.in_(IDS))
+    grouped = narrowed.group_by(
+        allocations.c.resource_provider_id, allocations.c.resource_class_id
+    )
+    return by_ids.rows(tx, grouped, sorted(pools))
