@@ -13,6 +13,8 @@ from innkeeper.domain.amounts import Inventory
 from innkeeper.domain.ids import ClassId, ConsumerUuid, Generation, ProviderId, ProviderUuid
 
 CUSTOM_PREFIX = "CUSTOM_"
+SHARES = "MISC_SHARES_VIA_AGGREGATE"
+"""The standard trait of a provider that serves every tree with a member in its aggregates."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""What hosts have and what is held of it, for those who look at hosts instead of providers."""
+"""What hosts and pools have and what is held of it, for those who look at hosts."""
 
 from __future__ import annotations
 
@@ -29,12 +29,13 @@ def class_ids(tx: Tx) -> dict[int, str]:
 
 
 def inventory_rows(tx: Tx, ids: Collection[ProviderId]) -> list[Any]:
-    """Rows of provider, class, total and reserved."""
+    """Rows of provider, class, total, reserved and allocation ratio."""
     query = sa.select(
         inventories.c.resource_provider_id,
         inventories.c.resource_class_id,
         inventories.c.total,
         inventories.c.reserved,
+        inventories.c.allocation_ratio,
     )
     return by_ids.rows(tx, query.where(inventories.c.resource_provider_id.in_(IDS)), ids)
 

@@ -14,11 +14,11 @@ from collections.abc import Collection
 import sqlalchemy as sa
 
 from innkeeper.domain.ids import ClassId, ProviderId
+from innkeeper.domain.placement import SHARES
 from innkeeper.store import by_ids
 from innkeeper.store.by_ids import IDS
 from innkeeper.store.tables.compute import hosts
 from innkeeper.store.tables.placement import (
-    allocations,
     inventories,
     resource_provider_aggregates,
     resource_provider_traits,
@@ -26,9 +26,6 @@ from innkeeper.store.tables.placement import (
     traits,
 )
 from innkeeper.store.transactions import Tx
-
-SHARES = "MISC_SHARES_VIA_AGGREGATE"
-"""The standard trait of a provider that shares."""
 
 _ROOT = sa.func.coalesce(resource_providers.c.root_provider_id, resource_providers.c.id)
 # Begins at the trait, of which there are few owners; an aggregate can have thousands.
@@ -41,10 +38,6 @@ _POOLS = (
     .join(traits, traits.c.id == resource_provider_traits.c.trait_id)
     .where(traits.c.name == SHARES)
     .where(resource_providers.c.can_host == 0)
-)
-_LINKS = sa.select(
-    resource_provider_aggregates.c.resource_provider_id,
-    resource_provider_aggregates.c.aggregate_uuid,
 )
 _TREE_LINKS = sa.select(_ROOT, resource_provider_aggregates.c.aggregate_uuid).join(
     resource_provider_aggregates,
@@ -67,15 +60,6 @@ def ids(tx: Tx, among: Collection[ProviderId] | None = None) -> set[ProviderId]:
         return {ProviderId(row[0]) for row in tx.execute(_POOLS)}
     rows = by_ids.rows(tx, _POOLS.where(resource_providers.c.id.in_(IDS)), sorted(among))
     return {ProviderId(row[0]) for row in rows}
-
-
-def aggregates_of(tx: Tx, pools: Collection[ProviderId]) -> dict[ProviderId, set[str]]:
-    """The aggregates of each of these providers that is in any."""
-    found: dict[ProviderId, set[str]] = {}
-    query = _LINKS.where(resource_provider_aggregates.c.resource_provider_id.in_(IDS))
-    for provider_id, aggregate in by_ids.rows(tx, query, sorted(pools)):
-        found.setdefault(provider_id, set()).add(aggregate)
-    return found
 
 
 def tree_aggregates(
@@ -107,8 +91,8 @@ def hosts_in_trees(tx: Tx, providers: Collection[ProviderId]) -> set[ProviderId]
     return {ProviderId(row[0]) for row in rows}
 
 
-def lending(tx: Tx, class_id: ClassId) -> set[ProviderId]:
-    """The pools that some host depends on for a class, since it has none of its own."""
+def depended_on(tx: Tx, class_id: ClassId) -> set[ProviderId]:
+    """The pools that serve some host which has nothing of this class itself."""
     # SELECT DISTINCT pool FROM <pools' links>
     #  WHERE EXISTS (SELECT 1 FROM <links of the same aggregate> JOIN <member> JOIN <host>
     #    ON <host is in the member's tree>
@@ -148,29 +132,3 @@ def lending(tx: Tx, class_id: ClassId) -> set[ProviderId]:
 def _capacity() -> sa.ColumnElement[float]:
     has = inventories.c
     return (has.total - has.reserved) * has.allocation_ratio
-
-
-def inventory_rows(tx: Tx, pools: Collection[ProviderId]) -> list[tuple[int, int, int, int]]:
-    """Rows of pool, class, total and reserved."""
-    query = sa.select(
-        inventories.c.resource_provider_id,
-        inventories.c.resource_class_id,
-        inventories.c.total,
-        inventories.c.reserved,
-    )
-    narrowed = query.where(inventories.c.resource_provider_id.in_(IDS))
-    return by_ids.rows(tx, narrowed, sorted(pools))
-
-
-def used_rows(tx: Tx, pools: Collection[ProviderId]) -> list[tuple[int, int, int]]:
-    """Rows of pool, class and the sum of what is held of it."""
-    query = sa.select(
-        allocations.c.resource_provider_id,
-        allocations.c.resource_class_id,
-        sa.func.sum(allocations.c.used),
-    )
-    narrowed = query.where(allocations.c.resource_provider_id.in_(IDS))
-    grouped = narrowed.group_by(
-        allocations.c.resource_provider_id, allocations.c.resource_class_id
-    )
-    return by_ids.rows(tx, grouped, sorted(pools))
