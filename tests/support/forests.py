@@ -1,0 +1,319 @@
+"""Small forests of providers as plain data, and searches in them, drawn at random.
+
+Always true: a provider's parent stands before it, so a forest can be written in its order; the
+same dice give the same forest. Amounts are small and names few, so that most rules of a search
+have something to say in most forests.
+
+Dice are a ``random.Random``: one with a seed, or the one that Hypothesis hands out, which it
+can make small afterwards.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from random import Random
+
+from hypothesis import strategies as st
+
+from innkeeper.domain.amounts import UNIT_MAX, Inventory
+from innkeeper.domain.candidates import UNSUFFIXED, CandidateQuery, RequestGroup
+from innkeeper.domain.ids import ProviderUuid
+
+SHARES = "MISC_SHARES_VIA_AGGREGATE"
+CLASSES = ("VCPU", "MEMORY_MB", "DISK_GB", "CUSTOM_GOLD")
+TRAITS = ("HW_CPU_X86_AVX", "STORAGE_DISK_SSD", "CUSTOM_RED")
+AGGREGATES = tuple(f"a0000000-0000-4000-8000-00000000000{n}" for n in range(3))
+UNKNOWN_AGGREGATE = "a0000000-0000-4000-8000-0000000000ff"
+UNKNOWN_PROVIDER = ProviderUuid("b0000000-0000-4000-8000-0000000000ff")
+SUFFIXES = ("1", "_A", "b-3", "C")
+PROVIDERS_MAX = 8
+DEPTH_MAX = 3
+CHANGES_MAX = 6
+
+
+@dataclass(frozen=True)
+class PlainProvider:
+    """One provider with all it has; ``parent`` is another one's number in the forest.
+
+    ``used`` is what somebody holds, of classes in ``inventories`` only, and may be more than
+    there is.
+    """
+
+    number: int
+    parent: int | None = None
+    inventories: dict[str, Inventory] = field(default_factory=dict)
+    used: dict[str, int] = field(default_factory=dict)
+    traits: frozenset[str] = frozenset()
+    aggregates: frozenset[str] = frozenset()
+
+    @property
+    def uuid(self) -> ProviderUuid:
+        """The provider's uuid, the same in every forest."""
+        return provider_uuid(self.number)
+
+
+Forest = tuple[PlainProvider, ...]
+
+
+def provider_uuid(number: int) -> ProviderUuid:
+    """The uuid of the provider with this number."""
+    return ProviderUuid(f"b0000000-0000-4000-8000-0000000000{number:02}")
+
+
+def happens(dice: Random, percent: int) -> bool:
+    """Whether something comes about that does so this often."""
+    # What rarely happens is the larger number: Hypothesis goes for small ones.
+    return dice.randrange(100) >= 100 - percent
+
+
+def some(dice: Random, names: tuple[str, ...], most: int) -> frozenset[str]:
+    """A few different names, or none."""
+    return frozenset(dice.sample(names, dice.randrange(most + 1)))
+
+
+# Forests
+
+
+def draw_forest(dice: Random) -> Forest:
+    """One to eight providers in trees of up to three floors, some of which share."""
+    forest: list[PlainProvider] = []
+    depths: list[int] = []
+    for number in range(dice.randrange(PROVIDERS_MAX) + 1):
+        above = [each for each in range(number) if depths[each] < DEPTH_MAX - 1]
+        parent = dice.choice(above) if above and happens(dice, 55) else None
+        depths.append(0 if parent is None else depths[parent] + 1)
+        forest.append(draw_provider(dice, number, parent))
+    return tuple(forest)
+
+
+def draw_provider(dice: Random, number: int, parent: int | None) -> PlainProvider:
+    """A provider with what it has, and what of that is held."""
+    names = dice.sample(CLASSES, dice.choice((0, 1, 2, 2, 3, 3, 4)))
+    has = {name: draw_inventory(dice) for name in sorted(names)}
+    shares = {SHARES} if happens(dice, 25) else set()
+    return PlainProvider(
+        number,
+        parent,
+        has,
+        {name: draw_used(dice, has[name]) for name in has if happens(dice, 20)},
+        some(dice, TRAITS, 3) | shares,
+        some(dice, AGGREGATES, 1 + len(shares)),
+    )
+
+
+def draw_inventory(dice: Random) -> Inventory:
+    """Something of a class, mostly without any special rules."""
+    total = dice.randrange(8) + 1
+    return Inventory(
+        total=total,
+        reserved=min(total, dice.randrange(3)) if happens(dice, 20) else 0,
+        min_unit=2 if happens(dice, 12) else 1,
+        max_unit=dice.choice((1, 2, 3)) if happens(dice, 20) else UNIT_MAX,
+        step_size=dice.choice((2, 3)) if happens(dice, 15) else 1,
+        allocation_ratio=dice.choice((0.5, 1.5, 2.0, 16.1)) if happens(dice, 25) else 1.0,
+    )
+
+
+def draw_used(dice: Random, inventory: Inventory) -> int:
+    """How much is held: something, nearly all, or more than there is."""
+    capacity = inventory.capacity_units
+    return max(1, capacity - dice.choice((3, 2, 1, 0, -2)))
+
+
+# Searches
+
+
+def draw_query(dice: Random, forest: Forest, *, is_newest: bool = True) -> CandidateQuery:
+    """A search that the newest clients may ask; or one that they could not always.
+
+    Without ``is_newest`` it is for clients who know nothing of trees.
+    """
+    suffixed = dice.choice((0, 1, 1, 2, 2, 3)) if is_newest else dice.choice((0, 0, 1, 2))
+    groups = [
+        draw_group(dice, forest, suffix, is_newest=is_newest)
+        for suffix in dice.sample(SUFFIXES if is_newest else ("1", "2", "31"), suffixed)
+    ]
+    if not any(group.resources for group in groups) or happens(dice, 60):
+        group = draw_group(dice, forest, UNSUFFIXED, is_newest=is_newest)
+        groups.append(group if group.resources else replace(group, resources={"VCPU": 1}))
+    dice.shuffle(groups)
+    query = CandidateQuery(
+        tuple(groups),
+        is_isolated=suffixed > 1 and happens(dice, 40),
+        takes_one_of_a_tree=not is_newest,
+        limit=dice.randrange(5) + 1 if happens(dice, 15) else None,
+    )
+    if not is_newest:
+        return query
+    root_required = some(dice, (*TRAITS, SHARES), 1) if happens(dice, 12) else frozenset()
+    root_forbidden = some(dice, (*TRAITS, SHARES), 1) if happens(dice, 12) else frozenset()
+    return replace(
+        query,
+        same_subtrees=draw_same_subtrees(dice, groups),
+        root_required=root_required,
+        root_forbidden=root_forbidden - root_required,
+    )
+
+
+def draw_group(dice: Random, forest: Forest, suffix: str, *, is_newest: bool) -> RequestGroup:
+    """Amounts and conditions that are asked for together."""
+    wanted = dice.sample(
+        CLASSES, dice.choice((1, 1, 2, 2, 3) if suffix == UNSUFFIXED else (1, 1, 2))
+    )
+    amounts = {name: dice.choice((1, 1, 1, 1, 2, 2, 3)) for name in sorted(wanted)}
+    if is_newest and suffix != UNSUFFIXED and happens(dice, 15):
+        amounts = {}
+    group = RequestGroup(suffix, amounts)
+    if happens(dice, 35):
+        group = with_traits(dice, group, 2 if is_newest else 1)
+    if happens(dice, 20):
+        group = with_aggregates(dice, group, is_newest=is_newest)
+    if is_newest and happens(dice, 10):
+        everybody = [UNKNOWN_PROVIDER, *(each.uuid for each in forest)]
+        group = replace(group, in_tree=dice.choice(everybody[::-1]))
+    return group
+
+
+def with_traits(dice: Random, group: RequestGroup, alternatives: int) -> RequestGroup:
+    """Ask for traits, and against others that do not make it nonsense."""
+    names = (*TRAITS, SHARES)
+    required = tuple(
+        frozenset(dice.sample(names, dice.randrange(alternatives) + 1))
+        for _ in range(dice.choice((0, 1, 1, 2)))
+    )
+    forbidden = some(dice, names, 1)
+    is_nonsense = any(names <= forbidden for names in required)
+    return replace(
+        group, required=required, forbidden=frozenset() if is_nonsense else forbidden
+    )
+
+
+def with_aggregates(dice: Random, group: RequestGroup, *, is_newest: bool) -> RequestGroup:
+    """Ask for members of aggregates, and against members of others."""
+    names = (*AGGREGATES, UNKNOWN_AGGREGATE) if happens(dice, 10) else AGGREGATES
+    member_of = tuple(
+        frozenset(dice.sample(names, dice.randrange(2) + 1))
+        for _ in range(dice.choice((0, 1, 1, 2)))
+    )
+    return replace(
+        group, member_of=member_of, not_member_of=some(dice, names, 2 if is_newest else 0)
+    )
+
+
+def draw_same_subtrees(dice: Random, groups: list[RequestGroup]) -> tuple[frozenset[str], ...]:
+    """Which groups are to be close; groups without resources are always named."""
+    suffixes = tuple(sorted(group.suffix for group in groups if group.suffix != UNSUFFIXED))
+    bare = frozenset(group.suffix for group in groups if not group.resources)
+    found = []
+    if bare:
+        found.append(bare | some(dice, suffixes, len(suffixes)))
+    if suffixes and happens(dice, 30):
+        found.append(frozenset(dice.sample(suffixes, dice.randrange(len(suffixes)) + 1)))
+    return tuple(found)
+
+
+# Changes
+
+
+def draw_changes(dice: Random, forest: Forest) -> list[Forest]:
+    """What a forest becomes step by step, each of which changes one thing."""
+    found = [forest]
+    for _ in range(dice.randrange(CHANGES_MAX) + 1):
+        found.append(dice.choice(CHANGES)(dice, found[-1]))
+    return found[1:]
+
+
+def grow(dice: Random, forest: Forest) -> Forest:
+    """Somebody comes, perhaps with the uuid of one who went."""
+    number = max((each.number for each in forest), default=-1) + 1
+    parents = [each.number for each in forest]
+    parent = dice.choice(parents) if parents and happens(dice, 60) else None
+    return (*forest, draw_provider(dice, number, parent))
+
+
+def fell(dice: Random, forest: Forest) -> Forest:
+    """Somebody goes who has nobody below."""
+    parents = {each.parent for each in forest}
+    leaves = [each for each in forest if each.number not in parents]
+    gone = dice.choice(leaves) if len(forest) > 1 else None
+    return tuple(each for each in forest if each is not gone)
+
+
+def move(dice: Random, forest: Forest) -> Forest:
+    """Somebody hangs below somebody else, or below nobody, with all that hang below him."""
+    top = dice.choice(forest)
+    others = [each.number for each in forest if each.number not in below(forest, top.number)]
+    parent = dice.choice(others) if others and happens(dice, 70) else None
+    return in_order(edited(forest, replace(top, parent=parent)))
+
+
+def mark(dice: Random, forest: Forest) -> Forest:
+    """Somebody's traits become others; he begins to share, or ends it."""
+    one = dice.choice(forest)
+    return edited(forest, replace(one, traits=some(dice, (*TRAITS, SHARES), 3)))
+
+
+def join(dice: Random, forest: Forest) -> Forest:
+    """Somebody is in other aggregates."""
+    one = dice.choice(forest)
+    return edited(forest, replace(one, aggregates=some(dice, AGGREGATES, 2)))
+
+
+def stock(dice: Random, forest: Forest) -> Forest:
+    """Somebody has other things than before, but still all that is held."""
+    one = dice.choice(forest)
+    names = sorted(some(dice, CLASSES, 3) | one.used.keys())
+    return edited(
+        forest, replace(one, inventories={name: draw_inventory(dice) for name in names})
+    )
+
+
+def hold(dice: Random, forest: Forest) -> Forest:
+    """Of somebody more or less is held than before."""
+    one = dice.choice(forest)
+    used = {
+        name: draw_used(dice, inventory)
+        for name, inventory in one.inventories.items()
+        if happens(dice, 50)
+    }
+    return edited(forest, replace(one, used=used))
+
+
+CHANGES = (hold, mark, join, stock, move, grow, fell)
+
+
+def edited(forest: Forest, new: PlainProvider) -> Forest:
+    """The forest with one provider as it is now."""
+    return tuple(new if each.number == new.number else each for each in forest)
+
+
+def below(forest: Forest, top: int) -> set[int]:
+    """The numbers of a provider and all that hang below it."""
+    found = {top}
+    for each in forest:
+        # Parents stand before their children.
+        if each.parent in found:
+            found.add(each.number)
+    return found
+
+
+def in_order(forest: Forest) -> Forest:
+    """The forest with every parent before its children."""
+    found: list[PlainProvider] = []
+    left = list(forest)
+    while left:
+        there = {each.number for each in found}
+        ready = [each for each in left if each.parent is None or each.parent in there]
+        assert ready, "nobody hangs below himself"
+        found += ready
+        left = [each for each in left if each not in ready]
+    return tuple(found)
+
+
+# For Hypothesis
+
+
+dice = st.randoms(use_true_random=False)
+"""Dice that Hypothesis throws."""
+forests = dice.map(draw_forest)
+"""Any forest."""

@@ -1,0 +1,289 @@
+"""Allocation candidates the slow and obvious way, to compare the real search with.
+
+Written from the Placement API reference, one function for each of its rules. All combinations
+are tried, and nothing is looked up twice in the same way. Nothing here is shared with the
+search that is compared, except for the arithmetic of a single inventory.
+
+The words: an *anchor* is the root that a candidate hangs on. All of a candidate comes from the
+anchor's tree and from providers that share with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import product
+from typing import NamedTuple
+
+from innkeeper.domain.candidates import (
+    UNSUFFIXED,
+    Candidate,
+    CandidateQuery,
+    ClassSummary,
+    ProviderSummary,
+    RequestGroup,
+)
+from innkeeper.domain.ids import ProviderUuid
+from tests.support.forests import SHARES, Forest, PlainProvider
+
+
+class Found(NamedTuple):
+    """A candidate that can be compared and put into a set."""
+
+    allocations: frozenset[tuple[ProviderUuid, str, int]]
+    mappings: frozenset[tuple[str, frozenset[ProviderUuid]]]
+
+    @property
+    def takes_from(self) -> frozenset[ProviderUuid]:
+        """The providers that amounts come from."""
+        return frozenset(uuid for uuid, _, _ in self.allocations)
+
+
+Taken = dict[str, int]
+"""The numbers of providers, by the class that each of them gives for one group."""
+
+
+@dataclass(frozen=True)
+class Serving:
+    """One way to serve one group: who is named for it, and who gives what."""
+
+    group: RequestGroup
+    providers: frozenset[int]
+    taken: Taken
+
+
+def candidates(forest: Forest, query: CandidateQuery) -> set[Found]:
+    """All candidates, as if the query had no limit."""
+    look = Look(forest)
+    return {
+        _found(look, servings)
+        for anchor in look.roots
+        if _is_root_right(look.at(anchor), query)
+        for servings in product(*(list(look.servings(group, anchor)) for group in query.groups))
+        if _is_together_right(look, query, servings)
+    }
+
+
+def canonical(candidate: Candidate) -> Found:
+    """A candidate as the real search gives it, to be compared with those from here."""
+    for named in candidate.mappings.values():
+        assert len(set(named)) == len(named), "a group names a provider twice"
+    return Found(
+        frozenset(
+            (uuid, name, amount)
+            for uuid, amounts in candidate.allocations.items()
+            for name, amount in amounts.items()
+        ),
+        frozenset((suffix, frozenset(named)) for suffix, named in candidate.mappings.items()),
+    )
+
+
+def summaries(forest: Forest, found: Iterable[Found]) -> dict[ProviderUuid, ProviderSummary]:
+    """What the answer says of providers: of all in every tree that amounts come from."""
+    look = Look(forest)
+    numbers = {each.uuid: each.number for each in forest}
+    roots = {look.root(numbers[uuid]) for each in found for uuid in each.takes_from}
+    return {
+        each.uuid: ProviderSummary(
+            {
+                name: ClassSummary(inventory.capacity_units, each.used.get(name, 0))
+                for name, inventory in each.inventories.items()
+            },
+            tuple(sorted(each.traits)),
+            None if each.parent is None else look.at(each.parent).uuid,
+            look.at(look.root(each.number)).uuid,
+        )
+        for each in forest
+        if look.root(each.number) in roots
+    }
+
+
+class Look:
+    """A forest, and what each rule has to say in it."""
+
+    def __init__(self, forest: Forest) -> None:
+        self.forest = forest
+        self._by_number = {each.number: each for each in forest}
+
+    def at(self, number: int) -> PlainProvider:
+        """The provider with this number."""
+        return self._by_number[number]
+
+    @property
+    def roots(self) -> list[int]:
+        """Those with no parent, each of which may be an anchor."""
+        return [each.number for each in self.forest if each.parent is None]
+
+    def path(self, number: int) -> list[int]:
+        """A provider and all above it; its root comes last."""
+        parent = self.at(number).parent
+        return [number] if parent is None else [number, *self.path(parent)]
+
+    def root(self, number: int) -> int:
+        """The root of a provider's tree."""
+        return self.path(number)[-1]
+
+    def tree(self, root: int) -> list[PlainProvider]:
+        """All providers of a root's tree, itself included."""
+        return [each for each in self.forest if self.root(each.number) == root]
+
+    def is_lent(self, one: PlainProvider, anchor: int) -> bool:
+        """Whether a provider of another tree shares with some provider of the anchor's."""
+        if SHARES not in one.traits or self.root(one.number) == anchor:
+            return False
+        return any(one.aggregates & each.aggregates for each in self.tree(anchor))
+
+    def servings(self, group: RequestGroup, anchor: int) -> Iterator[Serving]:
+        """All ways to serve a group on an anchor."""
+        near = self.tree(anchor)
+        near += [each for each in self.forest if self.is_lent(each, anchor)]
+        if group.suffix == UNSUFFIXED:
+            yield from self._of_several(group, anchor, near)
+        else:
+            yield from self._of_one(group, near)
+
+    def _of_several(
+        self, group: RequestGroup, anchor: int, near: list[PlainProvider]
+    ) -> Iterator[Serving]:
+        """Each class as a whole from one provider, the next one perhaps from another."""
+        allowed = [
+            each
+            for each in near
+            if self._is_in_tree(each, group)
+            # The tree that is named is the only one, so nobody lends to it.
+            and (group.in_tree is None or not self.is_lent(each, anchor))
+            and self._is_member_or_its_root(each, group, anchor)
+            and self._is_outside_with_its_root(each, group, anchor)
+            and not each.traits & group.forbidden
+        ]
+        names = list(group.resources)
+        ways = [
+            [each for each in allowed if _gives(each, name, group.resources[name])]
+            for name in names
+        ]
+        for givers in product(*ways):
+            traits = frozenset().union(*(each.traits for each in givers))
+            if all(wanted & traits for wanted in group.required):
+                numbers = [each.number for each in givers]
+                yield Serving(group, frozenset(numbers), dict(zip(names, numbers, strict=True)))
+
+    def _of_one(self, group: RequestGroup, near: list[PlainProvider]) -> Iterator[Serving]:
+        """All from one provider, who alone is everything that is asked for."""
+        for each in near:
+            if (
+                self._is_in_tree(each, group)
+                and _is_member(each, group)
+                and not each.aggregates & group.not_member_of
+                and all(wanted & each.traits for wanted in group.required)
+                and not each.traits & group.forbidden
+                and all(_gives(each, name, n) for name, n in group.resources.items())
+            ):
+                taken = dict.fromkeys(group.resources, each.number)
+                yield Serving(group, frozenset([each.number]), taken)
+
+    def _is_in_tree(self, one: PlainProvider, group: RequestGroup) -> bool:
+        """Any provider of a tree names the whole tree; one that is not there names none."""
+        if group.in_tree is None:
+            return True
+        tree = self.tree(self.root(one.number))
+        return group.in_tree in {each.uuid for each in tree}
+
+    def _is_member_or_its_root(
+        self, one: PlainProvider, group: RequestGroup, anchor: int
+    ) -> bool:
+        """A root's membership counts for its tree, but not for what is lent to it.
+
+        One of the two has to be a member of everything; halves do not add up.
+        """
+        if _is_member(one, group):
+            return True
+        return not self.is_lent(one, anchor) and _is_member(self.at(anchor), group)
+
+    def _is_outside_with_its_root(
+        self, one: PlainProvider, group: RequestGroup, anchor: int
+    ) -> bool:
+        """Nothing comes from inside, and nothing goes to a tree whose root is inside."""
+        inside = one.aggregates | self.at(anchor).aggregates
+        return not inside & group.not_member_of
+
+
+def _gives(one: PlainProvider, name: str, amount: int) -> bool:
+    """Whether a provider has so much left, and gives it out in one piece."""
+    inventory = one.inventories.get(name)
+    if inventory is None:
+        return False
+    is_room = one.used.get(name, 0) + amount <= inventory.capacity
+    return is_room and inventory.gives(amount)
+
+
+def _is_member(one: PlainProvider, group: RequestGroup) -> bool:
+    return all(one.aggregates & wanted for wanted in group.member_of)
+
+
+def _is_root_right(root: PlainProvider, query: CandidateQuery) -> bool:
+    """Traits that are asked of the anchor itself, whether it gives anything or not."""
+    return query.root_required <= root.traits and not query.root_forbidden & root.traits
+
+
+def _is_together_right(
+    look: Look, query: CandidateQuery, servings: tuple[Serving, ...]
+) -> bool:
+    return (
+        (not query.is_isolated or _are_apart(servings))
+        and all(_is_subtree(look, servings, suffixes) for suffixes in query.same_subtrees)
+        and _is_room_for_all(look, servings)
+        and (not query.takes_one_of_a_tree or _is_one_of_a_tree(look, servings))
+    )
+
+
+def _are_apart(servings: tuple[Serving, ...]) -> bool:
+    """No provider serves two groups that have a suffix."""
+    named = [each.providers for each in servings if each.group.suffix != UNSUFFIXED]
+    return len(frozenset().union(*named)) == len(named)
+
+
+def _is_subtree(look: Look, servings: tuple[Serving, ...], suffixes: frozenset[str]) -> bool:
+    """One of those who serve the named groups stands above all others, or is alone."""
+    named = {
+        number
+        for each in servings
+        if each.group.suffix in suffixes
+        for number in each.providers
+    }
+    return any(all(top in look.path(number) for number in named) for top in named)
+
+
+def _sums(servings: tuple[Serving, ...]) -> dict[tuple[int, str], int]:
+    sums: dict[tuple[int, str], int] = {}
+    for each in servings:
+        for name, number in each.taken.items():
+            sums[number, name] = sums.get((number, name), 0) + each.group.resources[name]
+    return sums
+
+
+def _is_room_for_all(look: Look, servings: tuple[Serving, ...]) -> bool:
+    """What several groups take of one provider still fits, and is no more than the maximum."""
+    for (number, name), amount in _sums(servings).items():
+        one = look.at(number)
+        inventory = one.inventories[name]
+        if one.used.get(name, 0) + amount > inventory.capacity or amount > inventory.max_unit:
+            return False
+    return True
+
+
+def _is_one_of_a_tree(look: Look, servings: tuple[Serving, ...]) -> bool:
+    numbers = {number for number, _ in _sums(servings)}
+    return len({look.root(number) for number in numbers}) == len(numbers)
+
+
+def _found(look: Look, servings: tuple[Serving, ...]) -> Found:
+    return Found(
+        frozenset(
+            (look.at(number).uuid, name, amount)
+            for (number, name), amount in _sums(servings).items()
+        ),
+        frozenset(
+            (each.group.suffix, frozenset(look.at(number).uuid for number in each.providers))
+            for each in servings
+        ),
+    )
