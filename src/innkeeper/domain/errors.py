@@ -64,7 +64,12 @@ class ConcurrentUpdate(Conflict):
     code = "concurrent_update"
 
 
-class ProviderChanged(ConcurrentUpdate):
+class Overtaken(ConcurrentUpdate):
+    """Another writer came between the look and the write. Whoever looks again, in a
+    transaction of its own, may find everything in order."""
+
+
+class ProviderChanged(Overtaken):
     """A provider moved on since it was looked at. Look again and repeat the claim."""
 
     def __init__(self, provider_id: int, seen: int) -> None:

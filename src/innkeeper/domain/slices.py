@@ -118,11 +118,12 @@ class Computing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Placing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How allocation candidates are searched for; names are those of OpenStack's Placement.
+    """How allocation candidates are searched for, and allocations written; names are those of
+    OpenStack's Placement.
 
     A search ends at ``max_allocation_candidates``. ``depth-first`` takes all that one tree
     gives before it looks at the next, ``breadth-first`` one of each tree before the second of
-    any.
+    any. ``allocation_conflict_retry_count`` counts the first attempt too.
     """
 
     max_allocation_candidates: Count = 100_000
@@ -130,6 +131,7 @@ class Placing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         "breadth-first"
     )
     randomize_allocation_candidates: bool = False
+    allocation_conflict_retry_count: Count = 10
 
 
 class Settings(msgspec.Struct, frozen=True):

@@ -12,11 +12,14 @@ from typing import NamedTuple
 
 from innkeeper.domain.amounts import Inventory
 from innkeeper.domain.errors import ConcurrentUpdate, Conflict, InUse, Invalid, NotFound
-from innkeeper.domain.ids import ClassId, Generation
+from innkeeper.domain.ids import ClassId, Generation, ProviderUuid
 from innkeeper.domain.placement import InventoryLine, Provider
 from innkeeper.store.queries import allocations, belongings, names, registration
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.placement import generations, providers
+
+IN_USE = "inventory.inuse"
+UPDATE_CONFLICT = "update conflict: "
 
 
 class Inventories(NamedTuple):
@@ -45,7 +48,7 @@ def add(tx: Tx, uuid: str, class_name: str, inventory: Inventory, now: datetime)
     """Give a provider a class that it does not have; nobody is asked what he has seen."""
     provider = providers.get(tx, uuid)
     (class_id,) = _class_ids(tx, provider, {class_name: inventory})
-    _must_have_capacity(provider, {class_name: inventory}, verb="create")
+    must_have_capacity(provider.uuid, {class_name: inventory}, verb="create")
     if class_name in {line.class_name for line in _lines(tx, provider)}:
         raise Conflict(
             f"Update conflict: resource provider {provider.uuid} has an inventory of class "
@@ -63,7 +66,7 @@ def change(
     """Replace what a provider has of a class. Raises :class:`Invalid` if that is nothing."""
     provider = providers.get(tx, uuid)
     generations.compare(provider, seen)
-    _must_have_capacity(provider, {class_name: inventory})
+    must_have_capacity(provider.uuid, {class_name: inventory})
     for line in _lines(tx, provider):
         if line.class_name == class_name:
             generation = generations.advance(tx, provider, now)
@@ -88,7 +91,7 @@ def replace(
     provider = providers.get(tx, uuid)
     generations.compare(provider, seen)
     class_ids = _class_ids(tx, provider, wanted)
-    _must_have_capacity(provider, wanted)
+    must_have_capacity(provider.uuid, wanted)
     present = {line.class_id: line for line in _lines(tx, provider)}
     gone = present.keys() - set(class_ids)
     _must_be_free(tx, provider, [line for line in present.values() if line.class_id in gone])
@@ -148,13 +151,14 @@ def _class_ids(tx: Tx, provider: Provider, wanted: Collection[str]) -> list[Clas
     return [found[name] for name in wanted]
 
 
-def _must_have_capacity(
-    provider: Provider, wanted: Mapping[str, Inventory], verb: str = "update"
+def must_have_capacity(
+    uuid: ProviderUuid, wanted: Mapping[str, Inventory], verb: str = "update"
 ) -> None:
+    """Raise :class:`Invalid` for an inventory of which there is less than nothing."""
     for name, inventory in wanted.items():
         if inventory.capacity < 0:
             raise Invalid(
-                f"Unable to {verb} inventory for resource provider {provider.uuid}: Invalid "
+                f"Unable to {verb} inventory for resource provider {uuid}: Invalid "
                 f"inventory for '{name}'. The reserved value is greater than total, or the "
                 "allocation ratio is negative."
             )
@@ -165,15 +169,26 @@ def _must_be_free(
     provider: Provider,
     lines: Iterable[InventoryLine],
     *,
-    code: str = "inventory.inuse",
-    prefix: str = "update conflict: ",
+    code: str = IN_USE,
+    prefix: str = UPDATE_CONFLICT,
 ) -> None:
     wanted = list(lines)
-    held = allocations.held_classes(tx, provider.id) if wanted else set()
-    busy = [line.class_name for line in wanted if line.class_id in held]
+    taken = allocations.held_classes(tx, provider.id) if wanted else set()
+    busy = [line.class_name for line in wanted if line.class_id in taken]
     if busy:
-        raise InUse(
-            f"{prefix}Inventory for '{', '.join(busy)}' on resource provider "
-            f"'{provider.uuid}' in use.",
-            code=code,
-        )
+        raise held(provider.uuid, busy, code=code, prefix=prefix)
+
+
+def held(
+    uuid: ProviderUuid,
+    class_names: Iterable[str],
+    *,
+    code: str = IN_USE,
+    prefix: str = UPDATE_CONFLICT,
+) -> InUse:
+    """The refusal to take away classes of which somebody holds something."""
+    return InUse(
+        f"{prefix}Inventory for '{', '.join(class_names)}' on resource provider '{uuid}' "
+        "in use.",
+        code=code,
+    )

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from innkeeper.domain.placement import Allocation
-from innkeeper.entrypoints.api.placement import caching
+from innkeeper.entrypoints.api.placement import caching, repeating
 from innkeeper.entrypoints.api.placement.versions.v1_28_consumer_generations import (
     ASKS_NO_GENERATION,
 )
 from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.systems.placement import allocations
-from innkeeper.systems.placement.allocations import Wish
+from innkeeper.systems.placement.allocations import Order, Wish
 from innkeeper.systems.placement.usages import UNTYPED
 
 
@@ -52,7 +52,8 @@ def _dated(call: Call, found: list[Allocation]) -> dict[str, str]:
     return caching.headers(call, (each.created_at for each in found))
 
 
-def _wish(call: Call, consumer: str, body: Mapping[str, Any]) -> Wish:
+def wish(call: Call, consumer: str, body: Mapping[str, Any]) -> Wish:
+    """What a body wants a consumer to hold."""
     return Wish(
         consumer=consumer,
         resources={uuid: line["resources"] for uuid, line in body["allocations"].items()},
@@ -66,15 +67,15 @@ def _wish(call: Call, consumer: str, body: Mapping[str, Any]) -> Wish:
 
 async def replace(call: Call) -> Answer:
     """Replace what a consumer holds."""
-    wishes = [_wish(call, call.params["consumer"], call.body)]
-    await call.write(lambda tx: allocations.write(tx, wishes, call.now))
+    wishes = [wish(call, call.params["consumer"], call.body)]
+    await repeating.write(call, lambda tx: allocations.write(tx, wishes, call.now))
     return Answer(204)
 
 
 async def replace_many(call: Call) -> Answer:
     """Replace what several consumers hold; all of them, or none."""
-    wishes = [_wish(call, consumer, body) for consumer, body in call.body.items()]
-    await call.write(lambda tx: allocations.write(tx, wishes, call.now))
+    wishes = [wish(call, consumer, body) for consumer, body in call.body.items()]
+    await repeating.write(call, lambda tx: allocations.write(tx, wishes, call.now))
     return Answer(204)
 
 

@@ -15,7 +15,8 @@ from innkeeper.systems.placement.inventories import Inventories
 FIELDS = ("total", "reserved", "min_unit", "max_unit", "step_size", "allocation_ratio")
 
 
-def _inventory(body: Mapping[str, Any]) -> Inventory:
+def inventory_of(body: Mapping[str, Any]) -> Inventory:
+    """What a body tells of one class."""
     given = {name: body[name] for name in FIELDS if name in body}
     if "allocation_ratio" in given:
         given["allocation_ratio"] = float(given["allocation_ratio"])
@@ -51,7 +52,7 @@ async def index(call: Call) -> Answer:
 async def create(call: Call) -> Answer:
     """Give a provider one more class."""
     uuid, name = call.params["uuid"], call.body["resource_class"]
-    inventory = _inventory(call.body)
+    inventory = inventory_of(call.body)
     answer = _one(
         call,
         await call.write(lambda tx: inventories.add(tx, uuid, name, inventory, call.now)),
@@ -64,7 +65,7 @@ async def create(call: Call) -> Answer:
 async def replace(call: Call) -> Answer:
     """Replace all that a provider has."""
     seen = call.body["resource_provider_generation"]
-    wanted = {name: _inventory(each) for name, each in call.body["inventories"].items()}
+    wanted = {name: inventory_of(each) for name, each in call.body["inventories"].items()}
     return _all(
         call,
         await call.write(
@@ -89,7 +90,7 @@ async def update(call: Call) -> Answer:
     """Replace what a provider has of one class."""
     uuid, name = call.params["uuid"], call.params["resource_class"]
     seen = call.body["resource_provider_generation"]
-    inventory = _inventory(call.body)
+    inventory = inventory_of(call.body)
     return _one(
         call,
         await call.write(

@@ -110,7 +110,11 @@ CHANGE_INVENTORY = closed(
 REPLACE_INVENTORIES = closed(
     {
         "resource_provider_generation": GENERATION,
-        "inventories": keyed(CLASS_PATTERN, closed(_INVENTORY, ["total"])),
+        # As a single inventory is shown, it can be sent back: the generation in it is ignored.
+        "inventories": keyed(
+            CLASS_PATTERN,
+            closed({"resource_provider_generation": GENERATION, **_INVENTORY}, ["total"]),
+        ),
     },
     ["resource_provider_generation", "inventories"],
 )
@@ -221,6 +225,20 @@ def listed(*, has_owner: bool) -> Schema:
 
 WRITE_CONSUMER = consumer()
 WRITE_CONSUMERS = consumers(WRITE_CONSUMER)
+
+
+def reshaping(one: Schema) -> Schema:
+    """What providers are to have and consumers are to hold, in one breath."""
+    return closed(
+        {
+            "inventories": keyed(UUID_PATTERN, REPLACE_INVENTORIES, minProperties=1),
+            "allocations": keyed(UUID_PATTERN, one),
+        },
+        ["inventories", "allocations"],
+    )
+
+
+RESHAPE = reshaping(WRITE_CONSUMER)
 
 # Usages.
 _OWNER_PARAMETERS = {

@@ -1,0 +1,28 @@
+"""``/reshaper``: what providers have, and what is held of it, change in one breath."""
+
+from __future__ import annotations
+
+from innkeeper.entrypoints.api.placement import repeating
+from innkeeper.entrypoints.api.placement.allocations import wish
+from innkeeper.entrypoints.api.placement.inventories import inventory_of
+from innkeeper.entrypoints.api.routing import Answer, Call
+from innkeeper.systems.placement import reshape as reshaping
+from innkeeper.systems.placement.reshape import Shape
+
+
+async def reshape(call: Call) -> Answer:
+    """Replace inventories and allocations; all of them, or none."""
+    shapes = {
+        uuid: Shape(
+            each["resource_provider_generation"],
+            {name: inventory_of(line) for name, line in each["inventories"].items()},
+        )
+        for uuid, each in call.body["inventories"].items()
+    }
+    wishes = [wish(call, consumer, body) for consumer, body in call.body["allocations"].items()]
+    await repeating.write(
+        call,
+        lambda tx: reshaping.replace(tx, shapes, wishes, call.now),
+        lost="update conflict: ",
+    )
+    return Answer(204)
