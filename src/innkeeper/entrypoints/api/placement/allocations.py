@@ -12,7 +12,7 @@ from innkeeper.entrypoints.api.placement.versions.v1_28_consumer_generations imp
 )
 from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.systems.placement import allocations
-from innkeeper.systems.placement.allocations import Order, Wish
+from innkeeper.systems.placement.allocations import Wish
 from innkeeper.systems.placement.usages import UNTYPED
 
 
