@@ -15,4 +15,4 @@ def sqlite_url(folder: Path) -> str:
 
 
 DATABASES: Mapping[str, Callable[[Path], str]] = {"sqlite": sqlite_url}
-"""For each backend's name: gives the address of a database that is empty and this test's own."""
+"""By the backend's name: gives the address of a database that is empty and one test's own."""
