@@ -1,6 +1,8 @@
-"""The query parameters of the provider list, read."""
+"""What the query parameters of searches for providers say: amounts, traits, aggregates."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
 
 from innkeeper.domain.amounts import UNIT_MAX
 from innkeeper.domain.errors import Invalid
@@ -14,6 +16,8 @@ DIGITS_MAX = len(str(UNIT_MAX))
 CONDITIONS_MAX = 256
 """That all must hold. Databases refuse questions that are made of too many."""
 WRONG = "Invalid query string parameters: "
+TRAITS_FORM = "HW_CPU_X86_VMX,!CUSTOM_MAGIC"
+ANY_TRAIT_FORM = "in:HW_CPU_X86_VMX,CUSTOM_MAGIC"
 
 
 def provider_query(call: Call) -> ProviderQuery:
@@ -41,24 +45,45 @@ def _uuid(text: str | None) -> ProviderUuid | None:
     return None if canonical is None else ProviderUuid(canonical)
 
 
+def by_suffix(query: Mapping[str, list[str]], word: str) -> Iterator[tuple[str, list[str]]]:
+    """The values of the parameters that begin with a word, by what stands behind it."""
+    for name, values in query.items():
+        if name.startswith(word):
+            yield name.removeprefix(word), values
+
+
 def parse_resources(text: str) -> dict[str, int]:
     """Read ``CLASS:AMOUNT,...``."""
+    if not text.strip():
+        raise _bad_resources("empty string")
     found: dict[str, int] = {}
     for part in text.split(","):
         name, separator, amount = part.partition(":")
-        digits = amount.removeprefix("-")
-        if not (name and separator and digits.isascii() and digits.isdigit()):
-            raise Invalid(
-                f"{WRONG}Badly formed resources parameter. Expected resources query string "
-                f"parameter in form: ?resources=VCPU:2,MEMORY_MB:1024. Got: {text}."
-            )
-        if amount != digits or not digits.strip("0"):
-            raise Invalid(f"{WRONG}Requested resource {name} requires amount > 0.")
-        # What no unit rule can allow need not be told apart any further.
-        significant = digits.lstrip("0")
-        is_small = len(significant) <= DIGITS_MAX
-        found[name] = int(significant) if is_small else UNIT_MAX + 1
+        if not separator or ":" in amount:
+            raise _bad_resources(part)
+        found[name] = _amount(name, amount.strip())
     return found
+
+
+def _bad_resources(got: str) -> Invalid:
+    return Invalid(
+        "Badly formed resources parameter. Expected resources query string parameter in form: "
+        f"?resources=VCPU:2,MEMORY_MB:1024. Got: {got}."
+    )
+
+
+def _amount(name: str, text: str) -> int:
+    digits = text[1:] if text[:1] in ("+", "-") else text
+    if not (digits.isascii() and digits.isdigit()):
+        raise Invalid(
+            f"Requested resource {name} expected positive integer amount. Got: {text}."
+        )
+    significant = digits.lstrip("0")
+    if not significant or text.startswith("-"):
+        got = f"-{significant}" if significant else "0"
+        raise Invalid(f"Requested resource {name} requires amount >= 1. Got: {got}.")
+    # What no unit rule can allow need not be told apart any further.
+    return int(significant) if len(significant) <= DIGITS_MAX else UNIT_MAX + 1
 
 
 def parse_required(
@@ -70,26 +95,47 @@ def parse_required(
     forbidden: set[str] = set()
     for value in values:
         if value.startswith(ANY_OF):
-            names = value.removeprefix(ANY_OF).split(",")
-            if not all(names) or any(name.startswith(NOT) for name in names):
-                raise _bad_required(value)
-            required.append(frozenset(names))
-            continue
-        for name in value.split(","):
-            bare = name.lstrip(NOT)
-            if not bare or bare.startswith(ANY_OF):
-                raise _bad_required(value)
-            if name != bare:
-                forbidden.add(bare)
-            else:
-                required.append(frozenset({bare}))
+            required.append(_any_of(value))
+        else:
+            wanted, unwanted = parse_traits(value)
+            required += (frozenset({name}) for name in wanted)
+            forbidden |= unwanted
     return tuple(required), frozenset(forbidden)
 
 
-def _bad_required(value: str) -> Invalid:
+def _any_of(value: str) -> frozenset[str]:
+    names = [name.strip() for name in value.removeprefix(ANY_OF).split(",")]
+    if not all(names):
+        raise no_trait(ANY_TRAIT_FORM, value)
+    if any(name.startswith(NOT) for name in names):
+        raise Invalid(
+            f"{WRONG}The format '{ANY_TRAIT_FORM}' does not support forbidden traits. "
+            f"Got: {value}"
+        )
+    return frozenset(names)
+
+
+def parse_traits(value: str) -> tuple[list[str], set[str]]:
+    """Read one value where no choice is offered: traits to have, and traits not to have."""
+    names = [name.strip() for name in value.split(",")]
+    if not all(name.lstrip(NOT) for name in names):
+        raise no_trait(TRAITS_FORM, value)
+    forbidden = {name.lstrip(NOT) for name in names if name.startswith(NOT)}
+    return [name for name in names if not name.startswith(NOT)], forbidden
+
+
+def no_trait(form: str, value: str) -> Invalid:
+    """The refusal of a value with a comma, and nothing before or behind it."""
     return Invalid(
-        f"{WRONG}Expected 'required' parameter value of the form: "
-        "HW_CPU_X86_VMX,!CUSTOM_MAGIC. or in:HW_CPU_X86_VMX,CUSTOM_MAGIC. "
+        f"{WRONG}Expected 'required' parameter value of the form: {form}. "
+        f"Got an empty trait in: {value}"
+    )
+
+
+def no_choice(value: str) -> Invalid:
+    """The refusal of ``in:`` where no choice is offered."""
+    return Invalid(
+        f"{WRONG}The format '{ANY_TRAIT_FORM}' only supported since microversion 1.39. "
         f"Got: {value}"
     )
 
@@ -102,15 +148,24 @@ def parse_member_of(values: list[str]) -> tuple[tuple[frozenset[str], ...], froz
     for value in values:
         bare = value.removeprefix(NOT)
         is_any_of = bare.startswith(ANY_OF)
-        texts = bare.removeprefix(ANY_OF).split(",") if is_any_of else [bare]
-        uuids = [canonical_uuid(text) for text in texts]
-        known = frozenset(uuid for uuid in uuids if uuid is not None)
-        if None in uuids:
+        if "," in value and not is_any_of:
             raise Invalid(
-                f"{WRONG}Expected 'member_of' parameter to contain valid UUID(s). Got: {value}"
+                "Multiple values for 'member_of' must be prefixed with the 'in:' or '!in:' "
+                f"keyword using the valid microversion. Got: {value}"
             )
+        texts = bare.removeprefix(ANY_OF).split(",") if is_any_of else [bare]
+        known = frozenset(_aggregate(text) for text in texts)
         if bare != value:
             forbidden |= known
         else:
             required.append(known)
     return tuple(required), frozenset(forbidden)
+
+
+def _aggregate(text: str) -> str:
+    canonical = canonical_uuid(text)
+    if canonical is None:
+        raise Invalid(
+            f"{WRONG}Expected 'member_of' parameter to contain valid UUID(s). Got: {text}"
+        )
+    return canonical

@@ -1,0 +1,200 @@
+"""The query of a search for allocation candidates, read as its newest version means it.
+
+Always true: what comes out of here has groups with different suffixes, at least one of them
+with amounts, and no more groups and conditions than a search can be asked for.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from innkeeper.domain.amounts import UNIT_MAX
+from innkeeper.domain.candidates import UNSUFFIXED, CandidateQuery, RequestGroup
+from innkeeper.domain.errors import Invalid
+from innkeeper.domain.ids import ProviderUuid, canonical_uuid
+from innkeeper.entrypoints.api.placement.candidate_schemas import (
+    GROUP_WORDS,
+    IN_TREE,
+    MEMBER_OF,
+    NAME,
+    REQUIRED,
+    RESOURCES,
+)
+from innkeeper.entrypoints.api.placement.queries import (
+    ANY_OF,
+    DIGITS_MAX,
+    WRONG,
+    no_choice,
+    parse_member_of,
+    parse_required,
+    parse_resources,
+    parse_traits,
+)
+
+BAD_VALUE = "query.bad_value"
+DUPLICATE_KEY = "query.duplicate_key"
+MISSING_VALUE = "query.missing_value"
+
+GROUPS_MAX = 64
+"""In one query. A server with sixteen devices and ten ports of two groups each asks for 37."""
+CONDITIONS_MAX = 1024
+"""Of all groups together; more than a large server's groups have at sixteen each."""
+
+_GROUP_WORD = re.compile(rf"({'|'.join(GROUP_WORDS)})({NAME})?")
+
+
+def candidate_query(
+    query: Mapping[str, list[str]], *, takes_one_of_a_tree: bool = False
+) -> CandidateQuery:
+    """What a query asks for. Raises :class:`Invalid` for what is malformed or too much."""
+    root_required, root_forbidden = _root_traits(query.get("root_required", ()))
+    subtrees = tuple(_subtree(value) for value in query.get("same_subtree", ()))
+    groups = parse_groups(query)
+    _check_amounts(groups, frozenset().union(*subtrees))
+    for subtree in subtrees:
+        _check_names(subtree, groups)
+    _check_conflicts(groups)
+    _check_size(groups)
+    # Of repeated ones the first counts, as clients know it; a repeated group's last does.
+    policies = query.get("group_policy", [])
+    if not policies and len(groups.keys() - {UNSUFFIXED}) > 1:
+        raise Invalid(
+            'The "group_policy" parameter is required when specifying more than one '
+            '"resources{N}" parameter.'
+        )
+    limits = query.get("limit", [])
+    return CandidateQuery(
+        groups=tuple(groups.values()),
+        is_isolated=bool(policies) and policies[0] == "isolate",
+        same_subtrees=subtrees,
+        root_required=root_required,
+        root_forbidden=root_forbidden,
+        takes_one_of_a_tree=takes_one_of_a_tree,
+        limit=_limit(limits[0]) if limits else None,
+    )
+
+
+def parse_groups(query: Mapping[str, list[str]]) -> dict[str, RequestGroup]:
+    """Read all groups of a query, by suffix, in the order of their first parameters."""
+    suffixes: dict[str, None] = {}
+    for name in query:
+        match = _GROUP_WORD.fullmatch(name)
+        if match is not None:
+            suffixes[match[2] or UNSUFFIXED] = None
+        elif name.startswith(GROUP_WORDS):
+            # The schema's "$" lets a line's end pass, which is in no group's name.
+            raise Invalid(f"{WRONG}{name!r} names no group")
+    if len(suffixes) > GROUPS_MAX:
+        raise Invalid(f"{WRONG}More than {GROUPS_MAX} request groups in one query.")
+    return {suffix: _group(query, suffix) for suffix in suffixes}
+
+
+def _group(query: Mapping[str, list[str]], suffix: str) -> RequestGroup:
+    amounts = [parse_resources(text) for text in query.get(RESOURCES + suffix, ())]
+    required, forbidden = parse_required(query.get(REQUIRED + suffix, []))
+    member_of, not_member_of = parse_member_of(query.get(MEMBER_OF + suffix, []))
+    trees = [_tree(text) for text in query.get(IN_TREE + suffix, ())]
+    return RequestGroup(
+        suffix=suffix,
+        resources=amounts[-1] if amounts else {},
+        required=required,
+        forbidden=forbidden,
+        member_of=member_of,
+        not_member_of=not_member_of,
+        in_tree=trees[-1] if trees else None,
+    )
+
+
+def _tree(text: str) -> ProviderUuid:
+    canonical = canonical_uuid(text.strip())
+    if canonical is None:
+        raise Invalid(
+            f"{WRONG}Expected 'in_tree' parameter to be a format of uuid. Got: {text}"
+        )
+    return ProviderUuid(canonical)
+
+
+def _limit(digits: str) -> int:
+    # A longer number is beyond all candidates there can be, and costs time to convert.
+    return int(digits) if len(digits) <= DIGITS_MAX else UNIT_MAX
+
+
+def _root_traits(values: Sequence[str]) -> tuple[frozenset[str], frozenset[str]]:
+    if not values:
+        return frozenset(), frozenset()
+    if len(values) > 1:
+        raise Invalid(
+            "Query parameter 'root_required' may be specified only once.", code=DUPLICATE_KEY
+        )
+    if values[0].startswith(ANY_OF):
+        raise no_choice(values[0])
+    required, forbidden = parse_traits(values[0])
+    conflicts = forbidden.intersection(required)
+    if conflicts:
+        raise Invalid(
+            "Conflicting required and forbidden traits found in root_required: "
+            f"{', '.join(sorted(conflicts))}",
+            code=BAD_VALUE,
+        )
+    return frozenset(required), frozenset(forbidden)
+
+
+def _subtree(value: str) -> frozenset[str]:
+    suffixes = frozenset(suffix.strip() for suffix in value.split(","))
+    if UNSUFFIXED in suffixes:
+        raise Invalid(
+            "Empty string (unsuffixed group) can not be specified in `same_subtree` ",
+            code=BAD_VALUE,
+        )
+    return suffixes
+
+
+def _check_amounts(groups: Mapping[str, RequestGroup], tied: frozenset[str]) -> None:
+    """One group at least asks for amounts; those that do not are tied to others by place."""
+    bare = [suffix for suffix, group in groups.items() if not group.resources]
+    if len(bare) == len(groups):
+        raise Invalid(
+            "There must be at least one resources or resources[$S] parameter.",
+            code=MISSING_VALUE,
+        )
+    loose = [suffix for suffix in bare if suffix not in tied]
+    if loose:
+        raise Invalid(
+            "Resourceless suffixed group request should be specified in `same_subtree` query "
+            f"param: bad group(s) - {loose}.",
+            code=BAD_VALUE,
+        )
+
+
+def _check_names(subtree: frozenset[str], groups: Mapping[str, RequestGroup]) -> None:
+    unknown = sorted(subtree - groups.keys())
+    if unknown:
+        raise Invalid(
+            f"Real suffixes should be specified in `same_subtree`: {unknown} not found in "
+            f"{list(groups)}.",
+            code=BAD_VALUE,
+        )
+
+
+def _check_conflicts(groups: Mapping[str, RequestGroup]) -> None:
+    conflicts = sorted(
+        f"required{suffix}: ({', '.join(sorted(names))})"
+        for suffix, group in groups.items()
+        for names in group.required
+        if names <= group.forbidden
+    )
+    if conflicts:
+        raise Invalid(
+            "Conflicting required and forbidden traits found in the following traits keys: "
+            f"{', '.join(conflicts)}"
+        )
+
+
+def _check_size(groups: Mapping[str, RequestGroup]) -> None:
+    conditions = sum(
+        len(group.resources) + len(group.required) + len(group.forbidden) + len(group.member_of)
+        for group in groups.values()
+    )
+    if conditions > CONDITIONS_MAX:
+        raise Invalid(f"{WRONG}More than {CONDITIONS_MAX} conditions in one query.")

@@ -1,0 +1,65 @@
+"""What the query of a search for allocation candidates may hold, version by version.
+
+Always true: the newest form comes last, and each form before it lacks parameters or is
+stricter about the suffixes of groups.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from innkeeper.entrypoints.api.microversions import Schema
+from innkeeper.entrypoints.api.placement.schemas import parameter
+
+NUMBER = "[1-9][0-9]*"
+"""A group's suffix as it was before groups had names."""
+NAME = "[a-zA-Z0-9_-]{1,64}"
+RESOURCES, REQUIRED, MEMBER_OF, IN_TREE = GROUP_WORDS = (
+    "resources",
+    "required",
+    "member_of",
+    "in_tree",
+)
+"""What a group may say; a suffix behind the word tells which group."""
+
+_PARAMETERS = {
+    "limit": parameter(pattern="^[1-9][0-9]*$"),
+    "group_policy": parameter(enum=["none", "isolate"]),
+    "root_required": parameter(),
+    "same_subtree": parameter(),
+}
+
+
+def plain(*names: str) -> Schema:
+    """One group, whose amounts are asked for, with these further parameters."""
+    names = (RESOURCES, *names)
+    return {
+        "type": "object",
+        "properties": {name: _PARAMETERS.get(name, parameter()) for name in names},
+        # Before what is too much: clients know the complaint of what is missing.
+        "required": [RESOURCES],
+        "additionalProperties": False,
+    }
+
+
+def grouped(suffix: str, *names: str, words: tuple[str, ...] = GROUP_WORDS) -> Schema:
+    """Groups with such suffixes, or none, and these parameters of the request as a whole."""
+    properties: dict[str, Any] = {word: parameter() for word in words}
+    properties |= {name: _PARAMETERS[name] for name in names}
+    return {
+        "type": "object",
+        "properties": properties,
+        "patternProperties": {f"^{word}({suffix})?$": parameter() for word in words},
+        "additionalProperties": False,
+    }
+
+
+V1_10 = plain()
+V1_16 = plain("limit")
+V1_17 = plain("limit", REQUIRED)
+V1_21 = plain("limit", REQUIRED, MEMBER_OF)
+V1_25 = grouped(NUMBER, "limit", "group_policy", words=(RESOURCES, REQUIRED, MEMBER_OF))
+V1_31 = grouped(NUMBER, "limit", "group_policy")
+V1_33 = grouped(NAME, "limit", "group_policy")
+V1_35 = grouped(NAME, "limit", "group_policy", "root_required")
+LIST_CANDIDATES = grouped(NAME, *_PARAMETERS)

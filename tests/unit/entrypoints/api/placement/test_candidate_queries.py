@@ -1,0 +1,241 @@
+"""The query of a search for allocation candidates, read."""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import parse_qs
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from innkeeper.domain.candidates import CandidateQuery, RequestGroup
+from innkeeper.domain.errors import Invalid
+from innkeeper.entrypoints.api.placement.candidate_queries import (
+    CONDITIONS_MAX,
+    GROUPS_MAX,
+    candidate_query,
+)
+from innkeeper.entrypoints.api.placement.candidate_schemas import LIST_CANDIDATES
+from innkeeper.entrypoints.api.placement.faults import query_refusal
+from innkeeper.entrypoints.api.validation import Validator
+
+A = "aaaaaaaa-aaaa-4aaa-8aaa-aaaaaaaaaaaa"
+B = "bbbbbbbb-bbbb-4bbb-8bbb-bbbbbbbbbbbb"
+SCHEMA = Validator(LIST_CANDIDATES, query_refusal)
+
+
+def read(text: str) -> CandidateQuery:
+    query = parse_qs(text, keep_blank_values=True)
+    SCHEMA.check(query)
+    return candidate_query(query)
+
+
+def refusal(text: str) -> tuple[str, str]:
+    with pytest.raises(Invalid) as refused:
+        read(text)
+    return refused.value.code, refused.value.message
+
+
+def test_one_group() -> None:
+    asked = read(
+        f"resources=VCPU:2,MEMORY_MB:512&required=HW_A,!HW_B&required=in:HW_C,HW_D"
+        f"&member_of=in:{A},{B}&member_of=!{B}&in_tree={A.upper()}&limit=7"
+    )
+    group = RequestGroup(
+        suffix="",
+        resources={"VCPU": 2, "MEMORY_MB": 512},
+        required=(frozenset({"HW_A"}), frozenset({"HW_C", "HW_D"})),
+        forbidden=frozenset({"HW_B"}),
+        member_of=(frozenset({A, B}),),
+        not_member_of=frozenset({B}),
+        in_tree=A,  # type: ignore[arg-type]
+    )
+    assert asked == CandidateQuery(groups=(group,), limit=7)
+
+
+def test_groups_stay_in_the_order_they_were_asked_in() -> None:
+    asked = read(
+        "required_B=T&resources_A=VCPU:1&resources=DISK_GB:1&resources_B=VCPU:2"
+        "&group_policy=none"
+    )
+    assert [group.suffix for group in asked.groups] == ["_B", "_A", ""]
+
+
+def test_groups_apart() -> None:
+    asked = read("resources1=VCPU:1&resources2=VCPU:2&group_policy=isolate")
+    assert [group.suffix for group in asked.groups] == ["1", "2"]
+    assert asked.is_isolated
+    assert not read("resources1=VCPU:1&resources2=VCPU:2&group_policy=none").is_isolated
+
+
+def test_one_suffixed_group_needs_no_policy() -> None:
+    assert not read("resources1=VCPU:1&resources=VCPU:2").is_isolated
+
+
+def test_places_in_a_tree() -> None:
+    asked = read(
+        "resources_A=VCPU:1&required_B=T&same_subtree=_A, _B&same_subtree=_A"
+        "&root_required=HW_A,!!HW_B&group_policy=none"
+    )
+    assert asked.same_subtrees == (frozenset({"_A", "_B"}), frozenset({"_A"}))
+    assert asked.root_required == frozenset({"HW_A"})
+    assert asked.root_forbidden == frozenset({"HW_B"})
+    assert asked.groups[1].resources == {}
+
+
+def test_who_knows_no_trees_takes_one_provider_of_each() -> None:
+    query = {"resources": ["VCPU:1"]}
+    assert candidate_query(query, takes_one_of_a_tree=True).takes_one_of_a_tree
+    assert not candidate_query(query).takes_one_of_a_tree
+
+
+def test_which_of_repeated_ones_counts() -> None:
+    asked = read(
+        f"resources=VCPU:1&resources=VCPU:2&in_tree={A}&in_tree={B}&limit=1&limit=2"
+        "&group_policy=isolate&group_policy=none"
+    )
+    assert asked.groups[0].resources == {"VCPU": 2}
+    assert asked.groups[0].in_tree == B
+    assert asked.limit == 1
+    assert asked.is_isolated
+
+
+def test_a_limit_beyond_all_candidates_stays_a_small_number() -> None:
+    assert read("resources=VCPU:1&limit=" + "9" * 5000).limit == 2**31 - 1
+
+
+def test_a_trait_in_one_choice_may_be_forbidden() -> None:
+    asked = read("resources=VCPU:1&required=in:HW_A,HW_B&required=!HW_B")
+    assert asked.groups[0].forbidden == frozenset({"HW_B"})
+
+
+@pytest.mark.parametrize(
+    ("query", "code", "message"),
+    [
+        ("", "query.missing_value", "There must be at least one resources"),
+        ("limit=1", "query.missing_value", "There must be at least one resources"),
+        ("required_A=T&same_subtree=_A", "query.missing_value", "There must be at least one"),
+        (
+            "resources_A=VCPU:1&required_B=T",
+            "query.bad_value",
+            "should be specified in `same_subtree` query param: bad group(s) - ['_B'].",
+        ),
+        ("resources_A=VCPU:1&in_tree=" + A, "query.bad_value", "bad group(s) - ['']."),
+        (
+            "resources=VCPU:1&same_subtree=_A",
+            "query.bad_value",
+            "Real suffixes should be specified in `same_subtree`: ['_A'] not found in [''].",
+        ),
+        ("resources=VCPU:1&same_subtree=", "query.bad_value", "Empty string (unsuffixed"),
+        ("resources_A=VCPU:1&same_subtree=_A,", "query.bad_value", "Empty string (unsuffixed"),
+        (
+            "resources=VCPU:1&root_required=A&root_required=A",
+            "query.duplicate_key",
+            "Query parameter 'root_required' may be specified only once.",
+        ),
+        (
+            "resources=VCPU:1&root_required=B,A,!A,!B",
+            "query.bad_value",
+            "Conflicting required and forbidden traits found in root_required: A, B",
+        ),
+        ("resources=VCPU:1&root_required=", "undefined_code", "Got an empty trait in: "),
+        ("resources=VCPU:1&root_required=in:A", "undefined_code", "only supported since"),
+        (
+            "resources=VCPU:1&required=A,!A",
+            "undefined_code",
+            "found in the following traits keys: required: (A)",
+        ),
+        (
+            "resources1=VCPU:1&required1=in:B,A&required1=!A,!B",
+            "undefined_code",
+            "found in the following traits keys: required1: (A, B)",
+        ),
+        (
+            "resources1=VCPU:1&resources2=VCPU:1",
+            "undefined_code",
+            'The "group_policy" parameter is required when specifying more than one',
+        ),
+        (
+            "resources=VCPU:1&in_tree=rack",
+            "undefined_code",
+            "to be a format of uuid. Got: rack",
+        ),
+        ("resources=VCPU:x&resources=VCPU:1", "undefined_code", "expected positive integer"),
+        ("resources=VCPU:1&in_tree=x&in_tree=" + A, "undefined_code", "format of uuid. Got: x"),
+        ("resources=VCPU:1&limit=0", "undefined_code", "'0' does not match '^[1-9][0-9]*$'"),
+        ("resources=VCPU:1&limit=%D9%A3", "undefined_code", "does not match '^[1-9][0-9]*$'"),
+        ("resources=VCPU:1&limit=", "undefined_code", "'' does not match '^[1-9][0-9]*$'"),
+        ("resources=VCPU:1&limit=1&limit=x", "undefined_code", "'x' does not match"),
+        (
+            "resources=VCPU:1&group_policy=both",
+            "undefined_code",
+            "'both' is not one of ['none', 'isolate']",
+        ),
+        (
+            "resources_A.B=VCPU:1",
+            "undefined_code",
+            "'resources_A.B' does not match any of the regexes: '^in_tree([a-zA-Z0-9_-]{1,64})",
+        ),
+        ("resources" + "a" * 65 + "=VCPU:1", "undefined_code", "does not match any of the"),
+        ("resources%0A=VCPU:1", "undefined_code", "names no group"),
+        ("resources_%C3%84=VCPU:1", "undefined_code", "does not match any of the regexes"),
+        ("colour=red", "undefined_code", "'colour' does not match any of the regexes"),
+    ],
+)
+def test_refusals_as_clients_know_them(query: str, code: str, message: str) -> None:
+    found_code, found = refusal(query)
+    assert found_code == code
+    assert message in found
+
+
+def test_too_many_groups() -> None:
+    def several(count: int) -> str:
+        return "group_policy=none&" + "&".join(f"resources{i}=VCPU:1" for i in range(count))
+
+    assert len(read(several(GROUPS_MAX)).groups) == GROUPS_MAX
+    assert refusal(several(GROUPS_MAX + 1))[1].endswith("64 request groups in one query.")
+
+
+def test_too_many_conditions() -> None:
+    def several(count: int) -> str:
+        return "resources=VCPU:1&required=" + ",".join(f"T{i}" for i in range(count))
+
+    assert len(read(several(CONDITIONS_MAX - 1)).groups[0].required) == CONDITIONS_MAX - 1
+    assert refusal(several(CONDITIONS_MAX))[1].endswith("1024 conditions in one query.")
+
+
+NAMES = st.sampled_from(
+    (
+        "resources",
+        "resources1",
+        "resources\n",
+        "required1",
+        "required_A",
+        "required\u2028",
+        "member_of",
+        "in_tree_A",
+        "limit",
+        "group_policy",
+        "root_required",
+        "same_subtree",
+    )
+)
+VALUES = st.one_of(
+    st.text(max_size=20),
+    st.sampled_from(["VCPU:1", "A,!A", "in:A,B", "!in:" + A, A, "none", "_A,1", "1", "\ud800"]),
+)
+
+
+@given(st.dictionaries(NAMES, st.lists(VALUES, min_size=1, max_size=3)))
+def test_whatever_comes_is_read_or_refused(query: dict[str, list[str]]) -> None:
+    try:
+        SCHEMA.check(query)
+        asked = candidate_query(query)
+    except Invalid as refused:
+        assert re.search(r"\S", refused.message)
+        return
+    suffixes = [group.suffix for group in asked.groups]
+    assert len(suffixes) == len(set(suffixes))
+    assert any(group.resources for group in asked.groups)
+    assert all(amount > 0 for group in asked.groups for amount in group.resources.values())
