@@ -25,6 +25,7 @@ from innkeeper.entrypoints.api.logs import set_up_logs
 from innkeeper.entrypoints.api.policy import OsloPolicy
 from innkeeper.entrypoints.api.readers import ReaderThreads
 from innkeeper.entrypoints.api.routing import Api
+from innkeeper.entrypoints.api.searching import SearchThread
 from innkeeper.entrypoints.api.site import Site, Tracing
 from innkeeper.entrypoints.api.tables import APIS
 from innkeeper.entrypoints.worker.child import Child
@@ -39,6 +40,7 @@ from innkeeper.systems.compute.desk import BootDesk
 from innkeeper.systems.identity.tokens import Signer
 from innkeeper.systems.placement import audit as placement_audit
 from innkeeper.systems.placement import feed
+from innkeeper.systems.placement.candidates import CandidateDesk
 
 DATABASE_FILE = "innkeeper.sqlite3"
 SWITCH_INTERVAL_S = 0.0005
@@ -111,6 +113,7 @@ class Service:
         )
         self.decisions = DecisionThread(self.store, self.desk)
         self.readers = ReaderThreads(self.store, settings.serving.reader_threads)
+        self.searching = SearchThread(self.store, CandidateDesk(settings.placing), self.ids)
         apis = served_apis(settings)
         overrides = settings.authenticating.policy_file
         policy = _or_settings_error(
@@ -126,6 +129,7 @@ class Service:
             settings=settings,
             readers=self.readers,
             decisions=self.decisions,
+            candidates=self.searching,
             policy=policy,
             authenticator=opening.authenticator(settings, self.signer, self.readers, now),
             clock=now,
@@ -194,6 +198,7 @@ class Service:
         with self.store.read() as tx:
             self.desk.load(tx)
         self.decisions.start()
+        self.searching.start()
         self.worker.start()
 
     def stop(self) -> None:
@@ -201,6 +206,7 @@ class Service:
         self.worker.stop(self.settings.serving.shutdown_grace_s)
         self.decisions.stop(self.settings.serving.shutdown_grace_s)
         self.readers.stop()
+        self.searching.stop()
         self.site.passwords.stop()
         if self.site.tracing is not None:
             self.site.tracing.stop()

@@ -66,6 +66,7 @@ def door() -> Any:
         settings=Settings(serving=Serving(apis=tuple(APIS))),
         readers=untouchable,
         decisions=untouchable,
+        candidates=untouchable,
         policy=untouchable,
         authenticator=TrustingAuthenticator(),
         clock=lambda: NOON,

@@ -21,3 +21,18 @@ def draw(seed: int, turn: int, faces: int) -> int:
     mixed = ((mixed ^ (mixed >> 30)) * _FIRST) & _MASK
     mixed = ((mixed ^ (mixed >> 27)) * _SECOND) & _MASK
     return (mixed ^ (mixed >> 31)) % faces
+
+
+class Shuffler:
+    """Puts lists into random order, each in its turn; the seed decides them all."""
+
+    def __init__(self, seed: int) -> None:
+        self._seed = seed
+        self._turn = 0
+
+    def __call__(self, items: list[int]) -> None:
+        """Put ``items`` into random order, in place (Fisher and Yates)."""
+        for last in range(len(items) - 1, 0, -1):
+            at = draw(self._seed, self._turn, last + 1)
+            self._turn += 1
+            items[at], items[last] = items[last], items[at]

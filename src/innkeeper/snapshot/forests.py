@@ -49,7 +49,7 @@ class Forest:
     @property
     def is_flat(self) -> bool:
         """Whether every provider is a tree of its own."""
-        return self.tree_count == self.tree_of.shape[0]
+        return self.tree_count == len(self.tree_of)
 
     def in_any(self, aggregates: Collection[str]) -> Mask:
         """Which rows are in at least one of these aggregates."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
+from innkeeper.domain.candidates import CandidateQuery, FoundCandidates
+from innkeeper.domain.errors import Refusal
 from innkeeper.domain.identity import RequestContext, Service
 from innkeeper.domain.ids import Clock, IdSource
 from innkeeper.domain.slices import Settings
@@ -16,6 +18,10 @@ from innkeeper.store.transactions import Tx
 from innkeeper.systems.identity.tokens import Signer
 
 T = TypeVar("T")
+
+Together = Callable[[Tx, Sequence[T]], Sequence[Refusal | None]]
+"""Writes many items in one transaction, and gives for each why it was refused, if it was. Of
+what it refuses it has written nothing; if it raises, the transaction ends."""
 
 
 class Readers(Protocol):
@@ -31,11 +37,24 @@ class Decisions(Protocol):
     async def write(self, work: Callable[[Tx], T]) -> T:
         """Run ``work`` in the next group commit; its refusal is raised here."""
 
+    async def write_together(self, work: Together[T], item: T) -> None:
+        """Run ``work`` in the next group commit, once for all items that wait for it."""
+
     async def boot(self, request: Any) -> Any:
         """Decide on and claim for a boot request, together with others that wait."""
 
     async def explain(self, request: Any) -> Any:
         """Decide as :meth:`boot` would, claim nothing, and tell why."""
+
+
+class Candidates(Protocol):
+    """Searches the columns of all providers for allocation candidates."""
+
+    async def find(self, query: CandidateQuery) -> FoundCandidates:
+        """Search; raises :class:`Invalid` for a class or a trait that is not there.
+
+        Sees every write that was acknowledged before.
+        """
 
 
 class Policy(Protocol):
@@ -81,6 +100,7 @@ class Site:
     settings: Settings
     readers: Readers
     decisions: Decisions
+    candidates: Candidates
     policy: Policy
     authenticator: Authenticator
     clock: Clock

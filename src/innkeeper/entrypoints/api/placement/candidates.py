@@ -1,0 +1,63 @@
+"""``/allocation_candidates``: where a request could be served.
+
+An answer may hold a thousand candidates, so it is built in few steps: what is a mapping of
+plain values already goes out as it is.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import structlog
+
+from innkeeper.domain.candidates import FoundCandidates
+from innkeeper.entrypoints.api.placement import caching
+from innkeeper.entrypoints.api.placement.candidate_queries import candidate_query
+from innkeeper.entrypoints.api.placement.versions.v1_29_candidates_in_trees import (
+    ONE_OF_A_TREE,
+)
+from innkeeper.entrypoints.api.routing import Answer, Call
+
+LOG = structlog.get_logger("innkeeper.placement")
+
+
+def view(found: FoundCandidates) -> dict[str, Any]:
+    """Candidates and summaries as clients see them."""
+    return {
+        "allocation_requests": [
+            {
+                "allocations": {
+                    uuid: {"resources": amounts} for uuid, amounts in allocations.items()
+                },
+                "mappings": mappings,
+            }
+            for allocations, mappings in found.candidates
+        ],
+        "provider_summaries": {
+            uuid: {
+                "resources": {
+                    name: {"capacity": capacity, "used": used}
+                    for name, (capacity, used) in resources.items()
+                },
+                "traits": traits,
+                "parent_provider_uuid": parent_uuid,
+                "root_provider_uuid": root_uuid,
+            }
+            for uuid, (resources, traits, parent_uuid, root_uuid) in found.summaries.items()
+        },
+    }
+
+
+async def index(call: Call) -> Answer:
+    """List ways to serve a request, and the providers they take from."""
+    is_flat = ONE_OF_A_TREE in call.terms
+    query = candidate_query(call.query, takes_one_of_a_tree=is_flat)
+    found = await call.site.candidates.find(query)
+    if found.is_cut:
+        LOG.warning(
+            "allocation candidates cut: a search came to its bound",
+            request_id=call.context.request_id,
+            max_allocation_candidates=call.site.settings.placing.max_allocation_candidates,
+            candidates=len(found.candidates),
+        )
+    return Answer(body=view(found), headers=caching.headers(call))

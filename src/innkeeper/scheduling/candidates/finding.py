@@ -1,0 +1,193 @@
+"""All candidates of a query, as many as are wanted, and what clients need to choose among them.
+
+Trees where nothing is left to choose (every slot has the same one option) are answered from
+the columns at once; the others are searched one by one, and only as long as candidates are
+wanted.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, islice
+
+import numpy as np
+
+from innkeeper.domain.candidates import (
+    Candidate,
+    CandidateQuery,
+    ClassSummary,
+    FoundCandidates,
+    ProviderSummary,
+)
+from innkeeper.domain.ids import ProviderUuid
+from innkeeper.domain.slices import Placing
+from innkeeper.scheduling.candidates.search import Picks, Search, Shuffle
+from innkeeper.scheduling.candidates.slots import Slot, Slots, slots_of
+from innkeeper.snapshot.amounts import Mask
+from innkeeper.snapshot.forests import NO_ROW, Rows
+from innkeeper.snapshot.providers import ProviderTable
+
+
+def find(
+    table: ProviderTable,
+    query: CandidateQuery,
+    placing: Placing,
+    shuffle: Shuffle | None = None,
+) -> FoundCandidates:
+    """Search for candidates.
+
+    ``shuffle`` makes the order a random one; without it the same table gives the same answer.
+    """
+    slots = slots_of(table, query)
+    search = Search(table, query, slots, shuffle)
+    order = slots.trees.tolist()
+    if shuffle is not None:
+        shuffle(order)
+    most = placing.max_allocation_candidates
+    wanted = most if query.limit is None else min(most, query.limit)
+    is_depth_first = placing.allocation_candidates_generation_strategy == "depth-first"
+    walk = _one_after_the_other if is_depth_first else _in_turn
+    plain = _plain_rows(table, query, slots)
+    if plain is None:
+        found = walk(map(search.of_tree, order))
+    else:
+        found = walk(_either(search, plain, tree) for tree in order)
+    picks = list(islice(found, wanted))
+    # A bound that is just met is told of only if it cut something off.
+    is_cut = len(picks) == most and query.limit != most and next(found, None) is not None
+    candidates = _candidates(table, slots.all, picks)
+    return FoundCandidates(
+        candidates, _summaries(table, slots.all, picks), is_cut or search.is_cut
+    )
+
+
+def _one_after_the_other(trees: Iterable[Iterable[Picks]]) -> Iterator[Picks]:
+    return chain.from_iterable(trees)
+
+
+def _in_turn(trees: Iterable[Iterable[Picks]]) -> Iterator[Picks]:
+    """One choice of each tree, then a second one of each, and so on.
+
+    A tree is looked at only when it is its turn: a small limit never touches the later ones.
+    """
+    waiting: deque[Iterator[Picks]] = deque()
+    for tree in trees:
+        choices = iter(tree)
+        first = next(choices, None)
+        if first is not None:
+            waiting.append(choices)
+            yield first
+    while waiting:
+        choices = waiting.popleft()
+        following = next(choices, None)
+        if following is not None:
+            waiting.append(choices)
+            yield following
+
+
+# -- trees without a choice --------------------------------------------------------------------
+
+
+def _plain_rows(table: ProviderTable, query: CandidateQuery, slots: Slots) -> Rows | None:
+    """For each tree, the row that is the only option for everything; ``NO_ROW`` elsewhere.
+
+    ``None`` for queries whose groups have something to do with each other.
+    """
+    if len(query.groups) > 1:
+        return None
+    forest = table.forest
+    trees = slots.trees
+    rows = np.full(forest.tree_count, NO_ROW, dtype=np.intp)
+    first = slots.all[0]
+    is_plain: Mask = np.ones(len(trees), dtype=np.bool_)
+    for slot in slots.all:
+        starts = slot.starts[trees]
+        is_plain &= slot.starts[trees + 1] - starts == 1
+        is_plain &= slot.rows[starts] == first.rows[first.starts[trees]]
+    chosen = first.rows[first.starts[trees]]
+    # Of what is lent to several trees, each finds the same; that is the search's to notice.
+    is_plain &= forest.tree_of[chosen] == trees
+    for has_trait in slots.together:
+        is_plain &= has_trait[chosen]
+    if table.forest.served:
+        is_plain &= ~np.isin(chosen, list(table.forest.served))
+    rows[trees[is_plain]] = chosen[is_plain]
+    return rows
+
+
+def _either(search: Search, plain: Rows, tree: int) -> Iterable[Picks]:
+    row = int(plain[tree])
+    if row == NO_ROW:
+        return search.of_tree(tree)
+    return ((row,) * len(search.slots),)
+
+
+# -- answers ---------------------------------------------------------------------------------
+
+
+def _candidates(
+    table: ProviderTable, slots: Sequence[Slot], picks: Sequence[Picks]
+) -> list[Candidate]:
+    uuids = table.uuids
+    if len({slot.suffix for slot in slots}) == 1:
+        whole = {name: amount for slot in slots for name, amount in slot.amounts.items()}
+        suffix = slots[0].suffix
+        return [
+            Candidate({uuids[rows[0]]: whole}, {suffix: [uuids[rows[0]]]})
+            if rows.count(rows[0]) == len(rows)
+            else _candidate(uuids, slots, rows)
+            for rows in picks
+        ]
+    return [_candidate(uuids, slots, rows) for rows in picks]
+
+
+def _candidate(uuids: Sequence[ProviderUuid], slots: Sequence[Slot], rows: Picks) -> Candidate:
+    allocations: dict[ProviderUuid, dict[str, int]] = {}
+    mappings: dict[str, list[ProviderUuid]] = {}
+    for slot, row in zip(slots, rows, strict=True):
+        uuid = uuids[row]
+        named = mappings.setdefault(slot.suffix, [])
+        if uuid not in named:
+            named.append(uuid)
+        if slot.amounts:
+            taken = allocations.setdefault(uuid, {})
+            for name, amount in slot.amounts.items():
+                taken[name] = taken.get(name, 0) + amount
+    return Candidate(allocations, mappings)
+
+
+def _summaries(
+    table: ProviderTable, slots: Sequence[Slot], picks: Sequence[Picks]
+) -> dict[ProviderUuid, ProviderSummary]:
+    """Every provider of each tree that something is taken of."""
+    if not picks:
+        return {}
+    forest = table.forest
+    giving = [at for at, slot in enumerate(slots) if slot.amounts]
+    chosen = np.array(picks, dtype=np.intp)[:, giving]
+    rows = forest.rows_of(np.unique(forest.tree_of[chosen]))
+    resources = _resources(table, rows)
+    uuids, names = table.uuids, table.trait_names
+    parents = forest.parents[rows].tolist()
+    roots = forest.roots[forest.tree_of[rows]].tolist()
+    return {
+        uuids[row]: ProviderSummary(
+            has, names[row], None if parent == NO_ROW else uuids[parent], uuids[root]
+        )
+        for row, has, parent, root in zip(rows.tolist(), resources, parents, roots, strict=True)
+    }
+
+
+def _resources(table: ProviderTable, rows: Rows) -> list[dict[str, ClassSummary]]:
+    found: list[dict[str, ClassSummary]] = [{} for _ in range(len(rows))]
+    for name, max_units in table.max_units.items():
+        # Nobody's max_unit is 0, so this tells who has any inventory of the class.
+        there = np.flatnonzero(max_units[rows] > 0)
+        if not len(there):
+            continue
+        capacities = table.capacities[name][rows[there]].tolist()
+        used = table.used[name][rows[there]].tolist()
+        for at, capacity, taken in zip(there.tolist(), capacities, used, strict=True):
+            found[at][name] = ClassSummary(int(capacity), int(taken))
+    return found

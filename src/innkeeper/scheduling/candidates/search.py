@@ -1,0 +1,251 @@
+"""Choose an option for every slot of one tree, in all the ways that hold together.
+
+Choices are tried in depth, each checked against those before it as soon as it is made, so a
+choice that cannot be completed is not combined any further: amounts that meet on one provider,
+suffixed groups that must be apart, subtrees, traits that must be there together.
+
+Always true: what is found can be claimed as a whole, as far as the table knows; no choice is
+found twice.
+
+May be false: that all there are were found. Some requests are puzzles (many groups that
+compete for few providers), which nobody solves in bounded time. A search gives a tree up after
+``DEAD_ENDS_PER_TREE`` choices in a row that led nowhere, and everything after ``DEAD_ENDS`` of
+them, more if much was found meanwhile. ``is_cut`` tells.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+
+from innkeeper.domain.candidates import UNSUFFIXED, CandidateQuery
+from innkeeper.scheduling.candidates.slots import Slots, classes_in_several
+from innkeeper.snapshot.forests import NO_ROW
+from innkeeper.snapshot.providers import ProviderTable
+
+DEAD_ENDS_PER_TREE = 20_000
+"""Some hundredths of a second."""
+DEAD_ENDS = 50 * DEAD_ENDS_PER_TREE
+"""For a whole request: trees alike are dead ends alike. A few seconds."""
+DEAD_ENDS_PER_FIND = 100
+"""What each choice that was found adds to that."""
+
+Picks = tuple[int, ...]
+"""The chosen row of each slot, in the order of the slots."""
+Shuffle = Callable[[list[int]], None]
+"""Puts a list into random order, in place."""
+
+
+class Search:
+    """The choices of one query, tree by tree."""
+
+    def __init__(
+        self,
+        table: ProviderTable,
+        query: CandidateQuery,
+        slots: Slots,
+        shuffle: Shuffle | None = None,
+    ) -> None:
+        self.table = table
+        self.query = query
+        self.slots = slots.all
+        self.together = slots.together
+        self.is_cut = False
+        self._shuffle = shuffle
+        self._suffixes = [slot.suffix for slot in slots.all]
+        self._sharing = frozenset(table.forest.served)
+        self._found_lent: set[Picks] = set()
+        self._dead_ends = 0
+
+    def of_tree(self, tree: int) -> Iterator[Picks]:
+        """All choices that hang on the root of this tree."""
+        options = [
+            slot.rows[slot.starts[tree] : slot.starts[tree + 1]].tolist() for slot in self.slots
+        ]
+        if self._shuffle is not None:
+            for each in options:
+                self._shuffle(each)
+        if not self._can_be_apart(options):
+            return
+        # Slots with few options first: a choice that cannot work then shows early. The
+        # unsuffixed group stays together, since its traits are judged when it is complete.
+        order = sorted(
+            range(len(options)),
+            key=lambda at: (self._suffixes[at] != UNSUFFIXED, len(options[at])),
+        )
+        walk = _Walk(self, order, options)
+        for picks in walk.choices():
+            if not self._is_known(picks):
+                self._dead_ends -= DEAD_ENDS_PER_FIND
+                yield picks
+        self.is_cut |= walk.is_cut
+
+    def _is_known(self, picks: Picks) -> bool:
+        """Whether a choice was found already, under another root.
+
+        Only one of nothing but providers that share can be: any other names its tree.
+        """
+        if not self._sharing.issuperset(picks):
+            return False
+        if picks in self._found_lent:
+            return True
+        self._found_lent.add(picks)
+        return False
+
+    def may_go_on(self, dead_ends: int) -> bool:
+        """Count a choice that led nowhere, in this tree the ``dead_ends``-th in a row.
+
+        Gives whether to try on in this tree.
+        """
+        self._dead_ends += 1
+        return dead_ends < DEAD_ENDS_PER_TREE and self._dead_ends < DEAD_ENDS
+
+    def _can_be_apart(self, options: Sequence[Sequence[int]]) -> bool:
+        """Whether the suffixed groups can all be on different providers, if they must be.
+
+        Each gets one, if need be by moving another to its next option (augmenting paths).
+        Without this, eight groups for seven providers are forty thousand dead ends.
+        """
+        if not self.query.is_isolated:
+            return True
+        holder: dict[int, int] = {}
+
+        def place(at: int, seen: set[int]) -> bool:
+            for row in options[at]:
+                if row in seen:
+                    continue
+                seen.add(row)
+                if row not in holder or place(holder[row], seen):
+                    holder[row] = at
+                    return True
+            return False
+
+        groups = [at for at, suffix in enumerate(self._suffixes) if suffix != UNSUFFIXED]
+        return all(place(at, set()) for at in groups)
+
+
+class _Walk:
+    """One pass over the choices of one tree: which rows are taken, and what of them."""
+
+    def __init__(
+        self, search: Search, order: Sequence[int], options: Sequence[Sequence[int]]
+    ) -> None:
+        self.is_cut = False
+        self._search = search
+        self._slots = [search.slots[at] for at in order]
+        self._options = [options[at] for at in order]
+        self._place = [order.index(at) for at in range(len(order))]
+        self._rows: list[int] = []
+        self._sums: dict[tuple[int, str], int] = {}
+        several = classes_in_several(search.slots)
+        self._meeting = [
+            [(name, amount) for name, amount in slot.amounts.items() if name in several]
+            for slot in self._slots
+        ]
+        self._checks = self._checks_by_level()
+
+    def choices(self) -> Iterator[Picks]:
+        """All choices, in the order of the search's slots."""
+        next_option = [0] * len(self._slots)
+        dead_ends = 0
+        while True:
+            level = len(self._rows)
+            if level == len(self._slots):
+                yield tuple(self._rows[at] for at in self._place)
+                dead_ends = 0
+                self._drop()
+                continue
+            at = next_option[level]
+            if at == len(self._options[level]):
+                if level == 0:
+                    return
+                next_option[level] = 0
+                self._drop()
+                continue
+            next_option[level] = at + 1
+            if not self._take(level, self._options[level][at]):
+                dead_ends += 1
+                if not self._search.may_go_on(dead_ends):
+                    self.is_cut = True
+                    return
+
+    def _take(self, level: int, row: int) -> bool:
+        """Add a row to the choice, unless it does not go together with those chosen."""
+        self._rows.append(row)
+        self._add(level, row, 1)
+        if self._has_room(level, row) and all(check() for check in self._checks[level]):
+            return True
+        self._drop()
+        return False
+
+    def _drop(self) -> None:
+        level = len(self._rows) - 1
+        self._add(level, self._rows[level], -1)
+        self._rows.pop()
+
+    # -- amounts that meet -------------------------------------------------------------------
+
+    def _add(self, level: int, row: int, sign: int) -> None:
+        for name, amount in self._meeting[level]:
+            key = (row, name)
+            self._sums[key] = self._sums.get(key, 0) + sign * amount
+
+    def _has_room(self, level: int, row: int) -> bool:
+        table = self._search.table
+        for name, _ in self._meeting[level]:
+            total = self._sums[row, name]
+            if total > table.free[name][row] or total > table.max_units[name][row]:
+                return False
+        return True
+
+    # -- what must hold once certain slots are filled ------------------------------------------
+
+    def _checks_by_level(self) -> list[list[Callable[[], bool]]]:
+        checks: list[list[Callable[[], bool]]] = [[] for _ in self._slots]
+        query = self._search.query
+        suffixes = [slot.suffix for slot in self._slots]
+        level_of = {suffix: level for level, suffix in enumerate(suffixes)}
+        if self._search.together:
+            checks[level_of[UNSUFFIXED]].append(self._has_traits_together)
+        for names in query.same_subtrees:
+            levels = sorted(level_of[name] for name in names)
+            checks[levels[-1]].append(partial(self._is_subtree, levels))
+        for level, suffix in enumerate(suffixes):
+            if query.is_isolated and suffix != UNSUFFIXED:
+                checks[level].append(self._is_apart)
+            if query.takes_one_of_a_tree:
+                checks[level].append(self._is_one_of_a_tree)
+        return checks
+
+    def _has_traits_together(self) -> bool:
+        # Called with the last of the unsuffixed group's slots, which come first.
+        return all(
+            any(has_trait[row] for row in self._rows) for has_trait in self._search.together
+        )
+
+    def _is_apart(self) -> bool:
+        newest = self._rows[-1]
+        return not any(
+            row == newest and slot.suffix != UNSUFFIXED
+            for row, slot in zip(self._rows[:-1], self._slots, strict=False)
+        )
+
+    def _is_one_of_a_tree(self) -> bool:
+        tree_of = self._search.table.forest.tree_of
+        newest = self._rows[-1]
+        return all(row == newest or tree_of[row] != tree_of[newest] for row in self._rows[:-1])
+
+    def _is_subtree(self, levels: Sequence[int]) -> bool:
+        """Whether one of the groups' providers is above all the others, or is all of them."""
+        rows = {self._rows[level] for level in levels}
+        if len(rows) == 1:
+            return True
+        return any(all(top in self._up_from(row) for row in rows) for top in rows)
+
+    def _up_from(self, row: int) -> set[int]:
+        parents = self._search.table.forest.parents
+        found: set[int] = set()
+        while row != NO_ROW:
+            found.add(row)
+            row = int(parents[row])
+        return found
