@@ -9,9 +9,12 @@ from innkeeper.entrypoints.api.microversions import Version
 from innkeeper.entrypoints.api.placement import (
     aggregates,
     allocations,
+    candidate_schemas,
+    candidates,
     classes,
     inventories,
     providers,
+    reshaper,
     root,
     rules,
     schemas,
@@ -22,12 +25,14 @@ from innkeeper.entrypoints.api.placement.decoding import decode_consumer
 from innkeeper.entrypoints.api.placement.versions.shapes import (
     AGGREGATES,
     ALLOCATIONS,
+    CANDIDATES,
     CONSUMER_ALLOCATIONS,
     INVENTORIES,
     INVENTORY,
     PROVIDER,
     PROVIDER_ALLOCATIONS,
     PROVIDERS,
+    RESHAPER,
     USAGES,
 )
 from innkeeper.entrypoints.api.routing import Handler, Route
@@ -39,8 +44,8 @@ TRAIT = "/traits/{name}"
 PROVIDER_TRAITS = f"{PROVIDER}/traits"
 PROVIDER_USAGES = f"{PROVIDER}/usages"
 
-V1_1, V1_2, V1_5, V1_6, V1_7, V1_9, V1_13 = (
-    Version(1, minor) for minor in (1, 2, 5, 6, 7, 9, 13)
+V1_1, V1_2, V1_5, V1_6, V1_7, V1_9, V1_10, V1_13, V1_30 = (
+    Version(1, minor) for minor in (1, 2, 5, 6, 7, 9, 10, 13, 30)
 )
 
 
@@ -303,5 +308,22 @@ ROUTES = (
         "Show how much a project holds.",
         query=schemas.SHOW_USAGES,
         since=V1_9,
+    ),
+    _route(
+        f"POST {RESHAPER}",
+        reshaper.reshape,
+        rules.RESHAPE,
+        "Change what providers have and consumers hold in one breath.",
+        body=schemas.RESHAPE,
+        since=V1_30,
+        success=(204,),
+    ),
+    _route(
+        f"GET {CANDIDATES}",
+        candidates.index,
+        rules.LIST_CANDIDATES,
+        "List ways to serve a request for resources.",
+        query=candidate_schemas.LIST_CANDIDATES,
+        since=V1_10,
     ),
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from innkeeper.entrypoints.api.routing import Rule
 
 OPERATORS = "role:admin or role:service"
+SERVICES = "role:service"
 OPERATORS_OR_READERS = f"({OPERATORS}) or (role:reader and project_id:%(project_id)s)"
 
 LIST_PROVIDERS = "placement:resource_providers:list"
@@ -38,6 +39,8 @@ DELETE_ALLOCATIONS = "placement:allocations:delete"
 LIST_PROVIDER_ALLOCATIONS = "placement:resource_providers:allocations:list"
 SHOW_PROVIDER_USAGES = "placement:resource_providers:usages"
 SHOW_USAGES = "placement:usages"
+RESHAPE = "placement:reshaper:reshape"
+LIST_CANDIDATES = "placement:allocation_candidates:list"
 
 _ABOUT = {
     LIST_PROVIDERS: "List resource providers.",
@@ -70,9 +73,11 @@ _ABOUT = {
     DELETE_ALLOCATIONS: "Take away all that a consumer holds.",
     LIST_PROVIDER_ALLOCATIONS: "Show what is held of a resource provider.",
     SHOW_PROVIDER_USAGES: "Show how much is held of a resource provider.",
+    LIST_CANDIDATES: "List ways to serve a request for resources.",
 }
 
 RULES = (
     *(Rule(name, OPERATORS, about) for name, about in _ABOUT.items()),
     Rule(SHOW_USAGES, OPERATORS_OR_READERS, "Show how much a project holds."),
+    Rule(RESHAPE, SERVICES, "Change what providers have and consumers hold in one breath."),
 )

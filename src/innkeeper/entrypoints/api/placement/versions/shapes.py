@@ -17,6 +17,8 @@ PROVIDER_ALLOCATIONS = f"{PROVIDER}/allocations"
 ALLOCATIONS = "/allocations"
 CONSUMER_ALLOCATIONS = "/allocations/{consumer}"
 USAGES = "/usages"
+RESHAPER = "/reshaper"
+CANDIDATES = "/allocation_candidates"
 
 
 def on_provider_views(change: Callable[[dict[str, Any]], None]) -> tuple[Edge, ...]:
