@@ -23,20 +23,22 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from innkeeper.domain.errors import ConcurrentUpdate, ProviderChanged, Refusal
+from innkeeper.domain.errors import ConcurrentUpdate, Overtaken, ProviderChanged, Refusal
 from innkeeper.domain.ids import ClassId, ConsumerUuid, Generation, ProviderId
 from innkeeper.domain.placement import Claim, ConsumerClaim
-from innkeeper.store import by_ids, changes
+from innkeeper.store import changes
 from innkeeper.store.by_ids import IDS
-from innkeeper.store.prepared import Prepared
+from innkeeper.store.prepared import Prepared, PreparedForIds
 from innkeeper.store.tables.placement import allocations, consumers, resource_providers
 from innkeeper.store.transactions import Tx
 
-_GENERATIONS = sa.select(resource_providers.c.id, resource_providers.c.generation).where(
-    resource_providers.c.id.in_(IDS)
+_GENERATIONS = PreparedForIds(
+    sa.select(resource_providers.c.id, resource_providers.c.generation).where(
+        resource_providers.c.id.in_(IDS)
+    )
 )
-_CONSUMERS = sa.select(consumers.c.uuid, consumers.c.generation).where(
-    consumers.c.uuid.in_(sa.bindparam("uuids", expanding=True))
+_CONSUMERS = PreparedForIds(
+    sa.select(consumers.c.uuid, consumers.c.generation).where(consumers.c.uuid.in_(IDS))
 )
 # UPDATE resource_providers SET generation = :new, updated_at = :now
 #  WHERE id = :provider AND generation = :seen
@@ -104,7 +106,7 @@ def commit_together(tx: Tx, claims: Sequence[Claim], now: datetime) -> list[Refu
     providers that it names: whoever counted on it has seen a generation that never was, and
     another writer may have made one of the same number.
 
-    Raises :class:`ConcurrentUpdate` if another transaction came between, which takes several
+    Raises :class:`Overtaken` if another transaction came between, which takes several
     writers. It is for nobody here to catch: some rows are written by then, and allocations
     beside a stale generation could overcommit a provider. It ends the whole transaction (or
     the savepoint of its step), and who shared that is repeated alone, looking again; a client
@@ -124,14 +126,12 @@ def commit_together(tx: Tx, claims: Sequence[Claim], now: datetime) -> list[Refu
 
 
 def _read_generations(tx: Tx, ids: Iterable[ProviderId]) -> dict[ProviderId, Generation]:
-    return {pid: generation for pid, generation in by_ids.rows(tx, _GENERATIONS, ids)}
+    return {pid: generation for pid, generation in _GENERATIONS.rows(tx, ids)}
 
 
 def _read_consumers(tx: Tx, claims: Sequence[Claim]) -> dict[ConsumerUuid, Generation]:
     wanted = [each.uuid for claim in claims for each in claim.consumers if not each.is_new_id]
-    if not wanted:
-        return {}
-    return {uuid: generation for uuid, generation in tx.execute(_CONSUMERS, {"uuids": wanted})}
+    return {uuid: generation for uuid, generation in _CONSUMERS.rows(tx, wanted)}
 
 
 def _accept(writing: _Writing, claim: Claim, now: datetime) -> Refusal | None:
@@ -257,7 +257,7 @@ def _must_touch(tx: Tx, statement: Prepared, rows: list[dict[str, Any]]) -> None
         touched = sum(statement.run(tx, [row]).rowcount for row in rows)
     if touched != len(rows):
         # Which of them moved is not known, only that all were as expected when they were read.
-        raise ConcurrentUpdate("Another transaction changed the same rows in between.")
+        raise Overtaken("Another transaction changed the same rows in between.")
 
 
 @dataclass(frozen=True, slots=True)

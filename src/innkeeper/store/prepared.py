@@ -11,11 +11,13 @@ gives them, which is right for numbers and text.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import sqlalchemy as sa
 
+from innkeeper.store import by_ids
+from innkeeper.store.by_ids import IDS
 from innkeeper.store.transactions import Tx
 
 Convert = Callable[[Any], Any] | None
@@ -58,6 +60,44 @@ class Prepared:
         return str(compiled), tuple(
             (name, _conversion(compiled.binds[name].type, dialect)) for name in order
         )
+
+
+class PreparedForIds:
+    """A query in which :data:`IDS` stands for any number of ids, and nothing else is left open.
+
+    The text is made for 1, 2, 4, 8 ... ids. A list in between is filled up with its last id,
+    which finds no row twice. A query that sorts or adds up does so for each group of ids by
+    itself, as :func:`by_ids.rows` does.
+    """
+
+    def __init__(self, query: sa.Select[*tuple[Any, ...]]) -> None:
+        self._query = query
+        self._texts: dict[Any, tuple[str, list[str]]] = {}
+
+    def rows(self, tx: Tx, ids: Iterable[Any]) -> list[Any]:
+        """All rows for these ids; none for no ids."""
+        found: list[Any] = []
+        for part in by_ids.parts(ids):
+            count = 1 << (len(part) - 1).bit_length()
+            filled = part + part[-1:] * (count - len(part))
+            text, names = self._text(tx.dialect, count)
+            values = (
+                tuple(filled)
+                if tx.dialect.positional
+                else dict(zip(names, filled, strict=True))
+            )
+            found += tx.exec_driver_sql(text, values)
+        return found
+
+    def _text(self, dialect: sa.Dialect, count: int) -> tuple[str, list[str]]:
+        key = (dialect.name, dialect.driver, count)
+        made = self._texts.get(key)
+        if made is None:
+            compiled = self._query.compile(dialect=dialect)
+            assert list(compiled.binds) == [IDS.key]
+            state = compiled.construct_expanded_state({IDS.key: [0] * count})
+            made = self._texts[key] = (state.statement, list(state.parameters))
+        return made
 
 
 def _conversion(kind: sa.types.TypeEngine[Any], dialect: sa.Dialect) -> Convert:

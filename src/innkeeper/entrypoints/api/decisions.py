@@ -27,6 +27,7 @@ import structlog
 
 from innkeeper.domain.errors import Busy, Refusal, Unavailable
 from innkeeper.entrypoints.api import metrics
+from innkeeper.entrypoints.api.site import Together
 from innkeeper.store.transactions import Store, Tx, step
 
 LOG = structlog.get_logger("innkeeper.decisions")
@@ -66,12 +67,17 @@ class Desk(Protocol):
 
 @dataclass(slots=True)
 class Step:
-    """One piece of work that waits. ``kind`` is ``write``, ``boot`` or ``explain``."""
+    """One piece of work that waits.
+
+    ``kind`` is ``write``, ``together``, ``boot`` or ``explain``. ``item`` is what this step
+    adds to work that is done together.
+    """
 
     kind: str
     work: Any
     future: asyncio.Future[Any] | None
     loop: asyncio.AbstractEventLoop | None
+    item: Any = None
     outcome: Any = None
 
 
@@ -107,6 +113,10 @@ class DecisionThread:
         outcome: T = await self._submit("write", work)
         return outcome
 
+    async def write_together(self, work: Together[T], item: T) -> None:
+        """See :class:`innkeeper.entrypoints.api.site.Decisions`."""
+        await self._submit("together", work, item)
+
     async def boot(self, request: Any) -> Any:
         """See :class:`innkeeper.entrypoints.api.site.Decisions`."""
         return await self._submit("boot", request)
@@ -123,14 +133,14 @@ class DecisionThread:
         finally:
             loop.close()
 
-    async def _submit(self, kind: str, work: Any) -> Any:
+    async def _submit(self, kind: str, work: Any, item: Any = None) -> Any:
         if self._is_stopping or not self.is_alive:
             raise Unavailable("The service is stopping.")
         if self._waiting.qsize() >= WAITING_MAX:
             raise Unavailable("Too many requests wait already.")
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Any] = loop.create_future()
-        self._waiting.put(Step(kind, work, future, loop))
+        self._waiting.put(Step(kind, work, future, loop, item))
         if self._has_ended:
             # It ended between the look above and now, and may not have seen this step.
             self._refuse(self._left())
@@ -288,11 +298,24 @@ def _commit(store: Store, desk: Desk, batch: Sequence[Step]) -> list[Any]:
             answers = desk.boot(tx, [batch[i].work for i in boots])
             for i, answer in zip(boots, answers, strict=True):
                 outcomes[i] = answer
+        _write_together(tx, batch, outcomes)
         for i, each in enumerate(batch):
-            if each.kind != "boot":
+            if each.kind not in ("boot", "together"):
                 outcomes[i] = _alone(tx, desk, each)
         desk.follow(tx)
     return outcomes
+
+
+def _write_together(tx: Tx, batch: Sequence[Step], outcomes: list[Any]) -> None:
+    """Do for all at once what several steps want done; they need no savepoints."""
+    alike: dict[Together[Any], list[int]] = {}
+    for i, each in enumerate(batch):
+        if each.kind == "together":
+            alike.setdefault(each.work, []).append(i)
+    for work, indices in alike.items():
+        refusals = work(tx, [batch[i].item for i in indices])
+        for i, refusal in zip(indices, refusals, strict=True):
+            outcomes[i] = refusal
 
 
 def _alone(tx: Tx, desk: Desk, each: Step) -> Any:

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from innkeeper.domain.identity import RequestContext
 from innkeeper.entrypoints.api.faults import FaultForm
 from innkeeper.entrypoints.api.microversions import Schema, Version, VersionTable
-from innkeeper.entrypoints.api.site import Site
+from innkeeper.entrypoints.api.site import Site, Together
 from innkeeper.store.transactions import Tx
 
 T = TypeVar("T")
@@ -71,6 +71,13 @@ class Call:
     async def write(self, work: Callable[[Tx], T]) -> T:
         """Run ``work`` as one part of a group commit; returns when it is on the disk."""
         return await self.site.decisions.write(work)
+
+    async def write_together(self, work: Together[T], item: T) -> None:
+        """As :meth:`write`, with ``work`` done once for all who wait with it at the moment.
+
+        ``work`` gives for each item ``None`` or its refusal, of which nothing was written.
+        """
+        await self.site.decisions.write_together(work, item)
 
     def allows(self, rule: str, **target: Any) -> bool:
         """Whether policy lets the caller do ``rule`` to a thing with these attributes."""

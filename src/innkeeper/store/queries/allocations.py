@@ -9,6 +9,8 @@ import sqlalchemy as sa
 
 from innkeeper.domain.ids import ClassId, ConsumerUuid, Generation, ProviderId, ProviderUuid
 from innkeeper.domain.placement import Allocation, Consumer
+from innkeeper.store.by_ids import IDS
+from innkeeper.store.prepared import PreparedForIds
 from innkeeper.store.tables.placement import (
     allocations,
     consumers,
@@ -72,9 +74,7 @@ _CONSUMERS = sa.select(
     consumers.c.generation,
     consumers.c.consumer_type,
 )
-_CONSUMERS_BY_UUID = _CONSUMERS.where(
-    consumers.c.uuid.in_(sa.bindparam("uuids", expanding=True))
-)
+_CONSUMERS_BY_UUID = PreparedForIds(_CONSUMERS.where(consumers.c.uuid.in_(IDS)))
 _CONSUMERS_OF_PROVIDER = _CONSUMERS.where(
     consumers.c.uuid.in_(
         sa.select(allocations.c.consumer_id).where(
@@ -86,10 +86,7 @@ _CONSUMERS_OF_PROVIDER = _CONSUMERS.where(
 
 def consumers_by_uuid(tx: Tx, uuids: Iterable[ConsumerUuid]) -> dict[ConsumerUuid, Consumer]:
     """The consumers among these that exist."""
-    wanted = list(uuids)
-    if not wanted:
-        return {}
-    return _by_uuid(tx.execute(_CONSUMERS_BY_UUID, {"uuids": wanted}))
+    return _by_uuid(_CONSUMERS_BY_UUID.rows(tx, uuids))
 
 
 def consumers_of_provider(tx: Tx, provider_id: ProviderId) -> dict[ConsumerUuid, Consumer]:

@@ -12,6 +12,7 @@ from innkeeper.domain.ids import ClassId, Generation, ProviderId, ProviderUuid
 from innkeeper.domain.placement import ProviderView
 from innkeeper.store import by_ids
 from innkeeper.store.by_ids import IDS
+from innkeeper.store.prepared import PreparedForIds
 from innkeeper.store.tables.placement import (
     allocations,
     inventories,
@@ -41,21 +42,28 @@ _USED_COLUMNS = (
 )
 
 
+_HEADS_OF = PreparedForIds(
+    sa.select(
+        resource_providers.c.id, resource_providers.c.uuid, resource_providers.c.generation
+    ).where(resource_providers.c.id.in_(IDS))
+)
+_INVENTORIES_OF = PreparedForIds(
+    sa.select(*_INVENTORY_COLUMNS).where(inventories.c.resource_provider_id.in_(IDS))
+)
+_USED_OF = PreparedForIds(
+    sa.select(*_USED_COLUMNS)
+    .where(allocations.c.resource_provider_id.in_(IDS))
+    .group_by(allocations.c.resource_provider_id, allocations.c.resource_class_id)
+)
+
+
 def views(tx: Tx, ids: Collection[ProviderId]) -> dict[ProviderId, ProviderView]:
     """See some providers as they are now; unknown ids are left out."""
-    heads = _by_ids(
-        tx,
-        sa.select(
-            resource_providers.c.id, resource_providers.c.uuid, resource_providers.c.generation
-        ),
-        resource_providers.c.id,
-        ids,
-    )
     has: dict[int, dict[ClassId, Inventory]] = {}
-    for provider_id, class_id, *figures in inventory_rows(tx, ids):
+    for provider_id, class_id, *figures in _INVENTORIES_OF.rows(tx, ids):
         has.setdefault(provider_id, {})[class_id] = Inventory(*figures)
     held: dict[int, dict[ClassId, int]] = {}
-    for provider_id, class_id, used in used_rows(tx, ids):
+    for provider_id, class_id, used in _USED_OF.rows(tx, ids):
         held.setdefault(provider_id, {})[class_id] = int(used)
     return {
         ProviderId(provider_id): ProviderView(
@@ -65,7 +73,7 @@ def views(tx: Tx, ids: Collection[ProviderId]) -> dict[ProviderId, ProviderView]
             has.get(provider_id, {}),
             held.get(provider_id, {}),
         )
-        for provider_id, uuid, generation in heads
+        for provider_id, uuid, generation in _HEADS_OF.rows(tx, ids)
     }
 
 

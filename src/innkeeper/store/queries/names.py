@@ -11,8 +11,8 @@ import sqlalchemy as sa
 
 from innkeeper.domain.ids import ClassId, ProviderId, TraitId
 from innkeeper.domain.placement import NamedThing
-from innkeeper.store import by_ids
 from innkeeper.store.by_ids import IDS
+from innkeeper.store.prepared import PreparedForIds
 from innkeeper.store.tables.placement import (
     inventories,
     resource_classes,
@@ -78,13 +78,16 @@ def trait_ids(tx: Tx, among: Collection[str] | None = None) -> dict[str, TraitId
 
 
 _ALL_IDS = {kind: sa.select(table.c.name, table.c.id) for kind, table in _TABLES.items()}
-_IDS = {kind: query.where(_TABLES[kind].c.name.in_(IDS)) for kind, query in _ALL_IDS.items()}
+_IDS = {
+    kind: PreparedForIds(query.where(_TABLES[kind].c.name.in_(IDS)))
+    for kind, query in _ALL_IDS.items()
+}
 
 
 def _ids(tx: Tx, kind: Kind, among: Collection[str] | None) -> list[Any]:
     if among is None:
         return list(tx.execute(_ALL_IDS[kind]))
-    return by_ids.rows(tx, _IDS[kind], among)
+    return _IDS[kind].rows(tx, among)
 
 
 def name_of(tx: Tx, kind: Kind, row_id: int) -> str:

@@ -13,6 +13,7 @@ from innkeeper.domain.ids import ClassId, Generation, ProviderId, ProviderUuid, 
 from innkeeper.domain.placement import Provider, ProviderQuery
 from innkeeper.store import by_ids
 from innkeeper.store.by_ids import IDS
+from innkeeper.store.prepared import PreparedForIds
 from innkeeper.store.tables.compute import hosts, servers
 from innkeeper.store.tables.placement import (
     allocations,
@@ -41,8 +42,10 @@ _PROVIDERS = (
     .outerjoin(_ROOTS, _ROOTS.c.id == resource_providers.c.root_provider_id)
 )
 _BY_UUID = _PROVIDERS.where(resource_providers.c.uuid == sa.bindparam("uuid"))
-_IDS = sa.select(resource_providers.c.uuid, resource_providers.c.id).where(
-    resource_providers.c.uuid.in_(sa.bindparam("uuids", expanding=True))
+_IDS = PreparedForIds(
+    sa.select(resource_providers.c.uuid, resource_providers.c.id).where(
+        resource_providers.c.uuid.in_(IDS)
+    )
 )
 
 
@@ -95,13 +98,7 @@ def _provider(row: Sequence[Any]) -> Provider:
 
 def ids_by_uuid(tx: Tx, uuids: Iterable[ProviderUuid]) -> dict[ProviderUuid, ProviderId]:
     """The row ids of the providers among these that exist."""
-    wanted = list(uuids)
-    if not wanted:
-        return {}
-    return {
-        ProviderUuid(uuid): ProviderId(row_id)
-        for uuid, row_id in tx.execute(_IDS, {"uuids": wanted})
-    }
+    return {ProviderUuid(uuid): ProviderId(row_id) for uuid, row_id in _IDS.rows(tx, uuids)}
 
 
 def is_name_taken(tx: Tx, name: str, but_by: ProviderId | None = None) -> bool:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
-from innkeeper.domain.errors import ConcurrentUpdate, Invalid, NotFound
+from innkeeper.domain.errors import ConcurrentUpdate, Invalid, NotFound, Refusal
 from innkeeper.domain.ids import (
     ClassId,
     ConsumerUuid,
@@ -85,25 +85,107 @@ def of_provider(tx: Tx, uuid: str) -> Given:
     )
 
 
+class Order(NamedTuple):
+    """Wishes of one client that are carried out all of them, or none, and when it asked."""
+
+    wishes: Sequence[Wish]
+    now: datetime
+
+
 def write(tx: Tx, wishes: Sequence[Wish], now: datetime) -> None:
     """Make the consumers hold what is wished: all of them, or none.
 
     Raises :class:`Invalid` for an unknown provider or class, :class:`ConcurrentUpdate` for a
     consumer at another generation, and whatever :func:`claims.replace` raises.
     """
+    (refusal,) = write_together(tx, [Order(wishes, now)])
+    if refusal is not None:
+        raise refusal
+
+
+def write_together(tx: Tx, orders: Sequence[Order]) -> list[Refusal | None]:
+    """Carry out many orders, each of which stands or falls alone.
+
+    Gives for each ``None``, or what :func:`write` would raise had the orders before it been
+    carried out already.
+    """
+    outcomes: list[Refusal | None] = [None] * len(orders)
+    waiting = list(range(len(orders)))
+    while waiting:
+        turn, waiting = _without_repeats(orders, waiting)
+        refusals = _write_turn(tx, [orders[index] for index in turn])
+        for index, refusal in zip(turn, refusals, strict=True):
+            outcomes[index] = refusal
+    return outcomes
+
+
+def _without_repeats(
+    orders: Sequence[Order], waiting: Sequence[int]
+) -> tuple[list[int], list[int]]:
+    """Who can be carried out in one turn, and who waits for the next.
+
+    Of orders about the same consumer the later ones wait: what it holds, and its generation,
+    depend on whether the first is carried out.
+    """
+    named: set[str | None] = set()
+    turn: list[int] = []
+    later: list[int] = []
+    for index in waiting:
+        uuids = {canonical_uuid(wish.consumer) for wish in orders[index].wishes}
+        (later if uuids & named else turn).append(index)
+        named |= uuids
+    return turn, later
+
+
+def _write_turn(tx: Tx, orders: Sequence[Order]) -> list[Refusal | None]:
+    known = _look_up(tx, [wish for order in orders for wish in order.wishes])
+    outcomes: list[Refusal | None] = [None] * len(orders)
+    ready: dict[int, list[ConsumerClaim]] = {}
+    for index, order in enumerate(orders):
+        try:
+            ready[index] = _claims(known, order.wishes)
+        except Refusal as refusal:
+            outcomes[index] = refusal
+    if ready:
+        now = max(orders[index].now for index in ready)
+        refusals = claims.replace_together(tx, list(ready.values()), now)
+        for index, refused in zip(ready, refusals, strict=True):
+            outcomes[index] = refused
+    return outcomes
+
+
+class _Known(NamedTuple):
+    """What the store knows of the names in some wishes."""
+
+    consumers: Mapping[ConsumerUuid, Consumer]
+    provider_ids: Mapping[ProviderUuid, ProviderId]
+    class_ids: Mapping[str, ClassId]
+
+
+def _look_up(tx: Tx, wishes: Sequence[Wish]) -> _Known:
+    consumers = {canonical_uuid(wish.consumer) for wish in wishes}
+    named = {canonical_uuid(text) for wish in wishes for text in wish.resources}
+    wanted = {name for wish in wishes for each in wish.resources.values() for name in each}
+    return _Known(
+        allocations.consumers_by_uuid(tx, [ConsumerUuid(each) for each in consumers if each]),
+        providers.ids_by_uuid(tx, [ProviderUuid(each) for each in named if each]),
+        names.class_ids(tx, wanted),
+    )
+
+
+def _claims(known: _Known, wishes: Sequence[Wish]) -> list[ConsumerClaim]:
+    """The wishes as claims that name rows and generations."""
     uuids = [_consumer_uuid(wish.consumer) for wish in wishes]
     if len(set(uuids)) < len(uuids):
         raise Invalid("The same consumer is named twice.")
-    present = allocations.consumers_by_uuid(tx, uuids)
     for uuid, wish in zip(uuids, wishes, strict=True):
-        _compare(uuid, present.get(uuid), wish)
-    provider_ids = _provider_ids(tx, wishes)
-    class_ids = _class_ids(tx, wishes)
-    wanted = [
-        _claim(uuid, wish, present.get(uuid), provider_ids, class_ids)
+        _compare(uuid, known.consumers.get(uuid), wish)
+    provider_ids = _provider_ids(known, wishes)
+    _demand_classes(known, wishes)
+    return [
+        _claim(uuid, wish, known.consumers.get(uuid), provider_ids, known.class_ids)
         for uuid, wish in zip(uuids, wishes, strict=True)
     ]
-    claims.replace(tx, wanted, now)
 
 
 def delete(tx: Tx, uuid: str, now: datetime) -> None:
@@ -135,7 +217,7 @@ def _compare(uuid: ConsumerUuid, present: Consumer | None, wish: Wish) -> None:
         )
 
 
-def _provider_ids(tx: Tx, wishes: Iterable[Wish]) -> dict[str, ProviderId]:
+def _provider_ids(known: _Known, wishes: Iterable[Wish]) -> dict[str, ProviderId]:
     """Row ids by the text that a wish names a provider with."""
     canonical: dict[str, ProviderUuid] = {}
     for wish in wishes:
@@ -146,24 +228,21 @@ def _provider_ids(tx: Tx, wishes: Iterable[Wish]) -> dict[str, ProviderId]:
             canonical[text] = ProviderUuid(uuid)
         if len({canonical[text] for text in wish.resources}) < len(wish.resources):
             raise Invalid("The same resource provider is named twice.")
-    found = providers.ids_by_uuid(tx, set(canonical.values()))
-    missing = sorted(set(canonical.values()) - found.keys())
+    missing = sorted(set(canonical.values()) - known.provider_ids.keys())
     if missing:
         raise Invalid(
             f"Allocation for resource provider '{', '.join(missing)}' that does not exist."
         )
-    return {text: found[uuid] for text, uuid in canonical.items()}
+    return {text: known.provider_ids[uuid] for text, uuid in canonical.items()}
 
 
-def _class_ids(tx: Tx, wishes: Iterable[Wish]) -> dict[str, ClassId]:
+def _demand_classes(known: _Known, wishes: Iterable[Wish]) -> None:
     wanted = {name for wish in wishes for each in wish.resources.values() for name in each}
-    found = names.class_ids(tx, wanted)
-    missing = sorted(wanted - found.keys())
+    missing = sorted(wanted - known.class_ids.keys())
     if missing:
         raise Invalid(
             f"Unable to allocate inventory: No such resource class {', '.join(missing)}."
         )
-    return found
 
 
 def _claim(

@@ -16,13 +16,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from innkeeper.domain.errors import (
-    CapacityExceeded,
-    ConcurrentUpdate,
-    ProviderChanged,
-    Refusal,
-)
-from innkeeper.domain.ids import ClassId, ConsumerUuid, ProviderId
+from innkeeper.domain.errors import CapacityExceeded, Refusal
+from innkeeper.domain.ids import ClassId, ConsumerUuid, Generation, ProviderId
 from innkeeper.domain.placement import Claim, ConsumerClaim, ProviderView
 from innkeeper.store import claims
 from innkeeper.store.claims import Freed
@@ -46,39 +41,105 @@ def replace(tx: Tx, wanted: Sequence[ConsumerClaim], now: datetime) -> None:
 
     What the consumers hold now is let go before the sums are checked, so amounts can move
     between them. Raises :class:`CapacityExceeded` for amounts that do not fit or are not given
-    out, and :class:`ConcurrentUpdate` for a consumer at another generation, or for a provider
-    that another writer moved on in between; the caller rolls back.
+    out, :class:`ConcurrentUpdate` for a consumer at another generation, and
+    :class:`Overtaken` where another writer came between; the caller rolls back, and in that
+    last case looks again in another transaction.
     """
-    # Who is to be new holds nothing; if that is wrong, the commit finds out.
-    held = _held(tx, [each.uuid for each in wanted if each.seen is not None])
-    touched = {pid for each in wanted for pid in each.amounts} | {pid for pid, _ in held}
-    views = capacity.views(tx, touched)
-    misfit = find_misfit(views, wanted, held)
-    if misfit is not None:
-        raise CapacityExceeded(_in_words(tx, misfit))
-    seen = {pid: view.generation for pid, view in views.items()}
-    (refusal,) = claims.commit_together(tx, [Claim(tuple(wanted), seen)], now)
-    # No second look: it would be at the same moment of the store, which one transaction sees
-    # unchanged. On a database with one writer nobody comes between at all. With several, who
-    # is beaten is told so, and clients of the Placement API repeat what has this code.
-    if isinstance(refusal, ProviderChanged):
-        raise ConcurrentUpdate(
-            "Unable to allocate inventory: the resource providers were concurrently updated. "
-            "Please try again."
-        )
+    (refusal,) = replace_together(tx, [wanted], now)
     if refusal is not None:
         raise refusal
+
+
+def replace_together(
+    tx: Tx, groups: Sequence[Sequence[ConsumerClaim]], now: datetime
+) -> list[Refusal | None]:
+    """Replace the allocations of many groups of consumers; each group stands or falls alone.
+
+    Gives for each group ``None``, or what :func:`replace` would raise had the accepted groups
+    before it been written already. No consumer is in two groups, and who calls has just read
+    their generations: behind a group whose generations are wrong, others on the same
+    providers are refused as well.
+    """
+    # Who is to be new holds nothing; if that is wrong, the commit finds out.
+    held = _held(tx, [each.uuid for group in groups for each in group if each.seen is not None])
+    touched = [_touched(group, held) for group in groups]
+    standing = _Standing(capacity.views(tx, {pid for each in touched for pid in each}))
+    outcomes: list[Refusal | None] = [None] * len(groups)
+    ready: dict[int, Claim] = {}
+    for index, group in enumerate(groups):
+        given_back = _given_back(group, held)
+        misfit = find_misfit(standing.views, group, given_back)
+        if misfit is not None:
+            outcomes[index] = CapacityExceeded(_in_words(tx, misfit))
+            continue
+        ready[index] = Claim(tuple(group), standing.generations(touched[index]))
+        standing.take(group, given_back, touched[index])
+    refusals = claims.commit_together(tx, list(ready.values()), now)
+    # No second look here: it would be at the same moment of the store, which one transaction
+    # sees unchanged. On a database with one writer nobody comes between at all. With several,
+    # who is told that a provider changed repeats the step in another transaction.
+    for index, refusal in zip(ready, refusals, strict=True):
+        outcomes[index] = refusal
+    return outcomes
 
 
 Held = Mapping[tuple[ProviderId, ClassId], int]
 
 
-def _held(tx: Tx, consumers: Iterable[ConsumerUuid]) -> Held:
-    sums: dict[tuple[ProviderId, ClassId], int] = {}
+def _held(tx: Tx, consumers: Iterable[ConsumerUuid]) -> Mapping[ConsumerUuid, Held]:
+    found: dict[ConsumerUuid, dict[tuple[ProviderId, ClassId], int]] = {}
     for row in allocations.of_consumers(tx, consumers):
-        key = (row.provider_id, row.class_id)
-        sums[key] = sums.get(key, 0) + row.used
+        found.setdefault(row.consumer_uuid, {})[row.provider_id, row.class_id] = row.used
+    return found
+
+
+def _given_back(group: Sequence[ConsumerClaim], held: Mapping[ConsumerUuid, Held]) -> Held:
+    sums: dict[tuple[ProviderId, ClassId], int] = {}
+    for each in group:
+        for key, used in held.get(each.uuid, {}).items():
+            sums[key] = sums.get(key, 0) + used
     return sums
+
+
+def _touched(
+    group: Sequence[ConsumerClaim], held: Mapping[ConsumerUuid, Held]
+) -> set[ProviderId]:
+    named = {pid for each in group for pid in each.amounts}
+    return named | {pid for each in group for pid, _ in held.get(each.uuid, ())}
+
+
+class _Standing:
+    """Providers as they will be once all that was taken so far is written."""
+
+    def __init__(self, views: Mapping[ProviderId, ProviderView]) -> None:
+        self._used = {pid: dict(view.used) for pid, view in views.items()}
+        self._moves: dict[ProviderId, int] = {}
+        self.views = {
+            pid: ProviderView(
+                pid, view.uuid, view.generation, view.inventories, self._used[pid]
+            )
+            for pid, view in views.items()
+        }
+
+    def generations(self, ids: Iterable[ProviderId]) -> dict[ProviderId, Generation]:
+        """Where the providers stand: every claim that took of one has moved it once."""
+        return {
+            pid: Generation(self.views[pid].generation + self._moves.get(pid, 0)) for pid in ids
+        }
+
+    def take(
+        self, group: Sequence[ConsumerClaim], given_back: Held, touched: Iterable[ProviderId]
+    ) -> None:
+        """Count a group in."""
+        for provider_id in touched:
+            self._moves[provider_id] = self._moves.get(provider_id, 0) + 1
+        for (provider_id, class_id), freed in given_back.items():
+            self._used[provider_id][class_id] -= freed
+        for each in group:
+            for provider_id, amounts in each.amounts.items():
+                used = self._used[provider_id]
+                for class_id, amount in amounts.items():
+                    used[class_id] = used.get(class_id, 0) + amount
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ import structlog
 
 from innkeeper.domain.errors import ConcurrentUpdate, Overtaken
 from innkeeper.entrypoints.api.routing import Call
+from innkeeper.entrypoints.api.site import Together
 from innkeeper.store.transactions import Tx
 
 LOG = structlog.get_logger("innkeeper.placement")
@@ -32,6 +33,12 @@ async def write(call: Call, work: Callable[[Tx], T], *, lost: str = LOST) -> T:
     """As ``call.write``, and again while other writers come between."""
     attempts_max = call.site.settings.placing.allocation_conflict_retry_count
     return await again(lambda: call.write(work), attempts_max, lost=lost)
+
+
+async def write_together(call: Call, work: Together[T], item: T) -> None:
+    """As ``call.write_together``, and again while other writers come between."""
+    attempts_max = call.site.settings.placing.allocation_conflict_retry_count
+    await again(lambda: call.write_together(work, item), attempts_max)
 
 
 async def again(
