@@ -1,0 +1,325 @@
+"""The original service and ours find the same allocation candidates in the same forests.
+
+Both are compared with the reference, ours without exception; so the reference's reading of the
+rules is the original's too. Where the original errs or was left unfinished, it is not asked, or
+only what it leaves out is forgiven; each such place is a function below that says what it is.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from http import HTTPStatus
+from random import Random
+from typing import Any, NamedTuple
+from urllib.parse import urlencode
+
+import pytest
+
+from innkeeper.domain.amounts import Inventory
+from innkeeper.domain.candidates import UNSUFFIXED, Candidate, CandidateQuery, RequestGroup
+from tests.support import reference_candidates as reference
+from tests.support.forests import (
+    SHARES,
+    Forest,
+    PlainProvider,
+    draw_forest,
+    draw_query,
+)
+from tests.support.original import original
+from tests.support.reference_candidates import Found
+from tests.support.running import running
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+SEEDS = range(16)
+QUERIES_PER_FOREST = 12
+NEWEST = "1.39"
+BEFORE_TREES = "1.28"
+CONSUMER = "c0000000-0000-4000-8000-0000000000"
+
+Call = Callable[..., Any]
+"""Sends a request to one of the services: method, path, version, body."""
+
+
+class Answer(NamedTuple):
+    """What a service answered; nothing but the status if that is an error."""
+
+    status: int
+    candidates: list[Found]
+    summaries: dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def services(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Call]]:
+    folder = tmp_path_factory.mktemp("candidates")
+    with original(folder) as peer, running(folder / "ours") as ours:
+
+        def call_ours(method: str, path: str, version: str = NEWEST, body: Any = None) -> Any:
+            headers = {"openstack-api-version": f"placement {version}"}
+            return ours.call(method, f"/placement{path}", headers=headers, json=body)
+
+        def call_theirs(method: str, path: str, version: str = NEWEST, body: Any = None) -> Any:
+            return peer.call(method, path, version=version, body=body)
+
+        for call in (call_ours, call_theirs):
+            written(call, "PUT", "/resource_classes/CUSTOM_GOLD")
+            written(call, "PUT", "/traits/CUSTOM_RED")
+        yield {"ours": call_ours, "theirs": call_theirs}
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_candidates_are_the_originals(services: dict[str, Call], seed: int) -> None:
+    dice = Random(seed)  # noqa: S311 - to be repeated, not to be secret
+    forest = tuple(without_odd_steps(each) for each in draw_forest(dice))
+    queries = [
+        draw_query(dice, forest, is_newest=number % 4 > 0)
+        for number in range(QUERIES_PER_FOREST)
+    ]
+    with planted(services["ours"], forest), planted(services["theirs"], forest):
+        for query in queries:
+            # compare(partial(found_by, services["ours"]), forest, query)
+            if not is_unlike_the_original(query):
+                compare(partial(found_by, services["theirs"]), forest, query, forgives=True)
+
+
+def compare(
+    ask: Callable[[CandidateQuery], Answer],
+    forest: Forest,
+    query: CandidateQuery,
+    *,
+    forgives: bool = False,
+) -> None:
+    """Ask a service, and see that it finds what the reference finds."""
+    answer = ask(query)
+    if forgives and answer.status == HTTPStatus.INTERNAL_SERVER_ERROR:
+        assert is_trouble_for_the_original(forest)
+        return
+    assert answer.status == HTTPStatus.OK
+    # Without mappings, as it was before 1.34, several candidates look the same.
+    everything = Counter(as_shown(each, query) for each in reference.candidates(forest, query))
+    found = Counter(answer.candidates)
+    assert found <= everything
+    if not (forgives and loses_in_the_original(forest, query)):
+        assert found.total() == min(query.limit or everything.total(), everything.total())
+    expected = expected_summaries(forest, query, found)
+    if forgives and query.takes_one_of_a_tree and query.limit:
+        # The original also shows providers of these trees that only other candidates name.
+        assert expected.items() <= answer.summaries.items()
+    else:
+        assert answer.summaries == expected
+
+
+def as_shown(found: Found, query: CandidateQuery) -> Found:
+    """A candidate as the version shows it that the query is asked at."""
+    return found._replace(mappings=frozenset()) if query.takes_one_of_a_tree else found
+
+
+# Where the original is another
+
+
+def without_odd_steps(one: PlainProvider) -> PlainProvider:
+    """The original gives out no amount that the step does not divide, the minimum included."""
+    inventories = {
+        name: replace(each, min_unit=each.step_size) if each.step_size > 1 else each
+        for name, each in one.inventories.items()
+    }
+    return replace(one, inventories=inventories)
+
+
+def is_unlike_the_original(query: CandidateQuery) -> bool:
+    """Queries that the original answers wrongly.
+
+    For a group without resources it looks at no tree, and finds nobody if the group only says
+    what is forbidden. With isolated groups, an amount that a suffixed group takes where the
+    unsuffixed one takes of the same class is counted into other candidates as well.
+    """
+    for group in query.groups:
+        is_odd = group.in_tree is not None or not (group.required or group.member_of)
+        if not group.resources and is_odd:
+            return True
+    unsuffixed = asked(query).keys()
+    return query.is_isolated and any(
+        unsuffixed & group.resources.keys() for group in query.groups if group.suffix
+    )
+
+
+def loses_in_the_original(forest: Forest, query: CandidateQuery) -> bool:
+    """Where sharing providers give all of the unsuffixed group, the original tries only one
+    of the trees that they could do it for, and so finds too little for the other groups."""
+    givers = [each for each in forest if SHARES in each.traits]
+    names = {name for each in givers for name in each.inventories}
+    return len(query.groups) > 1 and bool(asked(query)) and asked(query).keys() <= names
+
+
+def is_trouble_for_the_original(forest: Forest) -> bool:
+    """It stumbles over providers that share and have a parent."""
+    return any(SHARES in each.traits and each.parent is not None for each in forest)
+
+
+def asked(query: CandidateQuery) -> dict[str, int]:
+    """The amounts of the unsuffixed group, if there is one."""
+    groups = [group for group in query.groups if group.suffix == UNSUFFIXED]
+    return dict(groups[0].resources) if groups else {}
+
+
+# Over HTTP
+
+
+def written(call: Call, method: str, path: str, body: Mapping[str, Any] | None = None) -> None:
+    """Write something that has to succeed."""
+    answer = call(method, path, body=body)
+    assert answer.is_success, answer.text
+
+
+@contextmanager
+def planted(call: Call, forest: Forest) -> Iterator[None]:
+    """A service has a forest until the block ends."""
+    plant(call, forest)
+    try:
+        yield
+    finally:
+        fell(call, forest)
+
+
+def plant(call: Call, forest: Forest) -> None:
+    """Make all providers of a forest, with all they have."""
+    for each in forest:
+        parent = None if each.parent is None else forest[each.parent].uuid
+        body = {"name": f"p{each.number}", "uuid": each.uuid, "parent_provider_uuid": parent}
+        written(call, "POST", "/resource_providers", body)
+        if each.used:
+            # First with room for all that is to be held, which may be more than there is.
+            stock(call, each, {name: Inventory(total=1000) for name in each.inventories})
+            hold(call, each)
+        if each.inventories:
+            stock(call, each, each.inventories)
+        for kind, names in (("traits", each.traits), ("aggregates", each.aggregates)):
+            if names:
+                replace_in(call, f"/resource_providers/{each.uuid}", kind, sorted(names))
+
+
+def replace_in(call: Call, path: str, kind: str, what: Any) -> None:
+    """Replace one kind of things that a provider has."""
+    generation = call("GET", path).json()["generation"]
+    body = {"resource_provider_generation": generation, kind: what}
+    written(call, "PUT", f"{path}/{kind}", body)
+
+
+def stock(call: Call, one: PlainProvider, has: dict[str, Inventory]) -> None:
+    inventories = {
+        name: {
+            "total": each.total,
+            "reserved": each.reserved,
+            "min_unit": each.min_unit,
+            "max_unit": each.max_unit,
+            "step_size": each.step_size,
+            "allocation_ratio": each.allocation_ratio,
+        }
+        for name, each in has.items()
+    }
+    replace_in(call, f"/resource_providers/{one.uuid}", "inventories", inventories)
+
+
+def hold(call: Call, one: PlainProvider) -> None:
+    body = {
+        "allocations": {one.uuid: {"resources": one.used}},
+        "project_id": "project",
+        "user_id": "user",
+        "consumer_generation": None,
+        "consumer_type": "INSTANCE",
+    }
+    written(call, "PUT", f"/allocations/{CONSUMER}{one.number:02}", body)
+
+
+def fell(call: Call, forest: Forest) -> None:
+    """Take a whole forest away."""
+    for each in reversed(forest):
+        if each.used:
+            written(call, "DELETE", f"/allocations/{CONSUMER}{each.number:02}")
+        written(call, "DELETE", f"/resource_providers/{each.uuid}")
+
+
+def found_by(call: Call, query: CandidateQuery) -> Answer:
+    """Ask a service for candidates."""
+    version = BEFORE_TREES if query.takes_one_of_a_tree else NEWEST
+    path = f"/allocation_candidates?{urlencode(parameters(query))}"
+    answer = call("GET", path, version=version)
+    if not answer.is_success:
+        return Answer(answer.status_code, [], {})
+    body = answer.json()
+    candidates = [
+        Candidate(
+            {uuid: each["resources"] for uuid, each in request["allocations"].items()},
+            request.get("mappings", {}),
+        )
+        for request in body["allocation_requests"]
+    ]
+    return Answer(
+        answer.status_code,
+        [reference.canonical(each) for each in candidates],
+        {
+            uuid: {**each, "traits": sorted(each["traits"])}
+            for uuid, each in body["provider_summaries"].items()
+        },
+    )
+
+
+def expected_summaries(
+    forest: Forest, query: CandidateQuery, found: Iterable[Found]
+) -> dict[str, Any]:
+    """The summaries as the wire has them: from before trees, only of who gives something."""
+    summaries = reference.summaries(forest, found)
+    named = {uuid for each in found for uuid in each.takes_from}
+    return {
+        uuid: {
+            "resources": {name: each._asdict() for name, each in summary.resources.items()},
+            "traits": list(summary.traits),
+        }
+        | (
+            {}
+            if query.takes_one_of_a_tree
+            else {
+                "parent_provider_uuid": summary.parent_uuid,
+                "root_provider_uuid": summary.root_uuid,
+            }
+        )
+        for uuid, summary in summaries.items()
+        if uuid in named or not query.takes_one_of_a_tree
+    }
+
+
+def parameters(query: CandidateQuery) -> list[tuple[str, str]]:
+    """A query as the wire has it."""
+    found = [pair for group in query.groups for pair in parameters_of_group(group)]
+    found.append(("group_policy", "isolate" if query.is_isolated else "none"))
+    found += [("same_subtree", ",".join(sorted(each))) for each in query.same_subtrees]
+    traits = [*sorted(query.root_required), *(f"!{each}" for each in query.root_forbidden)]
+    if traits:
+        found.append(("root_required", ",".join(traits)))
+    if query.limit is not None:
+        found.append(("limit", str(query.limit)))
+    return found
+
+
+def parameters_of_group(group: RequestGroup) -> Iterator[tuple[str, str]]:
+    """One group; what is simple goes into one parameter, as it had to before 1.39."""
+    suffix = group.suffix
+    if group.resources:
+        amounts = (f"{name}:{amount}" for name, amount in group.resources.items())
+        yield f"resources{suffix}", ",".join(amounts)
+    plain = [name for names in group.required if len(names) == 1 for name in names]
+    plain += [f"!{name}" for name in sorted(group.forbidden)]
+    if plain:
+        yield f"required{suffix}", ",".join(plain)
+    for names in group.required:
+        if len(names) > 1:
+            yield f"required{suffix}", f"in:{','.join(sorted(names))}"
+    for aggregates in group.member_of:
+        yield f"member_of{suffix}", f"in:{','.join(sorted(aggregates))}"
+    if group.not_member_of:
+        yield f"member_of{suffix}", f"!in:{','.join(sorted(group.not_member_of))}"
+    if group.in_tree is not None:
+        yield f"in_tree{suffix}", group.in_tree
