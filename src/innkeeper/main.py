@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from innkeeper.entrypoints.agent import options as agent_options
+from innkeeper.entrypoints.cli.placement_import import options as import_options
 from innkeeper.settings import SettingsError, load
 
 
@@ -36,6 +37,13 @@ def parser() -> argparse.ArgumentParser:
         help="start an agent with N fake hosts",
     )
     agent_options.add(commands.add_parser("agent", help="speak for hosts", allow_abbrev=False))
+    import_options.add(
+        commands.add_parser(
+            "placement-import",
+            help="copy a running Placement into this one",
+            allow_abbrev=False,
+        )
+    )
     audit = commands.add_parser(
         "audit", help="check every invariant against the store", allow_abbrev=False
     )
@@ -74,6 +82,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         from innkeeper.entrypoints.agent import wiring as agent_wiring  # noqa: PLC0415
 
         return agent_wiring.run(options)
+    if options["command"] == "placement-import":
+        # It is a client: it needs no settings either.
+        from innkeeper.entrypoints.cli.placement_import import wiring as importing  # noqa: PLC0415
+
+        return importing.run(options)
     overrides: dict[str, Any] = {k: v for k, v in options.items() if k not in NOT_SETTINGS}
     try:
         settings = load(options.get("config"), overrides=overrides)

@@ -104,7 +104,7 @@ class AgentApi:
 
     def _address(self) -> str:
         if self._url is None:
-            found = self._login.compute_url()
+            found = self._login.service_url("compute")
             if found is None:
                 raise Invalid("Where the service is was not said, and no catalog says it.")
             self._url = found

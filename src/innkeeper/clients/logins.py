@@ -17,6 +17,8 @@ from innkeeper.domain.errors import Invalid, Unavailable
 TIMEOUT_S = 10.0
 SEARCHED = ("./clouds.yaml", "~/.config/openstack/clouds.yaml", "/etc/openstack/clouds.yaml")
 """Where the stock clients look for clouds, in their order."""
+OVERRIDE = "_endpoint_override"
+"""How keys of a cloud end that say where an API is, whatever the catalog says."""
 AUTH_TYPES = {"token": "v3token", "password": "password"}
 
 
@@ -29,8 +31,8 @@ class Login(Protocol):
     def renew(self) -> None:
         """Forget the token: it was refused."""
 
-    def compute_url(self) -> str | None:
-        """Where the service catalog has the Compute API; ``None`` without a catalog."""
+    def service_url(self, service_type: str) -> str | None:
+        """Where the service catalog has an API; ``None`` without a catalog."""
 
 
 class GivenToken:
@@ -46,7 +48,7 @@ class GivenToken:
     def renew(self) -> None:
         """There is no other."""
 
-    def compute_url(self) -> str | None:
+    def service_url(self, service_type: str) -> str | None:
         """A token alone tells nothing about places."""
         return None
 
@@ -77,13 +79,16 @@ class TokenFile:
         """See :class:`Login`."""
         self._token = None
 
-    def compute_url(self) -> str | None:
+    def service_url(self, service_type: str) -> str | None:
         """A token alone tells nothing about places."""
         return None
 
 
 class KeystoneLogin:
-    """Logs in to an Identity API, and again when the token runs out."""
+    """Logs in to an Identity API, and again when the token runs out.
+
+    ``places`` has addresses by service type that go before those of the catalog.
+    """
 
     def __init__(
         self,
@@ -91,6 +96,9 @@ class KeystoneLogin:
         options: Mapping[str, Any],
         region: str | None,
         ca_file: str | None,
+        *,
+        interface: str = "public",
+        places: Mapping[str, str] | None = None,
     ) -> None:
         try:
             loader: Any = loading.get_plugin_loader(AUTH_TYPES.get(auth_type, auth_type))
@@ -100,7 +108,10 @@ class KeystoneLogin:
             )
         except exceptions.ClientException as error:
             raise Invalid(f"The login is not complete: {error}.") from error
+        self.ca_file = ca_file
         self._region = region
+        self._interface = interface
+        self._places = places or {}
         self._session = session.Session(auth=plugin, timeout=TIMEOUT_S, verify=ca_file or True)
 
     def token(self) -> str:
@@ -117,11 +128,15 @@ class KeystoneLogin:
         """See :class:`Login`."""
         self._session.invalidate()
 
-    def compute_url(self) -> str | None:
+    def service_url(self, service_type: str) -> str | None:
         """See :class:`Login`."""
+        if service_type in self._places:
+            return self._places[service_type]
         try:
             found = self._session.get_endpoint(
-                service_type="compute", region_name=self._region, interface="public"
+                service_type=service_type,
+                region_name=self._region,
+                interface=self._interface,
             )
         except exceptions.ClientException as error:
             raise Unavailable(f"No service catalog: {type(error).__name__}.") from error
@@ -154,16 +169,16 @@ def from_environment(environ: Mapping[str, str]) -> Login:
     )
 
 
-def from_clouds_file(cloud: str, paths: Sequence[str]) -> Login:
+def from_clouds_file(cloud: str, paths: Sequence[str]) -> KeystoneLogin:
     """The login of a cloud in the first of these files that is there."""
     for path in paths:
         found = Path(path).expanduser()
         if found.is_file():
             return _from_file(cloud, found)
-    raise Invalid(f"No clouds.yaml was found, and OS_CLOUD names {cloud!r}.")
+    raise Invalid(f"No clouds.yaml was found, and the cloud {cloud!r} is asked for.")
 
 
-def _from_file(cloud: str, path: Path) -> Login:
+def _from_file(cloud: str, path: Path) -> KeystoneLogin:
     try:
         content = yaml.safe_load(path.read_text(encoding="utf-8"))
         found = content["clouds"][cloud]
@@ -177,15 +192,25 @@ def _from_file(cloud: str, path: Path) -> Login:
         options,
         found.get("region_name"),
         found.get("cacert"),
+        interface=str(found.get("interface") or "public"),
+        places={
+            key.removesuffix(OVERRIDE).replace("_", "-"): str(value)
+            for key, value in found.items()
+            if key.endswith(OVERRIDE)
+        },
     )
 
 
 def _login(
-    auth_type: str, options: Mapping[str, Any], region: str | None, ca_file: str | None
+    auth_type: str,
+    options: Mapping[str, Any],
+    region: str | None,
+    ca_file: str | None,
+    **more: Any,
 ) -> KeystoneLogin:
     # Most clouds have one domain, and most people do not name it.
     filled = {"user_domain_name": "Default", "project_domain_name": "Default", **options}
     for side in ("user", "project"):
         if f"{side}_domain_id" in options:
             filled.pop(f"{side}_domain_name")
-    return KeystoneLogin(auth_type, filled, region, ca_file)
+    return KeystoneLogin(auth_type, filled, region, ca_file, **more)

@@ -1,0 +1,160 @@
+"""Where two pictures differ: every difference is one line.
+
+Always true: everything that clients of the API can see is compared, except what each service
+counts or decides by itself: generations, times, and names of classes and traits that only the
+target knows. Generations count the writes of their own service, and no client may conclude
+anything from them but that something was written between two looks.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+
+from innkeeper.domain.amounts import Inventory
+from innkeeper.entrypoints.cli.placement_import.pictures import (
+    CUSTOM,
+    Amounts,
+    Consumer,
+    Held,
+    Picture,
+    Provider,
+    held,
+    unlike,
+)
+
+ONLY_SOURCE = "only in the source"
+ONLY_TARGET = "only in the target"
+
+
+def find(source: Picture, target: Picture, *, keeps_others: bool = False) -> Iterator[str]:
+    """Give each difference as a line.
+
+    With ``keeps_others`` what only the target has is no difference, and what it uses is taken
+    off before usages are compared.
+    """
+    yield from _names("resource class", source.classes, target.classes)
+    yield from _names("trait", source.traits, target.traits)
+    others = _others(source, target) if keeps_others else []
+    spared = held(others)
+    for uuid in _of_either(source.providers, target.providers, keeps_others):
+        yield from _provider(
+            uuid, source.providers.get(uuid), target.providers.get(uuid), spared
+        )
+    with_kinds = source.has_kinds and target.has_kinds
+    for uuid in _of_either(source.consumers, target.consumers, keeps_others):
+        yield from _consumer(
+            uuid, source.consumers.get(uuid), target.consumers.get(uuid), with_kinds
+        )
+    yield from _totals(source, target, others)
+
+
+def _others(source: Picture, target: Picture) -> list[Consumer]:
+    return [each for uuid, each in target.consumers.items() if uuid not in source.consumers]
+
+
+def _of_either(
+    source: Mapping[str, object], target: Mapping[str, object], keeps_others: bool
+) -> list[str]:
+    return sorted(source.keys() if keeps_others else source.keys() | target.keys())
+
+
+def _names(noun: str, source: Iterable[str], target: frozenset[str]) -> Iterator[str]:
+    # Names that a service brings along depend on its release; that those in use are known is
+    # seen where they are used.
+    for name in sorted(source):
+        if name.startswith(CUSTOM) and name not in target:
+            yield f"{noun} {name}: {ONLY_SOURCE}"
+
+
+def _quoted(text: str | None) -> str:
+    """A text of somebody else's, so that a line stays one."""
+    return "none" if text is None else json.dumps(text, ensure_ascii=False)
+
+
+def _provider(
+    uuid: str, source: Provider | None, target: Provider | None, spared: Held
+) -> Iterator[str]:
+    if source is None or target is None:
+        there = source or target
+        assert there is not None
+        where = ONLY_TARGET if source is None else ONLY_SOURCE
+        yield f"provider {uuid} {_quoted(there.name)}: {where}"
+        return
+    whose = f"provider {uuid}"
+    yield from _plain(f"{whose}: name", _quoted(source.name), _quoted(target.name))
+    yield from _plain(f"{whose}: parent", source.parent or "none", target.parent or "none")
+    for name in sorted(source.inventories.keys() | target.inventories.keys()):
+        yield from _inventory(
+            f"{whose}: inventory of {name}",
+            source.inventories.get(name),
+            target.inventories.get(name),
+        )
+    yield from _set(f"{whose}: trait", source.traits, target.traits)
+    yield from _set(f"{whose}: aggregate", source.aggregates, target.aggregates)
+    if source.usages is not None and target.usages is not None:
+        own = {name: amount for (of, name), amount in spared.items() if of == uuid}
+        yield from _amounts(f"{whose}: usage of", source.usages, _without(target.usages, own))
+
+
+def _plain(what: str, source: object, target: object) -> Iterator[str]:
+    if source != target:
+        yield f"{what}: {source} in the source, {target} in the target"
+
+
+def _set(what: str, source: frozenset[str], target: frozenset[str]) -> Iterator[str]:
+    for each in sorted(source ^ target):
+        yield f"{what} {each}: {ONLY_SOURCE if each in source else ONLY_TARGET}"
+
+
+def _inventory(what: str, source: Inventory | None, target: Inventory | None) -> Iterator[str]:
+    if source is None or target is None:
+        yield f"{what}: {ONLY_TARGET if source is None else ONLY_SOURCE}"
+        return
+    for name in unlike(source, target):
+        yield from _plain(f"{what}: {name}", getattr(source, name), getattr(target, name))
+
+
+def _amounts(what: str, source: Amounts, target: Amounts) -> Iterator[str]:
+    """Amounts class by class; none is the same as 0."""
+    for name in sorted(source.keys() | target.keys()):
+        yield from _plain(f"{what} {name}", source.get(name, 0), target.get(name, 0))
+
+
+def _without(amounts: Amounts, spared: Amounts) -> Amounts:
+    return {name: amount - spared.get(name, 0) for name, amount in amounts.items()}
+
+
+def _consumer(
+    uuid: str, source: Consumer | None, target: Consumer | None, with_kinds: bool
+) -> Iterator[str]:
+    whose = f"consumer {uuid}"
+    if source is None or target is None:
+        yield f"{whose}: {ONLY_TARGET if source is None else ONLY_SOURCE}"
+        return
+    yield from _plain(f"{whose}: project", _quoted(source.project), _quoted(target.project))
+    yield from _plain(f"{whose}: user", _quoted(source.user), _quoted(target.user))
+    if with_kinds:
+        yield from _plain(f"{whose}: type", source.kind or "none", target.kind or "none")
+    for provider in sorted(source.holds.keys() | target.holds.keys()):
+        yield from _amounts(
+            f"{whose}: allocation of provider {provider}",
+            source.holds.get(provider, {}),
+            target.holds.get(provider, {}),
+        )
+
+
+def _totals(source: Picture, target: Picture, others: list[Consumer]) -> Iterator[str]:
+    if source.totals is None or target.totals is None:
+        return
+    spared: dict[str, dict[str, int]] = {}
+    for consumer in others:
+        sums = spared.setdefault(consumer.project, {})
+        for (_, name), amount in consumer.amounts():
+            sums[name] = sums.get(name, 0) + amount
+    for project in sorted(source.totals.keys() | target.totals.keys()):
+        yield from _amounts(
+            f"project {_quoted(project)}: usage of",
+            source.totals.get(project, {}),
+            _without(target.totals.get(project, {}), spared.get(project, {})),
+        )

@@ -1,0 +1,114 @@
+"""The order of an import: look at both sides, object, write what differs, look again, compare.
+
+Always true: nothing is written before everything was read and nobody objects, and nothing at
+all with ``dry_run`` or ``verify_only``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import TextIO
+
+from innkeeper.clients.placement import PlacementApi, Version
+from innkeeper.domain.errors import Refusal
+from innkeeper.entrypoints.cli.placement_import import differences, objections, plan
+from innkeeper.entrypoints.cli.placement_import.objections import Others
+from innkeeper.entrypoints.cli.placement_import.pictures import Picture
+from innkeeper.entrypoints.cli.placement_import.progress import Steps
+from innkeeper.entrypoints.cli.placement_import.reading import KINDS_SINCE, Reader
+from innkeeper.entrypoints.cli.placement_import.writing import Writer
+
+SOURCE_LEAST = Version(1, 28)
+"""OpenStack's Rocky. Older services do not tell consumers' generations, nor much else."""
+TARGET_LEAST = KINDS_SINCE
+"""Below it consumers lose their types, and providers cannot be moved."""
+
+
+class Status(IntEnum):
+    """Exit statuses."""
+
+    EQUAL = 0
+    DIFFERENT = 1
+    FAILED = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Importing:
+    """One run. Findings go to ``told``, one line each; what went wrong goes to ``warned``."""
+
+    source: PlacementApi
+    target: PlacementApi
+    others: Others
+    dry_run: bool
+    verify_only: bool
+    jobs: int
+    steps: Steps
+    wait: Callable[[float], object]
+    told: TextIO
+    warned: TextIO
+
+    def run(self) -> Status:
+        """Do it; gives the exit status."""
+        try:
+            return self._run()
+        except Refusal as refusal:
+            self._warn(refusal.message)
+            return Status.FAILED
+
+    def _run(self) -> Status:
+        self.source.settle_version(SOURCE_LEAST)
+        self.target.settle_version(TARGET_LEAST)
+        if self.source.url == self.target.url:
+            self._warn(f"The source and the target are the same, {self.source.url}.")
+            return Status.FAILED
+        source, target = self._look()
+        if self.verify_only:
+            return self._compare(source, target)
+        objected = list(objections.find(source, target, self.others))
+        for line in objected:
+            self._warn(line)
+        if objected:
+            self._warn("Nothing was written.")
+            return Status.FAILED
+        made = plan.make(source, target, self.others)
+        if self.dry_run:
+            return self._announce(made)
+        if not made.is_empty:
+            writer = Writer(self.target, target, self.jobs, self.steps, self.wait)
+            writer.carry_out(made)
+            source, target = self._look()
+        return self._compare(source, target)
+
+    def _look(self) -> tuple[Picture, Picture]:
+        source, target = (
+            Reader(api, self.jobs, self.steps).read(with_usages=not self.dry_run)
+            for api in (self.source, self.target)
+        )
+        return source, target
+
+    def _announce(self, made: plan.Plan) -> Status:
+        for noun, count in made.counts().items():
+            self._tell(f"{noun}: {count}")
+        return Status.EQUAL if made.is_empty else Status.DIFFERENT
+
+    def _compare(self, source: Picture, target: Picture) -> Status:
+        keeps_others = self.others is Others.KEEP
+        count = 0
+        for line in differences.find(source, target, keeps_others=keeps_others):
+            self._tell(line)
+            count += 1
+        if count:
+            self._tell(f"{count} differences")
+            return Status.DIFFERENT
+        self._tell(
+            f"equal: {len(source.providers)} providers, {len(source.consumers)} consumers"
+        )
+        return Status.EQUAL
+
+    def _tell(self, line: str) -> None:
+        self.told.write(f"{line}\n")
+
+    def _warn(self, line: str) -> None:
+        self.warned.write(f"innkeeper placement-import: {line}\n")

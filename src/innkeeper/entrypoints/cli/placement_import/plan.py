@@ -1,0 +1,266 @@
+"""What has to be written so that the target becomes equal to the source: pure, no network.
+
+Always true: a plan names only what differs, so the plan for equal sides is empty; carried out
+in its order, no step is refused for what a later one brings. In particular:
+
+- a name that another provider still has is let go of before it is given away;
+- providers are made and moved from the roots down, so no step makes a loop;
+- inventories open wide enough for all that is held before, between and after (see
+  :func:`_opened`), and get their final form when the allocations are in place.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from innkeeper.domain.amounts import UNIT_MAX, Inventory
+from innkeeper.entrypoints.cli.placement_import.objections import Others
+from innkeeper.entrypoints.cli.placement_import.pictures import (
+    CUSTOM,
+    Consumer,
+    Held,
+    Picture,
+    Provider,
+    are_same,
+    held,
+    hold_same,
+)
+
+Inventories = Mapping[str, Inventory]
+
+
+@dataclass(frozen=True, slots=True)
+class Furnishing:
+    """What a provider is to have; ``None`` for what stays as it is."""
+
+    provider: str
+    inventories: Inventories | None = None
+    traits: frozenset[str] | None = None
+    aggregates: frozenset[str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Steps in the order in which they are carried out.
+
+    Of ``parked`` providers the name is replaced by their uuid, to free it. The members of one
+    level of ``levels`` do not depend on each other, nor do those of ``removed_levels``.
+    ``dropped`` are consumers as the target has them, ``written`` as the source has them.
+    """
+
+    classes: Sequence[str]
+    traits: Sequence[str]
+    parked: Sequence[Provider]
+    levels: Sequence[Sequence[Provider]]
+    furnished: Sequence[Furnishing]
+    dropped: Sequence[Consumer]
+    written: Sequence[Consumer]
+    closed: Sequence[Furnishing]
+    removed_levels: Sequence[Sequence[Provider]]
+
+    def counts(self) -> dict[str, int]:
+        """How many of each kind would be written."""
+        return {
+            "resource classes": len(self.classes),
+            "traits": len(self.traits),
+            "providers made, renamed or moved": sum(len(level) for level in self.levels),
+            "providers given inventories, traits or aggregates": len(self.furnished),
+            "consumers let go": len(self.dropped),
+            "consumers written": len(self.written),
+            "providers given their final inventories": len(self.closed),
+            "providers removed": sum(len(level) for level in self.removed_levels),
+        }
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to write."""
+        return not any(self.counts().values())
+
+
+def make(source: Picture, target: Picture, others: Others) -> Plan:
+    """Plan the way from ``target`` to ``source``, to which nobody may object any more."""
+    strangers = {
+        uuid: each for uuid, each in target.providers.items() if uuid not in source.providers
+    }
+    removed = strangers if others is Others.REMOVE else {}
+    levels = [[p for p in level if _is_news(p, target)] for level in source.levels()]
+    dropped, written = _consumers(source, target, others)
+    opened, closed = _inventories(source, target, dropped, written)
+    return Plan(
+        classes=_missing_names(source.classes, target.classes),
+        traits=_missing_names(source.traits, target.traits),
+        parked=_parked(levels, removed, target),
+        levels=[level for level in levels if level],
+        furnished=_furnishings(source, target, opened),
+        dropped=dropped,
+        written=written,
+        closed=[Furnishing(uuid, inventories) for uuid, inventories in closed.items()],
+        removed_levels=_bottom_up(removed),
+    )
+
+
+def _missing_names(source: Iterable[str], target: frozenset[str]) -> list[str]:
+    return sorted(n for n in source if n.startswith(CUSTOM) and n not in target)
+
+
+# -- providers -----------------------------------------------------------------------------
+
+
+def _is_news(provider: Provider, target: Picture) -> bool:
+    there = target.providers.get(provider.uuid)
+    return there is None or (there.name, there.parent) != (provider.name, provider.parent)
+
+
+def _parked(
+    levels: Iterable[Iterable[Provider]], removed: Mapping[str, Provider], target: Picture
+) -> list[Provider]:
+    """Those of the target whose names others are about to get."""
+    changed = {each.uuid: each for level in levels for each in level}
+    wanted = {each.name: uuid for uuid, each in changed.items()}
+    losing = [
+        there
+        for uuid, there in target.providers.items()
+        if uuid in removed or (uuid in changed and changed[uuid].name != there.name)
+    ]
+    return [each for each in losing if wanted.get(each.name, each.uuid) != each.uuid]
+
+
+def _bottom_up(removed: Mapping[str, Provider]) -> list[list[Provider]]:
+    """Children before parents: who has children cannot be removed."""
+    only = Picture(removed, {}, frozenset(), frozenset())
+    return only.levels()[::-1]
+
+
+def _furnishings(
+    source: Picture, target: Picture, opened: Mapping[str, Inventories]
+) -> list[Furnishing]:
+    found = []
+    for uuid, provider in source.providers.items():
+        there = target.providers.get(uuid)
+        traits = frozenset() if there is None else there.traits
+        aggregates = frozenset() if there is None else there.aggregates
+        furnishing = Furnishing(
+            uuid,
+            inventories=opened.get(uuid),
+            traits=None if traits == provider.traits else provider.traits,
+            aggregates=None if aggregates == provider.aggregates else provider.aggregates,
+        )
+        if furnishing != Furnishing(uuid):
+            found.append(furnishing)
+    return found
+
+
+# -- consumers -----------------------------------------------------------------------------
+
+
+def _consumers(
+    source: Picture, target: Picture, others: Others
+) -> tuple[list[Consumer], list[Consumer]]:
+    """Those of the target that are let go, and those of the source that are written."""
+    with_kinds = source.has_kinds and target.has_kinds
+    dropped, written = [], []
+    if others is Others.REMOVE:
+        dropped = [c for uuid, c in target.consumers.items() if uuid not in source.consumers]
+    for uuid, consumer in source.consumers.items():
+        there = target.consumers.get(uuid)
+        if there is not None and hold_same(consumer, there, with_kinds=with_kinds):
+            continue
+        written.append(consumer)
+        # A type cannot be taken away from a consumer: it has to begin anew without one.
+        if (
+            with_kinds
+            and consumer.kind is None
+            and there is not None
+            and there.kind is not None
+        ):
+            dropped.append(there)
+    return dropped, written
+
+
+# -- inventories ---------------------------------------------------------------------------
+
+
+def _inventories(
+    source: Picture, target: Picture, dropped: Iterable[Consumer], written: Sequence[Consumer]
+) -> tuple[dict[str, Inventories], dict[str, Inventories]]:
+    """The inventories to set before consumers are written, and those to set after it."""
+    gone = {each.uuid for each in dropped}
+    staying = {uuid: each for uuid, each in target.consumers.items() if uuid not in gone}
+    most = _most_held(staying, written)
+    held_now = _by_provider(held(target.consumers.values()))
+    spared = (each for uuid, each in staying.items() if uuid not in source.consumers)
+    held_by_others = _by_provider(held(spared))
+    amounts: dict[tuple[str, str], list[int]] = {}
+    for consumer in written:
+        for key, amount in consumer.amounts():
+            amounts.setdefault(key, []).append(amount)
+    opened: dict[str, Inventories] = {}
+    closed: dict[str, Inventories] = {}
+    for uuid, provider in source.providers.items():
+        there = target.providers.get(uuid)
+        present: Inventories = {} if there is None else there.inventories
+        # What a consumer holds that is left alone must have an inventory to stand on.
+        final = {
+            **_only(present, held_by_others.get(uuid, ())),
+            **provider.inventories,
+        }
+        wide = {
+            # What is held yet cannot go yet.
+            **_only(present, held_now.get(uuid, ())),
+            **{
+                name: _opened(inventory, most.get((uuid, name), 0), amounts.get((uuid, name)))
+                for name, inventory in final.items()
+            },
+        }
+        if not are_same(present, wide):
+            opened[uuid] = wide
+        if not are_same(wide, final):
+            closed[uuid] = final
+    return opened, closed
+
+
+def _by_provider(sums: Held) -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {}
+    for provider, name in sums:
+        found.setdefault(provider, set()).add(name)
+    return found
+
+
+def _only(inventories: Inventories, names: Iterable[str]) -> Inventories:
+    return {name: inventories[name] for name in names if name in inventories}
+
+
+def _most_held(staying: Mapping[str, Consumer], written: Iterable[Consumer]) -> Held:
+    """The most that can be held at any moment, in whichever order consumers are written."""
+    after = {each.uuid: each for each in written}
+    most = held(each for uuid, each in staying.items() if uuid not in after)
+    for uuid, consumer in after.items():
+        before = dict(staying[uuid].amounts()) if uuid in staying else {}
+        now = dict(consumer.amounts())
+        for key in before.keys() | now.keys():
+            most[key] = most.get(key, 0) + max(before.get(key, 0), now.get(key, 0))
+    return most
+
+
+def _opened(final: Inventory, most: int, amounts: Sequence[int] | None) -> Inventory:
+    """The inventory with which all ``amounts`` can be written.
+
+    That is the final one, unless it would refuse some of them: because its provider is over
+    capacity at the source, or because they were given out before its units were what they are.
+    Then it is one with room for exactly what will be held, so that nobody else who uses the
+    target meanwhile, or after an import that was cut off, finds room that is not there.
+    """
+    if not amounts:
+        return final
+    # Stricter than our own rule, which gives an amount of min_unit whatever the step is:
+    # the target may be OpenStack's.
+    are_given = all(
+        final.min_unit <= each <= final.max_unit and each % final.step_size == 0
+        for each in amounts
+    )
+    if are_given and most <= final.capacity:
+        return final
+    ratio = math.ceil(most / UNIT_MAX)
+    return Inventory(total=math.ceil(most / ratio), allocation_ratio=float(ratio))

@@ -1,0 +1,236 @@
+"""Reads all that a Placement holds, over its API.
+
+Always true: a bounded number of questions is under way at once, and only reading is done here.
+
+May be false: that what was read belongs together, since the service may be in use. Consumers
+decide: they are read last, and what they hold of is read again if it was not there before. What
+still does not fit after some rounds is left for the caller to judge.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
+from typing import Any, TypeVar
+from urllib.parse import quote
+
+from innkeeper.clients.placement import PlacementApi, Version
+from innkeeper.domain.amounts import Inventory
+from innkeeper.domain.errors import Invalid, NotFound
+from innkeeper.domain.ids import canonical_uuid
+from innkeeper.entrypoints.cli.placement_import.pictures import (
+    Amounts,
+    Consumer,
+    Picture,
+    Provider,
+)
+from innkeeper.entrypoints.cli.placement_import.progress import Steps
+
+FIELDS = ("total", "reserved", "min_unit", "max_unit", "step_size", "allocation_ratio")
+ROUNDS_MAX = 4
+"""How often what appeared while reading is read as well."""
+BATCH = 1000
+"""How many questions wait for a thread, so that a million of them do not lie in memory."""
+KINDS_SINCE = Version(1, 38)
+BEFORE_KINDS = Version(1, 37)
+UNTYPED = "unknown"
+"""What the API shows as the type of a consumer that has none."""
+
+Item = TypeVar("Item")
+Answer = TypeVar("Answer")
+
+
+class Reader:
+    """Reads one service with at most ``jobs`` questions at a time."""
+
+    def __init__(self, api: PlacementApi, jobs: int, steps: Steps) -> None:
+        self._api = api
+        self._jobs = jobs
+        self._steps = steps
+
+    def read(self, *, with_usages: bool) -> Picture:
+        """Read everything; what the service says is in use only if that is asked."""
+        classes = self._api.ask("/resource_classes")["resource_classes"]
+        traits = self._api.ask("/traits")["traits"]
+        providers: dict[str, Provider] = {}
+        consumers: dict[str, Consumer] = {}
+        seen: set[str] = set()
+        rows = self._api.ask("/resource_providers")["resource_providers"]
+        doubtful: list[str] = []
+        for _ in range(ROUNDS_MAX):
+            fresh = self._read_providers(rows, providers, with_usages=with_usages) - seen
+            seen |= fresh
+            self._read_consumers([*doubtful, *sorted(fresh)], consumers)
+            doubtful = _doubtful(providers, consumers)
+            rows = self._rows_of(_left_out(providers, consumers))
+            if not rows and not doubtful:
+                break
+        return Picture(
+            providers=providers,
+            consumers=consumers,
+            classes=frozenset(each["name"] for each in classes),
+            traits=frozenset(traits),
+            has_kinds=self._api.version >= KINDS_SINCE,
+            totals=self._read_totals(consumers) if with_usages else None,
+        )
+
+    # -- providers -------------------------------------------------------------------------
+
+    def _rows_of(self, uuids: Iterable[str]) -> list[Mapping[str, Any]]:
+        """The rows of providers that appeared meanwhile; none of those that are gone."""
+        found: list[Mapping[str, Any]] = []
+        for uuid in uuids:
+            try:
+                found.append(self._api.ask(f"/resource_providers/{uuid}"))
+            except NotFound:
+                continue
+        return found
+
+    def _read_providers(
+        self,
+        rows: list[Mapping[str, Any]],
+        providers: dict[str, Provider],
+        *,
+        with_usages: bool,
+    ) -> set[str]:
+        """Add providers to those read so far; gives the consumers that hold of them."""
+
+        def read(row: Mapping[str, Any]) -> tuple[Provider, list[str]] | None:
+            return self._provider(row, with_usages=with_usages)
+
+        holders: set[str] = set()
+        for found in self._each("providers", rows, read):
+            if found is None:
+                continue
+            provider, spellings = found
+            before = providers.get(provider.uuid)
+            if before is not None and before.spelling != provider.spelling:
+                raise Invalid(
+                    f"{self._api.name}: {before.spelling} and {provider.spelling} are two "
+                    "providers with one uuid, spelled in two ways."
+                )
+            providers[provider.uuid] = provider
+            holders.update(spellings)
+        return holders
+
+    def _provider(
+        self, row: Mapping[str, Any], *, with_usages: bool
+    ) -> tuple[Provider, list[str]] | None:
+        spelling = row["uuid"]
+        path = f"/resource_providers/{spelling}"
+        try:
+            inventories = self._api.ask(f"{path}/inventories")
+            traits = self._api.ask(f"{path}/traits")["traits"]
+            aggregates = self._api.ask(f"{path}/aggregates")["aggregates"]
+            usages = self._api.ask(f"{path}/usages")["usages"] if with_usages else None
+            holders = list(self._api.ask(f"{path}/allocations")["allocations"])
+        except NotFound:
+            # Deleted since it was listed, and with it all of this.
+            return None
+        parent = row["parent_provider_uuid"]
+        provider = Provider(
+            uuid=_canonical(spelling),
+            name=row["name"],
+            parent=None if parent is None else _canonical(parent),
+            generation=inventories["resource_provider_generation"],
+            inventories={
+                name: Inventory(**{field: each[field] for field in FIELDS})
+                for name, each in inventories["inventories"].items()
+            },
+            traits=frozenset(traits),
+            aggregates=frozenset(_canonical(each) for each in aggregates),
+            usages=usages,
+            spelling=spelling,
+        )
+        return provider, holders
+
+    # -- consumers -------------------------------------------------------------------------
+
+    def _read_consumers(self, spellings: list[str], consumers: dict[str, Consumer]) -> None:
+        """Add consumers to those read so far; take away those that hold nothing any more."""
+        found = self._each("consumers", spellings, self.consumer)
+        for spelling, consumer in zip(spellings, found, strict=True):
+            if consumer is None:
+                consumers.pop(_canonical(spelling), None)
+            else:
+                consumers[consumer.uuid] = consumer
+
+    def consumer(self, spelling: str) -> Consumer | None:
+        """Read one consumer; ``None`` if it holds nothing."""
+        body = self._api.ask(f"/allocations/{quote(spelling, safe='')}")
+        if not body["allocations"]:
+            return None
+        kind = body.get("consumer_type")
+        return Consumer(
+            uuid=_canonical(spelling),
+            project=body["project_id"],
+            user=body["user_id"],
+            kind=None if kind == UNTYPED else kind,
+            generation=body["consumer_generation"],
+            holds={
+                _canonical(provider): line["resources"]
+                for provider, line in body["allocations"].items()
+            },
+            spelling=spelling,
+        )
+
+    # -- totals ----------------------------------------------------------------------------
+
+    def _read_totals(self, consumers: Mapping[str, Consumer]) -> dict[str, Amounts]:
+        projects = sorted({each.project for each in consumers.values()})
+        version = min(self._api.version, BEFORE_KINDS)
+
+        def read(project: str) -> tuple[str, Amounts]:
+            answer = self._api.get("/usages", version=version, project_id=project)
+            return project, answer["usages"]
+
+        return dict(self._each("projects", projects, read))
+
+    # -- many at a time --------------------------------------------------------------------
+
+    def _each(
+        self, noun: str, items: list[Item], read: Callable[[Item], Answer]
+    ) -> list[Answer]:
+        """What ``read`` gives for each item, in their order; the first error ends it."""
+        found: list[Answer] = []
+        if not items:
+            return found
+        pool = ThreadPoolExecutor(self._jobs)
+        try:
+            with self._steps.step(f"{self._api.name}: reading {noun}", len(items)) as advance:
+                waiting = iter(items)
+                while batch := list(islice(waiting, BATCH)):
+                    for answer in pool.map(read, batch):
+                        found.append(answer)
+                        advance(1)
+        finally:
+            pool.shutdown(cancel_futures=True)
+        return found
+
+
+def _canonical(spelling: str) -> str:
+    """The usual spelling of a uuid; what is none stays as it is, and is judged later."""
+    return canonical_uuid(spelling) or spelling
+
+
+def _has_no_ground(providers: Mapping[str, Provider], consumer: Consumer) -> set[str]:
+    """The providers of which a consumer holds what they do not have, as far as was read."""
+    return {
+        uuid
+        for (uuid, name), _ in consumer.amounts()
+        if uuid not in providers or name not in providers[uuid].inventories
+    }
+
+
+def _doubtful(
+    providers: Mapping[str, Provider], consumers: Mapping[str, Consumer]
+) -> list[str]:
+    return [each.spelling for each in consumers.values() if _has_no_ground(providers, each)]
+
+
+def _left_out(providers: Mapping[str, Provider], consumers: Mapping[str, Consumer]) -> set[str]:
+    """Providers that must be read, or read again: what was read names more than they have."""
+    parents = {each.parent for each in providers.values() if each.parent is not None}
+    missing = {uuid for uuid in parents if uuid not in providers}
+    return missing.union(*(_has_no_ground(providers, each) for each in consumers.values()))
