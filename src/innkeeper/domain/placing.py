@@ -59,21 +59,35 @@ class Removal:
 
 
 @dataclass(frozen=True, slots=True)
+class Loan:
+    """What a server takes of a pool, since its host has nothing of that class itself.
+
+    ``index`` is the row in the table of pools.
+    """
+
+    index: HostIndex
+    provider_id: ProviderId
+    class_name: str
+    amount: int
+
+
+@dataclass(frozen=True, slots=True)
 class Entry:
-    """One server's place: the row in the host table, and who that is."""
+    """One server's place: the row in the host table, who that is, and what pools add."""
 
     index: HostIndex
     provider_id: ProviderId
     host: str
     weight: float
+    loans: tuple[Loan, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class BuildPlan:
     """One entry per server that found a place, in order, and what became of all hosts.
 
-    ``seen`` holds, for every provider in the plan, the generation at which it was found to
-    have enough; a claim proves it.
+    ``seen`` holds, for every provider in the plan, pools included, the generation at which it
+    was found to have enough; a claim proves it.
     """
 
     entries: tuple[Entry, ...]

@@ -131,6 +131,7 @@ class Scale:
     ) -> None:
         self._hosts = hosts
         self._spec = spec
+        self._candidates = candidates
         self._unlike: list[_Factor] = []
         self._alike: list[_Factor] = []
         self._offset = 0.0
@@ -163,6 +164,21 @@ class Scale:
         for weigher, factor, least in self._alike:
             total += (self._value(weigher, index) - least) * factor
         return total
+
+    def all_again(self) -> Weights:
+        """The weights of all candidates as they are now, on the same scale."""
+        # As in ``again``, to the last bit.
+        total: Weights = np.zeros(self._candidates.shape[0])
+        for weigher, factor, _ in self._unlike:
+            total += self._values(weigher) * factor
+        total += self._offset
+        for weigher, factor, least in self._alike:
+            total += (self._values(weigher) - least) * factor
+        return total
+
+    def _values(self, weigher: Weigher) -> Weights:
+        column = weigher.column(self._hosts, self._spec, ALL_ROWS)
+        return column.take(self._candidates)
 
     def parts(self, index: int) -> Mapping[str, float]:
         """What each weigher gives to one host, multiplied; for explanations."""

@@ -125,6 +125,11 @@ class AmountTable:
         """The provider's generation as of this table."""
         return Generation(int(self.generations[index]))
 
+    def shows(self, provider_id: ProviderId, generation: int) -> bool:
+        """Whether a row shows its provider at this generation, or a later one."""
+        index = self.index_of.get(provider_id)
+        return index is not None and bool(self.generations[index] >= generation)
+
     def ensure_class(self, name: str) -> None:
         """Have the columns of a resource class."""
         if name not in self.free:

@@ -19,14 +19,17 @@ import numpy as np
 import numpy.typing as npt
 
 from innkeeper.domain.ids import AgentId, HostIndex, ProviderId
-from innkeeper.snapshot.amounts import ROWS_MIN, AmountTable, Mask
+from innkeeper.snapshot.amounts import ROWS_MIN, Amount, AmountTable, Mask
 from innkeeper.snapshot.capabilities import CapabilityColumn, column_of, lookup
-
-Codes = npt.NDArray[np.int32]
+from innkeeper.snapshot.pools import Codes, PoolTable
 
 
 class HostTable(AmountTable):
-    """Columns of all hosts as of ``change_id``. Whatever else has inventory has no row here."""
+    """Columns of all hosts as of ``change_id``.
+
+    Whatever else has inventory has no row here, and so is never chosen; ``pools`` are those
+    that lend to hosts.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -40,15 +43,21 @@ class HostTable(AmountTable):
         self._has_hosts: Mask | None = None
         self._capabilities: list[Mapping[str, Any]] = self._add_list(dict)
         self._capability_columns: dict[str, CapabilityColumn] = {}
+        self.pools = PoolTable()
+        self.knows_memberships = False
+        """Whether ``membership_codes`` are kept, which without pools they need not be."""
         self._add_column("fact", "is_open", np.bool_)
         self._add_column("fact", "zone_codes", np.int32)
         self._add_column("fact", "agent_codes", np.int32)
+        self._add_column("fact", "membership_codes", np.int32)
 
     # Facts that every host has. Views, made anew when the number of hosts changes.
     is_open: Mask
     """Enabled, and not declared down by an operator."""
     zone_codes: Codes
     agent_codes: Codes
+    membership_codes: Codes
+    """Which aggregates the host's tree is in, as :class:`PoolTable` numbers their sets."""
 
     # -- rows ------------------------------------------------------------------------------
 
@@ -158,14 +167,52 @@ class HostTable(AmountTable):
         """Who speaks for a host."""
         return self.agent_ids[int(self.agent_codes[index])]
 
-    # -- claims that are on their way --------------------------------------------------------
+    # -- what hosts borrow -----------------------------------------------------------------
+
+    def borrows(self, name: str, rows: slice) -> Mask:
+        """Where hosts have nothing of a class themselves, and so take it from pools."""
+        # Free and used are the capacity; what is closed has none, whoever still holds of it.
+        lacks: Mask = self.free[name][rows] + self.used[name][rows] <= 0.0
+        return lacks
+
+    def lent(self, name: str, amount: int, rows: slice) -> Mask | None:
+        """Where a pool gives ``amount`` to a host that borrows; None if no pool has any."""
+        able = self.pools.able(name, amount)
+        if able is None:
+            return None
+        given: Mask = able[self.membership_codes[rows]] & self.borrows(name, rows)
+        return given
+
+    def left(self, name: str, rows: slice) -> Amount:
+        """What a host has left of a class; one that borrows, what one of its pools has."""
+        most = self.pools.most(name)
+        if most is None:
+            return self.free[name][rows]
+        at_hand: Amount = np.where(
+            self.borrows(name, rows), most[self.membership_codes[rows]], self.free[name][rows]
+        )
+        return at_hand
+
+    # -- claims that are on their way ------------------------------------------------------
+
+    def shows(self, provider_id: ProviderId, generation: int) -> bool:
+        """See :meth:`AmountTable.shows`; pools have rows of their own."""
+        is_hosts = super().shows(provider_id, generation)
+        return is_hosts or self.pools.shows(provider_id, generation)
 
     def expect_claim(self, providers: Iterable[ProviderId]) -> None:
         """Show these providers as they will be once a claim on them is committed."""
         for provider_id in providers:
-            self.generations[self.index_of[provider_id]] += 1
+            self._move(provider_id, 1)
 
     def expect_no_claim(self, providers: Iterable[ProviderId]) -> None:
         """Undo :meth:`expect_claim`, the latest first: that claim was refused."""
         for provider_id in providers:
-            self.generations[self.index_of[provider_id]] -= 1
+            self._move(provider_id, -1)
+
+    def _move(self, provider_id: ProviderId, step: int) -> None:
+        index = self.index_of.get(provider_id)
+        if index is not None:
+            self.generations[index] += step
+        else:
+            self.pools.generations[self.pools.index_of[provider_id]] += step

@@ -21,9 +21,7 @@ def take(tx: Tx, table: AmountTable) -> set[ProviderId] | None:
         return None
     stale: set[ProviderId] = set()
     for _, provider_id, generation in rows:
-        index = table.index_of.get(provider_id)
-        is_known = index is not None and generation != changes.ALWAYS_READ
-        if not (is_known and table.generations[index] >= generation):
+        if generation == changes.ALWAYS_READ or not table.shows(provider_id, generation):
             stale.add(provider_id)
     table.change_id = rows[-1][0]
     return stale

@@ -1,7 +1,7 @@
 """Fill the host table from the store: all of it, or the rows of some providers.
 
 Always true afterwards: each row that was asked for equals what the transaction sees, and a
-provider that is no host (any more) has no row.
+provider that is no host (any more) has no row. So do the pools among them, and nobody else.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
 
 from innkeeper.domain.ids import ProviderId
+from innkeeper.snapshot import pool_loader
 from innkeeper.snapshot.amount_loader import load_amounts
 from innkeeper.snapshot.columns import HostTable
 from innkeeper.store import changes
@@ -35,12 +36,13 @@ def load(tx: Tx, table: HostTable, ids: Collection[ProviderId] | None) -> None:
     for provider_id in list(table.index_of) if ids is None else ids:
         if provider_id not in wanted:
             table.remove_row(provider_id)
-    if not found:
-        return
-    table.ensure_rows((each.provider_id, each.name) for each in found)
-    _load_facts(table, found)
-    # All hosts are asked for without a list: a list of 100,000 ids is no help to a database.
-    load_amounts(tx, table, None if ids is None else wanted)
+    if found:
+        table.ensure_rows((each.provider_id, each.name) for each in found)
+        _load_facts(table, found)
+        # All hosts are asked for without a list: a list of 100,000 ids does not help databases.
+        load_amounts(tx, table, None if ids is None else wanted)
+    others = None if ids is None else [each for each in ids if each not in wanted]
+    pool_loader.load(tx, table, wanted, others)
 
 
 def _load_facts(table: HostTable, found: Sequence[HostRow]) -> None:

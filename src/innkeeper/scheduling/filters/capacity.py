@@ -1,7 +1,8 @@
-"""Only hosts with enough left of everything that is asked for."""
+"""Only hosts with enough left of all that is asked for, themselves or in their pools."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import reduce
 
 import numpy as np
@@ -15,17 +16,36 @@ REASON = "the host has not enough left"
 
 
 def mask(hosts: HostTable, spec: RequestSpec, rows: slice) -> Mask | None:
-    """True where each amount is free and is given out in one piece."""
+    """True where each amount is free, on the host or in a pool of its, and is given so.
+
+    A host has to give something itself: a server that took everything of pools would hold
+    nothing of where it is.
+    """
     if not spec.amounts.keys() <= hosts.free.keys():
         return np.zeros(hosts.host_count, dtype=np.bool_)[rows]
-    each = [_fits(hosts, name, amount, rows) for name, amount in spec.amounts.items()]
-    return reduce(np.logical_and, each) if each else None
+    own = {name: _fits(hosts, name, amount, rows) for name, amount in spec.amounts.items()}
+    if not own:
+        return None
+    if not hosts.pools.row_count:
+        return reduce(np.logical_and, own.values())
+    return _with_pools(hosts, spec, rows, own)
 
 
 def _fits(hosts: HostTable, name: str, amount: int, rows: slice) -> Mask:
     enough: Mask = hosts.free[name][rows] >= amount
     given = hosts.gives(name, amount, rows)
     return enough if given is None else enough & given
+
+
+def _with_pools(
+    hosts: HostTable, spec: RequestSpec, rows: slice, own: Mapping[str, Mask]
+) -> Mask:
+    lent = {name: hosts.lent(name, amount, rows) for name, amount in spec.amounts.items()}
+    each = [fits if (more := lent[name]) is None else fits | more for name, fits in own.items()]
+    found: Mask = reduce(np.logical_and, each)
+    if all(more is not None for more in lent.values()):
+        found = found & reduce(np.logical_or, own.values())
+    return found
 
 
 def missing(hosts: HostTable, spec: RequestSpec) -> str:
@@ -38,9 +58,23 @@ def _line(hosts: HostTable, name: str, amount: int) -> str:
     most = max(0, int(free.max())) if free is not None and free.shape[0] else 0
     told = f"{name}: {amount} asked for, at most {most} left on one host"
     given = None if free is None else hosts.gives(name, amount, slice(None))
-    if free is None or given is None:
-        return told
-    refusing = int(np.count_nonzero(~given & (free > 0)))
-    if refusing:
-        told += f", {refusing} hosts do not give out such an amount"
+    if free is not None and given is not None:
+        refusing = int(np.count_nonzero(~given & (free > 0)))
+        if refusing:
+            told += f", {refusing} hosts do not give out such an amount"
+    return told + _pools_line(hosts, name, amount)
+
+
+def _pools_line(hosts: HostTable, name: str, amount: int) -> str:
+    pools = hosts.pools
+    # Only those that serve somebody: what others have would not have helped.
+    codes = np.unique(hosts.membership_codes)
+    most = pools.most(name) if pools.row_count else None
+    if most is None or not codes.any():
+        return ""
+    told = f" and {max(0, int(most[codes].max()))} in one pool that serves hosts"
+    able = pools.able(name, amount)
+    is_enough = bool((most[codes] >= amount).any())
+    if is_enough and able is not None and not able[codes].any():
+        told += ", which does not give out such an amount"
     return told

@@ -1,4 +1,4 @@
-"""All servers of a request are placed together, each pick depleting its host for the next.
+"""All servers of a request are placed together, each pick depleting its host and its pools.
 
 Source: the seed *Distributed Scheduler*, "Costs & Weights": consumed resources are virtually
 depleted, so that the weights can change accordingly.
@@ -16,6 +16,7 @@ import numpy as np
 
 from innkeeper.domain.ids import Generation, HostIndex, ProviderId
 from innkeeper.domain.placing import BuildPlan, Candidate, Entry, RequestSpec
+from innkeeper.scheduling import depletion
 from innkeeper.scheduling.dice import draw
 from innkeeper.scheduling.pipeline import (
     Indexes,
@@ -46,12 +47,13 @@ def plan(
     seen: dict[ProviderId, Generation] = {}
     with ExitStack() as undoing:
         # If anything fails on the way, what was taken goes back: nobody else knows of it.
-        for index, weight in _picks(pipeline, hosts, spec, candidates, subset_size):
-            hosts.take(index, spec.amounts)
-            undoing.callback(hosts.give_back, index, spec.amounts)
-            provider_id = ProviderId(int(hosts.provider_ids[index]))
-            entries.append(Entry(index, provider_id, hosts.names[index], weight))
-            seen[provider_id] = hosts.generation(index)
+        for entry in _picks(pipeline, hosts, spec, candidates, subset_size):
+            depletion.take(hosts, spec, entry)
+            undoing.callback(depletion.give_back, hosts, spec, entry)
+            entries.append(entry)
+            seen[entry.provider_id] = hosts.generation(entry.index)
+            for each in entry.loans:
+                seen[each.provider_id] = hosts.pools.generation(each.index)
         is_short = len(entries) < spec.count
         told = removals(taken, hosts, spec, is_wanted_whole=is_short)
         undoing.pop_all()
@@ -64,8 +66,8 @@ def _picks(
     spec: RequestSpec,
     candidates: Indexes,
     subset_size: int,
-) -> Iterator[tuple[HostIndex, float]]:
-    """The hosts for the servers, one after the other; each is depleted before the next."""
+) -> Iterator[Entry]:
+    """The places of the servers, one after the other; each is depleted before the next."""
     if not candidates.shape[0]:
         return
     scale = Scale(pipeline, hosts, spec, candidates)
@@ -75,12 +77,19 @@ def _picks(
         if weights[best] == TAKEN:
             return
         index = HostIndex(int(candidates[best]))
-        yield index, float(weights[best])
+        loans = depletion.loans(hosts, spec, index, turn)
+        provider_id = ProviderId(int(hosts.provider_ids[index]))
+        yield Entry(index, provider_id, hosts.names[index], float(weights[best]), loans)
         if turn + 1 == spec.count:
             return
-        # Only the picked host has changed; nobody else is asked again.
-        fits = still_fits(pipeline.filters, hosts, spec, index)
-        weights[best] = scale.again(index) if fits else TAKEN
+        if loans:
+            # All hosts that its pools serve have changed with it.
+            left, _ = select(pipeline, hosts, spec)
+            weights[:] = np.where(left[candidates], scale.all_again(), TAKEN)
+        else:
+            # Only the picked host has changed; nobody else is asked again.
+            fits = still_fits(pipeline.filters, hosts, spec, index)
+            weights[best] = scale.again(index) if fits else TAKEN
 
 
 def _pick(weights: Weights, draw_from: int, seed: int, turn: int) -> int:
@@ -102,7 +111,7 @@ def _pick(weights: Weights, draw_from: int, seed: int, turn: int) -> int:
 def undo(hosts: HostTable, spec: RequestSpec, made: BuildPlan) -> None:
     """Put back what a plan took off the table."""
     for entry in made.entries:
-        hosts.give_back(entry.index, spec.amounts)
+        depletion.give_back(hosts, spec, entry)
 
 
 def rank(pipeline: Pipeline, hosts: HostTable, spec: RequestSpec, most: int) -> list[Candidate]:

@@ -15,4 +15,4 @@ def column(hosts: HostTable, spec: RequestSpec, rows: slice) -> Weights:
     """What is left of ``DISK_GB``, in its units."""
     if "DISK_GB" not in hosts.free:
         return np.zeros(hosts.host_count)[rows]
-    return hosts.free["DISK_GB"][rows]
+    return hosts.left("DISK_GB", rows)

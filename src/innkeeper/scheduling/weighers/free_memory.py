@@ -15,4 +15,4 @@ def column(hosts: HostTable, spec: RequestSpec, rows: slice) -> Weights:
     """What is left of ``MEMORY_MB``, in its units."""
     if "MEMORY_MB" not in hosts.free:
         return np.zeros(hosts.host_count)[rows]
-    return hosts.free["MEMORY_MB"][rows]
+    return hosts.left("MEMORY_MB", rows)

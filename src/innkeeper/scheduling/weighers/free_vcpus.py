@@ -15,4 +15,4 @@ def column(hosts: HostTable, spec: RequestSpec, rows: slice) -> Weights:
     """What is left of ``VCPU``, in its units."""
     if "VCPU" not in hosts.free:
         return np.zeros(hosts.host_count)[rows]
-    return hosts.free["VCPU"][rows]
+    return hosts.left("VCPU", rows)

@@ -8,7 +8,7 @@ import sqlalchemy as sa
 
 from innkeeper.domain.compute import OrderKind, OrderStatus, Status, Task
 from innkeeper.store.tables.compute import hosts, quota_usages, servers, work_orders
-from innkeeper.store.tables.placement import allocations
+from innkeeper.store.tables.placement import allocations, resource_providers
 from innkeeper.store.transactions import Tx
 
 Rows = list[sa.Row[*tuple[Any, ...]]]
@@ -32,13 +32,18 @@ def unbacked_servers(tx: Tx) -> Rows:
 
 
 def strayed_allocations(tx: Tx) -> Rows:
-    """Rows of uuid, number, of allocations of servers elsewhere than on their hosts."""
+    """Rows of uuid, number, of allocations of servers that have no host, or of other hosts.
+
+    Beside its host, a server may hold something of pools.
+    """
     elsewhere = servers.c.provider_id.is_(None) | (
-        servers.c.provider_id != allocations.c.resource_provider_id
+        (servers.c.provider_id != allocations.c.resource_provider_id)
+        & (resource_providers.c.can_host == 1)
     )
     query = (
         sa.select(servers.c.uuid, sa.func.count())
         .join(allocations, allocations.c.consumer_id == servers.c.uuid)
+        .join(resource_providers, resource_providers.c.id == allocations.c.resource_provider_id)
         .where(elsewhere | servers.c.deleted_at.is_not(None))
         .group_by(servers.c.uuid)
     )
@@ -128,5 +133,15 @@ def misnamed_hosts(tx: Tx) -> Rows:
         .where(_ALIVE)
         .where(servers.c.host.is_not(None))
         .where(hosts.c.provider_id.is_distinct_from(servers.c.provider_id))
+    )
+    return list(tx.execute(query))
+
+
+def hosting_pools(tx: Tx) -> Rows:
+    """Rows of host, provider's uuid, of hosts whose providers cannot hold servers."""
+    query = (
+        sa.select(hosts.c.name, resource_providers.c.uuid)
+        .join(resource_providers, resource_providers.c.id == hosts.c.provider_id)
+        .where(resource_providers.c.can_host == 0)
     )
     return list(tx.execute(query))

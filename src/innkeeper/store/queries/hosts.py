@@ -71,7 +71,11 @@ _SNAPSHOT = sa.select(
     hosts.c.is_disabled,
     hosts.c.is_forced_down,
     hosts.c.capabilities,
-).join(resource_providers, resource_providers.c.id == hosts.c.provider_id)
+).join(
+    resource_providers,
+    # A pool holds no servers, whatever the table of hosts says.
+    (resource_providers.c.id == hosts.c.provider_id) & (resource_providers.c.can_host == 1),
+)
 
 
 def rows_for_snapshot(tx: Tx, provider_ids: Collection[ProviderId] | None) -> list[HostRow]:

@@ -13,7 +13,7 @@ from collections.abc import Collection
 
 import sqlalchemy as sa
 
-from innkeeper.domain.ids import ClassId, ProviderId
+from innkeeper.domain.ids import ClassId, ProviderId, ProviderUuid
 from innkeeper.domain.placement import SHARES
 from innkeeper.store import by_ids
 from innkeeper.store.by_ids import IDS
@@ -30,7 +30,7 @@ from innkeeper.store.transactions import Tx
 _ROOT = sa.func.coalesce(resource_providers.c.root_provider_id, resource_providers.c.id)
 # Begins at the trait, of which there are few owners; an aggregate can have thousands.
 _POOLS = (
-    sa.select(resource_providers.c.id)
+    sa.select(resource_providers.c.id, resource_providers.c.uuid)
     .join(
         resource_provider_traits,
         resource_provider_traits.c.resource_provider_id == resource_providers.c.id,
@@ -54,12 +54,15 @@ def _in_trees(roots: sa.BindParameter[object]) -> sa.ColumnElement[bool]:
     return resource_providers.c.id.in_(roots) | resource_providers.c.root_provider_id.in_(roots)
 
 
-def ids(tx: Tx, among: Collection[ProviderId] | None = None) -> set[ProviderId]:
+def uuids(
+    tx: Tx, among: Collection[ProviderId] | None = None
+) -> dict[ProviderId, ProviderUuid]:
     """The pools, all or those among these providers."""
     if among is None:
-        return {ProviderId(row[0]) for row in tx.execute(_POOLS)}
-    rows = by_ids.rows(tx, _POOLS.where(resource_providers.c.id.in_(IDS)), sorted(among))
-    return {ProviderId(row[0]) for row in rows}
+        rows = list(tx.execute(_POOLS))
+    else:
+        rows = by_ids.rows(tx, _POOLS.where(resource_providers.c.id.in_(IDS)), sorted(among))
+    return {ProviderId(provider_id): ProviderUuid(uuid) for provider_id, uuid in rows}
 
 
 def tree_aggregates(
@@ -126,7 +129,7 @@ def depended_on(tx: Tx, class_id: ClassId) -> set[ProviderId]:
         .where(theirs.c.resource_provider_id.in_(IDS))
         .where(serves)
     )
-    return {ProviderId(row[0]) for row in by_ids.rows(tx, query, sorted(ids(tx)))}
+    return {ProviderId(row[0]) for row in by_ids.rows(tx, query, sorted(uuids(tx)))}
 
 
 def _capacity() -> sa.ColumnElement[float]:

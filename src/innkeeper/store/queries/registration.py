@@ -87,13 +87,13 @@ def add_providers(tx: Tx, new: Sequence[tuple[str, str]], now: datetime) -> None
         tx.execute(resource_providers.insert(), rows)
 
 
-def make_hosting(tx: Tx, ids: Collection[ProviderId]) -> None:
-    """Write down that these providers can host servers."""
+def set_hosting(tx: Tx, ids: Collection[ProviderId], *, can_host: bool) -> None:
+    """Write down whether these providers can hold servers."""
     if ids:
         tx.execute(
             resource_providers.update()
             .where(resource_providers.c.id.in_(list(ids)))
-            .values(can_host=1)
+            .values(can_host=int(can_host))
         )
 
 

@@ -20,7 +20,7 @@ def findings(tx: Tx) -> Iterator[Finding]:
     for uuid, count in compute_audit.strayed_allocations(tx):
         yield Finding(
             ROOM,
-            "a server holds capacity of its host alone",
+            "a server holds capacity of no other host",
             f"{uuid} has {count} allocations elsewhere, or was deleted",
         )
     for row in compute_audit.wrong_usages(tx):
@@ -40,4 +40,10 @@ def findings(tx: Tx) -> Iterator[Finding]:
     for uuid, host in compute_audit.misnamed_hosts(tx):
         yield Finding(
             ROOM, "a server's host is the one it holds", f"{uuid} names {host}, which is not it"
+        )
+    for host, uuid in compute_audit.hosting_pools(tx):
+        yield Finding(
+            ROOM,
+            "a pool holds no servers",
+            f"host {host} is on provider {uuid}, which cannot hold servers",
         )

@@ -25,9 +25,9 @@ from innkeeper.domain.compute import (
     Task,
 )
 from innkeeper.domain.errors import ConcurrentUpdate, Refusal
-from innkeeper.domain.ids import AgentId, ClassId, ConsumerUuid
+from innkeeper.domain.ids import AgentId, ClassId, ConsumerUuid, ProviderId
 from innkeeper.domain.placement import Claim, ConsumerClaim
-from innkeeper.domain.placing import BuildPlan
+from innkeeper.domain.placing import BuildPlan, Entry
 from innkeeper.domain.slices import Computing, Scheduling
 from innkeeper.scheduling import reasons
 from innkeeper.scheduling.pipeline import Pipeline
@@ -186,15 +186,17 @@ def _nowhere(pending: Pending) -> Booted:
 
 
 def _claim(pending: Pending, class_ids: Mapping[str, ClassId]) -> Claim:
-    request = pending.request
-    amounts = {class_ids[name]: amount for name, amount in pending.intake.spec.amounts.items()}
+    request, spec = pending.request, pending.intake.spec
+    whole = {class_ids[name]: amount for name, amount in spec.amounts.items()}
     made = _plan_of(pending)
     consumers = tuple(
         ConsumerClaim(
             uuid=ConsumerUuid(server_id),
             project_id=request.project_id,
             user_id=request.user_id,
-            amounts={entry.provider_id: amounts},
+            amounts=_split(entry, whole, class_ids)
+            if entry.loans
+            else {entry.provider_id: whole},
             seen=None,
             consumer_type=CONSUMER_TYPE,
             is_new_id=True,
@@ -202,6 +204,19 @@ def _claim(pending: Pending, class_ids: Mapping[str, ClassId]) -> Claim:
         for server_id, entry in zip(request.server_ids, made.entries, strict=False)
     )
     return Claim(consumers, dict(made.seen))
+
+
+def _split(
+    entry: Entry, whole: Mapping[ClassId, int], class_ids: Mapping[str, ClassId]
+) -> dict[ProviderId, dict[ClassId, int]]:
+    """What a server holds of its host, and of the pools that lend to it."""
+    parts = {entry.provider_id: dict(whole)}
+    for each in entry.loans:
+        class_id = class_ids[each.class_name]
+        parts.setdefault(each.provider_id, {})[class_id] = parts[entry.provider_id].pop(
+            class_id
+        )
+    return parts
 
 
 def _write_rows(tx: Tx, pendings: Sequence[Pending]) -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import structlog
 
 from innkeeper.domain.compute import Booted, BootRequest, Explained
 from innkeeper.domain.errors import Refusal
-from innkeeper.domain.placing import BuildPlan, Candidate
+from innkeeper.domain.placing import BuildPlan, Candidate, Entry
 from innkeeper.domain.slices import Computing, Scheduling
 from innkeeper.scheduling import reasons
 from innkeeper.scheduling.filters.capacity import NAME as CAPACITY
@@ -17,6 +18,7 @@ from innkeeper.scheduling.filters.forced_host import NAME as FORCED_HOST
 from innkeeper.scheduling.pipeline import Pipeline
 from innkeeper.scheduling.schedulers import all_at_once
 from innkeeper.scheduling.weighers.catalogue import WEIGHERS
+from innkeeper.snapshot.columns import HostTable
 from innkeeper.snapshot.follower import Follower
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import recovery
@@ -102,7 +104,7 @@ class BootDesk:
             pipeline, table, taken.spec, self._means.scheduling.host_subset_size
         )
         all_at_once.undo(table, taken.spec, made)
-        return _explained(made, best, request.count_min)
+        return _explained(table, made, best, request.count_min)
 
     def follow(self, tx: Tx) -> None:
         """Bring the host table up to what ``tx`` sees."""
@@ -113,14 +115,16 @@ class BootDesk:
         self.follower.forget()
 
 
-def _explained(made: BuildPlan, best: Sequence[Candidate], count_min: int) -> Explained:
+def _explained(
+    table: HostTable, made: BuildPlan, best: Sequence[Candidate], count_min: int
+) -> Explained:
     is_placed = len(made.entries) >= count_min
     return Explained(
         hosts=made.hosts,
         removed=tuple((each.filter_name, each.removed, each.reason) for each in made.removals),
         missing=tuple(each.missing for each in made.removals),
         chosen=tuple(
-            {"host": each.host, "weight": each.weight}
+            {"host": each.host, "weight": each.weight, **_pools(table, each)}
             for each in (made.entries if is_placed else ())
         ),
         best=tuple(
@@ -129,3 +133,9 @@ def _explained(made: BuildPlan, best: Sequence[Candidate], count_min: int) -> Ex
         ),
         fault=None if is_placed else reasons.sentence(made, count_min),
     )
+
+
+def _pools(table: HostTable, entry: Entry) -> dict[str, Any]:
+    """The pools that lend to a server, by class; nothing where its host gives everything."""
+    lending = {each.class_name: table.pools.uuids[each.index] for each in entry.loans}
+    return {"pools": lending} if lending else {}

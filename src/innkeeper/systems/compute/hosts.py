@@ -243,6 +243,7 @@ def remove_service(tx: Tx, host: Host, now: datetime) -> None:
             "the instances first."
         )
     hosts.remove(tx, host.id)
+    registration.retire(tx, host.provider_id)
     changes.add_always_read(tx, [host.provider_id], now)
     with contextlib.suppress(InUse):
         # Others hold something of it, or remember having been on it: then it stays.

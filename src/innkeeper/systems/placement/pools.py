@@ -18,7 +18,7 @@ from innkeeper.store.transactions import Tx
 
 def serving(tx: Tx, hosts: Collection[ProviderId]) -> dict[ProviderId, list[ProviderId]]:
     """The pools that serve each of these hosts; hosts that none serves are left out."""
-    wanted = pools.ids(tx) if hosts else set()
+    wanted = pools.uuids(tx) if hosts else {}
     if not wanted:
         return {}
     by_aggregate: dict[str, set[ProviderId]] = {}

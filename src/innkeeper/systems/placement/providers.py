@@ -41,7 +41,9 @@ def listing(tx: Tx, query: ProviderQuery) -> list[Provider]:
     trait_ids = names.trait_ids(tx, wanted)
     missing = sorted(wanted - trait_ids.keys())
     if missing:
-        raise Invalid(f"No such trait(s): {', '.join(missing)}.")
+        raise Invalid(
+            f'Invalid trait(s) in "required" parameter: No such trait(s): {", ".join(missing)}.'
+        )
     return providers.matching(tx, query, class_ids, trait_ids)
 
 
@@ -60,14 +62,15 @@ def create(
     that is not there.
     """
     canonical = ProviderUuid(canonical_uuid(uuid) or uuid)
+    deed = f'Unable to create resource provider "{name}", {canonical}'
     parent = None
     if parent_uuid is not None:
         if canonical_uuid(parent_uuid) == canonical:
             raise Invalid(
-                f'Unable to create resource provider "{name}", {canonical}: '
-                "parent provider UUID cannot be same as UUID."
+                f"{deed}: Object action create failed because: parent provider UUID cannot be "
+                "same as UUID. Please set parent provider UUID to None if there is no parent."
             )
-        parent = _parent(tx, parent_uuid, f'create resource provider "{name}", {canonical}')
+        parent = _parent(tx, parent_uuid, deed)
     if providers.by_uuid(tx, canonical) is not None:
         raise AlreadyExists(f"Conflicting resource provider uuid: {canonical} already exists.")
     if providers.is_name_taken(tx, name):
@@ -82,7 +85,10 @@ def _parent(tx: Tx, uuid: str, deed: str) -> Provider:
     try:
         return get(tx, uuid)
     except NotFound:
-        raise Invalid(f"Unable to {deed}: parent provider UUID does not exist.") from None
+        # "create" for a change as well: so clients know it.
+        raise Invalid(
+            f"{deed}: Object action create failed because: parent provider UUID does not exist."
+        ) from None
 
 
 def _root_id(tx: Tx, provider: Provider) -> ProviderId:
@@ -110,21 +116,24 @@ def hang(
     :class:`Invalid` for that, for a parent that is not there, and for one below the provider.
     """
     provider = get(tx, uuid)
-    deed = f'update resource provider "{provider.name}", {provider.uuid}'
+    deed = f"Unable to save resource provider {provider.uuid}"
+    cannot = f"{deed}: Object action update failed because"
     parent = None if parent_uuid is None else _parent(tx, parent_uuid, deed)
     if (None if parent is None else parent.uuid) == provider.parent_uuid:
         return provider
     if only_roots and provider.parent_uuid is not None:
         verb = "un-parenting" if parent is None else "re-parenting"
-        raise Invalid(f"Unable to {deed}: {verb} a provider is not currently allowed.")
+        raise Invalid(f"{cannot}: {verb} a provider is not currently allowed.")
     family = providers.family_of(tx, _root_id(tx, provider))
     subtree = _below(provider.id, family)
     if parent is not None and parent.id in subtree:
-        raise Invalid(f"Unable to {deed}: creating loop in the provider tree is not allowed.")
+        raise Invalid(f"{cannot}: creating loop in the provider tree is not allowed.")
     parent_id = None if parent is None else parent.id
     root_id = None if parent is None else _root_id(tx, parent)
+    # Who is left behind is told as well: the aggregates of a tree are those of all in it.
+    told = {*subtree, _root_id(tx, provider)}
     providers.move(tx, subtree, parent_id, root_id, now)
-    changes.add_always_read(tx, sorted(subtree), now)
+    changes.add_always_read(tx, sorted(told), now)
     return get(tx, uuid)
 
 
@@ -167,8 +176,9 @@ def delete(tx: Tx, uuid: str, now: datetime) -> None:
             "to it.",
             code="resource_provider.inuse",
         )
+    root_id = _root_id(tx, provider)
     if not providers.delete(tx, provider.id, provider.generation):
         raise ConcurrentUpdate(
             f"Unable to delete resource provider {provider.uuid}: it was concurrently updated."
         )
-    changes.add_always_read(tx, [provider.id], now)
+    changes.add_always_read(tx, sorted({provider.id, root_id}), now)

@@ -25,7 +25,7 @@ from innkeeper.domain.ids import (
 )
 from innkeeper.domain.placement import ProviderView
 from innkeeper.store import changes, claims
-from innkeeper.store.queries import capacity, names, registration
+from innkeeper.store.queries import capacity, names, pools, registration
 from innkeeper.store.queries.registration import ProviderInventory
 from innkeeper.store.transactions import Tx
 
@@ -117,13 +117,29 @@ def _find_or_create(
             found[report.name] = Registered(ProviderId(row[0]), ProviderUuid(row[1]), False)
     if len(new) + len(found) != len(reports):
         raise Conflict("Two hosts of one report have the same name or the same provider.")
-    registration.make_hosting(tx, [row[0] for row in rows if not row[4]])
+    _adopt(tx, [ProviderId(row[0]) for row in rows if not row[4]])
     registration.add_providers(tx, list(new.items()), now)
     for row in registration.heads(tx, uuids=new.keys()):
         found[new[row[1]]] = Registered(ProviderId(row[0]), ProviderUuid(row[1]), True)
     created = [each.provider_id for each in found.values() if each.is_new]
     changes.add_always_read(tx, sorted(created), now)
     return found
+
+
+def _adopt(tx: Tx, ids: Sequence[ProviderId]) -> None:
+    """Have servers land on providers that an operator made for hosts to come."""
+    sharing = pools.uuids(tx, ids)
+    if sharing:
+        raise Conflict(
+            f"Resource provider {min(sharing.values())} is a pool: it shares what it has with "
+            "hosts, and cannot be one."
+        )
+    registration.set_hosting(tx, ids, can_host=True)
+
+
+def retire(tx: Tx, provider_id: ProviderId) -> None:
+    """Let no server land any more on a provider whose host is gone, and which stays."""
+    registration.set_hosting(tx, [provider_id], can_host=False)
 
 
 class _Heads:

@@ -1,0 +1,60 @@
+"""Taking what a server holds off the table, its host's part and its pools', and giving it back.
+
+Always true: :func:`give_back` is the exact inverse of :func:`take`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from innkeeper.domain.ids import HostIndex, ProviderId
+from innkeeper.domain.placing import Entry, Loan, RequestSpec
+from innkeeper.scheduling.dice import draw
+from innkeeper.snapshot.columns import HostTable
+
+POOL_TURNS = 2**32
+"""Where the turns of draws among pools begin: behind those among hosts, so that which host a
+server gets does not depend on whether pools were drawn."""
+
+
+def loans(hosts: HostTable, spec: RequestSpec, index: HostIndex, turn: int) -> tuple[Loan, ...]:
+    """What a server on this host takes of pools: of each class, the pool that has most left.
+
+    Pools that have equally much are equally likely. The host passed the filters.
+    """
+    if not hosts.pools.row_count:
+        return ()
+    row = slice(index, index + 1)
+    made: list[Loan] = []
+    for number, (name, amount) in enumerate(spec.amounts.items()):
+        if not hosts.borrows(name, row)[0]:
+            continue
+        best = hosts.pools.best(name, amount, int(hosts.membership_codes[index]))
+        # Each server may draw once for each class.
+        place = draw(spec.seed, POOL_TURNS + turn * len(spec.amounts) + number, len(best))
+        pool = best[place]
+        provider_id = ProviderId(int(hosts.pools.provider_ids[pool]))
+        made.append(Loan(pool, provider_id, name, amount))
+    return tuple(made)
+
+
+def own(spec: RequestSpec, lent: Sequence[Loan]) -> Mapping[str, int]:
+    """What a server takes of its host itself."""
+    if not lent:
+        return spec.amounts
+    names = {each.class_name for each in lent}
+    return {name: amount for name, amount in spec.amounts.items() if name not in names}
+
+
+def take(hosts: HostTable, spec: RequestSpec, entry: Entry) -> None:
+    """Deplete the host and the pools of an entry."""
+    hosts.take(entry.index, own(spec, entry.loans))
+    for each in entry.loans:
+        hosts.pools.take(each.index, {each.class_name: each.amount})
+
+
+def give_back(hosts: HostTable, spec: RequestSpec, entry: Entry) -> None:
+    """Undo :func:`take`."""
+    hosts.give_back(entry.index, own(spec, entry.loans))
+    for each in entry.loans:
+        hosts.pools.give_back(each.index, {each.class_name: each.amount})

@@ -1,0 +1,142 @@
+"""Pools as columns, and which hosts they lend to: a small table beside that of the hosts.
+
+A host borrows of a class of which it has nothing itself, from the pools that share an
+aggregate with any provider of its tree. Hosts of the same aggregates borrow of the same pools,
+so a host's row holds one code for the set of its aggregates, and pools are looked at once for
+each set rather than once for each host.
+
+Always true: code 0 is the set without aggregates, to which nobody lends; codes are never given
+out twice, and outlive the hosts that they were made for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from innkeeper.domain.ids import HostIndex, ProviderId, ProviderUuid
+from innkeeper.snapshot.amounts import Amount, AmountTable, Mask
+
+Codes = npt.NDArray[np.int32]
+NOBODY = 0
+"""The code of a set without aggregates, and the number of the group without pools."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lenders:
+    """Who lends one class: ``groups[of[code]]`` are the rows of the pools, in order of ids.
+
+    Many sets of aggregates come to few groups of pools.
+    """
+
+    of: Codes
+    groups: tuple[tuple[HostIndex, ...], ...]
+
+
+class PoolTable(AmountTable):
+    """Columns of the pools. A table without rows means that nobody borrows anything."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.uuids: list[ProviderUuid] = self._add_list(str)
+        self.aggregates: list[frozenset[str]] = self._add_list(frozenset)
+        self._codes: dict[frozenset[str], int] = {frozenset(): NOBODY}
+        self._lenders: dict[str, Lenders] = {}
+
+    # -- who lends to whom -----------------------------------------------------------------
+
+    def code(self, aggregates: frozenset[str]) -> int:
+        """The code of a set of aggregates; a new one gets the next."""
+        code = self._codes.get(aggregates)
+        if code is None:
+            code = self._codes[aggregates] = len(self._codes)
+            self._lenders.clear()
+        return code
+
+    def shape(self) -> object:
+        """What decides who lends to whom; to be compared with what it was."""
+        return {
+            provider_id: (row, self.aggregates[row], self._classes_of(row))
+            for provider_id, row in self.index_of.items()
+        }
+
+    def _classes_of(self, row: HostIndex) -> frozenset[str]:
+        return frozenset(name for name, most in self.max_units.items() if most[row] > 0)
+
+    def reshape(self) -> None:
+        """Have it worked out anew who lends to whom."""
+        self._lenders.clear()
+
+    def serving(self, code: int) -> frozenset[ProviderId]:
+        """The pools that serve hosts with this code, whatever they have."""
+        aggregates = list(self._codes)[code]
+        return frozenset(
+            provider_id
+            for provider_id, row in self.index_of.items()
+            if self.aggregates[row] & aggregates
+        )
+
+    def lenders(self, name: str) -> Lenders | None:
+        """Who lends a class; None if nobody does."""
+        if name not in self.free:
+            return None
+        found = self._lenders.get(name)
+        if found is None:
+            found = self._lenders[name] = self._find_lenders(name)
+        return found if len(found.groups) > 1 else None
+
+    def _find_lenders(self, name: str) -> Lenders:
+        by_aggregate: dict[str, list[HostIndex]] = {}
+        for provider_id in sorted(self.index_of):
+            row = self.index_of[provider_id]
+            if self.max_units[name][row] > 0:
+                for aggregate in self.aggregates[row]:
+                    by_aggregate.setdefault(aggregate, []).append(row)
+        numbers: dict[tuple[HostIndex, ...], int] = {(): NOBODY}
+        of: Codes = np.zeros(len(self._codes), dtype=np.int32)
+        for aggregates, code in self._codes.items():
+            near = {row for each in aggregates for row in by_aggregate.get(each, ())}
+            # By their ids: rows move when others go, and a draw must not depend on that.
+            group = tuple(sorted(near, key=lambda row: int(self.provider_ids[row])))
+            of[code] = numbers.setdefault(group, len(numbers))
+        return Lenders(of, tuple(numbers))
+
+    # -- what they have --------------------------------------------------------------------
+
+    def able(self, name: str, amount: int) -> Mask | None:
+        """For each code, whether a pool gives ``amount`` in one piece; None if nobody lends."""
+        lenders = self.lenders(name)
+        if lenders is None:
+            return None
+        fits: Mask = self.free[name] >= amount
+        given = self.gives(name, amount, slice(None))
+        rows = (fits if given is None else fits & given).tolist()
+        by_group = [any(rows[row] for row in group) for group in lenders.groups]
+        able: Mask = np.array(by_group, dtype=np.bool_)[lenders.of]
+        return able
+
+    def most(self, name: str) -> Amount | None:
+        """For each code, the most that one pool has left of a class; None if nobody lends."""
+        lenders = self.lenders(name)
+        if lenders is None:
+            return None
+        free = self.free[name].tolist()
+        by_group = [max((free[row] for row in group), default=0.0) for group in lenders.groups]
+        most: Amount = np.array(by_group, dtype=np.float64)[lenders.of]
+        return most
+
+    def best(self, name: str, amount: int, code: int) -> Sequence[HostIndex]:
+        """The pools that have most left, of those that give ``amount`` to hosts of a code."""
+        lenders = self.lenders(name)
+        group = () if lenders is None else lenders.groups[lenders.of[code]]
+        given = self.gives(name, amount, slice(None))
+        able = [
+            row
+            for row in group
+            if self.free[name][row] >= amount and (given is None or given[row])
+        ]
+        most = max((self.free[name][row] for row in able), default=0.0)
+        return [row for row in able if self.free[name][row] == most]
