@@ -11,6 +11,7 @@ import json
 import pkgutil
 import re
 from collections.abc import Collection, Iterator, Mapping
+from types import ModuleType
 from typing import Any
 
 import msgspec
@@ -19,6 +20,7 @@ import yaml
 
 from docs import generate
 from innkeeper.domain.slices import SLICES, Serving
+from innkeeper.entrypoints.api.microversions import Version
 from innkeeper.entrypoints.api.routing import Api, Route
 from innkeeper.entrypoints.api.tables import APIS
 from innkeeper.settings import KEYS
@@ -27,6 +29,7 @@ from tests.tidy.tree import ROOT, Finding, python_files
 
 REFERENCE = ROOT / "docs" / "reference"
 STORIES = ROOT / "tests" / "scenarios"
+VERSION_STORIES = STORIES / "placement" / "versions"
 ROW = re.compile(r"^\| `([^`]+)` \| *(.*?) *\|", re.MULTILINE)
 REFUSALS = 400
 """Statuses from here on are refusals."""
@@ -193,6 +196,45 @@ def told_routes() -> set[str]:
 def test_every_route_has_a_story() -> None:
     told = told_routes()
     judge("untold-route", [place for _, _, place in routes() if place.text not in told])
+
+
+def placement_versions() -> Iterator[tuple[str, Version, Version]]:
+    """The name of each version's module, the version before it, and itself."""
+    versions = APIS["placement"].versions
+    assert versions is not None
+    before = versions.oldest
+    for step in versions.steps:
+        assert isinstance(step, ModuleType)
+        yield step.__name__.rpartition(".")[2], before, step.VERSION
+        before = step.VERSION
+
+
+def versions_asked(story: Mapping[str, Any], service: str) -> set[str]:
+    """The versions of a service that the steps of a story ask for."""
+    wish = re.compile(rf"\b{service} (\d+\.\d+)")
+    asked = set()
+    for step in story["steps"]:
+        header = step["request"].get("microversion", story.get("microversion"))
+        asked.update(wish.findall(header or ""))
+    return asked
+
+
+def test_every_version_of_placement_has_a_story() -> None:
+    """A file that is named as the version's module is, and asks before it and at it."""
+    untold = []
+    for name, *wanted in placement_versions():
+        path = VERSION_STORIES / f"{name}.yaml"
+        text = path.read_text(encoding="utf-8") if path.exists() else ""
+        asked = [versions_asked(story, "placement") for story in yaml.safe_load_all(text)]
+        missing = sorted({str(version) for version in wanted}.difference(*asked))
+        if missing:
+            untold.append(Finding(str(path.relative_to(ROOT)), 1, f"asks {missing}"))
+    judge("untold-version", untold)
+
+
+def test_no_story_is_named_after_a_version_that_is_none() -> None:
+    known = {name for name, _, _ in placement_versions()} | {"v1_0_the_beginning"}
+    assert {path.stem for path in VERSION_STORIES.glob("*.yaml")} - known == set()
 
 
 def test_paths_meet_as_the_router_would_have_them() -> None:
