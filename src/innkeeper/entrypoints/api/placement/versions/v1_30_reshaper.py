@@ -1,9 +1,12 @@
-"""A step that changes nothing about the routes that are served."""
+"""Inventories and what is held of them change in one breath."""
 
 from __future__ import annotations
 
 from innkeeper.entrypoints.api.microversions import Edge, Version
 
 VERSION = Version(1, 30)
-SUMMARY = "The reshaper; not served yet."
+SUMMARY = (
+    "`POST /reshaper` replaces what providers have and what consumers hold, all or nothing."
+)
+# Routes say from when to when they are served.
 EDGES: tuple[Edge, ...] = ()

@@ -7,10 +7,12 @@ from innkeeper.entrypoints.api.placement.schemas import (
     SHOW_USAGES_UNTYPED,
     consumer,
     consumers,
+    reshaping,
 )
 from innkeeper.entrypoints.api.placement.versions.shapes import (
     ALLOCATIONS,
     CONSUMER_ALLOCATIONS,
+    RESHAPER,
     USAGES,
     without_in_body,
 )
@@ -18,8 +20,8 @@ from innkeeper.entrypoints.api.routing import Answer, Call
 
 VERSION = Version(1, 38)
 SUMMARY = (
-    "`consumer_type` is required in writes of allocations and shown; `GET /usages` is grouped "
-    "by it and counts consumers."
+    "`consumer_type` is required in writes of allocations and in reshapes, and shown; "
+    "`GET /usages` is grouped by it and counts consumers."
 )
 
 
@@ -36,6 +38,7 @@ _BEFORE = consumer(has_type=False)
 EDGES = (
     Edge("PUT", CONSUMER_ALLOCATIONS, body_before=_BEFORE),
     Edge("POST", ALLOCATIONS, body_before=consumers(_BEFORE)),
+    Edge("POST", RESHAPER, body_before=reshaping(_BEFORE)),
     Edge("GET", CONSUMER_ALLOCATIONS, down=without_in_body("consumer_type")),
     Edge("GET", USAGES, query_before=SHOW_USAGES_UNTYPED, down=_add_up),
 )
