@@ -35,8 +35,11 @@ from innkeeper.systems.placement import (
     feed,
     inventories,
     providers,
+    reshape,
     traits,
 )
+from innkeeper.systems.placement.allocations import Wish
+from innkeeper.systems.placement.reshape import Shape
 from tests.support.clouds import NOW, Cloud, cloud_in, reported
 from tests.support.clouds import inventories as inventories_of
 
@@ -162,6 +165,23 @@ def hold(_: Cloud, tx: Tx, deed: Deed) -> None:
     claims.replace(tx, [wanted], NOW)
 
 
+def rebuild(_: Cloud, tx: Tx, deed: Deed) -> None:
+    """A reshape: a host shrinks or grows, and what somebody holds is of the next one."""
+    near, far = (provider_uuid(each % HOSTS) for each in (deed.host, deed.host + 1))
+    before = {uuid: inventories.listing(tx, uuid) for uuid in (near, far)}
+    shapes: dict[str, Shape] = {
+        uuid: Shape(found.generation, {line.class_name: line.inventory for line in found.lines})
+        for uuid, found in before.items()
+    }
+    changed = {name: Inventory(n + deed.number) for name, n in deed.amounts.items()}
+    shapes[near] = Shape(shapes[near].seen, {**shapes[near].inventories, **changed})
+    if deed.flag:
+        del shapes[far]
+    consumer = CONSUMERS[deed.number % len(CONSUMERS)]
+    wish = Wish(consumer, {far: deed.amounts}, asks_no_generation=True)
+    reshape.replace(tx, shapes, [wish], NOW)
+
+
 def release(_: Cloud, tx: Tx, deed: Deed) -> None:
     """Somebody gives everything back."""
     claims.release(tx, [CONSUMERS[deed.number % len(CONSUMERS)]], NOW)
@@ -202,6 +222,7 @@ WRITES: dict[str, Callable[[Cloud, Tx, Deed], None]] = {
         resize,
         mark,
         hold,
+        rebuild,
         release,
         end_server,
         rename_class,
@@ -321,6 +342,14 @@ def deed(verb: str, host: int = 0, **more: Any) -> Deed:
         Batch(False, [deed("mark", marks=frozenset(AGGREGATES)), deed("explain")], "fine"),
     ]
 )
+@example(
+    [
+        Batch(False, [deed("hold"), deed("rebuild", number=3), deed("boot")], "fine"),
+        Batch(True, [deed("rebuild", flag=True), deed("boot_there", 1)], "fine"),
+        Batch(False, [deed("rebuild", 1, amounts={"VCPU": 2}), deed("boot")], "lost"),
+        Batch(True, [deed("rebuild", 1, number=6)], "fine"),
+    ]
+)
 def test_the_table_is_what_the_store_is(batches: list[Batch]) -> None:
     with tempfile.TemporaryDirectory() as folder, capture_logs():
         near = cloud_in(Path(folder))
@@ -345,6 +374,7 @@ BEFORE: dict[str, list[Deed]] = {
     "remove": [deed("end_server", flag=True)],
     # The provider stays with its host's going, since somebody still holds something of it.
     "delete_provider": [deed("hold"), deed("remove"), deed("release")],
+    "rebuild": [deed("report", 1)],
 }
 
 

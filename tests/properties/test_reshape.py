@@ -1,0 +1,265 @@
+"""A reshape does all that it says, or nothing; and nobody gains or loses a unit by accident.
+
+The store is compared, whole, with a model in plain dictionaries that says what Placement's
+reshape means: first the providers have what they had and what they are to have, then the
+consumers hold what they wish, and then what nobody is to have any more goes.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+from hypothesis import HealthCheck, event, given, settings
+from hypothesis import strategies as st
+
+from innkeeper.domain.amounts import Inventory
+from innkeeper.domain.errors import CapacityExceeded, ConcurrentUpdate, InUse, Invalid, Refusal
+from innkeeper.store import schema
+from innkeeper.store.backends.sqlite import Sqlite
+from innkeeper.store.transactions import Store, Tx
+from innkeeper.systems.placement import allocations, audit, inventories, providers, reshape
+from innkeeper.systems.placement.allocations import Wish
+from innkeeper.systems.placement.reshape import Shape
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC).replace(tzinfo=None)
+CLASSES = ("VCPU", "VGPU")
+PROVIDERS = tuple(f"00000000-0000-0000-0000-00000000000{n}" for n in range(3))
+"""A host and its two cards."""
+STRANGER = "00000000-0000-0000-0000-00000000000f"
+CONSUMERS = tuple(f"10000000-0000-0000-0000-00000000000{n}" for n in range(3))
+TOTAL = 6
+
+Holding = dict[tuple[str, str], int]
+"""Amounts by provider and class."""
+
+
+class Died(Exception):
+    """The process ends in the middle of a transaction."""
+
+
+class Reshape(NamedTuple):
+    """One request: what providers are to have, what consumers are to hold, what is amiss."""
+
+    shapes: dict[str, dict[str, int]]
+    wishes: dict[str, Holding]
+    amiss: str
+
+
+@dataclass
+class World:
+    """What the store is to hold."""
+
+    has: dict[tuple[str, str], int] = field(default_factory=dict)
+    held: dict[str, Holding] = field(default_factory=dict)
+    moved: dict[str, int] = field(default_factory=dict)
+    written: dict[str, int] = field(default_factory=dict)
+
+    def used(self, key: tuple[str, str]) -> int:
+        """How much is held of a class of a provider."""
+        return sum(holding.get(key, 0) for holding in self.held.values())
+
+    def after(self, asked: Reshape) -> World | type[Refusal]:
+        """The world behind a reshape, or why there is none."""
+        if asked.amiss in ("stale provider", "stale consumer"):
+            return ConcurrentUpdate
+        if asked.amiss == "stranger":
+            return Invalid
+        wanted = {
+            (each, name): total
+            for each, shape in asked.shapes.items()
+            for name, total in shape.items()
+        }
+        both = self.has | wanted
+        held = {**self.held, **asked.wishes}
+        held = {each: holding for each, holding in held.items() if holding}
+        for key in {key for wish in asked.wishes.values() for key in wish}:
+            added = sum(wish.get(key, 0) for wish in asked.wishes.values())
+            freed = sum(self.held.get(each, {}).get(key, 0) for each in asked.wishes)
+            after = self.used(key) - freed + added
+            if key not in both or (after > both[key] and added > freed):
+                return CapacityExceeded
+        has = {key: total for key, total in self.has.items() if key[0] not in asked.shapes}
+        has |= wanted
+        taken = {key for holding in held.values() for key in holding}
+        if any(key not in has for key in taken):
+            return InUse
+        touched = {
+            each
+            for who in asked.wishes
+            for each, _ in [*self.held.get(who, ()), *held.get(who, ())]
+        }
+        moved = dict(self.moved)
+        for each in PROVIDERS:
+            if each in asked.shapes:
+                moved[each] += 2 if asked.shapes[each] else 1
+            moved[each] += each in touched
+        written = {each: self.written.get(each, 0) + (each in asked.wishes) for each in held}
+        return World(has, held, moved, written)
+
+
+def seen_in(tx: Tx) -> World:
+    """What the store holds."""
+    world = World()
+    for each in PROVIDERS:
+        found = inventories.listing(tx, each)
+        world.moved[each] = found.generation
+        for line in found.lines:
+            world.has[each, line.class_name] = line.inventory.total
+    for each in CONSUMERS:
+        held = allocations.of_consumer(tx, each)
+        if held.consumer is not None:
+            world.written[each] = held.consumer.generation
+        holding = {(row.provider_uuid, row.class_name): row.used for row in held.allocations}
+        assert len(holding) == len(held.allocations), "an allocation is there twice"
+        if holding:
+            world.held[each] = {
+                (str(uuid), name): used for (uuid, name), used in holding.items()
+            }
+    return world
+
+
+def carry_out(tx: Tx, world: World, asked: Reshape) -> None:
+    """Ask the rooms for a reshape."""
+    shapes = {
+        each: Shape(
+            world.moved[each] - (asked.amiss == "stale provider"),
+            {name: Inventory(total) for name, total in shape.items()},
+        )
+        for each, shape in asked.shapes.items()
+    }
+    if asked.amiss == "stranger":
+        shapes[STRANGER] = Shape(0, {})
+    wishes = [
+        Wish(
+            who,
+            _by_provider(holding),
+            seen=_generation(world, who, asked.amiss == "stale consumer"),
+            project_id="project",
+            user_id="user",
+        )
+        for who, holding in asked.wishes.items()
+    ]
+    reshape.replace(tx, shapes, wishes, NOW)
+    if asked.amiss == "death":
+        raise Died
+
+
+def _generation(world: World, who: str, is_stale: bool) -> int | None:
+    actual = world.written.get(who)
+    if not is_stale:
+        return actual
+    return 1 if actual is None else actual + 1
+
+
+def _by_provider(holding: Holding) -> Mapping[str, Mapping[str, int]]:
+    found: dict[str, dict[str, int]] = {}
+    for (each, name), amount in holding.items():
+        found.setdefault(each, {})[name] = amount
+    return found
+
+
+def open_store(folder: Path) -> Store:
+    """Open the database in a folder."""
+    backend = Sqlite()
+    url = f"sqlite:///{folder / 'store.sqlite3'}"
+    return Store(backend, backend.engine(url, readers_max=1, busy_timeout_s=5.0))
+
+
+@cache
+def template() -> Path:
+    """A database with the schema and the providers, to be copied: migrating takes longest."""
+    folder = Path(tempfile.mkdtemp(prefix="innkeeper-template-"))
+    store = open_store(folder)
+    schema.upgrade(store, NOW)
+    with store.write() as tx:
+        for each in PROVIDERS:
+            parent = None if each == PROVIDERS[0] else PROVIDERS[0]
+            providers.create(tx, each, each, parent, now=NOW)
+            inventories.replace(tx, each, 0, dict.fromkeys(CLASSES, Inventory(TOTAL)), NOW)
+    store.dispose()
+    return folder
+
+
+providers_drawn = st.sampled_from(PROVIDERS)
+shapes_drawn = st.dictionaries(
+    providers_drawn,
+    st.dictionaries(st.sampled_from(CLASSES), st.integers(1, TOTAL)),
+    min_size=1,
+)
+holdings_drawn = st.dictionaries(
+    st.tuples(providers_drawn, st.sampled_from(CLASSES)), st.integers(1, TOTAL // 2), max_size=3
+)
+# Mostly things go well: what never happens cannot go wrong later.
+amiss_drawn = st.integers(0, 19).map(
+    lambda number: {
+        0: "stale provider",
+        1: "stale consumer",
+        2: "stranger",
+        3: "death",
+    }.get(number, "")
+)
+reshapes_drawn = st.builds(
+    Reshape,
+    shapes_drawn,
+    st.dictionaries(st.sampled_from(CONSUMERS), holdings_drawn, max_size=3),
+    amiss_drawn,
+)
+
+
+@settings(
+    max_examples=120,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+@given(st.lists(reshapes_drawn, min_size=1, max_size=10))
+def test_all_or_nothing(asked_one_by_one: list[Reshape]) -> None:
+    folder = Path(tempfile.mkdtemp(prefix="innkeeper-reshape-"))
+    shutil.copytree(template(), folder, dirs_exist_ok=True)
+    store = open_store(folder)
+    try:
+        with store.read() as tx:
+            world = seen_in(tx)
+        for asked in asked_one_by_one:
+            world = step(store, world, asked)
+    finally:
+        store.dispose()
+        shutil.rmtree(folder)
+
+
+def step(store: Store, world: World, asked: Reshape) -> World:
+    """Ask for one reshape, judge what came of it, and give the world behind it."""
+    if asked.amiss == "stale consumer" and not asked.wishes:
+        asked = asked._replace(amiss="")
+    expected = world.after(asked)
+    refusal: Exception | None = None
+    try:
+        with store.write() as tx:
+            carry_out(tx, world, asked)
+    except (Refusal, Died) as error:
+        refusal = error
+    with store.read() as tx:
+        found = seen_in(tx)
+        broken = [
+            each for each in audit.findings(tx) if "at most the capacity" not in each.rule
+        ]
+    assert broken == []
+    event(type(refusal).__name__)
+    if refusal is not None:
+        if not isinstance(refusal, Died):
+            assert expected is type(refusal), (expected, refusal)
+        assert found == world, "a reshape that was refused has changed something"
+        return world
+    assert found == expected, "a reshape did something else than it says"
+    for key in found.has:
+        # Over capacity is only who has shrunk under what was held, and then no more is held.
+        assert found.used(key) <= max(found.has[key], world.used(key))
+        if found.used(key) > found.has[key]:
+            assert key[0] in asked.shapes or world.used(key) > world.has[key]
+    return found
