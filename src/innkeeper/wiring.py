@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import secrets
 import sys
@@ -46,6 +47,9 @@ DATABASE_FILE = "innkeeper.sqlite3"
 SWITCH_INTERVAL_S = 0.0005
 """How long a thread may keep the interpreter from others that want it. Python's 5 ms would be
 the waiting time of most answers, since deciding and answering are two threads."""
+GARBAGE_THRESHOLD = 50_000
+"""Containers that may be made before the collector looks for circles among them. At Python's
+700, an answer with a thousand candidates is looked through many times while it is made."""
 SWEEP_PERIOD_S = 10.0
 PRUNE_PERIOD_S = 60.0
 TASK_TIMEOUT_S = 60.0
@@ -370,6 +374,10 @@ def serve(settings: Settings, options: Mapping[str, Any]) -> int:
     set_up_logs(settings.serving)
     service = Service(settings)
     service.start()
+    # What is there now stays: the collector need not go through it again and again.
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(GARBAGE_THRESHOLD)
     listening: Listening | None = None
     agent: Child | None = None
     try:

@@ -17,6 +17,7 @@ from random import Random
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
+import msgspec
 import pytest
 
 from innkeeper.domain.amounts import Inventory
@@ -275,7 +276,7 @@ def expected_summaries(
     named = {uuid for each in found for uuid in each.takes_from}
     return {
         uuid: {
-            "resources": {name: each._asdict() for name, each in summary.resources.items()},
+            "resources": {name: msgspec.structs.asdict(each) for name, each in summary.resources.items()},
             "traits": list(summary.traits),
         }
         | (

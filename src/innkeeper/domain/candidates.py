@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+import msgspec
+
 from innkeeper.domain.ids import ProviderUuid
 
 UNSUFFIXED = ""
@@ -65,20 +67,24 @@ class Candidate(NamedTuple):
     mappings: dict[str, list[ProviderUuid]]
 
 
-class ClassSummary(NamedTuple):
+class ClassSummary(msgspec.Struct, frozen=True, gc=False):
     """How much a provider can give of a class in all, and how much is held of that."""
 
     capacity: int
     used: int
 
 
-class ProviderSummary(NamedTuple):
-    """What a provider is and has, for a client who chooses between candidates."""
+class ProviderSummary(msgspec.Struct, frozen=True, gc=False):
+    """What a provider is and has, for a client who chooses between candidates.
+
+    An answer holds thousands, so these go out as they are, by the names that clients know; the
+    garbage collector need not look at them, since nothing in them leads back.
+    """
 
     resources: dict[str, ClassSummary]
     traits: tuple[str, ...]
-    parent_uuid: ProviderUuid | None
-    root_uuid: ProviderUuid
+    parent_uuid: ProviderUuid | None = msgspec.field(name="parent_provider_uuid")
+    root_uuid: ProviderUuid = msgspec.field(name="root_provider_uuid")
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,6 +38,14 @@ def loans(hosts: HostTable, spec: RequestSpec, index: HostIndex, turn: int) -> t
     return tuple(made)
 
 
+def is_drained(hosts: HostTable, taken: Sequence[Loan]) -> bool:
+    """Whether a pool that has just given these amounts cannot give one of them once more.
+
+    As long as all can, no host has lost a pool that it needs.
+    """
+    return any(hosts.pools.free[each.class_name][each.index] < each.amount for each in taken)
+
+
 def own(spec: RequestSpec, lent: Sequence[Loan]) -> Mapping[str, int]:
     """What a server takes of its host itself."""
     if not lent:

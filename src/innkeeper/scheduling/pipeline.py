@@ -30,7 +30,10 @@ class Filter(Protocol):
     """Why a host is removed, to be read after "N hosts: "."""
 
     def mask(self, hosts: HostTable, spec: RequestSpec, rows: slice) -> Mask | None:
-        """True where a host may be used; None where the request asks nothing of the kind."""
+        """True where a host may be used; None where the request asks nothing of the kind.
+
+        Of pools it may only ask whether they give what the request asks for.
+        """
 
     def missing(self, hosts: HostTable, spec: RequestSpec) -> str:
         """What was asked for, and the nearest there is; for people."""

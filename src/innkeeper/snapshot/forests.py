@@ -37,7 +37,7 @@ class Forest:
     roots: Rows
     order: Rows
     starts: Rows
-    parents: Rows
+    parents: list[int]
     members: dict[str, Rows]
     served: dict[int, Rows]
 
@@ -58,6 +58,14 @@ class Forest:
             members = self.members.get(each)
             if members is not None:
                 found[members] = True
+        return found
+
+    def line_of(self, row: int) -> set[int]:
+        """The row and all above it."""
+        found: set[int] = set()
+        while row != NO_ROW:
+            found.add(row)
+            row = self.parents[row]
         return found
 
     def rows_of(self, trees: Rows) -> Rows:
@@ -95,7 +103,7 @@ def forest_of(
     starts = np.searchsorted(tree_of[order], np.arange(roots.shape[0] + 1))
     members = _members(aggregates)
     served = _served(np.flatnonzero(shares), aggregates, members, tree_of)
-    return Forest(tree_of, roots, order, starts, parents, members, served)
+    return Forest(tree_of, roots, order, starts, parents.tolist(), members, served)
 
 
 def _rows_of_ids(wanted: npt.NDArray[np.int64], sorted_ids: Rows, by_id: Rows) -> Rows:

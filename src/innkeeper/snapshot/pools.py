@@ -29,11 +29,14 @@ NOBODY = 0
 class Lenders:
     """Who lends one class: ``groups[of[code]]`` are the rows of the pools, in order of ids.
 
-    Many sets of aggregates come to few groups of pools.
+    Many sets of aggregates come to few groups of pools. The first group is empty; ``rows`` are
+    those of all others, one after the other, from ``starts`` on.
     """
 
     of: Codes
     groups: tuple[tuple[HostIndex, ...], ...]
+    rows: npt.NDArray[np.intp]
+    starts: npt.NDArray[np.intp]
 
 
 class PoolTable(AmountTable):
@@ -102,7 +105,10 @@ class PoolTable(AmountTable):
             # By their ids: rows move when others go, and a draw must not depend on that.
             group = tuple(sorted(near, key=lambda row: int(self.provider_ids[row])))
             of[code] = numbers.setdefault(group, len(numbers))
-        return Lenders(of, tuple(numbers))
+        groups = tuple(numbers)
+        sizes = [len(group) for group in groups]
+        rows = np.array([row for group in groups for row in group], dtype=np.intp)
+        return Lenders(of, groups, rows, np.cumsum(sizes, dtype=np.intp)[:-1])
 
     # -- what they have --------------------------------------------------------------------
 
@@ -113,9 +119,11 @@ class PoolTable(AmountTable):
             return None
         fits: Mask = self.free[name] >= amount
         given = self.gives(name, amount, slice(None))
-        rows = (fits if given is None else fits & given).tolist()
-        by_group = [any(rows[row] for row in group) for group in lenders.groups]
-        able: Mask = np.array(by_group, dtype=np.bool_)[lenders.of]
+        if given is not None:
+            fits &= given
+        by_group: Mask = np.zeros(len(lenders.groups), dtype=np.bool_)
+        by_group[1:] = np.logical_or.reduceat(fits[lenders.rows], lenders.starts)
+        able: Mask = by_group[lenders.of]
         return able
 
     def most(self, name: str) -> Amount | None:
@@ -123,9 +131,9 @@ class PoolTable(AmountTable):
         lenders = self.lenders(name)
         if lenders is None:
             return None
-        free = self.free[name].tolist()
-        by_group = [max((free[row] for row in group), default=0.0) for group in lenders.groups]
-        most: Amount = np.array(by_group, dtype=np.float64)[lenders.of]
+        by_group: Amount = np.zeros(len(lenders.groups))
+        by_group[1:] = np.maximum.reduceat(self.free[name][lenders.rows], lenders.starts)
+        most: Amount = by_group[lenders.of]
         return most
 
     def best(self, name: str, amount: int, code: int) -> Sequence[HostIndex]:

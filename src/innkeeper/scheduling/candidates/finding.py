@@ -169,13 +169,16 @@ def _summaries(
     rows = forest.rows_of(np.unique(forest.tree_of[chosen]))
     resources = _resources(table, rows)
     uuids, names = table.uuids, table.trait_names
-    parents = forest.parents[rows].tolist()
+    parents = forest.parents
     roots = forest.roots[forest.tree_of[rows]].tolist()
     return {
         uuids[row]: ProviderSummary(
-            has, names[row], None if parent == NO_ROW else uuids[parent], uuids[root]
+            has,
+            names[row],
+            None if parents[row] == NO_ROW else uuids[parents[row]],
+            uuids[root],
         )
-        for row, has, parent, root in zip(rows.tolist(), resources, parents, roots, strict=True)
+        for row, has, root in zip(rows.tolist(), resources, roots, strict=True)
     }
 
 

@@ -20,7 +20,6 @@ from functools import partial
 
 from innkeeper.domain.candidates import UNSUFFIXED, CandidateQuery
 from innkeeper.scheduling.candidates.slots import Slots, classes_in_several
-from innkeeper.snapshot.forests import NO_ROW
 from innkeeper.snapshot.providers import ProviderTable
 
 DEAD_ENDS_PER_TREE = 20_000
@@ -56,6 +55,7 @@ class Search:
         self._sharing = frozenset(table.forest.served)
         self._found_lent: set[Picks] = set()
         self._dead_ends = 0
+        self._plans: dict[tuple[int, ...], _Plan] = {}
 
     def of_tree(self, tree: int) -> Iterator[Picks]:
         """All choices that hang on the root of this tree."""
@@ -67,18 +67,26 @@ class Search:
                 self._shuffle(each)
         if not self._can_be_apart(options):
             return
-        # Slots with few options first: a choice that cannot work then shows early. The
-        # unsuffixed group stays together, since its traits are judged when it is complete.
-        order = sorted(
-            range(len(options)),
-            key=lambda at: (self._suffixes[at] != UNSUFFIXED, len(options[at])),
-        )
-        walk = _Walk(self, order, options)
+        walk = _Walk(self, self._plan(options), options)
         for picks in walk.choices():
             if not self._is_known(picks):
                 self._dead_ends -= DEAD_ENDS_PER_FIND
                 yield picks
         self.is_cut |= walk.is_cut
+
+    def _plan(self, options: Sequence[Sequence[int]]) -> _Plan:
+        # Slots with few options first: a choice that cannot work then shows early. The
+        # unsuffixed group stays together, since its traits are judged when it is complete.
+        order = tuple(
+            sorted(
+                range(len(options)),
+                key=lambda at: (self._suffixes[at] != UNSUFFIXED, len(options[at])),
+            )
+        )
+        plan = self._plans.get(order)
+        if plan is None:
+            plan = self._plans[order] = _Plan(self, order)
+        return plan
 
     def _is_known(self, picks: Picks) -> bool:
         """Whether a choice was found already, under another root.
@@ -124,34 +132,86 @@ class Search:
         return all(place(at, set()) for at in groups)
 
 
+Check = Callable[[list[int]], bool]
+"""Looks at the rows chosen so far, the newest last."""
+
+
+class _Plan:
+    """One order in which slots are filled: what is looked at after each. Trees share it."""
+
+    def __init__(self, search: Search, order: Sequence[int]) -> None:
+        self._search = search
+        slots = [search.slots[at] for at in order]
+        several = classes_in_several(slots)
+        self.is_suffixed = [slot.suffix != UNSUFFIXED for slot in slots]
+        self.order = order
+        self.place = [order.index(at) for at in range(len(order))]
+        self.meeting = [
+            [(name, amount) for name, amount in slot.amounts.items() if name in several]
+            for slot in slots
+        ]
+        self.checks = self._checks([slot.suffix for slot in slots])
+
+    def _checks(self, suffixes: Sequence[str]) -> list[list[Check]]:
+        """What must hold once the slot at each place is filled."""
+        query = self._search.query
+        checks: list[list[Check]] = [[] for _ in suffixes]
+        last = {suffix: level for level, suffix in enumerate(suffixes)}
+        if self._search.together:
+            checks[last[UNSUFFIXED]].append(self._has_traits_together)
+        for level, is_suffixed in enumerate(self.is_suffixed):
+            if query.is_isolated and is_suffixed:
+                checks[level].append(self._is_apart)
+            if query.takes_one_of_a_tree:
+                checks[level].append(self._is_one_of_a_tree)
+        for names in query.same_subtrees:
+            levels = sorted(last[name] for name in names)
+            if len(levels) > 1:
+                checks[levels[-1]].append(partial(self._is_subtree, levels))
+        return checks
+
+    def _has_traits_together(self, rows: list[int]) -> bool:
+        # Asked with the last of the unsuffixed group's slots, which come first.
+        return all(any(has_trait[row] for row in rows) for has_trait in self._search.together)
+
+    def _is_apart(self, rows: list[int]) -> bool:
+        newest = rows[-1]
+        others = zip(rows[:-1], self.is_suffixed, strict=False)
+        return not any(is_suffixed and row == newest for row, is_suffixed in others)
+
+    def _is_one_of_a_tree(self, rows: list[int]) -> bool:
+        tree_of = self._search.table.forest.tree_of
+        newest = rows[-1]
+        return all(row == newest or tree_of[row] != tree_of[newest] for row in rows[:-1])
+
+    def _is_subtree(self, levels: Sequence[int], rows: list[int]) -> bool:
+        """Whether one of these groups' providers is above all the others, or is all of them."""
+        among = {rows[level] for level in levels}
+        if len(among) == 1:
+            return True
+        lines = [self._search.table.forest.line_of(row) for row in among]
+        return not among.isdisjoint(lines[0].intersection(*lines[1:]))
+
+
 class _Walk:
     """One pass over the choices of one tree: which rows are taken, and what of them."""
 
-    def __init__(
-        self, search: Search, order: Sequence[int], options: Sequence[Sequence[int]]
-    ) -> None:
+    def __init__(self, search: Search, plan: _Plan, options: Sequence[Sequence[int]]) -> None:
         self.is_cut = False
         self._search = search
-        self._slots = [search.slots[at] for at in order]
-        self._options = [options[at] for at in order]
-        self._place = [order.index(at) for at in range(len(order))]
+        self._plan = plan
+        self._options = [options[at] for at in plan.order]
         self._rows: list[int] = []
         self._sums: dict[tuple[int, str], int] = {}
-        several = classes_in_several(search.slots)
-        self._meeting = [
-            [(name, amount) for name, amount in slot.amounts.items() if name in several]
-            for slot in self._slots
-        ]
-        self._checks = self._checks_by_level()
 
     def choices(self) -> Iterator[Picks]:
         """All choices, in the order of the search's slots."""
-        next_option = [0] * len(self._slots)
+        next_option = [0] * len(self._options)
         dead_ends = 0
         while True:
             level = len(self._rows)
-            if level == len(self._slots):
-                yield tuple(self._rows[at] for at in self._place)
+            if level == len(self._options):
+                yield tuple([self._rows[at] for at in self._plan.place])
                 dead_ends = 0
                 self._drop()
                 continue
@@ -171,81 +231,32 @@ class _Walk:
 
     def _take(self, level: int, row: int) -> bool:
         """Add a row to the choice, unless it does not go together with those chosen."""
-        self._rows.append(row)
+        rows = self._rows
+        rows.append(row)
         self._add(level, row, 1)
-        if self._has_room(level, row) and all(check() for check in self._checks[level]):
-            return True
+        if self._has_room(level, row):
+            for check in self._plan.checks[level]:
+                if not check(rows):
+                    break
+            else:
+                return True
         self._drop()
         return False
 
     def _drop(self) -> None:
-        level = len(self._rows) - 1
-        self._add(level, self._rows[level], -1)
-        self._rows.pop()
-
-    # -- amounts that meet -------------------------------------------------------------------
+        row = self._rows.pop()
+        self._add(len(self._rows), row, -1)
 
     def _add(self, level: int, row: int, sign: int) -> None:
-        for name, amount in self._meeting[level]:
+        for name, amount in self._plan.meeting[level]:
             key = (row, name)
             self._sums[key] = self._sums.get(key, 0) + sign * amount
 
     def _has_room(self, level: int, row: int) -> bool:
+        """Whether amounts of the same class that meet on one provider fit there together."""
         table = self._search.table
-        for name, _ in self._meeting[level]:
+        for name, _ in self._plan.meeting[level]:
             total = self._sums[row, name]
             if total > table.free[name][row] or total > table.max_units[name][row]:
                 return False
         return True
-
-    # -- what must hold once certain slots are filled ------------------------------------------
-
-    def _checks_by_level(self) -> list[list[Callable[[], bool]]]:
-        checks: list[list[Callable[[], bool]]] = [[] for _ in self._slots]
-        query = self._search.query
-        suffixes = [slot.suffix for slot in self._slots]
-        level_of = {suffix: level for level, suffix in enumerate(suffixes)}
-        if self._search.together:
-            checks[level_of[UNSUFFIXED]].append(self._has_traits_together)
-        for names in query.same_subtrees:
-            levels = sorted(level_of[name] for name in names)
-            checks[levels[-1]].append(partial(self._is_subtree, levels))
-        for level, suffix in enumerate(suffixes):
-            if query.is_isolated and suffix != UNSUFFIXED:
-                checks[level].append(self._is_apart)
-            if query.takes_one_of_a_tree:
-                checks[level].append(self._is_one_of_a_tree)
-        return checks
-
-    def _has_traits_together(self) -> bool:
-        # Called with the last of the unsuffixed group's slots, which come first.
-        return all(
-            any(has_trait[row] for row in self._rows) for has_trait in self._search.together
-        )
-
-    def _is_apart(self) -> bool:
-        newest = self._rows[-1]
-        return not any(
-            row == newest and slot.suffix != UNSUFFIXED
-            for row, slot in zip(self._rows[:-1], self._slots, strict=False)
-        )
-
-    def _is_one_of_a_tree(self) -> bool:
-        tree_of = self._search.table.forest.tree_of
-        newest = self._rows[-1]
-        return all(row == newest or tree_of[row] != tree_of[newest] for row in self._rows[:-1])
-
-    def _is_subtree(self, levels: Sequence[int]) -> bool:
-        """Whether one of the groups' providers is above all the others, or is all of them."""
-        rows = {self._rows[level] for level in levels}
-        if len(rows) == 1:
-            return True
-        return any(all(top in self._up_from(row) for row in rows) for top in rows)
-
-    def _up_from(self, row: int) -> set[int]:
-        parents = self._search.table.forest.parents
-        found: set[int] = set()
-        while row != NO_ROW:
-            found.add(row)
-            row = int(parents[row])
-        return found

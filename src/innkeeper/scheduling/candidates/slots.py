@@ -145,11 +145,12 @@ def _slots_of_classes(table: ProviderTable, group: RequestGroup) -> list[Slot]:
     is_good = np.ones(table.row_count, dtype=np.bool_)
     if group.forbidden:
         is_good &= ~table.has_trait(group.forbidden)
-    may_be_lent = is_good.copy()
+    # One of the two is a member of everything that is asked for: halves do not add up.
+    is_member = np.ones(table.row_count, dtype=np.bool_)
     for aggregates in group.member_of:
-        is_member = forest.in_any(aggregates)
-        is_good &= is_member | is_member[root_rows]
-        may_be_lent &= is_member
+        is_member &= forest.in_any(aggregates)
+    may_be_lent = is_good & is_member
+    is_good &= is_member | is_member[root_rows]
     is_open = np.ones(forest.tree_count, dtype=np.bool_)
     if group.not_member_of:
         is_banned = forest.in_any(group.not_member_of)

@@ -82,14 +82,19 @@ def _picks(
         yield Entry(index, provider_id, hosts.names[index], float(weights[best]), loans)
         if turn + 1 == spec.count:
             return
-        if loans:
-            # All hosts that its pools serve have changed with it.
-            left, _ = select(pipeline, hosts, spec)
-            weights[:] = np.where(left[candidates], scale.all_again(), TAKEN)
-        else:
+        if not loans:
             # Only the picked host has changed; nobody else is asked again.
             fits = still_fits(pipeline.filters, hosts, spec, index)
             weights[best] = scale.again(index) if fits else TAKEN
+        else:
+            # All hosts that its pools serve have changed with it.
+            gone = weights == TAKEN
+            if depletion.is_drained(hosts, loans):
+                left, _ = select(pipeline, hosts, spec)
+                gone = ~left[candidates]
+            elif not still_fits(pipeline.filters, hosts, spec, index):
+                gone[best] = True
+            weights[:] = np.where(gone, TAKEN, scale.all_again())
 
 
 def _pick(weights: Weights, draw_from: int, seed: int, turn: int) -> int:

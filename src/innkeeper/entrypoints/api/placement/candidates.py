@@ -33,18 +33,7 @@ def view(found: FoundCandidates) -> dict[str, Any]:
             }
             for allocations, mappings in found.candidates
         ],
-        "provider_summaries": {
-            uuid: {
-                "resources": {
-                    name: {"capacity": capacity, "used": used}
-                    for name, (capacity, used) in resources.items()
-                },
-                "traits": traits,
-                "parent_provider_uuid": parent_uuid,
-                "root_provider_uuid": root_uuid,
-            }
-            for uuid, (resources, traits, parent_uuid, root_uuid) in found.summaries.items()
-        },
+        "provider_summaries": found.summaries,
     }
 
 
