@@ -276,7 +276,9 @@ def expected_summaries(
     named = {uuid for each in found for uuid in each.takes_from}
     return {
         uuid: {
-            "resources": {name: msgspec.structs.asdict(each) for name, each in summary.resources.items()},
+            "resources": {
+                name: msgspec.structs.asdict(each) for name, each in summary.resources.items()
+            },
             "traits": list(summary.traits),
         }
         | (
