@@ -43,6 +43,8 @@ class IdSource(Protocol):
 
 def canonical_uuid(text: str) -> str | None:
     """Bring a UUID, with or without dashes, to its usual form; ``None`` if it is none."""
+    if UUID_PATTERN.fullmatch(text) is not None:
+        return text
     bare = text.replace("-", "")
     if _LOOSE_UUID.fullmatch(bare) is None:
         return None

@@ -96,7 +96,9 @@ class _Writing:
     doubtful: set[ProviderId] = field(default_factory=set)
 
 
-def commit_together(tx: Tx, claims: Sequence[Claim], now: datetime) -> list[Refusal | None]:
+def commit_together(
+    tx: Tx, claims: Sequence[Claim], now: datetime, *, are_read_here: bool = False
+) -> list[Refusal | None]:
     """Write many claims in one transaction, each of which stands or falls alone.
 
     Gives for each claim ``None`` if it is written, or why it is not: :class:`ProviderChanged`
@@ -106,16 +108,22 @@ def commit_together(tx: Tx, claims: Sequence[Claim], now: datetime) -> list[Refu
     providers that it names: whoever counted on it has seen a generation that never was, and
     another writer may have made one of the same number.
 
+    ``are_read_here`` promises that the generations of providers and consumers come from this
+    very transaction, which need not read them a second time.
+
     Raises :class:`Overtaken` if another transaction came between, which takes several
     writers. It is for nobody here to catch: some rows are written by then, and allocations
     beside a stale generation could overcommit a provider. It ends the whole transaction (or
     the savepoint of its step), and who shared that is repeated alone, looking again; a client
     who is told of it does the same.
     """
-    writing = _Writing(
-        _read_generations(tx, {pid for claim in claims for pid in claim.seen}),
-        consumers=_read_consumers(tx, claims),
-    )
+    if are_read_here:
+        writing = _Writing(_seen_generations(claims), consumers=_seen_consumers(claims))
+    else:
+        writing = _Writing(
+            _read_generations(tx, {pid for claim in claims for pid in claim.seen}),
+            consumers=_read_consumers(tx, claims),
+        )
     outcomes: list[Refusal | None] = []
     for claim in claims:
         outcomes.append(_accept(writing, claim, now))
@@ -132,6 +140,24 @@ def _read_generations(tx: Tx, ids: Iterable[ProviderId]) -> dict[ProviderId, Gen
 def _read_consumers(tx: Tx, claims: Sequence[Claim]) -> dict[ConsumerUuid, Generation]:
     wanted = [each.uuid for claim in claims for each in claim.consumers if not each.is_new_id]
     return {uuid: generation for uuid, generation in _CONSUMERS.rows(tx, wanted)}
+
+
+def _seen_generations(claims: Sequence[Claim]) -> dict[ProviderId, Generation]:
+    """Where the providers stand before the first claim that names them."""
+    found: dict[ProviderId, Generation] = {}
+    for claim in claims:
+        for provider_id, seen in claim.seen.items():
+            found.setdefault(provider_id, seen)
+    return found
+
+
+def _seen_consumers(claims: Sequence[Claim]) -> dict[ConsumerUuid, Generation]:
+    return {
+        each.uuid: each.seen
+        for claim in claims
+        for each in claim.consumers
+        if each.seen is not None
+    }
 
 
 def _accept(writing: _Writing, claim: Claim, now: datetime) -> Refusal | None:

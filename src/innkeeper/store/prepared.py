@@ -12,7 +12,8 @@ gives them, which is right for numbers and text.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from operator import itemgetter
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
@@ -23,12 +24,21 @@ from innkeeper.store.transactions import Tx
 Convert = Callable[[Any], Any] | None
 
 
+class _Text(NamedTuple):
+    """A statement for one dialect, and how to make its parameters of a mapping."""
+
+    text: str
+    names: tuple[str, ...]
+    values: Callable[[Mapping[str, Any]], tuple[Any, ...]]
+    conversions: tuple[tuple[int, Callable[[Any], Any]], ...]
+
+
 class Prepared:
     """One statement without expanding parameters; every execution names the same ones."""
 
     def __init__(self, statement: sa.Insert | sa.Update | sa.Select[*tuple[Any, ...]]) -> None:
         self._statement = statement
-        self._texts: dict[Any, tuple[str, tuple[tuple[str, Convert], ...]]] = {}
+        self._texts: dict[Any, _Text] = {}
 
     def run(
         self, tx: Tx, rows: Sequence[Mapping[str, Any]]
@@ -38,28 +48,32 @@ class Prepared:
         made = self._texts.get(key)
         if made is None:
             made = self._texts[key] = self._compile(tx.dialect, rows[0].keys())
-        text, parameters = made
-        if tx.dialect.positional:
-            values: list[Any] = [
-                tuple(row[name] if to is None else to(row[name]) for name, to in parameters)
-                for row in rows
-            ]
-        else:
-            values = [
-                {name: row[name] if to is None else to(row[name]) for name, to in parameters}
-                for row in rows
-            ]
-        return tx.exec_driver_sql(text, values if len(values) > 1 else values[0])
+        values: list[Any] = [_converted(made, row) for row in rows]
+        if not tx.dialect.positional:
+            values = [dict(zip(made.names, each, strict=True)) for each in values]
+        return tx.exec_driver_sql(made.text, values if len(values) > 1 else values[0])
 
-    def _compile(
-        self, dialect: sa.Dialect, names: Any
-    ) -> tuple[str, tuple[tuple[str, Convert], ...]]:
+    def _compile(self, dialect: sa.Dialect, names: Any) -> _Text:
         compiled = self._statement.compile(dialect=dialect, column_keys=list(names))
         order = compiled.positiontup if dialect.positional else list(compiled.binds)
         assert order is not None
-        return str(compiled), tuple(
-            (name, _conversion(compiled.binds[name].type, dialect)) for name in order
+        conversions = [_conversion(compiled.binds[name].type, dialect) for name in order]
+        return _Text(
+            str(compiled),
+            tuple(order),
+            itemgetter(*order) if len(order) > 1 else lambda row: (row[order[0]],),
+            tuple((i, convert) for i, convert in enumerate(conversions) if convert),
         )
+
+
+def _converted(made: _Text, row: Mapping[str, Any]) -> tuple[Any, ...]:
+    values = made.values(row)
+    if not made.conversions:
+        return values
+    changed = list(values)
+    for i, convert in made.conversions:
+        changed[i] = convert(changed[i])
+    return tuple(changed)
 
 
 class PreparedForIds:
@@ -94,12 +108,27 @@ class PreparedForIds:
         made = self._texts.get(key)
         if made is None:
             compiled = self._query.compile(dialect=dialect)
-            assert list(compiled.binds) == [IDS.key]
-            state = compiled.construct_expanded_state({IDS.key: [0] * count})
+            state = compiled.construct_expanded_state({**compiled.params, IDS.key: [0] * count})
+            assert len(state.parameters) == count, "constants are written into the text"
             made = self._texts[key] = (state.statement, list(state.parameters))
         return made
 
 
 def _conversion(kind: sa.types.TypeEngine[Any], dialect: sa.Dialect) -> Convert:
     made: Convert = kind.dialect_impl(dialect).bind_processor(dialect)
-    return made
+    return _Kept(made) if made is not None and isinstance(kind, sa.DateTime) else made
+
+
+class _Kept:
+    """Keeps the last conversion of a moment: all rows of a batch are written at the same."""
+
+    def __init__(self, convert: Callable[[Any], Any]) -> None:
+        self._convert = convert
+        # Both in one, so that no thread sees the one without the other.
+        self._last: tuple[Any, Any] = (None, convert(None))
+
+    def __call__(self, value: Any) -> Any:
+        last = self._last
+        if value is not last[0]:
+            last = self._last = (value, self._convert(value))
+        return last[1]

@@ -13,6 +13,7 @@ from innkeeper.domain.compute import Host
 from innkeeper.domain.ids import AgentId, ProviderId, ProviderUuid
 from innkeeper.store import by_ids
 from innkeeper.store.by_ids import IDS
+from innkeeper.store.prepared import PreparedForIds
 from innkeeper.store.tables.compute import agents, hosts, servers
 from innkeeper.store.tables.placement import resource_providers
 from innkeeper.store.transactions import Tx
@@ -76,14 +77,19 @@ _SNAPSHOT = sa.select(
     # A pool holds no servers, whatever the table of hosts says.
     (resource_providers.c.id == hosts.c.provider_id) & (resource_providers.c.can_host == 1),
 )
+_SNAPSHOT_OF = _SNAPSHOT.where(hosts.c.provider_id.in_(IDS))
+_PROVIDER_IDS = PreparedForIds(
+    sa.select(hosts.c.provider_id).where(hosts.c.provider_id.in_(IDS))
+)
 
 
 def rows_for_snapshot(tx: Tx, provider_ids: Collection[ProviderId] | None) -> list[HostRow]:
     """The hosts on these providers, or all of them. A provider without a host has no row."""
     if provider_ids is None:
         return [HostRow(*row) for row in tx.execute(_SNAPSHOT)]
-    narrowed = _SNAPSHOT.where(hosts.c.provider_id.in_(IDS))
-    return [HostRow(*row) for row in by_ids.rows(tx, narrowed, sorted(provider_ids))]
+    # Claims are often about providers that are no hosts of ours; that is found out soonest.
+    ids = sorted({row[0] for row in _PROVIDER_IDS.rows(tx, provider_ids)})
+    return [HostRow(*row) for row in by_ids.rows(tx, _SNAPSHOT_OF, ids)]
 
 
 def by_names(tx: Tx, names: Iterable[str]) -> dict[str, Host]:

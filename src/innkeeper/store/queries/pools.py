@@ -17,6 +17,7 @@ from innkeeper.domain.ids import ClassId, ProviderId, ProviderUuid
 from innkeeper.domain.placement import SHARES
 from innkeeper.store import by_ids
 from innkeeper.store.by_ids import IDS
+from innkeeper.store.prepared import PreparedForIds
 from innkeeper.store.tables.compute import hosts
 from innkeeper.store.tables.placement import (
     inventories,
@@ -36,9 +37,10 @@ _POOLS = (
         resource_provider_traits.c.resource_provider_id == resource_providers.c.id,
     )
     .join(traits, traits.c.id == resource_provider_traits.c.trait_id)
-    .where(traits.c.name == SHARES)
-    .where(resource_providers.c.can_host == 0)
+    .where(traits.c.name == sa.literal(SHARES, literal_execute=True))
+    .where(resource_providers.c.can_host == sa.literal(0, literal_execute=True))
 )
+_POOLS_AMONG = PreparedForIds(_POOLS.where(resource_providers.c.id.in_(IDS)))
 _TREE_LINKS = sa.select(_ROOT, resource_provider_aggregates.c.aggregate_uuid).join(
     resource_provider_aggregates,
     resource_provider_aggregates.c.resource_provider_id == resource_providers.c.id,
@@ -58,10 +60,7 @@ def uuids(
     tx: Tx, among: Collection[ProviderId] | None = None
 ) -> dict[ProviderId, ProviderUuid]:
     """The pools, all or those among these providers."""
-    if among is None:
-        rows = list(tx.execute(_POOLS))
-    else:
-        rows = by_ids.rows(tx, _POOLS.where(resource_providers.c.id.in_(IDS)), sorted(among))
+    rows = list(tx.execute(_POOLS)) if among is None else _POOLS_AMONG.rows(tx, among)
     return {ProviderId(provider_id): ProviderUuid(uuid) for provider_id, uuid in rows}
 
 

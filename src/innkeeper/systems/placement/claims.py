@@ -45,7 +45,7 @@ def replace(tx: Tx, wanted: Sequence[ConsumerClaim], now: datetime) -> None:
     :class:`Overtaken` where another writer came between; the caller rolls back, and in that
     last case looks again in another transaction.
     """
-    (refusal,) = replace_together(tx, [wanted], now)
+    (refusal,) = _replace_together(tx, [wanted], now, are_read_here=False)
     if refusal is not None:
         raise refusal
 
@@ -56,10 +56,15 @@ def replace_together(
     """Replace the allocations of many groups of consumers; each group stands or falls alone.
 
     Gives for each group ``None``, or what :func:`replace` would raise had the accepted groups
-    before it been written already. No consumer is in two groups, and who calls has just read
-    their generations: behind a group whose generations are wrong, others on the same
-    providers are refused as well.
+    before it been written already. No consumer is in two groups, and the caller has read the
+    generations of all of them in this very transaction.
     """
+    return _replace_together(tx, groups, now, are_read_here=True)
+
+
+def _replace_together(
+    tx: Tx, groups: Sequence[Sequence[ConsumerClaim]], now: datetime, *, are_read_here: bool
+) -> list[Refusal | None]:
     # Who is to be new holds nothing; if that is wrong, the commit finds out.
     held = _held(tx, [each.uuid for group in groups for each in group if each.seen is not None])
     touched = [_touched(group, held) for group in groups]
@@ -74,7 +79,9 @@ def replace_together(
             continue
         ready[index] = Claim(tuple(group), standing.generations(touched[index]))
         standing.take(group, given_back, touched[index])
-    refusals = claims.commit_together(tx, list(ready.values()), now)
+    refusals = claims.commit_together(
+        tx, list(ready.values()), now, are_read_here=are_read_here
+    )
     # No second look here: it would be at the same moment of the store, which one transaction
     # sees unchanged. On a database with one writer nobody comes between at all. With several,
     # who is told that a provider changed repeats the step in another transaction.
@@ -142,6 +149,9 @@ class _Standing:
                     used[class_id] = used.get(class_id, 0) + amount
 
 
+NO_INVENTORY = "The resource provider has no inventory of that class."
+
+
 @dataclass(frozen=True, slots=True)
 class Misfit:
     """An amount that a provider does not give, and why."""
@@ -187,7 +197,7 @@ def find_misfit(
 def _unit_violation(view: ProviderView, class_id: ClassId, amount: int) -> str | None:
     inventory = view.inventories.get(class_id)
     if inventory is None:
-        return "The resource provider has no inventory of that class."
+        return NO_INVENTORY
     if inventory.gives(amount):
         return None
     return (
@@ -200,7 +210,9 @@ def _unit_violation(view: ProviderView, class_id: ClassId, amount: int) -> str |
 def _in_words(tx: Tx, misfit: Misfit) -> str:
     # The name is looked up only now: most claims fit, and need none.
     name = names.name_of(tx, Kind.CLASS, misfit.class_id)
-    return (
-        f"Unable to allocate inventory: Unable to create allocation for '{name}' on resource "
-        f"provider '{misfit.view.uuid}'. {misfit.reason}"
-    )
+    thing = f"'{name}' on resource provider '{misfit.view.uuid}'"
+    if misfit.reason == NO_INVENTORY:
+        what = f"Inventory for {thing} invalid."
+    else:
+        what = f"Unable to create allocation for {thing}."
+    return f"Unable to allocate inventory: {what} {misfit.reason}"
