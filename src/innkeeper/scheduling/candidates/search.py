@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
+from innkeeper.domain.amounts import gives
 from innkeeper.domain.candidates import UNSUFFIXED, CandidateQuery
 from innkeeper.scheduling.candidates.slots import Slots, classes_in_several
 from innkeeper.snapshot.providers import ProviderTable
@@ -259,4 +260,18 @@ class _Walk:
             total = self._sums[row, name]
             if total > table.free[name][row] or total > table.max_units[name][row]:
                 return False
+        return level + 1 < len(self._options) or self._are_sums_given()
+
+    def _are_sums_given(self) -> bool:
+        """Whether amounts that met are given as one, as they will be claimed.
+
+        Each alone is: one as the minimum, perhaps, and one as the step; but not their sum.
+        """
+        table = self._search.table
+        for row, meeting in zip(self._rows, self._plan.meeting, strict=True):
+            for name, _ in meeting:
+                units = (table.min_units, table.max_units, table.step_sizes)
+                least, most, step = (each[name][row] for each in units)
+                if not gives(least, most, step, self._sums[row, name]):
+                    return False
         return True
