@@ -262,13 +262,14 @@ def _sums(servings: tuple[Serving, ...]) -> dict[tuple[int, str], int]:
 
 
 def _is_room_for_all(look: Look, servings: tuple[Serving, ...]) -> bool:
-    """What several groups take of one provider still fits, and is no more than the maximum."""
-    for (number, name), amount in _sums(servings).items():
-        one = look.at(number)
-        inventory = one.inventories[name]
-        if one.used.get(name, 0) + amount > inventory.capacity or amount > inventory.max_unit:
-            return False
-    return True
+    """What several groups take of one provider is claimed as one amount, and is given as such.
+
+    That is more than the API reference asks: who is given 1 because that is the minimum, and 2
+    because that is the step, has 3, which nobody is given.
+    """
+    return all(
+        _gives(look.at(number), name, n) for (number, name), n in _sums(servings).items()
+    )
 
 
 def _is_one_of_a_tree(look: Look, servings: tuple[Serving, ...]) -> bool:
