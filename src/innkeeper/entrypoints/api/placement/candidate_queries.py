@@ -16,8 +16,11 @@ from innkeeper.domain.ids import ProviderUuid, canonical_uuid
 from innkeeper.entrypoints.api.placement.candidate_schemas import (
     GROUP_WORDS,
     IN_TREE,
+    ISOLATE,
+    LIMIT_PATTERN,
     MEMBER_OF,
     NAME,
+    POLICIES,
     REQUIRED,
     RESOURCES,
 )
@@ -56,22 +59,20 @@ def candidate_query(
         _check_names(subtree, groups)
     _check_conflicts(groups)
     _check_size(groups)
-    # Of repeated ones the first counts, as clients know it; a repeated group's last does.
-    policies = query.get("group_policy", [])
-    if not policies and len(groups.keys() - {UNSUFFIXED}) > 1:
+    policy = _policy(query.get("group_policy", ()))
+    if policy is None and len(groups.keys() - {UNSUFFIXED}) > 1:
         raise Invalid(
             'The "group_policy" parameter is required when specifying more than one '
             '"resources{N}" parameter.'
         )
-    limits = query.get("limit", [])
     return CandidateQuery(
         groups=tuple(groups.values()),
-        is_isolated=bool(policies) and policies[0] == "isolate",
+        is_isolated=policy == ISOLATE,
         same_subtrees=subtrees,
         root_required=root_required,
         root_forbidden=root_forbidden,
         takes_one_of_a_tree=takes_one_of_a_tree,
-        limit=_limit(limits[0]) if limits else None,
+        limit=_limit(query.get("limit", ())),
     )
 
 
@@ -115,7 +116,20 @@ def _tree(text: str) -> ProviderUuid:
     return ProviderUuid(canonical)
 
 
-def _limit(digits: str) -> int:
+# Of these two, if they are repeated, the first counts, as clients know it; schemas may have
+# seen another one.
+def _policy(values: Sequence[str]) -> str | None:
+    if values and values[0] not in POLICIES:
+        raise Invalid(f"{WRONG}{values[0]!r} is not one of {POLICIES}")
+    return values[0] if values else None
+
+
+def _limit(values: Sequence[str]) -> int | None:
+    if not values:
+        return None
+    digits = values[0].removesuffix("\n")
+    if re.match(LIMIT_PATTERN, values[0]) is None:
+        raise Invalid(f"{WRONG}{values[0]!r} does not match {LIMIT_PATTERN!r}")
     # A longer number is beyond all candidates there can be, and costs time to convert.
     return int(digits) if len(digits) <= DIGITS_MAX else UNIT_MAX
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from innkeeper.entrypoints.api.microversions import Schema
-from innkeeper.entrypoints.api.placement.schemas import parameter
+from innkeeper.entrypoints.api.placement.schemas import closed, parameter
 
 NUMBER = "[1-9][0-9]*"
 """A group's suffix as it was before groups had names."""
@@ -22,9 +22,13 @@ RESOURCES, REQUIRED, MEMBER_OF, IN_TREE = GROUP_WORDS = (
 )
 """What a group may say; a suffix behind the word tells which group."""
 
+LIMIT_PATTERN = "^[1-9][0-9]*$"
+ISOLATE = "isolate"
+POLICIES = ["none", ISOLATE]
+
 _PARAMETERS = {
-    "limit": parameter(pattern="^[1-9][0-9]*$"),
-    "group_policy": parameter(enum=["none", "isolate"]),
+    "limit": parameter(pattern=LIMIT_PATTERN),
+    "group_policy": parameter(enum=POLICIES),
     "root_required": parameter(),
     "same_subtree": parameter(),
 }
@@ -33,13 +37,7 @@ _PARAMETERS = {
 def plain(*names: str) -> Schema:
     """One group, whose amounts are asked for, with these further parameters."""
     names = (RESOURCES, *names)
-    return {
-        "type": "object",
-        "properties": {name: _PARAMETERS.get(name, parameter()) for name in names},
-        # Before what is too much: clients know the complaint of what is missing.
-        "required": [RESOURCES],
-        "additionalProperties": False,
-    }
+    return closed({name: _PARAMETERS.get(name, parameter()) for name in names}, [RESOURCES])
 
 
 def grouped(suffix: str, *names: str, words: tuple[str, ...] = GROUP_WORDS) -> Schema:

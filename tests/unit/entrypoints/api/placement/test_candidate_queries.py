@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from innkeeper.domain.candidates import CandidateQuery, RequestGroup
 from innkeeper.domain.errors import Invalid
+from innkeeper.entrypoints.api.placement.api import PLACEMENT
 from innkeeper.entrypoints.api.placement.candidate_queries import (
     CONDITIONS_MAX,
     GROUPS_MAX,
@@ -18,17 +19,20 @@ from innkeeper.entrypoints.api.placement.candidate_queries import (
 )
 from innkeeper.entrypoints.api.placement.candidate_schemas import LIST_CANDIDATES
 from innkeeper.entrypoints.api.placement.faults import query_refusal
-from innkeeper.entrypoints.api.validation import Validator
+from innkeeper.entrypoints.api.validation import Validator, query_for_schema
 
 A = "aaaaaaaa-aaaa-4aaa-8aaa-aaaaaaaaaaaa"
 B = "bbbbbbbb-bbbb-4bbb-8bbb-bbbbbbbbbbbb"
 SCHEMA = Validator(LIST_CANDIDATES, query_refusal)
 
 
-def read(text: str) -> CandidateQuery:
-    query = parse_qs(text, keep_blank_values=True)
-    SCHEMA.check(query)
+def checked(query: dict[str, list[str]]) -> CandidateQuery:
+    SCHEMA.check(query_for_schema(query, PLACEMENT.has_single_query_values))
     return candidate_query(query)
+
+
+def read(text: str) -> CandidateQuery:
+    return checked(parse_qs(text, keep_blank_values=True))
 
 
 def refusal(text: str) -> tuple[str, str]:
@@ -103,6 +107,7 @@ def test_which_of_repeated_ones_counts() -> None:
 
 def test_a_limit_beyond_all_candidates_stays_a_small_number() -> None:
     assert read("resources=VCPU:1&limit=" + "9" * 5000).limit == 2**31 - 1
+    assert read("resources=VCPU:1&limit=12%0A").limit == 12
 
 
 def test_a_trait_in_one_choice_may_be_forbidden() -> None:
@@ -167,11 +172,14 @@ def test_a_trait_in_one_choice_may_be_forbidden() -> None:
         ("resources=VCPU:1&limit=%D9%A3", "undefined_code", "does not match '^[1-9][0-9]*$'"),
         ("resources=VCPU:1&limit=", "undefined_code", "'' does not match '^[1-9][0-9]*$'"),
         ("resources=VCPU:1&limit=1&limit=x", "undefined_code", "'x' does not match"),
+        ("resources=VCPU:1&limit=x&limit=1", "undefined_code", "'x' does not match"),
+        ("resources=VCPU:1&limit=1%0A2&limit=1", "undefined_code", "does not match"),
         (
             "resources=VCPU:1&group_policy=both",
             "undefined_code",
             "'both' is not one of ['none', 'isolate']",
         ),
+        ("resources=VCPU:1&group_policy=x&group_policy=none", "undefined_code", "'x' is not"),
         (
             "resources_A.B=VCPU:1",
             "undefined_code",
@@ -230,8 +238,7 @@ VALUES = st.one_of(
 @given(st.dictionaries(NAMES, st.lists(VALUES, min_size=1, max_size=3)))
 def test_whatever_comes_is_read_or_refused(query: dict[str, list[str]]) -> None:
     try:
-        SCHEMA.check(query)
-        asked = candidate_query(query)
+        asked = checked(query)
     except Invalid as refused:
         assert re.search(r"\S", refused.message)
         return
