@@ -10,6 +10,7 @@ does not borrow.
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -46,9 +47,7 @@ _TREE_LINKS = sa.select(_ROOT, resource_provider_aggregates.c.aggregate_uuid).jo
     resource_provider_aggregates.c.resource_provider_id == resource_providers.c.id,
 )
 _ROOTS = sa.select(resource_providers.c.id, _ROOT)
-_HOSTS = sa.select(resource_providers.c.id).join(
-    hosts, hosts.c.provider_id == resource_providers.c.id
-)
+_MEMBERS = sa.select(resource_providers.c.id)
 
 
 def _in_trees(roots: sa.BindParameter[object]) -> sa.ColumnElement[bool]:
@@ -60,7 +59,9 @@ def uuids(
     tx: Tx, among: Collection[ProviderId] | None = None
 ) -> dict[ProviderId, ProviderUuid]:
     """The pools, all or those among these providers."""
-    rows = list(tx.execute(_POOLS)) if among is None else _POOLS_AMONG.rows(tx, among)
+    rows: list[Any] = (
+        list(tx.execute(_POOLS)) if among is None else _POOLS_AMONG.rows(tx, among)
+    )
     return {ProviderId(provider_id): ProviderUuid(uuid) for provider_id, uuid in rows}
 
 
@@ -87,15 +88,17 @@ def tree_aggregates(
 
 def hosts_in_trees(tx: Tx, providers: Collection[ProviderId]) -> set[ProviderId]:
     """The hosts' providers in the trees that these providers are in."""
+    # In steps: with a join, a database may begin with all hosts.
     query = _ROOTS.where(resource_providers.c.id.in_(IDS))
     roots = {root for _, root in by_ids.rows(tx, query, sorted(providers))}
-    rows = by_ids.rows(tx, _HOSTS.where(_in_trees(IDS)), sorted(roots))
-    return {ProviderId(row[0]) for row in rows}
+    members = [row[0] for row in by_ids.rows(tx, _MEMBERS.where(_in_trees(IDS)), sorted(roots))]
+    bound = sa.select(hosts.c.provider_id).where(hosts.c.provider_id.in_(IDS))
+    return {ProviderId(row[0]) for row in by_ids.rows(tx, bound, members)}
 
 
 def depended_on(tx: Tx, class_id: ClassId) -> set[ProviderId]:
     """The pools that serve some host which has nothing of this class itself."""
-    # SELECT DISTINCT pool FROM <pools' links>
+    # SELECT DISTINCT pool FROM <pools' links> JOIN <their inventories of the class>
     #  WHERE EXISTS (SELECT 1 FROM <links of the same aggregate> JOIN <member> JOIN <host>
     #    ON <host is in the member's tree>
     #    WHERE NOT EXISTS (SELECT 1 FROM <the host's inventories of the class with capacity>))
@@ -104,12 +107,13 @@ def depended_on(tx: Tx, class_id: ClassId) -> set[ProviderId]:
     member = resource_providers.alias("member")
     host = resource_providers.alias("host")
     root = sa.func.coalesce(member.c.root_provider_id, member.c.id)
+    has = inventories.alias("has")
     has_own = sa.exists(
         sa.select(sa.literal(1))
-        .select_from(inventories)
-        .where(inventories.c.resource_provider_id == host.c.id)
-        .where(inventories.c.resource_class_id == class_id)
-        .where(_capacity() >= 1)
+        .select_from(has)
+        .where(has.c.resource_provider_id == host.c.id)
+        .where(has.c.resource_class_id == class_id)
+        .where((has.c.total - has.c.reserved) * has.c.allocation_ratio >= 1)
         .correlate(host)
     )
     serves = sa.exists(
@@ -125,12 +129,9 @@ def depended_on(tx: Tx, class_id: ClassId) -> set[ProviderId]:
     query = (
         sa.select(theirs.c.resource_provider_id)
         .distinct()
+        .join(inventories, inventories.c.resource_provider_id == theirs.c.resource_provider_id)
+        .where(inventories.c.resource_class_id == class_id)
         .where(theirs.c.resource_provider_id.in_(IDS))
         .where(serves)
     )
     return {ProviderId(row[0]) for row in by_ids.rows(tx, query, sorted(uuids(tx)))}
-
-
-def _capacity() -> sa.ColumnElement[float]:
-    has = inventories.c
-    return (has.total - has.reserved) * has.allocation_ratio
