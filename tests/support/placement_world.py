@@ -9,7 +9,6 @@ import uuid
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-VERSION = "placement 1.39"
 NAMESPACE = uuid.UUID("6f1a2c7e-0d3b-4f55-9b8e-2f6f5a1f0c11")
 POOL_TRAIT = "MISC_SHARES_VIA_AGGREGATE"
 
@@ -44,20 +43,23 @@ class World:
         """Make a provider; its uuid follows from its name."""
         made = named(name)
         body = {"uuid": made, "name": name, "parent_provider_uuid": parent}
-        self.call("POST", "/resource_providers", body)
-        self.set(made, "inventories", inventories)
+        generation = self.call("POST", "/resource_providers", body)["generation"]
+        generation = self._put(made, generation, "inventories", inventories)
         if traits:
-            self.set(made, "traits", list(traits))
+            generation = self._put(made, generation, "traits", list(traits))
         if aggregates:
-            self.set(made, "aggregates", list(aggregates))
+            self._put(made, generation, "aggregates", list(aggregates))
         return made
+
+    def _put(self, provider: str, generation: int, noun: str, wanted: Any) -> int:
+        body = {"resource_provider_generation": generation, noun: wanted}
+        answer = self.call("PUT", f"/resource_providers/{provider}/{noun}", body)
+        return int(answer["resource_provider_generation"])
 
     def set(self, provider: str, noun: str, wanted: Any) -> None:
         """Replace a provider's inventories, traits or aggregates."""
-        path = f"/resource_providers/{provider}"
-        generation = self.call("GET", path)["generation"]
-        body = {"resource_provider_generation": generation, noun: wanted}
-        self.call("PUT", f"{path}/{noun}", body)
+        there = self.call("GET", f"/resource_providers/{provider}")
+        self._put(provider, there["generation"], noun, wanted)
 
     def hold(
         self,
@@ -67,10 +69,11 @@ class World:
         kind: str | None = "INSTANCE",
         project: str = "project",
         user: str = "user",
+        is_new: bool = True,
     ) -> str:
         """Let a consumer hold amounts by provider; its uuid follows from its name."""
         consumer = named("consumer", name)
-        there = self.call("GET", f"/allocations/{consumer}")
+        there = {} if is_new else self.call("GET", f"/allocations/{consumer}")
         body: dict[str, Any] = {
             "allocations": {p: {"resources": dict(each)} for p, each in amounts.items()},
             "consumer_generation": there.get("consumer_generation"),
@@ -83,7 +86,7 @@ class World:
             self.call("PUT", f"/allocations/{consumer}", {**body, "consumer_type": kind})
         return consumer
 
-    def fill(self, hosts: int = 5, servers_per_host: int = 4) -> None:
+    def fill(self, hosts: int = 3, servers_per_host: int = 4) -> None:
         """Write a cloud with everything that is hard to move."""
         self.call("PUT", "/resource_classes/CUSTOM_GPU_SLICE")
         self.call("PUT", "/traits/CUSTOM_RACK_7")

@@ -1,7 +1,7 @@
 """How a program of ours calls a Placement API, ours or OpenStack's own.
 
 Always true: every call has a deadline. What may pass by itself (a broken connection, an
-answer 502, 503 or 504) is tried again a limited number of times, with longer and longer waits;
+answer 500, 502, 503 or 504) is tried again a limited number of times, with longer and longer waits;
 a token that is refused is renewed once per call. A request may therefore arrive twice: whoever
 writes sends a generation along, or writes what may be written twice.
 
@@ -34,7 +34,8 @@ TRIES_MAX = 7
 FIRST_WAIT_S = 0.2
 WAIT_MAX_S = 10.0
 """With seven tries that is 13 seconds in all, in which a service can be started anew."""
-PASSING = frozenset({502, 503, 504})
+PASSING = frozenset({500, 502, 503, 504})
+"""500 as well: so some services show that writers were in each other's way in the database."""
 NEWEST_KNOWN = (1, 39)
 """The newest microversion that the program knows how to read."""
 WORDS_MAX = 500
@@ -201,7 +202,7 @@ class PlacementApi:
         if code == CONCURRENT:
             raise ConcurrentUpdate(said)
         kind = REFUSALS.get(answer.status_code, Unavailable)
-        raise kind(said, code=code)
+        raise kind(said)
 
     def _decoded(self, answer: httpx.Response) -> dict[str, Any]:
         if not answer.content:
