@@ -83,7 +83,7 @@ def _strangers(
         path = request.scope["path"]
         if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
             for pattern, endpoint in by_path:
-                if pattern.fullmatch(path):
+                if pattern.fullmatch(path.rstrip("/")):
                     return _Later(endpoint)
         best = max(
             (name for name in endpoints if path.startswith(mounts[name])),
@@ -93,6 +93,7 @@ def _strangers(
         # Litestar refuses some malformed hosts by itself; the way of strangers does too.
         if best is None or error.status_code not in (
             HTTPStatus.NOT_FOUND,
+            HTTPStatus.METHOD_NOT_ALLOWED,
             HTTPStatus.BAD_REQUEST,
         ):
             return Response({"error": error.detail}, status_code=error.status_code)

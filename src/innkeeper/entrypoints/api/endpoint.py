@@ -7,7 +7,7 @@ not do a thing learns nothing about its body.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from typing import Any
 
@@ -22,6 +22,7 @@ from innkeeper.entrypoints.api.accepting import accepts
 from innkeeper.entrypoints.api.faults import HttpRefusal
 from innkeeper.entrypoints.api.microversions import (
     Passage,
+    Schema,
     Version,
     VersionTable,
     passage,
@@ -45,8 +46,8 @@ class Checks:
         steps = api.versions.after(version) if api.versions else []
         self.way: Passage = passage(steps, route.method, route.path, route.body, route.query)
         way = self.way
-        self.body = Validator(way.body, api.body_refusal) if way.body is not None else None
-        self.query = Validator(way.query, api.query_refusal) if way.query is not None else None
+        self.body = _validator(api, way.body, api.body_refusal)
+        self.query = _validator(api, way.query, api.query_refusal)
         # The quick decoder skips the way up, and knows the newest form; older ones only as far
         # back as its route says.
         is_known = way.body is route.body or (
@@ -54,6 +55,14 @@ class Checks:
         )
         is_plain = not way.ups and is_known
         self.decode = route.decode if is_plain else None
+
+
+def _validator(
+    api: Api, schema: Schema | None, wording: Callable[[Any], str]
+) -> Validator | None:
+    if schema is None:
+        return None
+    return Validator(schema, wording, most_telling=api.has_most_telling_complaints)
 
 
 class Endpoint:
@@ -68,7 +77,6 @@ class Endpoint:
         for route in api.routes:
             if route.path == path:
                 self._routes.setdefault(route.method, []).append(route)
-        self._alive: dict[Version, dict[str, Route]] = {}
         self._checks: dict[tuple[str, Version], Checks] = {}
         self.label = f"{api.name} {path or '/'}"
 
@@ -129,20 +137,15 @@ class Endpoint:
         context = await self._authenticate(request, request_id)
         versions = self.api.versions
         version = versions.wanted(request.headers) if versions else UNVERSIONED
+        unpacking.check_announced(request)
         route = self._route(request.method, version, request.scope["raw_path"])
-        if route.policy is not None:
-            self._demand_project(context)
-            target = {"project_id": context.project_id, "user_id": context.user_id}
-            self.site.policy.demand(route.policy, context, target)
-        if route.answers is not None and not accepts(
-            request.headers.get("accept"), route.answers
-        ):
-            raise HttpRefusal(406, f"Only {route.answers} is provided")
         checks = self._checks.get((route.method, version))
         if checks is None:
             checks = Checks(self.api, route, version)
             self._checks[route.method, version] = checks
+        _check_headers(request.headers, route, checks)
         query = unpacking.query(request)
+        self._demand(route, context, query)
         if checks.query is not None:
             checks.query.check(query_for_schema(query, self.api.has_single_query_values))
         call = Call(
@@ -159,10 +162,7 @@ class Endpoint:
             mount=self.mount,
             now=self.site.clock(),
         )
-        is_ready = await self._read_body(request, checks, call)
-        if not is_ready:
-            for up in checks.way.ups:
-                up(call)
+        await self._prepare(request, checks, call)
         answer = await route.handler(call)
         for down in checks.way.downs:
             down(answer, call)
@@ -171,13 +171,23 @@ class Endpoint:
     async def _authenticate(
         self, request: Request[Any, Any, Any], request_id: str
     ) -> RequestContext:
-        open_routes = [
-            route for route in self._routes.get(request.method, ()) if not route.policy
-        ]
-        if open_routes:
+        every = [route for routes in self._routes.values() for route in routes]
+        if any(not route.policy for route in self._routes.get(request.method, every)):
             # An open route does not even look at the token: version documents must answer.
+            # Nor does the refusal of a method that nothing behind an open path takes.
             return RequestContext(request_id=request_id)
         return await self.site.authenticator.authenticate(request.headers, request_id)
+
+    def _demand(
+        self, route: Route, context: RequestContext, query: dict[str, list[str]]
+    ) -> None:
+        if route.policy is None:
+            return
+        self._demand_project(context)
+        target = {"project_id": context.project_id, "user_id": context.user_id}
+        for name in route.policy_parameters:
+            target[name] = query[name][-1] if name in query else None
+        self.site.policy.demand(route.policy, context, target)
 
     def _demand_project(self, context: RequestContext) -> None:
         if not self.api.needs_project or context.is_admin or context.project_id is not None:
@@ -187,49 +197,55 @@ class Endpoint:
         )
 
     def _route(self, method: str, version: Version, raw_path: bytes) -> Route:
-        if self.api.has_exact_slashes and self.path and raw_path.endswith(b"/"):
+        is_other_path = raw_path.endswith(b"/") or b"//" in raw_path
+        if self.api.has_exact_slashes and self.path and is_other_path:
             # Litestar takes "/x/" for "/x"; for the clients of such APIs it is another path.
             raise NotFound("The resource could not be found.")
-        alive = self._alive.get(version)
-        if alive is None:
-            known = [route for routes in self._routes.values() for route in routes]
-            alive = {
-                route.method: route
-                for route in known
-                if spans(route.since, route.until, version)
-            }
-            self._alive[version] = alive
-        if not alive:
-            raise NotFound("The resource could not be found.")
-        if method in alive:
-            return alive[method]
-        allow = ", ".join(sorted(alive))
-        raise HttpRefusal(
-            405,
-            f"The method {method} is not allowed for this resource.",
-            headers={"allow": allow},
-        )
+        routes = self._routes.get(method)
+        if routes is None:
+            allow = ", ".join(sorted(self._routes))
+            raise HttpRefusal(
+                405,
+                f"The method {method} is not allowed for this resource.",
+                headers={"allow": allow} if allow else None,
+            )
+        for route in routes:
+            if spans(route.since, route.until, version):
+                return route
+        if routes[-1].is_refused_before:
+            raise HttpRefusal(405, f"The method {method} is not allowed for this resource.")
+        raise NotFound("The resource could not be found.")
+
+    async def _prepare(
+        self, request: Request[Any, Any, Any], checks: Checks, call: Call
+    ) -> None:
+        """Fill ``call.body`` and bring the call up to the newest version."""
+        try:
+            is_ready = await self._read_body(request, checks, call)
+            if not is_ready:
+                for up in checks.way.ups:
+                    up(call)
+        except Invalid:
+            # What a body says of a thing that is not there need not be right.
+            if call.route.subject is not None:
+                await call.route.subject(call)
+            raise
 
     async def _read_body(
         self, request: Request[Any, Any, Any], checks: Checks, call: Call
     ) -> bool:
         """Fill ``call.body``; True if it is in the handler's form already."""
         route, serving = call.route, self.site.settings.serving
-        media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if route.takes_stream:
-            unpacking.check_media_type(route, media_type)
             call.body = unpacking.parts(request, serving.client_timeout_s)
             return False
         bytes_max = serving.body_bytes_max
         if route.body_bytes_max is not None:
             bytes_max = min(bytes_max, route.body_bytes_max)
         body = await unpacking.body(request, bytes_max, serving.client_timeout_s)
-        if body and not media_type:
-            raise Invalid("content-type header required when content-length > 0")
         if checks.body is None:
             # Nobody looks at a body that the route has no use for.
             return False
-        unpacking.check_media_type(route, media_type)
         if checks.decode is not None:
             quick = checks.decode(body)
             if quick is not None:
@@ -297,6 +313,14 @@ class Endpoint:
         return ASGIResponse(
             status_code=answer.status, body=raw, headers=headers, media_type=media_type
         )
+
+
+def _check_headers(headers: Mapping[str, str], route: Route, checks: Checks) -> None:
+    """Refuse a request by what it says of its body, and of the answer that it wants."""
+    if route.answers is not None and not accepts(headers.get("accept"), route.answers):
+        raise HttpRefusal(406, f"Only {route.answers} is provided")
+    if route.takes_stream or checks.body is not None:
+        unpacking.check_media_type(route, headers.get("content-type", ""))
 
 
 def _version_or_none(

@@ -128,9 +128,9 @@ class VersionTable:
         # The header may carry several services: "compute 2.1, placement 1.23".
         found = None
         for part in header.split(","):
-            words = part.strip().split(" ", 1)
-            if words[0].lower() in self.service_types:
-                found = words[1].strip().lower() if len(words) > 1 else ""
+            words = part.split(None, 1)
+            if len(words) > 1 and words[0].lower() in self.service_types:
+                found = words[1].strip()
         return found
 
     def after(self, version: Version) -> list[VersionModule]:
@@ -138,8 +138,8 @@ class VersionTable:
         return [step for step in self.steps if version < step.VERSION]
 
 
-# At most nine digits: a longer number is no version of anything, and costs time to convert.
-_VERSION = re.compile(r"([0-9]{1,9})\.([0-9]{1,9})")
+# A number with more digits costs time to convert, and is no version of anything.
+_VERSION = re.compile(r"(-?[0-9]{1,99})\.(-?[0-9]{1,99})")
 
 
 @dataclass(frozen=True, slots=True)

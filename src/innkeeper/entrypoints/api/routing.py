@@ -106,6 +106,9 @@ class Route:
     must not keep more of them than fits the memory.
     ``body_bytes_max`` is a limit below that of the settings, for routes that are open.
     ``answers`` is the media type of good answers; who does not accept it is told so (406).
+    ``policy_parameters`` are those of the query that the rule is to judge by as well.
+    ``subject`` raises the refusal that goes before any complaint about the body.
+    ``is_refused_before`` answers 405 instead of 404 at versions before ``since``.
     """
 
     method: str
@@ -124,6 +127,9 @@ class Route:
     answers: str | None = None
     success: tuple[int, ...] = (200,)
     body_bytes_max: int | None = None
+    policy_parameters: tuple[str, ...] = ()
+    subject: Callable[[Call], Awaitable[None]] | None = None
+    is_refused_before: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +159,8 @@ class Api:
     body_refusal: Callable[[Any], str] = str
     query_refusal: Callable[[Any], str] = str
     has_single_query_values: bool = False
+    has_most_telling_complaints: bool = False
+    """Whether of a schema's complaints the one that tells most is made, not the first."""
     has_exact_slashes: bool = False
     """Whether a slash at the end makes another path, which is not there."""
     needs_project: bool = False

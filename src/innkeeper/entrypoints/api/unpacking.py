@@ -26,8 +26,16 @@ QUERY_FIELDS_MAX = 256
 """More than any client has to ask; databases refuse questions that are made of too many."""
 
 
-def check_media_type(route: Route, media_type: str) -> None:
+def check_announced(request: Request[Any, Any, Any]) -> None:
+    """Raise :class:`Invalid` where a body's length is announced, and its kind is not."""
+    length = request.headers.get("content-length", "0")
+    if length != "0" and not request.headers.get("content-type"):
+        raise Invalid("content-type header required when content-length > 0")
+
+
+def check_media_type(route: Route, content_type: str) -> None:
     """Raise the refusal 415 for a body of a kind that the route does not take."""
+    media_type = content_type.partition(";")[0].strip().lower()
     if media_type not in route.media_types:
         raise HttpRefusal(
             415,

@@ -5,6 +5,7 @@ Clients and their suites match on those words, so they are passed on as they are
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -67,16 +68,33 @@ LimitedValidator: Any = jsonschema.validators.extend(  # type: ignore[no-untyped
 )
 
 
-class Validator:
-    """One schema, prepared once."""
+def first(errors: Iterator[Any]) -> Any:
+    """The first complaint, if there is any."""
+    return next(errors, None)
 
-    def __init__(self, schema: Schema, wording: Callable[[Any], str]) -> None:
+
+class Validator:
+    """One schema, prepared once.
+
+    Of several complaints the first is made, or the one that is ``most_telling``.
+    """
+
+    def __init__(
+        self, schema: Schema, wording: Callable[[Any], str], *, most_telling: bool = False
+    ) -> None:
         self._validator = LimitedValidator(schema, format_checker=FORMATS)
         self._wording = wording
+        self._most_telling = most_telling
+        # Most requests have no query; what is said of that is the same every time.
+        self._takes_nothing = self._validator.is_valid({})
 
     def check(self, thing: Any) -> None:
-        """Raise :class:`Invalid` with the first complaint, in the API's wording."""
-        error = next(self._validator.iter_errors(thing), None)
+        """Raise :class:`Invalid` with one complaint, in the API's wording."""
+        if self._takes_nothing and thing == {}:
+            return
+        errors = self._validator.iter_errors(thing)
+        pick = jsonschema.exceptions.best_match if self._most_telling else first
+        error = pick(errors)
         if error is not None:
             raise Invalid(self._wording(error))
 
@@ -86,13 +104,23 @@ def decode_json(body: bytes) -> Any:
     try:
         thing = msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise Invalid(f"Malformed JSON: {error}") from error
+        raise Invalid(f"Malformed JSON: {_in_known_words(body, error)}") from error
     if _is_deeper_than(thing, DEPTH_MAX):
         raise Invalid(f"Malformed JSON: nested deeper than {DEPTH_MAX} levels")
     if _NUL_ESCAPE in body and _has_nul(thing):
         # Not every database can keep it, so none is asked to.
         raise Invalid("Malformed JSON: a string holds a NUL character")
     return thing
+
+
+def _in_known_words(body: bytes, error: Exception) -> Exception:
+    """The complaint of the standard library, which clients have met elsewhere; it forgives
+    more, though."""
+    try:
+        json.loads(body.decode())
+    except (ValueError, RecursionError) as known:
+        return known
+    return error
 
 
 _NUL_ESCAPE = b"\\u0000"

@@ -175,7 +175,7 @@ def _look_up(tx: Tx, wishes: Sequence[Wish]) -> _Known:
 
 def _claims(known: _Known, wishes: Sequence[Wish]) -> list[ConsumerClaim]:
     """The wishes as claims that name rows and generations."""
-    uuids = [_consumer_uuid(wish.consumer) for wish in wishes]
+    uuids = [consumer_uuid(wish.consumer) for wish in wishes]
     if len(set(uuids)) < len(uuids):
         raise Invalid("The same consumer is named twice.")
     for uuid, wish in zip(uuids, wishes, strict=True):
@@ -196,10 +196,11 @@ def delete(tx: Tx, uuid: str, now: datetime) -> None:
         raise NotFound(f"No allocations for consumer '{uuid}'")
 
 
-def _consumer_uuid(text: str) -> ConsumerUuid:
+def consumer_uuid(text: str) -> ConsumerUuid:
+    """A consumer's uuid in its usual form. Raises :class:`Invalid` for what is none."""
     canonical = canonical_uuid(text)
     if canonical is None:
-        raise Invalid(f"Malformed UUID: the consumer {text!r} is none.")
+        raise Invalid(f"Malformed consumer_uuid: {text}")
     return ConsumerUuid(canonical)
 
 
@@ -210,10 +211,9 @@ def _compare(uuid: ConsumerUuid, present: Consumer | None, wish: Wish) -> None:
     actual = None if present is None else present.generation
     if not wish.asks_no_generation and wish.seen != actual:
         expected = "null" if actual is None else actual
-        given = "null" if wish.seen is None else wish.seen
         raise ConcurrentUpdate(
-            f"consumer generation conflict - expected {expected} but got {given} for consumer "
-            f"{uuid}"
+            f"consumer generation conflict - expected {expected} but got {wish.seen} "
+            f"for consumer {uuid}"
         )
 
 
@@ -224,25 +224,29 @@ def _provider_ids(known: _Known, wishes: Iterable[Wish]) -> dict[str, ProviderId
         for text in wish.resources:
             uuid = canonical_uuid(text)
             if uuid is None:
-                raise Invalid(f"Malformed UUID: the resource provider {text!r} is none.")
+                raise _no_provider(text)
             canonical[text] = ProviderUuid(uuid)
         if len({canonical[text] for text in wish.resources}) < len(wish.resources):
             raise Invalid("The same resource provider is named twice.")
     missing = sorted(set(canonical.values()) - known.provider_ids.keys())
     if missing:
-        raise Invalid(
-            f"Allocation for resource provider '{', '.join(missing)}' that does not exist."
-        )
+        raise _no_provider(", ".join(missing))
     return {text: known.provider_ids[uuid] for text, uuid in canonical.items()}
 
 
+def _no_provider(text: str) -> Invalid:
+    return Invalid(f"Allocation for resource provider '{text}' that does not exist.")
+
+
 def _demand_classes(known: _Known, wishes: Iterable[Wish]) -> None:
-    wanted = {name for wish in wishes for each in wish.resources.values() for name in each}
-    missing = sorted(wanted - known.class_ids.keys())
-    if missing:
-        raise Invalid(
-            f"Unable to allocate inventory: No such resource class {', '.join(missing)}."
-        )
+    for wish in wishes:
+        wanted = {name for each in wish.resources.values() for name in each}
+        missing = sorted(wanted - known.class_ids.keys())
+        if missing:
+            raise Invalid(
+                f"Unable to allocate inventory for consumer {wish.consumer}: "
+                f"No such resource class {', '.join(missing)}."
+            )
 
 
 def _claim(

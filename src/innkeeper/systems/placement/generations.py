@@ -16,8 +16,8 @@ def compare(provider: Provider, seen: int, message: str | None = None) -> None:
     if provider.generation != seen:
         raise ConcurrentUpdate(
             message
-            or f"resource provider generation conflict for {provider.uuid}: "
-            f"actual: {provider.generation}, given: {seen}"
+            or f"resource provider generation conflict: {provider.uuid} is at "
+            f"{provider.generation}, not at {seen}"
         )
 
 

@@ -6,6 +6,7 @@ class of which somebody holds something is never taken away, but may shrink belo
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
 from typing import NamedTuple
@@ -44,11 +45,24 @@ def get(tx: Tx, uuid: str, class_name: str) -> Inventories:
     raise NotFound(f"No inventory of class {class_name} for {uuid}")
 
 
-def add(tx: Tx, uuid: str, class_name: str, inventory: Inventory, now: datetime) -> Inventories:
-    """Give a provider a class that it does not have; nobody is asked what he has seen."""
+def add(
+    tx: Tx,
+    uuid: str,
+    class_name: str,
+    inventory: Inventory,
+    now: datetime,
+    *,
+    leaves_some: bool = False,
+) -> Inventories:
+    """Give a provider a class that it does not have; nobody is asked what he has seen.
+
+    Here and below ``leaves_some`` refuses an inventory of which nothing can be had.
+    """
     provider = providers.get(tx, uuid)
-    (class_id,) = _class_ids(tx, provider, {class_name: inventory})
-    must_have_capacity(provider.uuid, {class_name: inventory}, verb="create")
+    deed = f"Unable to create inventory for resource provider {provider.uuid}"
+    wanted = {class_name: inventory}
+    must_have_capacity(provider.uuid, wanted, deed, leaves_some=leaves_some)
+    (class_id,) = _class_ids(tx, wanted, deed)
     if class_name in {line.class_name for line in _lines(tx, provider)}:
         raise Conflict(
             f"Update conflict: resource provider {provider.uuid} has an inventory of class "
@@ -61,12 +75,19 @@ def add(tx: Tx, uuid: str, class_name: str, inventory: Inventory, now: datetime)
 
 
 def change(
-    tx: Tx, uuid: str, class_name: str, seen: int, inventory: Inventory, now: datetime
+    tx: Tx,
+    uuid: str,
+    class_name: str,
+    seen: int,
+    inventory: Inventory,
+    now: datetime,
+    *,
+    leaves_some: bool = False,
 ) -> Inventories:
     """Replace what a provider has of a class. Raises :class:`Invalid` if that is nothing."""
     provider = providers.get(tx, uuid)
     generations.compare(provider, seen)
-    must_have_capacity(provider.uuid, {class_name: inventory})
+    must_have_capacity(provider.uuid, {class_name: inventory}, leaves_some=leaves_some)
     for line in _lines(tx, provider):
         if line.class_name == class_name:
             generation = generations.advance(tx, provider, now)
@@ -81,7 +102,13 @@ def change(
 
 
 def replace(
-    tx: Tx, uuid: str, seen: int, wanted: Mapping[str, Inventory], now: datetime
+    tx: Tx,
+    uuid: str,
+    seen: int,
+    wanted: Mapping[str, Inventory],
+    now: datetime,
+    *,
+    leaves_some: bool = False,
 ) -> Inventories:
     """Make ``wanted`` all that a provider has.
 
@@ -90,8 +117,9 @@ def replace(
     """
     provider = providers.get(tx, uuid)
     generations.compare(provider, seen)
-    class_ids = _class_ids(tx, provider, wanted)
-    must_have_capacity(provider.uuid, wanted)
+    must_have_capacity(provider.uuid, wanted, leaves_some=leaves_some)
+    deed = f"Unknown resource class in inventory for resource provider {provider.uuid}"
+    class_ids = _class_ids(tx, wanted, deed)
     present = {line.class_id: line for line in _lines(tx, provider)}
     gone = present.keys() - set(class_ids)
     _must_be_free(tx, provider, [line for line in present.values() if line.class_id in gone])
@@ -131,7 +159,7 @@ def remove_all(tx: Tx, uuid: str, now: datetime) -> None:
     """Take everything away from a provider. Raises :class:`InUse` while any of it is held."""
     provider = providers.get(tx, uuid)
     lines = _lines(tx, provider)
-    _must_be_free(tx, provider, lines)
+    _must_be_free(tx, provider, lines, prefix="")
     generations.advance(tx, provider, now)
     registration.remove_inventories(tx, [(provider.id, line.class_id) for line in lines])
 
@@ -140,27 +168,31 @@ def _lines(tx: Tx, provider: Provider) -> list[InventoryLine]:
     return belongings.inventory_lines(tx, provider.id)
 
 
-def _class_ids(tx: Tx, provider: Provider, wanted: Collection[str]) -> list[ClassId]:
+def _class_ids(tx: Tx, wanted: Collection[str], deed: str) -> list[ClassId]:
     found = names.class_ids(tx, wanted)
     unknown = [name for name in wanted if name not in found]
     if unknown:
-        raise Invalid(
-            f"Unknown resource class in inventory for resource provider {provider.uuid}: "
-            f"No such resource class {', '.join(unknown)}."
-        )
+        raise Invalid(f"{deed}: No such resource class {', '.join(unknown)}.")
     return [found[name] for name in wanted]
 
 
 def must_have_capacity(
-    uuid: ProviderUuid, wanted: Mapping[str, Inventory], verb: str = "update"
+    uuid: ProviderUuid,
+    wanted: Mapping[str, Inventory],
+    deed: str | None = None,
+    *,
+    leaves_some: bool = False,
 ) -> None:
-    """Raise :class:`Invalid` for an inventory of which there is less than nothing."""
+    """Raise :class:`Invalid` for an inventory of which there is less than nothing; or
+    nothing, if it must leave some."""
+    least = 1 if leaves_some else 0
+    than = "than or equal to" if leaves_some else "than"
     for name, inventory in wanted.items():
-        if inventory.capacity < 0:
+        if math.trunc(inventory.capacity) < least:
             raise Invalid(
-                f"Unable to {verb} inventory for resource provider {uuid}: Invalid "
-                f"inventory for '{name}'. The reserved value is greater than total, or the "
-                "allocation ratio is negative."
+                f"{deed or f'Unable to update inventory for resource provider {uuid}'}: "
+                f"Invalid inventory for '{name}' on resource provider '{uuid}'. "
+                f"The reserved value is greater {than} total."
             )
 
 

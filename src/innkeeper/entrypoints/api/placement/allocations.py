@@ -65,6 +65,11 @@ def wish(call: Call, consumer: str, body: Mapping[str, Any]) -> Wish:
     )
 
 
+async def must_be_uuid(call: Call) -> None:
+    """Raise :class:`Invalid` for a consumer who cannot be."""
+    allocations.consumer_uuid(call.params["consumer"])
+
+
 async def replace(call: Call) -> Answer:
     """Replace what a consumer holds."""
     wishes = [wish(call, call.params["consumer"], call.body)]

@@ -18,5 +18,7 @@ PLACEMENT = Api(
     versions=VERSIONS,
     body_refusal=faults.body_refusal,
     query_refusal=faults.query_refusal,
+    has_single_query_values=True,
+    has_most_telling_complaints=True,
     has_exact_slashes=True,
 )

@@ -5,9 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from innkeeper.domain.placement import NamedThing
-from innkeeper.entrypoints.api.placement import caching
+from innkeeper.entrypoints.api.placement import caching, faults, schemas
 from innkeeper.entrypoints.api.routing import Answer, Call
+from innkeeper.entrypoints.api.validation import Validator
 from innkeeper.systems.placement import classes
+
+NAMES = Validator(schemas.CUSTOM_CLASS, faults.body_refusal)
+"""A name in the path is refused in the same words as one in a body."""
 
 
 def _path(name: str) -> str:
@@ -48,6 +52,7 @@ async def show(call: Call) -> Answer:
 async def ensure(call: Call) -> Answer:
     """Create a custom class unless it is there."""
     name = call.params["name"]
+    NAMES.check({"name": name})
     is_new = await call.write(lambda tx: classes.ensure(tx, name, call.now))
     return Answer(201 if is_new else 204, headers={"location": call.address + _path(name)})
 

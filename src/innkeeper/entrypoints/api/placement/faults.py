@@ -7,10 +7,13 @@ from http import HTTPStatus
 from typing import Any
 
 from innkeeper.entrypoints.api import faults
-from innkeeper.entrypoints.api.accepting import JSON, accepts
+from innkeeper.entrypoints.api.accepting import JSON, quality
 from innkeeper.entrypoints.api.faults import Fault
 from innkeeper.entrypoints.api.placement.versions.v1_23_codes_in_errors import shows_code
 
+HTML = "text/html"
+TEXT = "text/plain"
+NEWLINE = "\n"
 CODE_PREFIX = "placement."
 COMPLAINT_MAX = 8000
 """A complaint quotes the schema and the body; what comes first says which and where."""
@@ -21,7 +24,7 @@ GENERIC = {
     403: "Access was denied to this resource.",
     404: "The resource could not be found.",
     405: "The method specified is not allowed for this resource.",
-    406: "The resource could not be generated that was acceptable to your browser.",
+    406: "The resource could not be generated that was acceptable to your browser",
     409: "There was a conflict when trying to complete your request.",
     413: "The body of your request was too large for this server.",
     415: "The request media type is not supported by this server.",
@@ -37,26 +40,43 @@ def fault_form(fault: Fault) -> tuple[bytes, str]:
         # The one answer that upstream leaves to its authentication layer, in that one's form.
         error = {"code": fault.status, "title": fault.title, "message": fault.message}
         return faults.encode({"error": error}), JSON
-    detail = _detail(fault)
-    if accepts(fault.accept, JSON):
+    generic, cause = _sentences(fault)
+    wanted = "" if fault.accept.strip() == "*/*" else fault.accept
+    html_quality = quality(wanted, HTML) if wanted.strip() else 0.0
+    json_quality = quality(wanted, JSON)
+    if html_quality and html_quality >= json_quality:
+        return _page(fault, generic, cause).encode(), HTML
+    # Causes are one line each here, also those of the schema library.
+    detail = f"{generic}\n\n {cause.replace(NEWLINE, ' ')}  "
+    if json_quality:
         return faults.encode({"errors": [_error(fault, detail)]}), JSON
+    return f"{fault.status} {fault.title}\n\n{detail}\n".encode(), TEXT
+
+
+def _sentences(fault: Fault) -> tuple[str, str]:
+    """What is said of every such status, and what is said of this case."""
+    generic, cause = GENERIC.get(fault.status, fault.title), fault.message
+    if fault.status == HTTPStatus.METHOD_NOT_ALLOWED:
+        # A method of other versions is the one that comes without a list of those allowed.
+        return cause, generic if "allow" in fault.headers else ""
+    if fault.status == HTTPStatus.NOT_ACCEPTABLE:
+        accept = JSON if fault.accept.strip() in ("", "*/*") else fault.accept
+        generic = f"{generic} (content of type {accept}."
+    if fault.status == HTTPStatus.UNSUPPORTED_MEDIA_TYPE:
+        media_type = cause.removeprefix("The media type ").partition(" is ")[0]
+        generic = f"The request media type {media_type} is not supported by this server."
+    if fault.is_versionless:
+        cause = f"Invalid microversion: {cause}"
+    return generic, "" if cause == generic else cause
+
+
+def _page(fault: Fault, generic: str, cause: str) -> str:
     status_line = f"{fault.status} {fault.title}"
-    if accepts(fault.accept, "text/html") and not accepts(fault.accept, "text/plain"):
-        page = (
-            f"<html><head><title>{status_line}</title></head>"
-            f"<body><h1>{status_line}</h1><p>{html.escape(detail)}</p></body></html>"
-        )
-        return page.encode(), "text/html"
-    return f"{status_line}\n\n{detail}\n".encode(), "text/plain"
-
-
-def _detail(fault: Fault) -> str:
-    generic = GENERIC.get(fault.status, fault.title)
-    if fault.message == generic:
-        return f"{generic}\n\n   "
-    # Causes are one line each, also those of the schema library.
-    cause = fault.message.replace("\n", " ")
-    return f"{generic}\n\n {cause}  "
+    return (
+        f"<html>\n <head>\n  <title>{status_line}</title>\n </head>\n <body>\n"
+        f"  <h1>{status_line}</h1>\n  {html.escape(generic)}<br /><br />\n"
+        f"{html.escape(cause)}\n\n\n </body>\n</html>"
+    )
 
 
 def _error(fault: Fault, detail: str) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from innkeeper.domain.amounts import Inventory
 from innkeeper.entrypoints.api.placement import caching
+from innkeeper.entrypoints.api.placement.versions.v1_26_all_reserved import LEAVES_SOME
 from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.systems.placement import inventories
 from innkeeper.systems.placement.inventories import Inventories
@@ -55,7 +56,11 @@ async def create(call: Call) -> Answer:
     inventory = inventory_of(call.body)
     answer = _one(
         call,
-        await call.write(lambda tx: inventories.add(tx, uuid, name, inventory, call.now)),
+        await call.write(
+            lambda tx: inventories.add(
+                tx, uuid, name, inventory, call.now, leaves_some=LEAVES_SOME in call.terms
+            )
+        ),
     )
     answer.status = 201
     answer.headers["location"] = f"{call.address}/resource_providers/{uuid}/inventories/{name}"
@@ -64,12 +69,14 @@ async def create(call: Call) -> Answer:
 
 async def replace(call: Call) -> Answer:
     """Replace all that a provider has."""
-    seen = call.body["resource_provider_generation"]
+    uuid, seen = call.params["uuid"], call.body["resource_provider_generation"]
     wanted = {name: inventory_of(each) for name, each in call.body["inventories"].items()}
     return _all(
         call,
         await call.write(
-            lambda tx: inventories.replace(tx, call.params["uuid"], seen, wanted, call.now)
+            lambda tx: inventories.replace(
+                tx, uuid, seen, wanted, call.now, leaves_some=LEAVES_SOME in call.terms
+            )
         ),
     )
 
@@ -94,7 +101,9 @@ async def update(call: Call) -> Answer:
     return _one(
         call,
         await call.write(
-            lambda tx: inventories.change(tx, uuid, name, seen, inventory, call.now)
+            lambda tx: inventories.change(
+                tx, uuid, name, seen, inventory, call.now, leaves_some=LEAVES_SOME in call.terms
+            )
         ),
     )
 

@@ -35,6 +35,11 @@ def _answer(call: Call, provider: Provider) -> Answer:
     return Answer(body=view(provider, call.mount), headers=headers)
 
 
+async def must_be_there(call: Call) -> None:
+    """Raise :class:`NotFound` for a provider that is not there."""
+    await call.read(lambda tx: providers.get(tx, call.params["uuid"]))
+
+
 async def index(call: Call) -> Answer:
     """List providers."""
     query = provider_query(call)

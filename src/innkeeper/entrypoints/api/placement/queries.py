@@ -29,7 +29,7 @@ def provider_query(call: Call) -> ProviderQuery:
     if len(required) + len(member_of) + len(resources) > CONDITIONS_MAX:
         raise Invalid(f"{WRONG}More than {CONDITIONS_MAX} conditions in one query.")
     return ProviderQuery(
-        name=call.last("name"),
+        name=call.last("name") or None,
         uuid=_uuid(call.last("uuid")),
         in_tree=_uuid(call.last("in_tree")),
         member_of=member_of,

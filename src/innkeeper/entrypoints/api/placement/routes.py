@@ -50,11 +50,10 @@ V1_1, V1_2, V1_5, V1_6, V1_7, V1_9, V1_10, V1_13, V1_30 = (
 
 
 def _route(request: str, handler: Handler, policy: str, summary: str, **more: Any) -> Route:
-    """A route; every query is closed, and who answers 200 answers JSON."""
+    """A route; who shows something shows it in JSON only."""
     method, path = request.split(" ")
     success = more.setdefault("success", (200,))
-    more.setdefault("query", schemas.NO_QUERY)
-    more.setdefault("answers", JSON if success == (200,) else None)
+    more.setdefault("answers", JSON if method == "GET" and success == (200,) else None)
     return Route(method, path, handler, policy, summary, **more)
 
 
@@ -73,7 +72,6 @@ ROUTES = (
         rules.CREATE_PROVIDER,
         "Create a resource provider.",
         body=schemas.CREATE_PROVIDER,
-        answers=None,
     ),
     _route(f"GET {PROVIDER}", providers.show, rules.SHOW_PROVIDER, "Show a resource provider."),
     _route(
@@ -82,6 +80,7 @@ ROUTES = (
         rules.UPDATE_PROVIDER,
         "Rename a resource provider, or hang it under another one.",
         body=schemas.CHANGE_PROVIDER,
+        subject=providers.must_be_there,
     ),
     _route(
         f"DELETE {PROVIDER}",
@@ -102,6 +101,7 @@ ROUTES = (
         rules.CREATE_INVENTORY,
         "Give a provider one more resource class.",
         body=schemas.ADD_INVENTORY,
+        subject=providers.must_be_there,
         success=(201,),
     ),
     _route(
@@ -110,6 +110,7 @@ ROUTES = (
         rules.UPDATE_INVENTORY,
         "Replace all that a provider has.",
         body=schemas.REPLACE_INVENTORIES,
+        subject=providers.must_be_there,
     ),
     _route(
         f"DELETE {INVENTORIES}",
@@ -117,6 +118,7 @@ ROUTES = (
         rules.DELETE_INVENTORY,
         "Take everything away from a provider.",
         since=V1_5,
+        is_refused_before=True,
         success=(204,),
     ),
     _route(
@@ -131,6 +133,7 @@ ROUTES = (
         rules.UPDATE_INVENTORY,
         "Replace what a provider has of one resource class.",
         body=schemas.CHANGE_INVENTORY,
+        subject=providers.must_be_there,
     ),
     _route(
         f"DELETE {INVENTORY}",
@@ -158,6 +161,7 @@ ROUTES = (
         rules.UPDATE_AGGREGATES,
         "Replace a provider's aggregates.",
         body=schemas.REPLACE_AGGREGATES,
+        subject=providers.must_be_there,
         since=V1_1,
     ),
     _route(
@@ -290,6 +294,7 @@ ROUTES = (
         rules.UPDATE_ALLOCATIONS,
         "Replace what a consumer holds.",
         body=schemas.WRITE_CONSUMER,
+        subject=allocations.must_be_uuid,
         decode=decode_consumer,
         decode_since=Version(1, 38),
         success=(204,),
@@ -307,6 +312,7 @@ ROUTES = (
         rules.SHOW_USAGES,
         "Show how much a project holds.",
         query=schemas.SHOW_USAGES,
+        policy_parameters=("project_id",),
         since=V1_9,
     ),
     _route(

@@ -12,7 +12,8 @@ from typing import Any
 from innkeeper.domain.amounts import RATIO_MAX, UNIT_MAX
 from innkeeper.entrypoints.api.microversions import Schema
 
-UUID_PATTERN = "^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$"
+UUID_PATTERN = "^[0-9a-fA-F-]{36}$"
+"""Of keys. Whether what looks like it is a uuid turns out where the thing is looked for."""
 CLASS_PATTERN = "^[A-Z0-9_]+$"
 CUSTOM_PATTERN = "^CUSTOM_[A-Z0-9_]+$"
 NAME_MAX = 200
@@ -31,10 +32,11 @@ def closed(properties: dict[str, Any], required: Collection[str] = ()) -> dict[s
     schema: dict[str, Any] = {
         "type": "object",
         "properties": properties,
-        "additionalProperties": False,
     }
+    # Of complaints that tell equally much the first is made, so what is missing comes first.
     if required:
         schema["required"] = list(required)
+    schema["additionalProperties"] = False
     return schema
 
 
@@ -50,8 +52,8 @@ def keyed(pattern: str, value: Schema, **more: Any) -> dict[str, Any]:
 
 
 def parameter(**schema: Any) -> dict[str, Any]:
-    """A query parameter, which may be repeated."""
-    return {"type": "array", "items": {"type": "string", **schema}}
+    """A query parameter; of one that is repeated the schema sees the last value."""
+    return {"type": "string", **schema}
 
 
 NO_QUERY: Schema = closed({})
@@ -101,11 +103,11 @@ ADD_INVENTORY = closed(
         "resource_provider_generation": GENERATION,
         **_INVENTORY,
     },
-    ["resource_class", "total"],
+    ["total", "resource_class"],
 )
 CHANGE_INVENTORY = closed(
     {"resource_provider_generation": GENERATION, **_INVENTORY},
-    ["resource_provider_generation", "total"],
+    ["total", "resource_provider_generation"],
 )
 REPLACE_INVENTORIES = closed(
     {
@@ -132,10 +134,9 @@ REPLACE_TRAITS = closed(
             "type": "array",
             "items": {"type": "string", "minLength": 1, "maxLength": LONG_NAME_MAX},
             "maxItems": ITEMS_MAX,
-            "uniqueItems": True,
         },
     },
-    ["resource_provider_generation", "traits"],
+    ["traits", "resource_provider_generation"],
 )
 
 # Aggregates.
@@ -159,16 +160,20 @@ CONSUMER_TYPE: Schema = {
     "minLength": 1,
     "maxLength": LONG_NAME_MAX,
 }
-_MAPPINGS = keyed(
-    "^[a-zA-Z0-9_-]{0,64}$",
-    {
-        "type": "array",
-        "minItems": 1,
-        "maxItems": ITEMS_MAX,
-        "items": {"type": "string", "pattern": UUID_PATTERN},
+_MAPPINGS: Schema = {
+    "type": "object",
+    "minProperties": 1,
+    "maxProperties": ITEMS_MAX,
+    "patternProperties": {
+        "[a-zA-Z0-9_-]{1,64}": {
+            "type": "array",
+            "minItems": 1,
+            "maxItems": ITEMS_MAX,
+            "items": UUID,
+        }
     },
-    minProperties=1,
-)
+}
+"""What came out of a search for candidates. Nobody reads it, so it may hold anything else."""
 
 
 def consumer(
@@ -195,7 +200,8 @@ def consumer(
     if has_type:
         properties["consumer_type"] = CONSUMER_TYPE
         required.append("consumer_type")
-    return closed(properties, required)
+    # Here clients know the complaint of what is too much before that of what is missing.
+    return {**closed(properties), "required": required}
 
 
 def consumers(one: Schema) -> Schema:
@@ -250,7 +256,7 @@ SHOW_USAGES = closed(
     {
         **_OWNER_PARAMETERS,
         "consumer_type": parameter(
-            pattern="^([A-Z0-9_]+|all|unknown)$", maxLength=LONG_NAME_MAX
+            pattern="^[A-Z0-9_]+$|^all$|^unknown$", minLength=1, maxLength=LONG_NAME_MAX
         ),
     },
     ["project_id"],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from innkeeper.entrypoints.api.placement import caching, rules
+from innkeeper.entrypoints.api.placement import caching
 from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.systems.placement import usages
 
@@ -18,7 +18,6 @@ async def show(call: Call) -> Answer:
     """Show how much a project holds, by consumer type."""
     project_id = call.last("project_id")
     assert project_id is not None, "the query's schema asks for it"
-    call.demand(rules.SHOW_USAGES, project_id=project_id)
     user_id, consumer_type = call.last("user_id"), call.last("consumer_type")
     found = await call.read(
         lambda tx: usages.of_project(tx, project_id, user_id, consumer_type)
