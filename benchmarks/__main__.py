@@ -11,11 +11,21 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks import deciding, history, loading, machine, report, running, serving
+from benchmarks import (
+    claiming,
+    deciding,
+    history,
+    loading,
+    machine,
+    report,
+    running,
+    searching,
+    serving,
+)
 from benchmarks.figures import Figure
 from benchmarks.serving import Plan
 
-PARTS = ("deciding", "loading", "serving", "building")
+PARTS = ("deciding", "loading", "serving", "building", "placement_claims", "candidates")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +38,8 @@ class Extent:
     repetitions: int
     serving: Plan
     building: Plan
+    claiming: claiming.Plan
+    searching: searching.Plan
 
 
 FULL = Extent(
@@ -37,6 +49,8 @@ FULL = Extent(
     repetitions=3,
     serving=Plan((1_000, 10_000), (1, 16), seconds=5.0, repetitions=3),
     building=Plan((1_000,), (1, 16), seconds=5.0, repetitions=3),
+    claiming=claiming.Plan(1_000, (1, 8, 64), seconds=5.0, repetitions=3),
+    searching=searching.Plan((1_000, 10_000), seconds=5.0),
 )
 QUICK = Extent(
     decided_hosts=(1_000, 10_000, 100_000),
@@ -45,6 +59,8 @@ QUICK = Extent(
     repetitions=1,
     serving=Plan((1_000, 10_000), (1, 16), seconds=1.5, repetitions=1),
     building=Plan((1_000,), (16,), seconds=1.5, repetitions=1),
+    claiming=claiming.Plan(1_000, (1, 8, 64), seconds=1.5, repetitions=1),
+    searching=searching.Plan((1_000, 10_000), seconds=1.0),
 )
 
 
@@ -126,6 +142,10 @@ def _measured(part: str, place: Path, extent: Extent) -> Iterable[Figure]:
         return loading.measure(directory, extent.loaded_hosts, extent.repetitions)
     if part == "serving":
         return serving.measure(place, extent.serving, is_building=False)
+    if part == "placement_claims":
+        return claiming.measure(place / "claiming", extent.claiming)
+    if part == "candidates":
+        return searching.measure(place / "searching", extent.searching)
     return serving.measure(place, extent.building, is_building=True)
 
 
@@ -136,6 +156,17 @@ def _shown(part: str, figures: Iterable[Figure], extent: Extent, paper: Paper) -
         tables = [report.deciding(found, extent.decided_hosts)]
     elif part == "loading":
         tables = [report.loading(found, extent.loaded_hosts)]
+    elif part == "placement_claims":
+        asked = extent.claiming
+        words = ("providers", "claims/s")
+        counts = asked.client_counts
+        tables = [report.serving(found, "claim", [asked.providers], counts, words)]
+    elif part == "candidates":
+        hosts = extent.searching.host_counts
+        tables = [
+            report.searching(found, searching.MACHINES, hosts, searching.LIMITS),
+            report.reading(found, searching.MACHINES, hosts),
+        ]
     else:
         plan = extent.serving if part == "serving" else extent.building
         kind = "boot" if part == "serving" else "building"
@@ -152,6 +183,8 @@ TITLES = {
     "loading": "Reading the host table from SQLite",
     "serving": "Durable POST /servers beside an empty authenticated POST; no agent runs",
     "building": "The same while an agent carries the builds out",
+    "placement_claims": "Durable PUT /allocations/{consumer} beside an empty POST",
+    "candidates": "GET /allocation_candidates, one client",
 }
 
 

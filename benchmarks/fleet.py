@@ -63,12 +63,12 @@ def fill(store: Store, fleet: Fleet, now: datetime) -> None:
         names = sa.select(classes.c.name, classes.c.id).where(classes.c.name.in_(CLASSES))
         ids = {name: class_id for name, class_id in tx.execute(names)}
         class_ids = [ids[name] for name in CLASSES]
-        _insert(tx, placement.resource_providers, _providers(fleet, dice, now))
-        _insert(tx, placement.inventories, _inventories(fleet, class_ids, now))
-        _insert(tx, compute.hosts, _hosts(fleet, dice, now))
+        insert_rows(tx, placement.resource_providers, _providers(fleet, dice, now))
+        insert_rows(tx, placement.inventories, _inventories(fleet, class_ids, now))
+        insert_rows(tx, compute.hosts, _hosts(fleet, dice, now))
         consumers = [str(_uuid(dice)) for _ in fleet.holdings()]
-        _insert(tx, placement.consumers, _consumers(consumers, now))
-        _insert(tx, placement.allocations, _allocations(fleet, consumers, class_ids, now))
+        insert_rows(tx, placement.consumers, _consumers(consumers, now))
+        insert_rows(tx, placement.allocations, _allocations(fleet, consumers, class_ids, now))
 
 
 def host_name(index: int) -> str:
@@ -76,7 +76,8 @@ def host_name(index: int) -> str:
     return f"host-{index:06d}"
 
 
-def _insert(tx: Tx, table: sa.Table, rows: Iterator[dict[str, Any]]) -> None:
+def insert_rows(tx: Tx, table: sa.Table, rows: Iterator[dict[str, Any]]) -> None:
+    """Write many rows, so many at once."""
     while some := list(islice(rows, ROWS_AT_ONCE)):
         tx.execute(table.insert(), some)
 

@@ -27,6 +27,11 @@ SELECT s.uuid, COUNT(a.id), COUNT(DISTINCT a.resource_provider_id), MIN(a.resour
  WHERE s.deleted_at IS NULL
  GROUP BY s.uuid
 """
+HELD = """
+SELECT c.uuid, COUNT(a.id), COUNT(DISTINCT a.resource_provider_id)
+  FROM consumers c LEFT JOIN allocations a ON a.consumer_id = c.uuid
+ GROUP BY c.uuid
+"""
 
 
 class Unsafe(Exception):
@@ -38,7 +43,26 @@ def judge(directory: Path, acknowledged: Sequence[str]) -> None:
 
     The service must have stopped.
     """
-    problems = list(_problems(directory / DATABASE_FILE, acknowledged))
+    _judge(directory, PLACED, (CLASSES_HELD, 1, 1), "server", acknowledged)
+
+
+def judge_claims(directory: Path, acknowledged: Sequence[str]) -> None:
+    """Raise :class:`Unsafe` unless exactly the acknowledged consumers hold what they asked.
+
+    The service must have stopped.
+    """
+    _judge(directory, HELD, (CLASSES_HELD, 1), "consumer", acknowledged)
+
+
+def _judge(
+    directory: Path,
+    query: str,
+    expected: tuple[int, ...],
+    what: str,
+    acknowledged: Sequence[str],
+) -> None:
+    found = _problems(directory / DATABASE_FILE, query, expected, what, acknowledged)
+    problems = list(found)
     audit = [sys.executable, "-m", "innkeeper.main", "audit", "--data-dir", str(directory)]
     done = subprocess.run(audit, capture_output=True, text=True, check=False)
     if done.returncode != 0:
@@ -47,19 +71,25 @@ def judge(directory: Path, acknowledged: Sequence[str]) -> None:
         raise Unsafe("\n".join(problems))
 
 
-def _problems(database: Path, acknowledged: Sequence[str]) -> Iterable[str]:
+def _problems(
+    database: Path,
+    query: str,
+    expected: tuple[int, ...],
+    what: str,
+    acknowledged: Sequence[str],
+) -> Iterable[str]:
     store = sqlite3.connect(f"file:{database}?mode=ro", uri=True)
     try:
         for host, class_id, used in store.execute(OVERSOLD):
             yield f"{host} has sold {used} of class {class_id}, more than it has."
-        placed = {uuid: tuple(rest) for uuid, *rest in store.execute(PLACED)}
+        placed = {uuid: tuple(rest) for uuid, *rest in store.execute(query)}
     finally:
         store.close()
     if len(set(acknowledged)) != len(acknowledged):
-        yield "One server was acknowledged twice."
+        yield f"One {what} was acknowledged twice."
     for uuid in acknowledged:
-        if placed.get(uuid) != (CLASSES_HELD, 1, 1):
-            yield f"Server {uuid} was acknowledged, and holds {placed.get(uuid)}."
+        if placed.get(uuid) != expected:
+            yield f"The {what} {uuid} was acknowledged, and holds {placed.get(uuid)}."
     extra = len(placed.keys() - set(acknowledged))
     if extra:
-        yield f"{extra} servers are there that nobody was told of."
+        yield f"{extra} {what}s are there that nobody was told of."

@@ -10,9 +10,11 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import random
 import re
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -20,7 +22,11 @@ from typing import Any
 HEAD_END = b"\r\n\r\n"
 LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
 MARK = b"@@@@@@@@"
-"""In a body: replaced by the request's number, so that all bodies are of one length."""
+"""In a path or a body: replaced by the request's number, so that all are of one length."""
+NEW_UUID = b"eeeeeeee-eeee-4eee-8eee-eeeeeeeeeeee"
+"""In a path: replaced by a random UUID, a new one for each request."""
+PICK = b"dddddddd-dddd-4ddd-8ddd-dddddddddddd"
+"""In a path or a body: replaced by a random one of the UUIDs that the clients were given."""
 STRAY_ANSWERS_KEPT = 5
 
 
@@ -32,20 +38,51 @@ class Tally:
     sent: int = 0
     latencies: list[float] = field(default_factory=list)
     statuses: dict[int, int] = field(default_factory=dict)
-    bodies: list[bytes] = field(default_factory=list)
+    bytes: int = 0
+    server_ids: list[str] = field(default_factory=list)
+    new_uuids: list[str] = field(default_factory=list)
     strays: list[str] = field(default_factory=list)
+
+
+class Maker:
+    """Makes requests from the pattern of one."""
+
+    def __init__(self, head: bytes, body: bytes, picks: list[str], seed: int) -> None:
+        self._pattern = head + body
+        self._picks = [each.encode() for each in picks]
+        self._dice = random.Random(seed)
+        self._has_mark = MARK in self._pattern
+        self._has_new_uuid = NEW_UUID in self._pattern
+        self.new_uuid = ""
+
+    def make(self, number: int) -> bytes:
+        """The next request; ``new_uuid`` is the one made up for it, if any."""
+        made = self._pattern
+        if self._has_mark:
+            made = made.replace(MARK, b"%08d" % number)
+        if self._picks:
+            made = made.replace(PICK, self._dice.choice(self._picks))
+        if self._has_new_uuid:
+            digits = f"{self._dice.getrandbits(128):032x}"
+            self.new_uuid = (
+                f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-8{digits[17:20]}-{digits[20:]}"
+            )
+            made = made.replace(NEW_UUID, self.new_uuid.encode())
+        return made
 
 
 class Client(asyncio.Protocol):
     """One client on one connection."""
 
-    def __init__(self, tally: Tally, head: bytes, body: bytes, done: asyncio.Future[None]):
+    def __init__(self, tally: Tally, maker: Maker, done: asyncio.Future[None]) -> None:
         self._tally = tally
-        self._head = head
-        self._body = body
+        self._maker = maker
         self._done = done
-        self._received = b""
+        self._received = bytearray()
+        self._body_starts = 0
+        self._whole = 0
         self._sent_at = 0.0
+        self._new_uuid = ""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Send the first request."""
@@ -55,19 +92,21 @@ class Client(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Take a part of an answer; once it is whole, send the next request."""
-        received = self._received + data if self._received else data
-        end = received.find(HEAD_END)
-        if end < 0:
-            self._received = received
-            return
-        found = LENGTH.search(received, 0, end)
-        whole = end + len(HEAD_END) + (int(found[1]) if found else 0)
-        if len(received) < whole:
-            self._received = received
+        received = self._received
+        received += data
+        if not self._whole:
+            end = received.find(HEAD_END)
+            if end < 0:
+                return
+            found = LENGTH.search(received, 0, end)
+            self._body_starts = end + len(HEAD_END)
+            self._whole = self._body_starts + (int(found[1]) if found else 0)
+        if len(received) < self._whole:
             return
         now = time.perf_counter()
-        self._received = b""
-        self._count(now, int(received[9:12]), received[end + len(HEAD_END) :])
+        self._count(now, int(received[9:12]), received)
+        self._received = bytearray()
+        self._whole = 0
         if now < self._tally.stop_at:
             self._send()
         else:
@@ -83,51 +122,56 @@ class Client(asyncio.Protocol):
     def _send(self) -> None:
         tally = self._tally
         tally.sent += 1
-        body = self._body.replace(MARK, b"%08d" % tally.sent)
+        request = self._maker.make(tally.sent)
+        self._new_uuid = self._maker.new_uuid
         self._sent_at = time.perf_counter()
-        self._transport.write(self._head + body)
+        self._transport.write(request)
 
-    def _count(self, now: float, status: int, body: bytes) -> None:
+    def _count(self, now: float, status: int, received: bytearray) -> None:
         tally = self._tally
         tally.latencies.append(now - self._sent_at)
         tally.statuses[status] = tally.statuses.get(status, 0) + 1
-        if 200 <= status < 300:
-            tally.bodies.append(body)
-        elif len(tally.strays) < STRAY_ANSWERS_KEPT:
-            tally.strays.append(body[:500].decode(errors="replace"))
+        tally.bytes += len(received) - self._body_starts
+        if not 200 <= status < 300:
+            if len(tally.strays) < STRAY_ANSWERS_KEPT:
+                tally.strays.append(
+                    received[self._body_starts :][:500].decode(errors="replace")
+                )
+        elif self._new_uuid:
+            tally.new_uuids.append(self._new_uuid)
+        elif received.startswith(b'{"server":', self._body_starts):
+            server = json.loads(received[self._body_starts :])["server"]
+            tally.server_ids.append(str(server["id"]))
 
 
-async def run(port: int, clients: int, seconds: float, head: bytes, body: bytes) -> Tally:
+async def run(
+    port: int, clients: int, seconds: float, make_client: Callable[..., Client]
+) -> Tally:
     """Keep ``clients`` busy for so long; every request that was sent is also answered."""
     loop = asyncio.get_running_loop()
     tally = Tally(stop_at=time.perf_counter() + seconds)
     dones = [loop.create_future() for _ in range(clients)]
     for done in dones:
-        client = Client(tally, head, body, done)
-        await loop.create_connection(partial(_same, client), "127.0.0.1", port)
+        await loop.create_connection(partial(make_client, tally, done=done), "127.0.0.1", port)
     await asyncio.gather(*dones)
     return tally
 
 
-def _same(client: Client) -> Client:
-    return client
-
-
-def request_head(port: int, path: str, token: str, version: str, body: bytes) -> bytes:
+def request_head(
+    port: int, method: str, path: str, headers: dict[str, str], length: int
+) -> bytes:
     """Method, path and headers as the stock client sends them."""
     lines = [
-        f"POST {path} HTTP/1.1",
+        f"{method} {path} HTTP/1.1",
         f"Host: 127.0.0.1:{port}",
         "User-Agent: openstacksdk keystoneauth1 python-requests CPython",
         "Accept-Encoding: gzip, deflate",
         "Accept: application/json",
         "Connection: keep-alive",
-        "Content-Type: application/json",
-        f"X-Auth-Token: {token}",
-        f"OpenStack-API-Version: compute {version}",
-        f"X-OpenStack-Nova-API-Version: {version}",
-        f"Content-Length: {len(body)}",
+        *(f"{name}: {value}" for name, value in headers.items()),
     ]
+    if length:
+        lines += ["Content-Type: application/json", f"Content-Length: {length}"]
     return "\r\n".join(lines).encode() + HEAD_END
 
 
@@ -137,31 +181,31 @@ def _summary(tally: Tally, took_s: float) -> dict[str, Any]:
         "answers": len(tally.latencies),
         "latencies_s": tally.latencies,
         "statuses": {str(status): count for status, count in tally.statuses.items()},
-        "server_ids": [found for each in tally.bodies if (found := _server_id(each))],
+        "bytes": tally.bytes,
+        "server_ids": tally.server_ids,
+        "new_uuids": tally.new_uuids,
         "strays": tally.strays,
     }
 
 
-def _server_id(body: bytes) -> str | None:
-    found = json.loads(body or b"{}").get("server")
-    return None if found is None else str(found["id"])
-
-
 def main() -> None:
-    """Run once, and print what was found as JSON."""
+    """Run once, and print what was found as JSON; what to send comes as JSON, too."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--port", type=int, required=True)
-    parser.add_argument("--path", required=True)
     parser.add_argument("--clients", type=int, required=True)
     parser.add_argument("--seconds", type=float, required=True)
-    parser.add_argument("--token", required=True)
-    parser.add_argument("--version", required=True)
     wanted = parser.parse_args()
-    body = sys.stdin.buffer.read()
-    head = request_head(wanted.port, wanted.path, wanted.token, wanted.version, body)
+    sent = json.load(sys.stdin)
+    body = sent["body"].encode()
+    head = request_head(wanted.port, sent["method"], sent["path"], sent["headers"], len(body))
+    maker = Maker(head, body, sent["picks"], sent["seed"])
     started = time.perf_counter()
-    tally = asyncio.run(run(wanted.port, wanted.clients, wanted.seconds, head, body))
+    tally = asyncio.run(run(wanted.port, wanted.clients, wanted.seconds, _with(maker)))
     json.dump(_summary(tally, time.perf_counter() - started), sys.stdout)
+
+
+def _with(maker: Maker) -> Callable[..., Client]:
+    return lambda tally, done: Client(tally, maker, done)
 
 
 if __name__ == "__main__":

@@ -11,6 +11,10 @@ from benchmarks.machine import Machine
 RATIO_MIN = 0.3
 DECISION_MAX_US = 100.0
 DECISION_AT = 10_000
+CLAIMS_MIN = 1_500.0
+SEARCH_AT = 10_000
+SEARCH_MAX_MS = {"1": 2.0, "1000": 15.0}
+"""The longest median of a search for candidates among flat providers, by its limit."""
 
 BEGIN = "<!-- figures: make bench writes them -->"
 END = "<!-- end of the figures -->"
@@ -65,8 +69,14 @@ def loading(found: Found, hosts: int) -> str:
     return _table(names, rows)
 
 
-def serving(found: Found, kind: str, hosts: Iterable[int], clients: Sequence[int]) -> str:
-    """Requests over HTTP."""
+def serving(
+    found: Found,
+    kind: str,
+    hosts: Iterable[int],
+    clients: Sequence[int],
+    words: tuple[str, str] = ("hosts", "boots/s"),
+) -> str:
+    """Requests over HTTP. ``words`` name what there is, and what was done."""
     rows = [
         (
             f"{each:,}",
@@ -82,8 +92,43 @@ def serving(found: Found, kind: str, hosts: Iterable[int], clients: Sequence[int
         for each in hosts
         for count in clients
     ]
-    names = ("hosts", "clients", "empty/s", "median ms", "p99 ms")
-    return _table((*names, "boots/s", "median ms", "p99 ms", "ratio"), rows)
+    names = (words[0], "clients", "empty/s", "median ms", "p99 ms")
+    return _table((*names, words[1], "median ms", "p99 ms", "ratio"), rows)
+
+
+def searching(
+    found: Found, shapes: Iterable[str], hosts: Sequence[int], limits: Sequence[str]
+) -> str:
+    """Searches for allocation candidates over HTTP."""
+    rows = [
+        (
+            shape,
+            f"{each:,}",
+            limit,
+            _of(found, f"candidates.{shape}.{each}.{limit}.median", ",.2f"),
+            _of(found, f"candidates.{shape}.{each}.{limit}.p99", ",.2f"),
+            _of(found, f"candidates.{shape}.{each}.{limit}.size", ",.1f"),
+        )
+        for shape in shapes
+        for each in hosts
+        for limit in limits
+    ]
+    return _table(("providers", "hosts", "limit", "median ms", "p99 ms", "answer, kB"), rows)
+
+
+def reading(found: Found, shapes: Iterable[str], hosts: Sequence[int]) -> str:
+    """The first search, which reads all providers, and the memory after all of them."""
+    rows = [
+        (
+            shape,
+            f"{each:,}",
+            _of(found, f"candidates.{shape}.{each}.first", ".2f"),
+            _of(found, f"memory.{each}.{shape}.after", ".0f"),
+        )
+        for shape in shapes
+        for each in hosts
+    ]
+    return _table(("providers", "hosts", "first search, s", "resident after, MB"), rows)
 
 
 def memory(found: Found, kind: str, hosts: Iterable[int]) -> str:
@@ -103,6 +148,8 @@ def targets(found: Found) -> Iterable[str]:
     """Each aim, what was reached, and whether that is enough."""
     ratios = [each for each in found.values() if each.name.endswith(".ratio")]
     for each in ratios:
+        if each.name.startswith("claim."):
+            continue
         yield _verdict(f"ratio {each.name}", each.value, RATIO_MIN, each.value >= RATIO_MIN)
     decision = found.get(f"decision.{DECISION_AT}.median")
     if decision is not None:
@@ -110,6 +157,15 @@ def targets(found: Found) -> Iterable[str]:
         yield _verdict(
             "us per decision at 10,000 hosts", decision.value, DECISION_MAX_US, is_met
         )
+    for each in found.values():
+        if each.name.startswith("claim.") and each.name.endswith(".rate"):
+            is_met = each.value >= CLAIMS_MIN
+            yield _verdict(f"claims per second {each.name}", each.value, CLAIMS_MIN, is_met)
+    for limit, most in SEARCH_MAX_MS.items():
+        search = found.get(f"candidates.flat.{SEARCH_AT}.{limit}.median")
+        if search is not None:
+            what = f"ms per search at {SEARCH_AT:,} flat hosts, limit {limit}"
+            yield _verdict(what, search.value, most, search.value <= most)
 
 
 def put_into(page: Path, blocks: Sequence[str]) -> None:

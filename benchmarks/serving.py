@@ -8,29 +8,22 @@ oversold a host gives no figures.
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from benchmarks import judging
 from benchmarks.building import agent_beside
-from benchmarks.figures import Figure, median, percentile
+from benchmarks.clients import TOKEN, Outcome, Question, ask, compute_headers, empty
+from benchmarks.figures import Figure
 from benchmarks.fleet import FLAVOR_ID, Fleet
 from benchmarks.load import MARK
 from benchmarks.running import ALIVE_WITHOUT_AGENT, Started, filled, started
-from benchmarks.served import EMPTY_PATH
 
-VERSION = "2.74"
-"""What the stock command asks for when it creates servers."""
-TOKEN = "bencher:bench"
-PREFIX = "/compute"
 WARM_UP_S = 1.0
 ALLOCATIONS_PER_HOST = 9
-EMPTY_BODY = b"{}"
 BOOT_BODY = json.dumps(
     {
         "server": {
@@ -50,8 +43,9 @@ BOOT_BODY = json.dumps(
             "networks": "none",
         }
     }
-).encode()
+)
 """What the stock command sends for ``server create``, but for the order of its keys."""
+BOOT = Question("POST", "/compute/v2.1/servers", compute_headers(TOKEN), BOOT_BODY, 202)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,28 +56,6 @@ class Plan:
     client_counts: Sequence[int]
     seconds: float
     repetitions: int
-
-
-@dataclass(slots=True)
-class Outcome:
-    """What one kind of request gave, over all repetitions."""
-
-    rates: list[float] = field(default_factory=list)
-    medians: list[float] = field(default_factory=list)
-    p99s: list[float] = field(default_factory=list)
-
-    def add(self, found: dict[str, Any]) -> None:
-        """Count one run of the load."""
-        latencies = found["latencies_s"]
-        self.rates.append(found["answers"] / found["took_s"])
-        self.medians.append(median(latencies))
-        self.p99s.append(percentile(latencies, 99))
-
-    def figures(self, name: str) -> Iterator[Figure]:
-        """The medians of the repetitions."""
-        yield Figure(f"{name}.rate", median(self.rates), "/s", is_rate=True)
-        yield Figure(f"{name}.median", median(self.medians) * 1e3, "ms")
-        yield Figure(f"{name}.p99", median(self.p99s) * 1e3, "ms")
 
 
 def measure(directory: Path, plan: Plan, *, is_building: bool) -> Iterator[Figure]:
@@ -105,33 +77,24 @@ def _measure_one(place: Path, plan: Plan, hosts: int, *, is_building: bool) -> I
             beside = agent_beside(place, service, hosts)
         with beside:
             yield Figure(f"memory.{hosts}.{kind}.before", service.resident_mb(), "MB")
-            _load(service, "empty", 1, WARM_UP_S)
-            acknowledged += _load(service, "boot", 4, WARM_UP_S)["server_ids"]
+            ask(service, empty(), 1, WARM_UP_S)
+            acknowledged += _boot(service, 4, WARM_UP_S)["server_ids"]
             for clients in plan.client_counts:
-                empty, boot = Outcome(), Outcome()
+                yardstick, boot = Outcome(), Outcome()
                 for _ in range(plan.repetitions):
-                    empty.add(_load(service, "empty", clients, plan.seconds))
-                    found = _load(service, "boot", clients, plan.seconds)
+                    yardstick.add(ask(service, empty(), clients, plan.seconds))
+                    found = _boot(service, clients, plan.seconds)
                     acknowledged += found["server_ids"]
                     boot.add(found)
-                yield from empty.figures(f"empty.{hosts}.{clients}.{kind}")
+                yield from yardstick.figures(f"empty.{hosts}.{clients}.{kind}")
                 yield from boot.figures(f"{kind}.{hosts}.{clients}")
-                ratios = [b / e for b, e in zip(boot.rates, empty.rates, strict=True)]
-                yield Figure(f"{kind}.{hosts}.{clients}.ratio", median(ratios), "", True)
+                yield boot.ratio(f"{kind}.{hosts}.{clients}", yardstick)
             yield Figure(f"memory.{hosts}.{kind}.after", service.resident_mb(), "MB")
     judging.judge(place, acknowledged)
 
 
-def _load(service: Started, what: str, clients: int, seconds: float) -> dict[str, Any]:
-    path = PREFIX + (EMPTY_PATH if what == "empty" else "/v2.1/servers")
-    command = [sys.executable, "-m", "benchmarks.load", "--port", str(service.port)]
-    command += ["--path", path, "--clients", str(clients), "--seconds", str(seconds)]
-    command += ["--token", TOKEN, "--version", VERSION]
-    body = EMPTY_BODY if what == "empty" else BOOT_BODY
-    done = subprocess.run(command, input=body, stdout=subprocess.PIPE, check=True)
-    found: dict[str, Any] = json.loads(done.stdout)
-    if found["statuses"].keys() != {"202"}:
-        raise RuntimeError(f"{what}: {found['statuses']} {found['strays']}")
-    if what == "boot" and len(found["server_ids"]) != found["answers"]:
+def _boot(service: Started, clients: int, seconds: float) -> dict[str, Any]:
+    found = ask(service, BOOT, clients, seconds)
+    if len(found["server_ids"]) != found["answers"]:
         raise RuntimeError("An acknowledgement did not name its server.")
     return found
