@@ -1,0 +1,240 @@
+"""Whatever the forest and the query: the search finds what the rules allow, and all of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import pairwise
+from random import Random
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from innkeeper.domain.candidates import Candidate, CandidateQuery, FoundCandidates
+from innkeeper.domain.slices import Placing
+from innkeeper.store import transactions
+from innkeeper.store.transactions import Store, Tx
+from innkeeper.systems.placement import allocations
+from innkeeper.systems.placement.allocations import Wish
+from innkeeper.systems.placement.candidates import CandidateDesk
+from tests.support import reference_candidates as reference
+from tests.support.forests import (
+    SHARES,
+    Forest,
+    PlainProvider,
+    dice,
+    draw_changes,
+    draw_forest,
+    draw_query,
+)
+from tests.support.planting import NOW, change, plant, store_in
+from tests.support.reference_candidates import Found
+
+# A failure is made small before it is shown, which takes longer than finding it.
+pytestmark = pytest.mark.timeout(600)
+FORESTS = 1200
+QUERIES_PER_FOREST = 4
+CLAIMS_PER_QUERY = 4
+BREADTH_FIRST = Placing()
+DEPTH_FIRST = Placing(allocation_candidates_generation_strategy="depth-first")
+AT_RANDOM = Placing(randomize_allocation_candidates=True)
+CLAIMANT = "d0000000-0000-4000-8000-000000000000"
+
+
+def unhurried(examples: int) -> settings:
+    """So many examples, each of which may take its time."""
+    return settings(
+        max_examples=examples,
+        deadline=None,
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+    )
+
+
+class Undo(Exception):
+    """Ends a transaction whose traces nobody wants."""
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+    opened = store_in(tmp_path_factory.mktemp("candidates"))
+    yield opened
+    opened.dispose()
+
+
+@contextmanager
+def undone(store: Store, forest: Forest = ()) -> Iterator[Tx]:
+    """A transaction that sees this forest, and nothing of which comes to be."""
+    try:
+        with store.write() as tx:
+            plant(tx, forest)
+            yield tx
+            raise Undo
+    except Undo:
+        pass
+
+
+def draw_queries(dice: Random, forest: Forest) -> list[CandidateQuery]:
+    """Some queries, of which a few are from clients who know nothing of trees."""
+    return [
+        draw_query(dice, forest, is_newest=dice.randrange(6) < 5)
+        for _ in range(QUERIES_PER_FOREST)
+    ]
+
+
+def judge(forest: Forest, query: CandidateQuery, found: FoundCandidates) -> None:
+    """What was found is all that there is, or as much of it as was asked for."""
+    everything = reference.candidates(forest, query)
+    candidates = [reference.canonical(each) for each in found.candidates]
+    assert set(candidates) <= everything
+    assert len(set(candidates)) == len(candidates)
+    assert len(candidates) == min(query.limit or len(everything), len(everything))
+    assert found.summaries == reference.summaries(forest, candidates)
+    assert not found.is_cut
+
+
+def test_what_the_rules_allow_is_found_in_many_forests(store: Store) -> None:
+    """Dice with a seed are thrown much faster, but nobody makes a failure small."""
+    for seed in range(FORESTS):
+        thrown = Random(seed)  # noqa: S311 - to be repeated, not to be secret
+        forest = draw_forest(thrown)
+        with undone(store, forest) as tx:
+            desk = CandidateDesk(BREADTH_FIRST)
+            for query in draw_queries(thrown, forest):
+                judge(forest, query, desk.find(tx, query, 0))
+
+
+@unhurried(250)
+@given(dice)
+def test_what_the_rules_allow_is_found(store: Store, dice: Random) -> None:
+    forest = draw_forest(dice)
+    queries = draw_queries(dice, forest)
+    with undone(store, forest) as tx:
+        desk = CandidateDesk(BREADTH_FIRST)
+        for query in queries:
+            judge(forest, query, desk.find(tx, query, 0))
+
+
+@unhurried(120)
+@given(dice)
+def test_what_is_found_can_be_claimed(store: Store, dice: Random) -> None:
+    forest = draw_forest(dice)
+    queries = draw_queries(dice, forest)
+    with undone(store, forest) as tx:
+        desk = CandidateDesk(BREADTH_FIRST)
+        for query in queries:
+            candidates = desk.find(tx, query, 0).candidates
+            for each in dice.sample(candidates, min(CLAIMS_PER_QUERY, len(candidates))):
+                claim_and_let_go(tx, each)
+
+
+def claim_and_let_go(tx: Tx, candidate: Candidate) -> None:
+    """Claim what a candidate is about, which must be possible; then undo it."""
+    resources: dict[str, dict[str, int]] = dict(candidate.allocations.items())
+    wish = Wish(
+        CLAIMANT,
+        resources,
+        project_id="project",
+        user_id="user",
+        consumer_type="INSTANCE",
+    )
+    with pytest.raises(Undo), transactions.step(tx):
+        allocations.write(tx, [wish], NOW)
+        raise Undo
+
+
+@unhurried(100)
+@given(dice)
+def test_who_follows_finds_what_who_comes_later_finds(store: Store, dice: Random) -> None:
+    before: Forest = ()
+    forest = draw_forest(dice)
+    with undone(store) as tx:
+        desk = CandidateDesk(BREADTH_FIRST)
+        desk.load(tx)
+        for after in [forest, *draw_changes(dice, forest)]:
+            change(tx, before, after)
+            before = after
+            newcomer = CandidateDesk(BREADTH_FIRST)
+            for _ in range(2):
+                query = draw_query(dice, after)
+                found = desk.find(tx, query, 0)
+                judge(after, query, found)
+                assert newcomer.find(tx, query, 0) == found
+
+
+@unhurried(100)
+@given(dice, st.integers(0, 3))
+def test_the_order_leaves_out_nothing(store: Store, dice: Random, seed: int) -> None:
+    forest = draw_forest(dice)
+    queries = draw_queries(dice, forest)
+    with undone(store, forest) as tx:
+        for placing in (DEPTH_FIRST, AT_RANDOM):
+            desk = CandidateDesk(placing)
+            for query in queries:
+                found = desk.find(tx, query, seed)
+                judge(forest, query, found)
+                assert desk.find(tx, query, seed) == found
+
+
+@unhurried(100)
+@given(dice)
+def test_trees_are_taken_one_after_the_other_or_in_turn(store: Store, dice: Random) -> None:
+    # Of what shares nobody can tell which tree it was found for.
+    forest = tuple(without_sharing(each) for each in draw_forest(dice))
+    queries = draw_queries(dice, forest)
+    with undone(store, forest) as tx:
+        in_turn, after_each_other = CandidateDesk(BREADTH_FIRST), CandidateDesk(DEPTH_FIRST)
+        for query in queries:
+            trees = trees_of(in_turn.find(tx, query, 0))
+            first = trees[: len(set(trees))]
+            assert len(set(first)) == len(first)
+            trees = trees_of(after_each_other.find(tx, query, 0))
+            assert sum(one != other for one, other in pairwise(trees)) == len(
+                set(trees[1:]) - set(trees[:1])
+            )
+
+
+def without_sharing(one: PlainProvider) -> PlainProvider:
+    """The same provider, which keeps what it has to itself."""
+    return PlainProvider(
+        one.number,
+        one.parent,
+        one.inventories,
+        one.used,
+        one.traits - {SHARES},
+        one.aggregates,
+    )
+
+
+def trees_of(found: FoundCandidates) -> list[str]:
+    """The root of each candidate, which takes all from one tree."""
+    return [
+        found.summaries[next(iter(each.allocations))].root_uuid for each in found.candidates
+    ]
+
+
+@unhurried(120)
+@given(dice, st.integers(1, 6), st.sampled_from([BREADTH_FIRST, DEPTH_FIRST, AT_RANDOM]))
+def test_no_more_is_found_than_the_bound(
+    store: Store, dice: Random, most: int, placing: Placing
+) -> None:
+    bounded = Placing(
+        max_allocation_candidates=most,
+        allocation_candidates_generation_strategy=(
+            placing.allocation_candidates_generation_strategy
+        ),
+        randomize_allocation_candidates=placing.randomize_allocation_candidates,
+    )
+    forest = draw_forest(dice)
+    queries = draw_queries(dice, forest)
+    with undone(store, forest) as tx:
+        desk = CandidateDesk(bounded)
+        for query in queries:
+            found = desk.find(tx, query, 0)
+            everything = reference.candidates(forest, query)
+            candidates: list[Found] = [reference.canonical(each) for each in found.candidates]
+            wanted = len(everything) if query.limit is None else query.limit
+            assert set(candidates) <= everything
+            assert len(set(candidates)) == min(most, wanted, len(everything))
+            assert found.is_cut == (most < min(wanted, len(everything)))
+            assert found.summaries == reference.summaries(forest, candidates)
