@@ -15,7 +15,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from innkeeper.domain.ids import ProviderId
 from innkeeper.snapshot.columns import HostTable
+from innkeeper.snapshot.pools import PoolTable
 
 Indexes = npt.NDArray[np.intp]
 Column = npt.NDArray[Any]
@@ -42,6 +44,8 @@ def differences(mine: HostTable, theirs: HostTable) -> list[str]:
     told += pair.facts()
     told += pair.amounts()
     told += pair.keyed("trait", mine.traits, theirs.traits)
+    told += pair.pools_near()
+    told += _pools(mine.pools, theirs.pools)
     return told
 
 
@@ -57,6 +61,38 @@ def _contradictions(table: HostTable) -> Iterator[str]:
         lengths |= {column.shape[0] for column in keyed.values()}
     if lengths != {count}:
         yield f"A table of {count} hosts has columns of {sorted(lengths)} rows."
+
+
+def _pools(mine: PoolTable, theirs: PoolTable) -> Iterator[str]:
+    """Pools are few: each is looked at as a whole."""
+    for provider_id in sorted(mine.index_of.keys() | theirs.index_of.keys()):
+        seen, real = _pool(mine, provider_id), _pool(theirs, provider_id)
+        if seen != real:
+            yield f"Pool {provider_id}: {seen}, not {real}."
+
+
+def _pool(table: PoolTable, provider_id: ProviderId) -> dict[str, Any]:
+    row = table.index_of.get(provider_id)
+    if row is None:
+        return {}
+    amounts = {
+        f"{noun} {name}": float(column[row])
+        for noun, keyed in (
+            ("free", table.free),
+            ("used", table.used),
+            ("min_unit", table.min_units),
+            ("max_unit", table.max_units),
+            ("step_size", table.step_sizes),
+        )
+        for name, column in keyed.items()
+        if column[row]
+    }
+    return {
+        **amounts,
+        "uuid": table.uuids[row],
+        "generation": table.generation(row),
+        "aggregates": sorted(table.aggregates[row]),
+    }
 
 
 def _alone(table: HostTable, shared: Column, told: str) -> Iterator[str]:
@@ -97,6 +133,15 @@ class _Pair:
         yield from self.keyed("min_unit", self._mine.min_units, self._theirs.min_units)
         yield from self.keyed("max_unit", self._mine.max_units, self._theirs.max_units)
         yield from self.keyed("step_size", self._mine.step_sizes, self._theirs.step_sizes)
+
+    def pools_near(self) -> Iterator[str]:
+        """Which pools serve each host; who has no pools need not know who is near to them."""
+        for row, other in zip(self._my_rows, self._their_rows, strict=True):
+            mine = self._mine.pools.serving(int(self._mine.membership_codes[row]))
+            theirs = self._theirs.pools.serving(int(self._theirs.membership_codes[other]))
+            if mine != theirs:
+                name = self._mine.names[row]
+                yield f"{name}: is served by {sorted(mine)}, not {sorted(theirs)}."
 
     def keyed(
         self, noun: str, mine: Mapping[str, Column], theirs: Mapping[str, Column]
