@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from innkeeper.scheduling.dice import draw
+from innkeeper.scheduling.dice import Shuffler, draw
 
 THROWS = 12_000
 
@@ -46,3 +46,34 @@ def test_the_numbers_are_those_of_the_published_generator() -> None:
 @pytest.mark.parametrize("seed", [-1, 2**64, 2**200])
 def test_any_whole_number_is_a_seed(seed: int) -> None:
     assert 0 <= draw(seed, 0, 6) < 6
+
+
+def test_a_shuffled_list_keeps_what_it_had_and_depends_on_seed_and_turn() -> None:
+    shuffle = Shuffler(7)
+    items = list(range(50))
+    first, second = items[:], items[:]
+    shuffle(first)
+    shuffle(second)
+    assert sorted(first) == sorted(second) == items
+    assert len({tuple(items), tuple(first), tuple(second)}) == 3
+    again = items[:]
+    Shuffler(7)(again)
+    assert again == first
+
+
+def test_every_order_comes_up_about_as_often() -> None:
+    orders: Counter[tuple[int, ...]] = Counter()
+    for seed in range(THROWS):
+        items = [1, 2, 3]
+        Shuffler(seed)(items)
+        orders[tuple(items)] += 1
+    fair = THROWS / 6
+    assert len(orders) == 6
+    assert all(abs(count - fair) < 6 * fair**0.5 for count in orders.values())
+
+
+def test_nothing_and_one_are_in_order() -> None:
+    for items in ([], [4]):
+        copy = list(items)
+        Shuffler(1)(copy)
+        assert copy == items

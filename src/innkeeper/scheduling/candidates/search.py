@@ -55,6 +55,7 @@ class Search:
         self._suffixes = [slot.suffix for slot in slots.all]
         self._sharing = frozenset(table.forest.served)
         self._found_lent: set[Picks] = set()
+        self.several = classes_in_several(slots.all)
         self._dead_ends = 0
         self._plans: dict[tuple[int, ...], _Plan] = {}
 
@@ -66,7 +67,7 @@ class Search:
         if self._shuffle is not None:
             for each in options:
                 self._shuffle(each)
-        if not self._can_be_apart(options):
+        if not (self._can_be_apart(options) and self._is_enough(options)):
             return
         walk = _Walk(self, self._plan(options), options)
         for picks in walk.choices():
@@ -109,6 +110,19 @@ class Search:
         self._dead_ends += 1
         return dead_ends < DEAD_ENDS_PER_TREE and self._dead_ends < DEAD_ENDS
 
+    def _is_enough(self, options: Sequence[Sequence[int]]) -> bool:
+        """Whether all options together have what all slots together take.
+
+        Nothing is found where this is not so; but to see it by trying takes all choices.
+        """
+        for name in self.several:
+            takers = [at for at, slot in enumerate(self.slots) if name in slot.amounts]
+            wanted = sum(self.slots[at].amounts[name] for at in takers)
+            rows = list(set().union(*(options[at] for at in takers)))
+            if self.table.free[name][rows].sum() < wanted:
+                return False
+        return True
+
     def _can_be_apart(self, options: Sequence[Sequence[int]]) -> bool:
         """Whether the suffixed groups can all be on different providers, if they must be.
 
@@ -143,12 +157,11 @@ class _Plan:
     def __init__(self, search: Search, order: Sequence[int]) -> None:
         self._search = search
         slots = [search.slots[at] for at in order]
-        several = classes_in_several(slots)
         self.is_suffixed = [slot.suffix != UNSUFFIXED for slot in slots]
         self.order = order
         self.place = [order.index(at) for at in range(len(order))]
         self.meeting = [
-            [(name, amount) for name, amount in slot.amounts.items() if name in several]
+            [(name, amount) for name, amount in slot.amounts.items() if name in search.several]
             for slot in slots
         ]
         self.checks = self._checks([slot.suffix for slot in slots])

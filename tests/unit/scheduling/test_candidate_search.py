@@ -1,0 +1,220 @@
+"""The search for candidates: its order, its bounds, and how little a small limit costs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import permutations, product
+
+import numpy as np
+import pytest
+
+from innkeeper.domain.candidates import CandidateQuery, FoundCandidates, RequestGroup
+from innkeeper.domain.ids import ProviderId, ProviderUuid
+from innkeeper.domain.slices import Placing
+from innkeeper.scheduling.candidates import finding, search
+from innkeeper.scheduling.candidates.search import Search
+from innkeeper.scheduling.candidates.slots import slots_of
+from innkeeper.scheduling.dice import Shuffler
+from innkeeper.snapshot.forests import SHARES
+from innkeeper.snapshot.providers import ProviderTable
+
+DEPTH = Placing(allocation_candidates_generation_strategy="depth-first")
+BREADTH = Placing(allocation_candidates_generation_strategy="breadth-first")
+
+
+class Cloud:
+    """A table that grows by one provider at a time; uuids are their names."""
+
+    def __init__(self) -> None:
+        self.table = ProviderTable()
+
+    def add(
+        self,
+        name: str,
+        amounts: Mapping[str, int],
+        *,
+        below: str | None = None,
+        max_unit: int = 1000,
+        aggregates: str = "",
+        traits: tuple[str, ...] = (),
+    ) -> None:
+        table = self.table
+        provider = ProviderId(table.row_count + 1)
+        table.add([(provider, ProviderUuid(name))])
+        index = table.index_of[provider]
+        parent, root = ProviderId(0), provider
+        if below is not None:
+            above = table.row_of[ProviderUuid(below)]
+            parent = ProviderId(int(table.provider_ids[above]))
+            root = ProviderId(int(table.root_ids[above]))
+        table.set_family(index, parent, root)
+        for resource_class, total in amounts.items():
+            table.ensure_class(resource_class)
+            table.set_capacity(resource_class, [index], np.array([float(total)]))
+            table.set_units(resource_class, index, (1.0, float(max_unit), 1.0))
+        for trait in traits:
+            table.ensure_trait(trait)[index] = True
+        table.set_traits(index, frozenset(traits))
+        table.set_aggregates(index, frozenset(aggregates))
+
+
+def flat(hosts: int) -> ProviderTable:
+    cloud = Cloud()
+    for number in range(hosts):
+        cloud.add(f"host{number}", {"VCPU": 8})
+    return cloud.table
+
+
+def with_devices(hosts: int, devices: int, each: int = 1) -> ProviderTable:
+    cloud = Cloud()
+    for number in range(hosts):
+        cloud.add(f"host{number}", {"VCPU": 8})
+        for device in range(devices):
+            cloud.add(f"host{number}-{device}", {"PGPU": each}, below=f"host{number}")
+    return cloud.table
+
+
+def some(resource_class: str, amount: int = 1, suffix: str = "") -> RequestGroup:
+    return RequestGroup(suffix, {resource_class: amount})
+
+
+def devices(count: int) -> tuple[RequestGroup, ...]:
+    return tuple(some("PGPU", suffix=f"_{number}") for number in range(count))
+
+
+def roots(found: FoundCandidates) -> list[str]:
+    return [min(candidate.allocations, key=len) for candidate in found.candidates]
+
+
+def chosen(found: FoundCandidates) -> list[tuple[str, ...]]:
+    """The devices of each candidate, in the order of the groups."""
+    return [
+        tuple(each.mappings[suffix][0] for suffix in sorted(each.mappings) if suffix)
+        for each in found.candidates
+    ]
+
+
+def test_breadth_first_looks_at_every_tree_before_it_looks_again() -> None:
+    query = CandidateQuery((some("VCPU"), *devices(1)), limit=4)
+    found = finding.find(with_devices(3, 2), query, BREADTH)
+    assert roots(found) == ["host0", "host1", "host2", "host0"]
+
+
+def test_depth_first_takes_all_of_a_tree_before_the_next() -> None:
+    query = CandidateQuery((some("VCPU"), *devices(1)), limit=4)
+    found = finding.find(with_devices(3, 2), query, DEPTH)
+    assert roots(found) == ["host0", "host0", "host1", "host1"]
+
+
+@pytest.mark.parametrize("placing", [DEPTH, BREADTH])
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_groups_apart_get_all_arrangements_of_devices(placing: Placing, count: int) -> None:
+    query = CandidateQuery(devices(count), is_isolated=True)
+    found = finding.find(with_devices(1, 3), query, placing)
+    names = [f"host0-{number}" for number in range(3)]
+    assert sorted(chosen(found)) == sorted(permutations(names, count))
+    assert not found.is_cut
+
+
+def test_groups_together_get_all_combinations_that_fit() -> None:
+    query = CandidateQuery(devices(3))
+    found = finding.find(with_devices(1, 2, each=2), query, BREADTH)
+    names = ["host0-0", "host0-1"]
+    fitting = [each for each in product(names, repeat=3) if len(set(each)) == 2]
+    assert sorted(chosen(found)) == sorted(fitting)
+
+
+def test_amounts_that_meet_stay_below_the_largest_that_is_given() -> None:
+    cloud = Cloud()
+    cloud.add("host", {"VCPU": 100}, max_unit=3)
+    query = CandidateQuery((some("VCPU", 2, "_1"), some("VCPU", 2, "_2")))
+    assert finding.find(cloud.table, query, BREADTH).candidates == []
+
+
+def test_the_bound_of_the_settings_ends_a_search_and_is_told() -> None:
+    placing = Placing(max_allocation_candidates=5)
+    found = finding.find(flat(6), CandidateQuery((some("VCPU"),)), placing)
+    assert (len(found.candidates), found.is_cut) == (5, True)
+    found = finding.find(flat(5), CandidateQuery((some("VCPU"),)), placing)
+    assert (len(found.candidates), found.is_cut) == (5, False)
+
+
+@pytest.mark.parametrize("limit", [1, 4, 5])
+def test_a_limit_of_the_client_is_nothing_to_tell_of(limit: int) -> None:
+    placing = Placing(max_allocation_candidates=5)
+    found = finding.find(flat(6), CandidateQuery((some("VCPU"),), limit=limit), placing)
+    assert (len(found.candidates), found.is_cut) == (limit, False)
+
+
+def test_eight_groups_for_seven_devices_are_known_to_be_hopeless() -> None:
+    table = with_devices(50, 7)
+    query = CandidateQuery(devices(8), is_isolated=True)
+    looking = Search(table, query, slots_of(table, query))
+    assert [picks for tree in range(50) for picks in looking.of_tree(tree)] == []
+    assert not looking.is_cut
+
+
+def test_more_than_there_is_in_all_is_known_to_be_hopeless() -> None:
+    table = with_devices(50, 6, each=2)
+    query = CandidateQuery(devices(13))
+    looking = Search(table, query, slots_of(table, query))
+    assert [picks for tree in range(50) for picks in looking.of_tree(tree)] == []
+    assert not looking.is_cut
+
+
+def test_a_million_ways_cost_no_more_than_those_that_are_wanted() -> None:
+    table = with_devices(1, 20)
+    query = CandidateQuery(devices(8), is_isolated=True, limit=100)
+    found = finding.find(table, query, BREADTH)
+    assert len(set(chosen(found))) == 100
+
+
+def test_a_puzzle_is_given_up_and_that_is_told() -> None:
+    cloud = Cloud()
+    cloud.add("host", {"VCPU": 8})
+    # Fifteen devices with room for one group each, sixteen groups: it takes long to see.
+    for number in range(15):
+        cloud.add(f"device{number}", {"PGPU": 3}, below="host")
+    groups = tuple(some("PGPU", 2, suffix=f"_{number}") for number in range(16))
+    found = finding.find(cloud.table, CandidateQuery(groups), BREADTH)
+    assert (found.candidates, found.is_cut) == ([], True)
+
+
+def test_dead_ends_of_many_trees_add_up() -> None:
+    table = with_devices(200, 8, each=3)
+    query = CandidateQuery(tuple(some("PGPU", 2, suffix=f"_{each}") for each in range(9)))
+    looking = Search(table, query, slots_of(table, query))
+    for tree in range(200):
+        assert list(looking.of_tree(tree)) == []
+    assert looking.is_cut
+    assert search.DEAD_ENDS < 200 * search.DEAD_ENDS_PER_TREE, "or this shows nothing"
+    assert not looking.may_go_on(0)
+
+
+def test_the_order_is_random_on_request_and_repeats_with_its_seed() -> None:
+    query = CandidateQuery((some("VCPU"),))
+    in_order = roots(finding.find(flat(50), query, BREADTH))
+    first, again, other = (
+        roots(finding.find(flat(50), query, BREADTH, Shuffler(seed))) for seed in (1, 1, 2)
+    )
+    assert first == again
+    assert len({tuple(in_order), tuple(first), tuple(other)}) == 3
+    assert sorted(first) == sorted(other) == sorted(in_order)
+
+
+def test_what_only_pools_give_is_found_once_however_many_trees_they_serve() -> None:
+    cloud = Cloud()
+    cloud.add("pool", {"DISK_GB": 100}, aggregates="a", traits=(SHARES,))
+    for number in range(3):
+        cloud.add(f"host{number}", {"VCPU": 8}, aggregates="a")
+    found = finding.find(cloud.table, CandidateQuery((some("DISK_GB"),)), BREADTH)
+    assert [each.allocations for each in found.candidates] == [{"pool": {"DISK_GB": 1}}]
+    both = CandidateQuery((RequestGroup(resources={"VCPU": 1, "DISK_GB": 1}),))
+    assert sorted(roots(finding.find(cloud.table, both, BREADTH))) == [
+        "pool", "pool", "pool",
+    ]  # fmt: skip
+
+
+def test_nobody_to_ask_gives_nothing() -> None:
+    found = finding.find(ProviderTable(), CandidateQuery((some("VCPU"),)), BREADTH)
+    assert (found.candidates, found.summaries, found.is_cut) == ([], {}, False)
