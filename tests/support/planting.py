@@ -41,9 +41,14 @@ def store_in(folder: Path) -> Store:
     store = Store(backend, backend.engine(url, readers_max=1, busy_timeout_s=5.0))
     schema.upgrade(store, NOW)
     with store.write() as tx:
-        classes.ensure(tx, "CUSTOM_GOLD", NOW)
-        traits.ensure(tx, "CUSTOM_RED", NOW)
+        make_names(tx)
     return store
+
+
+def make_names(tx: Tx) -> None:
+    """Have the class and the trait that forests use, and that are not standard ones."""
+    classes.ensure(tx, "CUSTOM_GOLD", NOW)
+    traits.ensure(tx, "CUSTOM_RED", NOW)
 
 
 def holder(number: int) -> str:

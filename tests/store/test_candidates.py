@@ -1,0 +1,360 @@
+"""Rules of allocation candidates that are easily got wrong, each in the smallest forest.
+
+What is expected stands here in full, for the search and for the reference alike; the reference
+then judges the search wherever nobody would write it down.
+"""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any, NamedTuple
+
+import pytest
+
+from innkeeper.domain.amounts import Inventory
+from innkeeper.domain.candidates import CandidateQuery, RequestGroup
+from innkeeper.domain.errors import Invalid
+from innkeeper.domain.slices import Placing
+from innkeeper.store.transactions import Store
+from innkeeper.systems.placement.candidates import CandidateDesk
+from tests.support import reference_candidates as reference
+from tests.support.forests import (
+    AGGREGATES,
+    SHARES,
+    UNKNOWN_PROVIDER,
+    Forest,
+    PlainProvider,
+    draw_forest,
+    draw_query,
+    provider_uuid,
+)
+from tests.support.planting import make_names, plant
+
+RED = "CUSTOM_RED"
+SSD = "STORAGE_DISK_SSD"
+HERE, THERE, ELSEWHERE = AGGREGATES
+Amounts = dict[int, dict[str, int]]
+"""Providers' numbers, and what is taken of each."""
+
+
+class Case(NamedTuple):
+    """A search, and the amounts of all candidates that it finds."""
+
+    forest: Forest
+    query: CandidateQuery
+    expected: list[Amounts]
+
+
+def one(number: int, parent: int | None = None, **more: Any) -> PlainProvider:
+    """A provider with 8 of each class in ``has``, or with its own inventories."""
+    has = {name: Inventory(total=8) for name in more.pop("has", "").split()}
+    return PlainProvider(
+        number,
+        parent,
+        {**has, **more.pop("inventories", {})},
+        more.pop("used", {}),
+        frozenset(more.pop("traits", ())),
+        frozenset(more.pop("aggregates", ())),
+    )
+
+
+def ask(*groups: RequestGroup, **more: Any) -> CandidateQuery:
+    """A query."""
+    return CandidateQuery(groups, **more)
+
+
+def group(suffix: str = "", **more: Any) -> RequestGroup:
+    """One group; ``amounts`` are its resources."""
+    return RequestGroup(
+        suffix,
+        more.pop("amounts", {}),
+        tuple(frozenset(names) for names in more.pop("required", ())),
+        frozenset(more.pop("forbidden", ())),
+        tuple(frozenset(names) for names in more.pop("member_of", ())),
+        frozenset(more.pop("not_member_of", ())),
+        more.pop("in_tree", None),
+    )
+
+
+VCPU: dict[str, int] = {"VCPU": 1}
+DISK: dict[str, int] = {"DISK_GB": 1}
+BOTH = {**VCPU, **DISK}
+POOL = one(0, has="DISK_GB", traits=[SHARES], aggregates=[HERE])
+TWO_HOSTS = (
+    POOL,
+    one(1, has="VCPU", aggregates=[HERE]),
+    one(2, has="VCPU"),
+    one(3, 2, aggregates=[HERE]),
+)
+"""A pool that serves two trees, the second one because of a child."""
+HOST_WITH_CARDS = (
+    one(0, has="VCPU"),
+    one(1, 0, has="CUSTOM_GOLD", traits=[RED]),
+    one(2, 0, has="CUSTOM_GOLD"),
+)
+GOLD = {"CUSTOM_GOLD": 1}
+PAIR = (one(0, has="VCPU"), one(1, 0, has="VCPU"))
+
+
+def odd(**units: int) -> Forest:
+    """A single provider with unit rules for its VCPU."""
+    return (one(0, inventories={"VCPU": Inventory(total=8, **units)}),)
+
+
+CASES = {
+    "a pool serves a tree because of any provider there": Case(
+        TWO_HOSTS, ask(group(amounts=BOTH)), [{1: VCPU, 0: DISK}, {2: VCPU, 0: DISK}]
+    ),
+    "a pool in no aggregate serves only itself": Case(
+        (one(0, has="DISK_GB", traits=[SHARES]), one(1, has="VCPU")),
+        ask(group(amounts=BOTH)),
+        [],
+    ),
+    "who is in an aggregate but does not share serves nobody": Case(
+        (one(0, has="DISK_GB", aggregates=[HERE]), one(1, has="VCPU", aggregates=[HERE])),
+        ask(group(amounts=BOTH)),
+        [],
+    ),
+    "what pools alone can give is found once": Case(
+        TWO_HOSTS, ask(group(amounts=DISK)), [{0: DISK}]
+    ),
+    "pools give all of one group on each tree where others serve the rest": Case(
+        TWO_HOSTS,
+        ask(group(amounts=DISK), group("1", amounts=VCPU)),
+        [{0: DISK, 1: VCPU}, {0: DISK, 2: VCPU}],
+    ),
+    "a pool inside a tree serves other trees too": Case(
+        (
+            one(0),
+            one(1, 0, has="DISK_GB", traits=[SHARES], aggregates=[HERE]),
+            one(2, has="VCPU", aggregates=[HERE]),
+        ),
+        ask(group(amounts=BOTH)),
+        [{2: VCPU, 1: DISK}],
+    ),
+    "halves of a membership do not add up": Case(
+        (
+            one(0, aggregates=[HERE]),
+            one(1, 0, has="VCPU", aggregates=[THERE]),
+            one(2, 0, has="VCPU", aggregates=[HERE, THERE]),
+        ),
+        ask(group(amounts=VCPU, member_of=[[HERE], [THERE]])),
+        [{2: VCPU}],
+    ),
+    "a root's membership is its tree's": Case(
+        (
+            one(0, has="VCPU", aggregates=[HERE]),
+            one(1, 0, has="VCPU"),
+            one(2),
+            one(3, 2, has="VCPU", aggregates=[THERE]),
+            one(4, 3, has="VCPU"),
+        ),
+        ask(group(amounts=VCPU, member_of=[[HERE, THERE]])),
+        [{0: VCPU}, {1: VCPU}, {3: VCPU}],
+    ),
+    "a suffixed group asks for the provider's own membership": Case(
+        (one(0, has="VCPU", aggregates=[HERE]), one(1, 0, has="VCPU")),
+        ask(group("1", amounts=VCPU, member_of=[[HERE]])),
+        [{0: VCPU}],
+    ),
+    "a root's membership is not that of a pool that serves it": Case(
+        (POOL, one(1, has="VCPU", aggregates=[HERE, THERE])),
+        ask(group(amounts=BOTH, member_of=[[THERE]])),
+        [],
+    ),
+    "nothing is lent to a tree whose root is in a forbidden aggregate": Case(
+        (POOL, one(1, has="VCPU", aggregates=[HERE, THERE]), *TWO_HOSTS[2:]),
+        ask(group(amounts=BOTH, not_member_of=[THERE])),
+        [{2: VCPU, 0: DISK}],
+    ),
+    "a forbidden aggregate of a child is its own": Case(
+        (one(0, has="VCPU"), one(1, 0, has="VCPU", aggregates=[ELSEWHERE])),
+        ask(group(amounts=VCPU, not_member_of=[ELSEWHERE])),
+        [{0: VCPU}],
+    ),
+    "within a tree nothing comes from a pool outside": Case(
+        (POOL, one(1, has="VCPU", aggregates=[HERE]), one(2, 1, has="DISK_GB")),
+        ask(group(amounts=BOTH, in_tree=provider_uuid(2))),
+        [{1: VCPU, 2: DISK}],
+    ),
+    "a suffixed group may come from the pool that is named": Case(
+        TWO_HOSTS,
+        ask(group(amounts=VCPU), group("1", amounts=DISK, in_tree=provider_uuid(0))),
+        [{1: VCPU, 0: DISK}, {2: VCPU, 0: DISK}],
+    ),
+    "nothing is in a tree that is not there": Case(
+        PAIR, ask(group(amounts=VCPU, in_tree=UNKNOWN_PROVIDER)), []
+    ),
+    "traits are there together": Case(
+        (
+            one(0, has="VCPU", traits=[RED]),
+            one(1, 0, has="DISK_GB", traits=[SSD]),
+            one(2, 0, has="DISK_GB"),
+        ),
+        ask(group(amounts=BOTH, required=[[RED], [SSD]])),
+        [{0: VCPU, 1: DISK}],
+    ),
+    "traits of who gives nothing do not count": Case(
+        (one(0, traits=[RED]), one(1, 0, has="VCPU", traits=[SSD])),
+        ask(group(amounts=VCPU, required=[[RED]])),
+        [],
+    ),
+    "a forbidden trait is that of each provider": Case(
+        (one(0, has="VCPU", traits=[RED]), one(1, 0, has="VCPU DISK_GB")),
+        ask(group(amounts=BOTH, forbidden=[RED])),
+        [{1: BOTH}],
+    ),
+    "a suffixed group comes from one provider": Case(
+        (one(0, has="VCPU"), one(1, 0, has="DISK_GB"), one(2, 0, has="VCPU DISK_GB")),
+        ask(group("1", amounts=BOTH)),
+        [{2: BOTH}],
+    ),
+    "amounts of groups that meet are added, and of no others": Case(
+        PAIR,
+        ask(group(amounts=VCPU), group("1", amounts=VCPU), is_isolated=True),
+        [{0: {"VCPU": 2}}, {0: VCPU, 1: VCPU}, {0: VCPU, 1: VCPU}, {1: {"VCPU": 2}}],
+    ),
+    "isolated groups are apart, those without resources included": Case(
+        PAIR,
+        ask(
+            group("1", amounts=VCPU),
+            group("2"),
+            is_isolated=True,
+            same_subtrees=(frozenset("12"),),
+        ),
+        [{0: VCPU}, {1: VCPU}],
+    ),
+    "siblings are no subtree": Case(
+        HOST_WITH_CARDS,
+        ask(
+            group("1", amounts=GOLD),
+            group("2", amounts=GOLD),
+            same_subtrees=(frozenset("12"),),
+        ),
+        [{1: {"CUSTOM_GOLD": 2}}, {2: {"CUSTOM_GOLD": 2}}],
+    ),
+    "siblings are one below a parent that is named too": Case(
+        HOST_WITH_CARDS,
+        ask(
+            group("1", amounts=GOLD, required=[[RED]]),
+            group("2", amounts=GOLD, forbidden=[RED]),
+            group("3", forbidden=[RED]),
+            same_subtrees=(frozenset("123"),),
+        ),
+        [{1: GOLD, 2: GOLD}],
+    ),
+    "a pool is in no subtree of those it serves": Case(
+        TWO_HOSTS,
+        ask(
+            group("1", amounts=VCPU),
+            group("2", amounts=DISK),
+            same_subtrees=(frozenset("12"),),
+        ),
+        [],
+    ),
+    "a group without resources keeps to its tree": Case(
+        (one(0, has="VCPU"), one(1, has="VCPU")),
+        ask(
+            group("1", amounts=VCPU),
+            group("2", in_tree=provider_uuid(1)),
+            same_subtrees=(frozenset("2"),),
+        ),
+        [{1: VCPU}],
+    ),
+    "the root that counts is the one a candidate hangs on": Case(
+        (POOL, one(1, has="VCPU", aggregates=[HERE], traits=[RED]), *TWO_HOSTS[2:]),
+        ask(group(amounts=BOTH), root_required=frozenset([RED])),
+        [{1: VCPU, 0: DISK}],
+    ),
+    "a pool may hang on a root that it serves": Case(
+        (POOL, one(1, aggregates=[HERE], traits=[RED])),
+        ask(group(amounts=DISK), root_required=frozenset([RED])),
+        [{0: DISK}],
+    ),
+    "no root has a forbidden trait": Case(
+        (one(0, has="VCPU", traits=[RED]), one(1, 0, has="VCPU"), one(2, has="VCPU")),
+        ask(group(amounts=VCPU), root_forbidden=frozenset([RED])),
+        [{2: VCPU}],
+    ),
+    "what is held already is not free for groups that meet": Case(
+        (one(0, has="VCPU", used={"VCPU": 7}),),
+        ask(group("1", amounts=VCPU), group("2", amounts=VCPU)),
+        [],
+    ),
+    "groups that meet take no more than the maximum": Case(
+        odd(max_unit=1), ask(group("1", amounts=VCPU), group("2", amounts=VCPU)), []
+    ),
+    "the minimum is given whatever the step": Case(
+        odd(min_unit=1, step_size=2), ask(group(amounts=VCPU)), [{0: VCPU}]
+    ),
+    "groups that meet take what is given as one amount": Case(
+        odd(min_unit=1, step_size=2),
+        ask(group("1", amounts=VCPU), group("2", amounts={"VCPU": 2})),
+        [],
+    ),
+    "each group alone takes no less than the minimum": Case(
+        odd(min_unit=2), ask(group("1", amounts=VCPU), group("2", amounts=VCPU)), []
+    ),
+    "who knows nothing of trees gets one provider of each": Case(
+        (*TWO_HOSTS, one(4, 2, has="DISK_GB")),
+        ask(group(amounts=BOTH), takes_one_of_a_tree=True),
+        [{1: VCPU, 0: DISK}, {2: VCPU, 0: DISK}],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_each_rule(store: Store, name: str) -> None:
+    forest, query, expected = CASES[name]
+    with store.write() as tx:
+        make_names(tx)
+        plant(tx, forest)
+    with store.read() as tx:
+        found = CandidateDesk(Placing()).find(tx, query, 0)
+    amounts = [
+        {provider_uuid(number): names for number, names in each.items()} for each in expected
+    ]
+    assert sorted((each.allocations for each in found.candidates), key=repr_of) == sorted(
+        amounts, key=repr_of
+    )
+    candidates = [reference.canonical(each) for each in found.candidates]
+    assert set(candidates) == reference.candidates(forest, query)
+    assert found.summaries == reference.summaries(forest, candidates)
+
+
+def repr_of(amounts: dict[Any, dict[str, int]]) -> str:
+    """Anything that sorts equal amounts alike."""
+    return repr(sorted((uuid, sorted(names.items())) for uuid, names in amounts.items()))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_any_forest(store: Store, seed: int) -> None:
+    dice = Random(seed)  # noqa: S311 - to be repeated, not to be secret
+    forest = draw_forest(dice)
+    with store.write() as tx:
+        make_names(tx)
+        plant(tx, forest)
+    desk = CandidateDesk(Placing())
+    for _ in range(20):
+        query = draw_query(dice, forest)
+        with store.read() as tx:
+            found = desk.find(tx, query, 0)
+        candidates = {reference.canonical(each) for each in found.candidates}
+        everything = reference.candidates(forest, query)
+        assert candidates <= everything
+        assert len(candidates) == min(query.limit or len(everything), len(everything))
+
+
+@pytest.mark.parametrize(
+    ("query", "name"),
+    [
+        (ask(group(amounts={"CUSTOM_TIN": 1})), "CUSTOM_TIN"),
+        (ask(group(amounts=VCPU, required=[["CUSTOM_ODD"]])), "CUSTOM_ODD"),
+        (ask(group(amounts=VCPU, forbidden=["CUSTOM_ODD"])), "CUSTOM_ODD"),
+        (ask(group(amounts=VCPU), root_required=frozenset(["CUSTOM_ODD"])), "CUSTOM_ODD"),
+        (ask(group(amounts=VCPU), root_forbidden=frozenset(["CUSTOM_ODD"])), "CUSTOM_ODD"),
+    ],
+)
+def test_names_that_are_not_there(store: Store, query: CandidateQuery, name: str) -> None:
+    with store.read() as tx, pytest.raises(Invalid, match=name):
+        CandidateDesk(Placing()).find(tx, query, 0)
