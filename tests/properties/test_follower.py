@@ -38,7 +38,7 @@ from innkeeper.systems.placement import (
     reshape,
     traits,
 )
-from innkeeper.systems.placement.allocations import Wish
+from innkeeper.systems.placement.allocations import Wish, Wishes, write_together
 from innkeeper.systems.placement.reshape import Shape
 from tests.support.clouds import NOW, Cloud, cloud_in, reported
 from tests.support.clouds import inventories as inventories_of
@@ -168,18 +168,20 @@ def hold(_: Cloud, tx: Tx, deed: Deed) -> None:
 def rebuild(_: Cloud, tx: Tx, deed: Deed) -> None:
     """A reshape: a host shrinks or grows, and what somebody holds is of the next one."""
     near, far = (provider_uuid(each % HOSTS) for each in (deed.host, deed.host + 1))
-    before = {uuid: inventories.listing(tx, uuid) for uuid in (near, far)}
-    shapes: dict[str, Shape] = {
-        uuid: Shape(found.generation, {line.class_name: line.inventory for line in found.lines})
-        for uuid, found in before.items()
-    }
-    changed = {name: Inventory(n + deed.number) for name, n in deed.amounts.items()}
-    shapes[near] = Shape(shapes[near].seen, {**shapes[near].inventories, **changed})
-    if deed.flag:
-        del shapes[far]
-    consumer = CONSUMERS[deed.number % len(CONSUMERS)]
-    wish = Wish(consumer, {far: deed.amounts}, asks_no_generation=True)
+    shapes: dict[str, Shape] = {}
+    for uuid in [near] if deed.flag else [far, near]:
+        found = inventories.listing(tx, uuid)
+        has = {line.class_name: line.inventory for line in found.lines}
+        has |= {name: Inventory(n + deed.number) for name, n in deed.amounts.items()}
+        shapes[uuid] = Shape(found.generation, has)
+    wish = wish_of(deed._replace(host=(deed.host + 1) % HOSTS, flag=False))
     reshape.replace(tx, shapes, [wish], NOW)
+
+
+def wish_of(deed: Deed) -> Wish:
+    """What somebody wishes to hold."""
+    resources: dict[str, Any] = {} if deed.flag else {provider_uuid(deed.host): deed.amounts}
+    return Wish(CONSUMERS[deed.number % len(CONSUMERS)], resources, asks_no_generation=True)
 
 
 def release(_: Cloud, tx: Tx, deed: Deed) -> None:
@@ -232,7 +234,7 @@ WRITES: dict[str, Callable[[Cloud, Tx, Deed], None]] = {
 BOOTS = ("boot", "boot_there", "explain")
 DEEDS = st.builds(
     Deed,
-    verb=st.sampled_from([*WRITES, *BOOTS]),
+    verb=st.sampled_from([*WRITES, *BOOTS, "wish", "wish"]),
     host=st.integers(0, HOSTS - 1),
     amounts=st.dictionaries(st.sampled_from(CLASSES), st.integers(1, 6), min_size=1),
     marks=st.frozensets(st.sampled_from([*TRAITS, *AGGREGATES])),
@@ -251,6 +253,8 @@ def step_of(cloud: Cloud, deed: Deed) -> tuple[str, Any]:
     """A deed as a step of the decision thread."""
     if deed.verb in WRITES:
         return "write", lambda tx: WRITES[deed.verb](cloud, tx, deed)
+    if deed.verb == "wish":
+        return "together", (write_together, Wishes([wish_of(deed)], NOW))
     wish: dict[str, Any] = {"availability_zone": "north"} if deed.flag else {}
     if deed.verb == "boot_there":
         wish = {"forced_host": f"h{deed.host}", "is_admin": True}
@@ -346,8 +350,7 @@ def deed(verb: str, host: int = 0, **more: Any) -> Deed:
     [
         Batch(False, [deed("hold"), deed("rebuild", number=3), deed("boot")], "fine"),
         Batch(True, [deed("rebuild", flag=True), deed("boot_there", 1)], "fine"),
-        Batch(False, [deed("rebuild", 1, amounts={"VCPU": 2}), deed("boot")], "lost"),
-        Batch(True, [deed("rebuild", 1, number=6)], "fine"),
+        Batch(False, [deed("rebuild", 1, number=6), deed("boot")], "lost"),
     ]
 )
 def test_the_table_is_what_the_store_is(batches: list[Batch]) -> None:

@@ -7,6 +7,7 @@ import sqlalchemy as sa
 
 from innkeeper.store import by_ids
 from innkeeper.store.by_ids import IDS, IDS_PER_QUERY
+from innkeeper.store.prepared import PreparedForIds
 from innkeeper.store.queries import names
 from innkeeper.store.tables.placement import traits
 from innkeeper.store.transactions import Store
@@ -35,3 +36,18 @@ def test_every_id_is_in_one_group(more: int) -> None:
     assert [each for group in groups for each in group] == list(range(count))
     assert max(map(len, groups)) == IDS_PER_QUERY
     assert min(map(len, groups)) > 0
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 3, 5, 8, 100, IDS_PER_QUERY + 3])
+def test_a_prepared_query_finds_the_same(store: Store, count: int) -> None:
+    prepared = PreparedForIds(FOUND)
+    with store.read() as tx:
+        for ids in (range(count), range(40, 40 + count)):
+            assert prepared.rows(tx, ids) == by_ids.rows(tx, FOUND, ids)
+
+
+def test_a_prepared_query_counts_nothing_twice(store: Store) -> None:
+    """Lists are filled up with ids that are in them already."""
+    count = PreparedForIds(sa.select(sa.func.count()).where(traits.c.id.in_(IDS)))
+    with store.read() as tx:
+        assert count.rows(tx, [1, 2, 3]) == [(3,)]

@@ -13,7 +13,7 @@ import structlog
 from structlog.testing import capture_logs
 
 from innkeeper.clients.streams import LosingStream
-from innkeeper.domain.errors import Unavailable
+from innkeeper.domain.errors import Conflict, Unavailable
 from innkeeper.entrypoints.api import decisions
 from innkeeper.entrypoints.api.decisions import DecisionThread
 from innkeeper.store.transactions import Tx
@@ -196,3 +196,36 @@ def test_whatever_waited_is_done_before_the_thread_stops(cloud: Cloud) -> None:
     told = answers(thread, *[written(waits_for_the_others) for _ in range(600)])
     assert told == ["done"] * 600
     assert not thread.is_alive
+
+
+def joined(work: Callable[[Tx, Sequence[Any]], list[Any]], item: Any) -> Ask:
+    return lambda thread: thread.write_together(work, item)
+
+
+def test_what_is_written_together_is_refused_one_by_one(cloud: Cloud) -> None:
+    seen: list[list[int]] = []
+
+    def work(tx: Tx, items: Sequence[int]) -> list[Any]:
+        seen.append(list(items))
+        return [Conflict(f"{item} is odd.") if item % 2 else None for item in items]
+
+    other = written(waits_for_the_others)
+    told = answers(started(cloud), *[joined(work, item) for item in range(4)], other)
+    assert [type(each) for each in told] == [type(None), Conflict, type(None), Conflict, str]
+    assert sorted(item for items in seen for item in items) == [0, 1, 2, 3]
+
+
+def test_one_who_breaks_what_is_written_together_does_so_alone(cloud: Cloud) -> None:
+    def work(tx: Tx, items: Sequence[int]) -> list[Any]:
+        tx.exec_driver_sql("UPDATE agents SET name = name || ?", (f" {len(items)}",))
+        if 3 in items:
+            raise ZeroDivisionError
+        return [None] * len(items)
+
+    with capture_logs():
+        told = answers(started(cloud), *[joined(work, item) for item in range(1, 6)])
+    assert [type(each) for each in told if each] == [ZeroDivisionError]
+    with cloud.store.read() as tx:
+        (name,) = tx.exec_driver_sql("SELECT name FROM agents").scalars()
+    parts = [int(part) for part in str(name).split()[1:]]
+    assert sum(parts) == 4

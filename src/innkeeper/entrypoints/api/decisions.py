@@ -69,15 +69,14 @@ class Desk(Protocol):
 class Step:
     """One piece of work that waits.
 
-    ``kind`` is ``write``, ``together``, ``boot`` or ``explain``. ``item`` is what this step
-    adds to work that is done together.
+    ``kind`` is ``write``, ``together``, ``boot`` or ``explain``. What is done together is a
+    pair: the work, and the item that this step adds to it.
     """
 
     kind: str
     work: Any
     future: asyncio.Future[Any] | None
     loop: asyncio.AbstractEventLoop | None
-    item: Any = None
     outcome: Any = None
 
 
@@ -115,7 +114,7 @@ class DecisionThread:
 
     async def write_together(self, work: Together[T], item: T) -> None:
         """See :class:`innkeeper.entrypoints.api.site.Decisions`."""
-        await self._submit("together", work, item)
+        await self._submit("together", (work, item))
 
     async def boot(self, request: Any) -> Any:
         """See :class:`innkeeper.entrypoints.api.site.Decisions`."""
@@ -133,14 +132,14 @@ class DecisionThread:
         finally:
             loop.close()
 
-    async def _submit(self, kind: str, work: Any, item: Any = None) -> Any:
+    async def _submit(self, kind: str, work: Any) -> Any:
         if self._is_stopping or not self.is_alive:
             raise Unavailable("The service is stopping.")
         if self._waiting.qsize() >= WAITING_MAX:
             raise Unavailable("Too many requests wait already.")
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Any] = loop.create_future()
-        self._waiting.put(Step(kind, work, future, loop, item))
+        self._waiting.put(Step(kind, work, future, loop))
         if self._has_ended:
             # It ended between the look above and now, and may not have seen this step.
             self._refuse(self._left())
@@ -311,9 +310,10 @@ def _write_together(tx: Tx, batch: Sequence[Step], outcomes: list[Any]) -> None:
     alike: dict[Together[Any], list[int]] = {}
     for i, each in enumerate(batch):
         if each.kind == "together":
-            alike.setdefault(each.work, []).append(i)
+            work, _ = each.work
+            alike.setdefault(work, []).append(i)
     for work, indices in alike.items():
-        refusals = work(tx, [batch[i].item for i in indices])
+        refusals = work(tx, [batch[i].work[1] for i in indices])
         for i, refusal in zip(indices, refusals, strict=True):
             outcomes[i] = refusal
 

@@ -85,10 +85,10 @@ def of_provider(tx: Tx, uuid: str) -> Given:
     )
 
 
-class Order(NamedTuple):
-    """Wishes of one client that are carried out all of them, or none, and when it asked."""
+class Wishes(NamedTuple):
+    """What one client asks for at one moment: all of it, or none."""
 
-    wishes: Sequence[Wish]
+    all: Sequence[Wish]
     now: datetime
 
 
@@ -98,56 +98,56 @@ def write(tx: Tx, wishes: Sequence[Wish], now: datetime) -> None:
     Raises :class:`Invalid` for an unknown provider or class, :class:`ConcurrentUpdate` for a
     consumer at another generation, and whatever :func:`claims.replace` raises.
     """
-    (refusal,) = write_together(tx, [Order(wishes, now)])
+    (refusal,) = write_together(tx, [Wishes(wishes, now)])
     if refusal is not None:
         raise refusal
 
 
-def write_together(tx: Tx, orders: Sequence[Order]) -> list[Refusal | None]:
-    """Carry out many orders, each of which stands or falls alone.
+def write_together(tx: Tx, asked: Sequence[Wishes]) -> list[Refusal | None]:
+    """Write what many clients ask for, each of whom gets all of it or nothing.
 
-    Gives for each ``None``, or what :func:`write` would raise had the orders before it been
-    carried out already.
+    Gives for each ``None``, or what :func:`write` would raise had those before it been written
+    already.
     """
-    outcomes: list[Refusal | None] = [None] * len(orders)
-    waiting = list(range(len(orders)))
+    outcomes: list[Refusal | None] = [None] * len(asked)
+    waiting = list(range(len(asked)))
     while waiting:
-        turn, waiting = _without_repeats(orders, waiting)
-        refusals = _write_turn(tx, [orders[index] for index in turn])
+        turn, waiting = _without_repeats(asked, waiting)
+        refusals = _write_turn(tx, [asked[index] for index in turn])
         for index, refusal in zip(turn, refusals, strict=True):
             outcomes[index] = refusal
     return outcomes
 
 
 def _without_repeats(
-    orders: Sequence[Order], waiting: Sequence[int]
+    asked: Sequence[Wishes], waiting: Sequence[int]
 ) -> tuple[list[int], list[int]]:
-    """Who can be carried out in one turn, and who waits for the next.
+    """Who is written in one turn, and who waits for the next.
 
-    Of orders about the same consumer the later ones wait: what it holds, and its generation,
-    depend on whether the first is carried out.
+    Of those about the same consumer the later ones wait: what it holds, and its generation,
+    depend on whether the first is granted.
     """
     named: set[str | None] = set()
     turn: list[int] = []
     later: list[int] = []
     for index in waiting:
-        uuids = {canonical_uuid(wish.consumer) for wish in orders[index].wishes}
+        uuids = {canonical_uuid(wish.consumer) for wish in asked[index].all}
         (later if uuids & named else turn).append(index)
         named |= uuids
     return turn, later
 
 
-def _write_turn(tx: Tx, orders: Sequence[Order]) -> list[Refusal | None]:
-    known = _look_up(tx, [wish for order in orders for wish in order.wishes])
-    outcomes: list[Refusal | None] = [None] * len(orders)
+def _write_turn(tx: Tx, asked: Sequence[Wishes]) -> list[Refusal | None]:
+    known = _look_up(tx, [wish for each in asked for wish in each.all])
+    outcomes: list[Refusal | None] = [None] * len(asked)
     ready: dict[int, list[ConsumerClaim]] = {}
-    for index, order in enumerate(orders):
+    for index, each in enumerate(asked):
         try:
-            ready[index] = _claims(known, order.wishes)
+            ready[index] = _claims(known, each.all)
         except Refusal as refusal:
             outcomes[index] = refusal
     if ready:
-        now = max(orders[index].now for index in ready)
+        now = max(asked[index].now for index in ready)
         refusals = claims.replace_together(tx, list(ready.values()), now)
         for index, refused in zip(ready, refusals, strict=True):
             outcomes[index] = refused

@@ -12,7 +12,7 @@ from innkeeper.entrypoints.api.placement.versions.v1_28_consumer_generations imp
 )
 from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.systems.placement import allocations
-from innkeeper.systems.placement.allocations import Order, Wish
+from innkeeper.systems.placement.allocations import Wish, Wishes
 from innkeeper.systems.placement.usages import UNTYPED
 
 
@@ -73,14 +73,14 @@ async def must_be_uuid(call: Call) -> None:
 async def replace(call: Call) -> Answer:
     """Replace what a consumer holds."""
     wishes = [wish(call, call.params["consumer"], call.body)]
-    await repeating.write_together(call, allocations.write_together, Order(wishes, call.now))
+    await repeating.write_together(call, allocations.write_together, Wishes(wishes, call.now))
     return Answer(204)
 
 
 async def replace_many(call: Call) -> Answer:
     """Replace what several consumers hold; all of them, or none."""
     wishes = [wish(call, consumer, body) for consumer, body in call.body.items()]
-    await repeating.write_together(call, allocations.write_together, Order(wishes, call.now))
+    await repeating.write_together(call, allocations.write_together, Wishes(wishes, call.now))
     return Answer(204)
 
 
