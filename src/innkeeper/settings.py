@@ -26,6 +26,10 @@ ENV_PREFIX = "INNKEEPER_"
 PREFIX = "_prefix"
 """How the settings end that say under which path an API is."""
 PREFIX_PATTERN = re.compile(r"(/[A-Za-z0-9._~-]+)*")
+ORIGIN_PATTERN = re.compile(r"[a-z][a-z0-9+.-]*://[^/\s]+", re.ASCII)
+"""Scheme, address and maybe a port, without a slash at the end."""
+TOKEN_PATTERN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+"""The name of a method or a header."""
 ZONE_PATTERN = re.compile(r"[^:\s\x00-\x1f]{1,255}")
 OWN_PATHS = ("/healthz", "/readyz", "/metrics", "/openapi.json")
 """What the service itself answers, whatever its APIs are."""
@@ -114,6 +118,7 @@ def _check_serving(settings: Settings) -> None:
             f"The setting 'public_url' is no http or https address: {serving.public_url!r}."
         )
     _check_prefixes(serving)
+    _check_sharing(serving)
 
 
 def _check_prefixes(serving: Serving) -> None:
@@ -132,6 +137,19 @@ def _check_prefixes(serving: Serving) -> None:
             raise SettingsError(f"The service itself answers at {prefix!r}; no API can.")
     if len(set(prefixes)) < len(prefixes):
         raise SettingsError("Two APIs have the same prefix.")
+
+
+def _check_sharing(serving: Serving) -> None:
+    for origin in serving.cors_allowed_origins:
+        if origin != "*" and not ORIGIN_PATTERN.fullmatch(origin):
+            raise SettingsError(
+                "The setting 'cors_allowed_origins' names no origin, such as "
+                f"'https://console.example.org', nor '*': {origin!r}."
+            )
+    for key in ("cors_expose_headers", "cors_allow_methods", "cors_allow_headers"):
+        for name in getattr(serving, key):
+            if not TOKEN_PATTERN.fullmatch(name):
+                raise SettingsError(f"The setting {key!r} has no such thing in it: {name!r}.")
 
 
 def _is_web_address(text: str) -> bool:

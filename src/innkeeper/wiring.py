@@ -13,7 +13,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
-from litestar import Litestar
 from sqlalchemy.exc import SQLAlchemyError
 
 from innkeeper.domain.errors import Refusal
@@ -124,6 +123,8 @@ class Service:
             lambda: OsloPolicy(
                 [rule for api in APIS.values() for rule in api.rules],
                 None if overrides is None else Path(overrides),
+                new_defaults_only=settings.authenticating.enforce_new_defaults,
+                scopes_count=settings.authenticating.enforce_scope,
             )
         )
         self.signer: Signer | None = None
@@ -143,7 +144,7 @@ class Service:
             tracing=_tracing(settings.serving.trace_endpoint),
         )
         self.store.listen(self.site.bells.ring)
-        self.app: Litestar = app.make(self.site, apis, self.why_not_ready)
+        self.app = app.make(self.site, apis, self.why_not_ready)
         self._has_agent = False
         self.worker = WorkerThread(self._tasks(), time.monotonic)
 

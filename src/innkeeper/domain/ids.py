@@ -42,10 +42,13 @@ class IdSource(Protocol):
 
 
 def canonical_uuid(text: str) -> str | None:
-    """Bring a UUID, with or without dashes, to its usual form; ``None`` if it is none."""
+    """Bring a UUID to its usual form; ``None`` if it is none.
+
+    It may lack its dashes, stand in braces, or be written as a URN.
+    """
     if UUID_PATTERN.fullmatch(text) is not None:
         return text
-    bare = text.replace("-", "")
+    bare = text.replace("urn:", "").replace("uuid:", "").strip("{}").replace("-", "")
     if _LOOSE_UUID.fullmatch(bare) is None:
         return None
     bare = bare.lower()
@@ -53,5 +56,5 @@ def canonical_uuid(text: str) -> str | None:
 
 
 def is_uuid(text: str) -> bool:
-    """Tell whether ``text`` is a UUID with or without dashes, in either case."""
+    """Tell whether ``text`` is a UUID, in any form that :func:`canonical_uuid` takes."""
     return canonical_uuid(text) is not None

@@ -26,7 +26,8 @@ class Serving(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ``public_url`` is the address that clients use, where it is not the one they called.
     ``image_bytes_max`` is for uploads of images, which are measured and not kept; every other
     body ends at ``body_bytes_max``. ``client_timeout_s`` is for the head of a request, and for
-    each wait for more of a body.
+    each wait for more of a body. ``cors_allowed_origins`` turns on the sharing of answers with
+    pages of these origins; the settings beside it say how.
     """
 
     host: str = "127.0.0.1"
@@ -41,6 +42,27 @@ class Serving(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     image_bytes_max: Count = 1024 * 1024 * 1024 * 1024
     page_size_max: Count = 1000
     client_timeout_s: Seconds = 30.0
+    cors_allowed_origins: tuple[str, ...] = ()
+    cors_allow_credentials: bool = True
+    cors_expose_headers: tuple[str, ...] = (
+        "X-Auth-Token",
+        "X-Openstack-Request-Id",
+        "X-Subject-Token",
+        "X-Service-Token",
+        "OpenStack-API-Version",
+    )
+    cors_max_age_s: Annotated[int, msgspec.Meta(ge=0, le=YEAR_S)] = 3600
+    cors_allow_methods: tuple[str, ...] = ("GET", "PUT", "POST", "DELETE", "PATCH")
+    cors_allow_headers: tuple[str, ...] = (
+        "X-Auth-Token",
+        "X-Openstack-Request-Id",
+        "X-Identity-Status",
+        "X-Roles",
+        "X-Service-Catalog",
+        "X-User-Id",
+        "X-Tenant-Id",
+        "OpenStack-API-Version",
+    )
     shutdown_grace_s: Seconds = 30.0
     reader_threads: Count = 8
     log_level: Literal["debug", "info", "warning", "error"] = "info"
@@ -61,11 +83,14 @@ class Authenticating(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     ``auth`` is ``none`` (the token itself names the caller), ``builtin`` (the Identity API of
     this service) or ``keystone`` (tokens are validated by a Keystone at ``keystone_url``,
-    asked as ``keystone_user``).
+    asked as ``keystone_user``). Without ``enforce_new_defaults`` the legacy defaults of policy
+    rules let in as well, and without ``enforce_scope`` a token for the whole system does.
     """
 
     auth: Literal["none", "builtin", "keystone"] = "builtin"
     policy_file: str | None = None
+    enforce_new_defaults: bool = True
+    enforce_scope: bool = True
     token_lifetime_s: Seconds = 3600.0
     token_cache_s: Seconds = 10.0
     keystone_url: str | None = None

@@ -14,7 +14,7 @@ from litestar.response.base import ASGIResponse
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 from innkeeper.domain.errors import Refusal
-from innkeeper.entrypoints.api import openapi
+from innkeeper.entrypoints.api import openapi, sharing
 from innkeeper.entrypoints.api.endpoint import Endpoint
 from innkeeper.entrypoints.api.routing import Api
 from innkeeper.entrypoints.api.site import Site, Tracing
@@ -36,7 +36,7 @@ METHODS = (
 """Every path takes them all, so that the answer to a wrong one is in the API's own form."""
 
 
-def make(site: Site, apis: Mapping[str, Api], is_ready: Callable[[], str | None]) -> Litestar:
+def make(site: Site, apis: Mapping[str, Api], is_ready: Callable[[], str | None]) -> Any:
     """Build the application. ``is_ready`` gives the reason why not, or ``None``."""
     mounts = {name: getattr(site.settings.serving, f"{name}_prefix") for name in apis}
     handlers: list[Any] = []
@@ -50,13 +50,14 @@ def make(site: Site, apis: Mapping[str, Api], is_ready: Callable[[], str | None]
         # Answers for the paths that are not there, in the form of the API they would be in.
         endpoints[name] = Endpoint(site, api, mounts[name], "")
     handlers += [_healthz, _readyz(site, is_ready), _metrics, _openapi(apis, mounts)]
-    return Litestar(
+    whole = Litestar(
         handlers,
         openapi_config=None,
         exception_handlers={HTTPException: _strangers(endpoints, mounts, by_path)},
         request_max_body_size=None,
         logging_config=None,
     )
+    return sharing.shared(whole, site.settings.serving, site.ids)
 
 
 def _handler(path: str, endpoint: Endpoint, tracing: Tracing | None) -> Any:

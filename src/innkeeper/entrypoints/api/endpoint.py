@@ -197,7 +197,8 @@ class Endpoint:
         )
 
     def _route(self, method: str, version: Version, raw_path: bytes) -> Route:
-        is_other_path = raw_path.endswith(b"/") or b"//" in raw_path
+        plain = raw_path.replace(b"%2F", b"/").replace(b"%2f", b"/")
+        is_other_path = plain.endswith(b"/") or b"//" in plain
         if self.api.has_exact_slashes and self.path and is_other_path:
             # Litestar takes "/x/" for "/x"; for the clients of such APIs it is another path.
             raise NotFound("The resource could not be found.")
@@ -251,7 +252,7 @@ class Endpoint:
             if quick is not None:
                 call.body = quick
                 return True
-        call.body = decode_json(body)
+        call.body = decode_json(body, whole_floats=self.api.takes_whole_floats)
         checks.body.check(call.body)
         return False
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import signal
 import socket
 from collections.abc import Callable
+from typing import Any
 
 import uvicorn
-from litestar import Litestar
 
 from innkeeper.domain.slices import Serving
 from innkeeper.entrypoints.api.connections import PatientConfig
@@ -35,7 +35,7 @@ def _bound(host: str, port: int, backlog: int) -> socket.socket:
     return made
 
 
-def config_of(app: Litestar, serving: Serving) -> PatientConfig:
+def config_of(app: Any, serving: Serving) -> PatientConfig:
     """What the server has to know to serve an application."""
     return PatientConfig(
         app,
@@ -69,7 +69,7 @@ class Listening:
     :class:`OSError` for an address that cannot be listened on.
     """
 
-    def __init__(self, app: Litestar, serving: Serving, on_stop: Callable[[], None]) -> None:
+    def __init__(self, app: Any, serving: Serving, on_stop: Callable[[], None]) -> None:
         config = config_of(app, serving)
         self._server = _Server(config, on_stop)
         # Bound before it is served, so that the port is known where the system chooses it.

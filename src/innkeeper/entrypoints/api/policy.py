@@ -6,7 +6,7 @@ Always true: a rule that no room registered allows nobody, whatever the override
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,15 +32,26 @@ class OsloPolicy:
     remembered.
     """
 
-    def __init__(self, rules: Iterable[Rule], overrides: Path | None) -> None:
+    def __init__(
+        self,
+        rules: Sequence[Rule],
+        overrides: Path | None,
+        *,
+        new_defaults_only: bool = True,
+        scopes_count: bool = True,
+    ) -> None:
         """Raises ``ValueError`` for overrides that cannot be read, or name no rule there is.
 
-        A rule that is overridden in vain leaves a door as open as it was, unnoticed.
+        A rule that is overridden in vain leaves a door as open as it was, unnoticed. What an
+        operator says of a rule replaces its legacy default too.
         """
         conf = cfg.ConfigOpts()
         conf([], project="innkeeper", default_config_files=[])
         self._enforcer = oslo.Enforcer(conf, use_conf=False)
-        checks = {rule.name: rule.default for rule in rules}
+        checks = {rule.name: _default(rule, new_defaults_only) for rule in rules}
+        self._needs_project = frozenset(
+            rule.name for rule in rules if rule.needs_project_scope and scopes_count
+        )
         # A name of the operator's own is a word for rules to use, and nothing to ask for.
         self._names = frozenset(checks)
         if overrides is not None:
@@ -54,7 +65,7 @@ class OsloPolicy:
 
     def allows(self, rule: str, context: RequestContext, target: Mapping[str, Any]) -> bool:
         """See :class:`innkeeper.entrypoints.api.site.Policy`."""
-        if rule not in self._names:
+        if rule not in self._names or (context.is_system and rule in self._needs_project):
             return False
         key = (
             rule,
@@ -76,6 +87,12 @@ class OsloPolicy:
         """See :class:`innkeeper.entrypoints.api.site.Policy`."""
         if not self.allows(rule, context, target):
             raise Forbidden(f"Policy does not allow {rule} to be performed.")
+
+
+def _default(rule: Rule, new_defaults_only: bool) -> str:
+    if new_defaults_only or rule.legacy is None:
+        return rule.default
+    return f"({rule.default}) or ({rule.legacy})"
 
 
 def _credentials(context: RequestContext) -> dict[str, Any]:

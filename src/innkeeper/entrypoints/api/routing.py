@@ -134,11 +134,18 @@ class Route:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A policy rule: its name, its default in oslo.policy's language, and what it is about."""
+    """A policy rule: its name, its default in oslo.policy's language, and what it is about.
+
+    ``legacy`` is a default of older days, by which the rule passes as well where the settings
+    say so. ``needs_project_scope`` refuses tokens for the whole system, unless they say
+    otherwise.
+    """
 
     name: str
     default: str
     description: str
+    legacy: str | None = None
+    needs_project_scope: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +166,8 @@ class Api:
     body_refusal: Callable[[Any], str] = str
     query_refusal: Callable[[Any], str] = str
     has_single_query_values: bool = False
+    takes_whole_floats: bool = False
+    """Whether ``8.0`` is as good as ``8`` in a body."""
     has_most_telling_complaints: bool = False
     """Whether of a schema's complaints the one that tells most is made, not the first."""
     has_exact_slashes: bool = False

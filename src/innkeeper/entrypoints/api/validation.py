@@ -19,6 +19,8 @@ from innkeeper.entrypoints.api.microversions import Schema
 FORMATS = jsonschema.FormatChecker(formats=())
 """Formats that the rooms' schemas use. The set is closed: an unknown format is a mistake."""
 
+EXACT_MAX = 2.0**53
+"""Below it a float and an integer that are equal are the same number."""
 DEPTH_MAX = 32
 """Deeper bodies than any schema here has are refused before they cost anything."""
 
@@ -99,10 +101,13 @@ class Validator:
             raise Invalid(self._wording(error))
 
 
-def decode_json(body: bytes) -> Any:
-    """Decode a body; raises :class:`Invalid` for what is not JSON in UTF-8."""
+def decode_json(body: bytes, *, whole_floats: bool = False) -> Any:
+    """Decode a body; raises :class:`Invalid` for what is not JSON in UTF-8.
+
+    ``whole_floats`` takes numbers without a fraction for integers, however they are written.
+    """
     try:
-        thing = msgspec.json.decode(body)
+        thing = (WHOLE_FLOATS if whole_floats else PLAIN).decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise Invalid(f"Malformed JSON: {_in_known_words(body, error)}") from error
     if _is_deeper_than(thing, DEPTH_MAX):
@@ -111,6 +116,16 @@ def decode_json(body: bytes) -> Any:
         # Not every database can keep it, so none is asked to.
         raise Invalid("Malformed JSON: a string holds a NUL character")
     return thing
+
+
+def _whole(text: str) -> float:
+    number = float(text)
+    is_exact = number.is_integer() and abs(number) < EXACT_MAX
+    return int(number) if is_exact else number
+
+
+PLAIN = msgspec.json.Decoder()
+WHOLE_FLOATS = msgspec.json.Decoder(float_hook=_whole)
 
 
 def _in_known_words(body: bytes, error: Exception) -> Exception:

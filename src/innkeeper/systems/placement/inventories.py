@@ -84,7 +84,10 @@ def change(
     *,
     leaves_some: bool = False,
 ) -> Inventories:
-    """Replace what a provider has of a class. Raises :class:`Invalid` if that is nothing."""
+    """Replace what a provider has of a class.
+
+    Raises :class:`Invalid` if that is nothing, :class:`NotFound` for a class that is not there.
+    """
     provider = providers.get(tx, uuid)
     generations.compare(provider, seen)
     must_have_capacity(provider.uuid, {class_name: inventory}, leaves_some=leaves_some)
@@ -95,6 +98,8 @@ def change(
             return Inventories(
                 generation, [InventoryLine(line.class_id, class_name, inventory, now)]
             )
+    if not names.class_ids(tx, [class_name]):
+        raise NotFound(f"No such resource class {class_name}.")
     raise Invalid(
         f"No inventory record with resource class for resource provider {provider.uuid}: "
         f"No inventory of class {class_name} found."

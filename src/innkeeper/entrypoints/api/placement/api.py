@@ -19,6 +19,7 @@ PLACEMENT = Api(
     body_refusal=faults.body_refusal,
     query_refusal=faults.query_refusal,
     has_single_query_values=True,
+    takes_whole_floats=True,
     has_most_telling_complaints=True,
     has_exact_slashes=True,
 )

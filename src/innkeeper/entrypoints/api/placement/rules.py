@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from innkeeper.entrypoints.api.routing import Rule
 
-OPERATORS = "role:admin or role:service"
-SERVICES = "role:service"
-OPERATORS_OR_READERS = f"({OPERATORS}) or (role:reader and project_id:%(project_id)s)"
+ADMINS_WORD = "admin_api"
+SERVICES_WORD = "service_api"
+OPERATORS_WORD = "admin_or_service_api"
+READERS_WORD = "project_reader_api"
+OPERATORS_OR_READERS_WORD = "admin_or_project_reader_or_service_api"
+ADMINS = "role:admin"
+"""What all rules had as their default before roles for services and readers came."""
 
 LIST_PROVIDERS = "placement:resource_providers:list"
 CREATE_PROVIDER = "placement:resource_providers:create"
@@ -76,8 +80,44 @@ _ABOUT = {
     LIST_CANDIDATES: "List ways to serve a request for resources.",
 }
 
+WORDS = (
+    Rule(ADMINS_WORD, ADMINS, "Administrators; no rule asks for them alone.", None, True),
+    Rule(SERVICES_WORD, "role:service", "Other services.", ADMINS, True),
+    Rule(
+        OPERATORS_WORD,
+        "role:admin or role:service",
+        "Administrators and other services.",
+        ADMINS,
+        True,
+    ),
+    Rule(
+        READERS_WORD,
+        "role:reader and project_id:%(project_id)s",
+        "Who may look at the project in question.",
+        ADMINS,
+    ),
+    Rule(
+        OPERATORS_OR_READERS_WORD,
+        f"role:admin or rule:{READERS_WORD} or role:service",
+        "Administrators, other services, and who may look at the project in question.",
+        ADMINS,
+        True,
+    ),
+)
+"""What the other rules are made of. Operators' policy files replace these words too."""
+
+
+def _rule(name: str, word: str, about: str) -> Rule:
+    return Rule(name, f"rule:{word}", about, needs_project_scope=True)
+
+
 RULES = (
-    *(Rule(name, OPERATORS, about) for name, about in _ABOUT.items()),
-    Rule(SHOW_USAGES, OPERATORS_OR_READERS, "Show how much a project holds."),
-    Rule(RESHAPE, SERVICES, "Change what providers have and consumers hold in one breath."),
+    *WORDS,
+    *(_rule(name, OPERATORS_WORD, about) for name, about in _ABOUT.items()),
+    _rule(SHOW_USAGES, OPERATORS_OR_READERS_WORD, "Show how much a project holds."),
+    _rule(
+        RESHAPE,
+        SERVICES_WORD,
+        "Change what providers have and consumers hold in one breath.",
+    ),
 )

@@ -126,7 +126,7 @@ CUSTOM_CLASS = closed(
     {"name": {"type": "string", "pattern": CUSTOM_PATTERN, "maxLength": LONG_NAME_MAX}},
     ["name"],
 )
-LIST_TRAITS = closed({"name": parameter(minLength=1), "associated": parameter(minLength=1)})
+LIST_TRAITS = closed({"name": parameter(), "associated": parameter()})
 REPLACE_TRAITS = closed(
     {
         "resource_provider_generation": GENERATION,

@@ -1,0 +1,125 @@
+"""Answers shared with pages of other origins (CORS), for consoles that live in a browser.
+
+Always true: the library's own middleware is not asked, since it leaves ``OPTIONS`` to routes,
+and ours take that method like any other wrong one. Whoever asks by ``OPTIONS`` is answered 200
+here, token or not, and learns what a browser must know and nothing else.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from innkeeper.domain.ids import IdSource
+from innkeeper.domain.slices import Serving
+
+ANY_ORIGIN = "*"
+SIMPLE_HEADERS = (
+    "Accept",
+    "Accept-Language",
+    "Cache-Control",
+    "Content-Language",
+    "Content-Type",
+    "Expires",
+    "Last-Modified",
+    "Pragma",
+)
+"""What pages may always send."""
+
+Headers = dict[str, str]
+
+
+def shared(app: Any, serving: Serving, ids: IdSource) -> Any:
+    """The application, shared with the origins that the settings name, if they name any."""
+    return Sharing(app, serving, ids) if serving.cors_allowed_origins else app
+
+
+class Sharing:
+    """An application, and beside it what browsers are told about it."""
+
+    def __init__(self, app: Any, serving: Serving, ids: IdSource) -> None:
+        self._app = app
+        self._origins = frozenset(serving.cors_allowed_origins)
+        self._ids = ids
+        self._methods = frozenset(serving.cors_allow_methods)
+        names = (*serving.cors_allow_headers, *SIMPLE_HEADERS)
+        self._headers = frozenset(name.lower() for name in names)
+        self._max_age_s = serving.cors_max_age_s
+        self._expose = ",".join(serving.cors_expose_headers)
+        self._credentials = (
+            {"access-control-allow-credentials": "true"}
+            if serving.cors_allow_credentials
+            else {}
+        )
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Answer one request, or hand it on."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        asked = {
+            name.decode("latin-1").lower(): value.decode("latin-1")
+            for name, value in scope["headers"]
+        }
+        origin = self._allowed(asked.get("origin"))
+        if scope["method"] == "OPTIONS":
+            await _answer(send, self._preflight(origin, asked), self._ids.uuid())
+        elif origin is None:
+            await self._app(scope, receive, send)
+        else:
+            await self._app(scope, receive, _adding(send, self._simple(origin)))
+
+    def _allowed(self, origin: str | None) -> str | None:
+        if origin is None or origin in self._origins:
+            return origin
+        return ANY_ORIGIN if ANY_ORIGIN in self._origins else None
+
+    def _preflight(self, origin: str | None, asked: Headers) -> Headers:
+        method = asked.get("access-control-request-method")
+        wanted = asked.get("access-control-request-headers", "")
+        names = [name.strip() for name in wanted.split(",") if name.strip()]
+        is_allowed = method in self._methods and all(
+            name.lower() in self._headers for name in names
+        )
+        if origin is None or method is None or not is_allowed:
+            return {}
+        told = {
+            "vary": "Origin",
+            "access-control-allow-origin": origin,
+            **self._credentials,
+            "access-control-allow-methods": method,
+        }
+        if self._max_age_s:
+            told["access-control-max-age"] = str(self._max_age_s)
+        if names:
+            told["access-control-allow-headers"] = ",".join(names)
+        return told
+
+    def _simple(self, origin: str) -> Headers:
+        told = {"access-control-allow-origin": origin, **self._credentials}
+        if self._expose:
+            told["access-control-expose-headers"] = self._expose
+        return told
+
+
+async def _answer(send: Any, headers: Headers, request_id: str) -> None:
+    whole = {**headers, "content-length": "0", "x-openstack-request-id": f"req-{request_id}"}
+    await send({"type": "http.response.start", "status": 200, "headers": _raw(whole)})
+    await send({"type": "http.response.body", "body": b""})
+
+
+def _raw(headers: Headers) -> list[tuple[bytes, bytes]]:
+    return [(name.encode(), value.encode("latin-1")) for name, value in headers.items()]
+
+
+def _adding(send: Any, headers: Headers) -> Any:
+    """Send an answer with further headers; what it varies by grows by the origin."""
+
+    async def send_more(message: Any) -> None:
+        if message["type"] == "http.response.start":
+            kept = [pair for pair in message["headers"] if pair[0].lower() != b"vary"]
+            varies = [value for name, value in message["headers"] if name.lower() == b"vary"]
+            kept.append((b"vary", b",".join((*varies, b"Origin"))))
+            message = {**message, "headers": kept + _raw(headers)}
+        await send(message)
+
+    return send_more
