@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 
 from innkeeper.domain.amounts import UNIT_MAX
-from innkeeper.domain.ids import AgentId, HostIndex, ProviderId
+from innkeeper.domain.ids import AgentId, HostIndex, ProviderId, ProviderUuid
 from innkeeper.domain.placing import Comparison, RequestSpec
 from innkeeper.scheduling import comparisons
 from innkeeper.scheduling.filters.catalogue import FILTERS
 from innkeeper.scheduling.pipeline import Pipeline
 from innkeeper.scheduling.weighers.catalogue import WEIGHERS
+from innkeeper.snapshot.amounts import AmountTable
 from innkeeper.snapshot.columns import HostTable
 
 NOW_S = 1_000_000.0
@@ -39,6 +40,22 @@ class Sketch:
     traits: tuple[str, ...] = ()
     capabilities: Mapping[str, Any] = field(default_factory=dict)
     generation: int = 1
+    aggregates: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class Pool:
+    """One pool as a test draws it."""
+
+    free: Mapping[str, int]
+    aggregates: frozenset[str]
+    used: Mapping[str, int] = field(default_factory=dict)
+    units: Mapping[str, Units] = field(default_factory=dict)
+    generation: int = 1
+
+
+POOL_IDS = 1000
+"""Pools' providers are numbered from here on."""
 
 
 def host(
@@ -54,6 +71,23 @@ def table_of(*sketches: Sketch) -> HostTable:
     table = HostTable()
     for number, each in enumerate(sketches, start=1):
         fill(table, row_for(table, number, each.name), each)
+    return table
+
+
+def add_pools(table: HostTable, *pools: Pool) -> HostTable:
+    """Add pools to a table of hosts; gives the table."""
+    mine = table.pools
+    for number, each in enumerate(pools, start=POOL_IDS):
+        mine.add_rows([ProviderId(number)])
+        row = mine.index_of[ProviderId(number)]
+        mine.uuids[row] = ProviderUuid(f"pool-{number}")
+        mine.generations[row] = each.generation
+        mine.aggregates[row] = each.aggregates
+        _fill_amounts(mine, row, each)
+    for name in mine.free:
+        table.ensure_class(name)
+    mine.reshape()
+    table.knows_memberships = True
     return table
 
 
@@ -73,14 +107,19 @@ def fill(table: HostTable, index: HostIndex, each: Sketch) -> None:
     table.set_agent(index, AgentId(each.agent))
     table.agent_seen_s[code] = each.heard_s
     table.set_capabilities(index, each.capabilities)
+    table.membership_codes[index] = table.pools.code(each.aggregates)
+    _fill_amounts(table, index, each)
+    for trait in each.traits:
+        table.ensure_trait(trait)[index] = True
+
+
+def _fill_amounts(table: AmountTable, index: HostIndex, each: Sketch | Pool) -> None:
     for name in each.free.keys() | each.used.keys():
         table.ensure_class(name)
         table.free[name][index] = each.free.get(name, 0)
         table.used[name][index] = each.used.get(name, 0)
         rule = each.units.get(name, ANY_AMOUNT)
         table.set_units(name, index, rule)
-    for trait in each.traits:
-        table.ensure_trait(trait)[index] = True
 
 
 def asking(
@@ -129,8 +168,12 @@ def picture(table: HostTable) -> dict[str, bytes | tuple[Any, ...]]:
         "zones": table.zone_codes.tobytes(),
         "agents": table.agent_codes.tobytes(),
     }
-    for kind, keyed in (("free", table.free), ("used", table.used)):
-        columns |= {f"{kind} {name}": column.tobytes() for name, column in keyed.items()}
+    for owner, amounts in (("", table), ("pools' ", table.pools)):
+        for kind, keyed in (("free", amounts.free), ("used", amounts.used)):
+            columns |= {
+                f"{owner}{kind} {name}": column.tobytes() for name, column in keyed.items()
+            }
+    columns["pools' generations"] = table.pools.generations.tobytes()
     return columns
 
 
