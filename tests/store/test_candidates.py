@@ -162,6 +162,15 @@ CASES = {
         ask(group(amounts=BOTH, member_of=[[THERE]])),
         [],
     ),
+    "the membership of its own root is not that of a pool that is lent": Case(
+        (
+            one(0, aggregates=[THERE]),
+            one(1, 0, has="DISK_GB", traits=[SHARES], aggregates=[HERE]),
+            one(2, has="VCPU", aggregates=[HERE, THERE]),
+        ),
+        ask(group(amounts=BOTH, member_of=[[THERE]])),
+        [],
+    ),
     "nothing is lent to a tree whose root is in a forbidden aggregate": Case(
         (POOL, one(1, has="VCPU", aggregates=[HERE, THERE]), *TWO_HOSTS[2:]),
         ask(group(amounts=BOTH, not_member_of=[THERE])),

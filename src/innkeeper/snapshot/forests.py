@@ -102,7 +102,8 @@ def forest_of(
     order = by_id[np.argsort(tree_of[by_id], kind="stable")]
     starts = np.searchsorted(tree_of[order], np.arange(roots.shape[0] + 1))
     members = _members(aggregates)
-    served = _served(np.flatnonzero(shares), aggregates, members, tree_of)
+    # By id as well, and not by row: who followed finds in the order of who comes new.
+    served = _served(by_id[shares[by_id]], aggregates, members, tree_of)
     return Forest(tree_of, roots, order, starts, parents.tolist(), members, served)
 
 
