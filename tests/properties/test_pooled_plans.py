@@ -131,15 +131,8 @@ class SlowScale:
         )
 
 
-def replay(
-    hosts: Sequence[Sketch],
-    pools: Sequence[Pool],
-    spec: RequestSpec,
-    by: float,
-    made: BuildPlan,
-) -> None:
+def replay(slow: Slow, spec: RequestSpec, by: float, made: BuildPlan) -> None:
     """Go through a plan server by server, and find nothing to object to."""
-    slow = Slow(hosts, pools)
     wanted = dict(spec.amounts)
     entries = made.entries
     first = [each for each in slow.hosts if slow.takes(each, wanted)]

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from innkeeper.domain.ids import HostIndex, ProviderId
+from innkeeper.domain.ids import HostIndex, ProviderId, ProviderUuid
 from innkeeper.snapshot.audit import differences
 from innkeeper.snapshot.columns import HostTable
 from tests.support.tables import POOL_IDS, Pool, Sketch, add_pools, host, table_of
@@ -102,7 +102,7 @@ CHANGES: list[tuple[Callable[[HostTable], object], str]] = [
     (lambda t: t.pools.free["DISK_GB"].__setitem__(0, 5), "Pool 1000: "),
     (lambda t: t.pools.used["CUSTOM_GOLD"].__setitem__(1, 5), "Pool 1001: "),
     (lambda t: t.pools.step_sizes["DISK_GB"].__setitem__(1, 5), "Pool 1001: "),
-    (lambda t: t.pools.uuids.__setitem__(0, "x"), "Pool 1000: "),
+    (lambda t: t.pools.uuids.__setitem__(0, ProviderUuid("x")), "Pool 1000: "),
     (lambda t: t.pools.remove_row(ProviderId(1001)), "Pool 1001: {}, not {"),
     (lambda t: t.membership_codes.__setitem__(1, 0), "one: is served by [], not [1000]."),
     (
