@@ -57,13 +57,13 @@ class Wish:
         return there is not None and hold_same(self.consumer, there, with_kinds=self.needs_type)
 
 
-def chunks(wishes: Iterable[Wish]) -> Iterator[list[Wish]]:
+def chunks(wishes: Iterable[Wish], consumers_max: int) -> Iterator[list[Wish]]:
     """Divide wishes into what is sent in one request each."""
     chunk: list[Wish] = []
     lines = 0
     for wish in wishes:
         more = 0 if wish.lets_go else len(wish.consumer.holds)
-        if chunk and (len(chunk) >= CONSUMERS_MAX or lines + more > LINES_MAX):
+        if chunk and (len(chunk) >= consumers_max or lines + more > LINES_MAX):
             yield chunk
             chunk, lines = [], 0
         chunk.append(wish)
@@ -73,7 +73,10 @@ def chunks(wishes: Iterable[Wish]) -> Iterator[list[Wish]]:
 
 
 class Writer:
-    """Carries out one plan. ``target`` is the picture on which it was made."""
+    """Carries out one plan. ``target`` is the picture on which it was made.
+
+    ``consumers_max`` is how many consumers one request may name.
+    """
 
     def __init__(
         self,
@@ -82,12 +85,14 @@ class Writer:
         jobs: int,
         steps: Steps,
         wait: Callable[[float], object],
+        consumers_max: int = CONSUMERS_MAX,
     ) -> None:
         self._api = api
         self._target = target
         self._jobs = jobs
         self._steps = steps
         self._wait = wait
+        self._consumers_max = consumers_max
         self._reader = Reader(api, jobs, steps)
         self._consumers = dict(target.consumers)
         self._generations = {
@@ -223,7 +228,7 @@ class Writer:
             for needs_type in (True, False):
                 version = self._api.version if needs_type else BEFORE_KINDS
                 asked = [wish for wish in wishes if wish.needs_type == needs_type]
-                for chunk in chunks(asked):
+                for chunk in chunks(asked, self._consumers_max):
                     self._write_chunk(chunk, version)
                     advance(len(chunk))
         # Every write of allocations moved the generations of its providers.
