@@ -176,6 +176,11 @@ CASES = {
         ask(group(amounts=BOTH, not_member_of=[THERE])),
         [{2: VCPU, 0: DISK}],
     ),
+    "a forbidden aggregate of a root is its tree's": Case(
+        (one(0, aggregates=[HERE]), one(1, 0, has="VCPU"), one(2, has="VCPU")),
+        ask(group(amounts=VCPU, not_member_of=[HERE])),
+        [{2: VCPU}],
+    ),
     "a forbidden aggregate of a child is its own": Case(
         (one(0, has="VCPU"), one(1, 0, has="VCPU", aggregates=[ELSEWHERE])),
         ask(group(amounts=VCPU, not_member_of=[ELSEWHERE])),
