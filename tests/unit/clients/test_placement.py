@@ -1,0 +1,201 @@
+"""A client of Placement APIs against a server that answers what it is told to."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+
+from innkeeper.clients.logins import GivenToken
+from innkeeper.clients.placement import PlacementApi, Version
+from innkeeper.domain.errors import (
+    ConcurrentUpdate,
+    Conflict,
+    Forbidden,
+    Invalid,
+    NotFound,
+    Refusal,
+    Unauthenticated,
+    Unavailable,
+)
+
+DOCUMENT = {"versions": [{"id": "v1.0", "min_version": "1.0", "max_version": "1.36"}]}
+BREAK = -1
+"""In place of a status: the connection ends without an answer."""
+
+
+class Server(ThreadingHTTPServer):
+    """Gives the answers it has, one after the other, and remembers the requests."""
+
+    answers: list[tuple[int, Any]]
+    asked: list[tuple[str, str, str | None, str | None]]
+
+
+class Handler(BaseHTTPRequestHandler):
+    server: Server
+
+    def answer(self) -> None:
+        version = self.headers.get("openstack-api-version")
+        token = self.headers.get("x-auth-token")
+        self.server.asked.append((self.command, self.path, version, token))
+        status, body = self.server.answers.pop(0)
+        if status == BREAK:
+            self.close_connection = True
+            return
+        sent = body.encode() if isinstance(body, str) else json.dumps(body).encode()
+        self.send_response(status)
+        self.send_header("content-length", str(len(sent)))
+        self.end_headers()
+        self.wfile.write(sent)
+
+    do_GET = do_PUT = answer
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Say nothing."""
+
+
+class Renewed:
+    """A login whose first token is refused."""
+
+    def __init__(self) -> None:
+        self.tokens = ["old", "new"]
+
+    def token(self) -> str:
+        return self.tokens[0]
+
+    def renew(self) -> None:
+        self.tokens.pop(0)
+
+    def service_url(self, service_type: str) -> str | None:
+        return None
+
+
+@contextmanager
+def asking(*answers: tuple[int, Any], login: Any = None) -> Iterator[Any]:
+    """A client, and the server it asks, and the waits between its tries."""
+    server = Server(("127.0.0.1", 0), Handler)
+    server.answers, server.asked = list(answers), []
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    waits: list[float] = []
+    api = PlacementApi(
+        "source",
+        f"http://127.0.0.1:{server.server_port}/placement/",
+        login or GivenToken("admin"),
+        timeout_s=10.0,
+        connections_max=2,
+        wait=waits.append,
+    )
+    try:
+        yield api, server, waits
+    finally:
+        api.close()
+        server.shutdown()
+        server.server_close()
+
+
+def told(status: int, detail: str, **more: Any) -> tuple[int, Any]:
+    sentence = "The server could not comply.\n\n"
+    return status, {"errors": [{"detail": f" {sentence} {detail}  ", **more}]}
+
+
+def test_the_newest_version_that_both_know_is_used() -> None:
+    with asking((200, DOCUMENT), (200, {"traits": []})) as (api, server, _):
+        api.settle_version(Version(1, 28))
+        assert api.version == (1, 36)
+        assert api.ask("/traits", name="in:A,B") == {"traits": []}
+        assert server.asked == [
+            ("GET", "/placement", None, None),
+            ("GET", "/placement/traits?name=in%3AA%2CB", "placement 1.36", "admin"),
+        ]
+
+
+def test_an_old_service_is_refused_in_one_line() -> None:
+    with asking((200, DOCUMENT)) as (api, _, _), pytest.raises(Invalid) as refused:
+        api.settle_version(Version(1, 38))
+    assert refused.value.message.startswith("source (http://127.0.0.1:")
+    assert "up to 1.36, and 1.38 is the least" in refused.value.message
+
+
+@pytest.mark.parametrize(
+    "body", ["<html>", "[]", {}, {"versions": []}, {"versions": [{"max_version": "new"}]}]
+)
+def test_what_is_no_placement_is_refused(body: Any) -> None:
+    with asking((200, body)) as (api, _, _), pytest.raises(Invalid, match="no Placement API"):
+        api.settle_version(Version(1, 28))
+
+
+def test_what_may_pass_is_tried_again_with_longer_and_longer_waits() -> None:
+    passing = ((503, ""), (BREAK, None), (502, ""), told(500, "database is locked"))
+    with asking(*passing, (200, {"traits": ["A"]})) as (api, _, waits):
+        assert api.send("PUT", "/resource_providers/1/traits", {}) == {"traits": ["A"]}
+        assert waits == [0.2, 0.4, 0.8, 1.6]
+
+
+def test_trying_again_has_an_end() -> None:
+    with asking(*[told(503, "Later.")] * 7) as (api, server, waits):
+        with pytest.raises(Unavailable, match="503 Later"):
+            api.ask("/traits")
+        assert (len(server.asked), len(waits)) == (7, 6)
+    with asking(*[(BREAK, None)] * 7) as (api, _, _), pytest.raises(Unavailable):
+        api.ask("/traits")
+
+
+def test_a_refused_token_is_renewed_once() -> None:
+    with asking((401, ""), (200, {}), login=Renewed()) as (api, server, _):
+        assert api.ask("/traits") == {}
+        assert [asked[3] for asked in server.asked] == ["old", "new"]
+    with asking((401, ""), (401, "")) as (api, _, waits):
+        with pytest.raises(Unauthenticated):
+            api.ask("/traits")
+        assert waits == []
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "kind"),
+    [
+        (400, None, Invalid),
+        (403, None, Forbidden),
+        (404, None, NotFound),
+        (409, "placement.undefined_code", Conflict),
+        (409, "placement.concurrent_update", ConcurrentUpdate),
+        (405, None, Unavailable),
+    ],
+)
+def test_refusals_are_one_line_with_the_cause(
+    status: int, code: str | None, kind: type[Refusal]
+) -> None:
+    refused = told(status, "It is\nnot\t so.", code=code)
+    with asking(refused) as (api, server, _), pytest.raises(Refusal) as raised:
+        api.send("PUT", "/traits/A")
+    assert type(raised.value) is kind
+    assert raised.value.message == (
+        f"source (http://127.0.0.1:{server.server_port}/placement/): PUT /traits/A: {status} "
+        "It is not so."
+    )
+
+
+def test_a_token_alone_does_not_say_where_the_api_is() -> None:
+    api = PlacementApi(
+        "target", None, GivenToken("a"), timeout_s=1.0, connections_max=1, wait=float
+    )
+    with pytest.raises(Invalid, match="target: no catalog says where"):
+        api.settle_version(Version(1, 28))
+    api.close()
+
+
+def test_certificates_that_are_not_there_are_told() -> None:
+    with pytest.raises(Invalid, match="cannot read the certificates in /nowhere"):
+        PlacementApi(
+            "target",
+            None,
+            GivenToken("a"),
+            timeout_s=1.0,
+            connections_max=1,
+            wait=float,
+            ca_file="/nowhere",
+        )
