@@ -18,7 +18,10 @@ from tests.simulation.programs import LOST, Caller
 SERVERS = "/compute/v2.1/servers"
 FLAVOR_ID = "tiny"
 FLAVOR = {"vcpus": 1, "ram": 64, "disk": 1}
-HELD_BY_SERVER = {"VCPU": 1, "MEMORY_MB": 64, "DISK_GB": 1}
+HELD_OF_HOST = {"VCPU": 1, "MEMORY_MB": 64}
+HELD_OF_POOL = {"DISK_GB": 1}
+POOL = "50000000-0000-4000-8000-000000000000"
+"""The provider of all hosts' disks."""
 RECONNECT_S = 0.05
 
 Holding = dict[str, dict[str, int]]
@@ -120,10 +123,8 @@ class Client:
         else:
             consumer = str(uuid.UUID(int=self._dice.getrandbits(128), version=4))
         some = self._dice.sample(self._providers, self._dice.randint(1, 2))
-        wanted = {
-            each: {"VCPU": self._dice.randint(1, 4), "DISK_GB": self._dice.randint(1, 4)}
-            for each in some
-        }
+        wanted = {each: {"VCPU": self._dice.randint(1, 4)} for each in some}
+        wanted[POOL] = {"DISK_GB": self._dice.randint(1, 4)}
         body = {
             "allocations": {each: {"resources": amounts} for each, amounts in wanted.items()},
             "project_id": "simulation",

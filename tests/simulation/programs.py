@@ -108,7 +108,7 @@ class Caller:
 
 
 class Cloud:
-    """A service and an agent with made-up hosts, on one data directory."""
+    """A service and an agent with made-up hosts without disks, on one data directory."""
 
     def __init__(self, directory: Path, hosts: int, size: int) -> None:
         self.data_dir = directory / "data"
@@ -118,7 +118,7 @@ class Cloud:
         agent = (
             f"agent --driver fake --name simulation --url {address}/compute --token admin "
             f"--state-dir {directory / 'agent'} --hosts {hosts} "
-            f"--vcpus {size} --memory-mb {100 * size} --disk-gb {size}"
+            f"--vcpus {size} --memory-mb {100 * size} --disk-gb 0"
         )
         self.service = Program(serve.split(), directory / "service.log", UNLIMITED)
         self.agent = Program(agent.split(), directory / "agent.log")

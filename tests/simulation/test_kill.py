@@ -22,7 +22,9 @@ import pytest
 from tests.simulation.clients import (
     FLAVOR,
     FLAVOR_ID,
-    HELD_BY_SERVER,
+    HELD_OF_HOST,
+    HELD_OF_POOL,
+    POOL,
     SERVERS,
     Client,
     Holding,
@@ -44,6 +46,7 @@ SETTLE_WITHIN_S = 60.0
 PER_KILL_S = 10
 LOG_LINES = 60
 DATABASE = "innkeeper.sqlite3"
+AGGREGATE = "60000000-0000-4000-8000-000000000000"
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(180 + PER_KILL_S * KILLS)]
 
@@ -80,7 +83,9 @@ def run_and_check(cloud: Cloud, caller: Caller) -> None:
     """Let clients and deaths loose on the cloud, then compare it with what was promised."""
     flavor = {"id": FLAVOR_ID, "name": FLAVOR_ID, **FLAVOR}
     assert caller.call("POST", "/compute/v2.1/flavors", {"flavor": flavor}).status == 200
-    ledgers = run_and_kill(cloud, cloud.providers(caller))
+    hosts = cloud.providers(caller)
+    add_pool(caller, hosts)
+    ledgers = run_and_kill(cloud, hosts)
     wait_until(lambda: not unsettled(all_servers(caller)), "the agent", SETTLE_WITHIN_S)
     servers = all_servers(caller)
     check_ledgers(ledgers)
@@ -88,6 +93,25 @@ def run_and_check(cloud: Cloud, caller: Caller) -> None:
     held = {each["id"]: holding(caller, each["id"]) for each in servers}
     check_holdings(caller, held, ledgers)
     check_sums(caller, cloud, held, ledgers)
+
+
+def add_pool(caller: Caller, hosts: list[str]) -> None:
+    """Give all hosts their disks: one pool, as large as their disks would be together."""
+    path = "/placement/resource_providers"
+    write(caller, "POST", path, {"name": "pool", "uuid": POOL})
+    has = {"DISK_GB": {"total": HOSTS * HOST_SIZE}}
+    body = {"resource_provider_generation": 0, "inventories": has}
+    write(caller, "PUT", f"{path}/{POOL}/inventories", body)
+    shares = {"resource_provider_generation": 1, "traits": ["MISC_SHARES_VIA_AGGREGATE"]}
+    write(caller, "PUT", f"{path}/{POOL}/traits", shares)
+    for each in (POOL, *hosts):
+        write(caller, "PUT", f"{path}/{each}/aggregates", [AGGREGATE])
+
+
+def write(caller: Caller, method: str, path: str, body: Any) -> None:
+    """A request that must succeed."""
+    answer = caller.call(method, path, body)
+    assert answer.status < 300, answer.body
 
 
 def run_and_kill(cloud: Cloud, providers: list[str]) -> list[Ledger]:
@@ -178,7 +202,8 @@ def holding(caller: Caller, consumer: str) -> Holding:
 def check_holdings(caller: Caller, held: dict[str, Holding], ledgers: list[Ledger]) -> None:
     """Servers hold what their flavor says, deleted ones nothing, others what they claimed."""
     for uuid, amounts in held.items():
-        assert list(amounts.values()) == [HELD_BY_SERVER], uuid
+        assert amounts.get(POOL) == HELD_OF_POOL, uuid
+        assert [line for each, line in amounts.items() if each != POOL] == [HELD_OF_HOST], uuid
     for ledger in ledgers:
         for uuid in ledger.deleted:
             assert holding(caller, uuid) == {}

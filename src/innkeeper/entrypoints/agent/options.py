@@ -70,7 +70,12 @@ def _add_fake(group: argparse._ArgumentGroup) -> None:
     )
     group.add_argument("--vcpus", type=_amount, default=32, help="virtual processors per host")
     group.add_argument("--memory-mb", type=_amount, default=131072, help="memory per host")
-    group.add_argument("--disk-gb", type=_amount, default=2000, help="disk per host")
+    group.add_argument(
+        "--disk-gb",
+        type=_amount_or_none,
+        default=2000,
+        help="disk per host; 0 for none, where all disks are in a shared pool",
+    )
     group.add_argument(
         "--traits",
         type=_traits,
@@ -128,22 +133,23 @@ def _traits(text: str) -> Sequence[str]:
     return _parts(text, TRAIT, "trait")
 
 
-def _whole(text: str, most: int) -> int:
+def _whole(text: str, least: int, most: int) -> int:
     try:
         number = int(text)
     except ValueError:
-        number = 0
-    if not 1 <= number <= most:
-        raise argparse.ArgumentTypeError(f"must be a number between 1 and {most}")
+        number = least - 1
+    if not least <= number <= most:
+        raise argparse.ArgumentTypeError(f"must be a number between {least} and {most}")
     return number
 
 
-def _up_to(most: int) -> Callable[[str], int]:
-    return lambda text: _whole(text, most)
+def _up_to(most: int, least: int = 1) -> Callable[[str], int]:
+    return lambda text: _whole(text, least, most)
 
 
 _count = _up_to(HOSTS_MAX)
 _amount = _up_to(UNIT_MAX)
+_amount_or_none = _up_to(UNIT_MAX, least=0)
 _process = _up_to(2**31 - 1)
 
 

@@ -139,3 +139,10 @@ def test_fewer_fake_hosts_keep_what_the_others_had(tmp_path: Path) -> None:
     again = FakeDriver(FakeOptions(hosts=2, host_prefix="h"), tmp_path, lambda _: None)
     assert again.servers()["h2"] == ["s1"]
     again.close()
+
+
+def test_hosts_without_disks_do_not_speak_of_disks(tmp_path: Path) -> None:
+    driver = FakeDriver(FakeOptions(disk_gb=0), tmp_path, threading.Event().wait)
+    (facts,) = driver.hosts()
+    assert facts.inventories.keys() == {"VCPU", "MEMORY_MB"}
+    driver.close()

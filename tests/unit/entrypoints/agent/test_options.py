@@ -38,6 +38,8 @@ def parsed(*given: str) -> argparse.Namespace:
         ("--build-time-s", "soon", "between 0 and"),
         ("--memory-mb", "0", "between 1 and"),
         ("--memory-mb", "2147483648", "between 1 and"),
+        ("--disk-gb", "-1", "between 0 and"),
+        ("--disk-gb", "much", "between 0 and"),
         ("--hosts", "many", "between 1 and"),
         ("--with-parent", "0", "between 1 and"),
         ("--with-parent", "me", "between 1 and"),
@@ -61,6 +63,7 @@ def test_what_is_taken() -> None:
         "--host-prefix=",
         "--az=one, zwei-straße",
         "--memory-mb=67108864",
+        "--disk-gb=0",
         "--build-time-s=0.5",
         "--with-parent=4711",
     )
@@ -68,6 +71,7 @@ def test_what_is_taken() -> None:
     assert taken.name == "rack_1.example.org"
     assert taken.az == ("one", "zwei-straße")
     assert taken.memory_mb == 64 * 1024 * 1024
+    assert taken.disk_gb == 0
     assert taken.build_time_s == 0.5
     assert taken.with_parent == 4711
 

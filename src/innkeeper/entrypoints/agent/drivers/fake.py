@@ -87,8 +87,10 @@ class FakeDriver:
         inventories = {
             "VCPU": {"total": options.vcpus},
             "MEMORY_MB": {"total": options.memory_mb},
-            "DISK_GB": {"total": options.disk_gb},
         }
+        if options.disk_gb:
+            # A host without disks does not say so: it needs a pool, see the guide.
+            inventories["DISK_GB"] = {"total": options.disk_gb}
         return [
             HostFacts(
                 name=name,
