@@ -58,7 +58,7 @@ def after(tx: Tx, last: ChangeId) -> list[tuple[ChangeId, ProviderId, Generation
     """Give the rows behind ``last``, in order: number, provider, its generation then."""
     return [
         (ChangeId(row[0]), ProviderId(row[1]), Generation(row[2]))
-        for row in _AFTER.run(tx, [{"after": last}])
+        for row in _AFTER.run(tx, [{"after": last}]).fetchall()
     ]
 
 

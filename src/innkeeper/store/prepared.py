@@ -1,9 +1,11 @@
 """Statements of the busiest path, compiled once and handed to the driver as text.
 
-SQLAlchemy looks a statement up in its cache, checks and converts its parameters anew at every
-execution; for one small statement that takes several times as long as the database needs. The
-text, the order of the parameters and their conversions are the same every time, so they are
-worked out once per dialect. The statements themselves stay SQLAlchemy's.
+SQLAlchemy looks a statement up in its cache, checks and converts its parameters, and makes
+ready for any kind of result anew at every execution; for one small statement that takes several
+times as long as the database needs. The text, the order of the parameters and their conversions
+are the same every time, so they are worked out once per dialect, and the driver is asked
+directly. The statements themselves, the transaction around them and the errors stay
+SQLAlchemy's.
 
 May be false: that the values of a row that is read are converted. They come as the driver
 gives them, which is right for numbers and text.
@@ -16,6 +18,7 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
+from sqlalchemy.engine.interfaces import DBAPICursor
 
 from innkeeper.store import by_ids
 from innkeeper.store.by_ids import IDS
@@ -40,10 +43,11 @@ class Prepared:
         self._statement = statement
         self._texts: dict[Any, _Text] = {}
 
-    def run(
-        self, tx: Tx, rows: Sequence[Mapping[str, Any]]
-    ) -> sa.CursorResult[*tuple[Any, ...]]:
-        """Execute the statement, once for each mapping of parameters; there is at least one."""
+    def run(self, tx: Tx, rows: Sequence[Mapping[str, Any]]) -> DBAPICursor:
+        """Execute the statement, once for each mapping of parameters; there is at least one.
+
+        Gives the driver's cursor: it counts the rows that were changed, and gives those found.
+        """
         key = (tx.dialect.name, tx.dialect.driver)
         made = self._texts.get(key)
         if made is None:
@@ -51,7 +55,7 @@ class Prepared:
         values: list[Any] = [_converted(made, row) for row in rows]
         if not tx.dialect.positional:
             values = [dict(zip(made.names, each, strict=True)) for each in values]
-        return tx.exec_driver_sql(made.text, values if len(values) > 1 else values[0])
+        return _execute(tx, made.text, values)
 
     def _compile(self, dialect: sa.Dialect, names: Any) -> _Text:
         compiled = self._statement.compile(dialect=dialect, column_keys=list(names))
@@ -95,12 +99,9 @@ class PreparedForIds:
             count = 1 << (len(part) - 1).bit_length()
             filled = part + part[-1:] * (count - len(part))
             text, names = self._text(tx.dialect, count)
-            values = (
-                tuple(filled)
-                if tx.dialect.positional
-                else dict(zip(names, filled, strict=True))
-            )
-            found += tx.exec_driver_sql(text, values)
+            is_positional = tx.dialect.positional
+            values = filled if is_positional else dict(zip(names, filled, strict=True))
+            found += _execute(tx, text, [values]).fetchall()
         return found
 
     def _text(self, dialect: sa.Dialect, count: int) -> tuple[str, list[str]]:
@@ -112,6 +113,21 @@ class PreparedForIds:
             assert len(state.parameters) == count, "constants are written into the text"
             made = self._texts[key] = (state.statement, list(state.parameters))
         return made
+
+
+def _execute(tx: Tx, text: str, values: Sequence[Any]) -> DBAPICursor:
+    """Execute a statement once for each of the values; errors are as SQLAlchemy has them."""
+    cursor = tx.connection.cursor()
+    try:
+        if len(values) > 1:
+            cursor.executemany(text, values)
+        else:
+            cursor.execute(text, values[0])
+    except tx.dialect.loaded_dbapi.Error as error:
+        raise sa.exc.DBAPIError.instance(
+            text, None, error, tx.dialect.loaded_dbapi.Error, hide_parameters=True
+        ) from error
+    return cursor
 
 
 def _conversion(kind: sa.types.TypeEngine[Any], dialect: sa.Dialect) -> Convert:
