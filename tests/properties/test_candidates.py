@@ -27,6 +27,8 @@ from tests.support.forests import (
     draw_changes,
     draw_forest,
     draw_query,
+    draw_wide_query,
+    draw_wide_tree,
 )
 from tests.support.planting import NOW, change, plant, store_in
 from tests.support.reference_candidates import Found
@@ -34,6 +36,7 @@ from tests.support.reference_candidates import Found
 # A failure is made small before it is shown, which takes longer than finding it.
 pytestmark = pytest.mark.timeout(600)
 FORESTS = 1200
+WIDE_TREES = 250
 QUERIES_PER_FOREST = 4
 CLAIMS_PER_QUERY = 4
 BREADTH_FIRST = Placing()
@@ -102,6 +105,16 @@ def test_what_the_rules_allow_is_found_in_many_forests(store: Store) -> None:
             desk = CandidateDesk(BREADTH_FIRST)
             for query in draw_queries(thrown, forest):
                 judge(forest, query, desk.find(tx, query, 0))
+
+
+def test_groups_that_compete_find_every_way_to_agree(store: Store) -> None:
+    for seed in range(WIDE_TREES):
+        thrown = Random(seed)  # noqa: S311 - to be repeated, not to be secret
+        forest = draw_wide_tree(thrown)
+        query = draw_wide_query(thrown)
+        with undone(store, forest) as tx:
+            for placing in (BREADTH_FIRST, AT_RANDOM):
+                judge(forest, query, CandidateDesk(placing).find(tx, query, 0))
 
 
 @unhurried(250)

@@ -212,6 +212,52 @@ def draw_same_subtrees(dice: Random, groups: list[RequestGroup]) -> tuple[frozen
     return tuple(found)
 
 
+# Wide trees
+
+
+def draw_wide_tree(dice: Random) -> Forest:
+    """A host with several cards that have little of the same, and a pool of it sometimes."""
+    cards = [
+        PlainProvider(
+            number,
+            0,
+            {"CUSTOM_GOLD": Inventory(total=dice.choice((1, 1, 2, 3)))},
+            {"CUSTOM_GOLD": 1} if happens(dice, 20) else {},
+            some(dice, TRAITS, 2),
+        )
+        for number in range(1, dice.choice((4, 5, 6)))
+    ]
+    here = frozenset(AGGREGATES[:1])
+    host = PlainProvider(0, None, {"VCPU": Inventory(total=4)}, aggregates=here)
+    if happens(dice, 60):
+        return (host, *cards)
+    has = {"CUSTOM_GOLD": draw_inventory(dice)}
+    pool = PlainProvider(len(cards) + 1, None, has, {}, frozenset([SHARES]), here)
+    return (host, *cards, pool)
+
+
+def draw_wide_query(dice: Random) -> CandidateQuery:
+    """Several groups that compete for the cards of a wide tree."""
+    groups = [
+        RequestGroup(
+            suffix,
+            {"CUSTOM_GOLD": dice.choice((1, 1, 1, 2))},
+            (frozenset(dice.sample(TRAITS, 2)),) if happens(dice, 30) else (),
+        )
+        for suffix in dice.sample(SUFFIXES, dice.choice((2, 3, 4)))
+    ]
+    suffixes = tuple(sorted(group.suffix for group in groups))
+    if happens(dice, 50):
+        wanted = ("VCPU", "CUSTOM_GOLD") if happens(dice, 50) else ("VCPU",)
+        groups.append(RequestGroup(UNSUFFIXED, dict.fromkeys(wanted, 1)))
+    close = frozenset(dice.sample(suffixes, 2))
+    return CandidateQuery(
+        tuple(groups),
+        is_isolated=happens(dice, 50),
+        same_subtrees=(close,) if happens(dice, 15) else (),
+    )
+
+
 # Changes
 
 
