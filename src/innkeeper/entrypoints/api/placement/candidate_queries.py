@@ -42,7 +42,7 @@ MISSING_VALUE = "query.missing_value"
 GROUPS_MAX = 64
 """In one query. A server with sixteen devices and ten ports of two groups each asks for 37."""
 CONDITIONS_MAX = 1024
-"""Of all groups together; more than a large server's groups have at sixteen each."""
+"""Of all groups together; each name of a class or a trait is one. Sixteen a group are many."""
 
 _GROUP_WORD = re.compile(rf"({'|'.join(GROUP_WORDS)})({NAME})?")
 
@@ -58,7 +58,7 @@ def candidate_query(
     for subtree in subtrees:
         _check_names(subtree, groups)
     _check_conflicts(groups)
-    _check_size(groups)
+    _check_size(groups, len(root_required) + len(root_forbidden))
     policy = _policy(query.get("group_policy", ()))
     if policy is None and len(groups.keys() - {UNSUFFIXED}) > 1:
         raise Invalid(
@@ -205,9 +205,12 @@ def _check_conflicts(groups: Mapping[str, RequestGroup]) -> None:
         )
 
 
-def _check_size(groups: Mapping[str, RequestGroup]) -> None:
-    conditions = sum(
-        len(group.resources) + len(group.required) + len(group.forbidden) + len(group.member_of)
+def _check_size(groups: Mapping[str, RequestGroup], root_traits: int) -> None:
+    conditions = root_traits + sum(
+        len(group.resources)
+        + sum(len(names) for names in group.required)
+        + len(group.forbidden)
+        + len(group.member_of)
         for group in groups.values()
     )
     if conditions > CONDITIONS_MAX:
