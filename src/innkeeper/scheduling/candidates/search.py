@@ -217,31 +217,23 @@ class _Walk:
         self._options = [options[at] for at in plan.order]
         self._rows: list[int] = []
         self._sums: dict[tuple[int, str], int] = {}
+        self._dead_ends = 0
 
-    def choices(self) -> Iterator[Picks]:
-        """All choices, in the order of the search's slots."""
-        next_option = [0] * len(self._options)
-        dead_ends = 0
-        while True:
-            level = len(self._rows)
-            if level == len(self._options):
-                yield tuple([self._rows[at] for at in self._plan.place])
-                dead_ends = 0
+    def choices(self, level: int = 0) -> Iterator[Picks]:
+        """All choices that begin with those made so far, in the order of the search's slots."""
+        if level == len(self._options):
+            self._dead_ends = 0
+            yield tuple([self._rows[at] for at in self._plan.place])
+            return
+        for row in self._options[level]:
+            if self._take(level, row):
+                yield from self.choices(level + 1)
                 self._drop()
-                continue
-            at = next_option[level]
-            if at == len(self._options[level]):
-                if level == 0:
-                    return
-                next_option[level] = 0
-                self._drop()
-                continue
-            next_option[level] = at + 1
-            if not self._take(level, self._options[level][at]):
-                dead_ends += 1
-                if not self._search.may_go_on(dead_ends):
-                    self.is_cut = True
-                    return
+            else:
+                self._dead_ends += 1
+                self.is_cut = not self._search.may_go_on(self._dead_ends)
+            if self.is_cut:
+                return
 
     def _take(self, level: int, row: int) -> bool:
         """Add a row to the choice, unless it does not go together with those chosen."""

@@ -31,7 +31,7 @@ class CandidateDesk:
         self._follower.catch_up(tx)
 
     def find(self, tx: Tx, query: CandidateQuery, seed: int) -> FoundCandidates:
-        """Search for candidates; ``seed`` decides their order where that is to be random.
+        """Search for candidates; where their order is to be random, ``seed`` decides it.
 
         Raises :class:`Invalid` for a class or trait that is not there. An aggregate or a tree
         that is not there is no mistake: nothing is in it.
