@@ -7,6 +7,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +19,10 @@ from tests.support.original import Original, original
 from tests.support.placement_world import World, named
 from tests.support.running import Running, running
 
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
+
 Run = Callable[..., tuple[int, str, str]]
-KILL_WITHIN_S = 60.0
+ENDS_WITHIN_S = 60.0
 EVERYTHING = "equal: 12 providers, 19 consumers\n"
 
 
@@ -139,6 +142,26 @@ def plain(shown: Any) -> Any:
     return {key: plain(value) if isinstance(value, dict) else value for key, value in kept}
 
 
+@contextmanager
+def begun(from_url: str, to_url: str, *more: str) -> Iterator[subprocess.Popen[str]]:
+    """The program in a process of its own."""
+    program = subprocess.Popen(
+        [sys.executable, "-m", "innkeeper.main", *words(from_url, to_url), *more],
+        env=environment(PYTHONPATH=str(SOURCE)),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    with program:
+        yield program
+
+
+def until(program: subprocess.Popen[str], moment: str) -> None:
+    """Wait until the program says that it has come so far."""
+    assert program.stderr is not None
+    assert any(line.startswith(moment) for line in program.stderr), "It ended before."
+
+
 @pytest.mark.parametrize(
     "moment",
     [
@@ -152,21 +175,34 @@ def plain(shown: Any) -> Any:
 def test_what_was_killed_goes_on(
     filled: Original, target: Running, bring: Run, moment: str
 ) -> None:
-    program = subprocess.Popen(
-        [sys.executable, "-m", "innkeeper.main", *words(filled.url, at(target))],
-        env=environment(PYTHONPATH=str(SOURCE)),
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    assert program.stderr is not None
-    with program.stderr as told:
-        assert any(line.startswith(moment) for line in told), "It ended before."
+    with begun(filled.url, at(target)) as program:
+        until(program, moment)
         program.send_signal(signal.SIGKILL)
-    assert program.wait(KILL_WITHIN_S) == -signal.SIGKILL
+        assert program.wait(ENDS_WITHIN_S) == -signal.SIGKILL
 
     status, told_at_last, warned = bring(filled.url, at(target))
     assert (status, told_at_last) == (0, EVERYTHING), warned
+
+
+def test_it_can_be_interrupted(filled: Original, target: Running) -> None:
+    with begun(filled.url, at(target)) as program:
+        until(program, "target: writing consumers: 0 of")
+        program.send_signal(signal.SIGINT)
+        assert program.wait(ENDS_WITHIN_S) == 130
+        assert program.stderr is not None
+        *_, last = program.stderr
+        assert last == "innkeeper placement-import: interrupted; run it again to go on.\n"
+
+
+def test_findings_that_nobody_reads_to_their_end_are_no_accident(
+    filled: Original, target: Running
+) -> None:
+    with begun(filled.url, at(target), "--verify-only") as program:
+        assert program.stdout is not None
+        program.stdout.close()
+        assert program.wait(ENDS_WITHIN_S) == 1
+        assert program.stderr is not None
+        assert not any("rror" in line for line in program.stderr)
 
 
 def test_each_kind_of_difference_is_found_and_mended(

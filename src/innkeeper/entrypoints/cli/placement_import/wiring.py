@@ -32,7 +32,13 @@ def run(options: Mapping[str, Any]) -> int:
     try:
         services.append(_service("source", "from", declared.FROM_TOKEN, options))
         services.append(_service("target", "to", declared.TO_TOKEN, options))
-        return _import(services[0], services[1], options)
+        status = _import(services[0], services[1], options)
+        sys.stdout.flush()
+        return status
+    except BrokenPipeError:
+        # Whoever reads the findings has seen enough. There are some, so the sides differ.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return Status.DIFFERENT
     except Refusal as refusal:
         sys.stderr.write(f"innkeeper placement-import: {refusal.message}\n")
         return Status.FAILED
