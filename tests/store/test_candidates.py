@@ -173,8 +173,11 @@ CASES = {
     ),
     "nothing is lent to a tree whose root is in a forbidden aggregate": Case(
         (POOL, one(1, has="VCPU", aggregates=[HERE, THERE]), *TWO_HOSTS[2:]),
-        ask(group(amounts=BOTH, not_member_of=[THERE])),
+        ask(group(amounts=DISK, not_member_of=[THERE]), group("1", amounts=VCPU)),
         [{2: VCPU, 0: DISK}],
+    ),
+    "nothing is lent by a pool in a forbidden aggregate": Case(
+        TWO_HOSTS, ask(group(amounts=DISK, not_member_of=[HERE])), []
     ),
     "a forbidden aggregate of a root is its tree's": Case(
         (one(0, aggregates=[HERE]), one(1, 0, has="VCPU"), one(2, has="VCPU")),
