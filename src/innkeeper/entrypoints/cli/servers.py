@@ -81,4 +81,5 @@ def _removal(each: Mapping[str, Any]) -> str:
 
 def _weighed(each: Mapping[str, Any]) -> str:
     parts = ", ".join(f"{name} {part:.3f}" for name, part in each.get("parts", {}).items())
-    return f"{each['host']} {each['weight']:.3f}" + (f" ({parts})" if parts else "")
+    pools = "".join(f", {name} of {pool}" for name, pool in each.get("pools", {}).items())
+    return f"{each['host']} {each['weight']:.3f}" + (f" ({parts})" if parts else "") + pools

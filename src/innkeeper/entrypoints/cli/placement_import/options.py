@@ -11,6 +11,9 @@ JOBS_MAX = 64
 TIMEOUT_S_MAX = 3600.0
 FROM_TOKEN = "PLACEMENT_FROM_TOKEN"  # noqa: S105 - the name of a variable
 TO_TOKEN = "PLACEMENT_TO_TOKEN"  # noqa: S105 - the name of a variable
+DESCRIPTION = """\
+Copy what a running Placement service holds into this one, over the APIs of both, and compare.
+May be run again at any time: only what differs is written."""
 STATUSES = """\
 exit status: 0 both sides are equal (with --dry-run: nothing would be written); 1 they differ;
 2 it could not be done: wrong use, a side that does not answer or refuses, an objection"""
@@ -18,10 +21,7 @@ exit status: 0 both sides are equal (with --dry-run: nothing would be written); 
 
 def add(command: argparse.ArgumentParser) -> None:
     """Declare them."""
-    command.description = (
-        "Copy what a running Placement service holds into this one, over the APIs of both, and "
-        "compare. May be run again at any time: only what differs is written."
-    )
+    command.description = DESCRIPTION
     command.epilog = STATUSES
     command.formatter_class = argparse.RawDescriptionHelpFormatter
     for side, noun, variable in (("from", "source", FROM_TOKEN), ("to", "target", TO_TOKEN)):

@@ -226,6 +226,7 @@ def _has_no_ground(providers: Mapping[str, Provider], consumer: Consumer) -> set
 def _doubtful(
     providers: Mapping[str, Provider], consumers: Mapping[str, Consumer]
 ) -> list[str]:
+    """Consumers that hold what their providers do not have, as far as was read."""
     return [each.spelling for each in consumers.values() if _has_no_ground(providers, each)]
 
 
@@ -233,4 +234,6 @@ def _left_out(providers: Mapping[str, Provider], consumers: Mapping[str, Consume
     """Providers that must be read, or read again: what was read names more than they have."""
     parents = {each.parent for each in providers.values() if each.parent is not None}
     missing = {uuid for uuid in parents if uuid not in providers}
-    return missing.union(*(_has_no_ground(providers, each) for each in consumers.values()))
+    for consumer in consumers.values():
+        missing |= _has_no_ground(providers, consumer)
+    return missing
