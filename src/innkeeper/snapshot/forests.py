@@ -20,8 +20,6 @@ Rows = npt.NDArray[np.intp]
 """Numbers of rows, or of trees."""
 
 NO_ROW = -1
-SHARES = "MISC_SHARES_VIA_AGGREGATE"
-"""The trait of a provider that serves every tree with a member in one of its aggregates."""
 
 
 @dataclass(frozen=True, slots=True)

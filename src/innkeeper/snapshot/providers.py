@@ -15,8 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from innkeeper.domain.ids import HostIndex, ProviderId, ProviderUuid
+from innkeeper.domain.placement import SHARES
 from innkeeper.snapshot.amounts import Amount, AmountTable, Mask
-from innkeeper.snapshot.forests import SHARES, Forest, forest_of
+from innkeeper.snapshot.forests import Forest, forest_of
 
 NO_PROVIDER = ProviderId(0)
 """Where a root's parent would be; rows' ids begin at 1."""

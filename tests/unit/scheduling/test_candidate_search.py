@@ -10,12 +10,12 @@ import pytest
 
 from innkeeper.domain.candidates import CandidateQuery, FoundCandidates, RequestGroup
 from innkeeper.domain.ids import ProviderId, ProviderUuid
+from innkeeper.domain.placement import SHARES
 from innkeeper.domain.slices import Placing
 from innkeeper.scheduling.candidates import finding, search
 from innkeeper.scheduling.candidates.search import Search
 from innkeeper.scheduling.candidates.slots import slots_of
 from innkeeper.scheduling.dice import Shuffler
-from innkeeper.snapshot.forests import SHARES
 from innkeeper.snapshot.providers import ProviderTable
 
 DEPTH = Placing(allocation_candidates_generation_strategy="depth-first")

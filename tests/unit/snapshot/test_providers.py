@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from innkeeper.domain.ids import HostIndex, ProviderId, ProviderUuid
-from innkeeper.snapshot.forests import SHARES
+from innkeeper.domain.placement import SHARES
 from innkeeper.snapshot.providers import NO_PROVIDER, ProviderTable
 
 
