@@ -4,18 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
+from datetime import timedelta
 from itertools import pairwise
 from random import Random
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from innkeeper.domain.candidates import Candidate, CandidateQuery, FoundCandidates
+from innkeeper.domain.candidates import (
+    Candidate,
+    CandidateQuery,
+    FoundCandidates,
+    RequestGroup,
+)
 from innkeeper.domain.slices import Placing
 from innkeeper.store import transactions
 from innkeeper.store.transactions import Store, Tx
-from innkeeper.systems.placement import allocations
+from innkeeper.systems.placement import allocations, classes, feed, providers
 from innkeeper.systems.placement.allocations import Wish
 from innkeeper.systems.placement.candidates import CandidateDesk
 from tests.support import reference_candidates as reference
@@ -29,6 +37,7 @@ from tests.support.forests import (
     draw_query,
     draw_wide_query,
     draw_wide_tree,
+    happens,
 )
 from tests.support.planting import NOW, change, plant, store_in
 from tests.support.reference_candidates import Found
@@ -42,6 +51,7 @@ CLAIMS_PER_QUERY = 4
 BREADTH_FIRST = Placing()
 DEPTH_FIRST = Placing(allocation_candidates_generation_strategy="depth-first")
 AT_RANDOM = Placing(randomize_allocation_candidates=True)
+TOMORROW = NOW + timedelta(days=1)
 CLAIMANT = "d0000000-0000-4000-8000-000000000000"
 
 
@@ -167,12 +177,38 @@ def test_who_follows_finds_what_who_comes_later_finds(store: Store, dice: Random
         for after in [forest, *draw_changes(dice, forest)]:
             change(tx, before, after)
             before = after
-            newcomer = CandidateDesk(BREADTH_FIRST)
-            for _ in range(2):
-                query = draw_query(dice, after)
-                found = desk.find(tx, query, 0)
-                judge(after, query, found)
-                assert newcomer.find(tx, query, 0) == found
+            if happens(dice, 10):
+                # The feed forgets what nobody may have read yet.
+                feed.prune(tx, TOMORROW)
+            if happens(dice, 20):
+                providers.rename(tx, after[0].uuid, f"not {after[0].uuid}", NOW)
+            compare_with_newcomer(tx, desk, after, draw_query(dice, after))
+            compare_with_newcomer(tx, desk, after, draw_query(dice, after))
+        classes.rename(tx, "CUSTOM_GOLD", "CUSTOM_TIN", NOW)
+        query = CandidateQuery((RequestGroup(resources={"CUSTOM_TIN": 1}),))
+        compare_with_newcomer(tx, desk, in_tin(before), query)
+
+
+def compare_with_newcomer(
+    tx: Tx, desk: CandidateDesk, forest: Forest, query: CandidateQuery
+) -> None:
+    """Who has followed finds what is right, and that in the order of who just came."""
+    found = desk.find(tx, query, 0)
+    judge(forest, query, found)
+    assert CandidateDesk(BREADTH_FIRST).find(tx, query, 0) == found
+
+
+def in_tin(forest: Forest) -> Forest:
+    """The forest with another name for its gold."""
+    return tuple(
+        replace(each, inventories=renamed(each.inventories), used=renamed(each.used))
+        for each in forest
+    )
+
+
+def renamed(by_class: dict[str, Any]) -> dict[str, Any]:
+    """The same by class, with tin for gold."""
+    return {name.replace("GOLD", "TIN"): each for name, each in by_class.items()}
 
 
 @unhurried(100)
@@ -209,14 +245,7 @@ def test_trees_are_taken_one_after_the_other_or_in_turn(store: Store, dice: Rand
 
 def without_sharing(one: PlainProvider) -> PlainProvider:
     """The same provider, which keeps what it has to itself."""
-    return PlainProvider(
-        one.number,
-        one.parent,
-        one.inventories,
-        one.used,
-        one.traits - {SHARES},
-        one.aggregates,
-    )
+    return replace(one, traits=one.traits - {SHARES})
 
 
 def trees_of(found: FoundCandidates) -> list[str]:
