@@ -385,16 +385,16 @@ def test_clouds_and_tokens_of_the_environment(
             0,
             EVERYTHING,
         ), ran.stderr
-        status = main(
-            [
-                *("placement-import", "--from-url", filled.url, "--from-token", "nobody"),
-                *("--to-url", at(closed), "--to-token", "wrong", "--verify-only"),
-            ]
-        )
-        assert status == 2
-        (line,) = capsys.readouterr().err.splitlines()
-        assert line.startswith(f"innkeeper placement-import: source ({filled.url}): GET ")
-        assert "403" in line
+        for ours, theirs, token, status_told in (
+            (filled.url, at(closed), "wrong", "401"),
+            (at(closed), filled.url, "nobody", "403"),
+        ):
+            words_of_ours = ("--from-url", ours, "--from-token", "admin")
+            words_of_theirs = ("--to-url", theirs, "--to-token", token)
+            assert main(["placement-import", *words_of_ours, *words_of_theirs]) == 2
+            (line,) = capsys.readouterr().err.splitlines()
+            assert line.startswith(f"innkeeper placement-import: target ({theirs}): GET /")
+            assert status_told in line
 
 
 def test_wrong_use_is_one_line(capsys: pytest.CaptureFixture[str], filled: Original) -> None:

@@ -82,11 +82,13 @@ class Importing:
         return self._compare(source, target)
 
     def _look(self) -> tuple[Picture, Picture]:
-        source, target = (
-            Reader(api, self.jobs, self.steps).read(with_usages=not self.dry_run)
-            for api in (self.source, self.target)
-        )
-        return source, target
+        target = self._read(self.target, with_usages=not self.dry_run)
+        # Nothing is compared with an empty target that would be worth the questions.
+        with_usages = not self.dry_run and bool(target.providers)
+        return self._read(self.source, with_usages=with_usages), target
+
+    def _read(self, api: PlacementApi, *, with_usages: bool) -> Picture:
+        return Reader(api, self.jobs, self.steps).read(with_usages=with_usages)
 
     def _announce(self, made: plan.Plan) -> Status:
         for noun, count in made.counts().items():
