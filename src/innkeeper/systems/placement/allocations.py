@@ -131,7 +131,7 @@ def _without_repeats(
     turn: list[int] = []
     later: list[int] = []
     for index in waiting:
-        uuids = {canonical_uuid(wish.consumer) for wish in asked[index].all}
+        uuids = {canonical_uuid(wish.consumer) for wish in asked[index].all} - {None}
         (later if uuids & named else turn).append(index)
         named |= uuids
     return turn, later
