@@ -33,6 +33,7 @@ VERSION_STORIES = STORIES / "placement" / "versions"
 ROW = re.compile(r"^\| `([^`]+)` \| *(.*?) *\|", re.MULTILINE)
 REFUSALS = 400
 """Statuses from here on are refusals."""
+FORBIDDEN = 403
 PLACEHOLDER = re.compile(r"\{[^}]*\}")
 
 
@@ -152,14 +153,13 @@ def test_every_route_says_what_it_does() -> None:
     assert [str(place) for _, route, place in routes() if not route.summary.strip()] == []
 
 
-def requests_in(node: Any) -> Iterator[tuple[str, str]]:
-    """Find the method and the path of every request that a story expects to go well."""
+def requests_in(node: Any) -> Iterator[tuple[str, str, int]]:
+    """Find the method, the path and the expected status of every request of a story."""
     if isinstance(node, Mapping):
         request, answer = node.get("request"), node.get("answer") or {}
-        # That a route refuses says nothing yet about what it is for.
-        goes_well = int(answer.get("status", 200)) < REFUSALS
-        if isinstance(request, Mapping) and "path" in request and goes_well:
-            yield str(request.get("method", "GET")), str(request["path"]).partition("?")[0]
+        if isinstance(request, Mapping) and "path" in request:
+            path = str(request["path"]).partition("?")[0]
+            yield str(request.get("method", "GET")), path, int(answer.get("status", 200))
         for value in node.values():
             yield from requests_in(value)
     elif isinstance(node, list):
@@ -173,29 +173,42 @@ def template(path: str) -> re.Pattern[str]:
     return re.compile("[^/]+".join(fixed))
 
 
-def told_routes() -> set[str]:
-    """The routes that a story uses: for each request the most literal one that matches."""
+def told_routes() -> dict[str, set[int]]:
+    """What stories are answered by each route: by the most literal one that matches."""
     known = {
         place.text: (route.method, template(f"{prefix(api)}{route.path}"))
         for api, route, place in routes()
     }
-    told = set()
+    told: dict[str, set[int]] = {text: set() for text in known}
     for path in sorted(STORIES.rglob("*.yaml")):
         for document in yaml.safe_load_all(path.read_text(encoding="utf-8")):
-            for method, asked in requests_in(document):
+            for method, asked, status in requests_in(document):
                 fits = [
                     text
                     for text, (verb, pattern) in known.items()
                     if verb == method.upper() and pattern.fullmatch(asked)
                 ]
                 if fits:
-                    told.add(min(fits, key=lambda text: len(PLACEHOLDER.findall(text))))
+                    told[min(fits, key=lambda text: len(PLACEHOLDER.findall(text)))].add(status)
     return told
 
 
 def test_every_route_has_a_story() -> None:
-    told = told_routes()
+    """That a route refuses says nothing yet about what it is for."""
+    told = {
+        text
+        for text, statuses in told_routes().items()
+        if min(statuses, default=REFUSALS) < REFUSALS
+    }
     judge("untold-route", [place for _, _, place in routes() if place.text not in told])
+
+
+def test_every_route_of_placement_has_a_story_of_who_is_refused() -> None:
+    told = {text for text, statuses in told_routes().items() if FORBIDDEN in statuses}
+    guarded = [
+        place for api, route, place in routes() if api.name == "placement" and route.policy
+    ]
+    judge("unrefused-route", [place for place in guarded if place.text not in told])
 
 
 def placement_versions() -> Iterator[tuple[str, Version, Version]]:
@@ -243,7 +256,8 @@ def test_paths_meet_as_the_router_would_have_them() -> None:
     assert not template("/p/{uuid}").fullmatch("/p/1/inventories")
     told = {"request": {"method": "put", "path": "/p/1?a=b"}, "answer": {"status": 204}}
     refused = {"request": {"method": "put", "path": "/p/2"}, "answer": {"status": 404}}
-    assert list(requests_in({"steps": [told, refused, {"other": 1}]})) == [("put", "/p/1")]
+    found = list(requests_in({"steps": [told, refused, {"other": 1}]}))
+    assert found == [("put", "/p/1", 204), ("put", "/p/2", 404)]
 
 
 def test_settings_know_every_prefix() -> None:
