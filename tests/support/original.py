@@ -86,6 +86,8 @@ def _settings(folder: Path, conf: Mapping[str, Any]) -> str:
         "placement_database": {
             "connection": f"sqlite:///{folder}/placement.db",
             "sync_on_startup": "true",
+            # Nothing of it has to outlive the test.
+            "sqlite_synchronous": "false",
         },
     }
     for name, value in conf.items():

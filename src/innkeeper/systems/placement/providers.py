@@ -63,6 +63,8 @@ def create(
     """
     canonical = ProviderUuid(canonical_uuid(uuid) or uuid)
     deed = f'Unable to create resource provider "{name}", {canonical}'
+    if not name:
+        raise Invalid(f"{deed}: Object action create failed because: name is required")
     parent = None
     if parent_uuid is not None:
         if canonical_uuid(parent_uuid) == canonical:
@@ -100,6 +102,11 @@ def _root_id(tx: Tx, provider: Provider) -> ProviderId:
 def rename(tx: Tx, uuid: str, name: str, now: datetime) -> Provider:
     """Give a provider another name. Raises :class:`AlreadyExists` if it is in use."""
     provider = get(tx, uuid)
+    if not name:
+        raise Invalid(
+            f"Unable to save resource provider {provider.uuid}: "
+            "Object action update failed because: name is required"
+        )
     if providers.is_name_taken(tx, name, but_by=provider.id):
         raise AlreadyExists(f"Conflicting resource provider {name} already exists.")
     providers.rename(tx, provider.id, name, now)

@@ -15,7 +15,7 @@ HTML = "text/html"
 TEXT = "text/plain"
 NEWLINE = "\n"
 CODE_PREFIX = "placement."
-COMPLAINT_MAX = 8000
+COMPLAINT_MAX = 16000
 """A complaint quotes the schema and the body; what comes first says which and where."""
 
 GENERIC = {

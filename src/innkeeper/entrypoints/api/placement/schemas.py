@@ -75,7 +75,7 @@ def provider_query(*names: str) -> Schema:
 
 
 LIST_PROVIDERS = provider_query(*_PROVIDER_PARAMETERS)
-_PROVIDER_NAME: Schema = {"type": "string", "minLength": 1, "maxLength": NAME_MAX}
+_PROVIDER_NAME: Schema = {"type": "string", "maxLength": NAME_MAX}
 _PARENT: Schema = {"anyOf": [UUID, {"type": "null"}]}
 CREATE_PROVIDER_FLAT = closed({"name": _PROVIDER_NAME, "uuid": UUID}, ["name"])
 CREATE_PROVIDER = closed(
