@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -11,13 +12,14 @@ import pytest
 
 from innkeeper.domain.amounts import Inventory
 from innkeeper.domain.compute import Booted
-from innkeeper.domain.errors import Conflict, InUse
+from innkeeper.domain.errors import Busy, Conflict, InUse
 from innkeeper.domain.hosts import HostReport
 from innkeeper.domain.ids import ProviderUuid, ServerId
 from innkeeper.domain.slices import Scheduling
+from innkeeper.entrypoints.api.decisions import Step, carry_out
 from innkeeper.store.queries import hosts as host_rows
 from innkeeper.store.queries import registration, servers
-from innkeeper.store.transactions import Tx
+from innkeeper.store.transactions import Store, Tx
 from innkeeper.systems.compute import audit as compute_audit
 from innkeeper.systems.compute import host_inventories, hosts
 from innkeeper.systems.compute.servers import Failed, fail_builds, finish_deletes
@@ -25,6 +27,9 @@ from innkeeper.systems.placement import inventories, providers, traits
 from tests.support.clouds import NOW, Cloud, cloud_in, faults, reported
 from tests.support.clouds import inventories as inventories_of
 from tests.support.pools import RACK, ROW, add_pool, holdings, join, pool_uuid, resize, used
+
+CHILD = "45000000-0000-4000-8000-000000000000"
+OTHER = "45000000-0000-4000-8000-000000000001"
 
 
 def diskless(number: int, **more: int) -> HostReport:
@@ -193,6 +198,50 @@ def test_any_provider_of_a_hosts_tree_puts_it_into_an_aggregate(cloud: Cloud) ->
     cloud.write(lambda tx: providers.hang(tx, host_uuid(3), child, NOW))
     assert faults([boot(cloud, forced_host="h3", is_admin=True)]) == [None]
     cloud.judge()
+
+
+class Losing(Store):
+    """A store that loses whatever is written: every commit is refused at its very end."""
+
+    @contextmanager
+    def write(self) -> Iterator[Tx]:
+        """Write, and then do not."""
+        with super().write() as tx:
+            yield tx
+            raise Busy("Somebody else was faster.")
+
+
+def hang_below_another(tx: Tx) -> None:
+    """What is below the second host goes below the third."""
+    providers.hang(tx, CHILD, host_uuid(3), NOW)
+
+
+def make_another(tx: Tx) -> None:
+    """Something new is below the third host."""
+    providers.create(tx, OTHER, "other", host_uuid(3), now=NOW)
+    join(tx, OTHER, RACK)
+
+
+@pytest.mark.parametrize("change", [hang_below_another, make_another])
+def test_memberships_that_never_came_to_be_are_forgotten(
+    cloud: Cloud, change: Callable[[Tx], None]
+) -> None:
+    for number in (2, 3):
+        cloud.write(partial(join_nothing, number=number))
+    cloud.write(lambda tx: providers.create(tx, CHILD, "child", host_uuid(2), now=NOW))
+    cloud.write(lambda tx: join(tx, CHILD, RACK))
+    cloud.boot(cloud.request())
+    steps = [Step("write", change, None, None), Step("boot", cloud.request(), None, None)]
+    losing = Losing(cloud.store.backend, cloud.store.engine)
+    assert all(isinstance(each, Busy) for each in carry_out(losing, cloud.desk, steps))
+    cloud.mend()
+    cloud.judge()
+    assert faults([boot(cloud, forced_host="h3", is_admin=True)]) != [None]
+
+
+def join_nothing(tx: Tx, number: int) -> None:
+    """A host leaves its aggregates."""
+    join(tx, host_uuid(number))
 
 
 def test_of_several_pools_the_one_with_most_left_is_taken(cloud: Cloud) -> None:

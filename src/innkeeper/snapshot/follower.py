@@ -92,4 +92,4 @@ class Follower:
             self._is_all_touched = True
         elif stale:
             self._touched |= stale
-            loader.load(tx, self.table, stale)
+            self._touched |= loader.load(tx, self.table, stale)

@@ -29,8 +29,11 @@ def load_all(tx: Tx) -> HostTable:
     return table
 
 
-def load(tx: Tx, table: HostTable, ids: Collection[ProviderId] | None) -> None:
-    """Read the rows of these providers anew, or of all."""
+def load(tx: Tx, table: HostTable, ids: Collection[ProviderId] | None) -> set[ProviderId]:
+    """Read the rows of these providers anew, or of all.
+
+    Gives the hosts that were edited beside them, since what is near them has changed.
+    """
     found = hosts.rows_for_snapshot(tx, ids)
     wanted = {each.provider_id for each in found}
     for provider_id in list(table.index_of) if ids is None else ids:
@@ -42,7 +45,7 @@ def load(tx: Tx, table: HostTable, ids: Collection[ProviderId] | None) -> None:
         # All hosts are asked for without a list: a list of 100,000 ids does not help databases.
         load_amounts(tx, table, None if ids is None else wanted)
     others = None if ids is None else [each for each in ids if each not in wanted]
-    pool_loader.load(tx, table, wanted, others)
+    return pool_loader.load(tx, table, wanted, others)
 
 
 def _load_facts(table: HostTable, found: Sequence[HostRow]) -> None:

@@ -21,12 +21,14 @@ def load(
     table: HostTable,
     hosts: Collection[ProviderId],
     others: Collection[ProviderId] | None,
-) -> None:
+) -> set[ProviderId]:
     """Read anew which aggregates ``hosts`` are in, and which of the ``others`` are pools.
 
     ``None`` stands for everybody who is no host. Without pools a cloud pays for nothing here:
-    nobody is asked for his aggregates until there is one.
+    nobody is asked for his aggregates until there is one. Gives the hosts whose memberships
+    were read beside those of ``hosts``.
     """
+    near: set[ProviderId] = set()
     if others is None or others:
         _load_pools(tx, table, others)
     if not table.pools.row_count:
@@ -36,8 +38,9 @@ def load(
         table.knows_memberships = True
     else:
         # What is below a host, or above it, puts it into aggregates as well.
-        near = pools.hosts_in_trees(tx, others) if others else set()
+        near = pools.hosts_in_trees(tx, others) if others else near
         _load_memberships(tx, table, near.union(hosts))
+    return near
 
 
 def _load_pools(tx: Tx, table: HostTable, ids: Collection[ProviderId] | None) -> None:
