@@ -131,23 +131,31 @@ REFUSED: tuple[dict[str, Any], ...] = (
 def test_refused_amounts(pair: Pair, version: str) -> None:
     # Each is somebody else's: a refused first write may leave a trace in the original.
     minor = int(version.partition(".")[2])
+    everything: tuple[Any, ...] = (*REFUSED, [], "x", None)
     asks = [
         Ask(
             "PUT",
             f"/allocations/{uuid(10000 + 100 * minor + number)}",
             asked_at(version, {"allocations": amounts}),
         )
-        for number, amounts in enumerate([*REFUSED, [], "x", None])
+        for number, amounts in enumerate(everything)
     ]
     path = f"/allocations/{uuid(4000)}"
-    for body in ({}, [], "x", None, 7, {"allocations": held({"VCPU": 1})}):
+    bodies: tuple[Any, ...] = ({}, [], "x", None, 7, {"allocations": held({"VCPU": 1})})
+    for body in bodies:
         asks += [Ask("PUT", path, body), Ask("POST", "/allocations", body)]
     asks += [Ask("GET", path), Ask("GET", f"{PROVIDERS}/{BIG}")]
     pair.agree(at([version], *asks))
 
 
 def test_refused_lines(pair: Pair) -> None:
-    lines = ([listed({"VCPU": 0})], [listed({"VCPU": 1}, NOWHERE)], [listed({})], [{}], [])
+    lines: tuple[Any, ...] = (
+        [listed({"VCPU": 0})],
+        [listed({"VCPU": 1}, NOWHERE)],
+        [listed({})],
+        [{}],
+        [],
+    )
     pair.agree(
         Ask("PUT", f"/allocations/{uuid(4050)}", {"allocations": each, **OWNER}, version)
         for each in lines
@@ -196,21 +204,19 @@ def test_many_at_once(pair: Pair) -> None:
     first, second = uuid(4200), uuid(4201)
     one = asked_at("1.39", {"allocations": held({"VCPU": 600})})
     none = {**one, "allocations": {}}
-    asks = [
-        Ask("POST", "/allocations", body)
-        for body in (
-            {},
-            [],
-            {"x": one},
-            {first: one, second: one},
-            {first: one},
-            {first: none, second: {**one, "consumer_generation": 4}},
-            {first: {**none, "consumer_generation": 1}, second: one},
-            {first: {**one, "foo": 1}, second: {}},
-            {second: {**none, "consumer_generation": 1}},
-            {first: {**one, "allocations": held({"VCPU": 1}, NOWHERE)}},
-        )
-    ]
+    bodies: tuple[Any, ...] = (
+        {},
+        [],
+        {"x": one},
+        {first: one, second: one},
+        {first: one},
+        {first: none, second: {**one, "consumer_generation": 4}},
+        {first: {**none, "consumer_generation": 1}, second: one},
+        {first: {**one, "foo": 1}, second: {}},
+        {second: {**none, "consumer_generation": 1}},
+        {first: {**one, "allocations": held({"VCPU": 1}, NOWHERE)}},
+    )
+    asks = [Ask("POST", "/allocations", body) for body in bodies]
     pair.agree(
         ask
         for each in asks

@@ -72,7 +72,7 @@ def test_bodies_of_inventories(pair: Pair) -> None:
     ):
         asks.append(Ask("POST", inventories, body))
         asks.append(Ask("POST", f"{PROVIDERS}/{NOWHERE}/inventories", body))
-    for whole in (
+    wholes: tuple[Any, ...] = (
         {"resource_provider_generation": 1},
         {"inventories": {}},
         {"resource_provider_generation": 1, "inventories": {"NOPE": {"total": 1}}},
@@ -89,7 +89,8 @@ def test_bodies_of_inventories(pair: Pair) -> None:
         {"resource_provider_generation": -1, "inventories": {}},
         {"resource_provider_generation": 1, "inventories": []},
         {"resource_provider_generation": 1.0, "inventories": {"PGPU": {"total": 1}}},
-    ):
+    )
+    for whole in wholes:
         asks.append(Ask("PUT", inventories, whole))
         asks.append(Ask("PUT", f"{PROVIDERS}/{NOWHERE}/inventories", whole))
     for name in ("NOPE", "VGPU", "vcpu", "PGPU"):
@@ -105,7 +106,8 @@ def test_bodies_of_inventories(pair: Pair) -> None:
 def test_aggregates_and_traits(pair: Pair) -> None:
     aggregates, traits = path(7000, "/aggregates"), path(7000, "/traits")
     asks = [made(7000)]
-    for wanted in ([], [uuid(1)], [uuid(1), uuid(1)], ["x"], [3], "x", {}, None):
+    sets: tuple[Any, ...] = ([], [uuid(1)], [uuid(1), uuid(1)], ["x"], [3], "x", {}, None)
+    for wanted in sets:
         asks += [
             Ask("PUT", aggregates, wanted, "1.18"),
             Ask("GET", aggregates, None, "1.18"),
@@ -114,7 +116,7 @@ def test_aggregates_and_traits(pair: Pair) -> None:
             Ask("PUT", f"{PROVIDERS}/{NOWHERE}/aggregates", wanted, "1.18"),
         ]
     known = "HW_CPU_X86_AVX"
-    for names in (
+    choices: tuple[Any, ...] = (
         [],
         [known],
         [known, known],
@@ -124,7 +126,8 @@ def test_aggregates_and_traits(pair: Pair) -> None:
         ["a" * 256],
         [3],
         {},
-    ):
+    )
+    for names in choices:
         asks += [
             Ask("PUT", traits, {"traits": names, "resource_provider_generation": seen})
             for seen in (1, 2, 3, 99)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -84,7 +85,7 @@ def test_names(pair: Pair) -> None:
 
 def test_bodies(pair: Pair) -> None:
     pair.agree([Ask("POST", CLASSES, {"name": "CUSTOM_MINE"})])
-    bodies = (
+    bodies: tuple[Any, ...] = (
         {},
         {"name": 3},
         {"name": ""},

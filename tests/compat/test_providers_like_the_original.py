@@ -104,7 +104,7 @@ def test_strangers(pair: Pair) -> None:
     pair.agree([Ask("GET", f"{PROVIDERS}/{NOWHERE}/allocations")])
 
 
-NAMES = (
+NAMES: tuple[Any, ...] = (
     "Löwe",
     "名前",
     "😀",

@@ -60,7 +60,6 @@ class Serving(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         "X-Roles",
         "X-Service-Catalog",
         "X-User-Id",
-        "X-Tenant-Id",
         "OpenStack-API-Version",
     )
     shutdown_grace_s: Seconds = 30.0
