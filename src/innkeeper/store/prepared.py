@@ -124,9 +124,9 @@ def _execute(tx: Tx, text: str, values: Sequence[Any]) -> DBAPICursor:
         else:
             cursor.execute(text, values[0])
     except tx.dialect.loaded_dbapi.Error as error:
-        raise sa.exc.DBAPIError.instance(
-            text, None, error, tx.dialect.loaded_dbapi.Error, hide_parameters=True
-        ) from error
+        # The drivers' errors have the same names everywhere, and SQLAlchemy's are theirs.
+        kind = getattr(sa.exc, type(error).__name__, sa.exc.DBAPIError)
+        raise kind(text, None, error, hide_parameters=True) from error
     return cursor
 
 
