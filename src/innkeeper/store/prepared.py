@@ -24,6 +24,7 @@ from innkeeper.store import by_ids
 from innkeeper.store.by_ids import IDS
 from innkeeper.store.transactions import Tx
 
+_ANY_ERROR = sa.exc.DBAPIError
 Convert = Callable[[Any], Any] | None
 
 
@@ -124,10 +125,20 @@ def _execute(tx: Tx, text: str, values: Sequence[Any]) -> DBAPICursor:
         else:
             cursor.execute(text, values[0])
     except tx.dialect.loaded_dbapi.Error as error:
-        # The drivers' errors have the same names everywhere, and SQLAlchemy's are theirs.
-        kind = getattr(sa.exc, type(error).__name__, sa.exc.DBAPIError)
-        raise kind(text, None, error, hide_parameters=True) from error
+        raise _as_known(error, text) from error
     return cursor
+
+
+def _as_known(error: Exception, text: str) -> sa.exc.DBAPIError:
+    """A driver's error as SQLAlchemy's: its kinds have the names of the drivers' standard."""
+    names = (kind.__name__ for kind in type(error).__mro__)
+    kinds = (getattr(sa.exc, name, None) for name in names)
+    known: type[sa.exc.DBAPIError] = next(
+        (kind for kind in kinds if isinstance(kind, type) and issubclass(kind, _ANY_ERROR)),
+        _ANY_ERROR,
+    )
+    # What was to be written can hold secrets, and errors get into logs.
+    return known(text, None, error, hide_parameters=True)
 
 
 def _conversion(kind: sa.types.TypeEngine[Any], dialect: sa.Dialect) -> Convert:
