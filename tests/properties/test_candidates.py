@@ -34,6 +34,7 @@ from tests.support.forests import (
     dice,
     draw_changes,
     draw_forest,
+    draw_plain_query,
     draw_query,
     draw_wide_query,
     draw_wide_tree,
@@ -45,7 +46,8 @@ from tests.support.reference_candidates import Found
 # A failure is made small before it is shown, which takes longer than finding it.
 pytestmark = pytest.mark.timeout(600)
 FORESTS = 1200
-WIDE_TREES = 250
+WIDE_TREES = 200
+FOLLOWED = 150
 QUERIES_PER_FOREST = 4
 CLAIMS_PER_QUERY = 4
 BREADTH_FIRST = Placing()
@@ -166,9 +168,20 @@ def claim_and_let_go(tx: Tx, candidate: Candidate) -> None:
         raise Undo
 
 
-@unhurried(100)
+def test_who_follows_finds_what_who_comes_later_finds_often(store: Store) -> None:
+    for seed in range(FOLLOWED):
+        thrown = Random(seed)  # noqa: S311 - to be repeated, not to be secret
+        follow_changes(store, thrown)
+
+
+@unhurried(40)
 @given(dice)
 def test_who_follows_finds_what_who_comes_later_finds(store: Store, dice: Random) -> None:
+    follow_changes(store, dice)
+
+
+def follow_changes(store: Store, dice: Random) -> None:
+    """Search at one desk while a forest grows, withers and moves."""
     before: Forest = ()
     forest = draw_forest(dice)
     with undone(store) as tx:
@@ -182,7 +195,9 @@ def test_who_follows_finds_what_who_comes_later_finds(store: Store, dice: Random
                 feed.prune(tx, TOMORROW)
             if happens(dice, 20):
                 providers.rename(tx, after[0].uuid, f"not {after[0].uuid}", NOW)
-            compare_with_newcomer(tx, desk, after, draw_query(dice, after))
+            for _ in range(4):
+                query = draw_plain_query(dice)
+                judge(after, query, desk.find(tx, query, 0))
             compare_with_newcomer(tx, desk, after, draw_query(dice, after))
         classes.rename(tx, "CUSTOM_GOLD", "CUSTOM_TIN", NOW)
         query = CandidateQuery((RequestGroup(resources={"CUSTOM_TIN": 1}),))
@@ -268,7 +283,8 @@ def test_no_more_is_found_than_the_bound(
         randomize_allocation_candidates=placing.randomize_allocation_candidates,
     )
     forest = draw_forest(dice)
-    queries = draw_queries(dice, forest)
+    # A limit that is just the bound cuts nothing off that was asked for.
+    queries = [*draw_queries(dice, forest), replace(draw_plain_query(dice), limit=most)]
     with undone(store, forest) as tx:
         desk = CandidateDesk(bounded)
         for query in queries:

@@ -212,6 +212,20 @@ def draw_same_subtrees(dice: Random, groups: list[RequestGroup]) -> tuple[frozen
     return tuple(found)
 
 
+def draw_plain_query(dice: Random) -> CandidateQuery:
+    """A search that says little, and so finds much: whatever is wrong shows easily."""
+    wanted = dice.sample(CLASSES, dice.choice((1, 2)))
+    group = RequestGroup(dice.choice((UNSUFFIXED, "1")), dict.fromkeys(sorted(wanted), 1))
+    condition = dice.choice(("none", "member_of", "not_member_of", "required"))
+    if condition == "member_of":
+        group = replace(group, member_of=(frozenset([dice.choice(AGGREGATES)]),))
+    elif condition == "not_member_of":
+        group = replace(group, not_member_of=frozenset([dice.choice(AGGREGATES)]))
+    elif condition == "required":
+        group = replace(group, required=(frozenset([dice.choice(TRAITS)]),))
+    return CandidateQuery((group,))
+
+
 # Wide trees
 
 
