@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,7 +23,7 @@ from innkeeper.snapshot.audit import differences
 from innkeeper.store.queries import allocations, names, quota_usages
 from innkeeper.store.queries import hosts as host_rows
 from innkeeper.store.queries.names import Kind
-from innkeeper.store.transactions import Store, Tx
+from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import hosts
 from innkeeper.systems.compute.hosts import ServiceChange
 from innkeeper.systems.compute.servers import Failed, fail_builds, finish_deletes
@@ -42,6 +41,7 @@ from innkeeper.systems.placement.allocations import Wish, Wishes, write_together
 from innkeeper.systems.placement.reshape import Shape
 from tests.support.clouds import NOW, Cloud, cloud_in, reported
 from tests.support.clouds import inventories as inventories_of
+from tests.support.losing import Losing
 
 HOSTS = 4
 CLASSES = ("VCPU", "MEMORY_MB", "CUSTOM_GOLD")
@@ -65,20 +65,6 @@ class Deed(NamedTuple):
     marks: frozenset[str]
     flag: bool
     number: int
-
-
-class Losing(Store):
-    """A store that loses whatever is written: every commit is refused at its very end."""
-
-    def __init__(self, store: Store) -> None:
-        super().__init__(store.backend, store.engine)
-
-    @contextmanager
-    def write(self) -> Iterator[Tx]:
-        """Write, and then do not."""
-        with super().write() as tx:
-            yield tx
-            raise Busy("Somebody else was faster.")
 
 
 class Batch(NamedTuple):

@@ -13,10 +13,12 @@ from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
 from innkeeper.domain.amounts import Inventory
-from innkeeper.domain.errors import NotFound, Refusal
+from innkeeper.domain.errors import Busy, NotFound, Refusal
 from innkeeper.domain.hosts import HostReport
 from innkeeper.domain.ids import ClassId, ConsumerUuid, ProviderUuid
 from innkeeper.domain.placement import SHARES, ConsumerClaim
+from innkeeper.entrypoints.api import decisions
+from innkeeper.entrypoints.api.decisions import Step
 from innkeeper.store.queries import allocations, capacity, names, quota_usages
 from innkeeper.store.queries import hosts as host_rows
 from innkeeper.store.transactions import Tx
@@ -25,6 +27,7 @@ from innkeeper.systems.compute.servers import Failed, fail_builds, finish_delete
 from innkeeper.systems.placement import claims, inventories, providers, traits
 from tests.support.clouds import NOW, Cloud, cloud_in
 from tests.support.clouds import inventories as inventories_of
+from tests.support.losing import Losing
 from tests.support.pools import RACK, ROW, add_pool, join, pool_uuid, resize
 
 HOSTS, POOLS = 3, 2
@@ -47,11 +50,11 @@ class Deed(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """Some deeds in one commit, by one of the two processes, and whether it has an accident."""
+    """Some deeds in one commit, by one of the two processes, and how it ends."""
 
     is_far: bool
     deeds: list[Deed]
-    is_poisoned: bool = False
+    fate: str = "fine"
 
 
 def host_uuid(number: int) -> ProviderUuid:
@@ -157,7 +160,7 @@ BATCHES = st.builds(
     Batch,
     is_far=st.booleans(),
     deeds=st.lists(DEEDS, min_size=1, max_size=4),
-    is_poisoned=st.integers(0, 4).map(lambda number: number == 0),
+    fate=st.sampled_from(["fine", "fine", "fine", "lost", "poison"]),
 )
 
 
@@ -181,7 +184,13 @@ def break_off(tx: Tx) -> None:
 def carry_out(cloud: Cloud, batch: Batch) -> None:
     """Carry out a batch; nothing but refusals and the accident come of it."""
     steps = [step_of(cloud, each) for each in batch.deeds]
-    accident = [("write", break_off)] if batch.is_poisoned else []
+    if batch.fate == "lost":
+        # Nobody mends the table here: the next batch begins with what this one left.
+        lost = [Step(kind, work, None, None) for kind, work in steps]
+        answers = decisions.carry_out(Losing(cloud.store), cloud.desk, lost)
+        assert all(isinstance(each, Busy) for each in answers)
+        return
+    accident = [("write", break_off)] if batch.fate == "poison" else []
     answers = cloud.carry_out(*steps, *accident)
     for answer in answers[: len(steps)]:
         assert not isinstance(answer, Exception) or isinstance(answer, Refusal), answer
@@ -232,7 +241,7 @@ def deed(verb: str, which: int = 0, **more: Any) -> Deed:
     [
         Batch(False, [deed("boot", number=6), deed("boot", number=6)]),
         Batch(True, [deed("boot", number=6), deed("end", 1, number=6, flag=True)]),
-        Batch(False, [deed("boot", number=6)], is_poisoned=True),
+        Batch(False, [deed("boot", number=6)], "poison"),
     ]
 )
 @example(

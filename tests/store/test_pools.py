@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,13 +18,14 @@ from innkeeper.domain.slices import Scheduling
 from innkeeper.entrypoints.api.decisions import Step, carry_out
 from innkeeper.store.queries import hosts as host_rows
 from innkeeper.store.queries import registration, servers
-from innkeeper.store.transactions import Store, Tx
+from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import audit as compute_audit
 from innkeeper.systems.compute import host_inventories, hosts
 from innkeeper.systems.compute.servers import Failed, fail_builds, finish_deletes
 from innkeeper.systems.placement import inventories, providers, traits
 from tests.support.clouds import NOW, Cloud, cloud_in, faults, reported
 from tests.support.clouds import inventories as inventories_of
+from tests.support.losing import Losing
 from tests.support.pools import RACK, ROW, add_pool, holdings, join, pool_uuid, resize, used
 
 CHILD = "45000000-0000-4000-8000-000000000000"
@@ -200,17 +200,6 @@ def test_any_provider_of_a_hosts_tree_puts_it_into_an_aggregate(cloud: Cloud) ->
     cloud.judge()
 
 
-class Losing(Store):
-    """A store that loses whatever is written: every commit is refused at its very end."""
-
-    @contextmanager
-    def write(self) -> Iterator[Tx]:
-        """Write, and then do not."""
-        with super().write() as tx:
-            yield tx
-            raise Busy("Somebody else was faster.")
-
-
 def hang_below_another(tx: Tx) -> None:
     """What is below the second host goes below the third."""
     providers.hang(tx, CHILD, host_uuid(3), NOW)
@@ -232,8 +221,8 @@ def test_memberships_that_never_came_to_be_are_forgotten(
     cloud.write(lambda tx: join(tx, CHILD, RACK))
     cloud.boot(cloud.request())
     steps = [Step("write", change, None, None), Step("boot", cloud.request(), None, None)]
-    losing = Losing(cloud.store.backend, cloud.store.engine)
-    assert all(isinstance(each, Busy) for each in carry_out(losing, cloud.desk, steps))
+    answers = carry_out(Losing(cloud.store), cloud.desk, steps)
+    assert all(isinstance(each, Busy) for each in answers)
     cloud.mend()
     cloud.judge()
     assert faults([boot(cloud, forced_host="h3", is_admin=True)]) != [None]
