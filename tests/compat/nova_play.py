@@ -1,0 +1,37 @@
+"""The program that plays every scene with Nova's own code, and writes down what it was told.
+
+It is a process of its own, since Nova keeps its settings and connections for the whole of one.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+from tests.compat import (
+    nova_candidate_scenes,
+    nova_consumer_scenes,
+    nova_provider_scenes,
+    nova_reshape_scenes,
+)
+from tests.compat.nova_cloud import Nova
+
+SCENES = (
+    *nova_provider_scenes.SCENES,
+    *nova_candidate_scenes.SCENES,
+    *nova_consumer_scenes.SCENES,
+    *nova_reshape_scenes.SCENES,
+)
+
+
+def main(settings: Path, told: Path, roles: str) -> None:
+    """Play the scenes; with roles in a header, for services that believe what they are told."""
+    nova = Nova(settings, {"x-roles": roles} if roles else {})
+    for scene in SCENES:
+        scene(nova)
+    told.write_text(json.dumps(nova.told, indent=1), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3])
