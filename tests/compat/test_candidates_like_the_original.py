@@ -35,7 +35,7 @@ from tests.support.reference_candidates import Found
 from tests.support.running import running
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
-SEEDS = range(16)
+SEEDS = range(12)
 QUERIES_PER_FOREST = 12
 NEWEST = "1.39"
 BEFORE_TREES = "1.28"
