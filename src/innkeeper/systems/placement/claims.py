@@ -2,7 +2,8 @@
 
 Two ways lead in. Who has a :class:`ProviderView` of its own (a row of the host table) checks
 there and hands finished claims to :func:`commit_together`. Who does not calls
-:func:`replace`, which looks, checks and commits. In both, what proves the check is the
+:func:`replace`, or :func:`replace_together` for many clients at once, which looks, checks and
+commits. In both, what proves the check is the
 generation: a provider that moved on refuses the claim. Then one looks again: who has a table,
 in the same transaction, which sees more than the table shows; who has none, in another one.
 
