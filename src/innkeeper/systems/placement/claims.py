@@ -3,9 +3,9 @@
 Two ways lead in. Who has a :class:`ProviderView` of its own (a row of the host table) checks
 there and hands finished claims to :func:`commit_together`. Who does not calls
 :func:`replace`, or :func:`replace_together` for many clients at once, which looks, checks and
-commits. In both, what proves the check is the
-generation: a provider that moved on refuses the claim. Then one looks again: who has a table,
-in the same transaction, which sees more than the table shows; who has none, in another one.
+commits. In both, what proves the check is the generation: a provider that moved on refuses
+the claim. Then one looks again: who has a table, in the same transaction, which sees more than
+the table shows; who has none, in another one.
 
 Always true after every commit: for each provider and class the sum of the allocations is at
 most the capacity, unless an operator shrank the inventory below what was held already.
