@@ -1,0 +1,114 @@
+"""``python -m benchmarks.upstream``: the same requests to OpenStack's Placement and to ours.
+
+Both run on this machine, take turns, and have one client; so the ratios mean more than the
+times. OpenStack's service is the one the tests start: SQLite that does not flush, and the
+standard library's HTTP server. Ours is the real program, which flushes at every commit.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+import time
+import uuid
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from benchmarks.figures import median
+from benchmarks.running import started
+from tests.support.original import Original, original
+
+QUERY = "resources=VCPU:2,MEMORY_MB:2048,DISK_GB:20"
+LIMITS = ("10", "1000", None)
+HAS = {
+    "VCPU": {"total": 64, "allocation_ratio": 4.0},
+    "MEMORY_MB": {"total": 262_144},
+    "DISK_GB": {"total": 4_000},
+}
+TAKES = {"VCPU": 1, "MEMORY_MB": 1_024, "DISK_GB": 10}
+NANOSECONDS = 1e9
+
+Sides = Mapping[str, Original]
+
+
+def fill(side: Original, uuids: list[str]) -> None:
+    """Make flat providers with three classes each."""
+    for number, each in enumerate(uuids):
+        send(side, "POST", "/resource_providers", {"uuid": each, "name": f"host-{number}"})
+        body = {"resource_provider_generation": 0, "inventories": HAS}
+        send(side, "PUT", f"/resource_providers/{each}/inventories", body)
+
+
+def send(side: Original, method: str, path: str, body: Any = None) -> httpx.Response:
+    """Send one request that must go well."""
+    answer = side.call(method, path, body=body)
+    assert answer.is_success, answer.text
+    return answer
+
+
+def get(path: str, side: Original) -> None:
+    """Read something."""
+    send(side, "GET", path)
+
+
+def claim(provider: str, side: Original) -> None:
+    """Let a new consumer take of a provider."""
+    body = {
+        "allocations": {provider: {"resources": TAKES}},
+        "consumer_generation": None,
+        "consumer_type": "INSTANCE",
+        "project_id": "project",
+        "user_id": "user",
+    }
+    send(side, "PUT", f"/allocations/{uuid.uuid4()}", body)
+
+
+def compare(name: str, sides: Sides, times: int, act: Callable[[Original], Any]) -> None:
+    """Do the same at both sides in turn, and print the medians and their ratio."""
+    took: dict[str, list[float]] = {each: [] for each in sides}
+    for _ in range(times):
+        for each, side in sides.items():
+            begun = time.perf_counter_ns()
+            act(side)
+            took[each].append((time.perf_counter_ns() - begun) / NANOSECONDS * 1e3)
+    theirs, ours = median(took["upstream"]), median(took["innkeeper"])
+    print(f"{name:34} {theirs:10.1f} {ours:10.2f} {theirs / ours:8.0f}")
+
+
+def main() -> None:
+    """Fill both sides with the same providers, and ask them the same."""
+    options = argparse.ArgumentParser(prog="python -m benchmarks.upstream")
+    options.add_argument("--hosts", type=int, default=1_000)
+    options.add_argument("--times", type=int, default=20)
+    chosen = options.parse_args()
+    with tempfile.TemporaryDirectory(dir=".", prefix="benchmark-") as folder:
+        directory = Path(folder).resolve()
+        (directory / "ours").mkdir()
+        with original(directory) as upstream, started(directory / "ours", {}) as service:
+            ours = Original(f"http://127.0.0.1:{service.port}/placement")
+            sides = {"upstream": upstream, "innkeeper": ours}
+            uuids = [str(uuid.uuid4()) for _ in range(chosen.hosts)]
+            for side in sides.values():
+                fill(side, uuids)
+            print(f"{chosen.hosts} flat providers, {chosen.times} times each, medians\n")
+            print(f"{'':34} {'upstream ms':>10} {'ours ms':>9} {'ratio':>8}")
+            for limit in LIMITS:
+                limited = "" if limit is None else f"&limit={limit}"
+                path = f"/allocation_candidates?{QUERY}{limited}"
+                name = f"allocation_candidates, limit {limit or 'none'}"
+                compare(name, sides, chosen.times, partial(get, path))
+            compare("PUT allocations", sides, chosen.times, partial(claim, uuids[0]))
+            compare(
+                "list of providers", sides, chosen.times, partial(get, "/resource_providers")
+            )
+            one = f"/resource_providers/{uuids[0]}/inventories"
+            compare("inventories of a provider", sides, chosen.times, partial(get, one))
+            ours.http.close()
+
+
+if __name__ == "__main__":
+    main()
