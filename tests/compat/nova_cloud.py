@@ -97,6 +97,7 @@ class Nova:
         migration.db_sync(database="main")
         migration.db_sync(database="api")
         self.context = context.get_admin_context()
+        self.settings = settings
         self.told: dict[str, Any] = {}
         self.limit: int = CONF.scheduler.max_placement_results
         self._headers = headers

@@ -14,6 +14,7 @@ from tests.compat import (
     nova_consumer_scenes,
     nova_provider_scenes,
     nova_reshape_scenes,
+    nova_service_scenes,
 )
 from tests.compat.nova_cloud import Nova
 
@@ -22,6 +23,7 @@ SCENES = (
     *nova_candidate_scenes.SCENES,
     *nova_consumer_scenes.SCENES,
     *nova_reshape_scenes.SCENES,
+    *nova_service_scenes.SCENES,
 )
 
 

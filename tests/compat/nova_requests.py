@@ -23,7 +23,10 @@ def flavor(name: str, extra: Mapping[str, str] | None = None, disk: int = 20) ->
 def spec(wanted: Any, server: str = "any", **more: Any) -> Any:
     """A request for one server, as nova-api hands it to nova-scheduler."""
     image = objects.ImageMeta(properties=objects.ImageMetaProps())
+    unsaid = ("availability_zone", "ignore_hosts", "force_hosts", "force_nodes", "retry")
+    nothing = ("limits", "instance_group", "numa_topology", "requested_destination")
     whole = {
+        **dict.fromkeys((*unsaid, *nothing)),
         "flavor": wanted,
         "image": image,
         "instance_uuid": uuid(server),
@@ -31,6 +34,9 @@ def spec(wanted: Any, server: str = "any", **more: Any) -> Any:
         "user_id": USER,
         "num_instances": 1,
         "is_bfv": False,
+        "scheduler_hints": {},
+        "pci_requests": objects.InstancePCIRequests(requests=[]),
+        "requested_networks": objects.NetworkRequestList(objects=[]),
         "requested_resources": [],
         "request_level_params": objects.RequestLevelParams(),
     }
