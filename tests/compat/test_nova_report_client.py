@@ -31,7 +31,12 @@ def played(folder: Path, placement: Mapping[str, str], roles: str = "") -> dict[
     """Let Nova, with these settings of its section ``placement``, play all scenes."""
     folder.mkdir()
     sections: dict[str, Mapping[str, str]] = {
-        "DEFAULT": {"transport_url": "fake:/", "state_path": str(folder)},
+        "DEFAULT": {
+            "transport_url": "fake:/",
+            "state_path": str(folder),
+            # Nobody reports again while a slow machine is still busy with the scene.
+            "service_down_time": "600",
+        },
         "scheduler": {"max_placement_results": str(LIMIT)},
         "placement": placement,
         "database": {"connection": f"sqlite:///{folder}/main.db"},
