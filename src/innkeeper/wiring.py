@@ -43,6 +43,9 @@ from innkeeper.systems.placement import feed
 from innkeeper.systems.placement.candidates import CandidateDesk
 
 DATABASE_FILE = "innkeeper.sqlite3"
+READERS_BESIDE = 3
+"""Threads that read beside the reader threads: the one that searches, the worker, which makes
+the agent's token, and the deciding one when it looks up a batch whose commit has failed."""
 SWITCH_INTERVAL_S = 0.0005
 """How long a thread may keep the interpreter from others that want it. Python's 5 ms would be
 the waiting time of most answers, since deciding and answering are two threads."""
@@ -78,14 +81,14 @@ def connect(settings: Settings) -> Store:
     url = storing.database_url or f"sqlite:///{_database_file(storing.data_dir)}"
     backend = _or_settings_error(lambda: backends.of_url(url))
     try:
-        engine = backend.engine(
+        engines = backend.engines(
             url,
-            readers_max=settings.serving.reader_threads,
+            readers_max=settings.serving.reader_threads + READERS_BESIDE,
             busy_timeout_s=storing.busy_timeout_s,
         )
     except OSError as error:
         raise SettingsError(f"Cannot use the database: {error}.") from error
-    return Store(backend, engine)
+    return Store(backend, engines)
 
 
 def _database_file(data_dir: str) -> Path:

@@ -169,7 +169,7 @@ def open_store(folder: Path) -> Store:
     """Open the database in a folder."""
     backend = Sqlite()
     url = f"sqlite:///{folder / 'store.sqlite3'}"
-    return Store(backend, backend.engine(url, readers_max=1, busy_timeout_s=5.0))
+    return Store(backend, backend.engines(url, readers_max=1, busy_timeout_s=5.0))
 
 
 @cache

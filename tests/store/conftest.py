@@ -24,8 +24,8 @@ def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[
 
     def open_store() -> Store:
         backend = catalogue.of_url(url)
-        engine = backend.engine(url, readers_max=2, busy_timeout_s=5.0)
-        stores.append(Store(backend, engine))
+        engines = backend.engines(url, readers_max=2, busy_timeout_s=5.0)
+        stores.append(Store(backend, engines))
         return stores[-1]
 
     schema.upgrade(open_store(), NOW)

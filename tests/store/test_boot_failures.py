@@ -32,8 +32,11 @@ def logs() -> Iterator[list[Any]]:
 
 @pytest.fixture
 def cloud(tmp_path: Path) -> Iterator[Cloud]:
-    """A cloud of two hosts with room for four small servers each, on one connection."""
-    started = cloud_in(tmp_path, reported("a"), reported("b"), readers_max=0)
+    """A cloud of two hosts with room for four small servers each.
+
+    There is one connection to read and one to write, so that whoever keeps one is noticed.
+    """
+    started = cloud_in(tmp_path, reported("a"), reported("b"), readers_max=1)
     yield started
     started.mend()
     started.judge()

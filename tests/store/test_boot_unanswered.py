@@ -52,7 +52,7 @@ def cloud(tmp_path: Path) -> Iterator[Cloud]:
 
 
 def turn_deaf(cloud: Cloud, *errors: Exception) -> None:
-    deaf = DeafStore(cloud.store.backend, cloud.store.engine)
+    deaf = DeafStore(cloud.store.backend, cloud.store.engines)
     deaf.errors = list(errors)
     cloud.store = deaf
 

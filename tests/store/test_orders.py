@@ -202,7 +202,8 @@ class Counter:
 
     def __init__(self, cloud: Cloud) -> None:
         self.count = 0
-        sa.event.listen(cloud.store.engine, "before_cursor_execute", self._see)
+        for engine in cloud.store.engines:
+            sa.event.listen(engine, "before_cursor_execute", self._see)
 
     def _see(self, *_: Any) -> None:
         self.count += 1

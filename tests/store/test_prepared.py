@@ -29,7 +29,7 @@ def test_a_missing_column_is_sqlalchemys_error(store: Store) -> None:
             consumers.c.uuid == sa.bindparam("uuid")
         )
     )
-    with pytest.raises(sa.exc.DBAPIError), store.engine.connect() as tx, tx.begin():
+    with pytest.raises(sa.exc.DBAPIError), store.engines.reading.connect() as tx, tx.begin():
         wrong.run(tx, [{"uuid": "x"}])
 
 

@@ -30,7 +30,7 @@ ROOMS = (compute, identity, placement)
 def empty(tmp_path: Path) -> Store:
     backend = Sqlite()
     url = f"sqlite:///{tmp_path / 'schema.sqlite3'}"
-    return Store(backend, backend.engine(url, readers_max=2, busy_timeout_s=5))
+    return Store(backend, backend.engines(url, readers_max=2, busy_timeout_s=5))
 
 
 def test_migrations_make_what_the_tables_say(empty: Store) -> None:

@@ -42,7 +42,7 @@ def open_store(folder: Path, readers_max: int = 2, busy_timeout_s: float = 5.0) 
     backend = Sqlite()
     url = f"sqlite:///{folder / FILE}"
     return Store(
-        backend, backend.engine(url, readers_max=readers_max, busy_timeout_s=busy_timeout_s)
+        backend, backend.engines(url, readers_max=readers_max, busy_timeout_s=busy_timeout_s)
     )
 
 

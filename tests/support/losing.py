@@ -13,7 +13,7 @@ class Losing(Store):
     """A store that loses whatever is written: every commit is refused at its very end."""
 
     def __init__(self, store: Store) -> None:
-        super().__init__(store.backend, store.engine)
+        super().__init__(store.backend, store.engines)
 
     @contextmanager
     def write(self) -> Iterator[Tx]:

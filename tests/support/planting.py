@@ -38,7 +38,7 @@ def store_in(folder: Path) -> Store:
     """A store that knows the names that forests use, and nothing else."""
     backend = Sqlite()
     url = f"sqlite:///{folder / 'store.sqlite3'}"
-    store = Store(backend, backend.engine(url, readers_max=1, busy_timeout_s=5.0))
+    store = Store(backend, backend.engines(url, readers_max=1, busy_timeout_s=5.0))
     schema.upgrade(store, NOW)
     with store.write() as tx:
         make_names(tx)

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 import sqlalchemy as sa
 
 from innkeeper.domain.errors import Busy, Unavailable
-from innkeeper.store.backends.backend import WRITES, Backend
+from innkeeper.store.backends.backend import Backend, Engines
 
 Tx = sa.Connection
 """An open transaction. Rooms hand it on; only the store speaks SQL on it."""
@@ -39,10 +39,9 @@ def note(tx: Tx, topic: str, names: Iterable[str]) -> None:
 class Store:
     """A database, and the transactions on it. Shared by all threads of a process."""
 
-    def __init__(self, backend: Backend, engine: sa.Engine) -> None:
+    def __init__(self, backend: Backend, engines: Engines) -> None:
         self.backend = backend
-        self.engine = engine
-        self._writing = engine.execution_options(**{WRITES: True})
+        self.engines = engines
         self._listeners: list[Listener] = []
 
     def listen(self, listener: Listener) -> None:
@@ -53,7 +52,7 @@ class Store:
     def read(self) -> Iterator[Tx]:
         """One moment of the store, seen unchanged until the block ends."""
         try:
-            with self.engine.connect() as tx, tx.begin():
+            with self.engines.reading.connect() as tx, tx.begin():
                 yield tx
         except sa.exc.SQLAlchemyError as error:
             refusal = self._refusal(error)
@@ -69,7 +68,7 @@ class Store:
         :class:`Busy` if that is because of other writers, for whom it has waited.
         """
         try:
-            with self._writing.connect() as tx:
+            with self.engines.writing.connect() as tx:
                 # Connections are used again; what the last transaction noted is not ours.
                 tx.info.pop(_NOTES, None)
                 with tx.begin():
@@ -95,7 +94,7 @@ class Store:
 
     def dispose(self) -> None:
         """Close all connections; for the end of the process."""
-        self.engine.dispose()
+        self.engines.dispose()
 
 
 def greet(tx: Tx) -> None:

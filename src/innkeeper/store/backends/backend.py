@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import sqlalchemy as sa
 
-WRITES = "innkeeper_writes"
-"""Execution option of a connection whose transactions are going to write."""
+
+class Engines(NamedTuple):
+    """The connections of one process, in two pools.
+
+    Those that write are apart: a write waits for other writes, and never for a connection
+    behind those who only read.
+    """
+
+    reading: sa.Engine
+    writing: sa.Engine
+
+    def dispose(self) -> None:
+        """Close all connections."""
+        self.reading.dispose()
+        self.writing.dispose()
 
 
 class Backend(Protocol):
@@ -19,10 +32,12 @@ class Backend(Protocol):
 
     name: str
 
-    def engine(self, url: str, *, readers_max: int, busy_timeout_s: float) -> sa.Engine:
-        """Make the pool of connections; every one of them is durable and isolated.
+    def engines(self, url: str, *, readers_max: int, busy_timeout_s: float) -> Engines:
+        """Make both pools of connections; every one of them is durable and isolated.
 
-        No error of theirs quotes the parameters of a statement.
+        ``readers_max`` (at least one) is how many threads read at the same moment; one more
+        waits for a connection, ``busy_timeout_s`` at most. How many write at the same moment
+        is the backend's to say. No error of theirs quotes the parameters of a statement.
         """
 
     def is_conflict(self, error: Exception) -> bool:

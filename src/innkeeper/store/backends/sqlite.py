@@ -17,13 +17,16 @@ import msgspec
 import sqlalchemy as sa
 from sqlalchemy.pool import QueuePool
 
-from innkeeper.store.backends.backend import WRITES
+from innkeeper.store.backends.backend import Engines
 
 NAME = "sqlite"
 PAGE_CACHE_KIB = 64 * 1024
 """Per connection. A million allocations with their indexes are some 200 MB; the pages that
 claims touch are the upper levels of the trees and the recent end of the tables."""
 STATEMENTS_CACHED = 512
+WRITERS_MAX = 1
+"""Connections that write. A second one could only wait for the one lock there is; so whoever
+comes second waits for the connection instead, and as long."""
 IN_MEMORY = ":memory:"
 
 
@@ -32,32 +35,20 @@ class Sqlite:
 
     name = NAME
 
-    def engine(self, url: str, *, readers_max: int, busy_timeout_s: float) -> sa.Engine:
-        """Make the pool; connections open their transactions by an explicit BEGIN.
+    def engines(self, url: str, *, readers_max: int, busy_timeout_s: float) -> Engines:
+        """Make the pools; connections open their transactions by an explicit BEGIN.
 
         Raises :class:`OSError` where the file is not there and cannot be made.
         """
+        assert readers_max >= 1, "a pool of the size 0 is one without a limit"
         _make_file(sa.make_url(url))
-        engine = sa.create_engine(
-            url,
-            poolclass=QueuePool,
-            pool_size=readers_max + 1,
-            max_overflow=0,
-            pool_timeout=busy_timeout_s,
-            connect_args={
-                "timeout": busy_timeout_s,
-                "check_same_thread": False,
-                "cached_statements": STATEMENTS_CACHED,
-            },
-            json_serializer=_encode_json,
-            json_deserializer=msgspec.json.decode,
-            # Hashes of passwords, the key that signs tokens, users' data: none of it may get
-            # into a log by way of an error.
-            hide_parameters=True,
+        made = Engines(
+            reading=_engine(url, readers_max, busy_timeout_s),
+            writing=_engine(url, WRITERS_MAX, busy_timeout_s),
         )
-        sa.event.listen(engine, "connect", _prepare)
-        sa.event.listen(engine, "begin", _begin)
-        return engine
+        sa.event.listen(made.reading, "begin", _begin)
+        sa.event.listen(made.writing, "begin", _begin_writing)
+        return made
 
     def is_conflict(self, error: Exception) -> bool:
         """A lock that did not come free in time; any other error would only come again."""
@@ -67,6 +58,28 @@ class Sqlite:
             "SQLITE_BUSY_SNAPSHOT",
             "SQLITE_LOCKED",
         )
+
+
+def _engine(url: str, connections_max: int, busy_timeout_s: float) -> sa.Engine:
+    engine = sa.create_engine(
+        url,
+        poolclass=QueuePool,
+        pool_size=connections_max,
+        max_overflow=0,
+        pool_timeout=busy_timeout_s,
+        connect_args={
+            "timeout": busy_timeout_s,
+            "check_same_thread": False,
+            "cached_statements": STATEMENTS_CACHED,
+        },
+        json_serializer=_encode_json,
+        json_deserializer=msgspec.json.decode,
+        # Hashes of passwords, the key that signs tokens, users' data: none of it may get
+        # into a log by way of an error.
+        hide_parameters=True,
+    )
+    sa.event.listen(engine, "connect", _prepare)
+    return engine
 
 
 def _make_file(url: sa.URL) -> None:
@@ -86,8 +99,8 @@ def _encode_json(thing: Any) -> str:
 
 
 def _prepare(raw: sqlite3.Connection, _record: Any) -> None:
-    # The driver must not begin transactions by its own rules; ``_begin`` says
-    # when and how.
+    # The driver must not begin transactions by its own rules; ``_begin`` and
+    # ``_begin_writing`` say when and how.
     raw.isolation_level = None
     cursor = raw.cursor()
     cursor.execute("PRAGMA journal_mode=WAL")
@@ -98,9 +111,10 @@ def _prepare(raw: sqlite3.Connection, _record: Any) -> None:
 
 
 def _begin(connection: sa.Connection) -> None:
-    if connection.get_execution_options().get(WRITES):
-        # The write lock at once: a transaction that reads first and asks for the lock later
-        # is refused without any waiting when another one wrote in between.
-        connection.exec_driver_sql("BEGIN IMMEDIATE")
-    else:
-        connection.exec_driver_sql("BEGIN")
+    connection.exec_driver_sql("BEGIN")
+
+
+def _begin_writing(connection: sa.Connection) -> None:
+    # The write lock at once: a transaction that reads first and asks for the lock later is
+    # refused without any waiting when another one wrote in between.
+    connection.exec_driver_sql("BEGIN IMMEDIATE")
