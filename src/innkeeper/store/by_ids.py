@@ -33,3 +33,9 @@ def rows(tx: Tx, query: sa.Select[Any], ids: Iterable[Any]) -> list[Any]:
     for part in parts(ids):
         found += tx.execute(query, {"ids": part})
     return found
+
+
+def run(tx: Tx, statement: sa.Update | sa.Delete, ids: Iterable[Any]) -> None:
+    """Change all rows that a statement finds by these ids, for which :data:`IDS` stands."""
+    for part in parts(ids):
+        tx.execute(statement, {"ids": part})

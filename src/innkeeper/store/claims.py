@@ -26,7 +26,7 @@ import sqlalchemy as sa
 from innkeeper.domain.errors import ConcurrentUpdate, Overtaken, ProviderChanged, Refusal
 from innkeeper.domain.ids import ClassId, ConsumerUuid, Generation, ProviderId
 from innkeeper.domain.placement import Claim, ConsumerClaim
-from innkeeper.store import changes
+from innkeeper.store import by_ids, changes
 from innkeeper.store.by_ids import IDS
 from innkeeper.store.prepared import Prepared, PreparedForIds
 from innkeeper.store.tables.placement import allocations, consumers, resource_providers
@@ -66,18 +66,14 @@ _ADVANCE_CONSUMER = Prepared(
 )
 _ADD_CONSUMERS = Prepared(consumers.insert())
 _ADD_ALLOCATIONS = Prepared(allocations.insert())
-_DELETE_CONSUMERS = consumers.delete().where(
-    consumers.c.uuid.in_(sa.bindparam("uuids", expanding=True))
-)
-_DELETE_ALLOCATIONS = allocations.delete().where(
-    allocations.c.consumer_id.in_(sa.bindparam("uuids", expanding=True))
-)
+_DELETE_CONSUMERS = consumers.delete().where(consumers.c.uuid.in_(IDS))
+_DELETE_ALLOCATIONS = allocations.delete().where(allocations.c.consumer_id.in_(IDS))
 _HELD = sa.select(
     allocations.c.consumer_id,
     allocations.c.resource_provider_id,
     allocations.c.resource_class_id,
     allocations.c.used,
-).where(allocations.c.consumer_id.in_(sa.bindparam("uuids", expanding=True)))
+).where(allocations.c.consumer_id.in_(IDS))
 
 
 @dataclass(slots=True)
@@ -233,10 +229,8 @@ def _write(tx: Tx, writing: _Writing, now: datetime) -> None:
         pid: (seen, writing.generations[pid]) for pid, seen in writing.first_seen.items()
     }
     _advance(tx, advanced, now)
-    if writing.replaced:
-        tx.execute(_DELETE_ALLOCATIONS, {"uuids": writing.replaced})
-    if writing.gone:
-        tx.execute(_DELETE_CONSUMERS, {"uuids": writing.gone})
+    by_ids.run(tx, _DELETE_ALLOCATIONS, writing.replaced)
+    by_ids.run(tx, _DELETE_CONSUMERS, writing.gone)
     if writing.moved_rows:
         _must_touch(tx, _ADVANCE_CONSUMER, writing.moved_rows)
     if writing.new_rows:
@@ -303,14 +297,11 @@ def release(tx: Tx, uuids: Sequence[ConsumerUuid], now: datetime) -> list[Freed]
     not move, as with Placement's ``DELETE /allocations``: a claim decided before this one saw
     less free capacity than there is, never more.
     """
-    if not uuids:
-        return []
-    wanted = {"uuids": list(uuids)}
     freed = [
         Freed(ConsumerUuid(uuid), ProviderId(provider_id), ClassId(class_id), used)
-        for uuid, provider_id, class_id, used in tx.execute(_HELD, wanted)
+        for uuid, provider_id, class_id, used in by_ids.rows(tx, _HELD, uuids)
     ]
-    tx.execute(_DELETE_ALLOCATIONS, wanted)
-    tx.execute(_DELETE_CONSUMERS, wanted)
+    by_ids.run(tx, _DELETE_ALLOCATIONS, uuids)
+    by_ids.run(tx, _DELETE_CONSUMERS, uuids)
     changes.add_always_read(tx, sorted({each.provider_id for each in freed}), now)
     return freed

@@ -9,6 +9,7 @@ import sqlalchemy as sa
 
 from innkeeper.domain.ids import ClassId, ConsumerUuid, Generation, ProviderId, ProviderUuid
 from innkeeper.domain.placement import Allocation, Consumer
+from innkeeper.store import by_ids
 from innkeeper.store.by_ids import IDS
 from innkeeper.store.prepared import PreparedForIds
 from innkeeper.store.tables.placement import (
@@ -34,18 +35,13 @@ _ROWS = (
     .join(resource_classes, resource_classes.c.id == allocations.c.resource_class_id)
     .order_by(allocations.c.id)
 )
-_OF_CONSUMERS = _ROWS.where(
-    allocations.c.consumer_id.in_(sa.bindparam("uuids", expanding=True))
-)
+_OF_CONSUMERS = _ROWS.where(allocations.c.consumer_id.in_(IDS))
 _OF_PROVIDER = _ROWS.where(allocations.c.resource_provider_id == sa.bindparam("provider"))
 
 
 def of_consumers(tx: Tx, uuids: Iterable[ConsumerUuid]) -> list[Allocation]:
-    """All that these consumers hold."""
-    wanted = list(uuids)
-    if not wanted:
-        return []
-    return [_allocation(row) for row in tx.execute(_OF_CONSUMERS, {"uuids": wanted})]
+    """All that these consumers hold; what belongs to one of them stands in its order."""
+    return [_allocation(row) for row in by_ids.rows(tx, _OF_CONSUMERS, uuids)]
 
 
 def of_provider(tx: Tx, provider_id: ProviderId) -> list[Allocation]:
