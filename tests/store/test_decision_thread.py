@@ -215,6 +215,21 @@ def test_what_is_written_together_is_refused_one_by_one(cloud: Cloud) -> None:
     assert sorted(item for items in seen for item in items) == [0, 1, 2, 3]
 
 
+def test_who_has_much_to_write_shares_a_commit_with_fewer(cloud: Cloud) -> None:
+    seen: list[int] = []
+
+    def work(tx: Tx, items: Sequence[int]) -> list[Any]:
+        seen.append(len(items))
+        return [None] * len(items)
+
+    def ask(thread: DecisionThread) -> Any:
+        return thread.write_together(work, 0, decisions.LINES_MAX // 2)
+
+    assert answers(started(cloud), *[ask] * 9) == [None] * 9
+    assert sum(seen) == 9
+    assert max(seen) == 2
+
+
 def test_one_who_breaks_what_is_written_together_does_so_alone(cloud: Cloud) -> None:
     def work(tx: Tx, items: Sequence[int]) -> list[Any]:
         tx.exec_driver_sql("UPDATE agents SET name = name || ?", (f" {len(items)}",))

@@ -35,6 +35,9 @@ T = TypeVar("T")
 
 BATCH_MAX = 256
 """Steps in one commit. Larger ones make the first in it wait for the last."""
+LINES_MAX = 2_000
+"""A batch ends with the step that brings it to so many lines. A line is a thing to write: one
+amount of an allocation, one server. One client's body can hold thousands of them."""
 GATHER_S = 0.001
 GATHER_MAX_S = 0.005
 """Where several steps came together the last time, others are on their way: their requests are
@@ -70,13 +73,14 @@ class Step:
     """One piece of work that waits.
 
     ``kind`` is ``write``, ``together``, ``boot`` or ``explain``. What is done together is a
-    pair: the work, and the item that this step adds to it.
+    pair: the work, and the item that this step adds to it. ``lines`` is how much it writes.
     """
 
     kind: str
     work: Any
     future: asyncio.Future[Any] | None
     loop: asyncio.AbstractEventLoop | None
+    lines: int = 1
     outcome: Any = None
 
 
@@ -107,18 +111,18 @@ class DecisionThread:
         """Whether steps are being carried out."""
         return self._thread.is_alive() and not self._has_ended
 
-    async def write(self, work: Callable[[Tx], T]) -> T:
+    async def write(self, work: Callable[[Tx], T], lines: int = 1) -> T:
         """See :class:`innkeeper.entrypoints.api.site.Decisions`."""
-        outcome: T = await self._submit("write", work)
+        outcome: T = await self._submit("write", work, lines)
         return outcome
 
-    async def write_together(self, work: Together[T], item: T) -> None:
+    async def write_together(self, work: Together[T], item: T, lines: int = 1) -> None:
         """See :class:`innkeeper.entrypoints.api.site.Decisions`."""
-        await self._submit("together", (work, item))
+        await self._submit("together", (work, item), lines)
 
-    async def boot(self, request: Any) -> Any:
+    async def boot(self, request: Any, lines: int = 1) -> Any:
         """See :class:`innkeeper.entrypoints.api.site.Decisions`."""
-        return await self._submit("boot", request)
+        return await self._submit("boot", request, lines)
 
     async def explain(self, request: Any) -> Any:
         """See :class:`innkeeper.entrypoints.api.site.Decisions`."""
@@ -132,14 +136,14 @@ class DecisionThread:
         finally:
             loop.close()
 
-    async def _submit(self, kind: str, work: Any) -> Any:
+    async def _submit(self, kind: str, work: Any, lines: int = 1) -> Any:
         if self._is_stopping or not self.is_alive:
             raise Unavailable("The service is stopping.")
         if self._waiting.qsize() >= WAITING_MAX:
             raise Unavailable("Too many requests wait already.")
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Any] = loop.create_future()
-        self._waiting.put(Step(kind, work, future, loop))
+        self._waiting.put(Step(kind, work, future, loop, lines))
         if self._has_ended:
             # It ended between the look above and now, and may not have seen this step.
             self._refuse(self._left())
@@ -174,12 +178,14 @@ class DecisionThread:
     def _take(self) -> tuple[list[Step], bool]:
         """All that waits, and whether it is the last; in company, what is about to wait too."""
         batch: list[Step] = []
+        lines = 0
         each = self._waiting.get()
         until_s = time.perf_counter() + GATHER_MAX_S if self._had_company else 0.0
         with suppress(queue.Empty):
             while each is not None:
                 batch.append(each)
-                if len(batch) == BATCH_MAX:
+                lines += each.lines
+                if len(batch) == BATCH_MAX or lines >= LINES_MAX:
                     break
                 each = self._next(until_s)
         # A step that waited alone is not made to wait: nobody else is about to come.

@@ -68,16 +68,19 @@ class Call:
         """Run ``work`` in a reading transaction, off the event loop."""
         return await self.site.readers.run(work)
 
-    async def write(self, work: Callable[[Tx], T]) -> T:
-        """Run ``work`` as one part of a group commit; returns when it is on the disk."""
-        return await self.site.decisions.write(work)
+    async def write(self, work: Callable[[Tx], T], lines: int = 1) -> T:
+        """Run ``work`` as one part of a group commit; returns when it is on the disk.
 
-    async def write_together(self, work: Together[T], item: T) -> None:
+        Whoever writes many ``lines`` says so, and shares the commit with fewer others.
+        """
+        return await self.site.decisions.write(work, lines)
+
+    async def write_together(self, work: Together[T], item: T, lines: int = 1) -> None:
         """As :meth:`write`, with ``work`` done once for all who wait with it at the moment.
 
         ``work`` gives for each item ``None`` or its refusal, of which nothing was written.
         """
-        await self.site.decisions.write_together(work, item)
+        await self.site.decisions.write_together(work, item, lines)
 
     def allows(self, rule: str, **target: Any) -> bool:
         """Whether policy lets the caller do ``rule`` to a thing with these attributes."""

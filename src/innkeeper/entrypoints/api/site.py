@@ -32,15 +32,19 @@ class Readers(Protocol):
 
 
 class Decisions(Protocol):
-    """The one thread that writes and decides."""
+    """The one thread that writes and decides.
 
-    async def write(self, work: Callable[[Tx], T]) -> T:
+    ``lines`` is about how many things a step writes: what shares a commit with it is fewer,
+    the more they are.
+    """
+
+    async def write(self, work: Callable[[Tx], T], lines: int = 1) -> T:
         """Run ``work`` in the next group commit; its refusal is raised here."""
 
-    async def write_together(self, work: Together[T], item: T) -> None:
+    async def write_together(self, work: Together[T], item: T, lines: int = 1) -> None:
         """Run ``work`` in the next group commit, once for all items that wait for it."""
 
-    async def boot(self, request: Any) -> Any:
+    async def boot(self, request: Any, lines: int = 1) -> Any:
         """Decide on and claim for a boot request, together with others that wait."""
 
     async def explain(self, request: Any) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from innkeeper.domain.placement import Allocation
@@ -72,16 +72,27 @@ async def must_be_uuid(call: Call) -> None:
 
 async def replace(call: Call) -> Answer:
     """Replace what a consumer holds."""
-    wishes = [wish(call, call.params["consumer"], call.body)]
-    await repeating.write_together(call, allocations.write_together, Wishes(wishes, call.now))
+    await _write(call, [wish(call, call.params["consumer"], call.body)])
     return Answer(204)
 
 
 async def replace_many(call: Call) -> Answer:
     """Replace what several consumers hold; all of them, or none."""
     wishes = [wish(call, consumer, body) for consumer, body in call.body.items()]
-    await repeating.write_together(call, allocations.write_together, Wishes(wishes, call.now))
+    await _write(call, wishes)
     return Answer(204)
+
+
+async def _write(call: Call, wishes: Sequence[Wish]) -> None:
+    item = Wishes(wishes, call.now)
+    await repeating.write_together(
+        call, allocations.write_together, item, lines=line_count(wishes)
+    )
+
+
+def line_count(wishes: Iterable[Wish]) -> int:
+    """How much there is to write: each amount, and each consumer without any."""
+    return sum(max(1, sum(map(len, each.resources.values()))) for each in wishes)
 
 
 async def delete(call: Call) -> Answer:

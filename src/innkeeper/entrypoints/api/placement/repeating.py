@@ -29,16 +29,16 @@ CAUSE = (
 )
 
 
-async def write(call: Call, work: Callable[[Tx], T], *, lost: str = LOST) -> T:
+async def write(call: Call, work: Callable[[Tx], T], *, lines: int = 1, lost: str = LOST) -> T:
     """As ``call.write``, and again while other writers come between."""
     attempts_max = call.site.settings.placing.allocation_conflict_retry_count
-    return await again(lambda: call.write(work), attempts_max, lost=lost)
+    return await again(lambda: call.write(work, lines), attempts_max, lost=lost)
 
 
-async def write_together(call: Call, work: Together[T], item: T) -> None:
+async def write_together(call: Call, work: Together[T], item: T, *, lines: int = 1) -> None:
     """As ``call.write_together``, and again while other writers come between."""
     attempts_max = call.site.settings.placing.allocation_conflict_retry_count
-    await again(lambda: call.write_together(work, item), attempts_max)
+    await again(lambda: call.write_together(work, item, lines), attempts_max)
 
 
 async def again(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from innkeeper.entrypoints.api.placement import repeating
-from innkeeper.entrypoints.api.placement.allocations import wish
+from innkeeper.entrypoints.api.placement.allocations import line_count, wish
 from innkeeper.entrypoints.api.placement.inventories import inventory_of
 from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.systems.placement import reshape as reshaping
@@ -23,6 +23,7 @@ async def reshape(call: Call) -> Answer:
     await repeating.write(
         call,
         lambda tx: reshaping.replace(tx, shapes, wishes, call.now),
+        lines=line_count(wishes) + sum(1 + len(each.inventories) for each in shapes.values()),
         lost="update conflict: ",
     )
     return Answer(204)

@@ -86,7 +86,7 @@ async def report(call: Call) -> Answer:
         agent = agents.own(tx, call.context, _id(call))
         return hosts.report(tx, agent, reports, defaults, ids=call.site.ids, now=call.now)
 
-    known = await call.write(write)
+    known = await call.write(write, len(reports))
     # Here and not there: what is written in a transaction may still be undone.
     _log_unknown(_id(call), known)
     shown = [
@@ -155,7 +155,7 @@ async def tell_results(call: Call) -> Answer:
         agent = agents.own(tx, call.context, _id(call))
         return work.settle(tx, agent.id, results, call.now)
 
-    told = await call.write(write)
+    told = await call.write(write, len(results))
     shown = [{"order_id": number, "is_news": is_news} for number, is_news in told]
     return Answer(200, {"results": shown})
 

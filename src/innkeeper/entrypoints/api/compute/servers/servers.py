@@ -35,7 +35,7 @@ async def create(call: Call) -> Answer:
     if wish.metadata:
         items_max = await metadata_items_max(call, request.project_id)
         labels.check_metadata(wish.metadata, items_max)
-    booted: Booted = await call.site.decisions.boot(request)
+    booted: Booted = await call.site.decisions.boot(request, request.count_max)
     if wish.is_batch_id_wanted:
         return Answer(202, {"reservation_id": booted.batch_id})
     server_id = booted.server_ids[0]
