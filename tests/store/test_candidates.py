@@ -18,6 +18,7 @@ from innkeeper.domain.slices import Placing
 from innkeeper.store.transactions import Store
 from innkeeper.systems.placement.candidates import CandidateDesk
 from tests.support import reference_candidates as reference
+from tests.support.desks import find
 from tests.support.forests import (
     AGGREGATES,
     SHARES,
@@ -327,7 +328,7 @@ def test_each_rule(store: Store, name: str) -> None:
         make_names(tx)
         plant(tx, forest)
     with store.read() as tx:
-        found = CandidateDesk(Placing()).find(tx, query, 0)
+        found = find(CandidateDesk(Placing()), tx, query, 0)
     amounts = [
         {provider_uuid(number): names for number, names in each.items()} for each in expected
     ]
@@ -355,7 +356,7 @@ def test_any_forest(store: Store, seed: int) -> None:
     for _ in range(20):
         query = draw_query(dice, forest)
         with store.read() as tx:
-            found = desk.find(tx, query, 0)
+            found = find(desk, tx, query, 0)
         candidates = {reference.canonical(each) for each in found.candidates}
         everything = reference.candidates(forest, query)
         assert candidates <= everything
@@ -374,4 +375,4 @@ def test_any_forest(store: Store, seed: int) -> None:
 )
 def test_names_that_are_not_there(store: Store, query: CandidateQuery, name: str) -> None:
     with store.read() as tx, pytest.raises(Invalid, match=name):
-        CandidateDesk(Placing()).find(tx, query, 0)
+        find(CandidateDesk(Placing()), tx, query, 0)

@@ -68,23 +68,23 @@ class Candidate(NamedTuple):
 
 
 class ClassSummary(msgspec.Struct, frozen=True, gc=False):
-    """How much a provider can give of a class in all, and how much is held of that."""
+    """How much a provider can give of a class in all, and how much is held of that.
+
+    An answer holds thousands; the garbage collector need not look at them, since nothing in
+    them leads anywhere.
+    """
 
     capacity: int
     used: int
 
 
 class ProviderSummary(msgspec.Struct, frozen=True, gc=False):
-    """What a provider is and has, for a client who chooses between candidates.
-
-    An answer holds thousands, so these go out as they are, by the names that clients know; the
-    garbage collector need not look at them, since nothing in them leads back.
-    """
+    """What a provider is and has, for a client who chooses between candidates."""
 
     resources: dict[str, ClassSummary]
     traits: tuple[str, ...]
-    parent_uuid: ProviderUuid | None = msgspec.field(name="parent_provider_uuid")
-    root_uuid: ProviderUuid = msgspec.field(name="root_provider_uuid")
+    parent_uuid: ProviderUuid | None
+    root_uuid: ProviderUuid
 
 
 @dataclass(frozen=True, slots=True)

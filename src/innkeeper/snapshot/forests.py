@@ -3,7 +3,7 @@
 Derived from a table, and good until its shape changes.
 
 Always true: trees are in the order of their roots' ids, and so are the rows of one tree; a
-provider that shares serves the tree it is in itself as any other, so ``served`` leaves it out.
+provider that shares serves the tree it is in itself as any other, so it is not lent to it.
 """
 
 from __future__ import annotations
@@ -20,24 +20,62 @@ Rows = npt.NDArray[np.intp]
 """Numbers of rows, or of trees."""
 
 NO_ROW = -1
+NOBODY = 0
+"""The number of the group without rows, for trees that nobody serves."""
+MARKS_SEED = 20_111_028
+"""Of the numbers that stand for rows that share. With 128 bits each, two sets that add up to
+the same are not to be expected in the life of the universe."""
+
+
+@dataclass(frozen=True, slots=True)
+class Grouped:
+    """Rows in numbered groups: ``rows[starts[n]:starts[n + 1]]`` are those of group *n*."""
+
+    rows: Rows
+    starts: Rows
+
+    @property
+    def counts(self) -> Rows:
+        """How many rows there are in each group."""
+        counts: Rows = np.diff(self.starts)
+        return counts
+
+    def of(self, number: int) -> list[int]:
+        """The rows of one group."""
+        found: list[int] = self.rows[self.starts[number] : self.starts[number + 1]].tolist()
+        return found
+
+    def narrowed(self, mask: Mask) -> Grouped:
+        """The same groups, with only the rows that the mask lets through."""
+        stays = mask[self.rows]
+        before = np.zeros(len(stays) + 1, dtype=np.intp)
+        np.cumsum(stays, out=before[1:])
+        return Grouped(self.rows[stays], before[self.starts])
+
+    def has_any(self, mask: Mask) -> Mask:
+        """Which groups have a row in the mask."""
+        some: Mask = self.narrowed(mask).counts > 0
+        return some
 
 
 @dataclass(frozen=True, slots=True)
 class Forest:
     """``tree_of[row]`` is the row's tree, ``roots[tree]`` the tree's root.
 
-    ``order[starts[t]:starts[t + 1]]`` are the rows of tree *t*. ``parents[row]`` is ``NO_ROW``
-    at a root. ``members`` are the rows in each aggregate. ``served`` are, for each row that
-    shares, the other trees it serves.
+    ``trees`` are the rows of each tree. ``parents[row]`` is ``NO_ROW`` at a root. ``members``
+    are the rows in each aggregate. ``sharing`` are the rows that share. Trees of the same
+    aggregates are served by the same of them: ``lending`` are the groups of rows that serve
+    somebody, and ``lenders[tree]`` is the number of a tree's group.
     """
 
     tree_of: Rows
     roots: Rows
-    order: Rows
-    starts: Rows
+    trees: Grouped
     parents: list[int]
     members: dict[str, Rows]
-    served: dict[int, Rows]
+    sharing: frozenset[int]
+    lending: Grouped
+    lenders: Rows
 
     @property
     def tree_count(self) -> int:
@@ -69,8 +107,8 @@ class Forest:
     def rows_of(self, trees: Rows) -> Rows:
         """All rows of these trees, tree by tree."""
         if self.is_flat:
-            return self.order[trees]
-        parts = [self.order[self.starts[tree] : self.starts[tree + 1]] for tree in trees]
+            return self.trees.rows[trees]
+        parts = [np.array(self.trees.of(tree), dtype=np.intp) for tree in trees]
         return np.concatenate(parts) if parts else np.zeros(0, dtype=np.intp)
 
 
@@ -101,8 +139,18 @@ def forest_of(
     starts = np.searchsorted(tree_of[order], np.arange(roots.shape[0] + 1))
     members = _members(aggregates)
     # By id as well, and not by row: who followed finds in the order of who comes new.
-    served = _served(by_id[shares[by_id]], aggregates, members, tree_of)
-    return Forest(tree_of, roots, order, starts, parents.tolist(), members, served)
+    sharing = by_id[shares[by_id]]
+    lending, lenders = _lending(sharing, aggregates, members, tree_of, roots.shape[0])
+    return Forest(
+        tree_of=tree_of,
+        roots=roots,
+        trees=Grouped(order, starts),
+        parents=parents.tolist(),
+        members=members,
+        sharing=frozenset(sharing.tolist()),
+        lending=lending,
+        lenders=lenders,
+    )
 
 
 def _rows_of_ids(wanted: npt.NDArray[np.int64], sorted_ids: Rows, by_id: Rows) -> Rows:
@@ -120,15 +168,52 @@ def _members(aggregates: Sequence[frozenset[str]]) -> dict[str, Rows]:
     return {name: np.array(rows, dtype=np.intp) for name, rows in found.items()}
 
 
-def _served(
+def _lending(
     sharing: Rows,
     aggregates: Sequence[frozenset[str]],
     members: dict[str, Rows],
     tree_of: Rows,
-) -> dict[int, Rows]:
-    found: dict[int, Rows] = {}
-    for row in sharing.tolist():
-        near = [members[name] for name in aggregates[row]]
-        trees = np.unique(tree_of[np.concatenate(near)]) if near else np.zeros(0, np.intp)
-        found[row] = trees[trees != tree_of[row]]
-    return found
+    tree_count: int,
+) -> tuple[Grouped, Rows]:
+    """Groups of rows that share, and which of them serves each tree; group 0 is nobody.
+
+    Of each tree only a sum of random numbers is kept, one for every row that serves it: the
+    same sum is the same set. A list for each tree would be as long as there are pools.
+    """
+    nobody = Grouped(np.zeros(0, dtype=np.intp), np.zeros(2, dtype=np.intp))
+    lenders = np.zeros(tree_count, dtype=np.intp)
+    if not len(sharing):
+        return nobody, lenders
+    marks = np.random.Generator(np.random.PCG64(MARKS_SEED)).integers(
+        2**64, size=(len(sharing), 2), dtype=np.uint64
+    )
+    sums = np.zeros((tree_count, 2), dtype=np.uint64)
+    served = [_served(row, aggregates, members, tree_of) for row in sharing.tolist()]
+    for mark, trees in zip(marks, served, strict=True):
+        sums[trees] += mark
+    # Nobody's sum is 0, and the least, so that its group gets the first number.
+    known, firsts, numbers = np.unique(
+        np.concatenate([np.zeros((1, 2), dtype=np.uint64), sums]),
+        axis=0,
+        return_index=True,
+        return_inverse=True,
+    )
+    lenders = numbers.reshape(-1)[1:]
+    is_first = np.zeros(tree_count, dtype=np.bool_)
+    is_first[firsts[1:] - 1] = True
+    named = [lenders[trees[is_first[trees]]] for trees in served]
+    groups = np.concatenate(named)
+    rows = np.repeat(sharing, [len(each) for each in named])
+    by_group = np.argsort(groups, kind="stable")
+    starts = np.searchsorted(groups[by_group], np.arange(len(known) + 1))
+    return Grouped(rows[by_group], starts), lenders
+
+
+def _served(
+    row: int, aggregates: Sequence[frozenset[str]], members: dict[str, Rows], tree_of: Rows
+) -> Rows:
+    """The trees that a row serves, but for its own, where it is a provider as any other."""
+    near = [members[name] for name in aggregates[row]]
+    trees = np.unique(tree_of[np.concatenate(near)]) if near else np.zeros(0, np.intp)
+    served: Rows = trees[trees != tree_of[row]]
+    return served

@@ -51,15 +51,17 @@ _AFTER = Prepared(
     sa.select(changes.c.id, changes.c.provider_id, changes.c.generation)
     .where(changes.c.id > sa.bindparam("after", type_=sa.BigInteger))
     .order_by(changes.c.id)
+    .limit(sa.bindparam("most", type_=sa.BigInteger))
 )
+_WITHOUT_LIMIT = 2**62
 
 
-def after(tx: Tx, last: ChangeId) -> list[tuple[ChangeId, ProviderId, Generation]]:
+def after(
+    tx: Tx, last: ChangeId, most: int = _WITHOUT_LIMIT
+) -> list[tuple[ChangeId, ProviderId, Generation]]:
     """Give the rows behind ``last``, in order: number, provider, its generation then."""
-    return [
-        (ChangeId(row[0]), ProviderId(row[1]), Generation(row[2]))
-        for row in _AFTER.run(tx, [{"after": last}]).fetchall()
-    ]
+    found = _AFTER.run(tx, [{"after": last, "most": most}]).fetchall()
+    return [(ChangeId(row[0]), ProviderId(row[1]), Generation(row[2])) for row in found]
 
 
 def newest(tx: Tx) -> ChangeId:

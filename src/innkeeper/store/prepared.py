@@ -33,6 +33,7 @@ class _Text(NamedTuple):
 
     text: str
     names: tuple[str, ...]
+    constants: Mapping[str, Any]
     values: Callable[[Mapping[str, Any]], tuple[Any, ...]]
     conversions: tuple[tuple[int, Callable[[Any], Any]], ...]
 
@@ -63,16 +64,18 @@ class Prepared:
         order = compiled.positiontup if dialect.positional else list(compiled.binds)
         assert order is not None
         conversions = [_conversion(compiled.binds[name].type, dialect) for name in order]
+        # Some dialects add parameters of their own: SQLite has no LIMIT without an OFFSET.
         return _Text(
             str(compiled),
             tuple(order),
+            {name: compiled.params[name] for name in order if name not in names},
             itemgetter(*order) if len(order) > 1 else lambda row: (row[order[0]],),
             tuple((i, convert) for i, convert in enumerate(conversions) if convert),
         )
 
 
 def _converted(made: _Text, row: Mapping[str, Any]) -> tuple[Any, ...]:
-    values = made.values(row)
+    values = made.values({**made.constants, **row} if made.constants else row)
     if not made.conversions:
         return values
     changed = list(values)

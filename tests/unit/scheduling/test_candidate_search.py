@@ -135,8 +135,8 @@ def test_the_bound_of_the_settings_ends_a_search_and_is_told() -> None:
     placing = Placing(max_allocation_candidates=5)
     found = finding.find(flat(6), CandidateQuery((some("VCPU"),)), placing)
     assert (len(found.candidates), found.is_cut) == (5, True)
-    found = finding.find(flat(5), CandidateQuery((some("VCPU"),)), placing)
-    assert (len(found.candidates), found.is_cut) == (5, False)
+    found = finding.find(flat(4), CandidateQuery((some("VCPU"),)), placing)
+    assert (len(found.candidates), found.is_cut) == (4, False)
 
 
 @pytest.mark.parametrize("limit", [1, 4, 5])
@@ -188,7 +188,7 @@ def test_dead_ends_of_many_trees_add_up() -> None:
         assert list(looking.of_tree(tree)) == []
     assert looking.is_cut
     assert search.DEAD_ENDS < 200 * search.DEAD_ENDS_PER_TREE, "or this shows nothing"
-    assert not looking.may_go_on(0)
+    assert not looking.may_go_on(0, 0)
 
 
 def test_the_order_is_random_on_request_and_repeats_with_its_seed() -> None:
@@ -213,6 +213,71 @@ def test_what_only_pools_give_is_found_once_however_many_trees_they_serve() -> N
     assert sorted(roots(finding.find(cloud.table, both, BREADTH))) == [
         "pool", "pool", "pool",
     ]  # fmt: skip
+
+
+def many_pools(pools: int, hosts: int) -> ProviderTable:
+    """Hosts that are served by pools of two kinds."""
+    cloud = Cloud()
+    for number in range(pools):
+        for kind in ("DISK_GB", "CUSTOM_CARD"):
+            cloud.add(f"{kind}{number}", {kind: 9}, aggregates="a", traits=(SHARES,))
+    for number in range(hosts):
+        cloud.add(f"host{number}", {"VCPU": 8}, aggregates="a")
+    return cloud.table
+
+
+@pytest.mark.parametrize("suffixes", [("", ""), ("_1", "_2")])
+def test_what_only_pools_give_is_walked_once_not_under_every_tree(
+    suffixes: tuple[str, str],
+) -> None:
+    table = many_pools(6, 40)
+    first, second = suffixes
+    groups: tuple[RequestGroup, ...] = (
+        RequestGroup(resources={"DISK_GB": 1, "CUSTOM_CARD": 1}),
+    )
+    if first:
+        groups = (some("DISK_GB", suffix=first), some("CUSTOM_CARD", suffix=second))
+    query = CandidateQuery(groups)
+    looking = Search(table, query, slots_of(table, query))
+    found = [list(looking.of_tree(tree)) for tree in range(table.forest.tree_count)]
+    assert sorted(map(len, found)) == [0] * (len(found) - 1) + [36]
+
+
+def test_pools_beside_what_a_host_has_itself_are_combined_under_each_host() -> None:
+    cloud = Cloud()
+    for number in range(3):
+        cloud.add(f"pool{number}", {"DISK_GB": 9, "VCPU": 9}, aggregates="a", traits=(SHARES,))
+    for number in range(4):
+        cloud.add(f"host{number}", {"VCPU": 8, "DISK_GB": 9}, aggregates="a")
+    query = CandidateQuery((RequestGroup(resources={"VCPU": 1, "DISK_GB": 1}),))
+    found = finding.find(cloud.table, query, BREADTH)
+    ways = {tuple(sorted(each.allocations)) + tuple(map(str, each.allocations.items()))
+            for each in found.candidates}  # fmt: skip
+    # Both of pools: 3 x 3, once; and for each host both of it, or one of it and one of a pool.
+    assert len(found.candidates) == len(ways) == 9 + 4 * (1 + 3 + 3)
+
+
+def test_a_search_ends_when_nobody_waits_for_it() -> None:
+    table = with_devices(50, 8, each=3)
+    groups = tuple(some("PGPU", 2, suffix=f"_{each}") for each in range(9))
+    asked: list[int] = []
+
+    def goes_on() -> bool:
+        asked.append(1)
+        return len(asked) < 5
+
+    found = finding.find(table, CandidateQuery(groups), BREADTH, goes_on=goes_on)
+    assert found.is_cut
+    assert len(asked) < 60
+
+
+def test_the_same_subtree_said_often_is_said_once() -> None:
+    table = with_devices(1, 8)
+    groups = devices(6)
+    said = frozenset(each.suffix for each in groups)
+    once = CandidateQuery(groups, same_subtrees=(said,))
+    often = CandidateQuery(groups, same_subtrees=(said,) * 500)
+    assert finding.find(table, often, BREADTH) == finding.find(table, once, BREADTH)
 
 
 def test_nobody_to_ask_gives_nothing() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from innkeeper.snapshot.forests import NO_ROW, Forest, forest_of
+from innkeeper.snapshot.forests import NO_ROW, NOBODY, Forest, forest_of
 
 
 def forest(*rows: tuple[int, int, int, str], sharing: tuple[int, ...] = ()) -> Forest:
@@ -20,6 +20,12 @@ def forest(*rows: tuple[int, int, int, str], sharing: tuple[int, ...] = ()) -> F
     )
 
 
+def served_by(found: Forest, row: int) -> list[int]:
+    """The trees whose lenders a row is one of."""
+    groups = [found.lending.of(int(number)) for number in found.lenders]
+    return [tree for tree, rows in enumerate(groups) if row in rows]
+
+
 TWO_TREES = ((7, 3, 3, ""), (5, 0, 5, "a"), (3, 0, 3, ""), (9, 7, 3, "b"), (6, 5, 5, ""))
 
 
@@ -32,8 +38,7 @@ def test_trees_are_in_the_order_of_their_roots_ids() -> None:
 
 def test_rows_of_a_tree_are_in_the_order_of_their_ids() -> None:
     found = forest(*TWO_TREES)
-    assert found.order.tolist() == [2, 0, 3, 1, 4]
-    assert found.starts.tolist() == [0, 3, 5]
+    assert [found.trees.of(tree) for tree in range(2)] == [[2, 0, 3], [1, 4]]
     assert found.rows_of(np.array([1])).tolist() == [1, 4]
     assert found.rows_of(np.array([0, 1])).tolist() == [2, 0, 3, 1, 4]
     assert found.rows_of(np.array([], dtype=np.intp)).tolist() == []
@@ -74,16 +79,37 @@ def test_a_pool_serves_the_trees_with_a_member_of_its_aggregates(
     letters: str, served: list[int]
 ) -> None:
     found = forest(*TWO_TREES, (10, 0, 10, letters), sharing=(10,))
-    assert found.served[5].tolist() == served
+    assert served_by(found, 5) == served
 
 
 def test_a_pool_does_not_serve_its_own_tree_once_more() -> None:
     found = forest((1, 0, 1, "x"), (2, 1, 1, "x"), (3, 0, 3, "x"), sharing=(2,))
-    assert {row: trees.tolist() for row, trees in found.served.items()} == {1: [1]}
+    assert (found.sharing, served_by(found, 1)) == (frozenset({1}), [1])
 
 
 def test_who_does_not_share_serves_nobody() -> None:
-    assert forest(*TWO_TREES).served == {}
+    found = forest(*TWO_TREES)
+    assert (found.sharing, found.lenders.tolist()) == (frozenset(), [NOBODY, NOBODY])
+
+
+def test_trees_of_the_same_aggregates_have_the_same_lenders() -> None:
+    pools = ((7, 0, 7, "a"), (5, 0, 5, "ab"), (6, 0, 6, "c"))
+    hosts = tuple((number, 0, number, letter) for number, letter in enumerate("aabx", 10))
+    found = forest(*pools, *hosts, sharing=(5, 6, 7))
+    # Trees are in the order of ids: the three pools, and then the hosts.
+    assert [found.lending.of(number) for number in found.lenders] == [
+        [0], [], [1], [1, 0], [1, 0], [1], [],
+    ]  # fmt: skip
+    assert found.lenders[3] == found.lenders[4]
+    assert found.lenders[6] == NOBODY
+
+
+def test_groups_are_narrowed_and_asked_by_masks() -> None:
+    trees = forest(*TWO_TREES).trees
+    mask = np.array([True, False, False, True, True])
+    assert [trees.narrowed(mask).of(tree) for tree in range(2)] == [[0, 3], [4]]
+    assert trees.counts.tolist() == [3, 2]
+    assert trees.has_any(np.array([False, True, False, False, False])).tolist() == [False, True]
 
 
 def test_a_root_that_is_none_is_no_forest() -> None:

@@ -80,7 +80,7 @@ def test_a_pool_that_goes_leaves_the_other_where_it_is() -> None:
     made = table()
     assert where(made, "DISK_GB", 40) == {"one", "two", "closed"}
     made.pools.remove_row(ProviderId(POOL_IDS))
-    made.pools.reshape()
+    made.pools.regroup()
     assert where(made, "DISK_GB", 40) == {"two"}
     assert made.pools.serving(int(made.membership_codes[0])) == {ProviderId(POOL_IDS + 1)}
 

@@ -56,11 +56,12 @@ def test_the_forest_follows_aggregates_and_who_shares() -> None:
     table = table_of((1, 0, 1), (2, 0, 2))
     for each in (1, 2):
         table.set_aggregates(at(table, each), frozenset({"a"}))
-    assert table.forest.served == {}
+    assert table.forest.sharing == frozenset()
     table.ensure_trait(SHARES)[at(table, 2)] = True
     table.set_traits(at(table, 2), frozenset({SHARES}))
-    served = table.forest.served
-    assert {row: trees.tolist() for row, trees in served.items()} == {at(table, 2): [0]}
+    forest = table.forest
+    assert forest.sharing == {at(table, 2)}
+    assert [forest.lending.of(int(number)) for number in forest.lenders] == [[1], []]
 
 
 def test_capacity_is_kept_whole_beside_what_a_double_counts_exactly() -> None:

@@ -1,26 +1,33 @@
 """The one thread that searches the columns of all providers.
 
 Always true: a search sees every write that was acknowledged before it was asked for; only this
-thread touches the table.
+thread touches the table; no search takes much longer than ``SEARCH_S``, and the next one waits
+no longer for it.
 """
 
 from __future__ import annotations
 
 import asyncio
-import threading
+import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from typing import Protocol, TypeVar
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, Protocol, TypeVar
+
+import structlog
 
 from innkeeper.domain.candidates import CandidateQuery, FoundCandidates
 from innkeeper.domain.errors import Unavailable
 from innkeeper.domain.ids import IdSource
 from innkeeper.store.transactions import Store, Tx
 
+LOG = structlog.get_logger("innkeeper.placement")
 WAITING_MAX = 1_000
 """Searches that may wait. More would not be answered before their clients give up."""
+SEARCH_S = 10.0
+"""A search ends by then with what it has found. Ordinary ones take milliseconds."""
 
 T = TypeVar("T")
+GoesOn = Callable[[], bool]
 
 
 class Desk(Protocol):
@@ -29,8 +36,13 @@ class Desk(Protocol):
     def load(self, tx: Tx) -> None:
         """Read all providers."""
 
-    def find(self, tx: Tx, query: CandidateQuery, seed: int) -> FoundCandidates:
-        """Search for candidates."""
+    def follow(self, tx: Tx, query: CandidateQuery) -> Any:
+        """The table as ``tx`` sees it; raises what is wrong with the query."""
+
+    def find(
+        self, table: Any, query: CandidateQuery, seed: int, goes_on: GoesOn
+    ) -> FoundCandidates:
+        """Search for candidates, as long as it ``goes_on``."""
 
 
 class SearchThread:
@@ -42,31 +54,60 @@ class SearchThread:
         self._ids = ids
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="searching")
         self._waiting = 0
-        self._lock = threading.Lock()
+        self._is_stopping = False
 
     def start(self) -> None:
         """Begin to read the providers; the first search waits for that, nobody else does."""
-        self._pool.submit(self._read, self._desk.load)
+        self._pool.submit(self._load).add_done_callback(_tell)
 
-    async def find(self, query: CandidateQuery) -> FoundCandidates:
-        """Search; see :meth:`innkeeper.systems.placement.candidates.CandidateDesk.find`."""
-        with self._lock:
-            if self._waiting >= WAITING_MAX:
-                raise Unavailable("Too many searches wait already.")
-            self._waiting += 1
+    async def find(
+        self, query: CandidateQuery, told: Callable[[FoundCandidates], T]
+    ) -> tuple[FoundCandidates, T]:
+        """Search, and have what was found ``told`` in this thread as well, at any length."""
+        if self._is_stopping:
+            raise Unavailable("The service is stopping.")
+        if self._waiting >= WAITING_MAX:
+            raise Unavailable("Too many searches wait already.")
+        self._waiting += 1
         try:
-            seed = self._ids.seed()
             return await asyncio.get_running_loop().run_in_executor(
-                self._pool, self._read, lambda tx: self._desk.find(tx, query, seed)
+                self._pool, self._search, query, told
             )
+        except asyncio.CancelledError:
+            # The client went away, or the search was never begun.
+            if self._is_stopping:
+                raise Unavailable("The service is stopping.") from None
+            raise
         finally:
-            with self._lock:
-                self._waiting -= 1
+            self._waiting -= 1
 
-    def _read(self, work: Callable[[Tx], T]) -> T:
+    def _search(
+        self, query: CandidateQuery, told: Callable[[FoundCandidates], T]
+    ) -> tuple[FoundCandidates, T]:
+        until_s = time.perf_counter() + SEARCH_S
+        # The transaction ends before the search: an open one holds up the log's checkpoints.
         with self._store.read() as tx:
-            return work(tx)
+            table = self._desk.follow(tx, query)
+        found = self._desk.find(
+            table,
+            query,
+            self._ids.seed(),
+            lambda: not self._is_stopping and time.perf_counter() < until_s,
+        )
+        return found, told(found)
+
+    def _load(self) -> None:
+        with self._store.read() as tx:
+            self._desk.load(tx)
 
     def stop(self) -> None:
-        """Let the running search end."""
+        """End the running search with what it has found, and begin no other."""
+        self._is_stopping = True
         self._pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _tell(loading: Future[None]) -> None:
+    error = None if loading.cancelled() else loading.exception()
+    if error is not None:
+        # The first search reads again, and tells its client if that fails as well.
+        LOG.error("providers_unread", exc_info=error)

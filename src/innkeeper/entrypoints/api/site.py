@@ -54,10 +54,13 @@ class Decisions(Protocol):
 class Candidates(Protocol):
     """Searches the columns of all providers for allocation candidates."""
 
-    async def find(self, query: CandidateQuery) -> FoundCandidates:
-        """Search; raises :class:`Invalid` for a class or a trait that is not there.
+    async def find(
+        self, query: CandidateQuery, told: Callable[[FoundCandidates], T]
+    ) -> tuple[FoundCandidates, T]:
+        """Search; gives what was found, and what ``told`` makes of it off the event loop.
 
-        Sees every write that was acknowledged before.
+        Sees every write that was acknowledged before. Raises :class:`Invalid` for a class or
+        a trait that is not there.
         """
 
 

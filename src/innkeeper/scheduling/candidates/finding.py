@@ -22,7 +22,7 @@ from innkeeper.domain.candidates import (
 )
 from innkeeper.domain.ids import ProviderUuid
 from innkeeper.domain.slices import Placing
-from innkeeper.scheduling.candidates.search import Picks, Search, Shuffle
+from innkeeper.scheduling.candidates.search import GoesOn, Picks, Search, Shuffle
 from innkeeper.scheduling.candidates.slots import Slot, Slots, slots_of
 from innkeeper.snapshot.amounts import Mask
 from innkeeper.snapshot.forests import NO_ROW, Rows
@@ -34,13 +34,14 @@ def find(
     query: CandidateQuery,
     placing: Placing,
     shuffle: Shuffle | None = None,
+    goes_on: GoesOn = lambda: True,
 ) -> FoundCandidates:
-    """Search for candidates.
+    """Search for candidates, as long as it ``goes_on``.
 
     ``shuffle`` makes the order a random one; without it the same table gives the same answer.
     """
     slots = slots_of(table, query)
-    search = Search(table, query, slots, shuffle)
+    search = Search(table, query, slots, shuffle, goes_on)
     order = slots.trees.tolist()
     if shuffle is not None:
         shuffle(order)
@@ -54,11 +55,12 @@ def find(
     else:
         found = walk(_either(search, plain, tree) for tree in order)
     picks = list(islice(found, wanted))
-    # A bound that is just met is told of only if it cut something off.
-    is_cut = len(picks) == most and query.limit != most and next(found, None) is not None
-    candidates = _candidates(table, slots.all, picks)
+    # Whether there is one more is not worth the search for it.
+    is_bounded = len(picks) == most and (query.limit is None or query.limit > most)
     return FoundCandidates(
-        candidates, _summaries(table, slots.all, picks), is_cut or search.is_cut
+        _candidates(table, slots.all, picks),
+        _summaries(table, slots.all, picks),
+        is_bounded or search.is_cut,
     )
 
 
@@ -97,22 +99,20 @@ def _plain_rows(table: ProviderTable, query: CandidateQuery, slots: Slots) -> Ro
     if len(query.groups) > 1:
         return None
     forest = table.forest
-    trees = slots.trees
     rows = np.full(forest.tree_count, NO_ROW, dtype=np.intp)
-    first = slots.all[0]
-    is_plain: Mask = np.ones(len(trees), dtype=np.bool_)
+    # What is lent is found in several trees, which is the search's to notice.
+    trees = slots.trees
     for slot in slots.all:
-        starts = slot.starts[trees]
-        is_plain &= slot.starts[trees + 1] - starts == 1
-        is_plain &= slot.rows[starts] == first.rows[first.starts[trees]]
-    chosen = first.rows[first.starts[trees]]
-    # Of what is lent to several trees, each finds the same; that is the search's to notice.
-    is_plain &= forest.tree_of[chosen] == trees
+        trees = trees[(slot.own.counts[trees] == 1) & (slot.counts[trees] == 1)]
+    chosen = [slot.own.rows[slot.own.starts[trees]] for slot in slots.all]
+    is_plain: Mask = np.ones(len(trees), dtype=np.bool_)
+    for each in chosen:
+        is_plain &= each == chosen[0]
     for has_trait in slots.together:
-        is_plain &= has_trait[chosen]
-    if table.forest.served:
-        is_plain &= ~np.isin(chosen, list(table.forest.served))
-    rows[trees[is_plain]] = chosen[is_plain]
+        is_plain &= has_trait[chosen[0]]
+    if forest.sharing:
+        is_plain &= ~np.isin(chosen[0], list(forest.sharing))
+    rows[trees[is_plain]] = chosen[0][is_plain]
     return rows
 
 

@@ -9,8 +9,8 @@ found twice.
 
 May be false: that all there are were found. Some requests are puzzles (many groups that
 compete for few providers), which nobody solves in bounded time. A search gives a tree up after
-``DEAD_ENDS_PER_TREE`` choices in a row that led nowhere, and everything after ``DEAD_ENDS`` of
-them, more if much was found meanwhile. ``is_cut`` tells.
+``DEAD_ENDS_PER_TREE`` in a row, and everything after ``DEAD_ENDS``, more if much was found
+meanwhile, or when it is told that nobody waits for it any more. ``is_cut`` tells.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ from innkeeper.scheduling.candidates.slots import Slots, classes_in_several
 from innkeeper.snapshot.providers import ProviderTable
 
 DEAD_ENDS_PER_TREE = 20_000
-"""Some hundredths of a second."""
+"""Choices that led nowhere; each counts once, and once more for every condition that was tried
+on it. Some hundredths of a second."""
 DEAD_ENDS = 50 * DEAD_ENDS_PER_TREE
 """For a whole request: trees alike are dead ends alike. A few seconds."""
 DEAD_ENDS_PER_FIND = 100
@@ -34,6 +35,10 @@ Picks = tuple[int, ...]
 """The chosen row of each slot, in the order of the slots."""
 Shuffle = Callable[[list[int]], None]
 """Puts a list into random order, in place."""
+GoesOn = Callable[[], bool]
+"""Whether anybody still waits for the answer."""
+LOOK_UP_EVERY = 256
+"""Dead ends between two questions whether to go on."""
 
 
 class Search:
@@ -45,6 +50,7 @@ class Search:
         query: CandidateQuery,
         slots: Slots,
         shuffle: Shuffle | None = None,
+        goes_on: GoesOn = lambda: True,
     ) -> None:
         self.table = table
         self.query = query
@@ -52,8 +58,10 @@ class Search:
         self.together = slots.together
         self.is_cut = False
         self._shuffle = shuffle
+        self._goes_on = goes_on
         self._suffixes = [slot.suffix for slot in slots.all]
-        self._sharing = frozenset(table.forest.served)
+        self.sharing = table.forest.sharing
+        self._lent_walked: set[tuple[frozenset[int], ...]] = set()
         self._found_lent: set[Picks] = set()
         self.several = classes_in_several(slots.all)
         self._dead_ends = 0
@@ -61,20 +69,40 @@ class Search:
 
     def of_tree(self, tree: int) -> Iterator[Picks]:
         """All choices that hang on the root of this tree."""
-        options = [
-            slot.rows[slot.starts[tree] : slot.starts[tree + 1]].tolist() for slot in self.slots
-        ]
+        if not self._goes_on():
+            self.is_cut = True
+            return
+        options = [slot.options(tree) for slot in self.slots]
+        is_lent_known = self._knows_lent_choices(options)
+        if is_lent_known and all(map(self.sharing.issuperset, options)):
+            return
+        if not (self._can_be_apart(options) and self._is_enough(options)):
+            return
         if self._shuffle is not None:
             for each in options:
                 self._shuffle(each)
-        if not (self._can_be_apart(options) and self._is_enough(options)):
-            return
-        walk = _Walk(self, self._plan(options), options)
+        walk = _Walk(self, self._plan(options), options, leaves_lent=is_lent_known)
         for picks in walk.choices():
-            if not self._is_known(picks):
+            if self._is_known(picks):
+                walk.count_dead_ends(1)
+            else:
                 self._dead_ends -= DEAD_ENDS_PER_FIND
                 yield picks
         self.is_cut |= walk.is_cut
+
+    def _knows_lent_choices(self, options: Sequence[Sequence[int]]) -> bool:
+        """Whether some tree was walked that has the same choices of nothing but what is lent.
+
+        They name no tree, so they are the same under every tree that the same rows serve.
+        """
+        if not self.sharing:
+            return False
+        lent = tuple(self.sharing.intersection(each) for each in options)
+        if not all(lent):
+            return False
+        is_known = lent in self._lent_walked
+        self._lent_walked.add(lent)
+        return is_known
 
     def _plan(self, options: Sequence[Sequence[int]]) -> _Plan:
         # Slots with few options first: a choice that cannot work then shows early. The
@@ -95,20 +123,23 @@ class Search:
 
         Only one of nothing but providers that share can be: any other names its tree.
         """
-        if not self._sharing.issuperset(picks):
+        if not self.sharing.issuperset(picks):
             return False
         if picks in self._found_lent:
             return True
         self._found_lent.add(picks)
         return False
 
-    def may_go_on(self, dead_ends: int) -> bool:
-        """Count a choice that led nowhere, in this tree the ``dead_ends``-th in a row.
+    def may_go_on(self, count: int, in_a_row: int) -> bool:
+        """Count dead ends, after which there were so many in a row in one tree.
 
         Gives whether to try on in this tree.
         """
-        self._dead_ends += 1
-        return dead_ends < DEAD_ENDS_PER_TREE and self._dead_ends < DEAD_ENDS
+        before = self._dead_ends // LOOK_UP_EVERY
+        self._dead_ends += count
+        if in_a_row >= DEAD_ENDS_PER_TREE or self._dead_ends >= DEAD_ENDS:
+            return False
+        return before == self._dead_ends // LOOK_UP_EVERY or self._goes_on()
 
     def _is_enough(self, options: Sequence[Sequence[int]]) -> bool:
         """Whether all options together have what all slots together take.
@@ -178,7 +209,7 @@ class _Plan:
                 checks[level].append(self._is_apart)
             if query.takes_one_of_a_tree:
                 checks[level].append(self._is_one_of_a_tree)
-        for names in query.same_subtrees:
+        for names in dict.fromkeys(query.same_subtrees):
             levels = sorted(last[name] for name in names)
             if len(levels) > 1:
                 checks[levels[-1]].append(partial(self._is_subtree, levels))
@@ -210,7 +241,14 @@ class _Plan:
 class _Walk:
     """One pass over the choices of one tree: which rows are taken, and what of them."""
 
-    def __init__(self, search: Search, plan: _Plan, options: Sequence[Sequence[int]]) -> None:
+    def __init__(
+        self,
+        search: Search,
+        plan: _Plan,
+        options: Sequence[Sequence[int]],
+        *,
+        leaves_lent: bool,
+    ) -> None:
         self.is_cut = False
         self._search = search
         self._plan = plan
@@ -218,22 +256,37 @@ class _Walk:
         self._rows: list[int] = []
         self._sums: dict[tuple[int, str], int] = {}
         self._dead_ends = 0
+        self._leaves_lent = leaves_lent
+        self._last_own = [row for row in self._options[-1] if row not in search.sharing]
 
     def choices(self, level: int = 0) -> Iterator[Picks]:
-        """All choices that begin with those made so far, in the order of the search's slots."""
+        """All choices that begin with those made so far, in the order of the search's slots.
+
+        Without those of nothing but what is lent, if it ``leaves_lent``.
+        """
         if level == len(self._options):
             self._dead_ends = 0
             yield tuple([self._rows[at] for at in self._plan.place])
             return
-        for row in self._options[level]:
+        for row in self._options_at(level):
             if self._take(level, row):
                 yield from self.choices(level + 1)
                 self._drop()
             else:
-                self._dead_ends += 1
-                self.is_cut = not self._search.may_go_on(self._dead_ends)
+                self.count_dead_ends(1 + len(self._plan.checks[level]))
             if self.is_cut:
                 return
+
+    def _options_at(self, level: int) -> Sequence[int]:
+        is_last = level + 1 == len(self._options)
+        if self._leaves_lent and is_last and self._search.sharing.issuperset(self._rows):
+            return self._last_own
+        return self._options[level]
+
+    def count_dead_ends(self, count: int) -> None:
+        """Count choices that led nowhere; the tree is given up if they are too many."""
+        self._dead_ends += count
+        self.is_cut = not self._search.may_go_on(count, self._dead_ends)
 
     def _take(self, level: int, row: int) -> bool:
         """Add a row to the choice, unless it does not go together with those chosen."""

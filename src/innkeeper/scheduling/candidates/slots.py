@@ -10,15 +10,16 @@ every condition of its group that is about one provider.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 import numpy as np
 
 from innkeeper.domain.candidates import UNSUFFIXED, CandidateQuery, RequestGroup
 from innkeeper.domain.ids import ProviderUuid
 from innkeeper.snapshot.amounts import Mask
-from innkeeper.snapshot.forests import Rows
+from innkeeper.snapshot.forests import NOBODY, Grouped, Rows
 from innkeeper.snapshot.providers import ProviderTable
 
 ALL = slice(None)
@@ -26,22 +27,32 @@ ALL = slice(None)
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """``rows[starts[t]:starts[t + 1]]`` are the options under the root of tree *t*.
+    """``own`` are a tree's own options, ``lent[lenders[tree]]`` those of who shares with it.
 
-    Most of them are of that tree; others are of providers that share with it. ``amounts`` is
-    what is taken of whichever is chosen; nothing, for a group that asks for no resources.
+    ``amounts`` is what is taken of whichever is chosen; nothing, for a group that asks for no
+    resources.
     """
 
     suffix: str
     amounts: Mapping[str, int]
-    rows: Rows
-    starts: Rows
+    own: Grouped
+    lent: Grouped
+    lenders: Rows
 
     @property
     def counts(self) -> Rows:
         """How many options there are, by tree."""
-        counts: Rows = np.diff(self.starts)
+        counts: Rows = self.own.counts + self.lent.counts[self.lenders]
         return counts
+
+    def options(self, tree: int) -> list[int]:
+        """All options of a tree: its own, then those lent to it."""
+        return self.own.of(tree) + self.lent.of(int(self.lenders[tree]))
+
+    def has_any(self, mask: Mask) -> Mask:
+        """Which trees have an option in the mask."""
+        some: Mask = self.own.has_any(mask) | self.lent.has_any(mask)[self.lenders]
+        return some
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,13 +102,10 @@ def _trees(
         is_possible &= ~table.has_trait(query.root_forbidden)[forest.roots]
     # What no option has, no choice of them has; most trees of a cloud end here.
     for has_trait in together:
-        has_any = np.zeros(forest.tree_count, dtype=np.bool_)
-        for slot in slots:
-            if slot.suffix == UNSUFFIXED:
-                counts = slot.counts
-                trees = np.repeat(np.arange(forest.tree_count), counts)
-                has_any[trees[has_trait[slot.rows]]] = True
-        is_possible &= has_any
+        is_possible &= reduce(
+            np.logical_or,
+            [slot.has_any(has_trait) for slot in slots if slot.suffix == UNSUFFIXED],
+        )
     return np.flatnonzero(is_possible)
 
 
@@ -130,8 +138,13 @@ def _slot_of_group(table: ProviderTable, group: RequestGroup) -> Slot:
         fits &= ~forest.in_any(group.not_member_of)
     if group.in_tree is not None:
         fits &= _in_tree(table, group.in_tree)
-    lent = {row: trees for row, trees in forest.served.items() if fits[row]}
-    return _slot(table, group.suffix, group.resources, fits, lent)
+    return Slot(
+        group.suffix,
+        group.resources,
+        forest.trees.narrowed(fits),
+        forest.lending.narrowed(fits),
+        forest.lenders,
+    )
 
 
 def _slots_of_classes(table: ProviderTable, group: RequestGroup) -> list[Slot]:
@@ -151,24 +164,27 @@ def _slots_of_classes(table: ProviderTable, group: RequestGroup) -> list[Slot]:
         is_member &= forest.in_any(aggregates)
     may_be_lent = is_good & is_member
     is_good &= is_member | is_member[root_rows]
-    is_open = np.ones(forest.tree_count, dtype=np.bool_)
+    lenders = forest.lenders
     if group.not_member_of:
         is_banned = forest.in_any(group.not_member_of)
         is_good &= ~(is_banned | is_banned[root_rows])
         may_be_lent &= ~is_banned
-        is_open = ~is_banned[forest.roots]
+        lenders = np.where(is_banned[forest.roots], NOBODY, lenders)
     if group.in_tree is not None:
         is_good &= _in_tree(table, group.in_tree)
         may_be_lent[:] = False
     found: list[Slot] = []
     for name, amount in group.resources.items():
         fits = _fits(table, name, amount)
-        lent = {
-            row: trees[is_open[trees]]
-            for row, trees in forest.served.items()
-            if fits[row] and may_be_lent[row]
-        }
-        found.append(_slot(table, group.suffix, {name: amount}, fits & is_good, lent))
+        found.append(
+            Slot(
+                group.suffix,
+                {name: amount},
+                forest.trees.narrowed(fits & is_good),
+                forest.lending.narrowed(fits & may_be_lent),
+                lenders,
+            )
+        )
     return found
 
 
@@ -178,33 +194,6 @@ def _in_tree(table: ProviderTable, uuid: ProviderUuid) -> Mask:
         return np.zeros(table.row_count, dtype=np.bool_)
     in_tree: Mask = table.forest.tree_of == table.forest.tree_of[row]
     return in_tree
-
-
-def _slot(
-    table: ProviderTable,
-    suffix: str,
-    amounts: Mapping[str, int],
-    own: Mask,
-    lent: Mapping[int, Rows],
-) -> Slot:
-    """Order a slot's options by tree: those of the tree itself, then those lent to it."""
-    forest = table.forest
-    rows = forest.order[own[forest.order]]
-    trees = forest.tree_of[rows]
-    if any(len(served) for served in lent.values()):
-        rows = np.concatenate([rows, *_repeated(lent)])
-        trees = np.concatenate([trees, *lent.values()])
-        by_tree = np.argsort(trees, kind="stable")
-        rows, trees = rows[by_tree], trees[by_tree]
-    counts = np.bincount(trees, minlength=forest.tree_count)
-    starts = np.zeros(forest.tree_count + 1, dtype=np.intp)
-    np.cumsum(counts, out=starts[1:])
-    return Slot(suffix, amounts, rows, starts)
-
-
-def _repeated(lent: Mapping[int, Rows]) -> Iterable[Rows]:
-    for row, trees in lent.items():
-        yield np.full(len(trees), row, dtype=np.intp)
 
 
 def classes_in_several(slots: Collection[Slot]) -> frozenset[str]:

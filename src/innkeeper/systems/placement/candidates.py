@@ -13,8 +13,10 @@ from innkeeper.domain.candidates import CandidateQuery, FoundCandidates
 from innkeeper.domain.errors import Invalid
 from innkeeper.domain.slices import Placing
 from innkeeper.scheduling.candidates import finding
+from innkeeper.scheduling.candidates.search import GoesOn
 from innkeeper.scheduling.dice import Shuffler
 from innkeeper.snapshot.provider_follower import ProviderFollower
+from innkeeper.snapshot.providers import ProviderTable
 from innkeeper.store.queries import names
 from innkeeper.store.transactions import Tx
 
@@ -30,16 +32,25 @@ class CandidateDesk:
         """Read all providers, so that the first search need not."""
         self._follower.catch_up(tx)
 
-    def find(self, tx: Tx, query: CandidateQuery, seed: int) -> FoundCandidates:
-        """Search for candidates; where their order is to be random, ``seed`` decides it.
+    def follow(self, tx: Tx, query: CandidateQuery) -> ProviderTable:
+        """The table as ``tx`` sees it, to be searched; good until the next call.
 
         Raises :class:`Invalid` for a class or trait that is not there. An aggregate or a tree
         that is not there is no mistake: nothing is in it.
         """
         _must_be_known(tx, query)
-        table = self._follower.catch_up(tx)
+        return self._follower.catch_up(tx)
+
+    def find(
+        self, table: ProviderTable, query: CandidateQuery, seed: int, goes_on: GoesOn
+    ) -> FoundCandidates:
+        """Search as long as it ``goes_on``; where the order is to be random, ``seed`` decides.
+
+        Needs no transaction: the table stays as it is meanwhile.
+        """
         is_random = self._placing.randomize_allocation_candidates
-        return finding.find(table, query, self._placing, Shuffler(seed) if is_random else None)
+        shuffle = Shuffler(seed) if is_random else None
+        return finding.find(table, query, self._placing, shuffle, goes_on)
 
 
 def _must_be_known(tx: Tx, query: CandidateQuery) -> None:

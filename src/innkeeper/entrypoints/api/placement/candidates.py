@@ -33,7 +33,15 @@ def view(found: FoundCandidates) -> dict[str, Any]:
             }
             for allocations, mappings in found.candidates
         ],
-        "provider_summaries": found.summaries,
+        "provider_summaries": {
+            uuid: {
+                "resources": each.resources,
+                "traits": each.traits,
+                "parent_provider_uuid": each.parent_uuid,
+                "root_provider_uuid": each.root_uuid,
+            }
+            for uuid, each in found.summaries.items()
+        },
     }
 
 
@@ -41,7 +49,7 @@ async def index(call: Call) -> Answer:
     """List ways to serve a request, and the providers they take from."""
     is_flat = ONE_OF_A_TREE in call.terms
     query = candidate_query(call.query, takes_one_of_a_tree=is_flat)
-    found = await call.site.candidates.find(query)
+    found, body = await call.site.candidates.find(query, view)
     if found.is_cut:
         LOG.warning(
             "allocation candidates cut: a search came to its bound",
@@ -49,4 +57,4 @@ async def index(call: Call) -> Answer:
             max_allocation_candidates=call.site.settings.placing.max_allocation_candidates,
             candidates=len(found.candidates),
         )
-    return Answer(body=view(found), headers=caching.headers(call))
+    return Answer(body=body, headers=caching.headers(call))

@@ -25,7 +25,7 @@ def _keep_named(answer: Answer, _call: Call) -> None:
     # In the order of the summaries, and each of them once.
     named = {uuid for request in requests for uuid in request["allocations"]}
     body["provider_summaries"] = {
-        uuid: {"resources": summary.resources, "traits": summary.traits}
+        uuid: {"resources": summary["resources"], "traits": summary["traits"]}
         for uuid, summary in body["provider_summaries"].items()
         if uuid in named
     }

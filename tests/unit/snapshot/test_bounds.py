@@ -1,0 +1,67 @@
+"""What tables remember grows with what there is, not with what there ever was."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+from innkeeper.domain.ids import ProviderId, ProviderUuid
+from innkeeper.snapshot.audit import differences
+from innkeeper.snapshot.columns import HostTable
+from innkeeper.snapshot.providers import ProviderTable
+from tests.support.tables import Pool, Sketch, add_pools, table_of
+
+RACK, ROW = "rack", "row"
+POOLS = (Pool({"DISK_GB": 50}, frozenset({RACK})), Pool({"DISK_GB": 90}, frozenset({ROW})))
+
+
+def made_of(sets: Sequence[frozenset[str]]) -> HostTable:
+    """Hosts in these aggregates, and two pools."""
+    hosts = [Sketch(f"h{n}", {"VCPU": 4}, aggregates=each) for n, each in enumerate(sets)]
+    return add_pools(table_of(*hosts), *POOLS)
+
+
+def test_codes_are_about_as_many_as_sets_of_aggregates_in_use() -> None:
+    """Hosts go through thousands of leases, and the table stays what a new one would be."""
+    dice = random.Random(2026)
+    sets = [frozenset({RACK}) for _ in range(5)]
+    table = made_of(sets)
+    for lease in range(2_000):
+        host = dice.randrange(len(sets))
+        sets[host] = frozenset({f"lease {lease}", *dice.sample([RACK, ROW], dice.randrange(3))})
+        table.membership_codes[host] = table.pools.code(sets[host])
+        table.renumber_memberships()
+        able = table.pools.able("DISK_GB", 60)
+        assert able is not None
+        assert able.shape[0] <= 2 * len(sets) + 70
+        if lease % 100 == 0:
+            assert able[table.membership_codes].tolist() == [ROW in each for each in sets]
+            assert differences(table, made_of(sets)) == []
+
+
+def test_codes_that_hosts_use_are_never_given_up() -> None:
+    sets = [frozenset({f"lease {n}", RACK if n % 2 else ROW}) for n in range(300)]
+    table = made_of(sets)
+    assert differences(table, made_of(list(sets))) == []
+    table.renumber_memberships()
+    assert differences(table, made_of(sets)) == []
+    assert table.pools.code_count == len(sets) + 1
+
+
+def test_a_host_that_is_in_no_aggregate_is_served_by_nobody_whatever_the_numbers() -> None:
+    table = made_of([frozenset(), frozenset({RACK})])
+    for lease in range(100):
+        table.pools.code(frozenset({f"lease {lease}"}))
+    table.renumber_memberships()
+    assert table.membership_codes.tolist() == [0, 1]
+    assert table.pools.code_count == 2
+
+
+def test_sets_of_traits_are_not_remembered_for_ever() -> None:
+    table = ProviderTable()
+    table.add([(ProviderId(1), ProviderUuid("one")), (ProviderId(2), ProviderUuid("two"))])
+    for number in range(1_000):
+        table.set_traits(table.index_of[ProviderId(1)], frozenset({f"CUSTOM_{number}", "B"}))
+        table.set_traits(table.index_of[ProviderId(2)], frozenset({"A", "B"}))
+    assert table.remembered_traits <= 100
+    assert table.trait_names == [("B", "CUSTOM_999"), ("A", "B")]
