@@ -24,6 +24,7 @@ from innkeeper.entrypoints.api.microversions import Version
 from innkeeper.entrypoints.api.routing import Api, Route
 from innkeeper.entrypoints.api.tables import APIS
 from innkeeper.settings import KEYS
+from tests.compat.differences import DIFFERENCES
 from tests.tidy.exceptions import judge
 from tests.tidy.tree import ROOT, Finding, python_files
 
@@ -67,6 +68,16 @@ def test_every_setting_has_a_row_with_its_default() -> None:
         for key in kind.__struct_fields__
     }
     assert {key: documented[key] for key in defaults} == defaults
+
+
+def test_every_difference_from_the_original_has_a_row() -> None:
+    """They are told in one section, which alone may say that there are no others."""
+    page = (REFERENCE / "placement.md").read_text(encoding="utf-8")
+    before, section = page.split("\n## Where it differs from upstream\n")
+    compare("placement.md", [name for name, _ in ROW.findall(section)], DIFFERENCES)
+    *_, last = section.strip().splitlines()
+    assert "no other difference" in last
+    assert (before + section).count("no other difference") == 1
 
 
 def registered(package: str, table: str) -> Mapping[str, Any]:
