@@ -42,7 +42,10 @@ MISSING_VALUE = "query.missing_value"
 GROUPS_MAX = 64
 """In one query. A server with sixteen devices and ten ports of two groups each asks for 37."""
 CONDITIONS_MAX = 1024
-"""Of all groups together; each name of a class or a trait is one. Sixteen a group are many."""
+"""Of all groups together; each name of a class, a trait, an aggregate or a group in
+``same_subtree`` is one. Sixteen a group are many."""
+CLASSES_MAX = 256
+"""In the unsuffixed group, whose classes are combined one below the other."""
 
 _GROUP_WORD = re.compile(rf"({'|'.join(GROUP_WORDS)})({NAME})?")
 
@@ -58,7 +61,7 @@ def candidate_query(
     for subtree in subtrees:
         _check_names(subtree, groups)
     _check_conflicts(groups)
-    _check_size(groups, len(root_required) + len(root_forbidden))
+    _check_size(groups, len(root_required | root_forbidden) + sum(map(len, subtrees)))
     policy = _policy(query.get("group_policy", ()))
     if policy is None and len(groups.keys() - {UNSUFFIXED}) > 1:
         raise Invalid(
@@ -205,13 +208,17 @@ def _check_conflicts(groups: Mapping[str, RequestGroup]) -> None:
         )
 
 
-def _check_size(groups: Mapping[str, RequestGroup], root_traits: int) -> None:
-    conditions = root_traits + sum(
+def _check_size(groups: Mapping[str, RequestGroup], others: int) -> None:
+    conditions = others + sum(
         len(group.resources)
         + sum(len(names) for names in group.required)
         + len(group.forbidden)
-        + len(group.member_of)
+        + sum(len(names) for names in group.member_of)
+        + len(group.not_member_of)
         for group in groups.values()
     )
     if conditions > CONDITIONS_MAX:
         raise Invalid(f"{WRONG}More than {CONDITIONS_MAX} conditions in one query.")
+    unsuffixed = groups.get(UNSUFFIXED)
+    if unsuffixed is not None and len(unsuffixed.resources) > CLASSES_MAX:
+        raise Invalid(f"{WRONG}More than {CLASSES_MAX} resource classes in one group.")

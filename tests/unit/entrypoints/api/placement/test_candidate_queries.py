@@ -13,6 +13,7 @@ from innkeeper.domain.candidates import CandidateQuery, RequestGroup
 from innkeeper.domain.errors import Invalid
 from innkeeper.entrypoints.api.placement.api import PLACEMENT
 from innkeeper.entrypoints.api.placement.candidate_queries import (
+    CLASSES_MAX,
     CONDITIONS_MAX,
     GROUPS_MAX,
     candidate_query,
@@ -216,6 +217,32 @@ def test_too_many_conditions() -> None:
         several(CONDITIONS_MAX).replace("&required", "&root_required"),
     ):
         assert refusal(query)[1].endswith("1024 conditions in one query.")
+
+
+@pytest.mark.parametrize("sign", ["in:", "!in:"])
+def test_every_aggregate_is_a_condition(sign: str) -> None:
+    def several(count: int) -> str:
+        uuids = ",".join(f"00000000-0000-0000-0000-{number:012}" for number in range(count))
+        return f"resources=VCPU:1&member_of={sign}{uuids}"
+
+    assert read(several(CONDITIONS_MAX - 1)).groups
+    assert refusal(several(CONDITIONS_MAX))[1].endswith("1024 conditions in one query.")
+
+
+def test_every_group_in_a_subtree_is_a_condition() -> None:
+    groups = "group_policy=none&resources_A=VCPU:1&resources_B=VCPU:1"
+    often = groups + "&same_subtree=_A,_B" * (CONDITIONS_MAX // 2 - 1)
+    assert len(read(often).same_subtrees) == CONDITIONS_MAX // 2 - 1
+    too_often = often + "&same_subtree=_A,_B"
+    assert refusal(too_often)[1].endswith("1024 conditions in one query.")
+
+
+def test_too_many_classes() -> None:
+    def several(count: int) -> str:
+        return "resources=" + ",".join(f"CUSTOM_{number}:1" for number in range(count))
+
+    assert len(read(several(CLASSES_MAX)).groups[0].resources) == CLASSES_MAX
+    assert refusal(several(CLASSES_MAX + 1))[1].endswith("256 resource classes in one group.")
 
 
 NAMES = st.sampled_from(
