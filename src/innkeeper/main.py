@@ -1,4 +1,4 @@
-"""The one program; ``wiring`` knows what belongs together, this file only parses."""
+"""The one program; ``commands`` carries it out, this file only parses."""
 
 from __future__ import annotations
 
@@ -90,9 +90,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     overrides: dict[str, Any] = {k: v for k, v in options.items() if k not in NOT_SETTINGS}
     try:
         settings = load(options.get("config"), overrides=overrides)
-        from innkeeper import wiring  # noqa: PLC0415 - errors of settings answer at once
+        from innkeeper import commands  # noqa: PLC0415 - errors of settings answer at once
 
-        return wiring.run(options["command"], settings, options)
+        return commands.run(options["command"], settings, options)
     except SettingsError as error:
         sys.stderr.write(f"innkeeper: {error}\n")
         return 2
