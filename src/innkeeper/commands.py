@@ -7,7 +7,6 @@ What its surroundings refuse is raised as :class:`SettingsError`.
 from __future__ import annotations
 
 import gc
-import os
 import secrets
 import sys
 from collections.abc import Mapping
@@ -26,7 +25,15 @@ from innkeeper.settings import SettingsError
 from innkeeper.store import schema
 from innkeeper.systems.compute import audit as compute_audit
 from innkeeper.systems.placement import audit as placement_audit
-from innkeeper.wiring import DATABASE_FILE, RandomIds, Service, connect, now, open_store
+from innkeeper.wiring import (
+    DATABASE_FILE,
+    RandomIds,
+    Service,
+    connect,
+    demo_agent,
+    now,
+    open_store,
+)
 
 SWITCH_INTERVAL_S = 0.0005
 """How long a thread may keep the interpreter from others that want it. Python's 5 ms would be
@@ -114,35 +121,6 @@ def upgrade(settings: Settings) -> int:
     what = "brought up to" if has_moved else "already at"
     sys.stdout.write(f"The database is {what} revision {schema.newest_revision()}.\n")
     return 0
-
-
-def demo_agent(service: Service, address: str, hosts: int) -> Child:
-    """An agent with made-up hosts, in a process of its own beside this one."""
-    settings = service.settings
-    command = [sys.executable, "-m", "innkeeper.main", "agent", "--driver", "fake"]
-    command += ["--hosts", str(hosts), "--name", "demo"]
-    command += ["--with-parent", str(os.getpid())]
-    command += ["--url", address + settings.serving.compute_prefix]
-    command += ["--state-dir", str(Path(settings.storing.data_dir) / "agent")]
-    # Logins go by the environment: command lines are seen by everybody on the machine.
-    environ = {
-        name: value
-        for name, value in os.environ.items()
-        if not name.startswith(("OS_", "INNKEEPER_"))
-    }
-    authenticating = settings.authenticating
-    if authenticating.auth == "keystone":
-        environ |= {
-            "OS_AUTH_URL": str(authenticating.keystone_url),
-            "OS_USERNAME": str(authenticating.keystone_user),
-            "OS_PASSWORD": str(authenticating.keystone_password),
-            "OS_PROJECT_NAME": authenticating.keystone_project,
-            "OS_USER_DOMAIN_NAME": authenticating.keystone_domain,
-            "OS_PROJECT_DOMAIN_NAME": authenticating.keystone_domain,
-        }
-    else:
-        command += ["--token-file", str(service.keep_agent_token())]
-    return Child(command, environ)
 
 
 def serve(settings: Settings, options: Mapping[str, Any]) -> int:

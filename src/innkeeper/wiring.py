@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import secrets
+import sys
 import time
 import uuid
 from collections.abc import Callable
@@ -20,6 +22,7 @@ from innkeeper.entrypoints.api.routing import Api
 from innkeeper.entrypoints.api.searching import SearchThread
 from innkeeper.entrypoints.api.site import Site, Tracing
 from innkeeper.entrypoints.api.tables import APIS
+from innkeeper.entrypoints.worker.child import Child
 from innkeeper.entrypoints.worker.loop import Task, WorkerThread
 from innkeeper.settings import SettingsError
 from innkeeper.store import schema
@@ -240,3 +243,32 @@ def served_apis(settings: Settings) -> dict[str, Api]:
         for name in settings.serving.apis
         if name in APIS and (is_ours or name != "identity")
     }
+
+
+def demo_agent(service: Service, address: str, hosts: int) -> Child:
+    """An agent with made-up hosts, in a process of its own beside this one."""
+    settings = service.settings
+    command = [sys.executable, "-m", "innkeeper.main", "agent", "--driver", "fake"]
+    command += ["--hosts", str(hosts), "--name", "demo"]
+    command += ["--with-parent", str(os.getpid())]
+    command += ["--url", address + settings.serving.compute_prefix]
+    command += ["--state-dir", str(Path(settings.storing.data_dir) / "agent")]
+    # Logins go by the environment: command lines are seen by everybody on the machine.
+    environ = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("OS_", "INNKEEPER_"))
+    }
+    authenticating = settings.authenticating
+    if authenticating.auth == "keystone":
+        environ |= {
+            "OS_AUTH_URL": str(authenticating.keystone_url),
+            "OS_USERNAME": str(authenticating.keystone_user),
+            "OS_PASSWORD": str(authenticating.keystone_password),
+            "OS_PROJECT_NAME": authenticating.keystone_project,
+            "OS_USER_DOMAIN_NAME": authenticating.keystone_domain,
+            "OS_PROJECT_DOMAIN_NAME": authenticating.keystone_domain,
+        }
+    else:
+        command += ["--token-file", str(service.keep_agent_token())]
+    return Child(command, environ)
