@@ -127,6 +127,12 @@ def hang(_: Cloud, tx: Tx, deed: Deed) -> None:
         providers.hang(tx, host_uuid(deed.which), CHILD if deed.number else None, NOW)
 
 
+def nest(_: Cloud, tx: Tx, deed: Deed) -> None:
+    """A host is put below another host, or stands by itself."""
+    above = host_uuid(deed.which + 1 + deed.number % (HOSTS - 1))
+    providers.hang(tx, host_uuid(deed.which), above if deed.flag else None, NOW)
+
+
 def hold(_: Cloud, tx: Tx, deed: Deed) -> None:
     """Somebody who is no server takes something of a pool."""
     present = allocations.consumers_by_uuid(tx, [OTHER]).get(OTHER)
@@ -149,7 +155,7 @@ def end(_: Cloud, tx: Tx, deed: Deed) -> None:
 
 WRITES: Mapping[str, Callable[[Cloud, Tx, Deed], None]] = {
     each.__name__: each
-    for each in (report, remove, come, go, share, gather, grow, hang, hold, end)
+    for each in (report, remove, come, go, share, gather, grow, hang, nest, hold, end)
 }
 VERBS = ("boot", "boot", "boot", "boot_there", "explain", *WRITES)
 DEEDS = st.builds(
@@ -239,6 +245,10 @@ def start(cloud: Cloud) -> None:
     cloud.write(make)
 
 
+NOWHERE: frozenset[str] = frozenset()
+"""The aggregates of those who are in none."""
+
+
 def deed(verb: str, which: int = 0, **more: Any) -> Deed:
     """A deed for an example."""
     drawn: dict[str, Any] = {"aggregates": frozenset({RACK}), "flag": False, "number": 0}
@@ -265,6 +275,35 @@ def deed(verb: str, which: int = 0, **more: Any) -> Deed:
         Batch(True, [deed("share", 3), deed("boot", number=2)]),
         Batch(False, [deed("share", 4), deed("boot_there", 1)]),
         Batch(True, [deed("share", 3, flag=True), deed("boot", number=6)]),
+    ]
+)
+# Hosts below hosts: whoever of a tree joins or leaves, all its hosts do.
+@example(
+    [
+        Batch(False, [deed("nest", 1, number=1, flag=True)]),
+        Batch(False, [deed("gather", each, aggregates=NOWHERE) for each in (0, 1)]),
+        Batch(True, [deed("gather", 0)]),
+    ]
+)
+@example(
+    [
+        Batch(False, [deed("nest", 1, number=1, flag=True)]),
+        Batch(False, [deed("gather", each, aggregates=NOWHERE) for each in (0, 1)]),
+        Batch(True, [deed("gather", 1)]),
+    ]
+)
+@example(
+    [
+        Batch(False, [deed("nest", 1, number=1, flag=True)]),
+        Batch(False, [deed("gather", 0, aggregates=NOWHERE)]),
+        Batch(True, [deed("gather", 1, aggregates=NOWHERE)]),
+    ]
+)
+@example(
+    [
+        Batch(False, [deed("gather", each, aggregates=NOWHERE) for each in (1, 2)]),
+        Batch(False, [deed("nest", 1, number=1, flag=True)]),
+        Batch(True, [deed("nest", 2, number=1, flag=True), deed("nest", 1)]),
     ]
 )
 def test_no_pool_is_oversold_and_the_table_is_what_the_store_is(batches: list[Batch]) -> None:

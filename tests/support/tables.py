@@ -86,7 +86,7 @@ def add_pools(table: HostTable, *pools: Pool) -> HostTable:
         _fill_amounts(mine, row, each)
     for name in mine.free:
         table.ensure_class(name)
-    mine.reshape()
+    mine.regroup()
     table.knows_memberships = True
     return table
 

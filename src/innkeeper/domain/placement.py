@@ -1,6 +1,18 @@
 """Words of the placement room: providers, allocations, consumers, and the claim.
 
 Source: the seed *Resource Providers*; where it is silent, the Placement API reference.
+
+Always true of pools, and proved in the tests to be the same wherever it is worked out:
+
+- A *pool* is a provider with the trait :data:`SHARES` that holds no servers. A provider that
+  can hold some is no pool, whatever its traits say.
+- A pool *serves* a host if any provider of the host's tree is in one of the pool's aggregates.
+- A host has *nothing itself* of a class if its capacity of it is less than one unit, however
+  much is held of it. It borrows the class of the pools that serve it, and nothing that it has
+  itself.
+
+Three places work it out, each of what it has at hand: the host table for decisions, the
+systems for a page of hosts, and one query for the sums over all of them.
 """
 
 from __future__ import annotations

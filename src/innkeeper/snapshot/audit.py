@@ -136,6 +136,8 @@ class _Pair:
 
     def pools_near(self) -> Iterator[str]:
         """Which pools serve each host; who has no pools need not know who is near to them."""
+        if self._mine.knows_memberships and self._theirs.knows_memberships:
+            yield from self._unequal("root", self._mine.root_ids, self._theirs.root_ids)
         for row, other in zip(self._my_rows, self._their_rows, strict=True):
             mine = self._mine.pools.serving(int(self._mine.membership_codes[row]))
             theirs = self._theirs.pools.serving(int(self._theirs.membership_codes[other]))

@@ -45,10 +45,12 @@ class HostTable(AmountTable):
         self._capability_columns: dict[str, CapabilityColumn] = {}
         self.pools = PoolTable()
         self.knows_memberships = False
-        """Whether ``membership_codes`` are kept, which without pools they need not be."""
+        """Whether ``root_ids`` and ``membership_codes`` are kept; without pools they need not
+        be."""
         self._add_column("fact", "is_open", np.bool_)
         self._add_column("fact", "zone_codes", np.int32)
         self._add_column("fact", "agent_codes", np.int32)
+        self._add_column("fact", "root_ids", np.int64)
         self._add_column("fact", "membership_codes", np.int32)
 
     # Facts that every host has. Views, made anew when the number of hosts changes.
@@ -56,6 +58,8 @@ class HostTable(AmountTable):
     """Enabled, and not declared down by an operator."""
     zone_codes: Codes
     agent_codes: Codes
+    root_ids: npt.NDArray[np.int64]
+    """The roots of the trees that the hosts' providers are in."""
     membership_codes: Codes
     """Which aggregates the host's tree is in, as :class:`PoolTable` numbers their sets."""
 
@@ -192,6 +196,16 @@ class HostTable(AmountTable):
             self.borrows(name, rows), most[self.membership_codes[rows]], self.free[name][rows]
         )
         return at_hand
+
+    def renumber_memberships(self) -> None:
+        """Forget sets of aggregates that no host is in any more, once they are the most.
+
+        All codes may change.
+        """
+        if self.pools.has_many_codes:
+            live = np.bincount(self.membership_codes, minlength=self.pools.code_count)
+            numbers = self.pools.keep_codes(np.flatnonzero(live).tolist())
+            self.membership_codes[:] = numbers[self.membership_codes]
 
     # -- claims that are on their way ------------------------------------------------------
 

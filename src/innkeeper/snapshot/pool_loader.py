@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+import numpy as np
+
 from innkeeper.domain.ids import ProviderId
 from innkeeper.snapshot.amount_loader import load_amounts
 from innkeeper.snapshot.columns import HostTable
@@ -26,7 +28,7 @@ def load(
 
     ``None`` stands for everybody who is no host. Without pools a cloud pays for nothing here:
     nobody is asked for his aggregates until there is one. Gives the hosts whose memberships
-    were read beside those of ``hosts``.
+    changed, some of which may not have been asked for.
     """
     near: set[ProviderId] = set()
     if others is None or others:
@@ -37,16 +39,14 @@ def load(
         _load_memberships(tx, table, None)
         table.knows_memberships = True
     else:
-        # What is below a host, or above it, puts it into aggregates as well.
-        near = pools.hosts_in_trees(tx, others) if others else near
-        _load_memberships(tx, table, near.union(hosts))
+        near = _load_memberships(tx, table, {*hosts, *(others or ())})
     return near
 
 
 def _load_pools(tx: Tx, table: HostTable, ids: Collection[ProviderId] | None) -> None:
     mine = table.pools
     found = pools.uuids(tx, ids)
-    before = mine.shape()
+    before = mine.ties()
     for provider_id in list(mine.index_of) if ids is None else ids:
         if provider_id not in found:
             mine.remove_row(provider_id)
@@ -67,22 +67,32 @@ def _load_pools(tx: Tx, table: HostTable, ids: Collection[ProviderId] | None) ->
         table.class_ids = mine.class_ids
         for name in mine.free:
             table.ensure_class(name)
-    if mine.shape() != before:
-        mine.reshape()
+    if mine.ties() != before:
+        mine.regroup()
 
 
-def _load_memberships(tx: Tx, table: HostTable, hosts: Collection[ProviderId] | None) -> None:
-    wanted = table.index_of.keys() if hosts is None else hosts
-    if not wanted:
-        return
-    found = pools.tree_aggregates(tx, hosts)
-    sets: dict[frozenset[str], int] = {}
-    for provider_id in wanted:
-        index = table.index_of.get(provider_id)
-        if index is None:
-            continue
-        aggregates = frozenset(found.get(provider_id, ()))
-        code = sets.get(aggregates)
-        if code is None:
-            code = sets[aggregates] = table.pools.code(aggregates)
-        table.membership_codes[index] = code
+def _load_memberships(
+    tx: Tx, table: HostTable, ids: Collection[ProviderId] | None
+) -> set[ProviderId]:
+    """Read anew the aggregates of the trees that these providers are in, or of all hosts'.
+
+    Any of a tree puts all its hosts into aggregates. Who comes to another tree is among
+    ``ids``, and so is somebody of the tree that he left.
+    """
+    roots = pools.roots(tx, ids)
+    trees = set(roots.values())
+    found = pools.tree_aggregates(tx, None if ids is None else trees)
+    codes = {root: table.pools.code(frozenset(found.get(root, ()))) for root in trees}
+    mine = [each for each in roots if each in table.index_of]
+    at = np.array([table.index_of[each] for each in mine], dtype=np.intp)
+    now = np.array([roots[each] for each in mine], dtype=np.int64)
+    wanted = np.array([codes[roots[each]] for each in mine], dtype=np.int32)
+    # The hosts of a tree have one code. While one that stayed in it has the right one, so have
+    # the others, and nobody looks for them: most changes are to what somebody holds.
+    differs = (table.root_ids[at] != now) | (table.membership_codes[at] != wanted)
+    table.root_ids[at] = now
+    changed = {*now[differs].tolist(), *(roots[each] for each in roots.keys() - set(mine))}
+    rows = np.flatnonzero(np.isin(table.root_ids, list(changed))) if changed else at[:0]
+    table.membership_codes[rows] = [codes[root] for root in table.root_ids[rows].tolist()]
+    table.renumber_memberships()
+    return {ProviderId(each) for each in table.provider_ids[rows].tolist()}

@@ -1,17 +1,17 @@
 """Pools as columns, and which hosts they lend to: a small table beside that of the hosts.
 
-A host borrows of a class of which it has nothing itself, from the pools that share an
-aggregate with any provider of its tree. Hosts of the same aggregates borrow of the same pools,
-so a host's row holds one code for the set of its aggregates, and pools are looked at once for
-each set rather than once for each host.
+Whom a pool serves is said in :mod:`innkeeper.domain.placement`. Hosts of the same aggregates
+borrow of the same pools, so a host's row holds one code for the set of its tree's aggregates,
+and pools are looked at once for each set rather than once for each host.
 
-Always true: code 0 is the set without aggregates, to which nobody lends; codes are never given
-out twice, and outlive the hosts that they were made for.
+Always true: code 0 is the set without aggregates, to which nobody lends; a code stands for one
+set until :meth:`PoolTable.keep_codes`. Codes outlive the hosts that they were made for, but
+there are never many more of them than hosts need.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,19 +24,24 @@ Codes = npt.NDArray[np.int32]
 NOBODY = 0
 """The code of a set without aggregates, and the number of the group without pools."""
 
+CODES_SPARE = 64
+"""So many codes may be out of use, and as many as there were in use when last counted."""
+
 
 @dataclass(frozen=True, slots=True)
 class Lenders:
     """Who lends one class: ``groups[of[code]]`` are the rows of the pools, in order of ids.
 
     Many sets of aggregates come to few groups of pools. The first group is empty; ``rows`` are
-    those of all others, one after the other, from ``starts`` on.
+    those of all others, one after the other, from ``starts`` on. ``near`` has the pools of
+    each aggregate.
     """
 
     of: Codes
     groups: tuple[tuple[HostIndex, ...], ...]
     rows: npt.NDArray[np.intp]
     starts: npt.NDArray[np.intp]
+    near: Mapping[str, Sequence[HostIndex]]
 
 
 class PoolTable(AmountTable):
@@ -46,20 +51,48 @@ class PoolTable(AmountTable):
         super().__init__()
         self.uuids: list[ProviderUuid] = self._add_list(str)
         self.aggregates: list[frozenset[str]] = self._add_list(frozenset)
-        self._codes: dict[frozenset[str], int] = {frozenset(): NOBODY}
         self._lenders: dict[str, Lenders] = {}
+        self._codes: dict[frozenset[str], int] = {frozenset(): NOBODY}
+        self._sets = list(self._codes)
+        self._codes_max = CODES_SPARE
 
-    # -- who lends to whom -----------------------------------------------------------------
+    # -- codes of sets of aggregates -------------------------------------------------------
 
     def code(self, aggregates: frozenset[str]) -> int:
         """The code of a set of aggregates; a new one gets the next."""
         code = self._codes.get(aggregates)
         if code is None:
-            code = self._codes[aggregates] = len(self._codes)
-            self._lenders.clear()
+            code = self._codes[aggregates] = len(self._sets)
+            self._sets.append(aggregates)
         return code
 
-    def shape(self) -> object:
+    @property
+    def code_count(self) -> int:
+        """How many codes there are, in use or not."""
+        return len(self._sets)
+
+    @property
+    def has_many_codes(self) -> bool:
+        """Whether it is time to ask which codes are in use, and to keep no others."""
+        return self.code_count > self._codes_max
+
+    def keep_codes(self, live: Iterable[int]) -> Codes:
+        """Keep these codes alone, and give them new numbers; by the old ones, these are given.
+
+        The set without aggregates keeps its own.
+        """
+        kept = [NOBODY, *(code for code in live if code != NOBODY)]
+        numbers: Codes = np.zeros(self.code_count, dtype=np.int32)
+        numbers[kept] = np.arange(len(kept), dtype=np.int32)
+        self._sets = [self._sets[code] for code in kept]
+        self._codes = {each: code for code, each in enumerate(self._sets)}
+        self._codes_max = 2 * len(kept) + CODES_SPARE
+        self._lenders.clear()
+        return numbers
+
+    # -- who lends to whom -----------------------------------------------------------------
+
+    def ties(self) -> object:
         """What decides who lends to whom; to be compared with what it was."""
         return {
             provider_id: (row, self.aggregates[row], self._classes_of(row))
@@ -69,17 +102,16 @@ class PoolTable(AmountTable):
     def _classes_of(self, row: HostIndex) -> frozenset[str]:
         return frozenset(name for name, most in self.max_units.items() if most[row] > 0)
 
-    def reshape(self) -> None:
+    def regroup(self) -> None:
         """Have it worked out anew who lends to whom."""
         self._lenders.clear()
 
     def serving(self, code: int) -> frozenset[ProviderId]:
         """The pools that serve hosts with this code, whatever they have."""
-        aggregates = list(self._codes)[code]
         return frozenset(
             provider_id
             for provider_id, row in self.index_of.items()
-            if self.aggregates[row] & aggregates
+            if self.aggregates[row] & self._sets[code]
         )
 
     def lenders(self, name: str) -> Lenders | None:
@@ -87,28 +119,41 @@ class PoolTable(AmountTable):
         if name not in self.free:
             return None
         found = self._lenders.get(name)
-        if found is None:
-            found = self._lenders[name] = self._find_lenders(name)
+        if found is None or found.of.shape[0] < self.code_count:
+            found = self._lenders[name] = self._find_lenders(name, found)
         return found if len(found.groups) > 1 else None
 
-    def _find_lenders(self, name: str) -> Lenders:
-        by_aggregate: dict[str, list[HostIndex]] = {}
-        for provider_id in sorted(self.index_of):
-            row = self.index_of[provider_id]
-            if self.max_units[name][row] > 0:
-                for aggregate in self.aggregates[row]:
-                    by_aggregate.setdefault(aggregate, []).append(row)
-        numbers: dict[tuple[HostIndex, ...], int] = {(): NOBODY}
-        of: Codes = np.zeros(len(self._codes), dtype=np.int32)
-        for aggregates, code in self._codes.items():
-            near = {row for each in aggregates for row in by_aggregate.get(each, ())}
+    def _find_lenders(self, name: str, known: Lenders | None) -> Lenders:
+        """Work out who lends a class, or only to sets that came since it was ``known``."""
+        near = self._near(name) if known is None else known.near
+        groups: tuple[tuple[HostIndex, ...], ...] = ((),) if known is None else known.groups
+        of: Codes = np.zeros(0, dtype=np.int32) if known is None else known.of
+        numbers = {group: number for number, group in enumerate(groups)}
+        more: list[int] = []
+        for aggregates in self._sets[of.shape[0] :]:
+            lending = {row for each in aggregates for row in near.get(each, ())}
             # By their ids: rows move when others go, and a draw must not depend on that.
-            group = tuple(sorted(near, key=lambda row: int(self.provider_ids[row])))
-            of[code] = numbers.setdefault(group, len(numbers))
+            group = tuple(sorted(lending, key=lambda row: int(self.provider_ids[row])))
+            more.append(numbers.setdefault(group, len(numbers)))
         groups = tuple(numbers)
         sizes = [len(group) for group in groups]
         rows = np.array([row for group in groups for row in group], dtype=np.intp)
-        return Lenders(of, groups, rows, np.cumsum(sizes, dtype=np.intp)[:-1])
+        return Lenders(
+            np.append(of, np.array(more, dtype=np.int32)),
+            groups,
+            rows,
+            np.cumsum(sizes, dtype=np.intp)[:-1],
+            near,
+        )
+
+    def _near(self, name: str) -> Mapping[str, Sequence[HostIndex]]:
+        """The pools that have a class, by their aggregates."""
+        found: dict[str, list[HostIndex]] = {}
+        for row in self.index_of.values():
+            if self.max_units[name][row] > 0:
+                for aggregate in self.aggregates[row]:
+                    found.setdefault(aggregate, []).append(row)
+        return found
 
     # -- what they have --------------------------------------------------------------------
 

@@ -22,6 +22,9 @@ from innkeeper.snapshot.forests import Forest, forest_of
 NO_PROVIDER = ProviderId(0)
 """Where a root's parent would be; rows' ids begin at 1."""
 
+TRAIT_SETS_SPARE = 64
+"""So many sets of traits are remembered, and two for each row, before all are forgotten."""
+
 
 class ProviderTable(AmountTable):
     """Columns of all providers as of ``change_id``.
@@ -91,6 +94,9 @@ class ProviderTable(AmountTable):
         # Few sets of traits are on many providers; each is kept once.
         known = self._known_traits.get(names)
         if known is None:
+            if len(self._known_traits) > 2 * self.row_count + TRAIT_SETS_SPARE:
+                # Most of them nobody has any more; those that somebody has come back.
+                self._known_traits.clear()
             known = self._known_traits[names] = tuple(sorted(names))
         self.trait_names[index] = known
 

@@ -1,10 +1,7 @@
 """Pools: providers that share what they have with hosts, through aggregates.
 
-A pool has the trait :data:`SHARES` and cannot hold servers. It serves a host if any provider
-of the host's tree is in one of the pool's aggregates.
-
-May be false: that a pool lends a class to a host that it serves. What a host has itself it
-does not borrow.
+Who is a pool, whom it serves, and who has nothing himself: :mod:`innkeeper.domain.placement`
+says it.
 """
 
 from __future__ import annotations
@@ -42,17 +39,17 @@ _POOLS = (
     .where(resource_providers.c.can_host == sa.literal(0, literal_execute=True))
 )
 _POOLS_AMONG = PreparedForIds(_POOLS.where(resource_providers.c.id.in_(IDS)))
+_ROOTS = sa.select(resource_providers.c.id, _ROOT)
+_ROOTS_OF = PreparedForIds(_ROOTS.where(resource_providers.c.id.in_(IDS)))
 _TREE_LINKS = sa.select(_ROOT, resource_provider_aggregates.c.aggregate_uuid).join(
     resource_provider_aggregates,
     resource_provider_aggregates.c.resource_provider_id == resource_providers.c.id,
 )
-_ROOTS = sa.select(resource_providers.c.id, _ROOT)
-_MEMBERS = sa.select(resource_providers.c.id)
-
-
-def _in_trees(roots: sa.BindParameter[object]) -> sa.ColumnElement[bool]:
-    # A root does not name itself. Two indexes, one for each half.
-    return resource_providers.c.id.in_(roots) | resource_providers.c.root_provider_id.in_(roots)
+# A root does not name itself. Two indexes, one for each half.
+_TREE_LINKS_OF = (
+    PreparedForIds(_TREE_LINKS.where(resource_providers.c.id.in_(IDS))),
+    PreparedForIds(_TREE_LINKS.where(resource_providers.c.root_provider_id.in_(IDS))),
+)
 
 
 def uuids(
@@ -65,49 +62,63 @@ def uuids(
     return {ProviderId(provider_id): ProviderUuid(uuid) for provider_id, uuid in rows}
 
 
-def tree_aggregates(
-    tx: Tx, providers: Collection[ProviderId] | None
-) -> dict[ProviderId, set[str]]:
-    """The aggregates of these providers' whole trees, or of all hosts'; none without any."""
-    if providers is None:
-        rooted = list(
-            tx.execute(_ROOTS.join(hosts, hosts.c.provider_id == resource_providers.c.id))
-        )
-        links = list(tx.execute(_TREE_LINKS))
-    else:
-        rooted = by_ids.rows(
-            tx, _ROOTS.where(resource_providers.c.id.in_(IDS)), sorted(providers)
-        )
-        roots = sorted({root for _, root in rooted})
-        links = by_ids.rows(tx, _TREE_LINKS.where(_in_trees(IDS)), roots)
-    by_root: dict[int, set[str]] = {}
+def roots(tx: Tx, providers: Collection[ProviderId] | None) -> dict[ProviderId, ProviderId]:
+    """The roots of the trees that these providers are in, or all hosts'; a root is its own."""
+    rows: list[Any] = (
+        list(tx.execute(_ROOTS.join(hosts, hosts.c.provider_id == resource_providers.c.id)))
+        if providers is None
+        else _ROOTS_OF.rows(tx, providers)
+    )
+    return {ProviderId(provider_id): ProviderId(root) for provider_id, root in rows}
+
+
+def tree_aggregates(tx: Tx, roots: Collection[ProviderId] | None) -> dict[ProviderId, set[str]]:
+    """The aggregates of the whole trees with these roots, or of all; none without any."""
+    links: list[Any] = (
+        list(tx.execute(_TREE_LINKS))
+        if roots is None
+        else [row for each in _TREE_LINKS_OF for row in each.rows(tx, roots)]
+    )
+    found: dict[ProviderId, set[str]] = {}
     for root, aggregate in links:
-        by_root.setdefault(root, set()).add(aggregate)
-    return {ProviderId(each): by_root[root] for each, root in rooted if root in by_root}
-
-
-def hosts_in_trees(tx: Tx, providers: Collection[ProviderId]) -> set[ProviderId]:
-    """The hosts' providers in the trees that these providers are in."""
-    # In steps: with a join, a database may begin with all hosts.
-    query = _ROOTS.where(resource_providers.c.id.in_(IDS))
-    roots = {root for _, root in by_ids.rows(tx, query, sorted(providers))}
-    members = [row[0] for row in by_ids.rows(tx, _MEMBERS.where(_in_trees(IDS)), sorted(roots))]
-    bound = sa.select(hosts.c.provider_id).where(hosts.c.provider_id.in_(IDS))
-    return {ProviderId(row[0]) for row in by_ids.rows(tx, bound, members)}
+        found.setdefault(ProviderId(root), set()).add(aggregate)
+    return found
 
 
 def depended_on(tx: Tx, class_id: ClassId) -> set[ProviderId]:
     """The pools that serve some host which has nothing of this class itself."""
-    # SELECT DISTINCT pool FROM <pools' links> JOIN <their inventories of the class>
-    #  WHERE EXISTS (SELECT 1 FROM <links of the same aggregate> JOIN <member> JOIN <host>
-    #    ON <host is in the member's tree>
+    theirs = resource_provider_aggregates
+    lending = (
+        sa.select(theirs.c.resource_provider_id, theirs.c.aggregate_uuid)
+        .join(inventories, inventories.c.resource_provider_id == theirs.c.resource_provider_id)
+        .where(inventories.c.resource_class_id == class_id)
+        .where(theirs.c.resource_provider_id.in_(IDS))
+    )
+    members: dict[str, set[ProviderId]] = {}
+    for pool, aggregate in by_ids.rows(tx, lending, sorted(uuids(tx))):
+        members.setdefault(aggregate, set()).add(ProviderId(pool))
+    # Asked of aggregates, not of pools: many pools can be in one, and it can have all hosts.
+    lacking = by_ids.rows(tx, _aggregates_lacking(class_id), sorted(members))
+    return set[ProviderId]().union(*(members[aggregate] for (aggregate,) in lacking))
+
+
+def _aggregates_lacking(class_id: ClassId) -> sa.Select[tuple[str]]:
+    """Which of these aggregates serve a host that has nothing of a class itself."""
+    # SELECT aggregate FROM <these aggregates>
+    #  WHERE EXISTS (SELECT 1 FROM <its links> JOIN <member> JOIN <host in the member's tree>
     #    WHERE NOT EXISTS (SELECT 1 FROM <the host's inventories of the class with capacity>))
-    theirs = resource_provider_aggregates.alias("theirs")
-    links = resource_provider_aggregates.alias("links")
+    table = resource_provider_aggregates
+    asked = (
+        sa.select(table.c.aggregate_uuid)
+        .where(table.c.aggregate_uuid.in_(IDS))
+        .distinct()
+        .subquery("asked")
+    )
+    links = table.alias("links")
     member = resource_providers.alias("member")
     host = resource_providers.alias("host")
-    root = sa.func.coalesce(member.c.root_provider_id, member.c.id)
     has = inventories.alias("has")
+    root = sa.func.coalesce(member.c.root_provider_id, member.c.id)
     has_own = sa.exists(
         sa.select(sa.literal(1))
         .select_from(has)
@@ -122,16 +133,8 @@ def depended_on(tx: Tx, class_id: ClassId) -> set[ProviderId]:
         .join(member, member.c.id == links.c.resource_provider_id)
         .join(host, (host.c.id == root) | (host.c.root_provider_id == root))
         .join(hosts, hosts.c.provider_id == host.c.id)
-        .where(links.c.aggregate_uuid == theirs.c.aggregate_uuid)
+        .where(links.c.aggregate_uuid == asked.c.aggregate_uuid)
         .where(~has_own)
-        .correlate(theirs)
+        .correlate(asked)
     )
-    query = (
-        sa.select(theirs.c.resource_provider_id)
-        .distinct()
-        .join(inventories, inventories.c.resource_provider_id == theirs.c.resource_provider_id)
-        .where(inventories.c.resource_class_id == class_id)
-        .where(theirs.c.resource_provider_id.in_(IDS))
-        .where(serves)
-    )
-    return {ProviderId(row[0]) for row in by_ids.rows(tx, query, sorted(uuids(tx)))}
+    return sa.select(asked.c.aggregate_uuid).where(serves)

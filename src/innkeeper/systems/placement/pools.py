@@ -1,10 +1,7 @@
 """Pools: which of them serve a host, and which are depended on.
 
-Source: the seed *Resource Providers*, whose first example is a shared storage pool; how a pool
-is told from other providers follows the Placement API (``MISC_SHARES_VIA_AGGREGATE``).
-
-Always true: a pool holds no servers; a provider that holds some is no pool, whatever its
-traits say.
+Source: the seed *Resource Providers*, whose first example is a shared storage pool. The rules
+are those of :mod:`innkeeper.domain.placement`.
 """
 
 from __future__ import annotations
@@ -25,8 +22,11 @@ def serving(tx: Tx, hosts: Collection[ProviderId]) -> dict[ProviderId, list[Prov
     for pool, aggregate in capacity.aggregate_rows(tx, wanted):
         by_aggregate.setdefault(aggregate, set()).add(ProviderId(pool))
     found: dict[ProviderId, list[ProviderId]] = {}
-    for host, aggregates in pools.tree_aggregates(tx, hosts).items():
-        mine = set[ProviderId]().union(*(by_aggregate.get(each, ()) for each in aggregates))
+    roots = pools.roots(tx, hosts)
+    trees = pools.tree_aggregates(tx, set(roots.values()))
+    for host, root in roots.items():
+        near = trees.get(root, ())
+        mine = set[ProviderId]().union(*(by_aggregate.get(each, ()) for each in near))
         if mine:
             found[host] = sorted(mine)
     return found
