@@ -1,9 +1,9 @@
 """How a program of ours calls a Placement API, ours or OpenStack's own.
 
 Always true: every call has a deadline. What may pass by itself (a broken connection, an
-answer 500, 502, 503 or 504) is tried again a limited number of times, with longer and longer waits;
-a token that is refused is renewed once per call. A request may therefore arrive twice: whoever
-writes sends a generation along, or writes what may be written twice.
+answer 500, 502, 503 or 504) is tried again a limited number of times, with longer and longer
+waits; a token that is refused is renewed once per call. A request may therefore arrive twice:
+whoever writes sends a generation along, or writes what may be written twice.
 
 What is refused is raised as one of :mod:`innkeeper.domain.errors`, in one line.
 """
@@ -33,7 +33,8 @@ from innkeeper.domain.errors import (
 TRIES_MAX = 7
 FIRST_WAIT_S = 0.2
 WAIT_MAX_S = 10.0
-"""With seven tries that is 13 seconds in all, in which a service can be started anew."""
+"""Between seven tries that is 13 seconds of waiting in all, in which a service can be started
+anew. Tries that are not answered at all take their time limit beside that, each of them."""
 PASSING = frozenset({500, 502, 503, 504})
 """500 as well: so some services show that writers were in each other's way in the database."""
 NEWEST_KNOWN = (1, 39)

@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from innkeeper.clients import logins
 from innkeeper.domain.amounts import UNIT_MAX, Inventory
-from innkeeper.domain.errors import ConcurrentUpdate
+from innkeeper.domain.errors import ConcurrentUpdate, Invalid
 from innkeeper.entrypoints.cli.placement_import import differences, objections, plan
 from innkeeper.entrypoints.cli.placement_import.objections import Others
 from innkeeper.entrypoints.cli.placement_import.pictures import Consumer, Picture, Provider
-from innkeeper.entrypoints.cli.placement_import.progress import Bars, Lines, shown_on
 from innkeeper.entrypoints.cli.placement_import.reading import Reader
 from innkeeper.entrypoints.cli.placement_import.writing import Wish, Writer, chunks
-from innkeeper.main import main
 from tests.support.placement_ledger import Holder, Ledger, Row
 
 HOST = "a0000000-0000-4000-8000-000000000001"
@@ -272,83 +267,67 @@ def test_a_conflict_that_does_not_end_is_told() -> None:
     assert len(waits) == 7
 
 
-# -- what is shown, and what is asked for --------------------------------------------------
+class Odd(Ledger):
+    """Some of its answers are JSON, but not what a Placement API gives."""
+
+    odd_path = ""
+    odd_answer: Any = None
+
+    def ask(self, path: str) -> dict[str, Any]:
+        found = super().ask(path)
+        return dict(self.odd_answer) if path == self.odd_path else found
+
+    def send(self, method: str, path: str, body: Any = None, **more: Any) -> dict[str, Any]:
+        found = super().send(method, path, body, **more)
+        return dict(self.odd_answer) if path == self.odd_path else found
 
 
-def test_a_file_gets_lines() -> None:
-    stream = io.StringIO()
-    steps = shown_on(stream)
-    assert isinstance(steps, Lines)
-    with steps.step("source: reading", 1000) as advance:
-        for _ in range(1000):
-            advance(1)
-    assert stream.getvalue().splitlines() == [
-        f"source: reading: {done} of 1000" for done in range(0, 1001, 100)
-    ]
-    with steps.step("few", 3) as advance:
-        advance(2)
-        advance(1)
-    assert stream.getvalue().splitlines()[-2:] == ["few: 0 of 3", "few: 3 of 3"]
-
-
-class Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
-
-
-def test_a_terminal_gets_a_bar() -> None:
-    stream = Terminal()
-    steps = shown_on(stream)
-    assert isinstance(steps, Bars)
-    with steps.step("source: reading", 4) as advance:
-        advance(4)
-    assert "source: reading" in stream.getvalue()
-    assert "4/4" in stream.getvalue()
+def odd(path: str, answer: Any) -> Any:
+    host = Row("host", None, inventories={"VCPU": dict(FOUR)})
+    holder = Holder("p", "u", None, {HOST: {"VCPU": 1}})
+    made = Odd("source", {HOST: host}, {SERVER: holder}, {"VCPU"})
+    made.odd_path, made.odd_answer = path, answer
+    return made
 
 
 @pytest.mark.parametrize(
-    ("option", "value"),
+    ("path", "answer", "words"),
     [
-        ("--from-url", "placement"),
-        ("--from-url", "http://"),
-        ("--to-url", "http://a b"),
-        ("--to-url", "http://host/?a=b"),
-        ("--to-url", "http://me:secret@host"),
-        ("--jobs", "0"),
-        ("--jobs", "65"),
-        ("--jobs", "many"),
-        ("--timeout", "nan"),
-        ("--timeout", "0"),
-        ("--timeout", "1e9"),
-        ("--others", "shoot"),
+        ("/resource_classes", {}, "`resource_classes`"),
+        ("/resource_classes", {"resource_classes": [{}]}, "`name`"),
+        ("/traits", {"traits": None}, "`$.traits`"),
+        ("/resource_providers", {"resource_providers": [{"uuid": HOST}]}, "`name`"),
+        (f"/resource_providers/{HOST}/inventories", {"inventories": {}}, "generation"),
+        (
+            f"/resource_providers/{HOST}/inventories",
+            {"resource_provider_generation": 0, "inventories": {"VCPU": {"total": 4}}},
+            "`reserved`",
+        ),
+        (f"/resource_providers/{HOST}/traits", {"traits": [1]}, "`$.traits[0]`"),
+        (f"/resource_providers/{HOST}/aggregates", {}, "`aggregates`"),
+        (f"/resource_providers/{HOST}/usages", {"usages": {"VCPU": "1"}}, "`$.usages[...]`"),
+        (f"/resource_providers/{HOST}/allocations", {"allocations": []}, "`$.allocations`"),
+        (f"/allocations/{SERVER}", {"allocations": {HOST: {}}}, "`resources`"),
+        (f"/allocations/{SERVER}", {}, "`allocations`"),
     ],
 )
-def test_wrong_options_are_refused(
-    option: str, value: str, capsys: pytest.CaptureFixture[str]
+def test_an_answer_that_lacks_something_is_told_in_a_line(
+    path: str, answer: Any, words: str
 ) -> None:
-    with pytest.raises(SystemExit) as ended:
-        main(["placement-import", option, value])
-    assert ended.value.code == 2
-    assert f"argument {option}: " in capsys.readouterr().err
+    with pytest.raises(Invalid) as raised:
+        Reader(odd(path, answer), 2, Silent()).read(with_usages=True)
+    message = raised.value.message
+    assert message.startswith("source: what answers is no Placement API: " + path)
+    assert words in message
+    assert "\n" not in message
 
 
-def test_two_acts_exclude_each_other(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        main(["placement-import", "--dry-run", "--verify-only"])
-    assert "not allowed with" in capsys.readouterr().err
-
-
-def test_a_cloud_may_say_where_its_placement_is(tmp_path: Path) -> None:
-    path = tmp_path / "clouds.yaml"
-    path.write_text(
-        "clouds:\n"
-        "  trusting: {auth_type: admin_token, auth: {endpoint: 'http://a:1', token: admin}}\n"
-        "  elsewhere:\n"
-        "    auth_type: admin_token\n"
-        "    auth: {endpoint: 'http://a:1', token: admin}\n"
-        "    placement_endpoint_override: http://b:2/placement\n"
-    )
-    trusting = logins.from_clouds_file("trusting", [str(path)])
-    assert (trusting.token(), trusting.service_url("placement")) == ("admin", "http://a:1")
-    elsewhere = logins.from_clouds_file("elsewhere", [str(path)])
-    assert elsewhere.service_url("placement") == "http://b:2/placement"
+@pytest.mark.parametrize("path", ["/resource_providers", f"/resource_providers/{HOST}/traits"])
+def test_an_answer_to_a_write_that_lacks_something_is_told_as_well(path: str) -> None:
+    source = picture(provider(traits=frozenset({"HW_NUMA_ROOT"})))
+    target: Any = Odd("target", classes={"VCPU"}, traits={"HW_NUMA_ROOT"})
+    empty = Reader(target, 1, Silent()).read(with_usages=False)
+    target.odd_path, target.odd_answer = path, {"uuid": HOST}
+    made = plan.make(source, empty, Others.REFUSE)
+    with pytest.raises(Invalid, match="target: what answers is no Placement API"):
+        Writer(target, empty, 1, Silent(), print).carry_out(made)

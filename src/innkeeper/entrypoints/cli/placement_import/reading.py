@@ -12,13 +12,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
-from typing import Any, TypeVar
+from typing import TypeVar
 from urllib.parse import quote
+
+import msgspec
 
 from innkeeper.clients.placement import PlacementApi, Version
 from innkeeper.domain.amounts import Inventory
 from innkeeper.domain.errors import Invalid, NotFound
 from innkeeper.domain.ids import canonical_uuid
+from innkeeper.entrypoints.cli.placement_import import answers
+from innkeeper.entrypoints.cli.placement_import.answers import Form, understood
 from innkeeper.entrypoints.cli.placement_import.pictures import (
     Amounts,
     Consumer,
@@ -27,7 +31,6 @@ from innkeeper.entrypoints.cli.placement_import.pictures import (
 )
 from innkeeper.entrypoints.cli.placement_import.progress import Steps
 
-FIELDS = ("total", "reserved", "min_unit", "max_unit", "step_size", "allocation_ratio")
 ROUNDS_MAX = 4
 """How often what appeared while reading is read as well."""
 BATCH = 1000
@@ -51,12 +54,12 @@ class Reader:
 
     def read(self, *, with_usages: bool) -> Picture:
         """Read everything; what the service says is in use only if that is asked."""
-        classes = self._api.ask("/resource_classes")["resource_classes"]
-        traits = self._api.ask("/traits")["traits"]
+        classes = self._ask("/resource_classes", answers.Classes).resource_classes
+        traits = self._ask("/traits", answers.Traits).traits
         providers: dict[str, Provider] = {}
         consumers: dict[str, Consumer] = {}
         seen: set[str] = set()
-        rows = self._api.ask("/resource_providers")["resource_providers"]
+        rows = self._ask("/resource_providers", answers.Rows).resource_providers
         doubtful: list[str] = []
         for _ in range(ROUNDS_MAX):
             fresh = self._read_providers(rows, providers, with_usages=with_usages) - seen
@@ -69,34 +72,37 @@ class Reader:
         return Picture(
             providers=providers,
             consumers=consumers,
-            classes=frozenset(each["name"] for each in classes),
+            classes=frozenset(each.name for each in classes),
             traits=frozenset(traits),
             has_kinds=self._api.version >= KINDS_SINCE,
             totals=self._read_totals(consumers) if with_usages else None,
         )
 
+    def _ask(self, path: str, form: type[Form]) -> Form:
+        return understood(self._api.name, path, self._api.ask(path), form)
+
     # -- providers -------------------------------------------------------------------------
 
-    def _rows_of(self, uuids: Iterable[str]) -> list[Mapping[str, Any]]:
+    def _rows_of(self, uuids: Iterable[str]) -> list[answers.Row]:
         """The rows of providers that appeared meanwhile; none of those that are gone."""
-        found: list[Mapping[str, Any]] = []
+        found: list[answers.Row] = []
         for uuid in uuids:
             try:
-                found.append(self._api.ask(f"/resource_providers/{uuid}"))
+                found.append(self._ask(f"/resource_providers/{uuid}", answers.Row))
             except NotFound:
                 continue
         return found
 
     def _read_providers(
         self,
-        rows: list[Mapping[str, Any]],
+        rows: list[answers.Row],
         providers: dict[str, Provider],
         *,
         with_usages: bool,
     ) -> set[str]:
         """Add providers to those read so far; gives the consumers that hold of them."""
 
-        def read(row: Mapping[str, Any]) -> tuple[Provider, list[str]] | None:
+        def read(row: answers.Row) -> tuple[Provider, list[str]] | None:
             return self._provider(row, with_usages=with_usages)
 
         holders: set[str] = set()
@@ -115,28 +121,28 @@ class Reader:
         return holders
 
     def _provider(
-        self, row: Mapping[str, Any], *, with_usages: bool
+        self, row: answers.Row, *, with_usages: bool
     ) -> tuple[Provider, list[str]] | None:
-        spelling = row["uuid"]
+        spelling = row.uuid
         path = f"/resource_providers/{spelling}"
         try:
-            inventories = self._api.ask(f"{path}/inventories")
-            traits = self._api.ask(f"{path}/traits")["traits"]
-            aggregates = self._api.ask(f"{path}/aggregates")["aggregates"]
-            usages = self._api.ask(f"{path}/usages")["usages"] if with_usages else None
-            holders = list(self._api.ask(f"{path}/allocations")["allocations"])
+            inventories = self._ask(f"{path}/inventories", answers.Inventories)
+            traits = self._ask(f"{path}/traits", answers.Traits).traits
+            aggregates = self._ask(f"{path}/aggregates", answers.Aggregates).aggregates
+            usages = self._ask(f"{path}/usages", answers.Usages).usages if with_usages else None
+            holders = list(self._ask(f"{path}/allocations", answers.Holders).allocations)
         except NotFound:
             # Deleted since it was listed, and with it all of this.
             return None
-        parent = row["parent_provider_uuid"]
+        parent = row.parent_provider_uuid
         provider = Provider(
             uuid=_canonical(spelling),
-            name=row["name"],
+            name=row.name,
             parent=None if parent is None else _canonical(parent),
-            generation=inventories["resource_provider_generation"],
+            generation=inventories.resource_provider_generation,
             inventories={
-                name: Inventory(**{field: each[field] for field in FIELDS})
-                for name, each in inventories["inventories"].items()
+                name: Inventory(**msgspec.structs.asdict(each))
+                for name, each in inventories.inventories.items()
             },
             traits=frozenset(traits),
             aggregates=frozenset(_canonical(each) for each in aggregates),
@@ -158,19 +164,21 @@ class Reader:
 
     def consumer(self, spelling: str) -> Consumer | None:
         """Read one consumer; ``None`` if it holds nothing."""
-        body = self._api.ask(f"/allocations/{quote(spelling, safe='')}")
-        if not body["allocations"]:
+        path = f"/allocations/{quote(spelling, safe='')}"
+        body = self._api.ask(path)
+        if not understood(self._api.name, path, body, answers.Holders).allocations:
             return None
-        kind = body.get("consumer_type")
+        holding = understood(self._api.name, path, body, answers.Holding)
+        kind = holding.consumer_type
         return Consumer(
             uuid=_canonical(spelling),
-            project=body["project_id"],
-            user=body["user_id"],
+            project=holding.project_id,
+            user=holding.user_id,
             kind=None if kind == UNTYPED else kind,
-            generation=body["consumer_generation"],
+            generation=holding.consumer_generation,
             holds={
-                _canonical(provider): line["resources"]
-                for provider, line in body["allocations"].items()
+                _canonical(provider): line.resources
+                for provider, line in holding.allocations.items()
             },
             spelling=spelling,
         )
@@ -183,7 +191,7 @@ class Reader:
 
         def read(project: str) -> tuple[str, Amounts]:
             answer = self._api.get("/usages", version=version, project_id=project)
-            return project, answer["usages"]
+            return project, understood(self._api.name, "/usages", answer, answers.Usages).usages
 
         return dict(self._each("projects", projects, read))
 

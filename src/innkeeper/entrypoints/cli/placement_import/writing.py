@@ -1,8 +1,9 @@
 """Carries a plan out on the target, over its API.
 
 Always true: whatever is written names the generation it was planned on, or may be written
-twice; after a conflict one looks again and writes only what still differs. So an import can be
-cut off anywhere and begun again.
+twice. After a conflict one looks again: of consumers only what still differs is written, and
+what belongs to providers is written over whatever was put there. So an import can be cut off
+anywhere and begun again.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from typing import Any, TypeVar
 
 from innkeeper.clients.placement import PlacementApi, Version
 from innkeeper.domain.errors import ConcurrentUpdate, Conflict, NotFound
+from innkeeper.entrypoints.cli.placement_import import answers
+from innkeeper.entrypoints.cli.placement_import.answers import understood
 from innkeeper.entrypoints.cli.placement_import.pictures import (
     Consumer,
     Picture,
@@ -27,6 +30,7 @@ from innkeeper.entrypoints.cli.placement_import.reading import BEFORE_KINDS, Rea
 LOOKS_MAX = 8
 """How often one looks again at what somebody else is writing as well."""
 FIRST_WAIT_S = 0.05
+PARENT = "parent_provider_uuid"
 CONSUMERS_MAX = 100
 LINES_MAX = 500
 """Of one request: far below any service's limit on bodies, and much less waiting than one by
@@ -147,27 +151,29 @@ class Writer:
 
     def _make_or_change(self, provider: Provider) -> None:
         parent = None if provider.parent is None else self._spelling_of(provider.parent)
-        body = {"name": provider.name, "parent_provider_uuid": parent}
+        body = {"name": provider.name, PARENT: parent}
         if provider.uuid in self._target.providers:
             self._api.send("PUT", self._path(provider.uuid), body)
         else:
             self._make(provider, {"uuid": provider.uuid, **body})
 
     def _make(self, provider: Provider, body: Mapping[str, Any]) -> None:
+        path = "/resource_providers"
         try:
-            made = self._api.send("POST", "/resource_providers", body)
+            answer: Mapping[str, Any] = self._api.send("POST", path, body)
         except Conflict:
             # It may be ours already, if the first answer was lost on the way.
-            try:
-                made = self._api.ask(f"/resource_providers/{provider.uuid}")
-            except NotFound:
-                made = {}
-            if (made.get("name"), made.get("parent_provider_uuid")) != (
-                provider.name,
-                body["parent_provider_uuid"],
-            ):
+            answer = self._there(provider)
+            if any(answer.get(name) != body[name] for name in ("name", PARENT)):
                 raise
-        self._generations[provider.uuid] = made["generation"]
+        made = understood(self._api.name, path, answer, answers.Made)
+        self._generations[provider.uuid] = made.generation
+
+    def _there(self, provider: Provider) -> Mapping[str, Any]:
+        try:
+            return self._api.ask(f"/resource_providers/{provider.uuid}")
+        except NotFound:
+            return {}
 
     def _remove(self, provider: Provider) -> None:
         try:
@@ -192,16 +198,18 @@ class Writer:
     def _set(self, uuid: str, noun: str, wanted: Any) -> None:
         path = f"{self._path(uuid)}/{noun}"
 
+        def take(answer: Mapping[str, Any]) -> None:
+            told = understood(self._api.name, path, answer, answers.Generation)
+            self._generations[uuid] = told.resource_provider_generation
+
         def look() -> None:
-            answer = self._api.ask(path)
-            self._generations[uuid] = answer["resource_provider_generation"]
+            take(self._api.ask(path))
 
         def put() -> None:
             if uuid not in self._generations:
                 look()
             body = {"resource_provider_generation": self._generations[uuid], noun: wanted}
-            answer = self._api.send("PUT", path, body)
-            self._generations[uuid] = answer["resource_provider_generation"]
+            take(self._api.send("PUT", path, body))
 
         self._persist(put, look)
 
@@ -222,6 +230,8 @@ class Writer:
     # -- consumers -------------------------------------------------------------------------
 
     def _write(self, noun: str, wishes: Sequence[Wish]) -> None:
+        # One request after the other: at once, those about the same provider (a pool that all
+        # servers hold of) would make each other look again until one of them gives up.
         if not wishes:
             return
         with self._steps.step(f"{self._api.name}: writing {noun}", len(wishes)) as advance:
