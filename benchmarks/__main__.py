@@ -153,7 +153,7 @@ def _shown(part: str, figures: Iterable[Figure], extent: Extent, paper: Paper) -
     """Measure one part and print its tables."""
     found = {each.name: each for each in figures}
     if part == "deciding":
-        tables = [report.deciding(found, extent.decided_hosts)]
+        tables = [report.deciding(found, deciding.cases(extent.decided_hosts))]
     elif part == "loading":
         tables = [report.loading(found, extent.loaded_hosts)]
     elif part == "placement_claims":

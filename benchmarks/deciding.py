@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -29,19 +30,48 @@ TOGETHER = 1_000
 SUBSET_SIZE = Scheduling().host_subset_size
 
 
+class Case(NamedTuple):
+    """What is decided about: so many hosts, with disks of their own or those of pools."""
+
+    hosts: int
+    pools: int = 0
+
+    @property
+    def name(self) -> str:
+        """What its figures' names begin with."""
+        pooled = f".pools_{self.pools}" if self.pools else ""
+        return f"decision.{self.hosts}{pooled}"
+
+    @property
+    def label(self) -> str:
+        """What it is called in a table."""
+        pooled = f", disks in {self.pools} pools" if self.pools else ""
+        return f"{self.hosts:,}{pooled}"
+
+
+POOLED = Case(10_000, pools=20)
+
+
+def cases(host_counts: Sequence[int]) -> list[Case]:
+    """Hosts with disks of their own in these numbers, and some without."""
+    return [*map(Case, host_counts), POOLED]
+
+
 def measure(host_counts: Sequence[int], decisions: int, repetitions: int) -> Iterator[Figure]:
     """Median and 99th percentile of single decisions, and of one request of 1,000 servers."""
-    for count in host_counts:
+    for case in cases(host_counts):
         singles: list[float] = []
         together: list[float] = []
         for repetition in range(repetitions):
-            table = table_of(Fleet(count, allocations=9 * count))
+            table = table_of(Fleet(case.hosts, allocations=9 * case.hosts))
+            if case.pools:
+                _move_disks(table, case.pools)
             dice = random.Random(repetition)
             singles += _singles(table, dice, decisions)
             together.append(_once(table, _spec(dice, TOGETHER)))
-        yield Figure(f"decision.{count}.median", median(singles) * 1e6, "us")
-        yield Figure(f"decision.{count}.p99", percentile(singles, 99) * 1e6, "us")
-        yield Figure(f"decision.{count}.of_1000", median(together) * 1e3, "ms")
+        yield Figure(f"{case.name}.median", median(singles) * 1e6, "us")
+        yield Figure(f"{case.name}.p99", percentile(singles, 99) * 1e6, "us")
+        yield Figure(f"{case.name}.of_1000", median(together) * 1e3, "ms")
 
 
 def table_of(fleet: Fleet) -> HostTable:
@@ -65,6 +95,25 @@ def table_of(fleet: Fleet) -> HostTable:
         ones = np.ones(table.host_count)
         table.set_units(name, slice(None), (ones, capacity[:, column], ones))
     return table
+
+
+def _move_disks(table: HostTable, pool_count: int) -> None:
+    """Put what the hosts have of disks into pools; each host borrows of one of them."""
+    each_gb = np.full(pool_count, table.free["DISK_GB"].sum() // pool_count)
+    for column in (table.free, table.used):
+        column["DISK_GB"][:] = 0.0
+    table.set_units("DISK_GB", slice(None), (0.0, 0.0, 0.0))
+    pools = table.pools
+    pools.add_rows(ProviderId(table.host_count + 1 + number) for number in range(pool_count))
+    pools.ensure_class("DISK_GB")
+    pools.set_capacity("DISK_GB", slice(None), each_gb)
+    pools.set_units("DISK_GB", slice(None), (1.0, each_gb, 1.0))
+    racks = [frozenset({f"rack-{number}"}) for number in range(pool_count)]
+    pools.aggregates[:] = racks
+    table.membership_codes[:] = [
+        pools.code(racks[index % pool_count]) for index in range(table.host_count)
+    ]
+    table.knows_memberships = True
 
 
 def _singles(table: HostTable, dice: random.Random, decisions: int) -> list[float]:

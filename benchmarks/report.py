@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+from benchmarks.deciding import Case
 from benchmarks.figures import Figure
 from benchmarks.machine import Machine
 
@@ -40,16 +41,16 @@ def head(machine: Machine, database: Mapping[str, str], command: str) -> str:
     )
 
 
-def deciding(found: Found, host_counts: Iterable[int]) -> str:
+def deciding(found: Found, cases: Iterable[Case]) -> str:
     """Decisions inside the process."""
     rows = [
         (
-            f"{hosts:,}",
-            _of(found, f"decision.{hosts}.median", ".0f"),
-            _of(found, f"decision.{hosts}.p99", ".0f"),
-            _of(found, f"decision.{hosts}.of_1000", ".1f"),
+            case.label,
+            _of(found, f"{case.name}.median", ".0f"),
+            _of(found, f"{case.name}.p99", ".0f"),
+            _of(found, f"{case.name}.of_1000", ".1f"),
         )
-        for hosts in host_counts
+        for case in cases
     ]
     return _table(("hosts", "median us", "p99 us", "1,000 servers at once, ms"), rows)
 

@@ -126,19 +126,21 @@ def served_in(table: HostTable, host: ProviderId) -> set[ProviderId]:
     return set(table.pools.serving(int(table.membership_codes[table.index_of[host]])))
 
 
-@settings(max_examples=100, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(WORLDS)
 @example(
-    # A host that gives less than one unit; a host below it; a rack above both.
+    # A host that gives less than one unit, one below it, and a rack above both; one that
+    # keeps all that it has; one without any.
     World(
         [
             Member(frozenset(), HOSTS, shares=True),
             Member(frozenset({ROW}), 0, shares=False),
-            *[Member(frozenset(), None, shares=False)] * 2,
+            Member(frozenset({AISLE}), None, shares=False),
+            Member(frozenset(), None, shares=False),
             Member(frozenset({RACK}), None, shares=False),
             Member(frozenset(), None, shares=False),
         ],
-        [Inventory(3, allocation_ratio=0.3), Inventory(4, reserved=4), None, Inventory(1)],
+        [Inventory(3, allocation_ratio=0.3), Inventory(1), Inventory(4, reserved=4), None],
         [(frozenset({RACK}), True), (frozenset({ROW}), True), (frozenset({AISLE}), True)],
     )
 )

@@ -200,6 +200,31 @@ def test_any_provider_of_a_hosts_tree_puts_it_into_an_aggregate(cloud: Cloud) ->
     cloud.judge()
 
 
+def test_hosts_below_hosts_come_and_go_with_them(cloud: Cloud) -> None:
+    for number in (2, 3):
+        cloud.write(partial(join_nothing, number=number))
+    cloud.write(lambda tx: providers.hang(tx, host_uuid(3), host_uuid(2), NOW))
+    for joins, other in ((2, 3), (3, 2)):
+        there = partial(boot, cloud, forced_host=f"h{other}", is_admin=True)
+        assert faults([there()]) != [None]
+        cloud.write(lambda tx, joins=joins: join(tx, host_uuid(joins), RACK))
+        assert faults([there()]) == [None]
+        cloud.write(partial(join_nothing, number=joins))
+        assert faults([there()]) != [None]
+    cloud.judge()
+
+
+def test_leases_leave_nothing_behind(cloud: Cloud) -> None:
+    """A host goes through many aggregates, of which nobody is in any more."""
+    for number in range(300):
+        lease = f"61000000-0000-4000-8000-{number:012}"
+        cloud.write(lambda tx, lease=lease: join(tx, host_uuid(0), RACK, lease))
+        cloud.mend()
+    assert cloud.table.pools.code_count < 100
+    cloud.judge()
+    assert faults([boot(cloud, forced_host="h0", is_admin=True)]) == [None]
+
+
 def hang_below_another(tx: Tx) -> None:
     """What is below the second host goes below the third."""
     providers.hang(tx, CHILD, host_uuid(3), NOW)
@@ -211,7 +236,12 @@ def make_another(tx: Tx) -> None:
     join(tx, OTHER, RACK)
 
 
-@pytest.mark.parametrize("change", [hang_below_another, make_another])
+def hang_a_host_below(tx: Tx) -> None:
+    """The third host is below the second, which is served."""
+    providers.hang(tx, host_uuid(3), host_uuid(2), NOW)
+
+
+@pytest.mark.parametrize("change", [hang_below_another, make_another, hang_a_host_below])
 def test_memberships_that_never_came_to_be_are_forgotten(
     cloud: Cloud, change: Callable[[Tx], None]
 ) -> None:
