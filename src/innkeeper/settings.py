@@ -118,7 +118,7 @@ def _check_serving(settings: Settings) -> None:
             f"The setting 'public_url' is no http or https address: {serving.public_url!r}."
         )
     _check_prefixes(serving)
-    _check_sharing(serving)
+    _check_origins(serving)
 
 
 def _check_prefixes(serving: Serving) -> None:
@@ -139,7 +139,7 @@ def _check_prefixes(serving: Serving) -> None:
         raise SettingsError("Two APIs have the same prefix.")
 
 
-def _check_sharing(serving: Serving) -> None:
+def _check_origins(serving: Serving) -> None:
     for origin in serving.cors_allowed_origins:
         if origin != "*" and not ORIGIN_PATTERN.fullmatch(origin):
             raise SettingsError(

@@ -19,7 +19,7 @@ from innkeeper.store import changes
 from innkeeper.store.queries import allocations, capacity
 from innkeeper.store.transactions import Store, step
 from innkeeper.systems.placement import providers
-from innkeeper.systems.placement.allocations import Wish, Wishes, write, write_together
+from innkeeper.systems.placement.allocations import Bundle, Wish, write, write_together
 from tests.properties.test_claims import CLASSES, NOW, PROVIDERS, TOTAL, open_store, template
 
 CONSUMERS = tuple(f"10000000-0000-4000-8000-00000000000{n}" for n in range(4))
@@ -78,7 +78,7 @@ def state(store: Store) -> State:
         )
 
 
-def one_by_one(store: Store, batch: Sequence[Wishes]) -> list[Refusal | None]:
+def one_by_one(store: Store, batch: Sequence[Bundle]) -> list[Refusal | None]:
     """Write each as a step of its own."""
     outcomes: list[Refusal | None] = []
     for each in batch:
@@ -92,7 +92,7 @@ def one_by_one(store: Store, batch: Sequence[Wishes]) -> list[Refusal | None]:
     return outcomes
 
 
-def together(store: Store, batch: Sequence[Wishes]) -> list[Refusal | None]:
+def together(store: Store, batch: Sequence[Bundle]) -> list[Refusal | None]:
     """Write all of it at once."""
     with store.write() as tx:
         return list(write_together(tx, batch))
@@ -115,7 +115,7 @@ def test_together_is_as_one_by_one(batches: list[list[list[Wish]]]) -> None:
             stores.append(open_store(Path(folder) / name))
         try:
             for number, batch in enumerate(batches):
-                now_asked = [Wishes(each, NOW + number * SECOND) for each in batch]
+                now_asked = [Bundle(each, NOW + number * SECOND) for each in batch]
                 expected = told(one_by_one(stores[0], now_asked))
                 assert told(together(stores[1], now_asked)) == expected
                 assert state(stores[1]) == state(stores[0])

@@ -38,7 +38,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
     opened.dispose()
 
 
-class Held:
+class LongRead:
     """A read that does not end before it is told to; counts those that are in it."""
 
     def __init__(self) -> None:
@@ -57,9 +57,9 @@ class Held:
 def test_a_write_goes_through_while_every_other_thread_reads(
     store: Store, tmp_path: Path
 ) -> None:
-    held = Held()
+    long_read = LongRead()
     readers = ReaderThreads(store, READERS)
-    desk: Any = held
+    desk: Any = long_read
     searching = SearchThread(store, desk, wiring.RandomIds())
     cloud = cloud_in(tmp_path)
     decisions = DecisionThread(store, cloud.desk)
@@ -67,29 +67,29 @@ def test_a_write_goes_through_while_every_other_thread_reads(
 
     def read() -> None:
         with store.read() as tx:
-            held(tx)
+            long_read(tx)
 
     async def fill_and_write() -> float:
         try:
-            waiting = [readers.run(held) for _ in range(READERS + 1)]
+            waiting = [readers.run(long_read) for _ in range(READERS + 1)]
             reading = asyncio.gather(*waiting)
             searching.start()
             # The worker, and the deciding thread when it looks a batch up.
             others = [beside.submit(read) for _ in range(2)]
             for _ in range(READERS + 1 + len(others)):
-                assert await asyncio.to_thread(held.inside.acquire, timeout=WITHIN_S / 4)
+                assert await asyncio.to_thread(long_read.inside.acquire, timeout=WITHIN_S / 4)
             started_s = time.perf_counter()
             await decisions.write(greet)
             return time.perf_counter() - started_s
         finally:
-            held.end.set()
+            long_read.end.set()
             await reading
 
     decisions.start()
     try:
         assert asyncio.run(fill_and_write()) < AT_ONCE_S
     finally:
-        held.end.set()
+        long_read.end.set()
         decisions.stop(WITHIN_S)
         searching.stop()
         readers.stop()
@@ -100,23 +100,23 @@ def test_a_write_goes_through_while_every_other_thread_reads(
 def test_a_write_goes_through_while_more_read_than_there_are_connections(
     store: Store,
 ) -> None:
-    held = Held()
+    long_read = LongRead()
     connections = READERS + wiring.READERS_BESIDE
     many = 2 * connections
 
     def read() -> None:
         with store.read() as tx:
-            held(tx)
+            long_read(tx)
 
     with ThreadPoolExecutor(many) as pool:
         for _ in range(many):
             pool.submit(read)
         try:
             for _ in range(connections):
-                assert held.inside.acquire(timeout=WITHIN_S)
+                assert long_read.inside.acquire(timeout=WITHIN_S)
             started_s = time.perf_counter()
             with store.write() as tx:
                 greet(tx)
             assert time.perf_counter() - started_s < AT_ONCE_S
         finally:
-            held.end.set()
+            long_read.end.set()

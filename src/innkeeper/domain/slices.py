@@ -26,8 +26,8 @@ class Serving(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ``public_url`` is the address that clients use, where it is not the one they called.
     ``image_bytes_max`` is for uploads of images, which are measured and not kept; every other
     body ends at ``body_bytes_max``. ``client_timeout_s`` is for the head of a request, and for
-    each wait for more of a body. ``cors_allowed_origins`` turns on the sharing of answers with
-    pages of these origins; the settings beside it say how.
+    each wait for more of a body. ``cors_allowed_origins`` opens the APIs to pages of these
+    origins; the settings beside it say how.
     """
 
     host: str = "127.0.0.1"

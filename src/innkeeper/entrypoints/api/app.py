@@ -14,7 +14,7 @@ from litestar.response.base import ASGIResponse
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 from innkeeper.domain.errors import Refusal
-from innkeeper.entrypoints.api import openapi, sharing
+from innkeeper.entrypoints.api import openapi, origins
 from innkeeper.entrypoints.api.endpoint import Endpoint
 from innkeeper.entrypoints.api.routing import Api
 from innkeeper.entrypoints.api.site import Site, Tracing
@@ -57,7 +57,7 @@ def make(site: Site, apis: Mapping[str, Api], is_ready: Callable[[], str | None]
         request_max_body_size=None,
         logging_config=None,
     )
-    return sharing.shared(whole, site.settings.serving, site.ids)
+    return origins.opened(whole, site.settings.serving, site.ids)
 
 
 def _handler(path: str, endpoint: Endpoint, tracing: Tracing | None) -> Any:

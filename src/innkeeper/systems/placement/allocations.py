@@ -50,7 +50,7 @@ class Wish:
     consumer_type: str | None = None
 
 
-class Held(NamedTuple):
+class Holder(NamedTuple):
     """What one consumer holds, and who it is; nobody if it holds nothing."""
 
     consumer: Consumer | None
@@ -65,14 +65,14 @@ class Given(NamedTuple):
     allocations: list[Allocation]
 
 
-def of_consumer(tx: Tx, uuid: str) -> Held:
+def of_consumer(tx: Tx, uuid: str) -> Holder:
     """What a consumer holds; a consumer that is not there holds nothing."""
     canonical = canonical_uuid(uuid)
     if canonical is None:
-        return Held(None, [])
+        return Holder(None, [])
     consumer = ConsumerUuid(canonical)
     found = allocations.consumers_by_uuid(tx, [consumer])
-    return Held(found.get(consumer), allocations.of_consumers(tx, [consumer]))
+    return Holder(found.get(consumer), allocations.of_consumers(tx, [consumer]))
 
 
 def of_provider(tx: Tx, uuid: str) -> Given:
@@ -85,7 +85,7 @@ def of_provider(tx: Tx, uuid: str) -> Given:
     )
 
 
-class Wishes(NamedTuple):
+class Bundle(NamedTuple):
     """What one client asks for at one moment: all of it, or none."""
 
     all: Sequence[Wish]
@@ -98,12 +98,12 @@ def write(tx: Tx, wishes: Sequence[Wish], now: datetime) -> None:
     Raises :class:`Invalid` for an unknown provider or class, :class:`ConcurrentUpdate` for a
     consumer at another generation, and whatever :func:`claims.replace` raises.
     """
-    (refusal,) = write_together(tx, [Wishes(wishes, now)])
+    (refusal,) = write_together(tx, [Bundle(wishes, now)])
     if refusal is not None:
         raise refusal
 
 
-def write_together(tx: Tx, asked: Sequence[Wishes]) -> list[Refusal | None]:
+def write_together(tx: Tx, asked: Sequence[Bundle]) -> list[Refusal | None]:
     """Write what many clients ask for, each of whom gets all of it or nothing.
 
     Gives for each ``None``, or what :func:`write` would raise had those before it been written
@@ -120,7 +120,7 @@ def write_together(tx: Tx, asked: Sequence[Wishes]) -> list[Refusal | None]:
 
 
 def _without_repeats(
-    asked: Sequence[Wishes], waiting: Sequence[int]
+    asked: Sequence[Bundle], waiting: Sequence[int]
 ) -> tuple[list[int], list[int]]:
     """Who is written in one turn, and who waits for the next.
 
@@ -137,7 +137,7 @@ def _without_repeats(
     return turn, later
 
 
-def _write_turn(tx: Tx, asked: Sequence[Wishes]) -> list[Refusal | None]:
+def _write_turn(tx: Tx, asked: Sequence[Bundle]) -> list[Refusal | None]:
     known = _look_up(tx, [wish for each in asked for wish in each.all])
     outcomes: list[Refusal | None] = [None] * len(asked)
     ready: dict[int, list[ConsumerClaim]] = {}

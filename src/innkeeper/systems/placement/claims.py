@@ -91,17 +91,17 @@ def _replace_together(
     return outcomes
 
 
-Held = Mapping[tuple[ProviderId, ClassId], int]
+Sums = Mapping[tuple[ProviderId, ClassId], int]
 
 
-def _held(tx: Tx, consumers: Iterable[ConsumerUuid]) -> Mapping[ConsumerUuid, Held]:
+def _held(tx: Tx, consumers: Iterable[ConsumerUuid]) -> Mapping[ConsumerUuid, Sums]:
     found: dict[ConsumerUuid, dict[tuple[ProviderId, ClassId], int]] = {}
     for row in allocations.of_consumers(tx, consumers):
         found.setdefault(row.consumer_uuid, {})[row.provider_id, row.class_id] = row.used
     return found
 
 
-def _given_back(group: Sequence[ConsumerClaim], held: Mapping[ConsumerUuid, Held]) -> Held:
+def _given_back(group: Sequence[ConsumerClaim], held: Mapping[ConsumerUuid, Sums]) -> Sums:
     sums: dict[tuple[ProviderId, ClassId], int] = {}
     for each in group:
         for key, used in held.get(each.uuid, {}).items():
@@ -110,7 +110,7 @@ def _given_back(group: Sequence[ConsumerClaim], held: Mapping[ConsumerUuid, Held
 
 
 def _touched(
-    group: Sequence[ConsumerClaim], held: Mapping[ConsumerUuid, Held]
+    group: Sequence[ConsumerClaim], held: Mapping[ConsumerUuid, Sums]
 ) -> set[ProviderId]:
     named = {pid for each in group for pid in each.amounts}
     return named | {pid for each in group for pid, _ in held.get(each.uuid, ())}
@@ -136,7 +136,7 @@ class _Standing:
         }
 
     def take(
-        self, group: Sequence[ConsumerClaim], given_back: Held, touched: Iterable[ProviderId]
+        self, group: Sequence[ConsumerClaim], given_back: Sums, touched: Iterable[ProviderId]
     ) -> None:
         """Count a group in."""
         for provider_id in touched:
@@ -163,7 +163,7 @@ class Misfit:
 
 
 def find_misfit(
-    views: Mapping[ProviderId, ProviderView], wanted: Sequence[ConsumerClaim], held: Held
+    views: Mapping[ProviderId, ProviderView], wanted: Sequence[ConsumerClaim], held: Sums
 ) -> Misfit | None:
     """Find the first amount that does not fit, if any; all of them must fit together.
 

@@ -15,7 +15,7 @@ from innkeeper.entrypoints.cli.placement_import import differences, objections, 
 from innkeeper.entrypoints.cli.placement_import.objections import Others
 from innkeeper.entrypoints.cli.placement_import.pictures import Consumer, Picture, Provider
 from innkeeper.entrypoints.cli.placement_import.reading import Reader
-from innkeeper.entrypoints.cli.placement_import.writing import Wish, Writer, chunks
+from innkeeper.entrypoints.cli.placement_import.writing import Intent, Writer, chunks
 from tests.support.placement_ledger import Holder, Ledger, Row
 
 HOST = "a0000000-0000-4000-8000-000000000001"
@@ -187,10 +187,10 @@ def test_what_fits_is_written_once() -> None:
 
 
 def test_requests_are_of_bounded_size() -> None:
-    many = [Wish(consumer(holds={f"{n}": {"VCPU": 1} for n in range(200)})) for _ in range(7)]
+    many = [Intent(consumer(holds={f"{n}": {"VCPU": 1} for n in range(200)})) for _ in range(7)]
     assert [len(chunk) for chunk in chunks(many, 100)] == [2, 2, 2, 1]
-    assert [len(chunk) for chunk in chunks([Wish(consumer())] * 7, 3)] == [3, 3, 1]
-    huge = Wish(consumer(holds={f"{n}": {"VCPU": 1} for n in range(2000)}))
+    assert [len(chunk) for chunk in chunks([Intent(consumer())] * 7, 3)] == [3, 3, 1]
+    huge = Intent(consumer(holds={f"{n}": {"VCPU": 1} for n in range(2000)}))
     assert [len(chunk) for chunk in chunks([huge, huge], 100)] == [1, 1]
 
 

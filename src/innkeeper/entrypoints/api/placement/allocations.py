@@ -12,7 +12,7 @@ from innkeeper.entrypoints.api.placement.versions.v1_28_consumer_generations imp
 )
 from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.systems.placement import allocations
-from innkeeper.systems.placement.allocations import Wish, Wishes
+from innkeeper.systems.placement.allocations import Bundle, Wish
 from innkeeper.systems.placement.usages import UNTYPED
 
 
@@ -84,7 +84,7 @@ async def replace_many(call: Call) -> Answer:
 
 
 async def _write(call: Call, wishes: Sequence[Wish]) -> None:
-    item = Wishes(wishes, call.now)
+    item = Bundle(wishes, call.now)
     await repeating.write_together(
         call, allocations.write_together, item, lines=line_count(wishes)
     )

@@ -16,9 +16,9 @@ from innkeeper.entrypoints.cli.placement_import.pictures import (
     CUSTOM,
     Amounts,
     Consumer,
-    Held,
     Picture,
     Provider,
+    Tally,
     held,
     unlike,
 )
@@ -73,7 +73,7 @@ def _quoted(text: str | None) -> str:
 
 
 def _provider(
-    uuid: str, source: Provider | None, target: Provider | None, spared: Held
+    uuid: str, source: Provider | None, target: Provider | None, spared: Tally
 ) -> Iterator[str]:
     if source is None or target is None:
         there = source or target

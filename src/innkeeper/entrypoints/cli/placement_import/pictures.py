@@ -17,7 +17,7 @@ CUSTOM = "CUSTOM_"
 
 Amounts = Mapping[str, int]
 """Amounts by resource class."""
-Held = dict[tuple[str, str], int]
+Tally = dict[tuple[str, str], int]
 """Amounts by provider and resource class."""
 
 
@@ -91,9 +91,9 @@ class Picture:
         return found
 
 
-def held(consumers: Iterable[Consumer]) -> Held:
+def held(consumers: Iterable[Consumer]) -> Tally:
     """How much these consumers hold in all."""
-    sums: Held = {}
+    sums: Tally = {}
     for consumer in consumers:
         for key, amount in consumer.amounts():
             sums[key] = sums.get(key, 0) + amount

@@ -20,9 +20,9 @@ from innkeeper.entrypoints.cli.placement_import.objections import Others
 from innkeeper.entrypoints.cli.placement_import.pictures import (
     CUSTOM,
     Consumer,
-    Held,
     Picture,
     Provider,
+    Tally,
     are_same,
     held,
     hold_same,
@@ -221,7 +221,7 @@ def _inventories(
     return opened, closed
 
 
-def _by_provider(sums: Held) -> dict[str, set[str]]:
+def _by_provider(sums: Tally) -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
     for provider, name in sums:
         found.setdefault(provider, set()).add(name)
@@ -232,7 +232,7 @@ def _only(inventories: Inventories, names: Iterable[str]) -> Inventories:
     return {name: inventories[name] for name in names if name in inventories}
 
 
-def _most_held(staying: Mapping[str, Consumer], written: Iterable[Consumer]) -> Held:
+def _most_held(staying: Mapping[str, Consumer], written: Iterable[Consumer]) -> Tally:
     """The most that can be held at any moment, in whichever order consumers are written."""
     after = {each.uuid: each for each in written}
     most = held(each for uuid, each in staying.items() if uuid not in after)

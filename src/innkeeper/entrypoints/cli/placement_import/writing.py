@@ -40,7 +40,7 @@ Item = TypeVar("Item")
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class Intent:
     """What one consumer shall be and hold from now on; nothing, if it ``lets_go``."""
 
     consumer: Consumer
@@ -61,16 +61,16 @@ class Wish:
         return there is not None and hold_same(self.consumer, there, with_kinds=self.needs_type)
 
 
-def chunks(wishes: Iterable[Wish], consumers_max: int) -> Iterator[list[Wish]]:
-    """Divide wishes into what is sent in one request each."""
-    chunk: list[Wish] = []
+def chunks(intents: Iterable[Intent], consumers_max: int) -> Iterator[list[Intent]]:
+    """Divide intents into what is sent in one request each."""
+    chunk: list[Intent] = []
     lines = 0
-    for wish in wishes:
-        more = 0 if wish.lets_go else len(wish.consumer.holds)
+    for intent in intents:
+        more = 0 if intent.lets_go else len(intent.consumer.holds)
         if chunk and (len(chunk) >= consumers_max or lines + more > LINES_MAX):
             yield chunk
             chunk, lines = [], 0
-        chunk.append(wish)
+        chunk.append(intent)
         lines += more
     if chunk:
         yield chunk
@@ -111,8 +111,10 @@ class Writer:
         for level in plan.levels:
             self._each("providers", level, self._make_or_change)
         self._each("inventories, traits and aggregates", plan.furnished, self._furnish)
-        self._write("consumers to let go", [Wish(each, lets_go=True) for each in plan.dropped])
-        self._write("consumers", [Wish(each) for each in plan.written])
+        self._write(
+            "consumers to let go", [Intent(each, lets_go=True) for each in plan.dropped]
+        )
+        self._write("consumers", [Intent(each) for each in plan.written])
         self._each("final inventories", plan.closed, self._furnish)
         for level in plan.removed_levels:
             self._each("providers to remove", level, self._remove)
@@ -229,66 +231,66 @@ class Writer:
 
     # -- consumers -------------------------------------------------------------------------
 
-    def _write(self, noun: str, wishes: Sequence[Wish]) -> None:
+    def _write(self, noun: str, intents: Sequence[Intent]) -> None:
         # One request after the other: at once, those about the same provider (a pool that all
         # servers hold of) would make each other look again until one of them gives up.
-        if not wishes:
+        if not intents:
             return
-        with self._steps.step(f"{self._api.name}: writing {noun}", len(wishes)) as advance:
+        with self._steps.step(f"{self._api.name}: writing {noun}", len(intents)) as advance:
             for needs_type in (True, False):
                 version = self._api.version if needs_type else BEFORE_KINDS
-                asked = [wish for wish in wishes if wish.needs_type == needs_type]
+                asked = [intent for intent in intents if intent.needs_type == needs_type]
                 for chunk in chunks(asked, self._consumers_max):
                     self._write_chunk(chunk, version)
                     advance(len(chunk))
         # Every write of allocations moved the generations of its providers.
         self._generations.clear()
 
-    def _write_chunk(self, chunk: Sequence[Wish], version: Version) -> None:
-        left = {wish.consumer.uuid: wish for wish in chunk}
+    def _write_chunk(self, chunk: Sequence[Intent], version: Version) -> None:
+        left = {intent.consumer.uuid: intent for intent in chunk}
 
         def post() -> None:
             if left:
                 self._api.send(
                     "POST",
                     "/allocations",
-                    {self._spelling(wish): self._body(wish) for wish in left.values()},
+                    {self._spelling(intent): self._body(intent) for intent in left.values()},
                     version=version,
                 )
 
         def look() -> None:
-            for uuid, wish in list(left.items()):
-                there = self._reader.consumer(self._spelling(wish))
+            for uuid, intent in list(left.items()):
+                there = self._reader.consumer(self._spelling(intent))
                 if there is None:
                     self._consumers.pop(uuid, None)
                 else:
                     self._consumers[uuid] = there
-                if wish.is_fulfilled(there):
+                if intent.is_fulfilled(there):
                     del left[uuid]
 
         self._persist(post, look)
-        for wish in chunk:
-            if wish.lets_go:
-                self._consumers.pop(wish.consumer.uuid, None)
+        for intent in chunk:
+            if intent.lets_go:
+                self._consumers.pop(intent.consumer.uuid, None)
 
-    def _spelling(self, wish: Wish) -> str:
-        there = self._consumers.get(wish.consumer.uuid)
-        return wish.consumer.uuid if there is None else there.spelling
+    def _spelling(self, intent: Intent) -> str:
+        there = self._consumers.get(intent.consumer.uuid)
+        return intent.consumer.uuid if there is None else there.spelling
 
-    def _body(self, wish: Wish) -> dict[str, Any]:
-        consumer = wish.consumer
+    def _body(self, intent: Intent) -> dict[str, Any]:
+        consumer = intent.consumer
         there = self._consumers.get(consumer.uuid)
         body: dict[str, Any] = {
             "project_id": consumer.project,
             "user_id": consumer.user,
             "consumer_generation": None if there is None else there.generation,
             "allocations": {}
-            if wish.lets_go
+            if intent.lets_go
             else {
                 self._spelling_of(uuid): {"resources": dict(amounts)}
                 for uuid, amounts in consumer.holds.items()
             },
         }
-        if wish.needs_type:
+        if intent.needs_type:
             body["consumer_type"] = consumer.kind
         return body

@@ -1,4 +1,4 @@
-"""Answers shared with pages of other origins (CORS), for consoles that live in a browser.
+"""Pages of other origins may use the APIs (CORS): consoles that live in a browser.
 
 Always true: the library's own middleware is not asked, since it leaves ``OPTIONS`` to routes,
 and ours take that method like any other wrong one. Whoever asks by ``OPTIONS`` is answered 200
@@ -30,12 +30,12 @@ SIMPLE_HEADERS = (
 Headers = dict[str, str]
 
 
-def shared(app: Any, serving: Serving, ids: IdSource) -> Any:
-    """The application, shared with the origins that the settings name, if they name any."""
-    return Sharing(app, serving, ids) if serving.cors_allowed_origins else app
+def opened(app: Any, serving: Serving, ids: IdSource) -> Any:
+    """The application, open to the origins that the settings name, if they name any."""
+    return Origins(app, serving, ids) if serving.cors_allowed_origins else app
 
 
-class Sharing:
+class Origins:
     """An application, and beside it what browsers are told about it."""
 
     def __init__(self, app: Any, serving: Serving, ids: IdSource) -> None:

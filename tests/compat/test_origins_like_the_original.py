@@ -1,4 +1,4 @@
-"""Browsers are told the same about sharing (CORS) by the original and by ours."""
+"""Browsers are told the same about origins (CORS) by the original and by ours."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ PREFLIGHTS: tuple[dict[str, str], ...] = (
 
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Original, Running]]:
-    folder = tmp_path_factory.mktemp("sharing")
+    folder = tmp_path_factory.mktemp("origins")
     with (
         original(folder, cors__allowed_origin=HERE) as theirs,
         running(folder / "ours", cors_allowed_origins=[HERE]) as ours,
