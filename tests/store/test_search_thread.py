@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from structlog.testing import capture_logs
 from innkeeper import wiring
 from innkeeper.domain.candidates import CandidateQuery, FoundCandidates, RequestGroup
 from innkeeper.domain.errors import Invalid, Unavailable
-from innkeeper.entrypoints.api.searching import GoesOn, SearchThread
+from innkeeper.entrypoints.api.searching import WAIT_S, GoesOn, SearchThread
 from innkeeper.store.transactions import Tx, greet
 from tests.support.clouds import Cloud, cloud_in
 
@@ -124,6 +125,13 @@ def test_a_client_who_goes_away_leaves_the_thread_to_others(
 
     asyncio.run(give_up())
     assert asyncio.run(searching.find(EASY, told))[0] is NOTHING
+
+
+def test_who_has_waited_too_long_is_told_so(searching: SearchThread, desk: Puzzler) -> None:
+    long_ago_s = time.perf_counter() - WAIT_S - 1.0
+    with pytest.raises(Unavailable):
+        searching._search(EASY, told, long_ago_s)
+    assert not desk.is_searching.is_set()
 
 
 def test_providers_that_cannot_be_read_at_the_start_are_logged_and_no_end(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from collections.abc import Mapping
 from itertools import permutations, product
 
@@ -278,6 +280,35 @@ def test_the_same_subtree_said_often_is_said_once() -> None:
     once = CandidateQuery(groups, same_subtrees=(said,))
     often = CandidateQuery(groups, same_subtrees=(said,) * 500)
     assert finding.find(table, often, BREADTH) == finding.find(table, once, BREADTH)
+
+
+def test_a_search_leaves_nothing_to_the_garbage_collector() -> None:
+    table = with_devices(3, 4)
+    groups = devices(3)
+    query = CandidateQuery(
+        (RequestGroup(resources={"VCPU": 1}, required=(frozenset({"T"}),)), *groups),
+        is_isolated=True,
+        same_subtrees=(frozenset(each.suffix for each in groups),),
+    )
+    gc.collect()
+    gc.disable()
+    try:
+        looking = Search(table, query, slots_of(table, query))
+        for tree in range(3):
+            list(looking.of_tree(tree))
+        left = [weakref.ref(looking), weakref.ref(looking.slots[0].own.rows)]
+        del looking
+        assert [each() for each in left] == [None, None]
+    finally:
+        gc.enable()
+
+
+def test_the_longest_answer_is_bounded_by_its_parts_too() -> None:
+    table = with_devices(1, 12)
+    query = CandidateQuery(devices(12), is_isolated=True)
+    most = finding.PARTS_MAX // 12
+    found = finding.find(table, query, Placing(max_allocation_candidates=2 * most))
+    assert (len(found.candidates), found.is_cut) == (most, True)
 
 
 def test_nobody_to_ask_gives_nothing() -> None:

@@ -23,6 +23,8 @@ from innkeeper.store.transactions import Store, Tx
 LOG = structlog.get_logger("innkeeper.placement")
 WAITING_MAX = 1_000
 """Searches that may wait. More would not be answered before their clients give up."""
+WAIT_S = 30.0
+"""A search that waited longer is not begun: its client has given up, or is about to."""
 SEARCH_S = 10.0
 """A search ends by then with what it has found. Ordinary ones take milliseconds."""
 
@@ -71,7 +73,7 @@ class SearchThread:
         self._waiting += 1
         try:
             return await asyncio.get_running_loop().run_in_executor(
-                self._pool, self._search, query, told
+                self._pool, self._search, query, told, time.perf_counter()
             )
         except asyncio.CancelledError:
             # The client went away, or the search was never begun.
@@ -82,9 +84,12 @@ class SearchThread:
             self._waiting -= 1
 
     def _search(
-        self, query: CandidateQuery, told: Callable[[FoundCandidates], T]
+        self, query: CandidateQuery, told: Callable[[FoundCandidates], T], asked_s: float
     ) -> tuple[FoundCandidates, T]:
-        until_s = time.perf_counter() + SEARCH_S
+        begun_s = time.perf_counter()
+        if begun_s - asked_s > WAIT_S:
+            raise Unavailable("Too many searches were waiting before this one.")
+        until_s = begun_s + SEARCH_S
         # The transaction ends before the search: an open one holds up the log's checkpoints.
         with self._store.read() as tx:
             table = self._desk.follow(tx, query)

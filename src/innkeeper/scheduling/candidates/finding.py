@@ -28,6 +28,9 @@ from innkeeper.snapshot.amounts import Mask
 from innkeeper.snapshot.forests import NO_ROW, Rows
 from innkeeper.snapshot.providers import ProviderTable
 
+PARTS_MAX = 1_000_000
+"""Slots times candidates of one answer: some hundred megabytes, whatever the settings say."""
+
 
 def find(
     table: ProviderTable,
@@ -45,7 +48,7 @@ def find(
     order = slots.trees.tolist()
     if shuffle is not None:
         shuffle(order)
-    most = placing.max_allocation_candidates
+    most = min(placing.max_allocation_candidates, PARTS_MAX // len(slots.all))
     wanted = most if query.limit is None else min(most, query.limit)
     is_depth_first = placing.allocation_candidates_generation_strategy == "depth-first"
     walk = _one_after_the_other if is_depth_first else _in_turn

@@ -16,10 +16,10 @@ meanwhile, or when it is told that nobody waits for it any more. ``is_cut`` tell
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 
 from innkeeper.domain.amounts import gives
 from innkeeper.domain.candidates import UNSUFFIXED, CandidateQuery
+from innkeeper.scheduling.candidates.plans import Plan, plan_of
 from innkeeper.scheduling.candidates.slots import Slots, classes_in_several
 from innkeeper.snapshot.providers import ProviderTable
 
@@ -65,7 +65,7 @@ class Search:
         self._found_lent: set[Picks] = set()
         self.several = classes_in_several(slots.all)
         self._dead_ends = 0
-        self._plans: dict[tuple[int, ...], _Plan] = {}
+        self._plans: dict[tuple[int, ...], Plan] = {}
 
     def of_tree(self, tree: int) -> Iterator[Picks]:
         """All choices that hang on the root of this tree."""
@@ -104,7 +104,7 @@ class Search:
         self._lent_walked.add(lent)
         return is_known
 
-    def _plan(self, options: Sequence[Sequence[int]]) -> _Plan:
+    def _plan(self, options: Sequence[Sequence[int]]) -> Plan:
         # Slots with few options first: a choice that cannot work then shows early. The
         # unsuffixed group stays together, since its traits are judged when it is complete.
         order = tuple(
@@ -115,7 +115,9 @@ class Search:
         )
         plan = self._plans.get(order)
         if plan is None:
-            plan = self._plans[order] = _Plan(self, order)
+            plan = self._plans[order] = plan_of(
+                self.query, self.slots, self.together, self.table.forest, order
+            )
         return plan
 
     def _is_known(self, picks: Picks) -> bool:
@@ -163,79 +165,21 @@ class Search:
         if not self.query.is_isolated:
             return True
         holder: dict[int, int] = {}
-
-        def place(at: int, seen: set[int]) -> bool:
-            for row in options[at]:
-                if row in seen:
-                    continue
-                seen.add(row)
-                if row not in holder or place(holder[row], seen):
-                    holder[row] = at
-                    return True
-            return False
-
         groups = [at for at, suffix in enumerate(self._suffixes) if suffix != UNSUFFIXED]
-        return all(place(at, set()) for at in groups)
+        return all(_place(at, options, holder, set()) for at in groups)
 
 
-Check = Callable[[list[int]], bool]
-"""Looks at the rows chosen so far, the newest last."""
-
-
-class _Plan:
-    """One order in which slots are filled: what is looked at after each. Trees share it."""
-
-    def __init__(self, search: Search, order: Sequence[int]) -> None:
-        self._search = search
-        slots = [search.slots[at] for at in order]
-        self.is_suffixed = [slot.suffix != UNSUFFIXED for slot in slots]
-        self.order = order
-        self.place = [order.index(at) for at in range(len(order))]
-        self.meeting = [
-            [(name, amount) for name, amount in slot.amounts.items() if name in search.several]
-            for slot in slots
-        ]
-        self.checks = self._checks([slot.suffix for slot in slots])
-
-    def _checks(self, suffixes: Sequence[str]) -> list[list[Check]]:
-        """What must hold once the slot at each place is filled."""
-        query = self._search.query
-        checks: list[list[Check]] = [[] for _ in suffixes]
-        last = {suffix: level for level, suffix in enumerate(suffixes)}
-        if self._search.together:
-            checks[last[UNSUFFIXED]].append(self._has_traits_together)
-        for level, is_suffixed in enumerate(self.is_suffixed):
-            if query.is_isolated and is_suffixed:
-                checks[level].append(self._is_apart)
-            if query.takes_one_of_a_tree:
-                checks[level].append(self._is_one_of_a_tree)
-        for names in dict.fromkeys(query.same_subtrees):
-            levels = sorted(last[name] for name in names)
-            if len(levels) > 1:
-                checks[levels[-1]].append(partial(self._is_subtree, levels))
-        return checks
-
-    def _has_traits_together(self, rows: list[int]) -> bool:
-        # Asked with the last of the unsuffixed group's slots, which come first.
-        return all(any(has_trait[row] for row in rows) for has_trait in self._search.together)
-
-    def _is_apart(self, rows: list[int]) -> bool:
-        newest = rows[-1]
-        others = zip(rows[:-1], self.is_suffixed, strict=False)
-        return not any(is_suffixed and row == newest for row, is_suffixed in others)
-
-    def _is_one_of_a_tree(self, rows: list[int]) -> bool:
-        tree_of = self._search.table.forest.tree_of
-        newest = rows[-1]
-        return all(row == newest or tree_of[row] != tree_of[newest] for row in rows[:-1])
-
-    def _is_subtree(self, levels: Sequence[int], rows: list[int]) -> bool:
-        """Whether one of these groups' providers is above all the others, or is all of them."""
-        among = {rows[level] for level in levels}
-        if len(among) == 1:
+def _place(
+    at: int, options: Sequence[Sequence[int]], holder: dict[int, int], seen: set[int]
+) -> bool:
+    for row in options[at]:
+        if row in seen:
+            continue
+        seen.add(row)
+        if row not in holder or _place(holder[row], options, holder, seen):
+            holder[row] = at
             return True
-        lines = [self._search.table.forest.line_of(row) for row in among]
-        return not among.isdisjoint(lines[0].intersection(*lines[1:]))
+    return False
 
 
 class _Walk:
@@ -244,7 +188,7 @@ class _Walk:
     def __init__(
         self,
         search: Search,
-        plan: _Plan,
+        plan: Plan,
         options: Sequence[Sequence[int]],
         *,
         leaves_lent: bool,
