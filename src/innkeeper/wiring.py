@@ -208,7 +208,9 @@ class Service:
 
     def why_not_ready(self) -> str | None:
         """The reason why requests cannot be served; ``None`` if they can."""
-        return None if self.decisions.is_alive else "decisions are not being made"
+        if not self.decisions.is_alive:
+            return "decisions are not being made"
+        return "nothing can be written" if self.decisions.is_failing else None
 
 
 T = TypeVar("T")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -244,3 +245,29 @@ def test_one_who_breaks_what_is_written_together_does_so_alone(cloud: Cloud) -> 
         (name,) = tx.exec_driver_sql("SELECT name FROM agents").scalars()
     parts = [int(part) for part in str(name).split()[1:]]
     assert sum(parts) == 4
+
+
+def breaks(tx: Tx) -> None:
+    raise RuntimeError("The disk is gone.")
+
+
+def test_a_service_whose_writes_all_fail_says_so_until_one_succeeds(cloud: Cloud) -> None:
+    thread = DecisionThread(cloud.store, cloud.desk)
+    thread.start()
+
+    async def one_after_the_other(work: Callable[[Tx], Any], times: int) -> bool:
+        for _ in range(times):
+            with suppress(RuntimeError, Conflict):
+                await asyncio.wait_for(thread.write(work), WITHIN_S)
+        return thread.is_failing
+
+    def refuses(tx: Tx) -> None:
+        raise Conflict("That is there already.")
+
+    try:
+        assert not asyncio.run(one_after_the_other(refuses, decisions.FAILURES_MAX))
+        assert not asyncio.run(one_after_the_other(breaks, decisions.FAILURES_MAX - 1))
+        assert asyncio.run(one_after_the_other(breaks, 1))
+        assert not asyncio.run(one_after_the_other(waits_for_the_others, 1))
+    finally:
+        thread.stop(WITHIN_S)

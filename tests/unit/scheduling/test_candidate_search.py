@@ -6,6 +6,7 @@ import gc
 import weakref
 from collections.abc import Mapping
 from itertools import permutations, product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -296,7 +297,7 @@ def test_a_search_leaves_nothing_to_the_garbage_collector() -> None:
         looking = Search(table, query, slots_of(table, query))
         for tree in range(3):
             list(looking.of_tree(tree))
-        left = [weakref.ref(looking), weakref.ref(looking.slots[0].own.rows)]
+        left: list[Any] = [weakref.ref(looking), weakref.ref(looking.slots[0].own.rows)]
         del looking
         assert [each() for each in left] == [None, None]
     finally:

@@ -42,6 +42,8 @@ GATHER_S = 0.001
 GATHER_MAX_S = 0.005
 """Where several steps came together the last time, others are on their way: their requests are
 being read. A commit waits as long as they keep coming, a little at a time and not for long."""
+FAILURES_MAX = 5
+"""Batches in a row of which nothing was carried out, before the service is not ready."""
 WAITING_MAX = 10_000
 """Steps that may wait. More would not be answered before their clients give up."""
 
@@ -95,6 +97,7 @@ class DecisionThread:
         self._is_stopping = False
         self._had_company = False
         self._has_ended = False
+        self._failures = 0
 
     def start(self) -> None:
         """Begin to work."""
@@ -110,6 +113,14 @@ class DecisionThread:
     def is_alive(self) -> bool:
         """Whether steps are being carried out."""
         return self._thread.is_alive() and not self._has_ended
+
+    @property
+    def is_failing(self) -> bool:
+        """Whether nothing was written for a while, and not because of what was asked for.
+
+        Periodic tasks write as well, so this is over soon after its cause is.
+        """
+        return self._failures >= FAILURES_MAX
 
     async def write(self, work: Callable[[Tx], T], lines: int = 1) -> T:
         """See :class:`innkeeper.entrypoints.api.site.Decisions`."""
@@ -156,7 +167,9 @@ class DecisionThread:
             while not is_last:
                 batch, is_last = self._take()
                 if batch:
-                    self._answer(batch, carry_out(self._store, self._desk, batch))
+                    outcomes = carry_out(self._store, self._desk, batch)
+                    self._failures = self._failures + 1 if all(map(_fails, outcomes)) else 0
+                    self._answer(batch, outcomes)
                 batch = []
         finally:
             # Whatever brought it down: who waits here would wait for good.
@@ -230,6 +243,12 @@ def _settle(steps: Sequence[Step]) -> None:
             future.set_exception(each.outcome)
         else:
             future.set_result(each.outcome)
+
+
+def _fails(outcome: Any) -> bool:
+    """Whether a step was not carried out for no fault of who asked for it."""
+    is_refused = isinstance(outcome, Refusal) and not isinstance(outcome, Unavailable)
+    return isinstance(outcome, Exception) and not is_refused
 
 
 def carry_out(store: Store, desk: Desk, batch: Sequence[Step]) -> list[Any]:
