@@ -159,13 +159,19 @@ def test_explaining_refuses_as_booting_does(cloud: Cloud) -> None:
 # -- commits that fail -----------------------------------------------------------------------
 
 
+def pragma(cloud: Cloud, text: str) -> Any:
+    """Ask or tell the connection that writes something, outside of any transaction."""
+    connection = cloud.store.engines.writing.raw_connection()
+    try:
+        return connection.cursor().execute(f"PRAGMA {text}").fetchone()
+    finally:
+        connection.close()
+
+
 def full_disk(cloud: Cloud, is_full: bool) -> None:
     """Let the database have no more pages than it has now, or as many as it likes."""
-    with cloud.store.read() as tx:
-        used = tx.exec_driver_sql("PRAGMA page_count").scalar_one()
-        free = tx.exec_driver_sql("PRAGMA freelist_count").scalar_one()
-        pages = used - free if is_full else ALL_PAGES
-        tx.exec_driver_sql(f"PRAGMA max_page_count={pages}")
+    (used,), (free,) = pragma(cloud, "page_count"), pragma(cloud, "freelist_count")
+    pragma(cloud, f"max_page_count={used - free if is_full else ALL_PAGES}")
 
 
 def big(cloud: Cloud) -> BootRequest:
@@ -203,8 +209,7 @@ def test_a_full_disk_lets_through_what_still_fits(cloud: Cloud) -> None:
 
 def query_only(cloud: Cloud, is_so: bool) -> None:
     """Have the connection refuse all writes."""
-    with cloud.store.read() as tx:
-        tx.exec_driver_sql(f"PRAGMA query_only={'ON' if is_so else 'OFF'}")
+    pragma(cloud, f"query_only={'ON' if is_so else 'OFF'}")
 
 
 def test_a_database_that_became_read_only_refuses_and_loses_nothing(cloud: Cloud) -> None:
