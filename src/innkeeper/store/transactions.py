@@ -50,7 +50,10 @@ class Store:
 
     @contextmanager
     def read(self) -> Iterator[Tx]:
-        """One moment of the store, seen unchanged until the block ends."""
+        """One moment of the store, seen unchanged until the block ends.
+
+        Raises :class:`Busy` where more read at the same time than there are connections for.
+        """
         try:
             with self.engines.reading.connect() as tx, tx.begin():
                 yield tx
@@ -86,7 +89,9 @@ class Store:
     def _refusal(self, error: sa.exc.SQLAlchemyError) -> Unavailable | None:
         """What the caller is told in place of an error; ``None`` leaves it as it is."""
         # The text of the driver stays in the log: it can hold SQL.
-        if isinstance(error, sa.exc.TimeoutError) or self.backend.is_conflict(error):
+        if isinstance(error, sa.exc.TimeoutError):
+            return Busy("No connection to the database came free in time.")
+        if self.backend.is_conflict(error):
             return Busy("The database is busy with others' writes.")
         if isinstance(error, sa.exc.OperationalError):
             return Unavailable("The database does not answer at the moment.")
