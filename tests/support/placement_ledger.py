@@ -148,7 +148,7 @@ class Ledger:
             raise PowerCut
         self.writes += 1
         assert version <= self.version
-        _, noun, *rest = path.split("/")
+        _, noun, *rest = (unquote(part) for part in path.split("/"))
         match (method, noun, *rest):
             case ("PUT", "resource_classes" | "traits", name):
                 (self.classes if noun == "resource_classes" else self.traits).add(name)

@@ -1,23 +1,28 @@
 """How a program of ours calls a Placement API, ours or OpenStack's own.
 
-Always true: every call has a deadline. What may pass by itself (a broken connection, an
-answer 500, 502, 503 or 504) is tried again a limited number of times, with longer and longer
-waits; a token that is refused is renewed once per call. A request may therefore arrive twice:
-whoever writes sends a generation along, or writes what may be written twice.
+Always true: every call has a deadline, and answers a bounded length. What may pass by itself (a
+broken connection, no answer in time, an answer 500, 502, 503 or 504) is tried again a limited
+number of times, with longer and longer waits; a token that is refused is renewed once per call.
+A request may therefore arrive twice: whoever writes sends a generation along, or writes what
+may be written twice.
 
-What is refused is raised as one of :mod:`innkeeper.domain.errors`, in one line.
+What is refused is raised as one of :mod:`innkeeper.domain.errors`, in one line. A line holds
+what others say without control characters, cut to a length, and never a token.
 """
 
 from __future__ import annotations
 
+import re
 import ssl
 from collections.abc import Callable, Mapping
+from http import HTTPStatus
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
-import httpx
+import msgspec
 
 from innkeeper.clients.logins import Login
+from innkeeper.clients.wire import REFUSED, Answer, Broken, Unfit, Wire
 from innkeeper.domain.errors import (
     ConcurrentUpdate,
     Conflict,
@@ -50,6 +55,9 @@ REFUSALS: Mapping[int, type[Refusal]] = {
     413: TooLarge,
 }
 CONCURRENT = "placement.concurrent_update"
+NO_PLACEMENT = "what answers is no Placement API"
+HIDDEN = "[token]"
+MICROVERSION = re.compile(r"([0-9]{1,4})\.([0-9]{1,4})")
 
 
 class Version(NamedTuple):
@@ -65,7 +73,8 @@ class Version(NamedTuple):
 class PlacementApi:
     """One Placement API and who asks it. Any number of threads may call at once.
 
-    ``name`` is how messages call it. ``wait`` lets so many seconds pass.
+    ``name`` is how messages call it. ``wait`` lets so many seconds pass, and
+    ``clock`` gives seconds that only ever grow.
     """
 
     def __init__(
@@ -77,6 +86,7 @@ class PlacementApi:
         timeout_s: float,
         connections_max: int,
         wait: Callable[[float], object],
+        clock: Callable[[], float],
         ca_file: str | None = None,
     ) -> None:
         self.name = name
@@ -88,13 +98,8 @@ class PlacementApi:
             trusted = ssl.create_default_context(cafile=ca_file)
         except OSError as error:
             raise Invalid(f"{name}: cannot read the certificates in {ca_file}.") from error
-        self._http = httpx.Client(
-            timeout=timeout_s,
-            limits=httpx.Limits(
-                max_connections=connections_max, max_keepalive_connections=connections_max
-            ),
-            verify=trusted,
-            trust_env=False,
+        self._wire = Wire(
+            timeout_s=timeout_s, connections_max=connections_max, trusted=trusted, clock=clock
         )
 
     @property
@@ -121,7 +126,7 @@ class PlacementApi:
             (offered,) = document["versions"]
             newest = _parsed(offered["max_version"])
         except (KeyError, TypeError, ValueError) as error:
-            raise Invalid(f"{self._whose()}: what answers is no Placement API.") from error
+            raise Invalid(f"{self._whose()}: {NO_PLACEMENT}: / tells no versions.") from error
         if newest < least:
             raise Invalid(
                 f"{self._whose()}: it speaks microversions up to {newest}, and {least} is "
@@ -150,96 +155,117 @@ class PlacementApi:
 
     def close(self) -> None:
         """Let go of the connections."""
-        self._http.close()
+        self._wire.close()
 
     def _call(
         self, method: str, path: str, body: Any, version: Version | None
     ) -> dict[str, Any]:
+        asked = f"{self._whose()}: {method} {path or '/'}"
+        sent = None if body is None else msgspec.json.encode(body)
         pause_s = FIRST_WAIT_S
         for tries_left in reversed(range(TRIES_MAX)):
             try:
-                answer = self._send_with_token(method, path, body, version)
-            except (httpx.TransportError, OSError) as error:
+                token, answer = self._send_with_token(method, path, sent, version)
+            except Broken as error:
                 if not tries_left:
-                    raise Unavailable(f"{self._whose()}: {_words(error)}.") from error
-            except (httpx.HTTPError, httpx.InvalidURL) as error:
-                raise Invalid(f"{self._whose()}: {_words(error)}.") from error
+                    raise Unavailable(f"{asked}: {in_one_line(str(error))}.") from error
+            except Unfit as error:
+                raise Invalid(f"{asked}: {in_one_line(str(error))}.") from error
             else:
-                if answer.status_code not in PASSING or not tries_left:
-                    return self._judged(method, path, answer)
+                if answer.status not in PASSING or not tries_left:
+                    return _judged(asked, answer, token)
             self._wait(pause_s)
             pause_s = min(2 * pause_s, WAIT_MAX_S)
         raise AssertionError("The last try answers or raises.")
 
     def _send_with_token(
-        self, method: str, path: str, body: Any, version: Version | None
-    ) -> httpx.Response:
-        answer = self._send(method, path, body, version)
-        if answer.status_code == httpx.codes.UNAUTHORIZED:
+        self, method: str, path: str, body: bytes | None, version: Version | None
+    ) -> tuple[str | None, Answer]:
+        """The answer, and the token that whoever answers has seen."""
+        if version is None:
+            return None, self._send(method, path, body, {})
+        for is_renewed in (False, True):
+            token = self._token()
+            headers = {
+                "openstack-api-version": f"placement {version}",
+                "x-auth-token": token,
+            }
+            answer = self._send(method, path, body, headers)
+            if answer.status != HTTPStatus.UNAUTHORIZED or is_renewed:
+                return token, answer
             self._login.renew()
-            answer = self._send(method, path, body, version)
-        return answer
+        raise AssertionError("The second answer is given whatever it is.")
 
     def _send(
-        self, method: str, path: str, body: Any, version: Version | None
-    ) -> httpx.Response:
-        headers = {"accept": "application/json"}
-        if version is not None:
-            headers["openstack-api-version"] = f"placement {version}"
-            headers["x-auth-token"] = self._token()
-        return self._http.request(method, self.url + path, json=body, headers=headers)
+        self, method: str, path: str, body: bytes | None, headers: Mapping[str, str]
+    ) -> Answer:
+        typed = {} if body is None else {"content-type": "application/json"}
+        return self._wire.exchange(
+            method, self.url + path, {"accept": "application/json", **typed, **headers}, body
+        )
 
     def _token(self) -> str:
         try:
-            return self._login.token()
+            token = self._login.token()
         except Refusal as refusal:
             raise Unavailable(f"{self._whose()}: {refusal.message}") from refusal
-
-    def _judged(self, method: str, path: str, answer: httpx.Response) -> dict[str, Any]:
-        if answer.is_success:
-            return self._decoded(answer)
-        code, detail = _told(answer)
-        said = f"{self._whose()}: {method} {path or '/'}: {answer.status_code} {detail}"
-        if code == CONCURRENT:
-            raise ConcurrentUpdate(said)
-        kind = REFUSALS.get(answer.status_code, Unavailable)
-        raise kind(said)
-
-    def _decoded(self, answer: httpx.Response) -> dict[str, Any]:
-        if not answer.content:
-            return {}
-        try:
-            body = answer.json()
-        except ValueError:
-            body = None
-        if not isinstance(body, dict):
-            raise Invalid(f"{self._whose()}: what answers is no Placement API.")
-        return body
+        if not token.isascii() or not token.isprintable():
+            raise Invalid(f"{self._whose()}: its token has characters that no token has.")
+        return token
 
     def _whose(self) -> str:
         return f"{self.name} ({self._url})" if self._url else self.name
 
 
+def in_one_line(text: str, token: str | None = None) -> str:
+    """Somebody else's words as they can be shown: cut, and neither control characters nor the
+    token, which an answer may repeat.
+    """
+    shown = "".join(char if char.isprintable() else " " for char in text)
+    if token:
+        shown = shown.replace(token, HIDDEN)
+    return " ".join(shown.split())[:WORDS_MAX].removesuffix(".")
+
+
+def _judged(asked: str, answer: Answer, token: str | None) -> dict[str, Any]:
+    if answer.status < REFUSED:
+        return _decoded(asked, answer)
+    code, detail = _told(answer)
+    said = f"{asked}: {answer.status} {in_one_line(detail, token)}."
+    if code == CONCURRENT:
+        raise ConcurrentUpdate(said)
+    kind = REFUSALS.get(answer.status, Unavailable)
+    raise kind(said)
+
+
+def _decoded(asked: str, answer: Answer) -> dict[str, Any]:
+    if not answer.body:
+        return {}
+    try:
+        body = msgspec.json.decode(answer.body)
+    except RecursionError as error:
+        raise Invalid(f"{asked}: {NO_PLACEMENT}: it is nested too deeply.") from error
+    except ValueError as error:
+        raise Invalid(f"{asked}: {NO_PLACEMENT}: {in_one_line(str(error))}.") from error
+    if not isinstance(body, dict):
+        raise Invalid(f"{asked}: {NO_PLACEMENT}: it is no JSON object.")
+    return body
+
+
 def _parsed(text: Any) -> Version:
-    major, _, minor = str(text).partition(".")
-    return Version(int(major), int(minor))
+    found = MICROVERSION.fullmatch(text)
+    if found is None:
+        raise ValueError(text)
+    return Version(int(found[1]), int(found[2]))
 
 
-def _words(error: Exception) -> str:
-    return _in_one_line(str(error) or type(error).__name__).removesuffix(".")
-
-
-def _told(answer: httpx.Response) -> tuple[str | None, str]:
+def _told(answer: Answer) -> tuple[str | None, str]:
     """The code and the cause in an error's body, as far as it has them."""
     try:
-        (first, *_) = answer.json()["errors"]
+        (first, *_) = msgspec.json.decode(answer.body)["errors"]
         code, detail = first.get("code"), str(first["detail"])
-    except (ValueError, KeyError, TypeError, AttributeError):
-        return None, answer.reason_phrase
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return None, answer.reason
     # The cause follows a sentence that is the same for all errors of a status.
     sentence, separator, cause = detail.partition("\n\n")
-    return code, _in_one_line(cause if separator else sentence)
-
-
-def _in_one_line(text: str) -> str:
-    return " ".join(text.split())[:WORDS_MAX]
+    return code, cause if separator else sentence

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -89,6 +90,7 @@ def asking(*answers: tuple[int, Any], login: Any = None) -> Iterator[Any]:
         timeout_s=10.0,
         connections_max=2,
         wait=waits.append,
+        clock=time.monotonic,
     )
     try:
         yield api, server, waits
@@ -122,7 +124,9 @@ def test_an_old_service_is_refused_in_one_line() -> None:
 
 
 @pytest.mark.parametrize(
-    "body", ["<html>", "[]", {}, {"versions": []}, {"versions": [{"max_version": "new"}]}]
+    "body",
+    ["<html>", "[]", {}, {"versions": []}, {"versions": [{"max_version": "new"}]}]
+    + [{"versions": [{"max_version": each}]} for each in ("9" * 5000 + ".1", "1.\u0663", 1.39)],
 )
 def test_what_is_no_placement_is_refused(body: Any) -> None:
     with asking((200, body)) as (api, _, _), pytest.raises(Invalid, match="no Placement API"):
@@ -179,9 +183,68 @@ def test_refusals_are_one_line_with_the_cause(
     )
 
 
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ("<html>", "malformed"),
+        ("[1]", "no JSON object"),
+        ('{"a":' * 100_000, "nested too deeply"),
+        ('{"name": "\\ud800 alone"}', "surrogate"),
+        ('{"ratio": NaN}', "malformed"),
+        ('{"ratio": 1e999}', "out of range"),
+        ('{"total": ' + "9" * 5000 + "}", "out of range"),
+    ],
+)
+def test_an_answer_that_is_no_json_is_told_in_a_line(body: str, words: str) -> None:
+    with asking((200, body)) as (api, _, _), pytest.raises(Invalid) as refused:
+        api.ask("/traits", name="in:A")
+    message = refused.value.message
+    assert "GET /traits?name=in%3AA: what answers is no Placement API: " in message
+    assert words in message
+    assert "\n" not in message
+
+
+def test_an_explanation_that_is_no_json_is_left_out() -> None:
+    with asking((400, "[" * 100_000)) as (api, _, _), pytest.raises(Invalid, match="400 Bad"):
+        api.ask("/traits")
+
+
+def test_what_others_say_gives_no_orders_and_away_no_token() -> None:
+    said = "The token\x1b[31m was SECRET\x9b1m\u202e" + "x" * 1000
+    login = GivenToken("SECRET")
+    with asking(told(400, said), login=login) as (api, _, _), pytest.raises(Invalid) as refused:
+        api.ask("/traits")
+    message = refused.value.message
+    assert message.isprintable()
+    assert "400 The token [31m was [token] 1m xxx" in message
+    assert len(message) < 700
+
+
+def test_a_token_in_what_should_be_a_reason_is_not_shown() -> None:
+    login = GivenToken("Bad")
+    with asking((400, ""), login=login) as (api, _, _), pytest.raises(Invalid) as refused:
+        api.ask("/traits")
+    assert refused.value.message.endswith("GET /traits: 400 [token] Request.")
+
+
+@pytest.mark.parametrize("token", ["SECRET\n", "SECR\u00c9T"])
+def test_what_cannot_be_a_token_is_told_and_not_shown(token: str) -> None:
+    with asking(login=GivenToken(token)) as (api, server, _):
+        with pytest.raises(Invalid, match="its token has characters") as refused:
+            api.ask("/traits")
+        assert "SECR" not in refused.value.message
+        assert server.asked == []
+
+
 def test_a_token_alone_does_not_say_where_the_api_is() -> None:
     api = PlacementApi(
-        "target", None, GivenToken("a"), timeout_s=1.0, connections_max=1, wait=float
+        "target",
+        None,
+        GivenToken("a"),
+        timeout_s=1.0,
+        connections_max=1,
+        wait=float,
+        clock=time.monotonic,
     )
     with pytest.raises(Invalid, match="target: no catalog says where"):
         api.settle_version(Version(1, 28))
@@ -197,5 +260,6 @@ def test_certificates_that_are_not_there_are_told() -> None:
             timeout_s=1.0,
             connections_max=1,
             wait=float,
+            clock=time.monotonic,
             ca_file="/nowhere",
         )

@@ -102,13 +102,7 @@ class Silent:
         ),
         (picture(provider(parent=CHILD)), picture(), Others.REFUSE, "which is not there"),
         (picture(consumer()), picture(), Others.REFUSE, "no inventory of it"),
-        (picture(provider("one")), picture(), Others.REFUSE, "'one' has no uuid"),
-        (
-            picture(provider(), consumer("one")),
-            picture(),
-            Others.REFUSE,
-            "consumer 'one' has no uuid",
-        ),
+        (picture(provider(parent=HOST)), picture(), Others.REFUSE, "hangs on itself"),
         (
             picture(provider(name="a")),
             picture(provider(CHILD, name="a")),
@@ -159,6 +153,12 @@ def test_usages_and_totals_are_compared_as_the_services_tell_them() -> None:
 def test_a_name_of_several_lines_is_told_in_one() -> None:
     (line,) = differences.find(picture(provider(name="a\nb")), picture())
     assert line == f'provider {HOST} "a\\nb": only in the source'
+
+
+@pytest.mark.parametrize(("char", "shown"), [("\x9b", "\\u009b"), ("\u202e", "\\u202e")])
+def test_no_name_gives_orders_to_a_terminal(char: str, shown: str) -> None:
+    (line,) = differences.find(picture(provider(name=f"a{char}31m")), picture())
+    assert line == f'provider {HOST} "a{shown}31m": only in the source'
 
 
 # -- the plan ------------------------------------------------------------------------------
@@ -282,6 +282,24 @@ class Odd(Ledger):
         return dict(self.odd_answer) if path == self.odd_path else found
 
 
+def listed(**more: Any) -> dict[str, Any]:
+    row = {"uuid": HOST, "name": "host", "parent_provider_uuid": None, **more}
+    return {"resource_providers": [row]}
+
+
+def has(**more: Any) -> dict[str, Any]:
+    return {"resource_provider_generation": 0, "inventories": {"VCPU": {**FOUR, **more}}}
+
+
+def holds(uuid: str, amount: int) -> dict[str, Any]:
+    return {
+        "allocations": {uuid: {"resources": {"VCPU": amount}}},
+        "project_id": "p",
+        "user_id": "u",
+        "consumer_generation": 1,
+    }
+
+
 def odd(path: str, answer: Any) -> Any:
     host = Row("host", None, inventories={"VCPU": dict(FOUR)})
     holder = Holder("p", "u", None, {HOST: {"VCPU": 1}})
@@ -309,6 +327,22 @@ def odd(path: str, answer: Any) -> Any:
         (f"/resource_providers/{HOST}/allocations", {"allocations": []}, "`$.allocations`"),
         (f"/allocations/{SERVER}", {"allocations": {HOST: {}}}, "`resources`"),
         (f"/allocations/{SERVER}", {}, "`allocations`"),
+        ("/resource_classes", {"resource_classes": [{"name": "CUSTOM_../x"}]}, "[A-Z0-9_]"),
+        ("/traits", {"traits": ["CUSTOM_A\x1b[31m"]}, "[A-Z0-9_]"),
+        ("/traits", {"traits": ["CUSTOM_A\n"]}, "[A-Z0-9_]"),
+        ("/resource_providers", listed(uuid="../../x?y#z"), "'../../x?y#z' is no uuid"),
+        ("/resource_providers", listed(uuid="\x1b[31m"), "'\\x1b[31m' is no uuid"),
+        ("/resource_providers", listed(parent_provider_uuid="x"), "'x' is no uuid"),
+        ("/resource_providers", listed(name="n" * 201), "length <= 200"),
+        (f"/resource_providers/{HOST}/inventories", has(total=-1), "`int` >= 0"),
+        (f"/resource_providers/{HOST}/inventories", has(total=10**400), "`int` <="),
+        (f"/resource_providers/{HOST}/inventories", has(step_size=0), "`int` >= 1"),
+        (f"/resource_providers/{HOST}/aggregates", {"aggregates": ["x"]}, "'x' is no uuid"),
+        (f"/resource_providers/{HOST}/allocations", {"allocations": {"x": {}}}, "'x' is no"),
+        (f"/allocations/{SERVER}", holds(HOST, 0), "`int` >= 1"),
+        (f"/allocations/{SERVER}", holds("x", 1), "'x' is no uuid"),
+        (f"/allocations/{SERVER}", {**holds(HOST, 1), "project_id": None}, "project_id"),
+        (f"/allocations/{SERVER}", {**holds(HOST, 1), "consumer_type": "\n"}, "consumer_type"),
     ],
 )
 def test_an_answer_that_lacks_something_is_told_in_a_line(
@@ -331,3 +365,30 @@ def test_an_answer_to_a_write_that_lacks_something_is_told_as_well(path: str) ->
     made = plan.make(source, empty, Others.REFUSE)
     with pytest.raises(Invalid, match="target: what answers is no Placement API"):
         Writer(target, empty, 1, Silent(), print).carry_out(made)
+
+
+class Attentive(Ledger):
+    """Remembers what it was asked for and sent."""
+
+    paths: list[str]
+
+    def ask(self, path: str) -> dict[str, Any]:
+        self.__dict__.setdefault("paths", []).append(path)
+        return super().ask(path)
+
+    def send(self, method: str, path: str, body: Any = None, **more: Any) -> dict[str, Any]:
+        self.__dict__.setdefault("paths", []).append(path)
+        return super().send(method, path, body, **more)
+
+
+def test_an_unusual_spelling_of_a_uuid_is_quoted_in_paths() -> None:
+    spelling = "{urn:uuid:" + HOST.upper() + "}"
+    target: Any = Attentive(
+        "target", {spelling: Row("host", None)}, classes={"VCPU"}, traits={"HW_NUMA_ROOT"}
+    )
+    there = Reader(target, 1, Silent()).read(with_usages=False)
+    assert there.providers[HOST].spelling == spelling
+    made = plan.make(picture(provider()), there, Others.REFUSE)
+    Writer(target, there, 1, Silent(), print).carry_out(made)
+    assert target.rows[spelling].inventories == {"VCPU": {**FOUR, "max_unit": UNIT_MAX}}
+    assert all(part not in path for path in target.paths for part in "{}:")

@@ -1,19 +1,34 @@
 """What the answers of a Placement API hold, as far as an import reads them.
 
 Always true: an answer that lacks something, or has something else in its place, is refused in
-one line that says what. Whatever else an answer holds is not looked at.
+one line that says what: a uuid that is none, a name that no class and no trait can have, an
+amount that no service keeps. Whatever else an answer holds is not looked at.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 
+from innkeeper.clients.placement import NO_PLACEMENT, in_one_line
+from innkeeper.domain.amounts import UNIT_MAX
 from innkeeper.domain.errors import Invalid
+from innkeeper.domain.ids import canonical_uuid
 
 Form = TypeVar("Form", bound=msgspec.Struct)
+Name = Annotated[str, msgspec.Meta(pattern=r"\A[A-Z0-9_]+\Z", max_length=255)]
+"""Of a resource class or a trait."""
+Kind = Annotated[str, msgspec.Meta(pattern=r"\A([A-Z0-9_]+|unknown)\Z", max_length=255)]
+"""The type of a consumer; the word is what the API shows for none."""
+Label = Annotated[str, msgspec.Meta(max_length=200)]
+"""What a provider is called."""
+Owner = Annotated[str, msgspec.Meta(max_length=255)]
+"""The id of a project or a user, which need not be a uuid."""
+Size = Annotated[int, msgspec.Meta(ge=0, le=UNIT_MAX)]
+Share = Annotated[int, msgspec.Meta(ge=1, le=UNIT_MAX)]
+Sum = Annotated[int, msgspec.Meta(ge=0)]
 
 
 def understood(name: str, path: str, answer: Mapping[str, Any], form: type[Form]) -> Form:
@@ -21,13 +36,23 @@ def understood(name: str, path: str, answer: Mapping[str, Any], form: type[Form]
     try:
         return msgspec.convert(answer, form)
     except msgspec.ValidationError as error:
-        raise Invalid(f"{name}: what answers is no Placement API: {path}: {error}.") from error
+        raise Invalid(f"{name}: {NO_PLACEMENT}: {path}: {error}.") from error
+
+
+def uuid_in(name: str, path: str, spelling: str) -> str:
+    """The usual spelling of a uuid in the answer about ``path``. Raises :class:`Invalid`."""
+    found = canonical_uuid(spelling)
+    if found is None:
+        raise Invalid(
+            f"{name}: {NO_PLACEMENT}: {path}: {in_one_line(repr(spelling))} is no uuid."
+        )
+    return found
 
 
 class Named(msgspec.Struct, frozen=True):
     """A resource class."""
 
-    name: str
+    name: Name
 
 
 class Classes(msgspec.Struct, frozen=True):
@@ -39,14 +64,14 @@ class Classes(msgspec.Struct, frozen=True):
 class Traits(msgspec.Struct, frozen=True):
     """All traits, or those of a provider."""
 
-    traits: list[str]
+    traits: list[Name]
 
 
 class Row(msgspec.Struct, frozen=True):
     """One provider in a list, or by itself."""
 
     uuid: str
-    name: str
+    name: Label
     parent_provider_uuid: str | None
 
 
@@ -65,11 +90,11 @@ class Made(msgspec.Struct, frozen=True):
 class InventoryFields(msgspec.Struct, frozen=True):
     """What a provider has of one class."""
 
-    total: int
-    reserved: int
-    min_unit: int
-    max_unit: int
-    step_size: int
+    total: Size
+    reserved: Size
+    min_unit: Size
+    max_unit: Size
+    step_size: Share
     allocation_ratio: float
 
 
@@ -77,7 +102,7 @@ class Inventories(msgspec.Struct, frozen=True):
     """All that a provider has."""
 
     resource_provider_generation: int
-    inventories: dict[str, InventoryFields]
+    inventories: dict[Name, InventoryFields]
 
 
 class Generation(msgspec.Struct, frozen=True):
@@ -95,7 +120,7 @@ class Aggregates(msgspec.Struct, frozen=True):
 class Usages(msgspec.Struct, frozen=True):
     """What is in use of a provider, or by a project."""
 
-    usages: dict[str, int]
+    usages: dict[Name, Sum]
 
 
 class Holders(msgspec.Struct, frozen=True):
@@ -107,14 +132,14 @@ class Holders(msgspec.Struct, frozen=True):
 class Line(msgspec.Struct, frozen=True):
     """What a consumer holds of one provider."""
 
-    resources: dict[str, int]
+    resources: dict[Name, Share]
 
 
 class Holding(msgspec.Struct, frozen=True):
     """A consumer that holds something. Services from before there were types tell none."""
 
     allocations: dict[str, Line]
-    project_id: str
-    user_id: str
+    project_id: Owner
+    user_id: Owner
     consumer_generation: int
-    consumer_type: str | None = None
+    consumer_type: Kind | None = None

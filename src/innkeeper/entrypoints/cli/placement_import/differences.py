@@ -68,8 +68,12 @@ def _names(noun: str, source: Iterable[str], target: frozenset[str]) -> Iterator
 
 
 def _quoted(text: str | None) -> str:
-    """A text of somebody else's, so that a line stays one."""
-    return "none" if text is None else json.dumps(text, ensure_ascii=False)
+    """A text of somebody else's, so that a line stays one and no terminal obeys it."""
+    if text is None:
+        return "none"
+    if text.isprintable():
+        return json.dumps(text, ensure_ascii=False)
+    return json.dumps(text)
 
 
 def _provider(

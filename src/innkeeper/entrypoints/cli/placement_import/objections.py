@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from enum import Enum
 from itertools import islice
 
-from innkeeper.domain.ids import canonical_uuid
 from innkeeper.entrypoints.cli.placement_import.pictures import CUSTOM, Picture
 
 EXAMPLES_MAX = 3
@@ -83,17 +82,19 @@ def _unknown_names(
 
 
 def _groundless(source: Picture) -> Iterator[str]:
+    reached = {each.uuid for level in source.levels() for each in level}
+    for uuid in sorted(source.providers.keys() - reached):
+        yield (
+            f"The source's provider {uuid} hangs on itself, by way of its parents. Mend it "
+            "there."
+        )
     for provider in source.providers.values():
-        if canonical_uuid(provider.uuid) is None:
-            yield f"The source's provider {provider.uuid!r} has no uuid, which the target asks."
         if provider.parent is not None and provider.parent not in source.providers:
             yield (
                 f"The source's provider {provider.uuid} hangs on {provider.parent}, which is "
                 "not there. If the source is in use, run again."
             )
     for consumer in source.consumers.values():
-        if canonical_uuid(consumer.uuid) is None:
-            yield f"The source's consumer {consumer.uuid!r} has no uuid, which the target asks."
         for (uuid, name), _ in consumer.amounts():
             if uuid not in source.providers or name not in source.providers[uuid].inventories:
                 yield (

@@ -20,9 +20,8 @@ import msgspec
 from innkeeper.clients.placement import PlacementApi, Version
 from innkeeper.domain.amounts import Inventory
 from innkeeper.domain.errors import Invalid, NotFound
-from innkeeper.domain.ids import canonical_uuid
 from innkeeper.entrypoints.cli.placement_import import answers
-from innkeeper.entrypoints.cli.placement_import.answers import Form, understood
+from innkeeper.entrypoints.cli.placement_import.answers import Form, understood, uuid_in
 from innkeeper.entrypoints.cli.placement_import.pictures import (
     Amounts,
     Consumer,
@@ -123,8 +122,8 @@ class Reader:
     def _provider(
         self, row: answers.Row, *, with_usages: bool
     ) -> tuple[Provider, list[str]] | None:
-        spelling = row.uuid
-        path = f"/resource_providers/{spelling}"
+        uuid = self._uuid("/resource_providers", row.uuid)
+        path = f"/resource_providers/{quote(row.uuid, safe='')}"
         try:
             inventories = self._ask(f"{path}/inventories", answers.Inventories)
             traits = self._ask(f"{path}/traits", answers.Traits).traits
@@ -136,20 +135,25 @@ class Reader:
             return None
         parent = row.parent_provider_uuid
         provider = Provider(
-            uuid=_canonical(spelling),
+            uuid=uuid,
             name=row.name,
-            parent=None if parent is None else _canonical(parent),
+            parent=None if parent is None else self._uuid("/resource_providers", parent),
             generation=inventories.resource_provider_generation,
             inventories={
                 name: Inventory(**msgspec.structs.asdict(each))
                 for name, each in inventories.inventories.items()
             },
             traits=frozenset(traits),
-            aggregates=frozenset(_canonical(each) for each in aggregates),
+            aggregates=frozenset(self._uuid(f"{path}/aggregates", each) for each in aggregates),
             usages=usages,
-            spelling=spelling,
+            spelling=row.uuid,
         )
+        for holder in holders:
+            self._uuid(f"{path}/allocations", holder)
         return provider, holders
+
+    def _uuid(self, path: str, spelling: str) -> str:
+        return uuid_in(self._api.name, path, spelling)
 
     # -- consumers -------------------------------------------------------------------------
 
@@ -158,7 +162,7 @@ class Reader:
         found = self._each("consumers", spellings, self.consumer)
         for spelling, consumer in zip(spellings, found, strict=True):
             if consumer is None:
-                consumers.pop(_canonical(spelling), None)
+                consumers.pop(self._uuid("/allocations", spelling), None)
             else:
                 consumers[consumer.uuid] = consumer
 
@@ -171,13 +175,13 @@ class Reader:
         holding = understood(self._api.name, path, body, answers.Holding)
         kind = holding.consumer_type
         return Consumer(
-            uuid=_canonical(spelling),
+            uuid=self._uuid(path, spelling),
             project=holding.project_id,
             user=holding.user_id,
             kind=None if kind == UNTYPED else kind,
             generation=holding.consumer_generation,
             holds={
-                _canonical(provider): line.resources
+                self._uuid(path, provider): line.resources
                 for provider, line in holding.allocations.items()
             },
             spelling=spelling,
@@ -215,11 +219,6 @@ class Reader:
         finally:
             pool.shutdown(cancel_futures=True)
         return found
-
-
-def _canonical(spelling: str) -> str:
-    """The usual spelling of a uuid; what is none stays as it is, and is judged later."""
-    return canonical_uuid(spelling) or spelling
 
 
 def _has_no_ground(providers: Mapping[str, Provider], consumer: Consumer) -> set[str]:

@@ -42,6 +42,9 @@ def run(options: Mapping[str, Any]) -> int:
     except Refusal as refusal:
         sys.stderr.write(f"innkeeper placement-import: {refusal.message}\n")
         return Status.FAILED
+    except MemoryError:
+        sys.stderr.write("innkeeper placement-import: both sides do not fit into the memory.\n")
+        return Status.FAILED
     except KeyboardInterrupt:
         sys.stderr.write("innkeeper placement-import: interrupted; run it again to go on.\n")
         return INTERRUPTED
@@ -98,5 +101,6 @@ def _api(
         timeout_s=options["timeout"],
         connections_max=options["jobs"],
         wait=time.sleep,
+        clock=time.monotonic,
         ca_file=ca_file,
     )

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from typing import Any, TypeVar
+from urllib.parse import quote
 
 from innkeeper.clients.placement import PlacementApi, Version
 from innkeeper.domain.errors import ConcurrentUpdate, Conflict, NotFound
@@ -146,7 +147,7 @@ class Writer:
         return uuid if there is None else there.spelling
 
     def _path(self, uuid: str) -> str:
-        return f"/resource_providers/{self._spelling_of(uuid)}"
+        return f"/resource_providers/{quote(self._spelling_of(uuid), safe='')}"
 
     def _park(self, provider: Provider) -> None:
         self._api.send("PUT", self._path(provider.uuid), {"name": provider.uuid})

@@ -1,0 +1,163 @@
+"""Exchanges with servers that are slow, endless, packed, or none."""
+
+from __future__ import annotations
+
+import gzip
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from itertools import chain, repeat
+from typing import Any
+
+import pytest
+
+from innkeeper.clients.wire import BODY_BYTES_MAX, Broken, Unfit, Wire
+
+HEAD = b"HTTP/1.1 200 OK\r\n"
+CHUNKED = HEAD + b"transfer-encoding: chunked\r\n\r\n"
+CHUNK = b"100000\r\n" + b" " * 2**20 + b"\r\n"
+TIMEOUT_S = 0.6
+SOON_S = 5.0
+"""Far more than the time limit, and far less than what a dripping answer would take."""
+
+
+class Server:
+    """Answers each request with the next of its answers, piece by piece with a pause each."""
+
+    def __init__(self, answers: list[Any], pause_s: float) -> None:
+        self._answers = answers
+        self._pause_s = pause_s
+        self._socket = socket.create_server(("127.0.0.1", 0))
+        self.url = f"http://127.0.0.1:{self._socket.getsockname()[1]}/"
+        self.asked = b""
+        self.connections = 0
+
+    def serve(self) -> None:
+        with suppress(OSError):
+            while self._answers:
+                connection, _ = self._socket.accept()
+                self.connections += 1
+                with connection, suppress(OSError):
+                    self._talk(connection)
+
+    def _talk(self, connection: socket.socket) -> None:
+        while asked := connection.recv(65536):
+            self.asked += asked
+            for piece in self._answers.pop(0):
+                connection.sendall(piece)
+                time.sleep(self._pause_s)
+
+    def close(self) -> None:
+        self._socket.shutdown(socket.SHUT_RDWR)
+        self._socket.close()
+
+
+def wired(timeout_s: float = TIMEOUT_S) -> Wire:
+    return Wire(
+        timeout_s=timeout_s,
+        connections_max=1,
+        trusted=ssl.create_default_context(),
+        clock=time.monotonic,
+    )
+
+
+@contextmanager
+def asking(
+    *answers: Any, pause_s: float = 0.0, timeout_s: float = TIMEOUT_S
+) -> Iterator[tuple[Wire, Server]]:
+    server = Server(list(answers), pause_s)
+    threading.Thread(target=server.serve, daemon=True).start()
+    wire = wired(timeout_s)
+    try:
+        yield wire, server
+    finally:
+        wire.close()
+        server.close()
+
+
+def ask(wire: Wire, server: Server) -> Any:
+    return wire.exchange("GET", server.url, {}, None)
+
+
+def drop_by_drop(text: bytes) -> Iterator[bytes]:
+    return chain((bytes([each]) for each in text), repeat(b" "))
+
+
+def test_an_answer_is_taken_as_it_is_and_its_connection_used_again() -> None:
+    whole = HEAD + b"content-length: 2\r\n\r\n{}"
+    with asking([whole], [whole]) as (wire, server):
+        for _ in range(2):
+            answer = ask(wire, server)
+            assert (answer.status, answer.reason, bytes(answer.body)) == (200, "OK", b"{}")
+            # A time limit is one exchange's, not one connection's.
+            time.sleep(TIMEOUT_S)
+        assert server.connections == 1
+        assert b"accept-encoding: identity\r\n" in server.asked.lower()
+
+
+def test_an_answer_without_end_is_not_kept() -> None:
+    with (
+        asking(chain([CHUNKED], repeat(CHUNK)), timeout_s=60.0) as (wire, server),
+        pytest.raises(Unfit, match=f"more than {BODY_BYTES_MAX} bytes"),
+    ):
+        ask(wire, server)
+
+
+def test_an_answer_that_drips_is_not_waited_for() -> None:
+    began = time.monotonic()
+    drops = chain([CHUNKED], repeat(b"1\r\n \r\n"))
+    with (
+        asking(drops, pause_s=0.1) as (wire, server),
+        pytest.raises(Unfit, match=r"not there as a whole after 0\.6 seconds"),
+    ):
+        ask(wire, server)
+    assert time.monotonic() - began < SOON_S
+
+
+def test_headers_that_drip_are_like_silence() -> None:
+    began = time.monotonic()
+    with (
+        asking(drop_by_drop(HEAD + b"a: " + b"b" * 1000), pause_s=0.1) as (wire, server),
+        pytest.raises(Broken, match="timed out"),
+    ):
+        ask(wire, server)
+    with asking([], pause_s=0.1) as (wire, server), pytest.raises(Broken, match="timed out"):
+        ask(wire, server)
+    assert time.monotonic() - began < SOON_S
+
+
+def test_a_request_that_is_not_taken_ends_as_well() -> None:
+    listening = socket.create_server(("127.0.0.1", 0))
+    wire = wired()
+    with listening, pytest.raises(Broken):
+        port = listening.getsockname()[1]
+        wire.exchange("PUT", f"http://127.0.0.1:{port}/", {}, b" " * 2**25)
+    wire.close()
+
+
+@pytest.mark.parametrize("encoding", [b"gzip", b"GZIP, gzip", b"br"])
+def test_a_packed_answer_is_refused_unopened(encoding: bytes) -> None:
+    packed = gzip.compress(b" " * 10_000)
+    head = b"content-encoding: %b\r\ncontent-length: %d\r\n\r\n" % (encoding, len(packed))
+    with asking([HEAD + head + packed]) as (wire, server), pytest.raises(Unfit, match="packed"):
+        ask(wire, server)
+    # What goes between cannot be asked to explain itself in the clear.
+    with asking([b"HTTP/1.1 502 Bad Gateway\r\n" + head + packed]) as (wire, server):
+        assert ask(wire, server).status == 502
+
+
+def test_what_is_not_http_is_not_quoted() -> None:
+    with asking([b"secret\r\n\r\n"]) as (wire, server), pytest.raises(Broken) as raised:
+        ask(wire, server)
+    assert "secret" not in str(raised.value)
+
+
+@pytest.mark.parametrize("address", ["ftp://127.0.0.1/", "placement", "http://a:b"])
+def test_what_is_no_address_is_refused(address: str) -> None:
+    wire = wired()
+    with pytest.raises(Unfit, match="address"):
+        wire.exchange("GET", address, {}, None)
+    wire.close()
