@@ -9,10 +9,16 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from datetime import UTC, datetime, timedelta
+from ipaddress import IPv4Address
 from itertools import chain, repeat
+from pathlib import Path
 from typing import Any
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
 
 from innkeeper.clients.wire import BODY_BYTES_MAX, Broken, Unfit, Wire
 
@@ -27,11 +33,18 @@ SOON_S = 5.0
 class Server:
     """Answers each request with the next of its answers, piece by piece with a pause each."""
 
-    def __init__(self, answers: list[Any], pause_s: float) -> None:
+    def __init__(
+        self, answers: list[Any], pause_s: float, certificate: Path | None = None
+    ) -> None:
         self._answers = answers
         self._pause_s = pause_s
         self._socket = socket.create_server(("127.0.0.1", 0))
-        self.url = f"http://127.0.0.1:{self._socket.getsockname()[1]}/"
+        self._tls: ssl.SSLContext | None = None
+        if certificate is not None:
+            self._tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            self._tls.load_cert_chain(certificate)
+        scheme = "http" if certificate is None else "https"
+        self.url = f"{scheme}://127.0.0.1:{self._socket.getsockname()[1]}/"
         self.asked = b""
         self.connections = 0
 
@@ -41,7 +54,11 @@ class Server:
                 connection, _ = self._socket.accept()
                 self.connections += 1
                 with connection, suppress(OSError):
-                    self._talk(connection)
+                    if self._tls is None:
+                        self._talk(connection)
+                    else:
+                        with self._tls.wrap_socket(connection, server_side=True) as secure:
+                            self._talk(secure)
 
     def _talk(self, connection: socket.socket) -> None:
         while asked := connection.recv(65536):
@@ -55,22 +72,25 @@ class Server:
         self._socket.close()
 
 
-def wired(timeout_s: float = TIMEOUT_S) -> Wire:
+def wired(timeout_s: float = TIMEOUT_S, certificate: Path | None = None) -> Wire:
     return Wire(
         timeout_s=timeout_s,
         connections_max=1,
-        trusted=ssl.create_default_context(),
+        trusted=ssl.create_default_context(cafile=certificate),
         clock=time.monotonic,
     )
 
 
 @contextmanager
 def asking(
-    *answers: Any, pause_s: float = 0.0, timeout_s: float = TIMEOUT_S
+    *answers: Any,
+    pause_s: float = 0.0,
+    timeout_s: float = TIMEOUT_S,
+    certificate: Path | None = None,
 ) -> Iterator[tuple[Wire, Server]]:
-    server = Server(list(answers), pause_s)
+    server = Server(list(answers), pause_s, certificate)
     threading.Thread(target=server.serve, daemon=True).start()
-    wire = wired(timeout_s)
+    wire = wired(timeout_s, certificate)
     try:
         yield wire, server
     finally:
@@ -127,6 +147,59 @@ def test_headers_that_drip_are_like_silence() -> None:
     with asking([], pause_s=0.1) as (wire, server), pytest.raises(Broken, match="timed out"):
         ask(wire, server)
     assert time.monotonic() - began < SOON_S
+
+
+@pytest.fixture
+def certificate(tmp_path: Path) -> Path:
+    """A key and a certificate that it signed itself, for 127.0.0.1."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "placement")])
+    now = datetime.now(UTC)
+    made = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + timedelta(days=1))
+        .add_extension(
+            x509.SubjectAlternativeName([x509.IPAddress(IPv4Address("127.0.0.1"))]), False
+        )
+        .sign(key, hashes.SHA256())
+    )
+    path = tmp_path / "certificate.pem"
+    path.write_bytes(
+        key.private_bytes(
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.PKCS8,
+            serialization.NoEncryption(),
+        )
+        + made.public_bytes(serialization.Encoding.PEM)
+    )
+    return path
+
+
+def test_a_time_limit_counts_behind_tls_as_well(certificate: Path) -> None:
+    whole = HEAD + b"content-length: 2\r\n\r\n{}"
+    with asking([whole], timeout_s=SOON_S, certificate=certificate) as (wire, server):
+        assert bytes(ask(wire, server).body) == b"{}"
+    began = time.monotonic()
+    drops = chain([CHUNKED], repeat(b"1\r\n \r\n"))
+    with (
+        asking(drops, pause_s=0.1, certificate=certificate) as (wire, server),
+        pytest.raises(Unfit, match="not there as a whole"),
+    ):
+        ask(wire, server)
+    assert time.monotonic() - began < SOON_S
+
+
+def test_a_certificate_that_nobody_vouches_for_is_refused(certificate: Path) -> None:
+    with asking([b""], timeout_s=SOON_S, certificate=certificate) as (_, server):
+        wire = wired()
+        with pytest.raises(Broken, match="CERTIFICATE_VERIFY_FAILED"):
+            ask(wire, server)
+        wire.close()
 
 
 def test_a_request_that_is_not_taken_ends_as_well() -> None:
