@@ -37,15 +37,10 @@ def cloud(tmp_path: Path) -> Iterator[Cloud]:
 
 @pytest.fixture(autouse=True)
 def log_settings() -> Iterator[None]:
-    """Leave the log as it was found.
-
-    A logger that was used once keeps the settings of that moment; here it must look again.
-    """
+    """Leave the log's settings as they were found."""
     before = structlog.get_config()
-    decisions.LOG.__dict__.pop("bind", None)
     yield
     structlog.configure(**before)
-    decisions.LOG.__dict__.pop("bind", None)
 
 
 Ask = Callable[[DecisionThread], Any]
