@@ -6,7 +6,7 @@ equal what the transaction sees.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -49,13 +49,20 @@ def _columns(table: AmountTable, rows: Rows, *positions: int) -> tuple[npt.NDArr
     return (at, *(np.array([row[position] for row in mine]) for position in positions))
 
 
-def _load_inventories(table: AmountTable, rows: Rows, names: dict[Any, str]) -> None:
+def _by_class(
+    table: AmountTable, rows: Rows, names: dict[Any, str]
+) -> Iterator[tuple[str, Rows]]:
+    """Rows of provider, class and more, class by class; the table has the class's columns."""
     by_class: dict[int, list[Any]] = {}
     for row in rows:
         by_class.setdefault(row[1], []).append(row)
     for class_id, some in by_class.items():
-        name = names[class_id]
-        table.ensure_class(name)
+        table.ensure_class(names[class_id])
+        yield names[class_id], some
+
+
+def _load_inventories(table: AmountTable, rows: Rows, names: dict[Any, str]) -> None:
+    for name, some in _by_class(table, rows, names):
         mine = [row for row in some if row[0] in table.index_of]
         if not mine:
             continue
@@ -68,12 +75,7 @@ def _load_inventories(table: AmountTable, rows: Rows, names: dict[Any, str]) -> 
 
 
 def _load_used(table: AmountTable, rows: Rows, names: dict[Any, str]) -> None:
-    by_class: dict[int, list[Any]] = {}
-    for row in rows:
-        by_class.setdefault(row[1], []).append(row)
-    for class_id, some in by_class.items():
-        name = names[class_id]
-        table.ensure_class(name)
+    for name, some in _by_class(table, rows, names):
         at, used = _columns(table, some, 2)
         if at.shape[0]:
             amounts = used.astype(np.float64)

@@ -6,8 +6,8 @@ import argparse
 import re
 import socket
 from collections.abc import Callable, Sequence
-from urllib.parse import urlsplit
 
+from innkeeper.clients.addresses import is_http
 from innkeeper.domain.amounts import UNIT_MAX
 from innkeeper.entrypoints.agent.drivers.catalogue import DRIVERS
 
@@ -91,13 +91,7 @@ def _add_fake(group: argparse._ArgumentGroup) -> None:
 
 
 def _url(text: str) -> str:
-    try:
-        parts = urlsplit(text)
-        is_address = parts.scheme in ("http", "https") and bool(parts.hostname)
-        is_address = is_address and (parts.port is None or parts.port > 0)
-    except ValueError:
-        is_address = False
-    if not is_address or any(char.isspace() or not char.isprintable() for char in text):
+    if not is_http(text):
         raise argparse.ArgumentTypeError(f"must be an http or https address, not {text!r}")
     return text
 

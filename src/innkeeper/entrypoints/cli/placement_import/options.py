@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from urllib.parse import urlsplit
 
+from innkeeper.clients.addresses import is_http
 from innkeeper.entrypoints.cli.placement_import.objections import Others
 
 JOBS_MAX = 64
@@ -77,14 +77,8 @@ def add(command: argparse.ArgumentParser) -> None:
 
 
 def _url(text: str) -> str:
-    try:
-        parts = urlsplit(text)
-        is_address = parts.scheme in ("http", "https") and bool(parts.hostname)
-        is_address = is_address and (parts.port is None or parts.port > 0)
-    except ValueError:
-        is_address = False
-    is_bare = not any(char in text for char in "?#@")
-    if not is_address or not is_bare or any(c.isspace() or not c.isprintable() for c in text):
+    # Paths are put behind it, and a login in it would show in every message.
+    if not is_http(text) or any(char in text for char in "?#@"):
         raise argparse.ArgumentTypeError(f"must be an http or https address, not {text!r}")
     return text
 
