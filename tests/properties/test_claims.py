@@ -31,10 +31,10 @@ from innkeeper.domain.errors import (
 from innkeeper.domain.ids import ClassId, ConsumerUuid, Generation, ProviderId
 from innkeeper.domain.placement import Claim, ConsumerClaim, ProviderView
 from innkeeper.store import schema
-from innkeeper.store.backends.sqlite import Sqlite
 from innkeeper.store.queries import allocations, capacity, names
-from innkeeper.store.transactions import Store, Tx
+from innkeeper.store.transactions import Tx
 from innkeeper.systems.placement import claims, inventories, providers
+from tests.support.databases import open_store
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC).replace(tzinfo=None)
 CLASSES = ("VCPU", "MEMORY_MB")
@@ -57,13 +57,6 @@ rarely = st.integers(0, 5).map(lambda number: number == 5)
 
 class Died(Exception):
     """The process ends in the middle of a transaction."""
-
-
-def open_store(folder: Path) -> Store:
-    """Open the database in a folder."""
-    backend = Sqlite()
-    url = f"sqlite:///{folder / 'store.sqlite3'}"
-    return Store(backend, backend.engines(url, readers_max=1, busy_timeout_s=5.0))
 
 
 @cache

@@ -22,11 +22,11 @@ from hypothesis import strategies as st
 from innkeeper.domain.amounts import Inventory
 from innkeeper.domain.errors import CapacityExceeded, ConcurrentUpdate, InUse, Invalid, Refusal
 from innkeeper.store import schema
-from innkeeper.store.backends.sqlite import Sqlite
 from innkeeper.store.transactions import Store, Tx
 from innkeeper.systems.placement import allocations, audit, inventories, providers, reshape
 from innkeeper.systems.placement.allocations import Wish
 from innkeeper.systems.placement.reshape import Shape
+from tests.support.databases import open_store
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC).replace(tzinfo=None)
 CLASSES = ("VCPU", "VGPU")
@@ -163,13 +163,6 @@ def _by_provider(holding: Holding) -> Mapping[str, Mapping[str, int]]:
     for (each, name), amount in holding.items():
         found.setdefault(each, {})[name] = amount
     return found
-
-
-def open_store(folder: Path) -> Store:
-    """Open the database in a folder."""
-    backend = Sqlite()
-    url = f"sqlite:///{folder / 'store.sqlite3'}"
-    return Store(backend, backend.engines(url, readers_max=1, busy_timeout_s=5.0))
 
 
 @cache

@@ -20,7 +20,8 @@ from innkeeper.store.queries import allocations, capacity
 from innkeeper.store.transactions import Store, step
 from innkeeper.systems.placement import providers
 from innkeeper.systems.placement.allocations import Bundle, Wish, write, write_together
-from tests.properties.test_claims import CLASSES, NOW, PROVIDERS, TOTAL, open_store, template
+from tests.properties.test_claims import CLASSES, NOW, PROVIDERS, TOTAL, template
+from tests.support.databases import open_store
 
 CONSUMERS = tuple(f"10000000-0000-4000-8000-00000000000{n}" for n in range(4))
 SECOND = timedelta(seconds=1)

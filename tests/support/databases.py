@@ -8,6 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from innkeeper.store.backends.sqlite import Sqlite
+from innkeeper.store.transactions import Store
+
 
 def sqlite_url(folder: Path) -> str:
     """A database in a file: in memory there is no second connection."""
@@ -16,3 +19,10 @@ def sqlite_url(folder: Path) -> str:
 
 DATABASES: Mapping[str, Callable[[Path], str]] = {"sqlite": sqlite_url}
 """By the backend's name: gives the address of a database that is empty and one test's own."""
+
+
+def open_store(folder: Path) -> Store:
+    """The SQLite database in a folder, whatever schema it has; for one reader at a time."""
+    backend = Sqlite()
+    engines = backend.engines(sqlite_url(folder), readers_max=1, busy_timeout_s=5.0)
+    return Store(backend, engines)

@@ -14,7 +14,6 @@ import sqlalchemy as sa
 
 from innkeeper.domain.amounts import Inventory
 from innkeeper.store import schema
-from innkeeper.store.backends.sqlite import Sqlite
 from innkeeper.store.queries import names
 from innkeeper.store.tables import placement as tables
 from innkeeper.store.transactions import Store, Tx
@@ -27,6 +26,7 @@ from innkeeper.systems.placement import (
     traits,
 )
 from innkeeper.systems.placement.allocations import Wish
+from tests.support.databases import open_store
 from tests.support.forests import Forest, PlainProvider
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC).replace(tzinfo=None)
@@ -36,9 +36,7 @@ Rows = list[dict[str, Any]]
 
 def store_in(folder: Path) -> Store:
     """A store that knows the names that forests use, and nothing else."""
-    backend = Sqlite()
-    url = f"sqlite:///{folder / 'store.sqlite3'}"
-    store = Store(backend, backend.engines(url, readers_max=1, busy_timeout_s=5.0))
+    store = open_store(folder)
     schema.upgrade(store, NOW)
     with store.write() as tx:
         make_names(tx)
