@@ -104,7 +104,10 @@ hosts = sa.Table(
         unique=True,
     ),
     sa.Column("agent_id", Uuid, sa.ForeignKey("agents.id"), nullable=False, index=True),
+    # The zone in force: an aggregate's where the host is in one that names a zone, else the
+    # one that its agent reports, which is kept beside it.
     sa.Column("availability_zone", Name, nullable=False),
+    sa.Column("reported_zone", Name, nullable=False, server_default=""),
     sa.Column("is_disabled", sa.Boolean, nullable=False),
     sa.Column("disabled_reason", Name),
     sa.Column("is_forced_down", sa.Boolean, nullable=False),
@@ -117,6 +120,8 @@ hosts = sa.Table(
     # The resource classes and traits of the last report. What the agent reported once and no
     # longer does goes away; what an operator added through Placement stays.
     sa.Column("reported", sa.JSON, nullable=False),
+    # When its agent last said what it is capable of; what is older than a set time is unknown.
+    sa.Column("reported_at", Moment, index=True),
     # When the machine was started, where its agent says so.
     sa.Column("booted_at", Moment),
     sa.Column("created_at", Moment, nullable=False),
@@ -163,6 +168,10 @@ servers = sa.Table(
     sa.Column("locked_reason", Name),
     sa.Column("locked_by", sa.String(16)),
     sa.Column("fault", sa.JSON),
+    # The request that made the server.
+    sa.Column("request_id", sa.String(64)),
+    # What the scheduler thought of it when it was last placed.
+    sa.Column("decision", sa.JSON),
     sa.Column("created_at", Moment, nullable=False),
     sa.Column("updated_at", Moment, nullable=False),
     sa.Column("launched_at", Moment),
@@ -183,10 +192,105 @@ work_orders = sa.Table(
     sa.Column("kind", sa.String(16), nullable=False),
     sa.Column("body", sa.JSON, nullable=False),
     sa.Column("status", sa.String(16), nullable=False),
+    # What the agent said of a failure.
+    sa.Column("message", LongText),
+    # Hosts that a build may go to next if this one fails, best first, and how many were tried.
+    sa.Column("alternates", sa.JSON),
+    sa.Column("attempt", sa.Integer, nullable=False, server_default="1"),
+    # The request, and the migration, that the order is a part of.
+    sa.Column("request_id", sa.String(64)),
+    sa.Column("migration_id", BigId),
     sa.Column("created_at", Moment, nullable=False),
     sa.Column("updated_at", Moment, nullable=False),
     sa.Index(None, "agent_id", "status", "id"),
     sa.Index(None, "status", "created_at"),
+    sqlite_autoincrement=True,
+)
+
+aggregates = sa.Table(
+    "aggregates",
+    METADATA,
+    sa.Column("id", BigId, primary_key=True, autoincrement=True),
+    # Also the name under which Placement knows it.
+    sa.Column("uuid", Uuid, nullable=False, unique=True),
+    sa.Column("name", Name, nullable=False, unique=True),
+    # Its availability zone is the key of that name in it.
+    sa.Column("metadata", sa.JSON, nullable=False),
+    sa.Column("created_at", Moment, nullable=False),
+    sa.Column("updated_at", Moment, nullable=False),
+    sqlite_autoincrement=True,
+)
+
+aggregate_hosts = sa.Table(
+    "aggregate_hosts",
+    METADATA,
+    sa.Column("aggregate_id", BigId, sa.ForeignKey("aggregates.id"), primary_key=True),
+    sa.Column("host_id", BigId, sa.ForeignKey("hosts.id"), primary_key=True, index=True),
+)
+
+server_groups = sa.Table(
+    "server_groups",
+    METADATA,
+    sa.Column("id", BigId, primary_key=True, autoincrement=True),
+    sa.Column("uuid", Uuid, nullable=False, unique=True),
+    sa.Column("name", Name, nullable=False),
+    sa.Column("project_id", Name, nullable=False, index=True),
+    sa.Column("user_id", Name, nullable=False),
+    sa.Column("policy", sa.String(64), nullable=False),
+    sa.Column("rules", sa.JSON, nullable=False),
+    sa.Column("created_at", Moment, nullable=False),
+    sa.Column("updated_at", Moment, nullable=False),
+    sqlite_autoincrement=True,
+)
+
+server_group_members = sa.Table(
+    "server_group_members",
+    METADATA,
+    # A server is in one group at most, and stays there when it is deleted.
+    sa.Column("server_uuid", Uuid, primary_key=True),
+    sa.Column("group_id", BigId, sa.ForeignKey("server_groups.id"), nullable=False, index=True),
+)
+
+migrations = sa.Table(
+    "migrations",
+    METADATA,
+    sa.Column("id", BigId, primary_key=True, autoincrement=True),
+    # Also the consumer that holds what the server leaves behind until it is surely gone.
+    sa.Column("uuid", Uuid, nullable=False, unique=True),
+    sa.Column("server_uuid", Uuid, nullable=False, index=True),
+    sa.Column("kind", sa.String(16), nullable=False),
+    sa.Column("status", sa.String(32), nullable=False),
+    sa.Column("source_host", Name, nullable=False),
+    sa.Column("source_provider_id", BigId, nullable=False),
+    sa.Column("dest_host", Name),
+    sa.Column("dest_provider_id", BigId),
+    # Flavors as servers keep them; the same two times unless it is a resize.
+    sa.Column("old_flavor", sa.JSON, nullable=False),
+    sa.Column("new_flavor", sa.JSON, nullable=False),
+    # What was true of the server before, for when it goes back.
+    sa.Column("old_state", sa.JSON, nullable=False),
+    sa.Column("project_id", Name, nullable=False),
+    sa.Column("user_id", Name, nullable=False),
+    sa.Column("request_id", sa.String(64)),
+    sa.Column("message", LongText),
+    sa.Column("created_at", Moment, nullable=False),
+    sa.Column("updated_at", Moment, nullable=False),
+    sa.Index(None, "status", "updated_at"),
+    sqlite_autoincrement=True,
+)
+
+server_actions = sa.Table(
+    "server_actions",
+    METADATA,
+    sa.Column("id", BigId, primary_key=True, autoincrement=True),
+    sa.Column("server_uuid", Uuid, nullable=False, index=True),
+    sa.Column("action", sa.String(64), nullable=False),
+    sa.Column("request_id", sa.String(64), nullable=False),
+    sa.Column("project_id", Name),
+    sa.Column("user_id", Name),
+    sa.Column("message", LongText),
+    sa.Column("created_at", Moment, nullable=False),
+    sa.Column("updated_at", Moment, nullable=False),
     sqlite_autoincrement=True,
 )
 
