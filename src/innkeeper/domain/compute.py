@@ -126,19 +126,47 @@ class HostState:
 
 
 class Status:
-    """A server's status, as the Compute API spells it."""
+    """What a server is when nothing is being done to it, as the Compute API spells it."""
 
     BUILD = "BUILD"
     ACTIVE = "ACTIVE"
+    SHUTOFF = "SHUTOFF"
+    PAUSED = "PAUSED"
+    SUSPENDED = "SUSPENDED"
+    VERIFY_RESIZE = "VERIFY_RESIZE"
+    """Moved or resized, and not yet confirmed: it may still go back."""
+    SHELVED = "SHELVED"
+    SHELVED_OFFLOADED = "SHELVED_OFFLOADED"
+    """Shelved, and on no host."""
     ERROR = "ERROR"
     DELETED = "DELETED"
 
 
 class Task:
-    """What is being done to a server at present."""
+    """What is being done to a server at present, as the Compute API spells it."""
 
     SPAWNING = "spawning"
     DELETING = "deleting"
+    POWERING_OFF = "powering-off"
+    POWERING_ON = "powering-on"
+    REBOOTING = "rebooting"
+    REBOOTING_HARD = "rebooting_hard"
+    PAUSING = "pausing"
+    UNPAUSING = "unpausing"
+    SUSPENDING = "suspending"
+    RESUMING = "resuming"
+    RESIZE_PREP = "resize_prep"
+    RESIZE_MIGRATING = "resize_migrating"
+    RESIZE_MIGRATED = "resize_migrated"
+    RESIZE_FINISH = "resize_finish"
+    RESIZE_CONFIRMING = "resize_confirming"
+    RESIZE_REVERTING = "resize_reverting"
+    MIGRATING = "migrating"
+    REBUILDING = "rebuilding"
+    """Built anew on another host, because its own is lost."""
+    SHELVING = "shelving"
+    SHELVING_OFFLOADING = "shelving_offloading"
+    UNSHELVING = "unshelving"
 
 
 class Power:
@@ -146,6 +174,9 @@ class Power:
 
     NO_STATE = 0
     RUNNING = 1
+    PAUSED = 3
+    SHUTDOWN = 4
+    SUSPENDED = 7
 
 
 class Locker:

@@ -44,6 +44,23 @@ class Conflict(Refusal):
     """The request does not fit the present state."""
 
 
+class WrongState(Conflict):
+    """A server is not in a state in which that can be done to it.
+
+    ``fact`` is the field of the server that is in the way, and ``value`` what it is.
+    """
+
+    def __init__(self, server_uuid: str, fact: str, value: str | None) -> None:
+        super().__init__(f"Server {server_uuid} does not allow that: its {fact} is {value}.")
+        self.server_uuid = server_uuid
+        self.fact = fact
+        self.value = value
+
+
+class Locked(Conflict):
+    """A server is locked against changes."""
+
+
 class AlreadyExists(Conflict):
     """A thing with that name or id is there already."""
 
