@@ -1,0 +1,132 @@
+"""Server groups and their members: found, listed, counted and written.
+
+Always true: whoever asks for members gets those that are not deleted; the rows of the others
+stay, and tell which group a server was in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+import sqlalchemy as sa
+
+from innkeeper.domain.grouping import Members, ServerGroup
+from innkeeper.domain.ids import ServerId
+from innkeeper.store import by_ids
+from innkeeper.store.by_ids import IDS
+from innkeeper.store.prepared import Prepared
+from innkeeper.store.tables.compute import server_group_members, server_groups, servers
+from innkeeper.store.transactions import Tx
+
+_MOST = "servers_per_host_max"
+_GROUPS = sa.select(
+    server_groups.c.id,
+    server_groups.c.uuid,
+    server_groups.c.name,
+    server_groups.c.project_id,
+    server_groups.c.user_id,
+    server_groups.c.policy,
+    server_groups.c.rules,
+    server_groups.c.created_at,
+)
+_BY_UUID = _GROUPS.where(server_groups.c.uuid == sa.bindparam("wanted"))
+_OF_SERVER = _GROUPS.join(
+    server_group_members, server_group_members.c.group_id == server_groups.c.id
+).where(server_group_members.c.server_uuid == sa.bindparam("wanted"))
+_IS_MEMBER = (servers.c.uuid == server_group_members.c.server_uuid) & servers.c.deleted_at.is_(
+    None
+)
+_MEMBERS = (
+    sa.select(server_group_members.c.group_id, servers.c.uuid)
+    .join(servers, _IS_MEMBER)
+    .where(server_group_members.c.group_id.in_(IDS))
+    .order_by(servers.c.id)
+)
+# SELECT host, COUNT(*) FROM server_group_members JOIN servers ...
+#  WHERE group_id = :wanted AND uuid != :but GROUP BY host
+_MEMBERS_BY_HOST = (
+    sa.select(servers.c.host, sa.func.count())
+    .select_from(server_group_members)
+    .join(servers, _IS_MEMBER)
+    .where(server_group_members.c.group_id == sa.bindparam("wanted"))
+    .where(servers.c.uuid != sa.bindparam("but"))
+    .group_by(servers.c.host)
+)
+_ADD_MEMBERS = Prepared(server_group_members.insert())
+
+
+def _group(row: Sequence[Any]) -> ServerGroup:
+    group_id, uuid, name, project_id, user_id, policy, rules, created_at = row
+    most = rules.get(_MOST)
+    return ServerGroup(uuid, name, project_id, user_id, policy, most, created_at, group_id)
+
+
+def add(tx: Tx, group: ServerGroup) -> None:
+    """Write a new group; its row's id is not looked at."""
+    most = group.servers_per_host_max
+    tx.execute(
+        server_groups.insert(),
+        {
+            "uuid": group.uuid,
+            "name": group.name,
+            "project_id": group.project_id,
+            "user_id": group.user_id,
+            "policy": group.policy,
+            "rules": {} if most is None else {_MOST: most},
+            "created_at": group.created_at,
+            "updated_at": group.created_at,
+        },
+    )
+
+
+def by_uuid(tx: Tx, uuid: str) -> ServerGroup | None:
+    """The group with this id."""
+    row = tx.execute(_BY_UUID, {"wanted": uuid}).first()
+    return None if row is None else _group(row)
+
+
+def of_server(tx: Tx, server_uuid: str) -> ServerGroup | None:
+    """The group that a server is in, or was when it was deleted."""
+    row = tx.execute(_OF_SERVER, {"wanted": server_uuid}).first()
+    return None if row is None else _group(row)
+
+
+def page(tx: Tx, project_id: str | None, *, limit: int, offset: int) -> list[ServerGroup]:
+    """Groups of a project, or of all, in the order in which they were made."""
+    query = _GROUPS.order_by(server_groups.c.id).limit(limit).offset(offset)
+    if project_id is not None:
+        query = query.where(server_groups.c.project_id == project_id)
+    return [_group(row) for row in tx.execute(query)]
+
+
+def count(tx: Tx, project_id: str) -> int:
+    """How many groups a project has."""
+    query = sa.select(sa.func.count()).select_from(server_groups)
+    return int(tx.execute(query.where(server_groups.c.project_id == project_id)).scalar_one())
+
+
+def members(tx: Tx, group_ids: Collection[int]) -> Members:
+    """The members of these groups; a group without any is left out."""
+    found: dict[int, tuple[ServerId, ...]] = {}
+    for group_id, uuid in by_ids.rows(tx, _MEMBERS, group_ids):
+        found[group_id] = (*found.get(group_id, ()), ServerId(uuid))
+    return found
+
+
+def member_counts(tx: Tx, group_id: int, but: str = "") -> dict[str | None, int]:
+    """How many members are on each host, or on none, the server ``but`` left out."""
+    rows = tx.execute(_MEMBERS_BY_HOST, {"wanted": group_id, "but": but})
+    return {host: number for host, number in rows}
+
+
+def add_members(tx: Tx, group_id: int, uuids: Collection[str]) -> None:
+    """Put servers, which are in no group yet, into one."""
+    if uuids:
+        _ADD_MEMBERS.run(tx, [{"server_uuid": uuid, "group_id": group_id} for uuid in uuids])
+
+
+def remove(tx: Tx, group_id: int) -> None:
+    """Forget a group and who was in it; the servers stay."""
+    tx.execute(server_group_members.delete().where(server_group_members.c.group_id == group_id))
+    tx.execute(server_groups.delete().where(server_groups.c.id == group_id))
