@@ -1,0 +1,135 @@
+"""Scheduler hints: what users say about where their servers should go, in the words of hosts.
+
+Always true: a hint names nothing that its project may not know of; a stranger's server and a
+server that does not exist are told the same.
+
+Hints of other names are kept with the server and mean nothing here: filters of one's own may
+read them.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from innkeeper.domain.errors import Invalid
+from innkeeper.domain.grouping import Standing
+from innkeeper.domain.ids import canonical_uuid
+from innkeeper.domain.placing import Network
+from innkeeper.scheduling.filters.catalogue import FILTERS
+from innkeeper.store.queries import servers
+from innkeeper.store.transactions import Tx
+from innkeeper.systems.compute import groups
+
+GROUP, QUERY = "group", "query"
+SAME_HOST, DIFFERENT_HOST = "same_host", "different_host"
+NEAR_ADDRESS, NEAR_RANGE = "build_near_host_ip", "cidr"
+DEFAULT_RANGE = "/24"
+"""How near is near where the hint does not say so."""
+FILTER_HINTS = ("filter", "filters")
+"""Hints that name host filters in place of the default ones; not everybody may give them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """Hints as a request spec has them; see :class:`innkeeper.domain.placing.RequestSpec`.
+
+    ``filters`` are the names of those that decide in place of the default ones.
+    """
+
+    group: Standing | None = None
+    same_hosts: frozenset[str] | None = None
+    different_hosts: frozenset[str] = frozenset()
+    near: Network | None = None
+    filters: tuple[str, ...] | None = None
+
+
+NOTHING = Resolved()
+
+
+def resolve(tx: Tx, hints: Mapping[str, Any], *, project_id: str, is_admin: bool) -> Resolved:
+    """Look up what hints name. Raises :class:`Invalid` for what is not there, or is no form."""
+    if not hints:
+        return NOTHING
+    same, different = _uuids(hints, SAME_HOST), _uuids(hints, DIFFERENT_HOST)
+    homes = _homes(tx, {*same, *different}, project_id, is_admin=is_admin)
+    return Resolved(
+        group=_group(tx, hints, project_id),
+        same_hosts=_hosts(homes, same) if same else None,
+        different_hosts=_hosts(homes, different),
+        near=_near(hints),
+        filters=_filters(hints),
+    )
+
+
+def _texts(hints: Mapping[str, Any], name: str) -> list[str]:
+    """A hint that is a text, or a list of texts."""
+    given = hints.get(name)
+    if given is None:
+        return []
+    values: Sequence[Any] = given if isinstance(given, list | tuple) else [given]
+    if not all(isinstance(each, str) for each in values):
+        raise _malformed(name)
+    return [each for each in values if each]
+
+
+def _malformed(name: str) -> Invalid:
+    return Invalid(f"The scheduler hint {name} is not in the form that such a hint has.")
+
+
+def _uuids(hints: Mapping[str, Any], name: str) -> list[str]:
+    # In the form in which they came, if they are none: they are unknown then.
+    return [canonical_uuid(each) or each for each in _texts(hints, name)]
+
+
+def _homes(
+    tx: Tx, uuids: Collection[str], project_id: str, *, is_admin: bool
+) -> Mapping[str, str | None]:
+    """Where servers are; raises for any that the caller may not know of."""
+    found = {
+        each.uuid: each.host
+        for each in servers.alive(tx, sorted(uuids))
+        if is_admin or each.project_id == project_id
+    }
+    unknown = sorted(set(uuids) - found.keys())
+    if unknown:
+        raise Invalid(f"Instance {unknown[0]} could not be found.")
+    return {str(uuid): host for uuid, host in found.items()}
+
+
+def _hosts(homes: Mapping[str, str | None], uuids: Collection[str]) -> frozenset[str]:
+    there = (homes[uuid] for uuid in uuids)
+    return frozenset(host for host in there if host is not None)
+
+
+def _group(tx: Tx, hints: Mapping[str, Any], project_id: str) -> Standing | None:
+    named = _texts(hints, GROUP)
+    if len(named) > 1:
+        raise Invalid("A server can be in one server group only.")
+    return groups.rule_for(tx, named[0], project_id) if named else None
+
+
+def _near(hints: Mapping[str, Any]) -> Network | None:
+    address = hints.get(NEAR_ADDRESS)
+    if address is None:
+        return None
+    reach = hints.get(NEAR_RANGE, DEFAULT_RANGE)
+    if not isinstance(address, str) or not isinstance(reach, str) or "%" in address:
+        raise _malformed(NEAR_ADDRESS)
+    try:
+        ipaddress.ip_address(address)
+        network = ipaddress.ip_network(address + reach, strict=False)
+    except ValueError as error:
+        raise Invalid(f"{address}{reach} is no range of addresses.") from error
+    return Network(network.version, int(network.network_address), network.prefixlen)
+
+
+def _filters(hints: Mapping[str, Any]) -> tuple[str, ...] | None:
+    given = [name for name in FILTER_HINTS if hints.get(name) is not None]
+    named = tuple(dict.fromkeys(each for name in given for each in _texts(hints, name)))
+    unknown = [name for name in named if name not in FILTERS]
+    if unknown:
+        raise Invalid(f"There is no host filter {unknown[0]}.")
+    return named if given else None
