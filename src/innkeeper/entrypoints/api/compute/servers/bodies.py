@@ -20,6 +20,7 @@ from innkeeper.domain.errors import Invalid
 from innkeeper.domain.ids import ServerId, canonical_uuid
 from innkeeper.entrypoints.api.compute.servers.schemas import TRUE_WORDS
 from innkeeper.entrypoints.api.routing import Call
+from innkeeper.systems.compute.hints import FILTER_HINTS
 
 HINT_KEYS = ("os:scheduler_hints", "OS-SCH-HNT:scheduler_hints")
 NO_BLOCK_STORAGE = (
@@ -113,6 +114,8 @@ def boot_request(call: Call, wish: Asked) -> BootRequest:
     if project_id is None or user_id is None:
         raise Invalid("Servers belong to a project; the token names none.")
     _refuse_what_is_not_served(wish)
+    if any(name in wish.hints for name in FILTER_HINTS):
+        call.demand("os_compute_api:servers:create:host_filters", project_id=project_id)
     return BootRequest(
         project_id=project_id,
         user_id=user_id,

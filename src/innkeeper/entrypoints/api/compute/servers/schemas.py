@@ -110,13 +110,21 @@ DEVICE: Schema = closed(
 HINTED_SERVERS: Schema = {
     "oneOf": [UUID, {"type": "array", "items": UUID, "maxItems": ITEMS_MAX}]
 }
+HINTED_FILTERS: Schema = {
+    "oneOf": [WORD, {"type": "array", "items": WORD, "minItems": 1, "maxItems": 64}]
+}
 HINTS: Schema = {
     "type": "object",
     "properties": {
-        "group": UUID,
+        # A list, as some clients send whatever can be repeated; a server is in one group.
+        "group": {"oneOf": [UUID, {"type": "array", "items": UUID, "maxItems": 1}]},
         "different_host": HINTED_SERVERS,
         "same_host": HINTED_SERVERS,
-        "query": {"type": ["string", "object"], "maxProperties": PROPERTIES_MAX},
+        "query": {
+            "type": ["string", "array", "object"],
+            "maxItems": ITEMS_MAX,
+            "maxProperties": PROPERTIES_MAX,
+        },
         "target_cell": {"type": "string", "minLength": 1, "maxLength": 255},
         "different_cell": {
             "oneOf": [
@@ -129,7 +137,9 @@ HINTS: Schema = {
             ]
         },
         "build_near_host_ip": {"type": "string", "maxLength": 45},
-        "cidr": {"type": "string", "pattern": "^/[0-9a-f.:]+" + END},
+        "cidr": {"type": "string", "maxLength": 64, "pattern": "^/[0-9a-f.:]+" + END},
+        "filter": HINTED_FILTERS,
+        "filters": HINTED_FILTERS,
     },
     # Filters that an operator wrote bring hints of their own.
     "additionalProperties": True,
