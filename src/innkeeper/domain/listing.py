@@ -72,13 +72,23 @@ class TagWish:
 
 
 @dataclass(frozen=True, slots=True)
+class StateWish:
+    """A status, with one of ``tasks`` being done, or none of ``without_tasks``."""
+
+    status: str
+    tasks: tuple[str, ...] = ()
+    without_tasks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class ServerSelection:
     """Which servers, in what order, and how many of them from where on.
 
     ``exact`` holds for a column the values of which it must have one; ``like`` the pattern
-    it must match. ``availability_zone`` is where a server is, or asked to be if it is nowhere.
-    ``sort`` names columns, each with whether it descends; the newest row settles ties.
-    ``marker`` is the last server of the page before.
+    it must match. Of each tuple in ``states`` one wish must be fulfilled.
+    ``availability_zone`` is where a server is, or asked to be if it is nowhere. ``sort`` names
+    columns, each with whether it descends; the newest row settles ties. ``marker`` is the last
+    server of the page before.
     """
 
     limit: int
@@ -90,6 +100,7 @@ class ServerSelection:
     tags: TagWish = TagWish()
     metadata: Mapping[str, str] = field(default_factory=dict)
     availability_zone: str | None = None
+    states: tuple[tuple[StateWish, ...], ...] = ()
     sort: tuple[tuple[str, bool], ...] = (("created_at", True),)
     marker: str | None = None
 

@@ -21,7 +21,7 @@ import sqlalchemy as sa
 from innkeeper.domain.compute import Power, Server, Status, Task
 from innkeeper.domain.errors import ConcurrentUpdate
 from innkeeper.domain.ids import ServerId
-from innkeeper.domain.listing import Pattern, ServerSelection
+from innkeeper.domain.listing import Pattern, ServerSelection, StateWish
 from innkeeper.store.paging import SortKey, behind, ordered
 from innkeeper.store.prepared import Prepared
 from innkeeper.store.tables.compute import hosts, servers
@@ -238,6 +238,8 @@ def _conditions(wish: ServerSelection) -> Iterator[sa.ColumnElement[bool]]:
         yield servers.c[name] >= moment
     for name, moment in wish.until.items():
         yield servers.c[name] <= moment
+    for states in wish.states:
+        yield sa.or_(*(_is_in_state(state) for state in states))
     if wish.availability_zone is not None:
         yield _is_in_zone(wish.availability_zone)
     yield from _tag_conditions(wish)
@@ -249,6 +251,16 @@ def _is_one_of(column: sa.Column[Any], values: Sequence[Any]) -> sa.ColumnElemen
     known = [value for value in values if value is not None]
     found = column.in_(known) if len(known) != 1 else column == known[0]
     return sa.or_(found, column.is_(None)) if None in values else found
+
+
+def _is_in_state(wish: StateWish) -> sa.ColumnElement[bool]:
+    there = servers.c.status == wish.status
+    if wish.tasks:
+        return sa.and_(there, servers.c.task_state.in_(wish.tasks))
+    if wish.without_tasks:
+        task = sa.func.coalesce(servers.c.task_state, "")
+        return sa.and_(there, task.not_in(wish.without_tasks))
+    return there
 
 
 def _like(pattern: Pattern) -> str:

@@ -10,7 +10,13 @@ import msgspec
 
 from innkeeper.domain.compute import Status
 from innkeeper.domain.errors import Forbidden, Invalid
-from innkeeper.domain.listing import Pattern, ServerSelection, TagWish, parse_pattern
+from innkeeper.domain.listing import (
+    Pattern,
+    ServerSelection,
+    StateWish,
+    TagWish,
+    parse_pattern,
+)
 from innkeeper.entrypoints.api.compute.servers.list_schemas import (
     EXACT_COLUMNS,
     FOR_EVERYBODY,
@@ -20,7 +26,7 @@ from innkeeper.entrypoints.api.compute.servers.list_schemas import (
     TAG_FILTERS,
 )
 from innkeeper.entrypoints.api.compute.servers.schemas import FALSE_WORDS, TRUE_WORDS
-from innkeeper.entrypoints.api.compute.servers.view import VM_STATES
+from innkeeper.entrypoints.api.compute.servers.states import WORDS, of_status, of_vm_state
 from innkeeper.entrypoints.api.paging import limit_of
 from innkeeper.entrypoints.api.routing import Call
 from innkeeper.systems.compute.labels import TAGS_MAX
@@ -29,29 +35,6 @@ ALL_FILTERS = "os_compute_api:servers:allow_all_filters"
 PAGE_WORDS = ("limit", "marker", "sort_key", "sort_dir")
 NUMBER_DIGITS_MAX = 9
 YEAR_MAX = 9998
-STATUSES = frozenset(
-    {
-        *VM_STATES,
-        "HARD_REBOOT",
-        "MIGRATING",
-        "PASSWORD",
-        "PAUSED",
-        "REBOOT",
-        "REBUILD",
-        "RESCUE",
-        "RESIZE",
-        "REVERT_RESIZE",
-        "SHELVED",
-        "SHELVED_OFFLOADED",
-        "SHUTOFF",
-        "SOFT_DELETED",
-        "SUSPENDED",
-        "UNKNOWN",
-        "VERIFY_RESIZE",
-    }
-)
-"""All that the API has; no server here is in one of those that :data:`VM_STATES` lacks."""
-_STATUS_OF = {word: status for status, word in VM_STATES.items()}
 
 
 def selection(call: Call, all_projects_rule: str) -> ServerSelection | None:
@@ -64,15 +47,14 @@ def selection(call: Call, all_projects_rule: str) -> ServerSelection | None:
     exact = _exact(filters)
     exact.update(_scope(call, filters, all_projects_rule))
     is_deleted = _deletion(call, filters)
-    statuses = _statuses(filters)
-    if statuses is not None:
-        if not statuses:
-            return None
-        exact["status"] = statuses
-        if statuses == (Status.DELETED,):
-            if not call.allows(ALL_FILTERS, project_id=call.context.project_id):
-                raise Forbidden("Only administrators may list deleted instances")
-            is_deleted = True
+    states = _states(call, filters)
+    if not all(states):
+        return None
+    wanted = {state.status for each in states for state in each}
+    if Status.DELETED in wanted:
+        if not call.allows(ALL_FILTERS, project_id=call.context.project_id):
+            raise Forbidden("Only administrators may list deleted instances")
+        is_deleted = True if wanted == {Status.DELETED} else None
     since, until = _moments(filters)
     return ServerSelection(
         limit=limit_of(call),
@@ -84,6 +66,7 @@ def selection(call: Call, all_projects_rule: str) -> ServerSelection | None:
         tags=TagWish(*(_tags(filters, name) for name in TAG_FILTERS)),
         metadata=_metadata(filters),
         availability_zone=filters.get("availability_zone"),
+        states=states,
         sort=_sort(call),
         marker=call.last("marker"),
     )
@@ -115,17 +98,17 @@ def _deletion(call: Call, filters: Mapping[str, str]) -> bool | None:
     return None if "changes-since" in filters or "changes-before" in filters else False
 
 
-def _statuses(filters: Mapping[str, str]) -> tuple[str, ...] | None:
-    found: list[set[str]] = []
+def _states(call: Call, filters: Mapping[str, str]) -> tuple[tuple[StateWish, ...], ...]:
+    """The states asked for: each part must hold, and a part without any never does."""
+    parts: list[tuple[StateWish, ...]] = []
     if "status" in filters:
-        word = filters["status"].upper()
-        if word not in STATUSES:
+        words = {text.upper() for text in call.query["status"]}
+        if not words & WORDS:
             raise Invalid("Invalid status value")
-        found.append({word} & VM_STATES.keys())
+        parts.append(tuple(state for word in sorted(words) for state in of_status(word)))
     if "vm_state" in filters:
-        status = _STATUS_OF.get(filters["vm_state"].lower())
-        found.append(set() if status is None else {status})
-    return tuple(sorted(set.intersection(*found))) if found else None
+        parts.append(of_vm_state(filters["vm_state"].lower()))
+    return tuple(parts)
 
 
 def _exact(filters: Mapping[str, str]) -> dict[str, tuple[Any, ...]]:

@@ -12,16 +12,13 @@ from datetime import datetime
 from typing import Any
 
 from innkeeper.domain.compute import Host, Server, Status
+from innkeeper.entrypoints.api.compute.servers import states
 from innkeeper.entrypoints.api.routing import Call
 
-VM_STATES = {
-    Status.BUILD: "building",
-    Status.ACTIVE: "active",
-    Status.ERROR: "error",
-    Status.DELETED: "deleted",
-}
-"""The API's second word for a status."""
-SHOWS_PROGRESS = (Status.BUILD, Status.ACTIVE)
+SHOWS_PROGRESS = frozenset(
+    {"ACTIVE", "BUILD", "MIGRATING", "REBUILD", "RESIZE", "VERIFY_RESIZE"}
+)
+"""Shown statuses with a progress; nobody here measures any, so it is nought."""
 SHOWS_FAULT = (Status.ERROR, Status.DELETED)
 ROOT_DEVICE = "/dev/sda"
 DISK_CONFIG = "MANUAL"
@@ -55,9 +52,9 @@ def full(call: Call, server: Server, homes: Mapping[str, Host]) -> dict[str, Any
     home = homes.get(server.host or "")
     project = {"project_id": server.project_id}
     shown = {**_facts(call, server), **_states(server, home)}
-    if server.status in SHOWS_PROGRESS:
+    if shown["status"] in SHOWS_PROGRESS:
         shown["progress"] = 0
-    if server.status in SHOWS_FAULT and server.fault:
+    if shown["status"] in SHOWS_FAULT and server.fault:
         shown["fault"] = _fault(call, server.fault)
     if call.allows("os_compute_api:os-extended-server-attributes", **project):
         shown.update(_attributes(server))
@@ -102,8 +99,8 @@ def _facts(call: Call, server: Server) -> dict[str, Any]:
 
 def _states(server: Server, home: Host | None) -> dict[str, Any]:
     return {
-        "status": server.status,
-        f"{STATES}:vm_state": VM_STATES[server.status],
+        "status": states.shown(server.status, server.task_state),
+        f"{STATES}:vm_state": states.VM_STATES[server.status],
         f"{STATES}:task_state": server.task_state,
         f"{STATES}:power_state": server.power_state,
         f"{USAGE}:launched_at": _micros(server.launched_at),

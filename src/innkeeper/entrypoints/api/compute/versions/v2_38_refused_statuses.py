@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from innkeeper.entrypoints.api.compute.servers.selection import STATUSES
+from innkeeper.entrypoints.api.compute.servers.states import WORDS
 from innkeeper.entrypoints.api.compute.versions.server_edges import wherever_listed
 from innkeeper.entrypoints.api.microversions import Version
 from innkeeper.entrypoints.api.routing import Call
@@ -14,8 +14,8 @@ NOBODYS = "UNKNOWN"
 
 
 def _find_nothing(call: Call) -> None:
-    status = call.last("status")
-    if status is not None and status.upper() not in STATUSES:
+    words = {text.upper() for text in call.query.get("status", ())}
+    if words and not words & WORDS:
         call.query["status"] = [NOBODYS]
 
 

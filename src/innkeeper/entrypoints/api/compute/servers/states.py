@@ -1,0 +1,85 @@
+"""A server's status as the API shows it: what the server is, unless what is being done to it
+says more.
+
+Always true: a listing by status finds exactly the servers that show it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from innkeeper.domain.compute import Status, Task
+from innkeeper.domain.listing import StateWish
+
+VM_STATES: Mapping[str, str] = {
+    Status.BUILD: "building",
+    Status.ACTIVE: "active",
+    Status.SHUTOFF: "stopped",
+    Status.PAUSED: "paused",
+    Status.SUSPENDED: "suspended",
+    Status.VERIFY_RESIZE: "resized",
+    Status.SHELVED: "shelved",
+    Status.SHELVED_OFFLOADED: "shelved_offloaded",
+    Status.ERROR: "error",
+    Status.DELETED: "deleted",
+}
+"""The API's second word for what a server is."""
+
+_RESIZING: Mapping[str, str] = {
+    Task.RESIZE_PREP: "RESIZE",
+    Task.RESIZE_MIGRATING: "RESIZE",
+    Task.RESIZE_MIGRATED: "RESIZE",
+    Task.RESIZE_FINISH: "RESIZE",
+    Task.REBUILDING: "REBUILD",
+}
+_SHOWN: Mapping[str, Mapping[str, str]] = {
+    Status.ACTIVE: {
+        **_RESIZING,
+        Task.REBOOTING: "REBOOT",
+        Task.REBOOTING_HARD: "HARD_REBOOT",
+        Task.MIGRATING: "MIGRATING",
+    },
+    Status.SHUTOFF: _RESIZING,
+    Status.PAUSED: {Task.MIGRATING: "MIGRATING"},
+    Status.VERIFY_RESIZE: {Task.RESIZE_REVERTING: "REVERT_RESIZE"},
+    Status.ERROR: {Task.REBUILDING: "REBUILD"},
+}
+"""What is shown instead of what a server is, by what is being done to it."""
+
+WORDS = frozenset(
+    {
+        *VM_STATES,
+        *(shown for tasks in _SHOWN.values() for shown in tasks.values()),
+        "PASSWORD",
+        "RESCUE",
+        "SOFT_DELETED",
+        "UNKNOWN",
+    }
+)
+"""All statuses that the API has; the last four are no server's here."""
+_STATUS_OF = {word: status for status, word in VM_STATES.items()}
+
+
+def shown(status: str, task_state: str | None) -> str:
+    """The status that a server shows."""
+    return _SHOWN.get(status, {}).get(task_state or "", status)
+
+
+def of_status(word: str) -> tuple[StateWish, ...]:
+    """The states in which a server shows this status; none for a word that is never shown."""
+    return tuple(_states(word))
+
+
+def _states(word: str) -> Iterator[StateWish]:
+    if word in VM_STATES:
+        yield StateWish(word, without_tasks=tuple(_SHOWN.get(word, ())))
+    for status, tasks in _SHOWN.items():
+        fitting = tuple(task for task, shown_then in tasks.items() if shown_then == word)
+        if fitting:
+            yield StateWish(status, tasks=fitting)
+
+
+def of_vm_state(word: str) -> tuple[StateWish, ...]:
+    """The states in which a server shows this ``vm_state``."""
+    status = _STATUS_OF.get(word)
+    return () if status is None else (StateWish(status),)
