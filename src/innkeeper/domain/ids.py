@@ -35,10 +35,10 @@ class IdSource(Protocol):
     """Makes new identifiers. Production draws them at random; a simulation counts."""
 
     def uuid(self) -> str:
-        """Give a new UUID in its usual form, with dashes."""
+        """Give a new UUID in its usual form, with dashes; later ones sort behind earlier."""
 
     def seed(self) -> int:
-        """Give a new seed for a decision's random generator."""
+        """Give a new seed for a decision's random generator: 63 bits."""
 
 
 def canonical_uuid(text: str) -> str | None:

@@ -10,14 +10,13 @@ import base64
 import binascii
 import ipaddress
 import string
-import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from innkeeper.domain.compute import BootRequest
 from innkeeper.domain.errors import Invalid
-from innkeeper.domain.ids import ServerId, canonical_uuid
+from innkeeper.domain.ids import IdSource, ServerId, canonical_uuid
 from innkeeper.entrypoints.api.compute.servers.schemas import TRUE_WORDS
 from innkeeper.entrypoints.api.routing import Call
 from innkeeper.systems.compute.hints import FILTER_HINTS
@@ -30,7 +29,7 @@ NO_BLOCK_STORAGE = (
 NO_NETWORKS = 'Networks are not managed here: "networks" can be "auto" or "none".'
 LETTERS = string.digits + string.ascii_letters
 PASSWORD_CHARS = 12
-BATCH_CHARS = 8
+SEED_BITS = 63
 NAME_CHARS_MAX = 255
 
 
@@ -116,14 +115,16 @@ def boot_request(call: Call, wish: Asked) -> BootRequest:
     _refuse_what_is_not_served(wish)
     if any(name in wish.hints for name in FILTER_HINTS):
         call.demand("os_compute_api:servers:create:host_filters", project_id=project_id)
+    server_ids = tuple(ServerId(ids.uuid()) for _ in range(count_max))
     return BootRequest(
         project_id=project_id,
         user_id=user_id,
         request_id=context.request_id,
         name=wish.name,
         flavor_id=wish.flavor.rpartition("/")[2],
-        server_ids=tuple(ServerId(ids.uuid()) for _ in range(count_max)),
-        batch_id="r-" + _letters(ids.uuid(), BATCH_CHARS, LETTERS[:36]),
+        server_ids=server_ids,
+        # Called after its first server: beside its neighbours in an index, as that is.
+        batch_id=f"r-{server_ids[0]}",
         seed=ids.seed(),
         now=call.now,
         is_admin=context.is_admin,
@@ -147,16 +148,16 @@ def boot_request(call: Call, wish: Asked) -> BootRequest:
 
 def password(call: Call, wish: Asked) -> str:
     """The administrator's password that the answer names: the one given, or a new one."""
-    return wish.password or _letters(call.site.ids.uuid(), PASSWORD_CHARS, LETTERS)
+    return wish.password or _letters(call.site.ids)
 
 
-def _letters(random_uuid: str, count: int, alphabet: str) -> str:
-    # An id source gives uuids and nothing else; most of their bits nobody can guess.
-    number = uuid.UUID(random_uuid).int
+def _letters(ids: IdSource) -> str:
+    # A seed has 63 random bits, and a letter takes six of them.
+    number = ids.seed() << SEED_BITS | ids.seed()
     chars = []
-    for _ in range(count):
-        number, rest = divmod(number, len(alphabet))
-        chars.append(alphabet[rest])
+    for _ in range(PASSWORD_CHARS):
+        number, rest = divmod(number, len(LETTERS))
+        chars.append(LETTERS[rest])
     return "".join(chars)
 
 
