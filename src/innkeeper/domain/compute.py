@@ -231,6 +231,7 @@ class Server:
     launched_at: datetime | None
     deleted_at: datetime | None
     locked_by: str | None = None
+    request_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,6 +302,38 @@ class OrderKind:
 
     BUILD = "build"
     DESTROY = "destroy"
+
+    STOP = "stop"
+    START = "start"
+    REBOOT = "reboot"
+    PAUSE = "pause"
+    UNPAUSE = "unpause"
+    SUSPEND = "suspend"
+    RESUME = "resume"
+    REBUILD = "rebuild"
+
+    DEPART = "depart"
+    """Make ready to leave this host: shut down, and keep the disks to be fetched."""
+    ARRIVE = "arrive"
+    """Come from another host, where the server has made itself ready."""
+    RETURN = "return"
+    """Be on this host again as before having made ready to leave."""
+    RESIZE = "resize"
+    """Have another size on the same host."""
+    EXPECT = "expect"
+    """Make ready for a server that will be sent while it runs."""
+    SEND = "send"
+    """Send a running server to the host that expects it."""
+    ABORT = "abort"
+    """Stop sending, and keep the server."""
+    HURRY = "hurry"
+    """Send to the end, whatever that costs the server."""
+    EVACUATE = "evacuate"
+    """Be built anew here, because the host from which it comes is lost."""
+    SHELVE = "shelve"
+    OFFLOAD = "offload"
+    """Free the host of a server that is shelved."""
+    UNSHELVE = "unshelve"
 
 
 class OrderStatus:
