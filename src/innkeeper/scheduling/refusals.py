@@ -1,0 +1,175 @@
+"""Who refuses which hosts, and which of the refused come nearest; by columns, and only when
+somebody asks.
+
+Always true: what is told is a function of table, spec and seed, as the decision itself; the
+table is not touched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from innkeeper.domain.explaining import NearMiss, Objection, Tally, Verdict
+from innkeeper.domain.ids import HostIndex
+from innkeeper.domain.placing import RequestSpec
+from innkeeper.scheduling.dice import draw
+from innkeeper.scheduling.filters import forced_host
+from innkeeper.scheduling.pipeline import ALL_ROWS, Filter
+from innkeeper.snapshot.amounts import Amount, Mask
+from innkeeper.snapshot.columns import HostTable
+
+NEAREST_TURNS = 2**48
+"""Where the turns of draws among equally near hosts begin: behind all those of decisions."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refusals:
+    """What each filter says of each host: True where it refuses; None where it is not asked."""
+
+    filters: tuple[Filter, ...]
+    columns: tuple[Mask | None, ...]
+    counts: npt.NDArray[np.int32]
+    """By how many filters each host is refused."""
+
+
+def look(filters: Sequence[Filter], hosts: HostTable, spec: RequestSpec) -> Refusals:
+    """Ask all filters about all hosts, also about those that others have refused."""
+    columns: list[Mask | None] = []
+    counts: npt.NDArray[np.int32] = np.zeros(hosts.host_count, dtype=np.int32)
+    for each in filters:
+        mask = each.mask(hosts, spec, ALL_ROWS)
+        columns.append(None if mask is None else ~mask)
+        if mask is not None:
+            counts += ~mask
+    return Refusals(tuple(filters), tuple(columns), counts)
+
+
+def tallies(found: Refusals, hosts: HostTable, spec: RequestSpec) -> tuple[Tally, ...]:
+    """What the filters did, in their order; those that refuse nobody are left out."""
+    made: list[Tally] = []
+    left: Mask = np.ones(hosts.host_count, dtype=np.bool_)
+    only_one: Mask = found.counts == 1
+    for each, refuses in zip(found.filters, found.columns, strict=True):
+        if refuses is None or not refuses.any():
+            continue
+        made.append(
+            Tally(
+                each.NAME,
+                removed=int(np.count_nonzero(left & refuses)),
+                refused=int(np.count_nonzero(refuses)),
+                alone=int(np.count_nonzero(only_one & refuses)),
+                reason=each.REASON,
+                missing=each.missing(hosts, spec),
+            )
+        )
+        left &= ~refuses
+    return tuple(made)
+
+
+def shortages(hosts: HostTable, spec: RequestSpec) -> Amount:
+    """How much of the amounts each host lacks, as shares that are added up.
+
+    What is there and cannot be had in one piece is missing whole.
+    """
+    total: Amount = np.zeros(hosts.host_count)
+    for name, amount in spec.amounts.items():
+        if name not in hosts.free:
+            total += 1.0
+        elif amount > 0:
+            total += _shortage(hosts, name, amount)
+    return total
+
+
+def _shortage(hosts: HostTable, name: str, amount: int) -> Amount:
+    at_hand = np.maximum(hosts.left(name, ALL_ROWS), 0.0)
+    missing: Amount = np.maximum(amount - at_hand, 0.0) / amount
+    fits = _fits(hosts, name, amount)
+    return np.where(~fits & (missing == 0.0), 1.0, missing)
+
+
+def _fits(hosts: HostTable, name: str, amount: int) -> Mask:
+    """Where a host, or a pool of its, has an amount and gives it in one piece."""
+    fits: Mask = hosts.free[name] >= amount
+    given = hosts.gives(name, amount, ALL_ROWS)
+    if given is not None:
+        fits &= given
+    lent = hosts.lent(name, amount, ALL_ROWS) if hosts.pools.row_count else None
+    return fits if lent is None else fits | lent
+
+
+def nearest(
+    found: Refusals, hosts: HostTable, spec: RequestSpec, most: int
+) -> tuple[NearMiss, ...]:
+    """The refused hosts that come nearest: fewest refusals first, then the least shortage.
+
+    Among equals the request's seed draws. A host that is refused because the request names
+    another stands behind all that are refused for what they are.
+    """
+    refused = np.flatnonzero(found.counts)
+    if not refused.shape[0] or most < 1:
+        return ()
+    short = shortages(hosts, spec)
+    counts = found.counts.astype(np.float64)
+    for each, refuses in zip(found.filters, found.columns, strict=True):
+        if each.NAME == forced_host.NAME and refuses is not None:
+            counts[refuses] += len(found.filters)
+    # One number for both: no shortage is as much as one more refusal.
+    distance = counts * (len(spec.amounts) + 1.0) + short
+    return tuple(
+        NearMiss(
+            hosts.names[index],
+            tuple(
+                _objection(each, hosts, spec, index)
+                for each, refuses in zip(found.filters, found.columns, strict=True)
+                if refuses is not None and refuses[index]
+            ),
+            float(short[index]),
+        )
+        for index in _least(distance, refused, most, spec.seed)
+    )
+
+
+def _least(
+    distance: Amount, among: npt.NDArray[np.intp], most: int, seed: int
+) -> list[HostIndex]:
+    mine = distance[among]
+    size = min(most, mine.shape[0])
+    last = np.partition(mine, size - 1)[size - 1]
+    near = among[mine <= last]
+    # By distance, and before that in an order that is drawn: sorting keeps equals as they are.
+    shuffled = _drawn(near, seed)
+    order = np.argsort(distance[shuffled], kind="stable")[:size]
+    return [HostIndex(int(index)) for index in shuffled[order]]
+
+
+def _drawn(rows: npt.NDArray[np.intp], seed: int) -> npt.NDArray[np.intp]:
+    """These rows in an order that the seed decides."""
+    # One draw turns the circle round; drawing for each row would be a loop over hosts.
+    return np.roll(rows, -draw(seed, NEAREST_TURNS, int(rows.shape[0])))
+
+
+def verdicts(
+    filters: Sequence[Filter], hosts: HostTable, spec: RequestSpec, index: HostIndex
+) -> tuple[Verdict, ...]:
+    """What every filter says of one host."""
+    row = slice(index, index + 1)
+    made: list[Verdict] = []
+    for each in filters:
+        mask = each.mask(hosts, spec, row)
+        is_refused = mask is not None and not mask[0]
+        objection = _objection(each, hosts, spec, index) if is_refused else None
+        made.append(Verdict(each.NAME, mask is not None, objection))
+    return tuple(made)
+
+
+def _objection(
+    each: Filter, hosts: HostTable, spec: RequestSpec, index: HostIndex
+) -> Objection:
+    # A filter of one's own need not be able to say it.
+    lacks = getattr(each, "lacks", None)
+    told = () if lacks is None else tuple(lacks(hosts, spec, index))
+    return Objection(each.NAME, each.REASON, told)
