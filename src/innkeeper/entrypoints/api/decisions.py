@@ -15,9 +15,9 @@ client who repeats a request, and is refused where that matters.
 from __future__ import annotations
 
 import asyncio
-import queue
 import threading
 import time
+from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -41,7 +41,8 @@ amount of an allocation, one server. One client's body can hold thousands of the
 GATHER_S = 0.001
 GATHER_MAX_S = 0.005
 """Where several steps came together the last time, others are on their way: their requests are
-being read. A commit waits as long as they keep coming, a little at a time and not for long."""
+being read. A commit waits until as many are here as were answered then, or as long as they keep
+coming, a little at a time and not for long."""
 FAILURES_MAX = 5
 """Batches in a row of which nothing was carried out, before the service is not ready."""
 WAITING_MAX = 10_000
@@ -63,6 +64,9 @@ class Desk(Protocol):
     def explain(self, tx: Tx, request: Any) -> Any:
         """Decide without writing, and tell why."""
 
+    def decide(self, tx: Tx, work: Any, now: Any) -> Any:
+        """Do work that decides; it is given the transaction and the means to decide."""
+
     def follow(self, tx: Tx) -> None:
         """Bring the host table up to all that ``tx`` sees."""
 
@@ -74,8 +78,9 @@ class Desk(Protocol):
 class Step:
     """One piece of work that waits.
 
-    ``kind`` is ``write``, ``together``, ``boot`` or ``explain``. What is done together is a
-    pair: the work, and the item that this step adds to it. ``lines`` is how much it writes.
+    ``kind`` is ``write``, ``together``, ``boot``, ``decide`` or ``explain``. What is done
+    together is a pair: the work, and the item that this step adds to it. What decides is a pair
+    too: the work, and the moment of asking. ``lines`` is how much it writes.
     """
 
     kind: str
@@ -92,10 +97,14 @@ class DecisionThread:
     def __init__(self, store: Store, desk: Desk) -> None:
         self._store = store
         self._desk = desk
-        self._waiting: queue.SimpleQueue[Step | None] = queue.SimpleQueue()
+        self._waiting: deque[Step] = deque()
+        self._bell = threading.Event()
+        # So many must wait for the bell to ring: each ring takes the interpreter from those who
+        # bring the next.
+        self._wanted = 1
         self._thread = threading.Thread(target=self._run, name="decisions", daemon=True)
         self._is_stopping = False
-        self._had_company = False
+        self._answered = 0
         self._has_ended = False
         self._failures = 0
 
@@ -106,7 +115,7 @@ class DecisionThread:
     def stop(self, timeout_s: float) -> None:
         """Finish what waits, then end. New steps are refused from now on."""
         self._is_stopping = True
-        self._waiting.put(None)
+        self._bell.set()
         self._thread.join(timeout_s)
 
     @property
@@ -135,6 +144,10 @@ class DecisionThread:
         """See :class:`innkeeper.entrypoints.api.site.Decisions`."""
         return await self._submit("boot", request, lines)
 
+    async def decide(self, work: Any, now: Any) -> Any:
+        """See :class:`innkeeper.entrypoints.api.site.Decisions`."""
+        return await self._submit("decide", (work, now))
+
     async def explain(self, request: Any) -> Any:
         """See :class:`innkeeper.entrypoints.api.site.Decisions`."""
         return await self._submit("explain", request)
@@ -150,11 +163,13 @@ class DecisionThread:
     async def _submit(self, kind: str, work: Any, lines: int = 1) -> Any:
         if self._is_stopping or not self.is_alive:
             raise Unavailable("The service is stopping.")
-        if self._waiting.qsize() >= WAITING_MAX:
+        if len(self._waiting) >= WAITING_MAX:
             raise Unavailable("Too many requests wait already.")
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Any] = loop.create_future()
-        self._waiting.put(Step(kind, work, future, loop, lines))
+        self._waiting.append(Step(kind, work, future, loop, lines))
+        if len(self._waiting) >= self._wanted:
+            self._bell.set()
         if self._has_ended:
             # It ended between the look above and now, and may not have seen this step.
             self._refuse(self._left())
@@ -162,14 +177,12 @@ class DecisionThread:
 
     def _run(self) -> None:
         batch: list[Step] = []
-        is_last = False
         try:
-            while not is_last:
-                batch, is_last = self._take()
-                if batch:
-                    outcomes = carry_out(self._store, self._desk, batch)
-                    self._failures = self._failures + 1 if all(map(_fails, outcomes)) else 0
-                    self._answer(batch, outcomes)
+            while batch := self._take():
+                outcomes = carry_out(self._store, self._desk, batch)
+                self._failures = self._failures + 1 if all(map(_fails, outcomes)) else 0
+                self._answered = len(batch)
+                self._answer(batch, outcomes)
                 batch = []
         finally:
             # Whatever brought it down: who waits here would wait for good.
@@ -178,41 +191,41 @@ class DecisionThread:
 
     def _left(self) -> list[Step]:
         left: list[Step] = []
-        with suppress(queue.Empty):
-            while not self._waiting.empty():
-                each = self._waiting.get_nowait()
-                if each is not None:
-                    left.append(each)
+        with suppress(IndexError):
+            while True:
+                left.append(self._waiting.popleft())
         return left
 
     def _refuse(self, steps: Sequence[Step]) -> None:
         self._answer(steps, [Unavailable("No decisions are being made.")] * len(steps))
 
-    def _take(self) -> tuple[list[Step], bool]:
-        """All that waits, and whether it is the last; in company, what is about to wait too."""
+    def _take(self) -> list[Step]:
+        """All that waits, and in company what is about to; nothing once there is an end."""
+        self._await(1, None)
+        # A step that waited alone is not made to wait: nobody else is about to come.
+        if self._answered > 1:
+            self._gather()
         batch: list[Step] = []
         lines = 0
-        each = self._waiting.get()
-        until_s = time.perf_counter() + GATHER_MAX_S if self._had_company else 0.0
-        with suppress(queue.Empty):
-            while each is not None:
-                batch.append(each)
-                lines += each.lines
-                if len(batch) == BATCH_MAX or lines >= LINES_MAX:
-                    break
-                each = self._next(until_s)
-        # A step that waited alone is not made to wait: nobody else is about to come.
-        self._had_company = len(batch) > 1
-        return batch, each is None
+        while self._waiting and len(batch) < BATCH_MAX and lines < LINES_MAX:
+            batch.append(self._waiting.popleft())
+            lines += batch[-1].lines
+        return batch
 
-    def _next(self, until_s: float) -> Step | None:
-        try:
-            return self._waiting.get_nowait()
-        except queue.Empty:
-            left_s = until_s - time.perf_counter()
-            if left_s <= 0.0:
-                raise
-            return self._waiting.get(timeout=min(GATHER_S, left_s))
+    def _gather(self) -> None:
+        until_s = time.perf_counter() + GATHER_MAX_S
+        here = 0
+        while here < len(self._waiting) < self._answered and time.perf_counter() < until_s:
+            here = len(self._waiting)
+            self._await(self._answered, GATHER_S)
+
+    def _await(self, count: int, timeout_s: float | None) -> None:
+        """Sleep until so many steps wait, the time is over or the thread is to end."""
+        self._wanted = count
+        self._bell.clear()
+        # After the bell is ready, so that nobody can come in unheard.
+        if len(self._waiting) < count and not self._is_stopping:
+            self._bell.wait(timeout_s)
 
     def _answer(self, batch: Sequence[Step], outcomes: Sequence[Any]) -> None:
         by_loop: dict[asyncio.AbstractEventLoop, list[Step]] = {}
@@ -301,9 +314,13 @@ def _already_booted(store: Store, desk: Desk, batch: Sequence[Step]) -> list[Any
 
 def _count(batch: Sequence[Step], outcomes: Sequence[Any], took_s: float) -> None:
     try:
-        for each, outcome in zip(batch, outcomes, strict=True):
-            if each.kind == "boot":
-                metrics.BOOTS.labels(_kind_of(outcome)).inc()
+        boots = (
+            outcome
+            for each, outcome in zip(batch, outcomes, strict=True)
+            if each.kind == "boot"
+        )
+        for kind, count in Counter(map(_kind_of, boots)).items():
+            metrics.BOOTS.labels(kind).inc(count)
         metrics.BATCH.observe(len(batch))
         metrics.COMMIT.observe(took_s)
     except Exception as error:
@@ -348,6 +365,9 @@ def _alone(tx: Tx, desk: Desk, each: Step) -> Any:
         if each.kind == "explain":
             return desk.explain(tx, each.work)
         with step(tx):
+            if each.kind == "decide":
+                work, now = each.work
+                return desk.decide(tx, work, now)
             return each.work(tx)
     except Refusal as refusal:
         return refusal
