@@ -7,6 +7,7 @@ import secrets
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
@@ -78,16 +79,14 @@ class RandomIds:
 
     def _draw(self) -> bytes:
         """Random bytes that nobody else is given."""
-        # Many at once: each question to the system would let go of the interpreter, for which
-        # the decision thread waits.
-        while True:
-            try:
-                return self._drawn.pop()
-            except IndexError:
-                many = os.urandom(DRAWN_AT_ONCE * DRAWN_BYTES)
-                self._drawn += [
-                    many[i : i + DRAWN_BYTES] for i in range(0, len(many), DRAWN_BYTES)
-                ]
+        with suppress(IndexError):
+            return self._drawn.pop()
+        # Many at once: each question to the system lets go of the interpreter, for which the
+        # decision thread waits. Two threads that ask at the same time draw twice.
+        many = os.urandom(DRAWN_AT_ONCE * DRAWN_BYTES)
+        first, *others = (many[i : i + DRAWN_BYTES] for i in range(0, len(many), DRAWN_BYTES))
+        self._drawn += others
+        return first
 
 
 def connect(settings: Settings) -> Store:

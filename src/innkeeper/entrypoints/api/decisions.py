@@ -192,7 +192,7 @@ class DecisionThread:
     def _left(self) -> list[Step]:
         left: list[Step] = []
         with suppress(IndexError):
-            while True:
+            while self._waiting:
                 left.append(self._waiting.popleft())
         return left
 
@@ -201,7 +201,9 @@ class DecisionThread:
 
     def _take(self) -> list[Step]:
         """All that waits, and in company what is about to; nothing once there is an end."""
-        self._await(1, None)
+        # More than once: who was late to ring for a step that is done already rings in vain.
+        while not self._waiting and not self._is_stopping:
+            self._await(1, None)
         # A step that waited alone is not made to wait: nobody else is about to come.
         if self._answered > 1:
             self._gather()
