@@ -81,7 +81,8 @@ class Host:
     """A machine with an agent: a provider that can hold servers, and its compute service.
 
     ``last_seen_at`` is when its agent last spoke; whether it is up depends on the moment one
-    asks, see :meth:`is_up`.
+    asks, see :meth:`is_up`. ``availability_zone`` is the one in force: an aggregate's, if the
+    host is in one that names a zone, else the ``reported_zone``.
     """
 
     id: int
@@ -91,6 +92,7 @@ class Host:
     provider_uuid: ProviderUuid
     agent_id: AgentId
     availability_zone: str
+    reported_zone: str
     is_disabled: bool
     disabled_reason: str | None
     is_forced_down: bool

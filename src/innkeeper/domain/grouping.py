@@ -15,7 +15,7 @@ ZONE_KEY = "availability_zone"
 
 @dataclass(frozen=True, slots=True)
 class Aggregate:
-    """A named set of hosts with metadata. ``hosts`` are their names, in order of joining."""
+    """A named set of hosts with metadata. ``hosts`` are their names, the oldest host first."""
 
     id: int
     uuid: str

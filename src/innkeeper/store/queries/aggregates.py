@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
+from typing import Any
 
 import sqlalchemy as sa
 
+from innkeeper.domain.grouping import Aggregate
 from innkeeper.domain.ids import ProviderId
 from innkeeper.store import by_ids
 from innkeeper.store.by_ids import IDS
@@ -36,3 +39,107 @@ def metadata_of(tx: Tx, ids: Collection[int] | None) -> dict[int, Mapping[str, s
     """The metadata of the aggregates in these rows, or of all."""
     rows = tx.execute(_METADATA) if ids is None else by_ids.rows(tx, _METADATA_OF, ids)
     return {aggregate_id: metadata for aggregate_id, metadata in rows}
+
+
+_AGGREGATES = sa.select(
+    aggregates.c.id,
+    aggregates.c.uuid,
+    aggregates.c.name,
+    aggregates.c.metadata,
+    aggregates.c.created_at,
+    aggregates.c.updated_at,
+)
+_BY_ROW = _AGGREGATES.where(aggregates.c.id == sa.bindparam("wanted"))
+_HOST_NAMES = (
+    sa.select(aggregate_hosts.c.aggregate_id, hosts.c.name)
+    .join(hosts, hosts.c.id == aggregate_hosts.c.host_id)
+    .order_by(aggregate_hosts.c.aggregate_id, hosts.c.id)
+)
+# SELECT host_id, aggregates.* FROM aggregate_hosts JOIN aggregates ... WHERE host_id IN (...)
+_OF_HOSTS = (
+    _AGGREGATES.add_columns(aggregate_hosts.c.host_id)
+    .join(aggregate_hosts, aggregate_hosts.c.aggregate_id == aggregates.c.id)
+    .where(aggregate_hosts.c.host_id.in_(IDS))
+    .order_by(aggregates.c.id)
+)
+
+
+def _aggregate(row: Sequence[Any], names: Sequence[str]) -> Aggregate:
+    row_id, uuid, name, metadata, created_at, updated_at = row
+    return Aggregate(row_id, uuid, name, metadata, tuple(names), created_at, updated_at)
+
+
+def add(tx: Tx, uuid: str, name: str, metadata: Mapping[str, str], now: datetime) -> int:
+    """Write a new aggregate without hosts; give its row."""
+    row = {
+        "uuid": uuid,
+        "name": name,
+        "metadata": dict(metadata),
+        "created_at": now,
+        "updated_at": now,
+    }
+    made = tx.execute(aggregates.insert(), row).inserted_primary_key
+    assert made is not None, "a row that was just written has a key"
+    return int(made[0])
+
+
+def by_row(tx: Tx, aggregate_id: int) -> Aggregate | None:
+    """The aggregate in this row."""
+    row = tx.execute(_BY_ROW, {"wanted": aggregate_id}).first()
+    if row is None:
+        return None
+    names = tx.execute(_HOST_NAMES.where(aggregate_hosts.c.aggregate_id == aggregate_id))
+    return _aggregate(row, [name for _, name in names])
+
+
+def listing(tx: Tx) -> list[Aggregate]:
+    """All aggregates, in the order in which they were made."""
+    names: dict[int, list[str]] = {}
+    for aggregate_id, name in tx.execute(_HOST_NAMES):
+        names.setdefault(aggregate_id, []).append(name)
+    rows = tx.execute(_AGGREGATES.order_by(aggregates.c.id))
+    return [_aggregate(row, names.get(row.id, ())) for row in rows]
+
+
+def of_hosts(tx: Tx, host_ids: Collection[int]) -> list[tuple[int, Aggregate]]:
+    """Pairs of a host's row and an aggregate that it is in, whose hosts are left out."""
+    rows = by_ids.rows(tx, _OF_HOSTS, host_ids)
+    return [(host_id, _aggregate(row, ())) for *row, host_id in rows]
+
+
+def is_name_taken(tx: Tx, name: str, but_by: int | None = None) -> bool:
+    """Whether an aggregate, other than ``but_by``, has this name."""
+    query = sa.select(aggregates.c.id).where(aggregates.c.name == name)
+    if but_by is not None:
+        query = query.where(aggregates.c.id != but_by)
+    return tx.execute(query.limit(1)).first() is not None
+
+
+def change(
+    tx: Tx, aggregate_id: int, name: str, metadata: Mapping[str, str], now: datetime
+) -> None:
+    """Write an aggregate's name and all its metadata."""
+    tx.execute(
+        aggregates.update()
+        .where(aggregates.c.id == aggregate_id)
+        .values(name=name, metadata=dict(metadata), updated_at=now)
+    )
+
+
+def remove(tx: Tx, aggregate_id: int) -> None:
+    """Forget an aggregate that has no hosts."""
+    tx.execute(aggregates.delete().where(aggregates.c.id == aggregate_id))
+
+
+def add_host(tx: Tx, aggregate_id: int, host_id: int) -> None:
+    """Put a host in."""
+    tx.execute(aggregate_hosts.insert(), {"aggregate_id": aggregate_id, "host_id": host_id})
+
+
+def remove_host(tx: Tx, aggregate_id: int, host_id: int) -> None:
+    """Take a host out."""
+    tx.execute(
+        aggregate_hosts.delete()
+        .where(aggregate_hosts.c.aggregate_id == aggregate_id)
+        .where(aggregate_hosts.c.host_id == host_id)
+    )

@@ -27,6 +27,7 @@ _HOSTS = (
         resource_providers.c.uuid,
         hosts.c.agent_id,
         hosts.c.availability_zone,
+        hosts.c.reported_zone,
         hosts.c.is_disabled,
         hosts.c.disabled_reason,
         hosts.c.is_forced_down,
@@ -61,6 +62,8 @@ class HostRow:
     is_disabled: bool
     is_forced_down: bool
     capabilities: Mapping[str, Any]
+    host_ip: str
+    reported_at: datetime | None
 
 
 _SNAPSHOT = sa.select(
@@ -72,6 +75,8 @@ _SNAPSHOT = sa.select(
     hosts.c.is_disabled,
     hosts.c.is_forced_down,
     hosts.c.capabilities,
+    hosts.c.host_ip,
+    hosts.c.reported_at,
 ).join(
     resource_providers,
     # A pool holds no servers, whatever the table of hosts says.
@@ -90,6 +95,21 @@ def rows_for_snapshot(tx: Tx, provider_ids: Collection[ProviderId] | None) -> li
     # Claims are often about providers that are no hosts of ours; that is found out soonest.
     ids = sorted({row[0] for row in _PROVIDER_IDS.rows(tx, provider_ids)})
     return [HostRow(*row) for row in by_ids.rows(tx, _SNAPSHOT_OF, ids)]
+
+
+_REPORTED_AT = sa.select(hosts.c.provider_id, hosts.c.reported_at).where(
+    hosts.c.reported_at.is_not(None)
+)
+_REPORTED_SINCE = _REPORTED_AT.where(hosts.c.reported_at >= sa.bindparam("since"))
+
+
+def reported_since(tx: Tx, since: datetime | None) -> list[tuple[ProviderId, datetime]]:
+    """When hosts' capabilities were told, of all hosts or of those told since a moment."""
+    if since is None:
+        rows = tx.execute(_REPORTED_AT)
+    else:
+        rows = tx.execute(_REPORTED_SINCE, {"since": since})
+    return [(ProviderId(provider_id), moment) for provider_id, moment in rows]
 
 
 def by_names(tx: Tx, names: Iterable[str]) -> dict[str, Host]:
@@ -150,6 +170,7 @@ _REPORTED = (
     .values(
         agent_id=sa.bindparam("agent"),
         availability_zone=sa.bindparam("zone"),
+        reported_zone=sa.bindparam("zone_said"),
         hypervisor_type=sa.bindparam("type"),
         hypervisor_version=sa.bindparam("version"),
         host_ip=sa.bindparam("ip"),
@@ -166,6 +187,14 @@ def change_reported(tx: Tx, rows: Sequence[Mapping[str, Any]]) -> None:
     """Write what agents reported anew; the mappings fill the statement's parameters."""
     if rows:
         tx.execute(_REPORTED, list(rows))
+
+
+_IN_ZONE = hosts.update().where(hosts.c.id.in_(IDS))
+
+
+def put_into_zone(tx: Tx, host_ids: Collection[int], zone: str, now: datetime) -> None:
+    """Write the zone that is in force for hosts."""
+    by_ids.run(tx, _IN_ZONE.values(availability_zone=zone, updated_at=now), host_ids)
 
 
 def change_service(

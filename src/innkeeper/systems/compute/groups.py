@@ -40,8 +40,7 @@ def get(tx: Tx, uuid: str) -> ServerGroup:
 
 def unknown(uuid: str) -> NotFound:
     """What is said of a group that is not there, or is a stranger's."""
-    # Clients look groups up by their names first, and match on this sentence.
-    return NotFound(f"Instance group {uuid} could not be found.")
+    return NotFound(f"Server group {uuid} could not be found.")
 
 
 def page(

@@ -95,7 +95,7 @@ def _homes(
     }
     unknown = sorted(set(uuids) - found.keys())
     if unknown:
-        raise Invalid(f"Instance {unknown[0]} could not be found.")
+        raise Invalid(f"Server {unknown[0]} could not be found.")
     return {str(uuid): host for uuid, host in found.items()}
 
 

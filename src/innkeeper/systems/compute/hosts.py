@@ -1,7 +1,8 @@
 """Hosts: what their agents report, and what operators decide about their services.
 
 Always true: whoever changes a fact that the host table shows (zone, capabilities, agent,
-whether a host is open) adds a change row for its provider in the same transaction.
+whether a host is open) adds a change row for its provider in the same transaction. What an
+agent says of a host's zone is kept, and is in force where no aggregate decides.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from innkeeper.domain.ids import IdSource, ProviderId, ProviderUuid
 from innkeeper.store import changes
 from innkeeper.store.queries import hosts, orders
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute import reconcile
+from innkeeper.systems.compute import aggregates, reconcile
 from innkeeper.systems.placement import providers, registration
 
 
@@ -129,6 +130,7 @@ def _add(
                 "provider_id": registered[each.name].provider_id,
                 "agent_id": agent.id,
                 "availability_zone": each.availability_zone or defaults.availability_zone,
+                "reported_zone": each.availability_zone or defaults.availability_zone,
                 "is_disabled": False,
                 "disabled_reason": None,
                 "is_forced_down": False,
@@ -159,11 +161,16 @@ def _change(
 ) -> None:
     rows: list[dict[str, Any]] = []
     shown: list[ProviderId] = []
+    decided = _decided_zones(tx, again)
     for each, host in again:
-        zone = each.availability_zone or host.availability_zone
+        zone_said = each.availability_zone or host.reported_zone
+        zone = host.availability_zone
+        if zone_said != host.reported_zone:
+            zone = decided.get(host.id, zone_said)
         facts = (agent.id, zone, dict(each.capabilities))
         had = (host.agent_id, host.availability_zone, host.capabilities)
         rest = (
+            zone_said,
             each.host_type,
             each.host_version,
             each.host_ip,
@@ -172,6 +179,7 @@ def _change(
             _names_reported(each),
         )
         rest_had = (
+            host.reported_zone,
             host.hypervisor_type,
             host.hypervisor_version,
             host.host_ip,
@@ -188,6 +196,7 @@ def _change(
                 "host": host.id,
                 "agent": agent.id,
                 "zone": zone,
+                "zone_said": zone_said,
                 "type": each.host_type,
                 "version": each.host_version,
                 "ip": each.host_ip,
@@ -200,6 +209,16 @@ def _change(
         )
     hosts.change_reported(tx, rows)
     changes.add_always_read(tx, sorted(shown), now)
+
+
+def _decided_zones(tx: Tx, again: Sequence[tuple[HostReport, Host]]) -> dict[int, str]:
+    """The zones by aggregates of those hosts whose agents now say another one."""
+    moved = [
+        host.id
+        for each, host in again
+        if each.availability_zone not in (None, "", host.reported_zone)
+    ]
+    return aggregates.zones_by_host(tx, moved)
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,7 +251,7 @@ def change_service(tx: Tx, host: Host, wanted: ServiceChange, now: datetime) -> 
 
 
 def remove_service(tx: Tx, host: Host, now: datetime) -> None:
-    """Forget a host, and its provider if nothing else needs that.
+    """Forget a host, which leaves its aggregates; its provider too if nothing needs that.
 
     Raises :class:`InUse` while servers are on it. An agent that goes on reporting the host
     brings it back with its next registration.
@@ -242,6 +261,7 @@ def remove_service(tx: Tx, host: Host, now: datetime) -> None:
             "Unable to delete compute service that is hosting instances. Migrate or delete "
             "the instances first."
         )
+    aggregates.forget_host(tx, host, now)
     hosts.remove(tx, host.id)
     registration.retire(tx, host.provider_id)
     changes.add_always_read(tx, [host.provider_id], now)

@@ -46,3 +46,25 @@ def replace(
     had = set(belongings.aggregates_of(tx, provider.id))
     belongings.change_aggregates(tx, provider.id, add=has - had, remove=had - has)
     return Memberships(generation, sorted(has))
+
+
+def join(tx: Tx, uuid: str, aggregate: str, now: datetime) -> None:
+    """Put a provider into an aggregate, beside those it is in; its generation moves.
+
+    Nothing is written if it is there already.
+    """
+    provider = providers.get(tx, uuid)
+    if aggregate not in belongings.aggregates_of(tx, provider.id):
+        generations.advance(tx, provider, now)
+        belongings.change_aggregates(tx, provider.id, add={aggregate}, remove=set())
+
+
+def leave(tx: Tx, uuid: str, aggregate: str, now: datetime) -> None:
+    """Take a provider out of an aggregate; its generation moves.
+
+    Nothing is written if somebody has taken it out already.
+    """
+    provider = providers.get(tx, uuid)
+    if aggregate in belongings.aggregates_of(tx, provider.id):
+        generations.advance(tx, provider, now)
+        belongings.change_aggregates(tx, provider.id, add=set(), remove={aggregate})

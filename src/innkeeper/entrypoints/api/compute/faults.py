@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from innkeeper.entrypoints.api.faults import Fault, encode
@@ -21,6 +22,7 @@ KEYS = {
     503: "serviceUnavailable",
 }
 """Nova's word for each status; whatever else happens is a ``computeFault``."""
+_UNKNOWN_SERVER = re.compile(r"\AServer (?=.* could not be found\.\Z)", re.DOTALL)
 SHOWN_MAX = 200
 """Characters of a refused value that are repeated to who sent it."""
 
@@ -48,7 +50,8 @@ def _wording(fault: Fault) -> str:
         )
     if message.startswith("Policy does not allow "):
         return message.replace("does not", "doesn't", 1)
-    return message
+    # Clients look servers and their groups up by name first, and match on this sentence.
+    return _UNKNOWN_SERVER.sub("Instance ", message, count=1)
 
 
 def body_refusal(error: Any) -> str:
