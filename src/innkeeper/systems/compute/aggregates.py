@@ -2,8 +2,9 @@
 
 Always true: a host is in at most one zone by its aggregates, and ``hosts.availability_zone`` is
 that zone, or the one its agent reports where no aggregate names any; no aggregate moves a host
-with servers to another zone. Placement knows every membership by the aggregate's uuid. Whoever changes what hosts are
-in, or what is said of it, adds change rows for their providers in the same transaction.
+with servers to another zone. Placement knows every membership by the aggregate's uuid. Whoever
+changes what hosts are in, or what is said of it, adds change rows for their providers in the
+same transaction.
 
 May be false: that Placement has nothing else. An operator may put providers into the same
 aggregates there, or take hosts out, which says nothing here.
