@@ -18,9 +18,8 @@ from benchmarks.fleet import AGENT_ID, CLASSES, RATIOS, Fleet, host_name
 from innkeeper.domain.ids import AgentId, ProviderId
 from innkeeper.domain.placing import RequestSpec
 from innkeeper.domain.slices import Scheduling
-from innkeeper.scheduling.schedulers import all_at_once
 from innkeeper.snapshot.columns import HostTable
-from innkeeper.systems.compute.desk import pipeline_of
+from innkeeper.systems.compute.drivers import scheduler_of
 
 NOW_S = 1_800_000_000.0
 SILENCE_MAX_S = 60.0
@@ -135,12 +134,12 @@ def _spec(dice: random.Random, count: int) -> RequestSpec:
     )
 
 
-_PIPELINE = pipeline_of(Scheduling())
+_SCHEDULER = scheduler_of(Scheduling())
 
 
 def _once(table: HostTable, spec: RequestSpec) -> float:
     started = time.perf_counter()
-    made = all_at_once.plan(_PIPELINE, table, spec, SUBSET_SIZE)
+    made = _SCHEDULER.plan(table, spec)
     took = time.perf_counter() - started
     assert len(made.entries) == spec.count, "the fleet has room for all of them"
     return took

@@ -88,7 +88,8 @@ def _refuse_no_numbers(slice_: Any) -> None:
     # "nan" is neither above nor below any bound.
     for key in slice_.__struct_fields__:
         value = getattr(slice_, key)
-        if isinstance(value, float) and not math.isfinite(value):
+        numbers = value.values() if isinstance(value, Mapping) else (value,)
+        if any(isinstance(each, float) and not math.isfinite(each) for each in numbers):
             raise SettingsError(
                 f"The setting {key!r} must be a number that is finite: {value}."
             )
@@ -198,15 +199,15 @@ def _from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
         if not variable.startswith(ENV_PREFIX):
             continue
         key = variable.removeprefix(ENV_PREFIX).lower()
-        # Lists are written as JSON, or simply with commas.
-        is_list = key in KEYS and _is_list(key)
-        values[key] = _list_of(variable, text) if is_list else text
+        default = getattr(SLICES[KEYS[key]](), key) if key in KEYS else None
+        # Lists and maps are written as JSON, or simply with commas.
+        if isinstance(default, tuple):
+            values[key] = _list_of(variable, text)
+        elif isinstance(default, Mapping):
+            values[key] = _map_of(variable, text)
+        else:
+            values[key] = text
     return values
-
-
-def _is_list(key: str) -> bool:
-    default = getattr(SLICES[KEYS[key]](), key)
-    return isinstance(default, tuple)
 
 
 def _list_of(variable: str, text: str) -> list[str]:
@@ -217,6 +218,20 @@ def _list_of(variable: str, text: str) -> list[str]:
     except ValueError as error:
         raise SettingsError(f"{variable} is not a JSON list: {error}.") from error
     return [str(part) for part in parts]
+
+
+def _map_of(variable: str, text: str) -> dict[str, Any]:
+    if text.lstrip().startswith("{"):
+        try:
+            found: dict[str, Any] = json.loads(text)
+        except ValueError as error:
+            raise SettingsError(f"{variable} is not a JSON object: {error}.") from error
+        return found
+    pairs = [part.partition("=") for part in text.split(",") if part.strip()]
+    for name, sign, _ in pairs:
+        if not sign:
+            raise SettingsError(f"{variable} has no '=' behind {name.strip()!r}.")
+    return {name.strip(): value.strip() for name, _, value in pairs}
 
 
 def _refuse_unknown(given: Iterable[str], known: Iterable[str], noun: str) -> None:

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from innkeeper.domain.ids import HostIndex
 from innkeeper.domain.placing import BuildPlan, RequestSpec
+from innkeeper.scheduling.depletion import undo
 from innkeeper.scheduling.pipeline import Pipeline
-from innkeeper.scheduling.schedulers.all_at_once import plan, undo
 from innkeeper.snapshot.columns import HostTable
 from tests.support.tables import (
     ANY_AMOUNT,
@@ -22,6 +22,7 @@ from tests.support.tables import (
     demand,
     picture,
     pipeline_of,
+    plan,
     table_of,
 )
 
@@ -109,6 +110,10 @@ class SlowHost:
             and (not spec.comparisons or (isinstance(cores, int) and cores >= 5))
         )
 
+    def whole(self, name: str) -> int:
+        """How much of a class there is here, taken or not."""
+        return max(0, self.sketch.free.get(name, 0) + self.sketch.used.get(name, 0))
+
     def has(self, name: str, amount: int) -> bool:
         """Whether so much of a class is free here, and given out in one piece."""
         least, most, step = self.sketch.units.get(name, ANY_AMOUNT)
@@ -136,25 +141,18 @@ class SlowPlanner:
             if len(kept) < len(left):
                 self.removed.append((name, len(left) - len(kept)))
             left = kept
-            if not left:
-                break
         self.candidates = {each.sketch.name for each in left}
-        self.ends = {
-            name: self._ends([each.free.get(WEIGHED[name], 0) for each in left]) for name in by
+        self.scales = {
+            name: max((each.whole(WEIGHED[name]) for each in self.hosts.values()), default=0)
+            or 1
+            for name in by
         }
 
-    @staticmethod
-    def _ends(values: list[int]) -> tuple[float, float]:
-        """The least, and how much makes a whole."""
-        least, greatest = min(values, default=0), max(values, default=0)
-        return least, (greatest - least) or abs(greatest) or 1
-
     def weight(self, host: SlowHost) -> float:
-        total = 0.0
-        for name, multiplier in self.by.items():
-            least, whole = self.ends[name]
-            total += multiplier * (host.free.get(WEIGHED[name], 0) - least) / whole
-        return total
+        return sum(
+            multiplier * host.free.get(WEIGHED[name], 0) / self.scales[name]
+            for name, multiplier in self.by.items()
+        )
 
     def weights(self) -> dict[str, float]:
         """The hosts that may be picked now, and what each weighs."""

@@ -8,8 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from innkeeper.domain.placing import BuildPlan, RequestSpec
+from innkeeper.scheduling.depletion import undo
 from innkeeper.scheduling.pipeline import Pipeline
-from innkeeper.scheduling.schedulers.all_at_once import plan, rank, undo
+from innkeeper.scheduling.ranking import best as rank
 from tests.support.tables import (
     ANY_AMOUNT,
     POOL_IDS,
@@ -20,6 +21,7 @@ from tests.support.tables import (
     asking,
     picture,
     pipeline_of,
+    plan,
     table_of,
 )
 
@@ -112,23 +114,20 @@ class Slow:
 
 
 class SlowScale:
-    """Weights by hand, between the least and the most of the first candidates."""
+    """Weights by hand: shares of the most that one host or pool has, taken or not."""
 
-    def __init__(self, slow: Slow, candidates: Sequence[str], by: float) -> None:
+    def __init__(self, slow: Slow, by: float) -> None:
         self.slow = slow
-        self.parts: list[tuple[str, float, float]] = []
+        self.parts: list[tuple[str, float]] = []
+        owners = [*slow.hosts.values(), *slow.pools.values()]
         for name, multiplier in (("DISK_GB", by), ("VCPU", 0.5)):
-            column = [slow.at_hand(each, name) for each in candidates]
-            least, most = min(column), max(column)
-            width = most - least if most > least else abs(most) or 1.0
-            self.parts.append((name, multiplier / width, least))
+            wholes = [each.free.get(name, 0) + each.used.get(name, 0) for each in owners]
+            most = max(wholes, default=0)
+            self.parts.append((name, multiplier / (most if most > 0 else 1.0)))
 
     def weight(self, host: str) -> float:
         """One host's weight now."""
-        return sum(
-            (self.slow.at_hand(host, name) - least) * factor
-            for name, factor, least in self.parts
-        )
+        return sum(self.slow.at_hand(host, name) * factor for name, factor in self.parts)
 
 
 def replay(slow: Slow, spec: RequestSpec, by: float, made: BuildPlan) -> None:
@@ -136,9 +135,8 @@ def replay(slow: Slow, spec: RequestSpec, by: float, made: BuildPlan) -> None:
     wanted = dict(spec.amounts)
     entries = made.entries
     first = [each for each in slow.hosts if slow.takes(each, wanted)]
-    scale = SlowScale(slow, first, by) if first else None
+    scale = SlowScale(slow, by)
     for entry in entries:
-        assert scale is not None
         candidates = [each for each in first if slow.takes(each, wanted)]
         assert entry.host in candidates
         best = max(scale.weight(each) for each in candidates)

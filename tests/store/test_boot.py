@@ -17,7 +17,7 @@ from innkeeper.domain.slices import Computing, Scheduling
 from innkeeper.store.queries import orders, quota_usages, servers
 from innkeeper.store.queries.quota_usages import Usage
 from innkeeper.systems.compute import flavors, images, keypairs
-from innkeeper.systems.compute.desk import pipeline_of
+from innkeeper.systems.compute.drivers import scheduler_of
 from tests.support.clouds import (
     AGENT,
     IMAGE_ID,
@@ -324,7 +324,7 @@ def test_the_same_requests_on_the_same_cloud_go_to_the_same_hosts(tmp_path: Path
 
 def test_what_claims_stand_on_cannot_be_configured_away(tmp_path: Path) -> None:
     scheduling = Scheduling(default_host_filters=("ComputeFilter",))
-    names = [each.NAME for each in pipeline_of(scheduling).filters]
+    names = [each.NAME for each in scheduler_of(scheduling).pipeline.filters]
     assert names == ["ForcedHostFilter", "ComputeFilter", "CapacityFilter"]
     cloud = cloud_in(tmp_path, reported("a"), scheduling=scheduling)
     cloud.add_flavor("gold", extra_specs={"resources:CUSTOM_GOLD": "1"})
@@ -334,8 +334,8 @@ def test_what_claims_stand_on_cannot_be_configured_away(tmp_path: Path) -> None:
 
 
 def test_an_unknown_filter_is_no_silent_default() -> None:
-    with pytest.raises(ValueError, match="There is no CapacityFliter"):
-        pipeline_of(Scheduling(default_host_filters=("CapacityFliter",)))
+    with pytest.raises(ValueError, match="There is no host filter 'CapacityFliter'"):
+        scheduler_of(Scheduling(default_host_filters=("CapacityFliter",)))
 
 
 def test_nothing_asked_is_nothing_done(cloud: Cloud) -> None:

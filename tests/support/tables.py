@@ -10,16 +10,26 @@ import numpy as np
 
 from innkeeper.domain.amounts import UNIT_MAX
 from innkeeper.domain.ids import AgentId, HostIndex, ProviderId, ProviderUuid
-from innkeeper.domain.placing import Comparison, RequestSpec
+from innkeeper.domain.placing import BuildPlan, Comparison, RequestSpec
 from innkeeper.scheduling import comparisons
 from innkeeper.scheduling.filters.catalogue import FILTERS
 from innkeeper.scheduling.pipeline import Pipeline
+from innkeeper.scheduling.schedulers.all_at_once import AllAtOnce
+from innkeeper.scheduling.schedulers.scheduler import Choice
 from innkeeper.scheduling.weighers.catalogue import WEIGHERS
 from innkeeper.snapshot.amounts import AmountTable
 from innkeeper.snapshot.columns import HostTable
 
 NOW_S = 1_000_000.0
 SILENCE_MAX_S = 60.0
+
+PLAIN_FILTERS = (
+    "ComputeFilter",
+    "AvailabilityZoneFilter",
+    "CapacityFilter",
+    "ComputeCapabilitiesFilter",
+    "ForcedHostFilter",
+)
 
 Units = tuple[int, int, int]
 ANY_AMOUNT: Units = (1, UNIT_MAX, 1)
@@ -103,9 +113,9 @@ def fill(table: HostTable, index: HostIndex, each: Sketch) -> None:
     table.generations[index] = each.generation
     table.is_open[index] = each.is_open
     table.zone_codes[index] = table.zone_code(each.zone)
-    code = table.agent_code(AgentId(each.agent))
     table.set_agent(index, AgentId(each.agent))
-    table.agent_seen_s[code] = each.heard_s
+    table.hear(AgentId(each.agent), each.heard_s)
+    table.see_facts(index, each.heard_s)
     table.set_capabilities(index, each.capabilities)
     table.membership_codes[index] = table.pools.code(each.aggregates)
     _fill_amounts(table, index, each)
@@ -145,15 +155,22 @@ def asking_for(**amounts: int) -> RequestSpec:
     return asking(0, 0, 0, amounts=amounts)
 
 
+def plan(
+    pipeline: Pipeline, hosts: HostTable, spec: RequestSpec, subset_size: int = 1
+) -> BuildPlan:
+    """Let the default driver decide, with nothing remembered."""
+    return AllAtOnce(pipeline, Choice(subset_size)).plan(hosts, spec)
+
+
 def demand(name: str, text: str) -> Comparison:
     """Read an extra spec's value as the flavor would have it."""
     return comparisons.parse(name, text)
 
 
 def pipeline_of(**multipliers: float) -> Pipeline:
-    """All filters, with these weighers: their names and multipliers; none weighs all alike."""
+    """The plainest filters, and these weighers with multipliers; none weighs all alike."""
     return Pipeline(
-        tuple(FILTERS.values()),
+        tuple(FILTERS[name] for name in PLAIN_FILTERS),
         tuple((WEIGHERS[name], by) for name, by in multipliers.items()),
     )
 

@@ -25,7 +25,7 @@ def written(folder: Path, text: str) -> Path:
 def test_the_example_is_taken() -> None:
     settings = load(EXAMPLE, environ={})
     assert settings.storing.data_dir == "/var/lib/innkeeper"
-    assert settings.scheduling.free_disk_multiplier == 0.5
+    assert settings.scheduling.weigher_multipliers == {"FreeDiskWeigher": 0.5}
     assert settings.computing.quota_cores == 200
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from innkeeper.domain.ids import Generation, HostIndex, ProviderId
 
@@ -26,11 +27,71 @@ class Comparison:
 
 
 @dataclass(frozen=True, slots=True)
+class Rules:
+    """What filters and weighers are told by the settings; alike for all requests.
+
+    ``capabilities_max_age_s`` is after how long what an agent reported counts as unknown.
+    ``capability_multipliers`` weigh capabilities by their names.
+    """
+
+    servers_per_host_max: int = 50
+    busy_servers_per_host_max: int = 8
+    isolated_images: frozenset[str] = frozenset()
+    isolated_hosts: frozenset[str] = frozenset()
+    isolated_hosts_take_isolated_images_only: bool = True
+    isolates_aggregates_by_trait: bool = True
+    capabilities_max_age_s: float = float("inf")
+    capability_multipliers: tuple[tuple[str, float], ...] = ()
+
+
+class GroupPolicy:
+    """How the servers of a group relate, as the Compute API spells it."""
+
+    AFFINITY = "affinity"
+    ANTI_AFFINITY = "anti-affinity"
+    SOFT_AFFINITY = "soft-affinity"
+    SOFT_ANTI_AFFINITY = "soft-anti-affinity"
+
+
+@dataclass(frozen=True, slots=True)
+class GroupRule:
+    """A server group as a decision needs it: its policy, and how many members are where.
+
+    ``members`` are counted by host; those that this very request adds are not among them, the
+    scheduler counts them as it picks. ``servers_per_host_max`` is for anti-affinity alone.
+    """
+
+    policy: str
+    members: Mapping[str, int] = field(default_factory=dict)
+    servers_per_host_max: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """A range of addresses: where hosts must be. ``version`` is 4 or 6."""
+
+    version: int
+    address: int
+    prefix: int
+
+
+Expression = tuple[Any, ...]
+"""A query of the JSON filter, parsed: see :mod:`innkeeper.scheduling.expressions`."""
+
+
+@dataclass(frozen=True, slots=True)
 class RequestSpec:
     """What is asked: amounts per server, how many servers, and what their hosts must be.
 
     ``amounts`` are keyed by the resource class's name. ``now_s`` is the moment of asking in
     seconds; a host whose agent was silent since ``now_s - silence_max_s`` counts as down.
+    ``flavor_specs`` are the flavor's extra specs as they are, for filters that compare them
+    with the metadata of aggregates. ``turn`` is where the draws of this decision begin: a
+    request that is decided one by one counts it up, and comes out as all at once.
+
+    Hosts are named: ``same_hosts`` are where the servers of the hint of that name are (``None``
+    if there is no such hint), ``different_hosts`` likewise; ``refused_hosts`` are those that
+    are out of the question for another reason: the server is there already, or failed there.
     """
 
     amounts: Mapping[str, int]
@@ -40,12 +101,23 @@ class RequestSpec:
     silence_max_s: float
     seed: int
     count: int = 1
+    turn: int = 0
     availability_zone: str | None = None
     forced_host: str | None = None
     required_traits: frozenset[str] = frozenset()
     forbidden_traits: frozenset[str] = frozenset()
     comparisons: tuple[Comparison, ...] = ()
     hints: Mapping[str, object] = field(default_factory=dict)
+    flavor_specs: tuple[tuple[str, str], ...] = ()
+    image_id: str | None = None
+    image_properties: tuple[tuple[str, str], ...] = ()
+    group: GroupRule | None = None
+    same_hosts: frozenset[str] | None = None
+    different_hosts: frozenset[str] = frozenset()
+    refused_hosts: frozenset[str] = frozenset()
+    near: Network | None = None
+    query: Expression | None = None
+    rules: Rules = Rules()
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +152,8 @@ class Entry:
     host: str
     weight: float
     loans: tuple[Loan, ...] = ()
+    alternates: tuple[str, ...] = ()
+    """Hosts that are next best, in order, for when this one fails."""
 
 
 @dataclass(frozen=True, slots=True)

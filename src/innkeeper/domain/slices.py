@@ -6,6 +6,7 @@ slice as a value.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Literal
 
 import msgspec
@@ -101,8 +102,15 @@ class Authenticating(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Scheduling(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How hosts are chosen. Multipliers weigh the weighers; higher weights win."""
+    """How hosts are chosen; higher weights win.
 
+    ``scheduler_driver``, filters and weighers are named as the catalogues name them, or as
+    ``package.module:name`` where they are one's own; a set of weighers goes by its name.
+    ``weigher_multipliers`` weigh the weighers, ``capability_multipliers`` what agents report.
+    ``build_attempts_max`` counts the first attempt too.
+    """
+
+    scheduler_driver: str = "all_at_once"
     default_availability_zone: str = "nova"
     default_host_filters: tuple[str, ...] = (
         "ComputeFilter",
@@ -110,15 +118,18 @@ class Scheduling(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         "CapacityFilter",
         "ComputeCapabilitiesFilter",
     )
-    default_host_weighers: tuple[str, ...] = (
-        "FreeMemoryWeigher",
-        "FreeVcpusWeigher",
-        "FreeDiskWeigher",
-    )
-    free_memory_multiplier: Multiplier = 1.0
-    free_vcpus_multiplier: Multiplier = 1.0
-    free_disk_multiplier: Multiplier = 1.0
+    default_host_weighers: tuple[str, ...] = ("spread",)
+    weigher_multipliers: Mapping[str, Multiplier] = {}
+    capability_multipliers: Mapping[str, Multiplier] = {}
     host_subset_size: Count = 1
+    build_attempts_max: Count = 3
+    max_instances_per_host: Count = 50
+    max_io_ops_per_host: Count = 8
+    isolated_images: tuple[str, ...] = ()
+    isolated_hosts: tuple[str, ...] = ()
+    restrict_isolated_hosts_to_isolated_images: bool = True
+    enable_isolated_aggregate_filtering: bool = True
+    capabilities_max_age_s: Seconds = 180.0
     claim_attempts_max: Count = 10
     servers_per_request_max: Count = 1000
     cpu_allocation_ratio: Ratio = 4.0

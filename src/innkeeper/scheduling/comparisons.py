@@ -15,7 +15,7 @@ import numpy as np
 
 from innkeeper.domain.errors import Invalid
 from innkeeper.domain.placing import Comparison
-from innkeeper.snapshot.amounts import Mask
+from innkeeper.snapshot.amounts import Mask, Rows
 from innkeeper.snapshot.capabilities import CapabilityColumn
 
 NUMERIC: dict[str, Callable[[Any, float], Any]] = {
@@ -50,15 +50,15 @@ def parse(name: str, text: str) -> Comparison:
         rest = [word for word in rest if word != first]
     if not rest:
         raise Invalid(f"The extra spec {name!r} has the operator {first} without an operand.")
-    if first in NUMERIC and _number(rest[0]) is None:
+    if first in NUMERIC and number_of(rest[0]) is None:
         raise Invalid(f"The extra spec {name!r} compares with {rest[0]!r}, which is no number.")
     return Comparison(name, first, tuple(rest))
 
 
-def mask(column: CapabilityColumn, comparison: Comparison, rows: slice) -> Mask:
+def mask(column: CapabilityColumn, comparison: Comparison, rows: Rows) -> Mask:
     """True where a host's capability meets the demand."""
     if comparison.operator in NUMERIC:
-        number = _number(comparison.operands[0])
+        number = number_of(comparison.operands[0])
         assert number is not None, "parse refuses what is no number"
         numbers = column.numbers[rows]
         # A comparison with nan is false, but "!=" is true; the unknown must meet nothing.
@@ -96,7 +96,8 @@ def _text(value: Any) -> str:
     return str(value)
 
 
-def _number(text: str) -> float | None:
+def number_of(text: str) -> float | None:
+    """A text as a number; None if it is none."""
     try:
         return float(text)
     except ValueError:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from innkeeper.domain.ids import HostIndex, ProviderId
-from innkeeper.domain.placing import Entry, Loan, RequestSpec
+from innkeeper.domain.placing import BuildPlan, Entry, Loan, RequestSpec
 from innkeeper.scheduling.dice import draw
 from innkeeper.snapshot.columns import HostTable
 
@@ -38,14 +38,6 @@ def loans(hosts: HostTable, spec: RequestSpec, index: HostIndex, turn: int) -> t
     return tuple(made)
 
 
-def is_drained(hosts: HostTable, taken: Sequence[Loan]) -> bool:
-    """Whether a pool that has just given these amounts cannot give one of them once more.
-
-    As long as all can, no host has lost a pool that it needs.
-    """
-    return any(hosts.pools.free[each.class_name][each.index] < each.amount for each in taken)
-
-
 def own(spec: RequestSpec, lent: Sequence[Loan]) -> Mapping[str, int]:
     """What a server takes of its host itself."""
     if not lent:
@@ -55,10 +47,11 @@ def own(spec: RequestSpec, lent: Sequence[Loan]) -> Mapping[str, int]:
 
 
 def take(hosts: HostTable, spec: RequestSpec, entry: Entry) -> None:
-    """Deplete the host and the pools of an entry."""
+    """Deplete the host and the pools of an entry, and count the server in."""
     hosts.take(entry.index, own(spec, entry.loans))
     for each in entry.loans:
         hosts.pools.take(each.index, {each.class_name: each.amount})
+    hosts.add_server(entry.index, spec.project_id, 1)
 
 
 def give_back(hosts: HostTable, spec: RequestSpec, entry: Entry) -> None:
@@ -66,3 +59,10 @@ def give_back(hosts: HostTable, spec: RequestSpec, entry: Entry) -> None:
     hosts.give_back(entry.index, own(spec, entry.loans))
     for each in entry.loans:
         hosts.pools.give_back(each.index, {each.class_name: each.amount})
+    hosts.add_server(entry.index, spec.project_id, -1)
+
+
+def undo(hosts: HostTable, spec: RequestSpec, made: BuildPlan) -> None:
+    """Put back what a plan took off the table."""
+    for entry in made.entries:
+        give_back(hosts, spec, entry)

@@ -1,74 +1,133 @@
 """Filter, then weigh, over all hosts at once; counts what each filter removed.
 
-A filter is a module with ``NAME``, ``REASON``, ``mask`` and ``missing``; a weigher one with
-``NAME`` and ``column``. Both get ``rows``: the whole table, or the one row that a pick has
-just changed.
+A filter is a module with ``NAME``, ``REASON``, ``READS``, ``mask`` and ``missing``; a weigher
+one with ``NAME``, ``READS``, ``AGGREGATE_KEY``, ``column`` and ``scale``. Both get ``rows``:
+the whole table, or those that were edited since they were last asked.
+
+A host's weight is the sum, over all weighers, of its number divided by the weigher's scale
+and multiplied by the weigher's multiplier. The scale is a fixed number of the table or the
+request, such as the most memory that one host has: it does not depend on who else is a
+candidate. So a weight means the same before and after a pick, and only what was edited is
+weighed again.
+
+Always true: hosts with equal columns have equal weights to the last bit, whether they were
+weighed all at once or alone; ties are found by comparing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from operator import attrgetter
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from innkeeper.domain.placing import Removal, RequestSpec
-from innkeeper.snapshot.amounts import Mask
+from innkeeper.scheduling.reading import RARE, Reads
+from innkeeper.snapshot.amounts import Mask, Rows
 from innkeeper.snapshot.columns import HostTable
 
 Weights = npt.NDArray[np.float64]
-Indexes = npt.NDArray[np.intp]
+ALL_ROWS = slice(None)
 
 
 class Filter(Protocol):
-    """Says which hosts may be used at all."""
+    """Says which hosts may be used at all.
+
+    One that looks at the clock has ``stamp(hosts, spec)`` as well: as long as that is equal,
+    what it says of rows that were not edited stays as it is. One that counts servers has
+    ``NEEDS_SERVERS = True``, and so has a weigher that does.
+    """
 
     NAME: str
     REASON: str
     """Why a host is removed, to be read after "N hosts: "."""
+    READS: Reads
 
-    def mask(self, hosts: HostTable, spec: RequestSpec, rows: slice) -> Mask | None:
+    def mask(self, hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
         """True where a host may be used; None where the request asks nothing of the kind.
 
         Of pools it may only ask whether they give what the request asks for.
         """
 
     def missing(self, hosts: HostTable, spec: RequestSpec) -> str:
-        """What was asked for, and the nearest there is; for people."""
+        """What was asked for, and the nearest there is; for people, and naming no host."""
 
 
 class Weigher(Protocol):
     """Says how good a host is; higher wins."""
 
     NAME: str
+    READS: Reads
+    AGGREGATE_KEY: str
+    """Under which aggregates can give their hosts a multiplier of their own."""
 
-    def column(self, hosts: HostTable, spec: RequestSpec, rows: slice) -> Weights:
-        """Any numbers; they are brought to 0..1 over the candidates before they are summed."""
+    def column(self, hosts: HostTable, spec: RequestSpec, rows: Rows) -> Weights:
+        """Any finite numbers, in the weigher's own unit."""
 
-
-@dataclass(frozen=True, slots=True)
-class Pipeline:
-    """Filters in order, and weighers with their multipliers."""
-
-    filters: tuple[Filter, ...]
-    weighers: tuple[tuple[Weigher, float], ...]
+    def scale(self, hosts: HostTable, spec: RequestSpec) -> float:
+        """The number that weighs 1; 0 where this request has nothing to weigh."""
 
 
-ALL_ROWS = slice(None)
-
-
+Weighed = tuple[Weigher, float]
+"""A weigher and its multiplier."""
 Taken = list[tuple[Filter, int]]
 """Filters that removed hosts, in order, and how many each."""
+
+
+class Pipeline:
+    """Filters in order, and weighers with their multipliers.
+
+    Those that read what hardly two requests have alike are kept apart: they are ``rare``, and
+    asked each time, behind the ``steady`` ones.
+    """
+
+    def __init__(self, filters: Sequence[Filter], weighers: Sequence[Weighed]) -> None:
+        self.filters = tuple(filters)
+        self.weighers = tuple((each, factor) for each, factor in weighers if factor != 0.0)
+        self.steady_filters = tuple(each for each in filters if not _is_rare(each))
+        self.rare_filters = tuple(each for each in filters if _is_rare(each))
+        self.steady_weighers = tuple(each for each in self.weighers if not _is_rare(each[0]))
+        self.rare_weighers = tuple(each for each in self.weighers if _is_rare(each[0]))
+        steady: list[Filter | Weigher] = [
+            *self.steady_filters,
+            *(each for each, _ in self.steady_weighers),
+        ]
+        self.stamped = tuple(each for each in steady if hasattr(each, "stamp"))
+        fields = sorted({name for each in steady for name in each.READS} - {"amounts"})
+        self._fields = attrgetter(*fields) if fields else None
+
+    def shape(self, spec: RequestSpec) -> object:
+        """What the steady ones read of a request: alike for requests that they judge alike."""
+        read = self._fields(spec) if self._fields is not None else None
+        return (*spec.amounts.items(), read)
+
+    @property
+    def needs_servers(self) -> bool:
+        """Whether anybody here counts servers."""
+        asked: list[Any] = [*self.filters, *(each for each, _ in self.weighers)]
+        return any(getattr(each, "NEEDS_SERVERS", False) for each in asked)
+
+
+def _is_rare(each: Filter | Weigher) -> bool:
+    return not RARE.isdisjoint(each.READS)
 
 
 def select(pipeline: Pipeline, hosts: HostTable, spec: RequestSpec) -> tuple[Mask, Taken]:
     """Apply all filters: what is left, and what each of them took away."""
     left: Mask = np.ones(hosts.host_count, dtype=np.bool_)
-    before = hosts.host_count
     taken: Taken = []
-    for each in pipeline.filters:
+    narrow((*pipeline.steady_filters, *pipeline.rare_filters), hosts, spec, left, taken)
+    return left, taken
+
+
+def narrow(
+    filters: Sequence[Filter], hosts: HostTable, spec: RequestSpec, left: Mask, taken: Taken
+) -> None:
+    """Take what these filters remove out of ``left``, and note in ``taken`` how many."""
+    before = int(np.count_nonzero(left))
+    for each in filters:
         mask = each.mask(hosts, spec, ALL_ROWS)
         if mask is None:
             continue
@@ -78,9 +137,6 @@ def select(pipeline: Pipeline, hosts: HostTable, spec: RequestSpec) -> tuple[Mas
         if after < before:
             taken.append((each, before - after))
         before = after
-        if after == 0:
-            break
-    return left, taken
 
 
 def removals(
@@ -101,95 +157,43 @@ def removals(
     )
 
 
-def still_fits(
-    filters: Sequence[Filter], hosts: HostTable, spec: RequestSpec, index: int
-) -> bool:
-    """Ask all filters again about one host, after a pick has changed it."""
+def weigh(
+    weighers: Sequence[Weighed], hosts: HostTable, spec: RequestSpec, rows: Rows
+) -> Weights | None:
+    """The weights of some rows; None if nobody weighs anything."""
+    total: Weights | None = None
+    for weigher, multiplier in weighers:
+        scale = weigher.scale(hosts, spec)
+        if scale == 0.0:
+            continue
+        part = weigher.column(hosts, spec, rows) * factor(
+            hosts, weigher, multiplier / scale, scale, rows
+        )
+        total = part if total is None else total + part
+    return total
+
+
+def factor(
+    hosts: HostTable, weigher: Weigher, usual: float, scale: float, rows: Rows
+) -> float | Weights:
+    """What a weigher's numbers are multiplied by; hosts of some aggregates have their own."""
+    if not hosts.has_aggregates:
+        return usual
+    by_code = hosts.aggregates.multipliers(weigher.AGGREGATE_KEY)
+    if by_code is None:
+        return usual
+    mine: Weights = by_code[hosts.aggregate_codes[rows]] / scale
+    return np.where(np.isnan(mine), usual, mine)
+
+
+def parts(
+    pipeline: Pipeline, hosts: HostTable, spec: RequestSpec, index: int
+) -> Mapping[str, float]:
+    """What each weigher gives to one host, multiplied; for explanations."""
     row = slice(index, index + 1)
-    for each in filters:
-        mask = each.mask(hosts, spec, row)
-        if mask is not None and not mask[0]:
-            return False
-    return True
-
-
-_Factor = tuple[Weigher, float, float]
-"""A weigher, what its numbers are multiplied by, and the least of them."""
-
-
-class Scale:
-    """Weights on one scale, fixed when a request is first weighed.
-
-    Each weigher's numbers are brought to 0..1 between the least and the greatest of the first
-    candidates. The scale stays through the picks of a request: otherwise each pick would move
-    the weights of hosts it did not touch. Where all candidates are alike, a pick moves its host
-    by the share that it took, so that servers spread or pack over a uniform cloud as well.
-
-    Always true: hosts with equal columns have equal weights to the last bit, whether they were
-    weighed first or again; ties are found by comparing.
-    """
-
-    def __init__(
-        self, pipeline: Pipeline, hosts: HostTable, spec: RequestSpec, candidates: Indexes
-    ) -> None:
-        self._hosts = hosts
-        self._spec = spec
-        self._candidates = candidates
-        self._unlike: list[_Factor] = []
-        self._alike: list[_Factor] = []
-        self._offset = 0.0
-        # Gathering the candidates' rows is a copy; without any removal it is not needed.
-        is_whole = candidates.shape[0] == hosts.host_count
-        total: Weights = np.zeros(candidates.shape[0])
-        for weigher, multiplier in pipeline.weighers:
-            if multiplier == 0.0:
-                continue
-            column = weigher.column(hosts, spec, ALL_ROWS)
-            mine = column if is_whole else column.take(candidates)
-            least, greatest = float(mine.min()), float(mine.max())
-            if greatest > least:
-                factor = multiplier / (greatest - least)
-                total += mine * factor
-                self._offset -= least * factor
-                self._unlike.append((weigher, factor, least))
-            else:
-                self._alike.append((weigher, multiplier / (abs(greatest) or 1.0), least))
-        # Once for all weighers, rather than once for each.
-        self.weights: Weights = total + self._offset
-
-    def again(self, index: int) -> float:
-        """The weight of one host as it is now, on the same scale as :attr:`weights`."""
-        # The same sums in the same order as above: rounding must not tell equals apart.
-        total = 0.0
-        for weigher, factor, _ in self._unlike:
-            total += self._value(weigher, index) * factor
-        total += self._offset
-        for weigher, factor, least in self._alike:
-            total += (self._value(weigher, index) - least) * factor
-        return total
-
-    def all_again(self) -> Weights:
-        """The weights of all candidates as they are now, on the same scale."""
-        # As in ``again``, to the last bit.
-        total: Weights = np.zeros(self._candidates.shape[0])
-        for weigher, factor, _ in self._unlike:
-            total += self._values(weigher) * factor
-        total += self._offset
-        for weigher, factor, least in self._alike:
-            total += (self._values(weigher) - least) * factor
-        return total
-
-    def _values(self, weigher: Weigher) -> Weights:
-        column = weigher.column(self._hosts, self._spec, ALL_ROWS)
-        return column.take(self._candidates)
-
-    def parts(self, index: int) -> Mapping[str, float]:
-        """What each weigher gives to one host, multiplied; for explanations."""
-        return {
-            weigher.NAME: (self._value(weigher, index) - least) * factor
-            for weigher, factor, least in (*self._unlike, *self._alike)
-        }
-
-    def _value(self, weigher: Weigher, index: int) -> float:
-        row = slice(index, index + 1)
-        return float(weigher.column(self._hosts, self._spec, row)[0])
+    found: dict[str, float] = {}
+    for each in (*pipeline.steady_weighers, *pipeline.rare_weighers):
+        given = weigh([each], hosts, spec, row)
+        if given is not None:
+            found[each[0].NAME] = float(given[0])
+    return found

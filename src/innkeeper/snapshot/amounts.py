@@ -4,7 +4,8 @@ One row per provider, one array per fact; columns grow by doubling, and the last
 the place of a removed one, so no holes are ever scanned.
 
 Always true: every column has ``row_count`` rows, and row *i* is the same provider in all of
-them.
+them. Whoever edits a row says so with :meth:`AmountTable.note`: what somebody remembers of the
+rows is renewed from that alone.
 
 May be false: that a provider still has what its row says. Only a claim proves that.
 """
@@ -25,8 +26,14 @@ Amount = npt.NDArray[np.float64]
 """Whole numbers kept as doubles, which are exact up to 2**53: comparing and weighing need no
 conversion then, which would take as long as the work itself."""
 
+Indexes = npt.NDArray[np.intp]
+Rows = slice | Indexes
+"""Some rows of a table: a slice, or their numbers."""
+
 ROWS_MIN = 64
 AMOUNT_MAX = float(2**53)
+EDITS_MAX = 4096
+"""Notes of edited rows that are kept. Who is further behind looks at all rows again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +55,11 @@ class AmountTable:
     def __init__(self) -> None:
         self.row_count = 0
         self.change_id = ChangeId(0)
+        self.edits: list[int] = []
+        """Rows that were edited, in order, since ``epoch`` began."""
+        self.epoch = 0
+        """Counts what is no edit of single rows: rows that came, went or moved."""
+        self._greatest: dict[str, float] = {}
         self.class_ids: dict[str, ClassId] = {}
         self.index_of: dict[ProviderId, HostIndex] = {}
         self.free: dict[str, Amount] = {}
@@ -91,6 +103,7 @@ class AmountTable:
             self.index_of[provider_id] = HostIndex(start + offset)
         for objects, default in self._lists:
             objects += [default() for _ in fresh]
+        self._begin_epoch()
         self._renew_views()
         self.provider_ids[start:] = fresh
 
@@ -113,6 +126,8 @@ class AmountTable:
             column[last] = 0
         self.row_count = last
         self._unit_bounds.clear()
+        self._greatest.clear()
+        self._begin_epoch()
         self._renew_views()
 
     def clear_row(self, index: HostIndex) -> None:
@@ -120,6 +135,18 @@ class AmountTable:
         for (kind, _), column in self._full.items():
             if kind != "fact":
                 column[index] = 0
+        self._greatest.clear()
+        self.note(index)
+
+    def note(self, index: int) -> None:
+        """Tell that a row was edited."""
+        if len(self.edits) == EDITS_MAX:
+            self._begin_epoch()
+        self.edits.append(index)
+
+    def _begin_epoch(self) -> None:
+        self.epoch += 1
+        self.edits.clear()
 
     def generation(self, index: HostIndex) -> Generation:
         """The provider's generation as of this table."""
@@ -147,6 +174,16 @@ class AmountTable:
     def set_capacity(self, name: str, at: Any, units: Amount) -> None:
         """Set how much these rows have in all; nothing of it is taken yet."""
         self.free[name][at] = np.clip(units, 0.0, AMOUNT_MAX)
+        self._greatest.pop(name, None)
+
+    def greatest(self, name: str) -> float:
+        """The most of a class that one provider has, taken or not; 1 if nobody has any."""
+        most = self._greatest.get(name)
+        if most is None:
+            whole = self.free[name] + self.used[name] if name in self.free else np.zeros(0)
+            most = float(whole.max(initial=0.0))
+            self._greatest[name] = most
+        return most or 1.0
 
     def set_units(self, name: str, at: Any, units: Sequence[Amount | float]) -> None:
         """Set min_unit, max_unit and step_size of a class for some rows."""
@@ -160,14 +197,16 @@ class AmountTable:
         for name, amount in amounts.items():
             self.free[name][index] -= amount
             self.used[name][index] += amount
+        self.note(index)
 
     def give_back(self, index: HostIndex, amounts: Mapping[str, int]) -> None:
         """Undo :meth:`take`."""
         for name, amount in amounts.items():
             self.free[name][index] += amount
             self.used[name][index] -= amount
+        self.note(index)
 
-    def gives(self, name: str, amount: int, rows: slice) -> Mask | None:
+    def gives(self, name: str, amount: int, rows: Rows) -> Mask | None:
         """Where the unit rules allow one allocation of ``amount``; None if they do everywhere.
 
         The same rule as :func:`innkeeper.domain.amounts.gives`, for all rows at once.

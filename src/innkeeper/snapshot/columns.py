@@ -19,9 +19,14 @@ import numpy as np
 import numpy.typing as npt
 
 from innkeeper.domain.ids import AgentId, HostIndex, ProviderId
-from innkeeper.snapshot.amounts import ROWS_MIN, Amount, AmountTable, Mask
+from innkeeper.snapshot.aggregates import AggregateSets, Verdict
+from innkeeper.snapshot.amounts import ROWS_MIN, Amount, AmountTable, Indexes, Mask, Rows
 from innkeeper.snapshot.capabilities import CapabilityColumn, column_of, lookup
 from innkeeper.snapshot.pools import Codes, PoolTable
+from innkeeper.snapshot.residents import Residents
+
+NEVER_S = -np.inf
+"""When somebody was heard who was not heard yet."""
 
 
 class HostTable(AmountTable):
@@ -39,11 +44,17 @@ class HostTable(AmountTable):
         self.agents: dict[AgentId, int] = {}
         self.agent_ids: list[AgentId] = []
         self._heard_s: npt.NDArray[np.float64] = np.zeros(0)
+        self._silent_since_s: float | None = None
+        self._stale_since_s: float | None = None
         self.agent_seen_s: npt.NDArray[np.float64] = self._heard_s
         self._has_hosts: Mask | None = None
         self._capabilities: list[Mapping[str, Any]] = self._add_list(dict)
         self._capability_columns: dict[str, CapabilityColumn] = {}
         self.pools = PoolTable()
+        self.aggregates = AggregateSets()
+        self.residents = Residents()
+        self.knows_servers = False
+        """Whether ``residents``, ``server_counts`` and ``busy_counts`` are kept."""
         self.knows_memberships = False
         """Whether ``root_ids`` and ``membership_codes`` are kept; without pools they need not
         be."""
@@ -52,6 +63,13 @@ class HostTable(AmountTable):
         self._add_column("fact", "agent_codes", np.int32)
         self._add_column("fact", "root_ids", np.int64)
         self._add_column("fact", "membership_codes", np.int32)
+        self._add_column("fact", "aggregate_codes", np.int32)
+        self._add_column("fact", "server_counts", np.int32)
+        self._add_column("fact", "busy_counts", np.int32)
+        self._add_column("fact", "facts_seen_s", np.float64)
+        self._add_column("fact", "ip_versions", np.uint8)
+        self._add_column("fact", "ip_high", np.uint64)
+        self._add_column("fact", "ip_low", np.uint64)
 
     # Facts that every host has. Views, made anew when the number of hosts changes.
     is_open: Mask
@@ -61,7 +79,19 @@ class HostTable(AmountTable):
     root_ids: npt.NDArray[np.int64]
     """The roots of the trees that the hosts' providers are in."""
     membership_codes: Codes
-    """Which aggregates the host's tree is in, as :class:`PoolTable` numbers their sets."""
+    """Which of Placement's aggregates the host's tree is in, as :class:`PoolTable` numbers
+    their sets."""
+    aggregate_codes: Codes
+    """Which of the compute room's aggregates the host is in, as ``aggregates`` numbers them."""
+    server_counts: Codes
+    busy_counts: Codes
+    """Servers that are being built, moved or otherwise make the host work."""
+    facts_seen_s: npt.NDArray[np.float64]
+    """When its agent last said what the host is capable of."""
+    ip_versions: npt.NDArray[np.uint8]
+    ip_high: npt.NDArray[np.uint64]
+    ip_low: npt.NDArray[np.uint64]
+    """The host's address, in two halves; one of version 4 is in the lower half."""
 
     # -- rows ------------------------------------------------------------------------------
 
@@ -86,11 +116,13 @@ class HostTable(AmountTable):
         if index is None:
             return
         self._unname(self.names[index], index)
+        self.residents.replace(provider_id, {})
         super().remove_row(provider_id)
         if index < self.row_count:
             self.index_by_name[self.names[index]] = index
         self._capability_columns.clear()
         self._has_hosts = None
+        self._silent_since_s = self._stale_since_s = None
 
     def _rename(self, index: HostIndex, name: str) -> None:
         old = self.names[index]
@@ -127,11 +159,36 @@ class HostTable(AmountTable):
             self._has_hosts = None
             self.agent_ids.append(agent_id)
             if code == self._heard_s.shape[0]:
-                wider = np.zeros(max(ROWS_MIN, 2 * code))
+                wider = np.full(max(ROWS_MIN, 2 * code), NEVER_S)
                 wider[:code] = self._heard_s
                 self._heard_s = wider
             self.agent_seen_s = self._heard_s[: code + 1]
         return code
+
+    def hear(self, agent_id: AgentId, moment_s: float) -> None:
+        """Note when an agent was last heard."""
+        # First the code: a new agent's lengthens the column.
+        code = self.agent_code(agent_id)
+        self.agent_seen_s[code] = moment_s
+        self._silent_since_s = None
+
+    def silent_since_s(self) -> float:
+        """When the one of all agents with hosts was heard whom nobody heard for longest."""
+        if self._silent_since_s is None:
+            heard = self.agent_seen_s[self.agent_has_hosts()]
+            self._silent_since_s = float(heard.min(initial=np.inf))
+        return self._silent_since_s
+
+    def see_facts(self, index: HostIndex, moment_s: float) -> None:
+        """Note when an agent last said what a host is capable of."""
+        self.facts_seen_s[index] = moment_s
+        self._stale_since_s = None
+
+    def stale_since_s(self) -> float:
+        """When the oldest of all that is known of hosts' capabilities was said."""
+        if self._stale_since_s is None:
+            self._stale_since_s = float(self.facts_seen_s.min(initial=np.inf))
+        return self._stale_since_s
 
     def set_capabilities(self, index: HostIndex, facts: Mapping[str, Any]) -> None:
         """Replace what a host is capable of."""
@@ -166,20 +223,52 @@ class HostTable(AmountTable):
         """Say who speaks for a host."""
         self.agent_codes[index] = self.agent_code(agent_id)
         self._has_hosts = None
+        self._silent_since_s = None
 
     def agent_of(self, index: HostIndex) -> AgentId:
         """Who speaks for a host."""
         return self.agent_ids[int(self.agent_codes[index])]
 
+    def rows_named(self, names: Iterable[str]) -> Indexes:
+        """The rows of the hosts among these names that there are."""
+        found = [self.index_by_name[name] for name in names if name in self.index_by_name]
+        return np.array(found, dtype=np.intp)
+
+    # -- aggregates and servers ------------------------------------------------------------
+
+    @property
+    def has_aggregates(self) -> bool:
+        """Whether any host ever was in an aggregate."""
+        return self.aggregates.are_there
+
+    def by_aggregates(self, verdict: Verdict, rows: Rows) -> Mask:
+        """Judge hosts by the metadata of all aggregates that each of them is in."""
+        return self.aggregates.judge(verdict, self.aggregate_codes[rows])
+
+    def servers_of(self, project_id: str) -> tuple[Indexes, npt.NDArray[np.float64]]:
+        """The rows with servers of a project, and how many each has."""
+        mine = self.residents.of_project(project_id)
+        rows = np.array([self.index_of[each] for each in mine], dtype=np.intp)
+        return rows, np.array(list(mine.values()), dtype=np.float64)
+
+    def add_server(self, index: HostIndex, project_id: str, more: int) -> None:
+        """Count servers in that are about to be built, or out if ``more`` is negative."""
+        if self.knows_servers:
+            self.server_counts[index] += more
+            self.busy_counts[index] += more
+            provider_id = ProviderId(int(self.provider_ids[index]))
+            self.residents.add(provider_id, project_id, more)
+            self.note(index)
+
     # -- what hosts borrow -----------------------------------------------------------------
 
-    def borrows(self, name: str, rows: slice) -> Mask:
+    def borrows(self, name: str, rows: Rows) -> Mask:
         """Where hosts have nothing of a class themselves, and so take it from pools."""
         # Free and used are the capacity; what is closed has none, whoever still holds of it.
         lacks: Mask = self.free[name][rows] + self.used[name][rows] <= 0.0
         return lacks
 
-    def lent(self, name: str, amount: int, rows: slice) -> Mask | None:
+    def lent(self, name: str, amount: int, rows: Rows) -> Mask | None:
         """Where a pool gives ``amount`` to a host that borrows; None if no pool has any."""
         able = self.pools.able(name, amount)
         if able is None:
@@ -187,7 +276,7 @@ class HostTable(AmountTable):
         given: Mask = able[self.membership_codes[rows]] & self.borrows(name, rows)
         return given
 
-    def left(self, name: str, rows: slice) -> Amount:
+    def left(self, name: str, rows: Rows) -> Amount:
         """What a host has left of a class; one that borrows, what one of its pools has."""
         most = self.pools.most(name)
         if most is None:
@@ -206,6 +295,11 @@ class HostTable(AmountTable):
             live = np.bincount(self.membership_codes, minlength=self.pools.code_count)
             numbers = self.pools.keep_codes(np.flatnonzero(live).tolist())
             self.membership_codes[:] = numbers[self.membership_codes]
+
+    def greatest(self, name: str) -> float:
+        """See :meth:`AmountTable.greatest`; what pools have counts as well."""
+        mine = super().greatest(name)
+        return max(mine, self.pools.greatest(name)) if self.pools.row_count else mine
 
     # -- claims that are on their way ------------------------------------------------------
 

@@ -21,17 +21,23 @@ before the commit that makes them visible."""
 
 HEARD_MANY = 256
 HEAR_PERIOD = timedelta(seconds=0.25)
+FACTS_PERIOD = timedelta(seconds=1)
+"""How often it is asked what was told of capabilities, which are good for minutes."""
 """With more heartbeats than ``HEARD_MANY`` at once, they are taken over this often at most."""
 
 
 class Follower:
     """Owns a host table and the place in the change feed that it stands for."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, with_servers: bool = False) -> None:
+        self._with_servers = with_servers
         self.table = HostTable()
+        self.table.knows_servers = with_servers
         self._heard: datetime | None = None
+        self._facts_heard: datetime | None = None
         self._heard_many = False
         self._asked = datetime.min  # noqa: DTZ901 - moments here have no zone
+        self._facts_asked = datetime.min  # noqa: DTZ901 - nor has this one
         self._touched: set[ProviderId] = set()
         self._is_all_touched = False
         self._came_from = ChangeId(0)
@@ -46,8 +52,10 @@ class Follower:
         self._must_reread = False
 
     def _read_all(self, tx: Tx) -> None:
-        self.table = loader.load_all(tx)
+        self.table = loader.load_all(tx, with_servers=self._with_servers)
         self._heard = None
+        self._facts_heard = None
+        self._facts_asked = datetime.min  # noqa: DTZ901 - moments here have no zone
 
     def begin(self, tx: Tx) -> None:
         """Start a transaction's work: mend what the last one left, if it failed."""
@@ -78,6 +86,11 @@ class Follower:
             return
         since = None if self._heard is None else self._heard - OVERLAP
         latest, count = loader.see_agents(tx, self.table, since)
+        if not timedelta(0) <= now - self._facts_asked < FACTS_PERIOD:
+            since = None if self._facts_heard is None else self._facts_heard - OVERLAP
+            told = loader.see_facts(tx, self.table, since)
+            self._facts_heard = None if told is None else min(told, now)
+            self._facts_asked = now
         # Never past the present: one clock that is ahead would silence everybody else.
         self._heard = None if latest is None else min(latest, now)
         self._heard_many = count > HEARD_MANY

@@ -8,20 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
+from ipaddress import ip_address
 
-from innkeeper.domain.ids import ProviderId
+from innkeeper.domain.ids import HostIndex, ProviderId
 from innkeeper.snapshot import pool_loader
 from innkeeper.snapshot.amount_loader import load_amounts
-from innkeeper.snapshot.columns import HostTable
+from innkeeper.snapshot.columns import NEVER_S, HostTable
 from innkeeper.store import changes
-from innkeeper.store.queries import agents, hosts
+from innkeeper.store.queries import agents, aggregates, hosts, residents
 from innkeeper.store.queries.hosts import HostRow
 from innkeeper.store.transactions import Tx
 
 
-def load_all(tx: Tx) -> HostTable:
-    """Make the table of all hosts as ``tx`` sees them."""
+def load_all(tx: Tx, *, with_servers: bool = False) -> HostTable:
+    """Make the table of all hosts as ``tx`` sees them; who has servers there if wanted."""
     table = HostTable()
+    table.knows_servers = with_servers
     # Before the rows: a change that comes in between is then read twice, never missed.
     table.change_id = changes.newest(tx)
     see_agents(tx, table, None)
@@ -43,7 +45,11 @@ def load(tx: Tx, table: HostTable, ids: Collection[ProviderId] | None) -> set[Pr
         table.ensure_rows((each.provider_id, each.name) for each in found)
         _load_facts(table, found)
         # All hosts are asked for without a list: a list of 100,000 ids does not help databases.
-        load_amounts(tx, table, None if ids is None else wanted)
+        some = None if ids is None else wanted
+        load_amounts(tx, table, some)
+        _load_aggregates(tx, table, some)
+        if table.knows_servers:
+            _load_servers(tx, table, some)
     others = None if ids is None else [each for each in ids if each not in wanted]
     return pool_loader.load(tx, table, wanted, others)
 
@@ -56,6 +62,63 @@ def _load_facts(table: HostTable, found: Sequence[HostRow]) -> None:
         table.zone_codes[index] = table.zone_code(each.availability_zone)
         table.set_agent(index, each.agent_id)
         table.set_capabilities(index, each.capabilities)
+        table.see_facts(
+            index, NEVER_S if each.reported_at is None else seconds(each.reported_at)
+        )
+        _set_address(table, index, each.host_ip)
+
+
+def _set_address(table: HostTable, index: HostIndex, text: str) -> None:
+    try:
+        address = ip_address(text)
+    except ValueError:
+        # An agent may call its host by a name; that is in no network.
+        table.ip_versions[index] = 0
+        return
+    number = int(address)
+    table.ip_versions[index] = address.version
+    table.ip_high[index], table.ip_low[index] = number >> 64, number & 2**64 - 1
+
+
+def _load_aggregates(tx: Tx, table: HostTable, ids: Collection[ProviderId] | None) -> None:
+    members = aggregates.for_snapshot(tx, ids)
+    for number, metadata in aggregates.metadata_of(tx, {each for _, each in members}).items():
+        table.aggregates.set_metadata(number, metadata)
+    sets: dict[ProviderId, set[int]] = {}
+    for provider_id, number in members:
+        sets.setdefault(provider_id, set()).add(number)
+    for provider_id in table.index_of if ids is None else ids:
+        code = table.aggregates.code(frozenset(sets.get(provider_id, ())))
+        table.aggregate_codes[table.index_of[provider_id]] = code
+
+
+def _load_servers(tx: Tx, table: HostTable, ids: Collection[ProviderId] | None) -> None:
+    counts: dict[ProviderId, dict[str, int]] = {}
+    busy: dict[ProviderId, int] = {}
+    for provider_id, project_id, count, busy_count in residents.for_snapshot(tx, ids):
+        counts.setdefault(provider_id, {})[project_id] = count
+        busy[provider_id] = busy.get(provider_id, 0) + busy_count
+    for provider_id in list(table.index_of) if ids is None else ids:
+        mine = counts.get(provider_id, {})
+        index = table.index_of[provider_id]
+        table.residents.replace(provider_id, mine)
+        table.server_counts[index] = sum(mine.values())
+        table.busy_counts[index] = busy.get(provider_id, 0)
+
+
+def see_facts(tx: Tx, table: HostTable, since: datetime | None) -> datetime | None:
+    """Take over when hosts' capabilities were told, all or those since a moment.
+
+    Gives the latest moment.
+    """
+    latest = since
+    for provider_id, reported_at in hosts.reported_since(tx, since):
+        index = table.index_of.get(provider_id)
+        if index is not None:
+            table.see_facts(index, seconds(reported_at))
+        if latest is None or reported_at > latest:
+            latest = reported_at
+    return latest
 
 
 def see_agents(tx: Tx, table: HostTable, since: datetime | None) -> tuple[datetime | None, int]:
@@ -66,9 +129,7 @@ def see_agents(tx: Tx, table: HostTable, since: datetime | None) -> tuple[dateti
     rows = agents.last_seen(tx) if since is None else agents.seen_since(tx, since)
     latest = since
     for agent_id, seen_at in rows:
-        # First the code: a new agent's lengthens the column.
-        code = table.agent_code(agent_id)
-        table.agent_seen_s[code] = seconds(seen_at)
+        table.hear(agent_id, seconds(seen_at))
         if latest is None or seen_at > latest:
             latest = seen_at
     return latest, len(rows)

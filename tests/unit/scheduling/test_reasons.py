@@ -8,9 +8,8 @@ import pytest
 
 from innkeeper.domain.placing import BuildPlan
 from innkeeper.scheduling import reasons
-from innkeeper.scheduling.schedulers.all_at_once import plan
 from innkeeper.snapshot.columns import HostTable
-from tests.support.tables import asking, host, pipeline_of, table_of
+from tests.support.tables import asking, host, pipeline_of, plan, table_of
 
 ALL_ALIKE = pipeline_of()
 

@@ -1,16 +1,15 @@
-"""Each weigher by itself, and all of them brought to one scale."""
+"""Each weigher by itself, and all of them on one scale."""
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 from innkeeper.domain.ids import HostIndex, ProviderId
-from innkeeper.scheduling.pipeline import Scale
+from innkeeper.scheduling.pipeline import parts, weigh
 from innkeeper.scheduling.weighers import free_disk, free_memory, free_vcpus
 from innkeeper.scheduling.weighers.catalogue import WEIGHERS
 from innkeeper.snapshot.columns import HostTable
-from tests.support.tables import asking, host, pipeline_of, table_of
+from tests.support.tables import asking, fill, host, pipeline_of, row_for, table_of
 
 WHOLE = slice(None)
 HOSTS = (
@@ -44,72 +43,47 @@ def test_every_weigher_is_indifferent_where_nobody_has_its_class(name: str) -> N
     assert list(WEIGHERS[name].column(table, asking(), WHOLE)) == [0.0]
 
 
-def scale_of(table: HostTable, **multipliers: float) -> Scale:
-    everybody = np.arange(table.host_count)
-    return Scale(pipeline_of(**multipliers), table, asking(), everybody)
+def weights_of(table: HostTable, **multipliers: float) -> list[float]:
+    given = weigh(pipeline_of(**multipliers).weighers, table, asking(), WHOLE)
+    assert given is not None
+    return [float(each) for each in given]
 
 
-def test_a_scale_goes_from_nought_to_the_multiplier() -> None:
-    weights = scale_of(table_of(*HOSTS), FreeMemoryWeigher=3.0).weights
-    assert list(weights) == pytest.approx([0.0, 1.5, 3.0])
+def test_the_most_that_one_host_has_weighs_the_multiplier() -> None:
+    weights = weights_of(table_of(*HOSTS), FreeMemoryWeigher=3.0)
+    assert weights == pytest.approx([1.0, 2.0, 3.0])
 
 
 def test_a_negative_multiplier_turns_the_order_round() -> None:
-    weights = scale_of(table_of(*HOSTS), FreeMemoryWeigher=-1.0).weights
-    assert list(weights) == pytest.approx([0.0, -0.5, -1.0])
+    weights = weights_of(table_of(*HOSTS), FreeMemoryWeigher=-1.0)
+    assert weights == pytest.approx([-1 / 3, -2 / 3, -1.0])
 
 
 def test_weights_of_several_weighers_are_added() -> None:
     table = table_of(*HOSTS)
-    scale = scale_of(table, FreeMemoryWeigher=1.0, FreeVcpusWeigher=2.0)
-    assert list(scale.weights) == pytest.approx([0.0 + 1.0, 0.5 + 2.0, 1.0 + 0.0])
-    assert scale.parts(1) == pytest.approx({"FreeMemoryWeigher": 0.5, "FreeVcpusWeigher": 2.0})
+    pipeline = pipeline_of(FreeMemoryWeigher=1.0, FreeVcpusWeigher=2.0)
+    weights = weights_of(table, FreeMemoryWeigher=1.0, FreeVcpusWeigher=2.0)
+    assert weights == pytest.approx([1 / 3 + 1.0, 2 / 3 + 2.0, 1.0 + 0.0])
+    told = parts(pipeline, table, asking(), 1)
+    assert told == pytest.approx({"FreeMemoryWeigher": 2 / 3, "FreeVcpusWeigher": 2.0})
 
 
 def test_a_multiplier_of_nought_silences_a_weigher() -> None:
-    scale = scale_of(table_of(*HOSTS), FreeMemoryWeigher=0.0, FreeVcpusWeigher=1.0)
-    assert scale.parts(0).keys() == {"FreeVcpusWeigher"}
+    pipeline = pipeline_of(FreeMemoryWeigher=0.0, FreeVcpusWeigher=1.0)
+    assert parts(pipeline, table_of(*HOSTS), asking(), 0).keys() == {"FreeVcpusWeigher"}
 
 
-def test_hosts_that_are_all_alike_weigh_the_same() -> None:
-    table = table_of(host("a"), host("b"), host("c"))
-    assert list(scale_of(table, FreeMemoryWeigher=1.0).weights) == [0.0, 0.0, 0.0]
-
-
-@pytest.mark.parametrize("multiplier", [1.0, -1.0, 0.3])
-def test_weighing_again_gives_bit_by_bit_what_weighing_first_gave(multiplier: float) -> None:
-    """Otherwise two hosts that are equal would not count as equal after a pick."""
-    table = table_of(
-        host("a", memory_mb=7, vcpus=3, disk_gb=11),
-        host("b", memory_mb=13, vcpus=3, disk_gb=5),
-        host("c", memory_mb=29, vcpus=3, disk_gb=17),
-    )
-    scale = scale_of(
-        table, FreeMemoryWeigher=multiplier, FreeVcpusWeigher=0.7, FreeDiskWeigher=0.1
-    )
-    assert [scale.again(index) for index in range(3)] == list(scale.weights)
-
-
-def test_a_scale_keeps_its_ends_while_amounts_are_taken() -> None:
+def test_what_is_taken_of_one_host_leaves_the_others_weights_as_they_are() -> None:
     table = table_of(*HOSTS)
-    scale = scale_of(table, FreeMemoryWeigher=1.0)
+    before = weights_of(table, FreeMemoryWeigher=1.0)
     table.take(HostIndex(2), {"MEMORY_MB": 2500})
-    assert scale.again(2) == pytest.approx(-0.25)
-    assert scale.again(0) == pytest.approx(0.0)
+    after = weights_of(table, FreeMemoryWeigher=1.0)
+    assert after[:2] == before[:2]
+    assert after[2] == pytest.approx(500 / 3000)
 
 
-@pytest.mark.parametrize(
-    ("multiplier", "is_lighter"),
-    [
-        pytest.param(1.0, True, id="a picked host falls behind where servers are spread"),
-        pytest.param(-1.0, False, id="a picked host goes ahead where servers are packed"),
-    ],
-)
-def test_hosts_that_were_all_alike_differ_once_one_was_picked(
-    multiplier: float, is_lighter: bool
-) -> None:
-    table = table_of(host("a"), host("b"))
-    scale = scale_of(table, FreeMemoryWeigher=multiplier)
-    table.take(HostIndex(0), {"MEMORY_MB": 1024})
-    assert (scale.again(0) < scale.again(1)) is is_lighter
-    assert scale.again(0) != scale.again(1)
+def test_a_larger_host_changes_the_scale() -> None:
+    table = table_of(*HOSTS)
+    table.greatest("MEMORY_MB")
+    fill(table, row_for(table, 4, "d"), host("d", memory_mb=6000))
+    assert weights_of(table, FreeMemoryWeigher=1.0) == pytest.approx([1 / 6, 1 / 3, 0.5, 1.0])

@@ -82,6 +82,10 @@ class Call:
         """
         await self.site.decisions.write_together(work, item, lines)
 
+    async def decide(self, work: Callable[[Tx, Any], T]) -> T:
+        """As :meth:`write`, for work that needs a host; it is given the means to decide too."""
+        return await self.site.decisions.decide(work, self.now)
+
     def allows(self, rule: str, **target: Any) -> bool:
         """Whether policy lets the caller do ``rule`` to a thing with these attributes."""
         return self.site.policy.allows(rule, self.context, target)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, Protocol, TypeVar
 
 from innkeeper.domain.candidates import CandidateQuery, FoundCandidates
@@ -46,6 +47,12 @@ class Decisions(Protocol):
 
     async def boot(self, request: Any, lines: int = 1) -> Any:
         """Decide on and claim for a boot request, together with others that wait."""
+
+    async def decide(self, work: Callable[[Tx, Any], T], now: datetime) -> T:
+        """Carry ``work`` out as one step of its own commit's batch, with the means to decide.
+
+        It finds the host table as its transaction sees it, leaves it so, and writes its claims.
+        """
 
     async def explain(self, request: Any) -> Any:
         """Decide as :meth:`boot` would, claim nothing, and tell why."""

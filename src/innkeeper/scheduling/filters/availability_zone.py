@@ -5,14 +5,16 @@ from __future__ import annotations
 import numpy as np
 
 from innkeeper.domain.placing import RequestSpec
-from innkeeper.snapshot.amounts import Mask
+from innkeeper.scheduling.reading import Reads
+from innkeeper.snapshot.amounts import Mask, Rows
 from innkeeper.snapshot.columns import HostTable
 
 NAME = "AvailabilityZoneFilter"
 REASON = "the host is in another availability zone"
+READS: Reads = ("availability_zone",)
 
 
-def mask(hosts: HostTable, spec: RequestSpec, rows: slice) -> Mask | None:
+def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
     """True where the host's zone is the one asked for; nothing to say if none was."""
     if spec.availability_zone is None:
         return None

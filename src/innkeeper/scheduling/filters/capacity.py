@@ -8,14 +8,16 @@ from functools import reduce
 import numpy as np
 
 from innkeeper.domain.placing import RequestSpec
-from innkeeper.snapshot.amounts import Mask
+from innkeeper.scheduling.reading import Reads
+from innkeeper.snapshot.amounts import Mask, Rows
 from innkeeper.snapshot.columns import HostTable
 
 NAME = "CapacityFilter"
 REASON = "the host has not enough left"
+READS: Reads = ("amounts",)
 
 
-def mask(hosts: HostTable, spec: RequestSpec, rows: slice) -> Mask | None:
+def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
     """True where each amount is free, on the host or in a pool of its, and is given so.
 
     A host has to give something itself: a server that took everything of pools would hold
@@ -31,14 +33,14 @@ def mask(hosts: HostTable, spec: RequestSpec, rows: slice) -> Mask | None:
     return _with_pools(hosts, spec, rows, own)
 
 
-def _fits(hosts: HostTable, name: str, amount: int, rows: slice) -> Mask:
+def _fits(hosts: HostTable, name: str, amount: int, rows: Rows) -> Mask:
     enough: Mask = hosts.free[name][rows] >= amount
     given = hosts.gives(name, amount, rows)
     return enough if given is None else enough & given
 
 
 def _with_pools(
-    hosts: HostTable, spec: RequestSpec, rows: slice, own: Mapping[str, Mask]
+    hosts: HostTable, spec: RequestSpec, rows: Rows, own: Mapping[str, Mask]
 ) -> Mask:
     lent = {name: hosts.lent(name, amount, rows) for name, amount in spec.amounts.items()}
     each = [fits if (more := lent[name]) is None else fits | more for name, fits in own.items()]

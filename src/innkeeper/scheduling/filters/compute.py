@@ -5,21 +5,35 @@ from __future__ import annotations
 import numpy as np
 
 from innkeeper.domain.placing import RequestSpec
-from innkeeper.snapshot.amounts import Mask
+from innkeeper.scheduling.reading import Reads
+from innkeeper.snapshot.amounts import Mask, Rows
 from innkeeper.snapshot.columns import HostTable
 
 NAME = "ComputeFilter"
 REASON = "the host is disabled or its agent is silent"
+READS: Reads = ()
 
 
-def mask(hosts: HostTable, spec: RequestSpec, rows: slice) -> Mask:
+def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask:
     """True where a host is open for servers and alive at the moment of asking."""
-    is_agent_up: Mask = hosts.agent_seen_s >= spec.now_s - spec.silence_max_s
-    if (is_agent_up | ~hosts.agent_has_hosts()).all():
+    if _are_all_up(hosts, spec):
         # The usual case, and ten times as fast: nobody has to look his agent up.
         return hosts.is_open[rows]
+    is_agent_up: Mask = hosts.agent_seen_s >= spec.now_s - spec.silence_max_s
     usable: Mask = hosts.is_open[rows] & is_agent_up[hosts.agent_codes[rows]]
     return usable
+
+
+def stamp(hosts: HostTable, spec: RequestSpec) -> object:
+    """Which agents are up."""
+    if _are_all_up(hosts, spec):
+        return True
+    is_agent_up: Mask = hosts.agent_seen_s >= spec.now_s - spec.silence_max_s
+    return is_agent_up.tobytes()
+
+
+def _are_all_up(hosts: HostTable, spec: RequestSpec) -> bool:
+    return hosts.silent_since_s() >= spec.now_s - spec.silence_max_s
 
 
 def missing(hosts: HostTable, spec: RequestSpec) -> str:

@@ -1,4 +1,8 @@
-"""Only hosts with the traits and capabilities that the flavor's extra specs ask for."""
+"""Only hosts with the traits and capabilities that the flavor's extra specs ask for.
+
+Capabilities that an agent has not reported for too long meet no demand; traits are kept by the
+service itself, and do not age.
+"""
 
 from __future__ import annotations
 
@@ -7,15 +11,17 @@ from functools import reduce
 import numpy as np
 
 from innkeeper.domain.placing import Comparison, RequestSpec
-from innkeeper.scheduling import comparisons
-from innkeeper.snapshot.amounts import Mask
+from innkeeper.scheduling import comparisons, freshness
+from innkeeper.scheduling.reading import Reads
+from innkeeper.snapshot.amounts import Mask, Rows
 from innkeeper.snapshot.columns import HostTable
 
 NAME = "ComputeCapabilitiesFilter"
 REASON = "the host lacks a trait or capability, or has a forbidden trait"
+READS: Reads = ("required_traits", "forbidden_traits", "comparisons", "rules")
 
 
-def mask(hosts: HostTable, spec: RequestSpec, rows: slice) -> Mask | None:
+def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
     """True where all required traits are, no forbidden one is, and all comparisons hold."""
     if not (spec.required_traits or spec.forbidden_traits or spec.comparisons):
         return None
@@ -25,11 +31,18 @@ def mask(hosts: HostTable, spec: RequestSpec, rows: slice) -> Mask | None:
     had = [hosts.traits[name][rows] for name in spec.required_traits]
     lacked = [~hosts.traits[name][rows] for name in forbidden]
     met = [_meets(hosts, comparison, rows) for comparison in spec.comparisons]
+    if met and (fresh := freshness.fresh(hosts, spec, rows)) is not None:
+        met.append(fresh)
     demands = [*had, *lacked, *met]
     return reduce(np.logical_and, demands) if demands else None
 
 
-def _meets(hosts: HostTable, comparison: Comparison, rows: slice) -> Mask:
+def stamp(hosts: HostTable, spec: RequestSpec) -> object:
+    """Which hosts' capabilities are known, if any are asked for."""
+    return freshness.stamp(hosts, spec) if spec.comparisons else None
+
+
+def _meets(hosts: HostTable, comparison: Comparison, rows: Rows) -> Mask:
     return comparisons.mask(hosts.capability(comparison.name), comparison, rows)
 
 
@@ -40,7 +53,14 @@ def missing(hosts: HostTable, spec: RequestSpec) -> str:
         _told(hosts, "forbidden trait", name) for name in sorted(spec.forbidden_traits)
     ]
     compared = [_compared(hosts, comparison) for comparison in spec.comparisons]
-    return "; ".join([*required, *forbidden, *compared])
+    stale = [_stale(hosts, spec)] if compared else []
+    return "; ".join([*required, *forbidden, *compared, *filter(None, stale)])
+
+
+def _stale(hosts: HostTable, spec: RequestSpec) -> str:
+    fresh = freshness.fresh(hosts, spec, slice(None))
+    count = 0 if fresh is None else int(np.count_nonzero(~fresh))
+    return f"{count} hosts have not reported theirs for too long" if count else ""
 
 
 def _told(hosts: HostTable, what: str, name: str) -> str:

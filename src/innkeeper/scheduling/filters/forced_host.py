@@ -5,14 +5,16 @@ from __future__ import annotations
 import numpy as np
 
 from innkeeper.domain.placing import RequestSpec
-from innkeeper.snapshot.amounts import Mask
+from innkeeper.scheduling.reading import Reads
+from innkeeper.snapshot.amounts import Mask, Rows
 from innkeeper.snapshot.columns import HostTable
 
 NAME = "ForcedHostFilter"
 REASON = "the request names another host"
+READS: Reads = ("forced_host",)
 
 
-def mask(hosts: HostTable, spec: RequestSpec, rows: slice) -> Mask | None:
+def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
     """True for the named host alone; nothing to say if none was named."""
     if spec.forced_host is None:
         return None

@@ -27,11 +27,10 @@ from innkeeper.domain.compute import (
 from innkeeper.domain.errors import ConcurrentUpdate, Refusal
 from innkeeper.domain.ids import AgentId, ClassId, ConsumerUuid, ProviderId
 from innkeeper.domain.placement import Claim, ConsumerClaim
-from innkeeper.domain.placing import BuildPlan, Entry
+from innkeeper.domain.placing import BuildPlan, Entry, RequestSpec
 from innkeeper.domain.slices import Computing, Scheduling
-from innkeeper.scheduling import reasons
-from innkeeper.scheduling.pipeline import Pipeline
-from innkeeper.scheduling.schedulers import all_at_once
+from innkeeper.scheduling import depletion, reasons
+from innkeeper.scheduling.schedulers.scheduler import Scheduler
 from innkeeper.snapshot.columns import HostTable
 from innkeeper.snapshot.follower import Follower
 from innkeeper.store.queries import orders, quota_usages, servers
@@ -75,9 +74,16 @@ class Means:
     """What booting needs beside the transaction."""
 
     follower: Follower
-    pipeline: Pipeline
+    scheduler: Scheduler
     scheduling: Scheduling
     computing: Computing
+
+    def plan(self, spec: RequestSpec) -> BuildPlan:
+        """Decide, and take nothing: for who writes his claim himself."""
+        table = self.follower.table
+        made = self.scheduler.plan(table, spec)
+        depletion.undo(table, spec, made)
+        return made
 
 
 def boot_together(
@@ -125,12 +131,12 @@ def _receive(means: Means, reception: Reception, request: BootRequest) -> Pendin
 def _plan(means: Means, pending: Pending) -> None:
     table = means.follower.table
     spec = pending.intake.spec
-    made = all_at_once.plan(means.pipeline, table, spec, means.scheduling.host_subset_size)
+    made = means.scheduler.plan(table, spec)
     means.follower.touch(made.seen)
     pending.plan = made
     if not _is_placed(pending):
         # Fewer than the least that is of use: none at all.
-        all_at_once.undo(table, spec, made)
+        depletion.undo(table, spec, made)
         return
     # Ahead of the commit, so that the next request of this batch plans behind this one.
     table.expect_claim(made.seen)
@@ -166,7 +172,7 @@ def _claim_all(tx: Tx, means: Means, pendings: Sequence[Pending]) -> list[Pendin
 
 def _take_back(table: HostTable, pending: Pending) -> None:
     made = _plan_of(pending)
-    all_at_once.undo(table, pending.intake.spec, made)
+    depletion.undo(table, pending.intake.spec, made)
     table.expect_no_claim(made.seen)
 
 

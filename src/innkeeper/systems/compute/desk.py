@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Any, TypeVar
 
 import structlog
 
@@ -11,57 +12,28 @@ from innkeeper.domain.compute import Booted, BootRequest, Explained
 from innkeeper.domain.errors import Refusal
 from innkeeper.domain.placing import BuildPlan, Candidate, Entry
 from innkeeper.domain.slices import Computing, Scheduling
-from innkeeper.scheduling import reasons
-from innkeeper.scheduling.filters.capacity import NAME as CAPACITY
-from innkeeper.scheduling.filters.catalogue import FILTERS
-from innkeeper.scheduling.filters.forced_host import NAME as FORCED_HOST
-from innkeeper.scheduling.pipeline import Pipeline
-from innkeeper.scheduling.schedulers import all_at_once
-from innkeeper.scheduling.weighers.catalogue import WEIGHERS
+from innkeeper.scheduling import ranking, reasons
 from innkeeper.snapshot.columns import HostTable
 from innkeeper.snapshot.follower import Follower
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute import recovery
+from innkeeper.systems.compute import drivers, recovery
 from innkeeper.systems.compute.boot import Means, boot_together
 from innkeeper.systems.compute.intake import Reception
 
 LOG = structlog.get_logger("innkeeper.compute")
+T = TypeVar("T")
 
 BEST_SHOWN = 10
 """Candidates that an explanation names."""
-
-
-def pipeline_of(scheduling: Scheduling) -> Pipeline:
-    """Make the pipeline that the settings describe.
-
-    Raises ``ValueError`` for a name that is none: a filter that is silently left out would
-    place servers where they must not be.
-    """
-    unknown = [name for name in scheduling.default_host_filters if name not in FILTERS]
-    unknown += [name for name in scheduling.default_host_weighers if name not in WEIGHERS]
-    if unknown:
-        known = ", ".join(sorted([*FILTERS, *WEIGHERS]))
-        raise ValueError(f"There is no {', '.join(unknown)}. There are: {known}.")
-    # A host that an administrator names is no matter of taste. Nor is capacity: claims prove
-    # that nothing moved since it was found to suffice, so somebody must have looked.
-    names = dict.fromkeys((FORCED_HOST, *scheduling.default_host_filters, CAPACITY))
-    multipliers = {
-        "FreeMemoryWeigher": scheduling.free_memory_multiplier,
-        "FreeVcpusWeigher": scheduling.free_vcpus_multiplier,
-        "FreeDiskWeigher": scheduling.free_disk_multiplier,
-    }
-    return Pipeline(
-        tuple(FILTERS[name] for name in names),
-        tuple((WEIGHERS[name], multipliers[name]) for name in scheduling.default_host_weighers),
-    )
 
 
 class BootDesk:
     """See :class:`innkeeper.entrypoints.api.decisions.Desk`. Used by one thread."""
 
     def __init__(self, scheduling: Scheduling, computing: Computing) -> None:
-        self.follower = Follower()
-        self._means = Means(self.follower, pipeline_of(scheduling), scheduling, computing)
+        scheduler = drivers.scheduler_of(scheduling)
+        self.follower = Follower(with_servers=scheduler.pipeline.needs_servers)
+        self._means = Means(self.follower, scheduler, scheduling, computing)
 
     def load(self, tx: Tx) -> None:
         """Read the host table from the store."""
@@ -98,13 +70,18 @@ class BootDesk:
         self.follower.catch_up(tx)
         table = self.follower.table
         taken = Reception(tx, table, self._means.computing, [request]).take(request)
-        pipeline = self._means.pipeline
-        best = all_at_once.rank(pipeline, table, taken.spec, BEST_SHOWN)
-        made = all_at_once.plan(
-            pipeline, table, taken.spec, self._means.scheduling.host_subset_size
-        )
-        all_at_once.undo(table, taken.spec, made)
+        best = ranking.best(self._means.scheduler.pipeline, table, taken.spec, BEST_SHOWN)
+        made = self._means.plan(taken.spec)
         return _explained(table, made, best, request.count_min)
+
+    def decide(self, tx: Tx, work: Callable[[Tx, Means], T], now: datetime) -> T:
+        """Do work that decides, with the host table as ``tx`` sees it.
+
+        The work leaves the table as it is, and what it writes is read by the next decision.
+        """
+        self.follower.hear(tx, now)
+        self.follower.catch_up(tx)
+        return work(tx, self._means)
 
     def follow(self, tx: Tx) -> None:
         """Bring the host table up to what ``tx`` sees."""

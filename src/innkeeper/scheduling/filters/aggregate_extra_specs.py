@@ -1,0 +1,67 @@
+"""Only hosts whose aggregates say what the flavor's extra specs ask for.
+
+Extra specs with the scope ``aggregate_instance_extra_specs:`` and those without a scope are
+compared with the metadata of the aggregates that a host is in. Names without a scope mean
+capabilities to ``ComputeCapabilitiesFilter`` as well, so who uses both filters writes the scope.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from innkeeper.domain.placing import Comparison, RequestSpec
+from innkeeper.scheduling import comparisons
+from innkeeper.scheduling.metadata import Metadata, values_of
+from innkeeper.scheduling.reading import Reads
+from innkeeper.snapshot.amounts import Mask, Rows
+from innkeeper.snapshot.capabilities import column_of
+from innkeeper.snapshot.columns import HostTable
+
+NAME = "AggregateInstanceExtraSpecsFilter"
+REASON = "no aggregate of the host says what the flavor asks for"
+READS: Reads = ("flavor_specs",)
+
+SCOPE = "aggregate_instance_extra_specs:"
+NO_DEMAND = frozenset({"group_policy"})
+ALL = slice(None)
+
+
+def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
+    """True where for each extra spec some value of some aggregate meets it."""
+    demands = demands_of(spec.flavor_specs)
+    if not demands:
+        return None
+    return hosts.by_aggregates(partial(_meets_all, demands), rows)
+
+
+def demands_of(flavor_specs: tuple[tuple[str, str], ...]) -> tuple[Comparison, ...]:
+    """The extra specs that are meant; raises ``Invalid`` for operators without operands."""
+    meant = [(key.removeprefix(SCOPE), text) for key, text in flavor_specs if _is_meant(key)]
+    return tuple(comparisons.parse(key, text) for key, text in meant)
+
+
+def _is_meant(key: str) -> bool:
+    return key.startswith(SCOPE) or (":" not in key and key not in NO_DEMAND)
+
+
+def _meets_all(demands: tuple[Comparison, ...], metadata: Metadata) -> bool:
+    return all(_meets(metadata, each) for each in demands)
+
+
+def _meets(metadata: Metadata, demand: Comparison) -> bool:
+    texts = sorted(values_of(metadata, demand.name))
+    is_number = demand.operator in comparisons.NUMERIC
+    said = [comparisons.number_of(text) for text in texts] if is_number else texts
+    # The values of one aggregate, as if each were a host's: compared by the same rules.
+    return bool(comparisons.mask(column_of([*said]), demand, ALL).any())
+
+
+def missing(hosts: HostTable, spec: RequestSpec) -> str:
+    """Each extra spec, with the number of hosts whose aggregates meet it alone."""
+    return "; ".join(_told(hosts, each) for each in demands_of(spec.flavor_specs))
+
+
+def _told(hosts: HostTable, demand: Comparison) -> str:
+    words = " ".join((demand.name, demand.operator, *demand.operands))
+    met = hosts.by_aggregates(partial(_meets_all, (demand,)), ALL)
+    return f"aggregates with {words}: of {int(met.sum())} hosts"

@@ -1,0 +1,39 @@
+"""Hosts of aggregates that are kept for requests with a certain trait.
+
+An aggregate with the metadata ``trait:NAME`` = ``required`` takes only servers whose flavor or
+image requires that trait. So hosts with something dear are not used up by who needs none of it.
+"""
+
+from __future__ import annotations
+
+from innkeeper.domain.placing import RequestSpec
+from innkeeper.scheduling.metadata import Metadata
+from innkeeper.scheduling.reading import Reads
+from innkeeper.snapshot.amounts import Mask, Rows
+from innkeeper.snapshot.columns import HostTable
+
+NAME = "IsolatedAggregatesFilter"
+REASON = "the host is kept for requests with traits that this one does not require"
+READS: Reads = ("required_traits", "rules")
+
+SCOPE, REQUIRED = "trait:", "required"
+
+
+def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
+    """True where all traits that the host's aggregates are kept for are required."""
+    if not (spec.rules.isolates_aggregates_by_trait and hosts.has_aggregates):
+        return None
+    required = spec.required_traits
+    return hosts.by_aggregates(lambda metadata: _kept_for(metadata) <= required, rows)
+
+
+def _kept_for(metadata: Metadata) -> set[str]:
+    said = (pair for each in metadata for pair in each.items())
+    keys = (key for key, text in said if key.startswith(SCOPE) and text.strip() == REQUIRED)
+    return {key.removeprefix(SCOPE) for key in keys}
+
+
+def missing(hosts: HostTable, spec: RequestSpec) -> str:
+    """The traits that the request requires."""
+    required = ", ".join(sorted(spec.required_traits)) or "none"
+    return f"traits required: {required}"

@@ -1,0 +1,37 @@
+"""Hosts that are set apart for certain images, and these images for those hosts."""
+
+from __future__ import annotations
+
+from innkeeper.domain.placing import RequestSpec
+from innkeeper.scheduling.masks import named
+from innkeeper.scheduling.reading import Reads
+from innkeeper.snapshot.amounts import Mask, Rows
+from innkeeper.snapshot.columns import HostTable
+
+NAME = "IsolatedHostsFilter"
+REASON = "the host is set apart for other images, or the image for other hosts"
+READS: Reads = ("image_id", "rules")
+
+
+def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
+    """True where host and image are both set apart, or neither is.
+
+    Unless isolated hosts take isolated images only, others may be there as well.
+    """
+    rules = spec.rules
+    if _is_isolated(spec):
+        return named(hosts, rules.isolated_hosts, rows)
+    if rules.isolated_hosts and rules.isolated_hosts_take_isolated_images_only:
+        return ~named(hosts, rules.isolated_hosts, rows)
+    return None
+
+
+def _is_isolated(spec: RequestSpec) -> bool:
+    return spec.image_id is not None and spec.image_id in spec.rules.isolated_images
+
+
+def missing(hosts: HostTable, spec: RequestSpec) -> str:
+    """Whether the image is set apart, and how many hosts are."""
+    image = "an image that is set apart" if _is_isolated(spec) else "an image for all hosts"
+    there = hosts.rows_named(spec.rules.isolated_hosts).shape[0]
+    return f"{image} asked for; {there} of {hosts.host_count} hosts are set apart"

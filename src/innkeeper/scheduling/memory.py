@@ -1,0 +1,179 @@
+"""What the steady filters and weighers said of all hosts, by the shape of the request.
+
+Most requests have one of few shapes. Their masks and weights are remembered, and of a table
+that was edited only the edited rows are judged again.
+
+Always true after :meth:`Memories.recall`: each row's weight and the filter that removed it are
+what the pipeline would say now, to the last bit; ``counts`` are those of the rows.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from innkeeper.domain.placing import RequestSpec
+from innkeeper.scheduling.pipeline import ALL_ROWS, Pipeline, Taken, Weights, weigh
+from innkeeper.snapshot.amounts import Mask, Rows
+from innkeeper.snapshot.columns import HostTable
+
+Codes = npt.NDArray[np.uint8]
+GONE = -np.inf
+"""The weight of a host that a filter removed."""
+LEFT = 255
+"""Stands for the filter that removed a host where none did."""
+SHAPES_MAX = 32
+"""Shapes that are remembered; of 100,000 hosts each takes a megabyte."""
+ALONE_MAX = 24
+"""So many edited rows are judged one by one; more of them together, which costs as much as
+some rows alone, however many there are."""
+
+
+class Memory:
+    """What one shape comes to on one table.
+
+    ``weights`` has ``GONE`` where a filter removed the host, and is not to be written to.
+    ``counts[i]`` is how many hosts the i-th steady filter removed, the last is who is left.
+    """
+
+    def __init__(self, pipeline: Pipeline, hosts: HostTable, spec: RequestSpec) -> None:
+        self.pipeline = pipeline
+        self._hosts = hosts
+        self._place = 0
+        self._look_at_all(spec)
+
+    weights: Weights
+    removed_by: Codes
+    counts: list[int]
+
+    @property
+    def left(self) -> int:
+        """How many hosts passed all steady filters."""
+        return self.counts[-1]
+
+    def taken(self) -> Taken:
+        """The filters that removed hosts, and how many each."""
+        numbered = zip(self.pipeline.steady_filters, self.counts, strict=False)
+        return [(each, count) for each, count in numbered if count]
+
+    def renew(self, hosts: HostTable, spec: RequestSpec) -> None:
+        """Bring this up to what the table shows now, for a request of the same shape."""
+        if hosts is not self._hosts or self._ground != _ground(self.pipeline, hosts, spec):
+            self._hosts = hosts
+            self._look_at_all(spec)
+        elif self._place < len(hosts.edits):
+            self.look_again(spec)
+
+    def look_again(self, spec: RequestSpec) -> None:
+        """Judge the rows that were edited since the last look."""
+        hosts = self._hosts
+        edited = hosts.edits[self._place :]
+        self._place = len(hosts.edits)
+        if len(edited) == 1:
+            self._look_at(edited[0], spec)
+            return
+        rows = set(edited)
+        if len(rows) <= ALONE_MAX:
+            for index in rows:
+                self._look_at(index, spec)
+            return
+        at = np.fromiter(rows, dtype=np.intp, count=len(rows))
+        self.removed_by[at] = codes = self._judge(spec, at)
+        self.weights[at] = self._weigh(spec, at, codes)
+        self._count()
+
+    def follow(self, spec: RequestSpec) -> None:
+        """Bring this up to what a pick left, which changed its host's row, and pools if any."""
+        hosts = self._hosts
+        if hosts.epoch == self._ground[0] and not hosts.pools.row_count:
+            self.look_again(spec)
+        else:
+            self.renew(hosts, spec)
+
+    def _look_at_all(self, spec: RequestSpec) -> None:
+        hosts = self._hosts
+        self._ground = _ground(self.pipeline, hosts, spec)
+        self._place = len(hosts.edits)
+        self.removed_by = self._judge(spec, ALL_ROWS)
+        self.weights = self._weigh(spec, ALL_ROWS, self.removed_by)
+        self._count()
+
+    def _look_at(self, index: int, spec: RequestSpec) -> None:
+        """Judge one row; what :meth:`_judge` and :meth:`_weigh` do, without arrays of one."""
+        hosts, pipeline = self._hosts, self.pipeline
+        row = slice(index, index + 1)
+        code = LEFT
+        for number, each in enumerate(pipeline.steady_filters):
+            mask = each.mask(hosts, spec, row)
+            if mask is not None and not mask[0]:
+                code = number
+                break
+        before = int(self.removed_by[index])
+        if before != code:
+            self.counts[before if before != LEFT else -1] -= 1
+            self.counts[code if code != LEFT else -1] += 1
+            self.removed_by[index] = code
+        if code != LEFT:
+            self.weights[index] = GONE
+            return
+        given = weigh(pipeline.steady_weighers, hosts, spec, row)
+        self.weights[index] = 0.0 if given is None else given[0]
+
+    def _judge(self, spec: RequestSpec, rows: Rows) -> Codes:
+        hosts = self._hosts
+        codes: Codes = np.full(hosts.zone_codes[rows].shape[0], LEFT, dtype=np.uint8)
+        left: Mask | None = None
+        for number, each in enumerate(self.pipeline.steady_filters):
+            mask = each.mask(hosts, spec, rows)
+            if mask is None:
+                continue
+            assert mask.shape == codes.shape
+            if left is None:
+                left = mask.copy()
+                codes[~mask] = number
+            elif not mask.all():
+                codes[left & ~mask] = number
+                left &= mask
+        return codes
+
+    def _weigh(self, spec: RequestSpec, rows: Rows, codes: Codes) -> Weights:
+        given = weigh(self.pipeline.steady_weighers, self._hosts, spec, rows)
+        if given is None:
+            given = np.zeros(codes.shape[0])
+        # Not the columns themselves: what is remembered is written to.
+        return np.where(codes == LEFT, given, GONE)
+
+    def _count(self) -> None:
+        found = np.bincount(self.removed_by, minlength=LEFT + 1).tolist()
+        self.counts = [*found[: len(self.pipeline.steady_filters)], found[LEFT]]
+
+
+def _ground(pipeline: Pipeline, hosts: HostTable, spec: RequestSpec) -> tuple[object, ...]:
+    """What must be as it was for edits of rows to be all that changed."""
+    stamps = [each.stamp(hosts, spec) for each in pipeline.stamped]
+    scales = [each.scale(hosts, spec) for each, _ in pipeline.steady_weighers]
+    pools = hosts.pools
+    lent = (pools.epoch, len(pools.edits)) if pools.row_count else None
+    return (hosts.epoch, lent, stamps, scales)
+
+
+class Memories:
+    """The memories of one pipeline, those that were used last."""
+
+    def __init__(self, pipeline: Pipeline) -> None:
+        self.pipeline = pipeline
+        self._known: dict[object, Memory] = {}
+
+    def recall(self, hosts: HostTable, spec: RequestSpec) -> Memory:
+        """What a request's shape comes to on this table, as it is now."""
+        shape = self.pipeline.shape(spec)
+        memory = self._known.pop(shape, None)
+        if memory is None:
+            if len(self._known) >= SHAPES_MAX:
+                # The first is the one that was used least lately: each use puts one at the end.
+                del self._known[next(iter(self._known))]
+            memory = Memory(self.pipeline, hosts, spec)
+        else:
+            memory.renew(hosts, spec)
+        self._known[shape] = memory
+        return memory

@@ -1,0 +1,26 @@
+"""What filters and weighers read of a request, and what of that is seldom alike.
+
+Always true: two requests that are alike in all fields that a pipeline reads come to the same
+masks and weights on the same table. That is what remembering them rests on.
+"""
+
+from __future__ import annotations
+
+Reads = tuple[str, ...]
+"""Names of fields of :class:`innkeeper.domain.placing.RequestSpec`. The moment of asking is not
+among them: who reads the clock says with ``stamp`` what it makes of it."""
+
+RARE: frozenset[str] = frozenset(
+    {
+        "project_id",
+        "forced_host",
+        "group",
+        "same_hosts",
+        "different_hosts",
+        "refused_hosts",
+        "near",
+        "query",
+    }
+)
+"""Fields that hardly two requests have alike. Who reads one of them is asked at every decision;
+what the others say is remembered."""

@@ -1,0 +1,148 @@
+"""All servers of a request are placed together, each pick depleting its host and its pools.
+
+Source: the seed *Distributed Scheduler*, "Costs & Weights": consumed resources are virtually
+depleted, so that the weights can change accordingly.
+
+Always true: the plan is a function of table, spec and seed; the table afterwards differs from
+before in exactly what the plan's entries take, which :func:`depletion.undo` gives back. What a
+pick changed is all that is judged again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+
+import numpy as np
+
+from innkeeper.domain.ids import Generation, HostIndex, ProviderId
+from innkeeper.domain.placing import BuildPlan, Entry, RequestSpec
+from innkeeper.scheduling import depletion
+from innkeeper.scheduling.dice import draw
+from innkeeper.scheduling.field import Field
+from innkeeper.scheduling.memory import GONE, Memories
+from innkeeper.scheduling.pipeline import Weights, removals
+from innkeeper.scheduling.schedulers.scheduler import Choice
+from innkeeper.snapshot.amounts import Indexes
+from innkeeper.snapshot.columns import HostTable
+
+Lean = Callable[[HostTable, RequestSpec, Sequence[Entry]], Weights | None]
+"""What to add to the weights before a pick, given the picks before it."""
+SPARES_MAX = 64
+"""The servers of one request share this many of the next best hosts as their alternates."""
+
+
+def pick_all(
+    memories: Memories,
+    hosts: HostTable,
+    spec: RequestSpec,
+    choice: Choice,
+    lean: Lean | None = None,
+) -> BuildPlan:
+    """Choose a host for each server, as long as there are any."""
+    field = Field(memories, hosts, spec)
+    entries: list[Entry] = []
+    seen: dict[ProviderId, Generation] = {}
+    equals: Indexes = np.zeros(0, dtype=np.intp)
+    with ExitStack() as undoing:
+        # If anything fails on the way, what was taken goes back: nobody else knows of it.
+        for turn in range(spec.turn, spec.turn + spec.count):
+            weights = field.weights
+            if lean is not None and (more := lean(hosts, spec, entries)) is not None:
+                weights = weights + more
+            best, equals = _pick(weights, choice.subset_size, spec.seed, turn)
+            if best is None:
+                break
+            entry = _entry(hosts, spec, best, float(weights[best]), turn)
+            depletion.take(hosts, spec, entry)
+            undoing.callback(depletion.give_back, hosts, spec, entry)
+            entries.append(entry)
+            seen[entry.provider_id] = hosts.generation(entry.index)
+            for each in entry.loans:
+                seen[each.provider_id] = hosts.pools.generation(each.index)
+            field.took(entry.index, entry.host)
+        if entries and choice.alternates:
+            entries = _with_alternates(hosts, entries, equals, field.weights, choice.alternates)
+        is_short = len(entries) < spec.count
+        told = removals(field.taken, hosts, spec, is_wanted_whole=is_short)
+        undoing.pop_all()
+    return BuildPlan(tuple(entries), seen, hosts.host_count, field.candidates, told)
+
+
+def _entry(
+    hosts: HostTable, spec: RequestSpec, index: HostIndex, weight: float, turn: int
+) -> Entry:
+    loans = depletion.loans(hosts, spec, index, turn)
+    provider_id = ProviderId(int(hosts.provider_ids[index]))
+    return Entry(index, provider_id, hosts.names[index], weight, loans)
+
+
+def _pick(
+    weights: Weights, draw_from: int, seed: int, turn: int
+) -> tuple[HostIndex | None, Indexes]:
+    """Draw one of the ``draw_from`` best; who ties for the last place among them shares it.
+
+    Gives the row, or None without any host, and all that it was drawn from.
+    """
+    least = weights.max(initial=GONE)
+    if least == GONE:
+        return None, np.zeros(0, dtype=np.intp)
+    size = 1
+    if draw_from > 1:
+        size = min(draw_from, int(np.count_nonzero(weights > GONE)))
+        if size > 1:
+            least = np.partition(weights, -size)[-size]
+            better = np.flatnonzero(weights > least)
+            place = draw(seed, 2 * turn + 1, size)
+            if place < better.shape[0]:
+                return HostIndex(int(better[place])), better
+    ties = np.flatnonzero(weights == least)
+    return HostIndex(int(ties[draw(seed, 2 * turn, ties.shape[0])])), ties
+
+
+def _with_alternates(
+    hosts: HostTable,
+    entries: Sequence[Entry],
+    equals: Indexes,
+    weights: Weights,
+    count: int,
+) -> list[Entry]:
+    """Give each entry the hosts that are next best now that all have been placed.
+
+    Not the same to all: a host where builds fail must not have its servers' next builds all
+    go to one other.
+    """
+    chosen = {entry.index for entry in entries}
+    wanted = min(SPARES_MAX, count * len(entries)) + len(chosen)
+    spares = _best(equals, weights, wanted)
+    names = [hosts.names[index] for index in spares if index not in chosen]
+    if not names:
+        return list(entries)
+    made: list[Entry] = []
+    for number, entry in enumerate(entries):
+        start = number * count % len(names)
+        mine = (names[start:] + names[:start])[:count]
+        made.append(
+            Entry(
+                entry.index,
+                entry.provider_id,
+                entry.host,
+                entry.weight,
+                entry.loans,
+                tuple(mine),
+            )
+        )
+    return made
+
+
+def _best(equals: Indexes, weights: Weights, count: int) -> list[int]:
+    """The rows with most weight, best first; the equals of the last pick, if they suffice."""
+    if equals.shape[0] > count:
+        # They were the best a moment ago and are so still, but for the one that was drawn.
+        return [int(row) for row in equals[:count] if weights[row] > GONE]
+    if count >= weights.shape[0]:
+        order = np.argsort(-weights, kind="stable")
+    else:
+        some = np.argpartition(-weights, count)[: count + 1]
+        order = some[np.argsort(-weights[some], kind="stable")]
+    return [int(row) for row in order[: count + 1] if weights[row] > GONE]

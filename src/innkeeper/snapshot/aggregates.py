@@ -1,0 +1,96 @@
+"""Which aggregates hosts are in, as one code for each set of them, and what is said of those.
+
+There are many hosts and few sets, so whoever judges by metadata judges each set once.
+
+Always true: code 0 is the set without aggregates; a code stands for one set for good.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from innkeeper.snapshot.amounts import Mask
+
+Codes = npt.NDArray[np.int32]
+Metadata = Mapping[str, str]
+Verdict = Callable[[Sequence[Metadata]], bool]
+NONE = 0
+
+
+class AggregateSets:
+    """Sets of aggregates by their codes, and the aggregates' metadata."""
+
+    def __init__(self) -> None:
+        self._codes: dict[frozenset[int], int] = {frozenset(): NONE}
+        self._sets: list[frozenset[int]] = [frozenset()]
+        self._metadata: dict[int, Metadata] = {}
+        self._told: list[tuple[Metadata, ...]] = [()]
+        self._multipliers: dict[str, npt.NDArray[np.float64] | None] = {}
+
+    @property
+    def are_there(self) -> bool:
+        """Whether any host ever was in one."""
+        return len(self._sets) > 1
+
+    def code(self, ids: frozenset[int]) -> int:
+        """The code of a set of aggregates; a new one gets the next."""
+        code = self._codes.get(ids)
+        if code is None:
+            code = self._codes[ids] = len(self._sets)
+            self._sets.append(ids)
+            self._told.append(self._tell(ids))
+            self._multipliers.clear()
+        return code
+
+    def ids(self, code: int) -> frozenset[int]:
+        """The aggregates of a code."""
+        return self._sets[code]
+
+    def metadata(self, code: int) -> tuple[Metadata, ...]:
+        """What is said of the aggregates of a code, in the order of their ids."""
+        return self._told[code]
+
+    def set_metadata(self, aggregate_id: int, metadata: Metadata) -> None:
+        """Replace what is said of an aggregate. Who does so notes the rows of its hosts."""
+        if self._metadata.get(aggregate_id) != metadata:
+            self._metadata[aggregate_id] = dict(metadata)
+            self._told = [self._tell(each) for each in self._sets]
+            self._multipliers.clear()
+
+    def _tell(self, ids: frozenset[int]) -> tuple[Metadata, ...]:
+        return tuple(self._metadata.get(each, {}) for each in sorted(ids))
+
+    def judge(self, verdict: Verdict, codes: Codes) -> Mask:
+        """What ``verdict`` says of the metadata behind each of these codes."""
+        if codes.shape[0] == 1:
+            # One row that was just picked: the other sets are none of its business.
+            one: Mask = np.array([verdict(self._told[int(codes[0])])], dtype=np.bool_)
+            return one
+        by_code = np.fromiter((verdict(each) for each in self._told), dtype=np.bool_)
+        judged: Mask = by_code[codes]
+        return judged
+
+    def multipliers(self, key: str) -> npt.NDArray[np.float64] | None:
+        """By code, the least number that aggregates have under ``key``, ``nan`` where none has.
+
+        None if no aggregate has any. What is no number is passed over.
+        """
+        if key not in self._multipliers:
+            found = np.array([_least(each, key) for each in self._told])
+            self._multipliers[key] = None if np.isnan(found).all() else found
+        return self._multipliers[key]
+
+
+def _least(metadata: Sequence[Metadata], key: str) -> float:
+    numbers = [_number(each[key]) for each in metadata if key in each]
+    return min((each for each in numbers if np.isfinite(each)), default=np.nan)
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return np.nan

@@ -1,0 +1,57 @@
+"""Whose servers are on which hosts.
+
+Counted only where a filter or weigher asks (see ``HostTable.knows_servers``): a cloud has ten
+times as many servers as hosts.
+
+Always true: no count is zero or less; what is said of a provider by its id stays when its row
+moves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from innkeeper.domain.ids import ProviderId
+
+Counts = dict[str, int]
+
+
+class Residents:
+    """Servers by project and provider."""
+
+    def __init__(self) -> None:
+        self._by_provider: dict[ProviderId, Counts] = {}
+        self._by_project: dict[str, dict[ProviderId, int]] = {}
+
+    def of_project(self, project_id: str) -> Mapping[ProviderId, int]:
+        """How many servers of a project are on each provider that has any."""
+        return self._by_project.get(project_id, {})
+
+    def on(self, provider_id: ProviderId) -> Mapping[str, int]:
+        """How many servers each project has on a provider."""
+        return self._by_provider.get(provider_id, {})
+
+    def replace(self, provider_id: ProviderId, counts: Mapping[str, int]) -> None:
+        """Say anew how many servers each project has on a provider."""
+        for project_id in list(self.on(provider_id)):
+            self._set(provider_id, project_id, 0)
+        for project_id, count in counts.items():
+            self._set(provider_id, project_id, count)
+
+    def add(self, provider_id: ProviderId, project_id: str, more: int) -> None:
+        """Count servers of a project in, or out if ``more`` is negative."""
+        count = self.on(provider_id).get(project_id, 0) + more
+        self._set(provider_id, project_id, max(0, count))
+
+    def _set(self, provider_id: ProviderId, project_id: str, count: int) -> None:
+        mine = self._by_provider.setdefault(provider_id, {})
+        theirs = self._by_project.setdefault(project_id, {})
+        if count:
+            mine[project_id] = theirs[provider_id] = count
+            return
+        mine.pop(project_id, None)
+        theirs.pop(provider_id, None)
+        if not mine:
+            del self._by_provider[provider_id]
+        if not theirs:
+            del self._by_project[project_id]

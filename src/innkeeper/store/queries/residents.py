@@ -1,0 +1,46 @@
+"""Servers counted by host and project, for the host table."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import sqlalchemy as sa
+
+from innkeeper.domain.compute import Status
+from innkeeper.domain.ids import ProviderId
+from innkeeper.store import by_ids
+from innkeeper.store.by_ids import IDS
+from innkeeper.store.tables.compute import hosts, servers
+from innkeeper.store.transactions import Tx
+
+_IS_BUSY = sa.or_(servers.c.status == Status.BUILD, servers.c.task_state.is_not(None))
+_COUNTS = (
+    sa.select(
+        servers.c.provider_id,
+        servers.c.project_id,
+        sa.func.count(),
+        sa.func.sum(sa.case((_IS_BUSY, 1), else_=0)),
+    )
+    .where(servers.c.deleted_at.is_(None))
+    .where(servers.c.provider_id.is_not(None))
+    .group_by(servers.c.provider_id, servers.c.project_id)
+)
+# By the hosts' names: servers have an index on those.
+_COUNTS_OF = _COUNTS.where(
+    servers.c.host.in_(sa.select(hosts.c.name).where(hosts.c.provider_id.in_(IDS)))
+)
+
+
+def for_snapshot(
+    tx: Tx, provider_ids: Collection[ProviderId] | None
+) -> list[tuple[ProviderId, str, int, int]]:
+    """Provider, project, how many servers it has there, and how many of them are busy.
+
+    Busy is a server with which something is being done.
+    """
+    rows = (
+        tx.execute(_COUNTS)
+        if provider_ids is None
+        else by_ids.rows(tx, _COUNTS_OF, sorted(provider_ids))
+    )
+    return [(ProviderId(row[0]), row[1], int(row[2]), int(row[3])) for row in rows]

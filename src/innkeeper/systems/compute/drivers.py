@@ -1,0 +1,114 @@
+"""The scheduler that the settings describe: its driver, filters and weighers, by their names.
+
+Always true: an unknown name is an error at start. A filter that is silently left out would
+place servers where they must not be.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterable, Mapping
+from importlib.metadata import entry_points
+from typing import Any
+
+from innkeeper.domain.placing import Rules
+from innkeeper.domain.slices import Scheduling
+from innkeeper.scheduling.filters.capacity import NAME as CAPACITY
+from innkeeper.scheduling.filters.catalogue import FILTERS
+from innkeeper.scheduling.filters.forced_host import NAME as FORCED_HOST
+from innkeeper.scheduling.pipeline import Filter, Pipeline, Weighed, Weigher
+from innkeeper.scheduling.schedulers.catalogue import SCHEDULERS
+from innkeeper.scheduling.schedulers.scheduler import Choice, Scheduler
+from innkeeper.scheduling.weighers.catalogue import WEIGHER_SETS, WEIGHERS
+
+ALWAYS = (FORCED_HOST, CAPACITY)
+"""A host that an administrator names is no matter of taste. Nor is capacity: claims prove that
+nothing moved since it was found to suffice, so somebody must have looked."""
+
+
+def scheduler_of(settings: Scheduling) -> Scheduler:
+    """Make the scheduler. Raises ``ValueError`` for a name that is none."""
+    pipeline = Pipeline(filters_of(settings.default_host_filters), _weighers_of(settings))
+    driver = _named("driver", settings.scheduler_driver, SCHEDULERS, "innkeeper.schedulers")
+    choice = Choice(settings.host_subset_size, settings.build_attempts_max - 1)
+    made: Scheduler = _checked(driver(pipeline, choice), Scheduler)
+    return made
+
+
+def rules_of(settings: Scheduling) -> Rules:
+    """What filters and weighers are told."""
+    return Rules(
+        servers_per_host_max=settings.max_instances_per_host,
+        busy_servers_per_host_max=settings.max_io_ops_per_host,
+        isolated_images=frozenset(settings.isolated_images),
+        isolated_hosts=frozenset(settings.isolated_hosts),
+        isolated_hosts_take_isolated_images_only=(
+            settings.restrict_isolated_hosts_to_isolated_images
+        ),
+        isolates_aggregates_by_trait=settings.enable_isolated_aggregate_filtering,
+        capabilities_max_age_s=settings.capabilities_max_age_s,
+        capability_multipliers=tuple(sorted(settings.capability_multipliers.items())),
+    )
+
+
+def filters_of(names: Iterable[str]) -> tuple[Filter, ...]:
+    """The filters of these names, and those that are always in force."""
+    wanted = dict.fromkeys((FORCED_HOST, *names, *ALWAYS))
+    made = [_named("host filter", each, FILTERS, "innkeeper.filters") for each in wanted]
+    return tuple(_checked(each, Filter) for each in made)
+
+
+def _weighers_of(settings: Scheduling) -> tuple[Weighed, ...]:
+    multipliers: dict[str, float] = {}
+    for name in settings.default_host_weighers:
+        multipliers |= WEIGHER_SETS.get(name, {name: 1.0})
+    unused = settings.weigher_multipliers.keys() - multipliers.keys()
+    if unused:
+        raise ValueError(
+            f"The setting 'weigher_multipliers' names weighers that are not among "
+            f"'default_host_weighers': {', '.join(sorted(unused))}."
+        )
+    multipliers |= settings.weigher_multipliers
+    made = [
+        (_named("weigher", name, WEIGHERS, "innkeeper.weighers", WEIGHER_SETS), factor)
+        for name, factor in multipliers.items()
+    ]
+    return tuple((_checked(each, Weigher), factor) for each, factor in made)
+
+
+def _named(
+    noun: str,
+    name: str,
+    ours: Mapping[str, Any],
+    group: str,
+    sets: Iterable[str] = (),
+) -> Any:
+    """What a name stands for: one of ours, an entry point, or ``package.module:name``."""
+    if name in ours:
+        return ours[name]
+    found = [each for each in entry_points(group=group) if each.name == name]
+    try:
+        if found:
+            return found[0].load()
+        if ":" in name or "." in name:
+            return _imported(name)
+    except (ImportError, AttributeError) as error:
+        raise ValueError(f"The {noun} {name!r} cannot be had: {error}.") from error
+    known = ", ".join(sorted([*ours, *sets]))
+    raise ValueError(f"There is no {noun} {name!r}. There are: {known}.")
+
+
+def _checked(found: Any, kind: type) -> Any:
+    """What was found, if it has all that its kind has."""
+    wanted = [*kind.__annotations__, *(name for name in vars(kind) if name[0] != "_")]
+    lacking = [name for name in dict.fromkeys(wanted) if not hasattr(found, name)]
+    if lacking:
+        name = getattr(found, "NAME", getattr(found, "__name__", repr(found)))
+        raise ValueError(f"The {kind.__name__.lower()} {name} has no {', '.join(lacking)}.")
+    return found
+
+
+def _imported(path: str) -> Any:
+    module, _, name = path.partition(":")
+    found = importlib.import_module(module)
+    return getattr(found, name) if name else found
