@@ -1,6 +1,6 @@
 """What one decision costs inside the process, without database and HTTP.
 
-The same function the service calls (``all_at_once.plan`` with the pipeline of the default
+The same function the service calls (a driver's ``plan`` with the pipeline of the default
 settings), on columns of a made-up fleet. Every decision depletes the table for the next.
 """
 
@@ -26,7 +26,6 @@ SILENCE_MAX_S = 60.0
 REQUESTS = ((1, 1_024, 10), (2, 4_096, 20), (4, 8_192, 40), (8, 16_384, 80))
 WARM_UPS = 50
 TOGETHER = 1_000
-SUBSET_SIZE = Scheduling().host_subset_size
 
 
 class Case(NamedTuple):
@@ -80,9 +79,7 @@ def table_of(fleet: Fleet) -> HostTable:
         table.ensure_class(name)
     table.ensure_rows((ProviderId(i + 1), host_name(i)) for i in range(fleet.hosts))
     table.zone_code("nova")
-    # The code first: a new agent's lengthens the column.
-    code = table.agent_code(AgentId(AGENT_ID))
-    table.agent_seen_s[code] = NOW_S
+    table.hear(AgentId(AGENT_ID), NOW_S)
     table.is_open[:] = True
     capacity = np.array(fleet.shapes(), dtype=np.float64)
     used = np.zeros_like(capacity)

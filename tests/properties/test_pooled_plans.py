@@ -119,7 +119,7 @@ class SlowScale:
     def __init__(self, slow: Slow, by: float) -> None:
         self.slow = slow
         self.parts: list[tuple[str, float]] = []
-        owners = [*slow.hosts.values(), *slow.pools.values()]
+        owners: list[Sketch | Pool] = [*slow.hosts.values(), *slow.pools.values()]
         for name, multiplier in (("DISK_GB", by), ("VCPU", 0.5)):
             wholes = [each.free.get(name, 0) + each.used.get(name, 0) for each in owners]
             most = max(wholes, default=0)
