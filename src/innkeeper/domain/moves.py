@@ -1,4 +1,4 @@
-"""Words of what is done to servers after their boot: actions, moves from host to host, events."""
+"""Words of what is done to servers after their boot: actions, moves between hosts, events."""
 
 from __future__ import annotations
 
@@ -100,8 +100,8 @@ COUNTED_TWICE = frozenset(
         MigrationStatus.REVERTING,
     }
 )
-"""The statuses in which a resized server counts against its quota with the larger one of its two
-flavors, in each resource."""
+"""The statuses in which a resized server counts against its quota with the larger one of its
+two flavors, in each resource."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -138,7 +138,11 @@ class Scheduling(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Computing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Quotas' defaults (-1 is without limit), and how agents are listened to."""
+    """Quotas' defaults (-1 is without limit), how agents are listened to, and what may be done
+    to servers.
+
+    A shelved server keeps its host for ``shelved_offload_time`` seconds; with -1 for good.
+    """
 
     quota_instances: Annotated[int, msgspec.Meta(ge=-1)] = 10
     quota_cores: Annotated[int, msgspec.Meta(ge=-1)] = 20
@@ -150,6 +154,8 @@ class Computing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     service_down_time_s: Seconds = 60.0
     work_poll_s: Seconds = 20.0
     order_timeout_s: Seconds = 600.0
+    allow_resize_to_same_host: bool = False
+    shelved_offload_time: Annotated[int, msgspec.Meta(ge=-1, le=YEAR_S)] = 0
 
 
 class Placing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

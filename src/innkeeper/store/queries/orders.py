@@ -7,7 +7,7 @@ agent on the transaction, so that whoever waits for that agent's work is woken b
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -48,6 +48,10 @@ _OPEN = sa.select(
     work_orders.c.host,
     work_orders.c.server_uuid,
     work_orders.c.kind,
+    work_orders.c.attempt,
+    work_orders.c.alternates,
+    work_orders.c.request_id,
+    work_orders.c.migration_id,
 ).where(work_orders.c.status == OrderStatus.WAITING)
 _OPEN_AMONG = _OPEN.where(work_orders.c.id.in_(sa.bindparam("numbers", expanding=True)))
 _END = (
@@ -56,28 +60,69 @@ _END = (
     .where(work_orders.c.status == OrderStatus.WAITING)
     .values(status=sa.bindparam("outcome"), updated_at=sa.bindparam("now"))
 )
+_SAY = Prepared(
+    work_orders.update()
+    .where(work_orders.c.id == sa.bindparam("number"))
+    .values(message=sa.bindparam("told"))
+)
 
 
 @dataclass(frozen=True, slots=True)
 class OpenOrder:
-    """An order that is not ended, without its body."""
+    """An order that is not ended, without its body.
+
+    ``attempt`` counts the hosts that were tried, this one included; ``alternates`` are those
+    that may be tried after it, best first.
+    """
 
     id: int
     agent_id: AgentId
     host: str
     server_uuid: ServerId
     kind: str
+    attempt: int = 1
+    alternates: Sequence[str] | None = None
+    request_id: str | None = None
+    migration_id: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class NewOrder:
-    """An order that is not written yet."""
+    """An order that is not written yet; see :class:`OpenOrder`."""
 
     agent_id: AgentId
     host: str
     server_uuid: ServerId
     kind: str
-    body: Mapping[str, Any]
+    body: Mapping[str, Any] = field(default_factory=dict)
+    attempt: int = 1
+    alternates: Sequence[str] = ()
+    request_id: str | None = None
+    migration_id: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ToldOrder:
+    """An order as those see it who look at what was done to a server."""
+
+    kind: str
+    host: str
+    status: str
+    message: str | None
+    request_id: str
+    created_at: datetime
+    updated_at: datetime
+
+
+_TOLD = sa.select(
+    work_orders.c.kind,
+    work_orders.c.host,
+    work_orders.c.status,
+    work_orders.c.message,
+    work_orders.c.request_id,
+    work_orders.c.created_at,
+    work_orders.c.updated_at,
+)
 
 
 def _order(row: Sequence[Any]) -> WorkOrder:
@@ -97,6 +142,10 @@ def add(tx: Tx, new: Iterable[NewOrder], now: datetime) -> None:
             "kind": each.kind,
             "body": dict(each.body),
             "status": OrderStatus.WAITING,
+            "attempt": each.attempt,
+            "alternates": list(each.alternates) or None,
+            "request_id": each.request_id,
+            "migration_id": each.migration_id,
             "created_at": now,
             "updated_at": now,
         }
@@ -119,11 +168,13 @@ def waiting_about(tx: Tx, servers: Collection[ServerId]) -> list[OpenOrder]:
     return [OpenOrder(*row) for row in tx.execute(query.order_by(work_orders.c.id))]
 
 
-def waiting_since(tx: Tx, before: datetime, kind: str, limit: int) -> list[OpenOrder]:
-    """Orders of a kind that were given before a moment and are not ended, oldest first."""
+def waiting_since(
+    tx: Tx, before: datetime, kinds: Collection[str], limit: int
+) -> list[OpenOrder]:
+    """Orders of some kinds that were given before a moment and are not ended, oldest first."""
     query = (
         _OPEN.where(work_orders.c.created_at < before)
-        .where(work_orders.c.kind == kind)
+        .where(work_orders.c.kind.in_(sorted(kinds)))
         .order_by(work_orders.c.created_at, work_orders.c.id)
         .limit(limit)
     )
@@ -136,6 +187,27 @@ def waiting_among(tx: Tx, numbers: Collection[int]) -> dict[int, OpenOrder]:
         return {}
     found = [OpenOrder(*row) for row in tx.execute(_OPEN_AMONG, {"numbers": list(numbers)})]
     return {each.id: each for each in found}
+
+
+def bodies(tx: Tx, numbers: Collection[int]) -> dict[int, Mapping[str, Any]]:
+    """What these orders say, by their numbers."""
+    query = sa.select(work_orders.c.id, work_orders.c.body)
+    found = by_ids.rows(tx, query.where(work_orders.c.id.in_(by_ids.IDS)), numbers)
+    return {number: body for number, body in found}
+
+
+def of_requests(tx: Tx, server_uuid: ServerId, request_ids: Collection[str]) -> list[ToldOrder]:
+    """All orders about a server that these requests led to, in the order they were given."""
+    query = _TOLD.where(work_orders.c.server_uuid == server_uuid)
+    query = query.where(work_orders.c.request_id.in_(sorted(request_ids)))
+    return [ToldOrder(*row) for row in tx.execute(query.order_by(work_orders.c.id))]
+
+
+def say(tx: Tx, messages: Mapping[int, str]) -> None:
+    """Write down what was said of orders that failed."""
+    rows = [{"number": number, "told": text} for number, text in messages.items()]
+    if rows:
+        _SAY.run(tx, rows)
 
 
 def end(tx: Tx, numbers: Collection[int], outcome: str, now: datetime) -> None:

@@ -16,7 +16,14 @@ from datetime import datetime
 from typing import Any
 
 from innkeeper.domain.compute import Host, Locker, OrderKind, Server, Status, Task
-from innkeeper.domain.errors import ConcurrentUpdate, Conflict, Forbidden, Invalid, NotFound
+from innkeeper.domain.errors import (
+    ConcurrentUpdate,
+    Forbidden,
+    Invalid,
+    Locked,
+    NotFound,
+    WrongState,
+)
 from innkeeper.domain.ids import ConsumerUuid, ServerId
 from innkeeper.domain.listing import ServerSelection
 from innkeeper.store.queries import hosts, orders, quota_usages
@@ -95,9 +102,16 @@ def unlock(tx: Tx, uuid: str, now: datetime, *, may_override: bool) -> None:
 
 
 def demand_unlocked(server: Server, *, may_override: bool) -> None:
-    """Raise :class:`Conflict` for a locked server, unless the caller stands above locks."""
+    """Raise :class:`Locked` for a locked server, unless the caller stands above locks."""
     if server.is_locked and not may_override:
-        raise Conflict(f"Server {server.uuid} is locked.")
+        raise Locked(f"Server {server.uuid} is locked.")
+
+
+def demand_host(server: Server) -> str:
+    """The name of a server's host; :class:`WrongState` for one that is on none."""
+    if server.host is None:
+        raise WrongState(server.uuid, "host", None)
+    return server.host
 
 
 def delete(

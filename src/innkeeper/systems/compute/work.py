@@ -122,7 +122,7 @@ def sweep(tx: Tx, order_timeout_s: float, now: datetime) -> int:
     time limit: a host that comes back must not keep what was deleted.
     """
     limit = now - timedelta(seconds=order_timeout_s)
-    late = orders.waiting_since(tx, limit, OrderKind.BUILD, SWEEP_MAX)
+    late = orders.waiting_since(tx, limit, (OrderKind.BUILD,), SWEEP_MAX)
     orders.end(tx, [each.id for each in late], OrderStatus.FAILED, now)
     messages = f"Host %s did not confirm the build in {order_timeout_s:.0f} s."
     failed = servers.fail_builds(

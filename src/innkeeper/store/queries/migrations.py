@@ -1,0 +1,123 @@
+"""Migrations: written, found, listed, and moved on by compare-and-update.
+
+Always true: a migration's status changes only from the one that the caller names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import fields
+from datetime import datetime
+from typing import Any
+
+import sqlalchemy as sa
+
+from innkeeper.domain.errors import ConcurrentUpdate
+from innkeeper.domain.ids import ConsumerUuid
+from innkeeper.domain.moves import OPEN, Migration, MigrationSelection
+from innkeeper.store.paging import SortKey, behind, ordered
+from innkeeper.store.tables.compute import migrations
+from innkeeper.store.transactions import Tx
+
+_ROWS = sa.select(*(migrations.c[each.name] for each in fields(Migration)))
+_NEWEST_FIRST = (
+    SortKey(migrations.c.created_at, is_descending=True),
+    SortKey(migrations.c.id, is_descending=True),
+)
+
+
+def _migration(row: Sequence[Any]) -> Migration:
+    return Migration(*row)
+
+
+def add(tx: Tx, row: Mapping[str, Any]) -> Migration:
+    """Write a new migration, and give it; the mapping names the columns."""
+    tx.execute(migrations.insert(), dict(row))
+    found = by_uuid(tx, row["uuid"])
+    assert found is not None, "it was just written"
+    return found
+
+
+def by_id(tx: Tx, number: int) -> Migration | None:
+    """The migration with this number."""
+    row = tx.execute(_ROWS.where(migrations.c.id == number)).first()
+    return None if row is None else _migration(row)
+
+
+def by_uuid(tx: Tx, uuid: str) -> Migration | None:
+    """The migration with this uuid."""
+    row = tx.execute(_ROWS.where(migrations.c.uuid == ConsumerUuid(uuid))).first()
+    return None if row is None else _migration(row)
+
+
+def open_ones(tx: Tx, server_uuids: Collection[str]) -> list[Migration]:
+    """The migrations of these servers that may still hold something, oldest first."""
+    query = _ROWS.where(migrations.c.server_uuid.in_(list(server_uuids)))
+    query = query.where(migrations.c.status.in_(sorted(OPEN)))
+    return [_migration(row) for row in tx.execute(query.order_by(migrations.c.id))]
+
+
+def quiet_since(
+    tx: Tx, before: datetime, statuses: Collection[str], limit: int
+) -> list[Migration]:
+    """Migrations in some statuses to which nothing happened since a moment, oldest first."""
+    query = _ROWS.where(migrations.c.status.in_(sorted(statuses)))
+    query = query.where(migrations.c.updated_at < before)
+    return [
+        _migration(row)
+        for row in tx.execute(query.order_by(migrations.c.updated_at).limit(limit))
+    ]
+
+
+def touch(tx: Tx, number: int, now: datetime) -> None:
+    """Note that something happened to a migration."""
+    tx.execute(migrations.update().where(migrations.c.id == number).values(updated_at=now))
+
+
+def change_status(
+    tx: Tx, seen: Migration, status: str, now: datetime, message: str | None = None
+) -> None:
+    """Move a migration on; :class:`ConcurrentUpdate` unless it is still as it was seen."""
+    values: dict[str, Any] = {"status": status, "updated_at": now}
+    if message is not None:
+        values["message"] = message
+    result = tx.execute(
+        migrations.update()
+        .where(migrations.c.id == seen.id)
+        .where(migrations.c.status == seen.status)
+        .values(**values)
+    )
+    if result.rowcount != 1:
+        raise ConcurrentUpdate("Another transaction changed the same migration in between.")
+
+
+def page(tx: Tx, wish: MigrationSelection, marker: Migration | None) -> list[Migration]:
+    """The migrations behind ``marker``, newest first, at most ``wish.limit``."""
+    query = _ROWS.where(*_conditions(wish))
+    if marker is not None:
+        query = query.where(behind(_NEWEST_FIRST, (marker.created_at, marker.id)))
+    if wish.limit is not None:
+        query = query.limit(wish.limit)
+    return [_migration(row) for row in tx.execute(ordered(query, _NEWEST_FIRST))]
+
+
+def _conditions(wish: MigrationSelection) -> Iterator[sa.ColumnElement[bool]]:
+    exact = {
+        "source_host": wish.source_host,
+        "server_uuid": wish.server_uuid,
+        "kind": wish.kind,
+        "user_id": wish.user_id,
+        "project_id": wish.project_id,
+    }
+    for name, value in exact.items():
+        if value is not None:
+            yield migrations.c[name] == value
+    if wish.statuses is not None:
+        yield migrations.c.status.in_(wish.statuses)
+    if wish.host is not None:
+        here = migrations.c.source_host == wish.host
+        yield sa.or_(here, migrations.c.dest_host == wish.host)
+    if wish.since is not None:
+        yield migrations.c.updated_at >= wish.since
+    if wish.until is not None:
+        yield migrations.c.updated_at <= wish.until
