@@ -2,7 +2,7 @@
 
 Extra specs with the scope ``aggregate_instance_extra_specs:`` and those without a scope are
 compared with the metadata of the aggregates that a host is in. Names without a scope mean
-capabilities to ``ComputeCapabilitiesFilter`` as well, so who uses both filters writes the scope.
+capabilities to ``ComputeCapabilitiesFilter`` as well; who uses both filters writes the scope.
 """
 
 from __future__ import annotations

@@ -7,10 +7,12 @@ Both directions, by the metadata of aggregates:
 - *They do not get out.* Where such an aggregate also says ``limit_tenants_to_aggregate`` =
   ``true``, the projects that it names use hosts of aggregates that name them, and no others.
 
-Without the second, a project that has hosts of its own may use those that are for everybody, too.
+Without the second, a project that has hosts of its own may also use those for everybody.
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 from innkeeper.domain.placing import RequestSpec
 from innkeeper.scheduling.metadata import Metadata, values_of, values_under
@@ -51,7 +53,7 @@ def _confines(metadata: Metadata, project_id: str) -> bool:
     )
 
 
-def _says_so(one: dict[str, str]) -> bool:
+def _says_so(one: Mapping[str, str]) -> bool:
     return "true" in {text.lower() for text in values_of([one], CONFINES)}
 
 

@@ -1,0 +1,170 @@
+"""The JSON filter's small language: parsed once, evaluated on columns.
+
+A query is ``[operator, argument, ...]``. Comparisons take values and variables (``"$name"``),
+``and``, ``or`` and ``not`` take queries; an empty query holds everywhere.
+
+Always true: what is not known decides nothing. A comparison with it is neither true nor false,
+and a host is left only where the whole is true whatever the unknown would turn out to be. A
+parsed query is the text it came from, with tuples for lists: parsed again, it is the same.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterator
+from functools import reduce
+from typing import Any, NoReturn
+
+import numpy as np
+
+from innkeeper.domain.errors import Invalid
+from innkeeper.domain.placing import Expression
+from innkeeper.scheduling.operands import COMPARED, Operand, Truth, compare, is_among, literal
+from innkeeper.scheduling.operands import truth as truth_of
+from innkeeper.snapshot.amounts import Mask
+
+LENGTH_MAX = 16_384
+DEPTH_MAX = 16
+PARTS_MAX = 200
+"""Operators, values and variables in one query; each may cost a look at every host."""
+
+AND, OR, NOT, IN = "and", "or", "not", "in"
+LOGICAL = frozenset({AND, OR, NOT})
+SIGIL = "$"
+
+Lookup = Callable[[str], Operand | None]
+"""Gives a variable by its name, which has no sigil; None for one that nobody knows."""
+
+
+def parse(text: str) -> Expression:
+    """Read a query from JSON. :class:`Invalid` says what is wrong with it."""
+    if len(text) > LENGTH_MAX:
+        _refuse(f"it is longer than {LENGTH_MAX} characters")
+    try:
+        given = json.loads(text, parse_constant=_no_constant)
+    except (ValueError, RecursionError):
+        _refuse("it is no JSON")
+    return read(given)
+
+
+def read(given: Any) -> Expression:
+    """Read a query from what JSON came to, lists or tuples alike."""
+    query = _query(given, 1)
+    if sum(1 for _ in _walk(query)) > PARTS_MAX:
+        _refuse(f"it has more than {PARTS_MAX} parts")
+    return query
+
+
+def _refuse(why: str) -> NoReturn:
+    raise Invalid(f"The query for hosts cannot be used: {why}.")
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(name)
+
+
+def _query(given: Any, depth: int) -> Expression:
+    if depth > DEPTH_MAX:
+        _refuse(f"it is nested deeper than {DEPTH_MAX}")
+    if given == {} or (isinstance(given, list | tuple) and not given):
+        return ()
+    if not isinstance(given, list | tuple):
+        _refuse("a query is a list that begins with an operator")
+    operator, *arguments = given
+    if not isinstance(operator, str):
+        _refuse("a query is a list that begins with an operator")
+    if operator not in (LOGICAL | COMPARED.keys() | {IN}):
+        _refuse(f"there is no operator {operator!a:.40}")
+    if operator in LOGICAL:
+        _demand_count(operator, len(arguments), 1, 1 if operator == NOT else None)
+        return (operator, *(_condition(each, depth) for each in arguments))
+    _demand_count(operator, len(arguments), 2, None)
+    return (operator, *(_value(each) for each in arguments))
+
+
+def _demand_count(operator: str, count: int, least: int, most: int | None) -> None:
+    if count < least or (most is not None and count > most):
+        wanted = f"{least}" if most is not None else f"at least {least}"
+        _refuse(f"the operator {operator!r} takes {wanted} of what it is about, not {count}")
+
+
+def _condition(given: Any, depth: int) -> Any:
+    if isinstance(given, bool) or _is_variable(given):
+        return given
+    return _query(given, depth + 1)
+
+
+def _value(given: Any) -> Any:
+    if isinstance(given, bool | str):
+        if given == SIGIL:
+            _refuse("a variable has no name")
+        return given
+    if not isinstance(given, int | float):
+        _refuse("what is compared is a number, a text, true, false or a variable")
+    try:
+        is_finite = math.isfinite(given)
+    except OverflowError:
+        is_finite = False
+    if not is_finite:
+        _refuse("a number is too large")
+    return given
+
+
+def _is_variable(given: Any) -> bool:
+    return isinstance(given, str) and len(given) > 1 and given.startswith(SIGIL)
+
+
+def _walk(part: Any) -> Iterator[Any]:
+    yield part
+    if isinstance(part, tuple):
+        for each in part[1:]:
+            yield from _walk(each)
+
+
+def variables(query: Expression) -> list[str]:
+    """The variables of a query by name, each once."""
+    return sorted({each.removeprefix(SIGIL) for each in _walk(query) if _is_variable(each)})
+
+
+def mask(query: Expression, lookup: Lookup, rows: int) -> Mask:
+    """True in those of so many rows where the query certainly holds."""
+    holds, _ = _truth(query, lookup)
+    return np.broadcast_to(holds, (rows,)).copy()
+
+
+def _truth(part: Any, lookup: Lookup) -> Truth:
+    if isinstance(part, bool):
+        return np.bool_(part), np.bool_(not part)
+    if isinstance(part, str):
+        return truth_of(_operand(part, lookup))
+    if not part:
+        return np.True_, np.False_
+    operator, *arguments = part
+    if operator in LOGICAL:
+        truths = [_truth(each, lookup) for each in arguments]
+        # Only "not" has one argument by its nature; of the others, one alone is itself.
+        return truths[0][::-1] if operator == NOT else reduce(_JOINED[operator], truths)
+    return _compared(operator, [_operand(each, lookup) for each in arguments])
+
+
+def _compared(operator: str, operands: list[Operand | None]) -> Truth:
+    first, *rest = operands
+    if operator == IN:
+        return reduce(_either, [is_among(first, each) for each in rest])
+    return reduce(_both, [compare(operator, first, each) for each in rest])
+
+
+def _operand(part: Any, lookup: Lookup) -> Operand | None:
+    return lookup(part.removeprefix(SIGIL)) if _is_variable(part) else literal(part)
+
+
+def _both(one: Truth, other: Truth) -> Truth:
+    return one[0] & other[0], one[1] | other[1]
+
+
+def _either(one: Truth, other: Truth) -> Truth:
+    return one[0] | other[0], one[1] & other[1]
+
+
+_JOINED = {AND: _both, OR: _either}

@@ -1,0 +1,50 @@
+"""Only hosts of which a query holds that came with the request."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from innkeeper.domain.placing import RequestSpec
+from innkeeper.scheduling import expressions, freshness, variables
+from innkeeper.scheduling.masks import row_count
+from innkeeper.scheduling.reading import Reads
+from innkeeper.snapshot.amounts import Mask, Rows
+from innkeeper.snapshot.columns import HostTable
+
+NAME = "JsonFilter"
+REASON = "the request's query does not hold of the host, or asks what is not known of it"
+READS: Reads = ("query", "rules")
+NEEDS_SERVERS = True
+
+ALL = slice(None)
+WORDS_TOLD_MAX = 10
+
+
+def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
+    """True where the query certainly holds."""
+    if not spec.query:
+        return None
+    lookup = partial(variables.find, hosts, spec, rows)
+    return expressions.mask(spec.query, lookup, row_count(hosts, rows))
+
+
+def stamp(hosts: HostTable, spec: RequestSpec) -> object:
+    """Which hosts' capabilities are known."""
+    return freshness.stamp(hosts, spec) if spec.query else None
+
+
+def missing(hosts: HostTable, spec: RequestSpec) -> str:
+    """The first variables of the query, and of how many hosts each is known."""
+    words = expressions.variables(spec.query or ())[:WORDS_TOLD_MAX]
+    # As the client wrote them, which may be anything.
+    told = [f"{word!a:.60} is known of {_known(hosts, spec, word)} hosts" for word in words]
+    return "; ".join(told) or "the query asks nothing about hosts"
+
+
+def _known(hosts: HostTable, spec: RequestSpec, word: str) -> int:
+    found = variables.find(hosts, spec, ALL, word)
+    if found is None:
+        return 0
+    # A constant has no dimension: then it is known of all, or of none.
+    known = found.is_known
+    return int(known.sum()) if known.ndim else hosts.host_count * int(known)

@@ -1,0 +1,27 @@
+"""Masks that several filters make alike."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import numpy as np
+
+from innkeeper.snapshot.amounts import Mask, Rows
+from innkeeper.snapshot.columns import HostTable
+
+
+def row_count(hosts: HostTable, rows: Rows) -> int:
+    """How many rows are meant."""
+    return int(hosts.is_open[rows].shape[0])
+
+
+def nowhere(hosts: HostTable, rows: Rows) -> Mask:
+    """False for every row."""
+    return np.zeros(row_count(hosts, rows), dtype=np.bool_)
+
+
+def named(hosts: HostTable, names: Collection[str], rows: Rows) -> Mask:
+    """True for the hosts with these names; names that no host has are passed over."""
+    only: Mask = np.zeros(hosts.host_count, dtype=np.bool_)
+    only[hosts.rows_named(names)] = True
+    return only[rows]

@@ -1,0 +1,70 @@
+"""Bounds on versions, such as ``>=6.0, <7``, and whether a reported version is within them."""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable
+from typing import Any
+
+from innkeeper.domain.errors import Invalid
+
+Version = tuple[int, ...]
+Bounds = tuple[tuple[str, Version], ...]
+
+SIGNS: dict[str, Callable[[Any, Any], bool]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    "==": operator.eq,
+    "!=": operator.ne,
+    ">=": operator.ge,
+    ">": operator.gt,
+}
+LENGTH_MAX = 255
+THOUSAND = 1000
+"""Drivers report versions as one number as well: 6002001 is 6.2.1."""
+_BOUND = re.compile(r"\s*(<=|>=|==|!=|<|>)\s*(\d{1,9}(?:\.\d{1,9}){0,7})\s*", re.ASCII)
+_NUMBERS = re.compile(r"\d{1,9}(?:\.\d{1,9}){0,7}", re.ASCII)
+
+
+def parse(text: str) -> Bounds:
+    """Read bounds, parted by commas; all of them are to hold."""
+    found = [_BOUND.fullmatch(part) for part in text[:LENGTH_MAX].split(",")]
+    bounds = tuple((match[1], _version(match[2])) for match in found if match is not None)
+    if len(bounds) < len(found) or len(text) > LENGTH_MAX:
+        raise Invalid("not to be read as bounds on a version, such as '>=6.0, <7'")
+    return bounds
+
+
+def meets(reported: object, bounds: Bounds) -> bool:
+    """Whether a version, as a number or a text, is within all bounds."""
+    version = _of(reported)
+    return version is not None and all(SIGNS[sign](version, bound) for sign, bound in bounds)
+
+
+def _of(reported: object) -> Version | None:
+    if isinstance(reported, bool):
+        return None
+    if isinstance(reported, int) and reported >= 0:
+        return _trimmed(_digits(reported))
+    if isinstance(reported, str) and _NUMBERS.fullmatch(reported.strip()):
+        return _version(reported.strip())
+    return None
+
+
+def _digits(number: int) -> Version:
+    thousands, last = divmod(number, THOUSAND)
+    major, minor = divmod(thousands, THOUSAND)
+    return (major, minor, last)
+
+
+def _version(text: str) -> Version:
+    return _trimmed(tuple(int(part) for part in text.split(".")))
+
+
+def _trimmed(version: Version) -> Version:
+    # 7 and 7.0.0 are the same version.
+    end = len(version)
+    while end > 1 and version[end - 1] == 0:
+        end -= 1
+    return version[:end]
