@@ -235,6 +235,31 @@ class AmountTable:
             has_steps=bool((self.step_sizes[name][is_there] > 1).any()),
         )
 
+    # -- all of it -------------------------------------------------------------------------
+
+    def columns(self) -> dict[tuple[str, str], npt.NDArray[Any]]:
+        """All columns, by kind and name; for who copies a table."""
+        return {key: column[: self.row_count] for key, column in self._full.items()}
+
+    def set_column(self, kind: str, name: str, values: npt.NDArray[Any]) -> None:
+        """Fill a column, which is made if there is none; for who makes a table of a copy.
+
+        Raises ``ValueError`` for values that are not one for each row, or of another type.
+        """
+        if kind in self._amounts:
+            self.ensure_class(name)
+        elif kind == "trait":
+            self.ensure_trait(name)
+        column = self._full.get((kind, name))
+        if column is None:
+            raise ValueError(f"there is no column {kind} {name}")
+        if values.shape != (self.row_count,) or values.dtype != column.dtype:
+            raise ValueError(f"the column {kind} {name} does not fit")
+        column[: self.row_count] = values
+        self._unit_bounds.pop(name, None)
+        self._greatest.pop(name, None)
+        self._begin_epoch()
+
     # -- storage ---------------------------------------------------------------------------
 
     def _add_column(self, kind: str, name: str, dtype: npt.DTypeLike) -> None:

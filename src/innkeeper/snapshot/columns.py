@@ -200,6 +200,10 @@ class HostTable(AmountTable):
         """All that one host is capable of."""
         return self._capabilities[index]
 
+    def all_capabilities(self) -> list[Mapping[str, Any]]:
+        """What each host is capable of, row by row."""
+        return list(self._capabilities)
+
     def capability(self, name: str) -> CapabilityColumn:
         """The column of a capability. Nested facts have dots in their names.
 

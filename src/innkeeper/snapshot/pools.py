@@ -66,6 +66,10 @@ class PoolTable(AmountTable):
             self._sets.append(aggregates)
         return code
 
+    def aggregates_of(self, code: int) -> frozenset[str]:
+        """The set that a code stands for."""
+        return self._sets[code]
+
     @property
     def code_count(self) -> int:
         """How many codes there are, in use or not."""

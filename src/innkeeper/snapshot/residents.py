@@ -31,6 +31,10 @@ class Residents:
         """How many servers each project has on a provider."""
         return self._by_provider.get(provider_id, {})
 
+    def copy(self) -> dict[ProviderId, Counts]:
+        """All counts, by provider; nobody edits them any more."""
+        return {each: dict(counts) for each, counts in self._by_provider.items()}
+
     def replace(self, provider_id: ProviderId, counts: Mapping[str, int]) -> None:
         """Say anew how many servers each project has on a provider."""
         for project_id in list(self.on(provider_id)):

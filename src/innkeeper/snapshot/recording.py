@@ -1,0 +1,210 @@
+"""A host table as plain columns and plain values, to be kept in a file and made a table again.
+
+Always true: the table that :func:`table_of` makes of :func:`copy_of` decides as the first one
+would have. Rows stay in their order, since draws among equals are by row.
+
+The copy is made at once and shares no column with the table; whatever else it holds is not
+edited in place by anybody. So the rest of the work can be another thread's.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from innkeeper.domain.ids import AgentId, ChangeId, ClassId, ProviderId, ProviderUuid
+from innkeeper.snapshot.amounts import AmountTable
+from innkeeper.snapshot.columns import HostTable
+
+Column = npt.NDArray[Any]
+HOSTS = "hosts"
+POOLS = "pools"
+AGENTS = "agents/heard_s"
+"""When agents were heard has a row for each agent, in the order of their ids in the state."""
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """A host table at one moment: columns by ``table/kind/name``, and the rest as plain values,
+    which :func:`plain` makes fit for JSON."""
+
+    columns: Mapping[str, Column]
+    state: Mapping[str, Any]
+
+
+def copy_of(table: HostTable) -> Moment:
+    """Copy all that decisions read."""
+    pools = table.pools
+    columns = {**_copied(HOSTS, table), **_copied(POOLS, pools)}
+    columns[AGENTS] = table.agent_seen_s.copy()
+    state = {
+        "change_id": table.change_id,
+        "class_ids": dict(table.class_ids),
+        "names": list(table.names),
+        "zones": list(table.zones),
+        "agents": list(table.agent_ids),
+        "capabilities": table.all_capabilities(),
+        "aggregates": _aggregates(table),
+        "memberships": [pools.aggregates_of(code) for code in range(pools.code_count)],
+        "residents": table.residents.copy() if table.knows_servers else None,
+        "knows_memberships": table.knows_memberships,
+        "pools": {
+            "class_ids": dict(pools.class_ids),
+            "uuids": list(pools.uuids),
+            "aggregates": list(pools.aggregates),
+        },
+    }
+    return Moment(columns, state)
+
+
+def _copied(label: str, table: AmountTable) -> dict[str, Column]:
+    return {
+        f"{label}/{kind}/{name}": column.copy()
+        for (kind, name), column in table.columns().items()
+    }
+
+
+def _aggregates(table: HostTable) -> list[dict[str, Any]]:
+    """The sets of aggregates that hosts are in, by their codes."""
+    told = table.aggregates
+    return [
+        {
+            "code": code,
+            "ids": sorted(told.ids(code)),
+            "metadata": list(told.metadata(code)),
+        }
+        for code in np.unique(table.aggregate_codes).tolist()
+    ]
+
+
+# -- to JSON and back --------------------------------------------------------------------------
+
+
+def plain(state: Mapping[str, Any]) -> dict[str, Any]:
+    """A moment's state in values that JSON has; equal capabilities are told once."""
+    known: dict[str, int] = {}
+    codes = [
+        known.setdefault(json.dumps(each, sort_keys=True), len(known))
+        for each in state["capabilities"]
+    ]
+    residents = state["residents"]
+    return {
+        **state,
+        "capabilities": {"values": [json.loads(each) for each in known], "codes": codes},
+        "memberships": [sorted(each) for each in state["memberships"]],
+        "residents": None
+        if residents is None
+        else [[provider_id, dict(counts)] for provider_id, counts in residents.items()],
+        "pools": {
+            **state["pools"],
+            "aggregates": [sorted(each) for each in state["pools"]["aggregates"]],
+        },
+    }
+
+
+def table_of(columns: Mapping[str, Column], state: Mapping[str, Any]) -> HostTable:
+    """Make the table again, of columns and of what :func:`plain` gave.
+
+    Raises ``ValueError``, ``KeyError``, ``TypeError`` or ``IndexError`` for what never was a
+    table.
+    """
+    table = HostTable()
+    ids = [ProviderId(int(each)) for each in columns[f"{HOSTS}/fact/provider_ids"]]
+    names: Sequence[str] = state["names"]
+    if len(names) != len(ids) or len(set(names)) != len(ids) or len(set(ids)) != len(ids):
+        raise ValueError("hosts are counted or named twice")
+    if not all(isinstance(each, str) for each in (*names, *state["zones"])):
+        raise ValueError("names are no text")
+    for zone in state["zones"]:
+        table.zone_code(zone)
+    _hear(table, state["agents"], columns[AGENTS])
+    table.ensure_rows(zip(ids, names, strict=True))
+    _fill(HOSTS, table, columns)
+    table.change_id = ChangeId(int(state["change_id"]))
+    table.class_ids.update({name: ClassId(each) for name, each in state["class_ids"].items()})
+    told = state["capabilities"]
+    for index, provider_id in enumerate(ids):
+        facts = told["values"][told["codes"][index]]
+        table.set_capabilities(table.index_of[provider_id], facts)
+    _set_aggregates(table, state["aggregates"])
+    _set_residents(table, state["residents"])
+    _set_pools(table, columns, state)
+    _check(table)
+    return table
+
+
+def _hear(table: HostTable, agents: Sequence[str], heard_s: Column) -> None:
+    if len(agents) != len(heard_s) or len(set(agents)) != len(agents):
+        raise ValueError("agents are counted or named twice")
+    for agent_id, moment_s in zip(agents, heard_s, strict=True):
+        table.hear(AgentId(agent_id), float(moment_s))
+
+
+def _fill(label: str, table: AmountTable, columns: Mapping[str, Column]) -> None:
+    """Take over all columns of a table; those of facts must be exactly those that it has."""
+    facts = {name for kind, name in table.columns() if kind == "fact"}
+    for path, values in columns.items():
+        mine, _, rest = path.partition("/")
+        if mine != label:
+            continue
+        kind, _, name = rest.partition("/")
+        table.set_column(kind, name, values)
+        facts.discard(name if kind == "fact" else "")
+    if facts:
+        raise ValueError(f"there is no column {', '.join(sorted(facts))}")
+
+
+def _set_aggregates(table: HostTable, told: Sequence[Mapping[str, Any]]) -> None:
+    codes = table.aggregate_codes.copy()
+    if not set(np.unique(codes).tolist()) <= {int(each["code"]) for each in told}:
+        raise ValueError("a host is of aggregates that are not told of")
+    for each in told:
+        ids = [int(one) for one in each["ids"]]
+        for one, metadata in zip(ids, each["metadata"], strict=True):
+            table.aggregates.set_metadata(one, metadata)
+        table.aggregate_codes[codes == int(each["code"])] = table.aggregates.code(
+            frozenset(ids)
+        )
+
+
+def _set_residents(table: HostTable, told: Sequence[Any] | None) -> None:
+    table.knows_servers = told is not None
+    for provider_id, counts in told or ():
+        table.residents.replace(ProviderId(int(provider_id)), counts)
+
+
+def _set_pools(
+    table: HostTable, columns: Mapping[str, Column], state: Mapping[str, Any]
+) -> None:
+    pools, told = table.pools, state["pools"]
+    pools.add_rows(ProviderId(int(each)) for each in columns[f"{POOLS}/fact/provider_ids"])
+    _fill(POOLS, pools, columns)
+    pools.class_ids.update({name: ClassId(each) for name, each in told["class_ids"].items()})
+    if not len(told["uuids"]) == len(told["aggregates"]) == pools.row_count:
+        raise ValueError("pools are counted twice")
+    pools.uuids[:] = [ProviderUuid(each) for each in told["uuids"]]
+    pools.aggregates[:] = [frozenset(each) for each in told["aggregates"]]
+    numbers = np.array(
+        [pools.code(frozenset(each)) for each in state["memberships"]], dtype=np.int32
+    )
+    table.membership_codes[:] = numbers[table.membership_codes]
+    table.knows_memberships = bool(state["knows_memberships"])
+    for name in pools.free:
+        table.ensure_class(name)
+    pools.regroup()
+
+
+def _check(table: HostTable) -> None:
+    """Refuse codes that stand for nothing: using them would fail on the way."""
+    bounds = (
+        ("zone", table.zone_codes, len(table.zones)),
+        ("agent", table.agent_codes, len(table.agent_ids)),
+    )
+    for noun, codes, count in bounds:
+        if table.host_count and not (0 <= int(codes.min()) <= int(codes.max()) < count):
+            raise ValueError(f"a host is of a {noun} that is not told of")
