@@ -31,7 +31,17 @@ async def found_at_home(call: Call) -> tuple[Server, dict[str, Host]]:
     return await _find(call, lambda tx, server: servers.homes(tx, [server]))
 
 
-async def _find(call: Call, more: Callable[[Tx, Server], T]) -> tuple[Server, T]:
+async def found_even_deleted(call: Call) -> Server:
+    """As :func:`found`, and deleted servers too."""
+    server, _ = await _find(call, lambda tx, server: None, servers.marker)
+    return server
+
+
+async def _find(
+    call: Call,
+    more: Callable[[Tx, Server], T],
+    look: Callable[[Tx, str], Server | None] = servers.get,
+) -> tuple[Server, T]:
     uuid = call.params["server_id"]
     rule = call.route.policy
     assert rule is not None, "nothing about a server is open to strangers"
@@ -39,7 +49,9 @@ async def _find(call: Call, more: Callable[[Tx, Server], T]) -> tuple[Server, T]
         raise _unknown(uuid)
 
     def read(tx: Tx) -> tuple[Server, T]:
-        server = servers.get(tx, uuid)
+        server = look(tx, uuid)
+        if server is None:
+            raise _unknown(uuid)
         return server, more(tx, server)
 
     try:

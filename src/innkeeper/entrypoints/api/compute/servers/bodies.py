@@ -148,10 +148,11 @@ def boot_request(call: Call, wish: Asked) -> BootRequest:
 
 def password(call: Call, wish: Asked) -> str:
     """The administrator's password that the answer names: the one given, or a new one."""
-    return wish.password or _letters(call.site.ids)
+    return wish.password or made_password(call.site.ids)
 
 
-def _letters(ids: IdSource) -> str:
+def made_password(ids: IdSource) -> str:
+    """A new password."""
     # A seed has 63 random bits, and a letter takes six of them.
     number = ids.seed() << SEED_BITS | ids.seed()
     chars = []

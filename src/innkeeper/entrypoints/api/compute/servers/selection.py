@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import msgspec
@@ -25,6 +25,7 @@ from innkeeper.entrypoints.api.compute.servers.list_schemas import (
     SORT_COLUMNS,
     TAG_FILTERS,
 )
+from innkeeper.entrypoints.api.compute.servers.moments import changes, moment
 from innkeeper.entrypoints.api.compute.servers.schemas import FALSE_WORDS, TRUE_WORDS
 from innkeeper.entrypoints.api.compute.servers.states import WORDS, of_status, of_vm_state
 from innkeeper.entrypoints.api.paging import limit_of
@@ -34,7 +35,6 @@ from innkeeper.systems.compute.labels import TAGS_MAX
 ALL_FILTERS = "os_compute_api:servers:allow_all_filters"
 PAGE_WORDS = ("limit", "marker", "sort_key", "sort_dir")
 NUMBER_DIGITS_MAX = 9
-YEAR_MAX = 9998
 
 
 def selection(call: Call, all_projects_rule: str) -> ServerSelection | None:
@@ -185,33 +185,14 @@ def _moments(
     until: dict[str, datetime] = {}
     for name, column in MOMENT_COLUMNS.items():
         if name in filters:
-            since[column] = _moment(name, filters[name])
+            since[column] = moment(name, filters[name]).replace(microsecond=0)
             until[column] = since[column] + timedelta(microseconds=999_999)
-    if "changes-since" in filters:
-        since["updated_at"] = _moment("changes-since", filters["changes-since"])
-    if "changes-before" in filters:
-        until["updated_at"] = _moment("changes-before", filters["changes-before"])
-        if since.get("updated_at", until["updated_at"]) > until["updated_at"]:
-            raise Invalid(
-                "The value of changes-since must be less than or equal to changes-before."
-            )
+    first, last = changes(filters)
+    if first is not None:
+        since["updated_at"] = first
+    if last is not None:
+        until["updated_at"] = last
     return since, until
-
-
-def _moment(name: str, text: str) -> datetime:
-    try:
-        # In a query a plus sign is a space, and time zones have plus signs.
-        moment = datetime.fromisoformat(text.strip().replace(" ", "+") if "T" in text else text)
-        if moment.tzinfo is not None:
-            moment = moment.astimezone(UTC).replace(tzinfo=None)
-        if moment.year > YEAR_MAX:
-            raise ValueError("there is no time left behind it")
-        return moment.replace(microsecond=0) if name in MOMENT_COLUMNS else moment
-    except (ValueError, OverflowError) as error:
-        raise Invalid(
-            f"Invalid input for query parameters {name}. Value: {text}. "
-            f"'{text}' is not a 'date-time'"
-        ) from error
 
 
 def _sort(call: Call) -> tuple[tuple[str, bool], ...]:

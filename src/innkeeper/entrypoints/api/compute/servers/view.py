@@ -13,6 +13,7 @@ from typing import Any
 
 from innkeeper.domain.compute import Host, Server, Status
 from innkeeper.entrypoints.api.compute.servers import states
+from innkeeper.entrypoints.api.compute.servers.moments import micros
 from innkeeper.entrypoints.api.routing import Call
 
 SHOWS_PROGRESS = frozenset(
@@ -103,9 +104,9 @@ def _states(server: Server, home: Host | None) -> dict[str, Any]:
         f"{STATES}:vm_state": states.VM_STATES[server.status],
         f"{STATES}:task_state": server.task_state,
         f"{STATES}:power_state": server.power_state,
-        f"{USAGE}:launched_at": _micros(server.launched_at),
-        f"{USAGE}:terminated_at": _micros(server.deleted_at),
-        "hostId": _host_id(server),
+        f"{USAGE}:launched_at": micros(server.launched_at),
+        f"{USAGE}:terminated_at": micros(server.deleted_at),
+        "hostId": host_id(server.project_id, server.host),
         "OS-EXT-AZ:availability_zone": (
             server.asked_az or "" if home is None else home.availability_zone
         ),
@@ -152,11 +153,11 @@ def _image(call: Call, server: Server) -> Any:
     return {"id": server.image_id, "links": [bookmark], "properties": properties}
 
 
-def _host_id(server: Server) -> str:
-    # The same for two servers of one project on one host, and telling no name.
-    if server.host is None:
+def host_id(project_id: str, host: str | None) -> str:
+    """The same for two servers of one project on one host, and telling no name."""
+    if host is None:
         return ""
-    return hashlib.sha224((server.project_id + server.host).encode()).hexdigest()
+    return hashlib.sha224((project_id + host).encode()).hexdigest()
 
 
 def _host_status(call: Call, server: Server, home: Host | None) -> str:
@@ -181,7 +182,3 @@ def _fault(call: Call, fault: Mapping[str, Any]) -> dict[str, Any]:
 
 def _seconds(moment: datetime) -> str:
     return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def _micros(moment: datetime | None) -> str | None:
-    return None if moment is None else moment.isoformat(timespec="microseconds")
