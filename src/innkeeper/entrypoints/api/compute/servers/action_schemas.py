@@ -1,0 +1,66 @@
+"""Schemas of the newest bodies of actions on servers, and how older ones are made of them.
+
+Always true: what stands under an action's name is closed, or nothing that is looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from innkeeper.entrypoints.api.compute.schema_types import NAME, closed
+from innkeeper.entrypoints.api.compute.servers.schemas import (
+    BOOLEAN,
+    DISK_CONFIG,
+    END,
+    FLAVOR,
+    WORD,
+)
+from innkeeper.entrypoints.api.microversions import Schema
+
+HOST_PATTERN = "^[a-zA-Z0-9-._]*" + END
+
+NOT_LOOKED_AT: Schema = {}
+"""Of actions that take nothing: clients send null, an empty object, or whatever."""
+HOST: Schema = {"type": "string", "minLength": 1, "maxLength": 255, "pattern": HOST_PATTERN}
+HOST_OR_NULL: Schema = {**HOST, "type": ["string", "null"]}
+PASSWORD: Schema = {"type": "string", "maxLength": 255}
+AUTO_OR_BOOLEAN: Schema = {**BOOLEAN, "enum": [*BOOLEAN["enum"], "auto"]}
+
+
+def _or_null(schema: Schema) -> Schema:
+    return {**schema, "type": ["object", "null"]}
+
+
+LOCK = _or_null(closed({"locked_reason": WORD}))
+REBOOT = closed(
+    {"type": {"type": "string", "enum": ["HARD", "Hard", "hard", "SOFT", "Soft", "soft"]}},
+    ("type",),
+)
+RESIZE = closed({"flavorRef": FLAVOR, "OS-DCF:diskConfig": DISK_CONFIG}, ("flavorRef",))
+MIGRATE = _or_null(closed({"host": HOST_OR_NULL}))
+MIGRATE_LIVE = closed(
+    {"block_migration": AUTO_OR_BOOLEAN, "host": HOST_OR_NULL}, ("block_migration", "host")
+)
+EVACUATE = closed({"host": HOST, "adminPass": PASSWORD})
+UNSHELVE = _or_null(
+    closed(
+        {
+            "availability_zone": {**NAME, "type": ["string", "null"]},
+            "host": HOST,
+        }
+    )
+)
+RESET_STATE = closed({"state": {"type": "string", "enum": ["active", "error"]}}, ("state",))
+
+FORCE_COMPLETE: Schema = closed({"force_complete": {"type": "null"}}, ("force_complete",))
+
+
+def actions_with(schema: Schema, others: Mapping[str, Schema]) -> Schema:
+    """The schema of all actions with these as they were."""
+    assert others.keys() <= schema["properties"].keys(), "only what is there was otherwise"
+    return {**schema, "properties": {**schema["properties"], **others}}
+
+
+def body_with(schema: Schema, more: Mapping[str, Schema]) -> Schema:
+    """The schema of an action's body with more keys."""
+    return {**schema, "properties": {**schema["properties"], **more}}
