@@ -1,17 +1,36 @@
-"""Prepared statements fail as all others do."""
+"""Prepared statements write, read and fail as all others do."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import pytest
 import sqlalchemy as sa
 
-from innkeeper.store.prepared import Prepared
+from innkeeper.store.by_ids import IDS
+from innkeeper.store.prepared import Prepared, PreparedForIds
+from innkeeper.store.tables.compute import flavors
 from innkeeper.store.tables.placement import consumers, traits
 from innkeeper.store.transactions import Store
 from tests.support.clouds import NOW
 
 ADD_TRAITS = Prepared(traits.insert())
 TRAIT = {"name": "CUSTOM_TWICE", "created_at": NOW, "updated_at": NOW}
+FLAVOR = {
+    "flavor_id": "1",
+    "name": "a",
+    "vcpus": 1,
+    "memory_mb": 1,
+    "disk_gb": 1,
+    "ephemeral_gb": 0,
+    "swap_mb": 0,
+    "rxtx_factor": 1.0,
+    "is_public": True,
+    "is_disabled": False,
+    "extra_specs": {"hw:cpu": "1"},
+    "created_at": NOW,
+    "updated_at": NOW,
+}
 
 
 def test_a_broken_rule_is_sqlalchemys_error(store: Store) -> None:
@@ -39,3 +58,32 @@ def test_moments_are_written_as_any_other_statement_writes_them(store: Store) ->
     with store.read() as tx:
         found = sa.select(traits.c.created_at).where(traits.c.name.like("CUSTOM%"))
         assert tx.execute(found).scalars().all() == [NOW, NOW]
+
+
+def test_what_is_read_is_as_any_other_statement_gives_it(store: Store) -> None:
+    query = sa.select(
+        flavors.c.name, flavors.c.is_public, flavors.c.extra_specs, flavors.c.created_at
+    )
+    with store.write() as tx:
+        Prepared(flavors.insert()).run(tx, [FLAVOR, {**FLAVOR, "flavor_id": "2", "name": "b"}])
+    with store.read() as tx:
+        plain = [tuple(row) for row in tx.execute(query.where(flavors.c.name == "a"))]
+        assert plain == [("a", True, {"hw:cpu": "1"}, NOW)]
+        one = Prepared(query.where(flavors.c.name == sa.bindparam("wanted")))
+        assert one.rows(tx, {"wanted": "a"}) == plain
+        many = PreparedForIds(query.where(flavors.c.name.in_(IDS)))
+        assert [row for row in many.rows(tx, ["a", "b", "c"]) if row[0] == "a"] == plain
+
+
+@pytest.mark.parametrize("nothing", [None, {}, [], {"a": None}, [[]], False, 0, ""])
+def test_little_json_is_written_as_any_other_statement_writes_it(
+    store: Store, nothing: Any
+) -> None:
+    with store.write() as tx:
+        Prepared(flavors.insert()).run(tx, [{**FLAVOR, "extra_specs": nothing}])
+        other = {**FLAVOR, "flavor_id": "2", "name": "b", "extra_specs": nothing}
+        tx.execute(flavors.insert(), other)
+    with store.read() as tx:
+        text = sa.select(sa.cast(flavors.c.extra_specs, sa.Text))
+        prepared, plain = tx.execute(text).scalars()
+        assert prepared == plain

@@ -60,8 +60,7 @@ def after(
     tx: Tx, last: ChangeId, most: int = _WITHOUT_LIMIT
 ) -> list[tuple[ChangeId, ProviderId, Generation]]:
     """Give the rows behind ``last``, in order: number, provider, its generation then."""
-    found = _AFTER.run(tx, [{"after": last, "most": most}]).fetchall()
-    return [(ChangeId(row[0]), ProviderId(row[1]), Generation(row[2])) for row in found]
+    return _AFTER.rows(tx, {"after": last, "most": most})
 
 
 def newest(tx: Tx) -> ChangeId:

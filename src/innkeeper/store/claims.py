@@ -272,9 +272,9 @@ def _advance(
 
 def _must_touch(tx: Tx, statement: Prepared, rows: list[dict[str, Any]]) -> None:
     if tx.dialect.supports_sane_multi_rowcount:
-        touched = statement.run(tx, rows).rowcount
+        touched = statement.run(tx, rows)
     else:
-        touched = sum(statement.run(tx, [row]).rowcount for row in rows)
+        touched = sum(statement.run(tx, [row]) for row in rows)
     if touched != len(rows):
         # Which of them moved is not known, only that all were as expected when they were read.
         raise Overtaken("Another transaction changed the same rows in between.")

@@ -2,13 +2,10 @@
 
 SQLAlchemy looks a statement up in its cache, checks and converts its parameters, and makes
 ready for any kind of result anew at every execution; for one small statement that takes several
-times as long as the database needs. The text, the order of the parameters and their conversions
-are the same every time, so they are worked out once per dialect, and the driver is asked
-directly. The statements themselves, the transaction around them and the errors stay
-SQLAlchemy's.
-
-May be false: that the values of a row that is read are converted. They come as the driver
-gives them, which is right for numbers and text.
+times as long as the database needs. The text, the order of the parameters and the conversions
+of what is written and read are the same every time, so they are worked out once per dialect,
+and the driver is asked directly. The statements themselves, the transaction around them and the
+errors stay SQLAlchemy's.
 """
 
 from __future__ import annotations
@@ -25,7 +22,9 @@ from innkeeper.store.by_ids import IDS
 from innkeeper.store.transactions import Tx
 
 _ANY_ERROR = sa.exc.DBAPIError
-Convert = Callable[[Any], Any] | None
+Convert = Callable[[Any], Any]
+Conversions = tuple[tuple[int, Convert], ...]
+"""What is done to which places of a row."""
 
 
 class _Text(NamedTuple):
@@ -35,7 +34,8 @@ class _Text(NamedTuple):
     names: tuple[str, ...]
     constants: Mapping[str, Any]
     values: Callable[[Mapping[str, Any]], tuple[Any, ...]]
-    conversions: tuple[tuple[int, Callable[[Any], Any]], ...]
+    written: Conversions
+    read: Conversions
 
 
 class Prepared:
@@ -45,16 +45,27 @@ class Prepared:
         self._statement = statement
         self._texts: dict[Any, _Text] = {}
 
-    def run(self, tx: Tx, rows: Sequence[Mapping[str, Any]]) -> DBAPICursor:
+    def run(self, tx: Tx, rows: Sequence[Mapping[str, Any]]) -> int:
         """Execute the statement, once for each mapping of parameters; there is at least one.
 
-        Gives the driver's cursor: it counts the rows that were changed, and gives those found.
+        Gives the number of rows that were changed, as far as the driver knows it.
         """
+        return self._execute(tx, self._made(tx, rows[0]), rows).rowcount
+
+    def rows(self, tx: Tx, parameters: Mapping[str, Any]) -> list[Any]:
+        """All rows that a query finds."""
+        made = self._made(tx, parameters)
+        return _rows(made.read, self._execute(tx, made, [parameters]))
+
+    def _made(self, tx: Tx, names: Mapping[str, Any]) -> _Text:
         key = (tx.dialect.name, tx.dialect.driver)
         made = self._texts.get(key)
         if made is None:
-            made = self._texts[key] = self._compile(tx.dialect, rows[0].keys())
-        values: list[Any] = [_converted(made, row) for row in rows]
+            made = self._texts[key] = self._compile(tx.dialect, names.keys())
+        return made
+
+    def _execute(self, tx: Tx, made: _Text, rows: Sequence[Mapping[str, Any]]) -> DBAPICursor:
+        values: list[Any] = [_parameters(made, row) for row in rows]
         if not tx.dialect.positional:
             values = [dict(zip(made.names, each, strict=True)) for each in values]
         return _execute(tx, made.text, values)
@@ -63,25 +74,34 @@ class Prepared:
         compiled = self._statement.compile(dialect=dialect, column_keys=list(names))
         order = compiled.positiontup if dialect.positional else list(compiled.binds)
         assert order is not None
-        conversions = [_conversion(compiled.binds[name].type, dialect) for name in order]
         # Some dialects add parameters of their own: SQLite has no LIMIT without an OFFSET.
         return _Text(
             str(compiled),
             tuple(order),
             {name: compiled.params[name] for name in order if name not in names},
             itemgetter(*order) if len(order) > 1 else lambda row: (row[order[0]],),
-            tuple((i, convert) for i, convert in enumerate(conversions) if convert),
+            _found(_writing(compiled.binds[name].type, dialect) for name in order),
+            _reading(self._statement, dialect)
+            if isinstance(self._statement, sa.Select)
+            else (),
         )
 
 
-def _converted(made: _Text, row: Mapping[str, Any]) -> tuple[Any, ...]:
+def _parameters(made: _Text, row: Mapping[str, Any]) -> tuple[Any, ...]:
     values = made.values({**made.constants, **row} if made.constants else row)
-    if not made.conversions:
-        return values
+    return _converted(made.written, values) if made.written else values
+
+
+def _converted(conversions: Conversions, values: Sequence[Any]) -> tuple[Any, ...]:
     changed = list(values)
-    for i, convert in made.conversions:
+    for i, convert in conversions:
         changed[i] = convert(changed[i])
     return tuple(changed)
+
+
+def _rows(conversions: Conversions, found: DBAPICursor) -> list[Any]:
+    rows = found.fetchall()
+    return [_converted(conversions, row) for row in rows] if conversions else list(rows)
 
 
 class PreparedForIds:
@@ -94,7 +114,7 @@ class PreparedForIds:
 
     def __init__(self, query: sa.Select[*tuple[Any, ...]]) -> None:
         self._query = query
-        self._texts: dict[Any, tuple[str, list[str]]] = {}
+        self._texts: dict[Any, tuple[str, list[str], Conversions]] = {}
 
     def rows(self, tx: Tx, ids: Iterable[Any]) -> list[Any]:
         """All rows for these ids; none for no ids."""
@@ -102,20 +122,21 @@ class PreparedForIds:
         for part in by_ids.parts(ids):
             count = 1 << (len(part) - 1).bit_length()
             filled = part + part[-1:] * (count - len(part))
-            text, names = self._text(tx.dialect, count)
+            text, names, read = self._text(tx.dialect, count)
             is_positional = tx.dialect.positional
             values = filled if is_positional else dict(zip(names, filled, strict=True))
-            found += _execute(tx, text, [values]).fetchall()
+            found += _rows(read, _execute(tx, text, [values]))
         return found
 
-    def _text(self, dialect: sa.Dialect, count: int) -> tuple[str, list[str]]:
+    def _text(self, dialect: sa.Dialect, count: int) -> tuple[str, list[str], Conversions]:
         key = (dialect.name, dialect.driver, count)
         made = self._texts.get(key)
         if made is None:
             compiled = self._query.compile(dialect=dialect)
             state = compiled.construct_expanded_state({**compiled.params, IDS.key: [0] * count})
             assert len(state.parameters) == count, "constants are written into the text"
-            made = self._texts[key] = (state.statement, list(state.parameters))
+            read = _reading(self._query, dialect)
+            made = self._texts[key] = (state.statement, list(state.parameters), read)
         return made
 
 
@@ -144,15 +165,42 @@ def _as_known(error: Exception, text: str) -> sa.exc.DBAPIError:
     return known(text, None, error, hide_parameters=True)
 
 
-def _conversion(kind: sa.types.TypeEngine[Any], dialect: sa.Dialect) -> Convert:
-    made: Convert = kind.dialect_impl(dialect).bind_processor(dialect)
-    return _Kept(made) if made is not None and isinstance(kind, sa.DateTime) else made
+def _found(conversions: Iterable[Convert | None]) -> Conversions:
+    return tuple((i, convert) for i, convert in enumerate(conversions) if convert is not None)
+
+
+def _reading(query: sa.Select[*tuple[Any, ...]], dialect: sa.Dialect) -> Conversions:
+    kinds = (column.type.dialect_impl(dialect) for column in query.selected_columns)
+    return _found(kind.result_processor(dialect, None) for kind in kinds)
+
+
+def _writing(kind: sa.types.TypeEngine[Any], dialect: sa.Dialect) -> Convert | None:
+    made: Convert | None = kind.dialect_impl(dialect).bind_processor(dialect)
+    if made is None:
+        return None
+    if isinstance(kind, sa.JSON):
+        return _Json(made)
+    return _Kept(made) if isinstance(kind, sa.DateTime) else made
+
+
+class _Json:
+    """Knows how nothing is written: most servers have no metadata, no tags and no hints."""
+
+    def __init__(self, convert: Convert) -> None:
+        self._convert = convert
+        nothing: tuple[Any, ...] = (None, {}, [])
+        self._nothing = {type(each): convert(each) for each in nothing}
+
+    def __call__(self, value: Any) -> Any:
+        if not value and type(value) in self._nothing:
+            return self._nothing[type(value)]
+        return self._convert(value)
 
 
 class _Kept:
     """Keeps the last conversion of a moment: all rows of a batch are written at the same."""
 
-    def __init__(self, convert: Callable[[Any], Any]) -> None:
+    def __init__(self, convert: Convert) -> None:
         self._convert = convert
         # Both in one, so that no thread sees the one without the other.
         self._last: tuple[Any, Any] = (None, convert(None))

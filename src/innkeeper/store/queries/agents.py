@@ -10,6 +10,7 @@ import sqlalchemy as sa
 
 from innkeeper.domain.compute import Agent
 from innkeeper.domain.ids import AgentId
+from innkeeper.store.prepared import Prepared
 from innkeeper.store.tables.compute import agents
 from innkeeper.store.transactions import Tx
 
@@ -41,15 +42,16 @@ def last_seen(tx: Tx) -> list[tuple[AgentId, datetime]]:
     return [(AgentId(agent_id), seen_at) for agent_id, seen_at in rows]
 
 
-_SEEN_SINCE = sa.select(agents.c.id, agents.c.last_seen_at).where(
-    agents.c.last_seen_at >= sa.bindparam("since")
+_SEEN_SINCE = Prepared(
+    sa.select(agents.c.id, agents.c.last_seen_at).where(
+        agents.c.last_seen_at >= sa.bindparam("since")
+    )
 )
 
 
 def seen_since(tx: Tx, moment: datetime) -> list[tuple[AgentId, datetime]]:
     """As :func:`last_seen`, only those heard at or after a moment; read from an index."""
-    rows = tx.execute(_SEEN_SINCE, {"since": moment})
-    return [(AgentId(agent_id), seen_at) for agent_id, seen_at in rows]
+    return _SEEN_SINCE.rows(tx, {"since": moment})
 
 
 def by_id(tx: Tx, agent_id: AgentId) -> Agent | None:

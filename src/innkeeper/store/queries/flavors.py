@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import fields
 from datetime import datetime
 from typing import Any
 
@@ -11,7 +12,9 @@ import sqlalchemy as sa
 from innkeeper.domain.compute import Flavor
 from innkeeper.domain.errors import AlreadyExists, ConcurrentUpdate
 from innkeeper.domain.listing import FlavorSelection
+from innkeeper.store.by_ids import IDS
 from innkeeper.store.paging import SortKey, behind, ordered
+from innkeeper.store.prepared import PreparedForIds
 from innkeeper.store.tables.compute import flavor_projects, flavors
 from innkeeper.store.transactions import Tx
 
@@ -32,9 +35,8 @@ SORT_COLUMNS: Mapping[str, sa.ColumnElement[Any]] = {
     "created_at": flavors.c.created_at,
     "updated_at": flavors.c.updated_at,
 }
-_BY_PUBLIC_IDS = sa.select(flavors).where(
-    flavors.c.flavor_id.in_(sa.bindparam("ids", expanding=True))
-)
+_FLAVORS = sa.select(*(flavors.c[each.name] for each in fields(Flavor)))
+_BY_PUBLIC_IDS = PreparedForIds(_FLAVORS.where(flavors.c.flavor_id.in_(IDS)))
 _HAS_PROJECT = (
     sa.select(flavor_projects.c.project_id)
     .where(flavor_projects.c.flavor_id == sa.bindparam("flavor"))
@@ -44,10 +46,7 @@ _HAS_PROJECT = (
 
 def by_public_ids(tx: Tx, ids: Collection[str]) -> dict[str, Flavor]:
     """The flavors with these public ids; unknown ids are left out."""
-    if not ids:
-        return {}
-    rows = tx.execute(_BY_PUBLIC_IDS, {"ids": sorted(ids)})
-    found = (_flavor(row) for row in rows)
+    found = (Flavor(*row) for row in _BY_PUBLIC_IDS.rows(tx, ids))
     return {flavor.flavor_id: flavor for flavor in found}
 
 
@@ -59,7 +58,7 @@ def is_name_taken(tx: Tx, name: str) -> bool:
 
 def page(tx: Tx, wanted: FlavorSelection, after: Flavor | None, limit: int) -> list[Flavor]:
     """At most ``limit`` flavors behind ``after``, in the wanted order."""
-    query = sa.select(flavors)
+    query = _FLAVORS
     if wanted.is_public is not None:
         is_wanted = flavors.c.is_public == sa.literal(wanted.is_public)
         if wanted.is_public and wanted.project_id is not None:
@@ -81,7 +80,7 @@ def page(tx: Tx, wanted: FlavorSelection, after: Flavor | None, limit: int) -> l
     if after is not None:
         value = getattr(after, wanted.sort_key)
         query = query.where(behind(keys, ("" if value is None else value, after.id)))
-    return [_flavor(row) for row in tx.execute(ordered(query, keys).limit(limit))]
+    return [Flavor(*row) for row in tx.execute(ordered(query, keys).limit(limit))]
 
 
 def insert(tx: Tx, flavor: Flavor, now: datetime) -> Flavor:
@@ -171,8 +170,3 @@ def remove_project(tx: Tx, flavor_id: int, project_id: str) -> bool:
         .where(flavor_projects.c.project_id == project_id)
     )
     return result.rowcount > 0
-
-
-def _flavor(row: sa.Row[Any]) -> Flavor:
-    # The columns have the names of the fields.
-    return Flavor(**row._mapping)

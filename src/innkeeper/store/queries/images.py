@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -12,7 +12,9 @@ import sqlalchemy as sa
 from innkeeper.domain.compute import Image
 from innkeeper.domain.errors import AlreadyExists, ConcurrentUpdate
 from innkeeper.domain.listing import ImageSelection
+from innkeeper.store.by_ids import IDS
 from innkeeper.store.paging import SortKey, behind, ordered
+from innkeeper.store.prepared import PreparedForIds
 from innkeeper.store.tables.compute import images
 from innkeeper.store.transactions import Tx
 
@@ -29,19 +31,14 @@ _SORT_NULLS: Mapping[str, str | int] = {
     "size_bytes": _NO_SIZE,
 }
 """What a missing value sorts as."""
-_BY_IDS = sa.select(*_COLUMNS.values()).where(
-    images.c.id.in_(sa.bindparam("ids", expanding=True))
-)
+_BY_IDS = PreparedForIds(sa.select(*_COLUMNS.values()).where(images.c.id.in_(IDS)))
 ROWS_PER_LOOK = 200
 """Rows read at once while looking for those that a predicate accepts."""
 
 
 def get_many(tx: Tx, ids: Collection[str]) -> dict[str, Image]:
     """The images with these ids; unknown ids are left out."""
-    if not ids:
-        return {}
-    rows = tx.execute(_BY_IDS, {"ids": sorted(ids)})
-    found = (_image(row) for row in rows)
+    found = (_image(row) for row in _BY_IDS.rows(tx, ids))
     return {image.id: image for image in found}
 
 
@@ -120,7 +117,7 @@ def _values(image: Image) -> dict[str, Any]:
     return {**values, "tags": list(image.tags), "properties": dict(image.properties)}
 
 
-def _image(row: sa.Row[Any]) -> Image:
-    values = dict(row._mapping)
+def _image(row: Sequence[Any]) -> Image:
+    values = dict(zip(_COLUMNS, row, strict=True))
     values["tags"] = tuple(values["tags"])
     return Image(**values)

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import sqlalchemy as sa
 
-from innkeeper.store.prepared import Prepared
+from innkeeper.store.by_ids import IDS
+from innkeeper.store.prepared import Prepared, PreparedForIds
 from innkeeper.store.tables.compute import quota_usages
 from innkeeper.store.transactions import Tx
 
@@ -42,8 +43,7 @@ def add_usage(tx: Tx, project_id: str, servers: int, vcpus: int, memory_mb: int)
         "more_vcpus": vcpus,
         "more_memory_mb": memory_mb,
     }
-    result = _ADD.run(tx, [more])
-    if result.rowcount == 0:
+    if _ADD.run(tx, [more]) == 0:
         tx.execute(
             quota_usages.insert(),
             {
@@ -55,23 +55,20 @@ def add_usage(tx: Tx, project_id: str, servers: int, vcpus: int, memory_mb: int)
         )
 
 
-_USAGES = sa.select(
-    quota_usages.c.project_id,
-    quota_usages.c.servers,
-    quota_usages.c.vcpus,
-    quota_usages.c.memory_mb,
-)
-_OF_PROJECTS = _USAGES.where(
-    quota_usages.c.project_id.in_(sa.bindparam("projects", expanding=True))
+_OF_PROJECTS = PreparedForIds(
+    sa.select(
+        quota_usages.c.project_id,
+        quota_usages.c.servers,
+        quota_usages.c.vcpus,
+        quota_usages.c.memory_mb,
+    ).where(quota_usages.c.project_id.in_(IDS))
 )
 
 
 def of_projects(tx: Tx, projects: Collection[str]) -> dict[str, Usage]:
     """What these projects use; those that never had a server use nothing."""
     used = {project: Usage() for project in projects}
-    for project, servers, vcpus, memory_mb in tx.execute(
-        _OF_PROJECTS, {"projects": list(projects)}
-    ):
+    for project, servers, vcpus, memory_mb in _OF_PROJECTS.rows(tx, projects):
         used[project] = Usage(servers, vcpus, memory_mb)
     return used
 

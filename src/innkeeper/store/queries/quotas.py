@@ -6,20 +6,23 @@ from collections.abc import Collection, Mapping
 
 import sqlalchemy as sa
 
+from innkeeper.store.by_ids import IDS
+from innkeeper.store.prepared import PreparedForIds
 from innkeeper.store.tables.compute import quotas
 from innkeeper.store.transactions import Tx
 
-_SET = sa.select(quotas.c.project_id, quotas.c.resource, quotas.c.hard_limit).where(
-    quotas.c.project_id.in_(sa.bindparam("projects", expanding=True))
+_SET = PreparedForIds(
+    sa.select(quotas.c.project_id, quotas.c.resource, quotas.c.hard_limit).where(
+        quotas.c.project_id.in_(IDS)
+    )
 )
 
 
 def of_projects(tx: Tx, projects: Collection[str]) -> dict[str, dict[str, int]]:
     """The limits that were set, by project and resource; others are at their defaults."""
     found: dict[str, dict[str, int]] = {}
-    if projects:
-        for project_id, resource, limit in tx.execute(_SET, {"projects": sorted(projects)}):
-            found.setdefault(project_id, {})[resource] = limit
+    for project_id, resource, limit in _SET.rows(tx, projects):
+        found.setdefault(project_id, {})[resource] = limit
     return found
 
 
