@@ -17,7 +17,7 @@ from innkeeper.domain.explaining import NearMiss, Objection, Tally, Verdict
 from innkeeper.domain.ids import HostIndex
 from innkeeper.domain.placing import RequestSpec
 from innkeeper.scheduling.dice import draw
-from innkeeper.scheduling.filters import forced_host
+from innkeeper.scheduling.filters import capacity, forced_host
 from innkeeper.scheduling.pipeline import ALL_ROWS, Filter
 from innkeeper.snapshot.amounts import Amount, Mask
 from innkeeper.snapshot.columns import HostTable
@@ -87,18 +87,8 @@ def shortages(hosts: HostTable, spec: RequestSpec) -> Amount:
 def _shortage(hosts: HostTable, name: str, amount: int) -> Amount:
     at_hand = np.maximum(hosts.left(name, ALL_ROWS), 0.0)
     missing: Amount = np.maximum(amount - at_hand, 0.0) / amount
-    fits = _fits(hosts, name, amount)
-    return np.where(~fits & (missing == 0.0), 1.0, missing)
-
-
-def _fits(hosts: HostTable, name: str, amount: int) -> Mask:
-    """Where a host, or a pool of its, has an amount and gives it in one piece."""
-    fits: Mask = hosts.free[name] >= amount
-    given = hosts.gives(name, amount, ALL_ROWS)
-    if given is not None:
-        fits &= given
-    lent = hosts.lent(name, amount, ALL_ROWS) if hosts.pools.row_count else None
-    return fits if lent is None else fits | lent
+    has = capacity.has(hosts, name, amount, ALL_ROWS)
+    return np.where(~has & (missing == 0.0), 1.0, missing)
 
 
 def nearest(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from innkeeper.domain.ids import HostIndex
 from innkeeper.domain.placing import RequestSpec
 from innkeeper.scheduling.reading import Reads
 from innkeeper.snapshot.amounts import Mask, Rows
@@ -29,3 +30,9 @@ def missing(hosts: HostTable, spec: RequestSpec) -> str:
     """The zone asked for, and those that there are."""
     there = ", ".join(hosts.zones_there()) or "none"
     return f"zone {spec.availability_zone!r} asked for; there are: {there}"
+
+
+def lacks(hosts: HostTable, spec: RequestSpec, index: HostIndex) -> list[str]:
+    """The zone that one host is in."""
+    code = int(hosts.zone_codes[index])
+    return [f"it is in {zone!r}" for zone, mine in hosts.zones.items() if mine == code]

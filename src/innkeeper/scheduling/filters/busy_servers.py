@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from innkeeper.domain.ids import HostIndex
 from innkeeper.domain.placing import RequestSpec
 from innkeeper.scheduling.reading import Reads
 from innkeeper.snapshot.amounts import Mask, Rows
@@ -26,3 +27,9 @@ def missing(hosts: HostTable, spec: RequestSpec) -> str:
     if hosts.host_count:
         told += f", at least {int(hosts.busy_counts.min())} on every host"
     return told
+
+
+def lacks(hosts: HostTable, spec: RequestSpec, index: HostIndex) -> list[str]:
+    """How many are in work on one host."""
+    most = spec.rules.busy_servers_per_host_max
+    return [f"{int(hosts.busy_counts[index])} servers in work, {most} are too many"]

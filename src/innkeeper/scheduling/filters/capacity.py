@@ -7,6 +7,7 @@ from functools import reduce
 
 import numpy as np
 
+from innkeeper.domain.ids import HostIndex
 from innkeeper.domain.placing import RequestSpec
 from innkeeper.scheduling.reading import Reads
 from innkeeper.snapshot.amounts import Mask, Rows
@@ -37,6 +38,13 @@ def _fits(hosts: HostTable, name: str, amount: int, rows: Rows) -> Mask:
     enough: Mask = hosts.free[name][rows] >= amount
     given = hosts.gives(name, amount, rows)
     return enough if given is None else enough & given
+
+
+def has(hosts: HostTable, name: str, amount: int, rows: Rows) -> Mask:
+    """True where a host, or a pool of its, has one amount and gives it in one piece."""
+    fits = _fits(hosts, name, amount, rows)
+    lent = hosts.lent(name, amount, rows) if hosts.pools.row_count else None
+    return fits if lent is None else fits | lent
 
 
 def _with_pools(
@@ -80,3 +88,21 @@ def _pools_line(hosts: HostTable, name: str, amount: int) -> str:
     if is_enough and able is not None and not able[codes].any():
         told += ", which does not give out such an amount"
     return told
+
+
+def lacks(hosts: HostTable, spec: RequestSpec, index: HostIndex) -> list[str]:
+    """How much of each amount one host has not."""
+    row = slice(index, index + 1)
+    told = [_lack(hosts, name, amount, row) for name, amount in spec.amounts.items()]
+    return [each for each in told if each] or ["all of it would be taken of pools"]
+
+
+def _lack(hosts: HostTable, name: str, amount: int, row: slice) -> str:
+    if name not in hosts.free:
+        return f"{name}: {amount} of {amount} missing"
+    if has(hosts, name, amount, row)[0]:
+        return ""
+    left = max(0, int(hosts.left(name, row)[0]))
+    if left < amount:
+        return f"{name}: {amount - left} of {amount} missing"
+    return f"{name}: {amount} are not given out in one piece"

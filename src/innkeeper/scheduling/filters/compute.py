@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from innkeeper.domain.ids import HostIndex
 from innkeeper.domain.placing import RequestSpec
 from innkeeper.scheduling.reading import Reads
 from innkeeper.snapshot.amounts import Mask, Rows
@@ -42,3 +43,13 @@ def missing(hosts: HostTable, spec: RequestSpec) -> str:
     is_agent_up: Mask = hosts.agent_seen_s >= spec.now_s - spec.silence_max_s
     silent = int(np.count_nonzero(~is_agent_up[hosts.agent_codes]))
     return f"{closed} disabled or forced down, {silent} silent for {spec.silence_max_s:g} s"
+
+
+def lacks(hosts: HostTable, spec: RequestSpec, index: HostIndex) -> list[str]:
+    """Whether one host is closed, and for how long its agent was silent."""
+    told = [] if hosts.is_open[index] else ["it is disabled or forced down"]
+    silent_s = spec.now_s - float(hosts.agent_seen_s[hosts.agent_codes[index]])
+    if silent_s > spec.silence_max_s:
+        was = f"silent for {silent_s:.0f} s" if np.isfinite(silent_s) else "never heard"
+        told.append(f"its agent was {was}")
+    return told

@@ -10,6 +10,7 @@ from functools import reduce
 
 import numpy as np
 
+from innkeeper.domain.ids import HostIndex
 from innkeeper.domain.placing import Comparison, RequestSpec
 from innkeeper.scheduling import comparisons, freshness
 from innkeeper.scheduling.reading import Reads
@@ -74,3 +75,37 @@ def _compared(hosts: HostTable, comparison: Comparison) -> str:
 
 def _count(column: Mask | None) -> int:
     return 0 if column is None else int(np.count_nonzero(column))
+
+
+def lacks(hosts: HostTable, spec: RequestSpec, index: HostIndex) -> list[str]:
+    """Each demand that one host does not meet, beside what it has instead."""
+    row = slice(index, index + 1)
+    fresh = freshness.fresh(hosts, spec, row)
+    is_known = fresh is None or bool(fresh[0])
+    told = [
+        f"trait {name} missing"
+        for name in sorted(spec.required_traits)
+        if not _has(hosts, name, index)
+    ]
+    told += [
+        f"trait {name} forbidden"
+        for name in sorted(spec.forbidden_traits)
+        if _has(hosts, name, index)
+    ]
+    return told + [
+        _lack(hosts, each, index, is_known=is_known)
+        for each in spec.comparisons
+        if not (is_known and _meets(hosts, each, row)[0])
+    ]
+
+
+def _has(hosts: HostTable, trait: str, index: HostIndex) -> bool:
+    return trait in hosts.traits and bool(hosts.traits[trait][index])
+
+
+def _lack(hosts: HostTable, comparison: Comparison, index: HostIndex, *, is_known: bool) -> str:
+    column = hosts.capability(comparison.name)
+    code = int(column.codes[index])
+    has = "nothing is known of it" if code < 0 else f"it is {column.values[code]!r:.60}"
+    words = " ".join((comparison.name, comparison.operator, *comparison.operands))
+    return f"capability {words}: " + (has if is_known else "not reported for too long")
