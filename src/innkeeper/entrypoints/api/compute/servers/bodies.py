@@ -27,6 +27,7 @@ NO_BLOCK_STORAGE = (
     "servers boot from a local disk, blank or made from an image."
 )
 NO_NETWORKS = 'Networks are not managed here: "networks" can be "auto" or "none".'
+NAMED_BATCH = "os_compute_api:servers:create:reservation_id"
 LETTERS = string.digits + string.ascii_letters
 PASSWORD_CHARS = 12
 SEED_BITS = 63
@@ -53,6 +54,7 @@ class Asked:
     count_min: int | None = None
     count_max: int | None = None
     is_batch_id_wanted: bool = False
+    batch_id: str | None = None
     key_name: str | None = None
     user_data: str | None = None
     has_config_drive: bool = False
@@ -84,6 +86,7 @@ def asked(body: Mapping[str, Any]) -> Asked:
         count_min=_count(server, "min_count"),
         count_max=_count(server, "max_count"),
         is_batch_id_wanted=_is_true(server.get("return_reservation_id")),
+        batch_id=server.get("reservation_id"),
         key_name=server.get("key_name"),
         user_data=server.get("user_data"),
         has_config_drive=_is_true(server.get("config_drive")),
@@ -123,8 +126,7 @@ def boot_request(call: Call, wish: Asked) -> BootRequest:
         name=wish.name,
         flavor_id=wish.flavor.rpartition("/")[2],
         server_ids=server_ids,
-        # Called after its first server: beside its neighbours in an index, as that is.
-        batch_id=f"r-{server_ids[0]}",
+        batch_id=_batch_id(call, wish, server_ids[0]),
         seed=ids.seed(),
         now=call.now,
         is_admin=context.is_admin,
@@ -144,6 +146,17 @@ def boot_request(call: Call, wish: Asked) -> BootRequest:
         access_ip_v4=checked_address("accessIPv4", wish.access_ip_v4, 4),
         access_ip_v6=checked_address("accessIPv6", wish.access_ip_v6, 6),
     )
+
+
+def _batch_id(call: Call, wish: Asked, first: ServerId) -> str:
+    # Whoever may join a batch must be trusted with it: a stranger's servers in somebody's list
+    # would pass for theirs. The request is fine all the same, with an id of its own.
+    if wish.batch_id is not None and call.allows(
+        NAMED_BATCH, project_id=call.context.project_id
+    ):
+        return wish.batch_id
+    # Called after its first server: beside its neighbours in an index, as that is.
+    return f"r-{first}"
 
 
 def password(call: Call, wish: Asked) -> str:

@@ -45,6 +45,11 @@ SERVER_RULES = (
         ADMIN,
         "Name the host filters that decide where servers go, in place of the default ones.",
     ),
+    Rule(
+        f"{_SERVERS}:create:reservation_id",
+        ADMIN,
+        "Give the reservation id of servers that are booted.",
+    ),
     Rule(f"{_SERVERS}:update", PROJECT_WRITER, "Rename or describe a server."),
     Rule(f"{_SERVERS}:delete", PROJECT_WRITER, "Delete a server."),
     Rule(f"{_METADATA}:index", PROJECT, "See a server's metadata."),

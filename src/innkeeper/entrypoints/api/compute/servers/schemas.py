@@ -145,6 +145,7 @@ HINTS: Schema = {
     "additionalProperties": True,
     "maxProperties": PROPERTIES_MAX,
 }
+BATCH: Schema = {"type": "string", "maxLength": 64, "pattern": "^r-[a-zA-Z0-9-]+" + END}
 CREATED: Mapping[str, Any] = {
     "name": NAME,
     "flavorRef": FLAVOR,
@@ -166,6 +167,7 @@ CREATED: Mapping[str, Any] = {
     "min_count": COUNT,
     "max_count": COUNT,
     "return_reservation_id": BOOLEAN,
+    "reservation_id": BATCH,
     "key_name": WORD,
     "user_data": {"type": "string", "maxLength": USER_DATA_MAX},
     "config_drive": BOOLEAN,
