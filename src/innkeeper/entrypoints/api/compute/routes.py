@@ -5,6 +5,7 @@ from __future__ import annotations
 from innkeeper.entrypoints.api.compute import documents
 from innkeeper.entrypoints.api.compute.accounts.routes import ACCOUNT_ROUTES
 from innkeeper.entrypoints.api.compute.flavors.routes import FLAVOR_ROUTES
+from innkeeper.entrypoints.api.compute.grouping.routes import GROUPING_ROUTES
 from innkeeper.entrypoints.api.compute.hosts.routes import HOST_ROUTES
 from innkeeper.entrypoints.api.compute.servers.routes import SERVER_ROUTES
 from innkeeper.entrypoints.api.routing import Route
@@ -27,5 +28,6 @@ ROUTES: tuple[Route, ...] = (
     *FLAVOR_ROUTES,
     *ACCOUNT_ROUTES,
     *HOST_ROUTES,
+    *GROUPING_ROUTES,
     *SERVER_ROUTES,
 )

@@ -9,7 +9,7 @@ from innkeeper.domain.amounts import UNIT_MAX
 from innkeeper.domain.compute import UNLIMITED, Limits
 from innkeeper.domain.errors import Invalid
 from innkeeper.entrypoints.api.routing import Answer, Call
-from innkeeper.systems.compute import quotas
+from innkeeper.systems.compute import groups, quotas
 
 FIELDS = {
     "cores": "vcpus",
@@ -22,7 +22,8 @@ FIELDS = {
 }
 """The API's words for limits, in the order in which it shows them, and ours."""
 COUNTED = {"cores": "vcpus", "instances": "servers", "ram": "memory_mb"}
-"""Those of which a project's use is counted. The others hold per user or per server."""
+"""Those of which a project's servers use some."""
+GROUPS = "server_groups"
 PROJECT_ID_MAX = 255
 TRUE_WORDS = (True, "True", "true", "1")
 _RULE = "os_compute_api:os-quota-sets"
@@ -109,7 +110,7 @@ async def limits(call: Call) -> Answer:
         "totalRAMUsed": used["ram"],
         "totalCoresUsed": used["cores"],
         "totalInstancesUsed": used["instances"],
-        "totalServerGroupsUsed": 0,
+        "totalServerGroupsUsed": used[GROUPS],
     }
     return Answer(200, {"limits": {"rate": [], "absolute": absolute}})
 
@@ -134,10 +135,13 @@ def _project(call: Call, verb: str) -> str:
 
 
 def _both(tx: Any, call: Call, project_id: str) -> tuple[Limits, dict[str, int]]:
+    """What a project may have, and has, of what is counted by project; the other limits hold
+    for a user, a server or a group."""
     used = quotas.used(tx, project_id)
+    counted = {name: getattr(used, field) for name, field in COUNTED.items()}
     return (
         quotas.limits(tx, project_id, default_limits(call)),
-        {name: getattr(used, field) for name, field in COUNTED.items()},
+        {**counted, GROUPS: groups.count(tx, project_id)},
     )
 
 

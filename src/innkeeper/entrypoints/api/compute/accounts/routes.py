@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from innkeeper.entrypoints.api.compute import unkept
 from innkeeper.entrypoints.api.compute.accounts import (
     availability_zones,
     keypairs,
@@ -149,20 +148,6 @@ ZONE_ROUTES = (
         availability_zones.detail,
         f"{_ZONE_RULE}:detail",
         "List availability zones with their hosts.",
-    ),
-    Route(
-        "GET",
-        "/v2.1/os-aggregates",
-        unkept.aggregates,
-        "os_compute_api:os-aggregates:index",
-        "List host aggregates: there are none.",
-    ),
-    Route(
-        "GET",
-        "/v2.1/os-server-groups",
-        unkept.server_groups,
-        "os_compute_api:os-server-groups:index",
-        "List server groups: there are none.",
     ),
 )
 ACCOUNT_ROUTES = (*KEYPAIR_ROUTES, *QUOTA_ROUTES, *USAGE_ROUTES, *ZONE_ROUTES)

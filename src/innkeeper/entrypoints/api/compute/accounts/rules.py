@@ -28,6 +28,4 @@ ACCOUNT_RULES = (
     Rule(f"{_ZONES}:list", ANYBODY, "List the availability zones."),
     Rule(f"{_ZONES}:detail", ADMIN, "List the availability zones with their hosts."),
     Rule("os_compute_api:extensions", ANYBODY, "List the API's extensions."),
-    Rule("os_compute_api:os-aggregates:index", ADMIN, "List host aggregates."),
-    Rule("os_compute_api:os-server-groups:index", PROJECT, "List a project's server groups."),
 )

@@ -8,6 +8,7 @@ from __future__ import annotations
 from innkeeper.entrypoints.api.compute.versions import (
     edges_2_75_accounts,
     edges_2_75_flavors,
+    edges_2_75_grouping,
     edges_2_75_hosts,
     edges_2_75_servers,
 )
@@ -18,6 +19,7 @@ SUMMARY = "Unknown query parameters are refused; a flavor without swap says 0."
 EDGES = (
     *edges_2_75_accounts.EDGES,
     *edges_2_75_flavors.EDGES,
+    *edges_2_75_grouping.EDGES,
     *edges_2_75_hosts.EDGES,
     *edges_2_75_servers.EDGES,
 )

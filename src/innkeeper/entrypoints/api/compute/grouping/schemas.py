@@ -1,0 +1,118 @@
+"""What may be said about aggregates and server groups."""
+
+from __future__ import annotations
+
+from innkeeper.entrypoints.api.compute.schema_types import (
+    ANY_VALUE,
+    ITEMS_MAX,
+    LENGTH_MAX,
+    NAME,
+    NO_NUL_PATTERN,
+    NUMBER_VALUE,
+    POSITIVE,
+    closed,
+    query,
+)
+from innkeeper.entrypoints.api.microversions import Schema
+
+_SPACED_NAME: Schema = {
+    "type": "string",
+    "minLength": 1,
+    "maxLength": LENGTH_MAX,
+    "pattern": r"^(?=.*\S)[^\u0000-\u001f\u007f-\u009f]+$(?!\n)",
+}
+_ZONE: Schema = {
+    "oneOf": [
+        {
+            "type": "string",
+            "minLength": 1,
+            "maxLength": LENGTH_MAX,
+            # A colon would end the zone where somebody names it together with a host.
+            "pattern": r"^(?!\s)[^:\u0000-\u001f\u007f-\u009f]+(?<!\s)$(?!\n)",
+        },
+        {"type": "null"},
+    ]
+}
+_HOST: Schema = {
+    "type": "string",
+    "minLength": 1,
+    "maxLength": LENGTH_MAX,
+    "pattern": r"^[a-zA-Z0-9._-]*$(?!\n)",
+}
+_METADATA: Schema = {
+    "type": "object",
+    "patternProperties": {
+        r"^[a-zA-Z0-9\-_:. ]{1,255}$(?!\n)": {
+            "type": ["string", "null"],
+            "maxLength": LENGTH_MAX,
+            "pattern": NO_NUL_PATTERN,
+        }
+    },
+    "additionalProperties": False,
+    "maxProperties": ITEMS_MAX,
+}
+
+CREATE_AGGREGATE = closed(
+    {"aggregate": closed({"name": NAME, "availability_zone": _ZONE}, ("name",))},
+    ("aggregate",),
+)
+UPDATE_AGGREGATE = closed(
+    {
+        "aggregate": {
+            **closed({"name": _SPACED_NAME, "availability_zone": _ZONE}),
+            "anyOf": [{"required": ["name"]}, {"required": ["availability_zone"]}],
+        }
+    },
+    ("aggregate",),
+)
+AGGREGATE_ACTION: Schema = {
+    "type": "object",
+    "properties": {
+        "add_host": closed({"host": _HOST}, ("host",)),
+        "remove_host": closed({"host": _HOST}, ("host",)),
+        "set_metadata": closed({"metadata": _METADATA}, ("metadata",)),
+    },
+    # The handler says that there is no such action.
+    "additionalProperties": {},
+    "minProperties": 1,
+    "maxProperties": 1,
+}
+CACHE_IMAGES = closed(
+    {
+        "cache": {
+            "type": "array",
+            "minItems": 1,
+            "maxItems": ITEMS_MAX,
+            "items": closed({"id": {"type": "string", "format": "uuid"}}, ("id",)),
+        }
+    },
+    ("cache",),
+)
+
+_HARD = ["anti-affinity", "affinity"]
+_POLICIES = [*_HARD, "soft-anti-affinity", "soft-affinity"]
+
+
+def _create_group(about_policy: dict[str, Schema], required: str) -> Schema:
+    inner = closed({"name": NAME, **about_policy}, ("name", required))
+    return closed({"server_group": inner}, ("server_group",))
+
+
+def _one_of(policies: list[str]) -> Schema:
+    item = {"type": "string", "enum": policies}
+    return {"type": "array", "items": item, "minItems": 1, "maxItems": 1}
+
+
+CREATE_GROUP = _create_group(
+    {
+        "policy": {"type": "string", "enum": _POLICIES},
+        "rules": closed({"max_server_per_host": POSITIVE}),
+    },
+    "policy",
+)
+CREATE_GROUP_BEFORE_2_64 = _create_group({"policies": _one_of(_POLICIES)}, "policies")
+CREATE_GROUP_BEFORE_2_15 = _create_group({"policies": _one_of(_HARD)}, "policies")
+
+_LIST = {"all_projects": ANY_VALUE, "limit": NUMBER_VALUE, "offset": NUMBER_VALUE}
+GROUPS = query(_LIST)
+GROUPS_OPEN = query(_LIST, is_closed=False)
