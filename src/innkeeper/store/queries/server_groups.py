@@ -34,6 +34,11 @@ _BY_UUID = _GROUPS.where(server_groups.c.uuid == sa.bindparam("wanted"))
 _OF_SERVER = _GROUPS.join(
     server_group_members, server_group_members.c.group_id == server_groups.c.id
 ).where(server_group_members.c.server_uuid == sa.bindparam("wanted"))
+_UUID_OF_SERVER = Prepared(
+    sa.select(server_groups.c.uuid)
+    .join(server_group_members, server_group_members.c.group_id == server_groups.c.id)
+    .where(server_group_members.c.server_uuid == sa.bindparam("wanted"))
+)
 _IS_MEMBER = (servers.c.uuid == server_group_members.c.server_uuid) & servers.c.deleted_at.is_(
     None
 )
@@ -90,6 +95,12 @@ def of_server(tx: Tx, server_uuid: str) -> ServerGroup | None:
     """The group that a server is in, or was when it was deleted."""
     row = tx.execute(_OF_SERVER, {"wanted": server_uuid}).first()
     return None if row is None else _group(row)
+
+
+def uuid_of_server(tx: Tx, server_uuid: str) -> str | None:
+    """The id of the group that :func:`of_server` would give."""
+    rows = _UUID_OF_SERVER.rows(tx, {"wanted": server_uuid})
+    return str(rows[0][0]) if rows else None
 
 
 def page(tx: Tx, project_id: str | None, *, limit: int, offset: int) -> list[ServerGroup]:

@@ -66,9 +66,9 @@ def delete(tx: Tx, uuid: str) -> None:
     server_groups.remove(tx, get(tx, uuid).id)
 
 
-def of_server(tx: Tx, server_uuid: str) -> ServerGroup | None:
-    """The group that a server is in."""
-    return server_groups.of_server(tx, server_uuid)
+def uuid_of(tx: Tx, server_uuid: str) -> str | None:
+    """The id of the group that a server is in."""
+    return server_groups.uuid_of_server(tx, server_uuid)
 
 
 def rule_for(tx: Tx, uuid: str, project_id: str) -> Standing:

@@ -13,7 +13,7 @@ from innkeeper.domain.errors import NotFound
 from innkeeper.domain.ids import UUID_PATTERN
 from innkeeper.entrypoints.api.routing import Call
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute import servers
+from innkeeper.systems.compute import groups, servers
 
 T = TypeVar("T")
 
@@ -26,9 +26,13 @@ async def found(call: Call) -> Server:
     return server
 
 
-async def found_at_home(call: Call) -> tuple[Server, dict[str, Host]]:
-    """As :func:`found`, with the host that the server is on, by its name."""
-    return await _find(call, lambda tx, server: servers.homes(tx, [server]))
+async def found_whole(call: Call) -> tuple[Server, dict[str, Host], list[str]]:
+    """As :func:`found`, with the host that the server is on, by its name, and its groups."""
+    server, (homes, group) = await _find(
+        call,
+        lambda tx, server: (servers.homes(tx, [server]), groups.uuid_of(tx, server.uuid)),
+    )
+    return server, homes, [] if group is None else [group]
 
 
 async def found_even_deleted(call: Call) -> Server:

@@ -11,7 +11,7 @@ from innkeeper.domain.listing import ServerSelection
 from innkeeper.entrypoints.api.compute.servers import view as servers_view
 from innkeeper.entrypoints.api.compute.servers.access import (
     found,
-    found_at_home,
+    found_whole,
     may_override,
 )
 from innkeeper.entrypoints.api.compute.servers.bodies import (
@@ -114,8 +114,8 @@ def _visible(tx: Tx, call: Call, wish: ServerSelection) -> Server | None:
 
 async def show(call: Call) -> Answer:
     """Show one server."""
-    server, homes = await found_at_home(call)
-    return Answer(200, {"server": servers_view.alone(call, server, homes)})
+    server, homes, groups = await found_whole(call)
+    return Answer(200, {"server": servers_view.alone(call, server, homes, groups)})
 
 
 async def update(call: Call) -> Answer:

@@ -7,7 +7,7 @@ out for everybody else here; older versions take more away, and add nothing.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -64,9 +64,11 @@ def full(call: Call, server: Server, homes: Mapping[str, Host]) -> dict[str, Any
     return shown
 
 
-def alone(call: Call, server: Server, homes: Mapping[str, Host]) -> dict[str, Any]:
+def alone(
+    call: Call, server: Server, homes: Mapping[str, Host], groups: Sequence[str]
+) -> dict[str, Any]:
     """A server shown by itself, which says its groups too."""
-    return {**full(call, server, homes), "server_groups": []}
+    return {**full(call, server, homes), "server_groups": list(groups)}
 
 
 def _facts(call: Call, server: Server) -> dict[str, Any]:
