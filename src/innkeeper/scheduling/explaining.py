@@ -7,6 +7,7 @@ and plan.
 from __future__ import annotations
 
 from contextlib import ExitStack
+from dataclasses import replace
 
 import numpy as np
 
@@ -23,12 +24,25 @@ from innkeeper.domain.placing import BuildPlan, Entry, RequestSpec
 from innkeeper.scheduling import depletion, refusals
 from innkeeper.scheduling.pipeline import ALL_ROWS, Pipeline, Weights, parts, weigh
 from innkeeper.scheduling.refusals import Refusals
+from innkeeper.scheduling.schedulers.scheduler import Scheduler
 from innkeeper.snapshot.columns import HostTable
 
 BEST_SHOWN = 10
 """Candidates that an explanation names."""
 NEAREST_SHOWN = 5
 """Near misses that an explanation names."""
+
+
+def deciders(scheduler: Scheduler, subset_size: int, seed: int) -> Deciders:
+    """Who decides: what the driver itself goes by, which need not be all that it was given."""
+    pipeline = scheduler.pipeline
+    return Deciders(
+        scheduler.NAME,
+        tuple(each.NAME for each in pipeline.filters),
+        tuple((each.NAME, multiplier) for each, multiplier in pipeline.weighers),
+        subset_size,
+        seed,
+    )
 
 
 def explain(
@@ -122,13 +136,24 @@ def _replayed(
 ) -> tuple[tuple[Chosen, ...], Refused | None]:
     """The places of a plan with their parts, and why the first server without one has none."""
     chosen: list[Chosen] = []
+    now = spec
     with ExitStack() as undoing:
         for entry in made.entries:
-            chosen.append(_chosen(pipeline, hosts, spec, entry))
+            chosen.append(_chosen(pipeline, hosts, now, entry))
             depletion.take(hosts, spec, entry)
             undoing.callback(depletion.give_back, hosts, spec, entry)
+            now = _with_member(now, entry.host)
         is_short = 0 < len(made.entries) < spec.count
-        return tuple(chosen), refused(pipeline, hosts, spec) if is_short else None
+        return tuple(chosen), refused(pipeline, hosts, now) if is_short else None
+
+
+def _with_member(spec: RequestSpec, host: str) -> RequestSpec:
+    """The request for the next server, whose group has one more member."""
+    group = spec.group
+    if group is None:
+        return spec
+    members = {**group.members, host: group.members.get(host, 0) + 1}
+    return replace(spec, group=replace(group, members=members))
 
 
 def _chosen(pipeline: Pipeline, hosts: HostTable, spec: RequestSpec, entry: Entry) -> Chosen:

@@ -1,15 +1,21 @@
-"""Why there was no valid host, from the pipeline's counts."""
+"""Why there was no valid host, in words: for everybody, and for administrators.
+
+Always true: :func:`sentence` names no host.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+
+from innkeeper.domain.explaining import NearMiss, Objection, Refused
 from innkeeper.domain.placing import BuildPlan
 
 NO_VALID_HOST = "No valid host was found. "
 """Clients match on this beginning."""
 
 
-def sentence(plan: BuildPlan, wanted: int) -> str:
-    """Say what became of all hosts, filter by filter, and what was missing."""
+def sentence(plan: BuildPlan, wanted: int, nearest: Sequence[NearMiss] = ()) -> str:
+    """Say what became of all hosts, filter by filter, what was missing, and how near it was."""
     if plan.hosts == 0:
         return NO_VALID_HOST + "There are no hosts yet."
     parts = [
@@ -21,4 +27,26 @@ def sentence(plan: BuildPlan, wanted: int) -> str:
         told += f", with room for {len(plan.entries)} of {wanted} servers"
     if parts:
         told += ": " + ", ".join(parts)
-    return NO_VALID_HOST + told + "."
+    told += "."
+    if nearest:
+        told += f" The nearest host is refused by {_objections(nearest[0].objections)}."
+    return NO_VALID_HOST + told
+
+
+def details(refused: Refused) -> str:
+    """The nearest misses by name, and what each filter keeps away alone; a line for each."""
+    lines = [
+        f"Without {each.filter_name}, {each.alone} more of {each.refused} hosts would do."
+        for each in refused.tallies
+        if each.alone
+    ]
+    if refused.nearest:
+        lines.append("The nearest hosts:")
+        lines += [f"{each.host}: {_objections(each.objections)}" for each in refused.nearest]
+    return "\n".join(lines)
+
+
+def _objections(objections: Iterable[Objection]) -> str:
+    return " and ".join(
+        f"{each.filter_name} ({', '.join(each.lacks) or each.reason})" for each in objections
+    )
