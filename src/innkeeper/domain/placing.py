@@ -118,6 +118,7 @@ class RequestSpec:
     near: Network | None = None
     query: Expression | None = None
     rules: Rules = Rules()
+    preferred_traits: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

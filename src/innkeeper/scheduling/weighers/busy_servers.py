@@ -1,0 +1,26 @@
+"""Prefer hosts that are busy with fewer servers: building, resizing, migrating, shelving."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from innkeeper.domain.placing import RequestSpec
+from innkeeper.scheduling.pipeline import Weights
+from innkeeper.scheduling.reading import Reads
+from innkeeper.snapshot.amounts import Rows
+from innkeeper.snapshot.columns import HostTable
+
+NAME = "IoOpsWeigher"
+READS: Reads = ("rules",)
+AGGREGATE_KEY = "io_ops_weight_multiplier"
+NEEDS_SERVERS = True
+
+
+def column(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Weights:
+    """How many servers are in work, as a negative number."""
+    return -hosts.busy_counts[rows].astype(np.float64)
+
+
+def scale(hosts: HostTable, spec: RequestSpec) -> float:
+    """As many as a host may be busy with."""
+    return float(max(1, spec.rules.busy_servers_per_host_max))

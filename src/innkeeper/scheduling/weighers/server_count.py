@@ -1,0 +1,26 @@
+"""Prefer hosts with more servers; a negative multiplier prefers those with fewer."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from innkeeper.domain.placing import RequestSpec
+from innkeeper.scheduling.pipeline import Weights
+from innkeeper.scheduling.reading import Reads
+from innkeeper.snapshot.amounts import Rows
+from innkeeper.snapshot.columns import HostTable
+
+NAME = "NumInstancesWeigher"
+READS: Reads = ("rules",)
+AGGREGATE_KEY = "num_instances_weight_multiplier"
+NEEDS_SERVERS = True
+
+
+def column(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Weights:
+    """How many servers there are."""
+    return hosts.server_counts[rows].astype(np.float64)
+
+
+def scale(hosts: HostTable, spec: RequestSpec) -> float:
+    """As many as a host may have."""
+    return float(max(1, spec.rules.servers_per_host_max))

@@ -1,0 +1,28 @@
+"""Prefer hosts with more of the traits that flavor and image would like to have."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from innkeeper.domain.placing import RequestSpec
+from innkeeper.scheduling.pipeline import Weights
+from innkeeper.scheduling.reading import Reads
+from innkeeper.snapshot.amounts import Rows
+from innkeeper.snapshot.columns import HostTable
+
+NAME = "TraitPreferenceWeigher"
+READS: Reads = ("preferred_traits",)
+AGGREGATE_KEY = "trait_preference_weight_multiplier"
+
+
+def column(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Weights:
+    """How many of the preferred traits the host has."""
+    there = spec.preferred_traits & hosts.traits.keys()
+    had = [hosts.traits[name][rows] for name in there]
+    nothing: Weights = np.zeros(hosts.host_count)[rows]
+    return np.sum(had, axis=0, dtype=np.float64) if had else nothing
+
+
+def scale(hosts: HostTable, spec: RequestSpec) -> float:
+    """All of them; without any there is nothing to weigh."""
+    return float(len(spec.preferred_traits))
