@@ -14,9 +14,10 @@ from innkeeper.snapshot.follower import Follower
 from innkeeper.store.queries import capacity, names, quota_usages, servers
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import hosts
-from innkeeper.systems.compute.boot import Means, boot_together
-from innkeeper.systems.compute.drivers import scheduler_of
+from innkeeper.systems.compute.boot import boot_together
+from innkeeper.systems.compute.drivers import Schedulers
 from innkeeper.systems.compute.hosts import ServiceChange
+from innkeeper.systems.compute.means import Means
 from innkeeper.systems.compute.servers import finish_deletes
 from tests.support.clouds import NOW, UNLIMITED, Cloud, cloud_in, faults, reported
 
@@ -46,7 +47,7 @@ def boot_behind(
     """Boot on the table as it is, without looking whether the store moved on."""
     scheduling = Scheduling(claim_attempts_max=attempts_max)
     desk = follower or cloud.desk.follower
-    means = Means(desk, scheduler_of(scheduling), scheduling, UNLIMITED)
+    means = Means(desk, Schedulers(scheduling), scheduling, UNLIMITED)
     with cloud.store.write() as tx:
         desk.begin(tx)
         outcomes = boot_together(tx, means, requests)

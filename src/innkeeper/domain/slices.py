@@ -117,6 +117,13 @@ class Scheduling(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         "AvailabilityZoneFilter",
         "CapacityFilter",
         "ComputeCapabilitiesFilter",
+        "ImagePropertiesFilter",
+        "AggregateMultiTenancyIsolation",
+        "IsolatedAggregatesFilter",
+        "ServerGroupFilter",
+        "SameHostFilter",
+        "DifferentHostFilter",
+        "SimpleCIDRAffinityFilter",
     )
     default_host_weighers: tuple[str, ...] = ("spread",)
     weigher_multipliers: Mapping[str, Multiplier] = {}

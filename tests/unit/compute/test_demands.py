@@ -10,7 +10,6 @@ from innkeeper.domain.compute import Flavor
 from innkeeper.domain.errors import Invalid
 from innkeeper.domain.placing import Comparison
 from innkeeper.systems.compute import demands
-from tests.support.clouds import image
 
 
 def flavor(specs: Mapping[str, str] | None = None, *, swap_mb: int = 0) -> Flavor:
@@ -39,16 +38,16 @@ GROUPED = [
 @pytest.mark.parametrize("key", GROUPED)
 def test_what_asks_for_a_group_is_not_passed_over(key: str) -> None:
     with pytest.raises(Invalid, match="groups are not placed yet"):
-        demands.of(flavor({"hw:a": "b", key: "1"}), None)
+        demands.of(flavor({"hw:a": "b", key: "1"}), {})
 
 
 @pytest.mark.parametrize("key", ["resource:VCPU", "xtrait1:X", "hw:resources1:VCPU"])
 def test_what_only_looks_like_a_group_is_the_drivers(key: str) -> None:
-    assert demands.of(flavor({key: "1"}), None).amounts["VCPU"] == 2
+    assert demands.of(flavor({key: "1"}), {}).amounts["VCPU"] == 2
 
 
 def test_a_shape_takes_vcpus_memory_and_all_of_its_disks() -> None:
-    wanted = demands.of(flavor(swap_mb=1025), None)
+    wanted = demands.of(flavor(swap_mb=1025), {})
     assert wanted.amounts == {"VCPU": 2, "MEMORY_MB": 512, "DISK_GB": 10 + 5 + 2}
     assert (wanted.required_traits, wanted.forbidden_traits) == (frozenset(), frozenset())
     assert wanted.comparisons == ()
@@ -72,7 +71,7 @@ def test_resources_replace_amounts(
 ) -> None:
     shape = {"VCPU": 2, "MEMORY_MB": 512, "DISK_GB": 15}
     expected = {name: amount for name, amount in {**shape, **changed}.items() if amount}
-    assert demands.of(flavor(specs), None).amounts == expected
+    assert demands.of(flavor(specs), {}).amounts == expected
 
 
 @pytest.mark.parametrize(
@@ -81,47 +80,71 @@ def test_resources_replace_amounts(
 )
 def test_amounts_must_be_whole_numbers(value: str) -> None:
     with pytest.raises(Invalid, match="no whole amount"):
-        demands.of(flavor({"resources:VCPU": value}), None)
+        demands.of(flavor({"resources:VCPU": value}), {})
 
 
 def test_a_server_must_take_something_of_its_host() -> None:
     nothing = {f"resources:{name}": "0" for name in ("VCPU", "MEMORY_MB", "DISK_GB")}
     with pytest.raises(Invalid, match="takes nothing"):
-        demands.of(flavor(nothing), None)
+        demands.of(flavor(nothing), {})
     bare_metal = {**nothing, "resources:CUSTOM_MACHINE": "1"}
-    assert demands.of(flavor(bare_metal), None).amounts == {"CUSTOM_MACHINE": 1}
+    assert demands.of(flavor(bare_metal), {}).amounts == {"CUSTOM_MACHINE": 1}
 
 
 def test_traits_are_required_or_forbidden() -> None:
-    wanted = demands.of(flavor({"trait:A": "required", "trait:B": "forbidden"}), None)
+    wanted = demands.of(flavor({"trait:A": "required", "trait:B": "forbidden"}), {})
     assert wanted.required_traits == {"A"}
     assert wanted.forbidden_traits == {"B"}
 
 
+def test_a_trait_may_be_preferred() -> None:
+    wanted = demands.of(flavor({"trait:A": "preferred"}), {"trait:B": "preferred"})
+    assert wanted.preferred_traits == {"A", "B"}
+    assert not wanted.required_traits | wanted.forbidden_traits
+
+
+@pytest.mark.parametrize("pair", [("required", "preferred"), ("preferred", "required")])
+def test_who_requires_a_trait_outweighs_who_prefers_it(pair: tuple[str, str]) -> None:
+    mine, images = pair
+    wanted = demands.of(flavor({"trait:A": mine}), {"trait:A": images})
+    assert wanted.required_traits == {"A"}
+    assert not wanted.preferred_traits
+
+
+def test_nobody_prefers_what_another_forbids() -> None:
+    with pytest.raises(Invalid, match="disagree about the trait A"):
+        demands.of(flavor({"trait:A": "forbidden"}), {"trait:A": "preferred"})
+
+
+def test_what_is_asked_of_aggregates_must_be_sensible() -> None:
+    key = "aggregate_instance_extra_specs:ssd"
+    assert demands.of(flavor({key: "<or> true <or> yes"}), {}).comparisons == ()
+    with pytest.raises(Invalid, match="without an operand"):
+        demands.of(flavor({key: "<or>"}), {})
+
+
 @pytest.mark.parametrize("verdict", ["", "Required", "optional", "true"])
 def test_a_trait_can_be_nothing_else(verdict: str) -> None:
-    with pytest.raises(Invalid, match="The trait A can be required or forbidden"):
-        demands.of(flavor({"trait:A": verdict}), None)
+    with pytest.raises(Invalid, match="The trait A can be required, forbidden or pref"):
+        demands.of(flavor({"trait:A": verdict}), {})
 
 
 def test_an_image_asks_for_traits_as_well() -> None:
     has_a = flavor({"trait:A": "required"})
-    both = demands.of(has_a, image(properties={"trait:B": "required"}))
+    both = demands.of(has_a, {"trait:B": "required"})
     assert both.required_traits == {"A", "B"}
-    same = demands.of(has_a, image(properties={"trait:A": "required"}))
+    same = demands.of(has_a, {"trait:A": "required"})
     assert same.required_traits == {"A"}
 
 
 def test_flavor_and_image_must_not_disagree() -> None:
     with pytest.raises(Invalid, match="disagree about the trait A"):
-        demands.of(flavor({"trait:A": "required"}), image(properties={"trait:A": "forbidden"}))
+        demands.of(flavor({"trait:A": "required"}), {"trait:A": "forbidden"})
 
 
 def test_an_image_asks_for_nothing_else() -> None:
-    odd = image(
-        properties={"resources:VCPU": "99", "architecture": "arm", "capabilities:x": "1"}
-    )
-    assert demands.of(flavor(), odd) == demands.of(flavor(), None)
+    odd = {"resources:VCPU": "99", "architecture": "arm", "capabilities:x": "1"}
+    assert demands.of(flavor(), odd) == demands.of(flavor(), {})
 
 
 COMPARED = [
@@ -135,16 +158,16 @@ COMPARED = [
 
 @pytest.mark.parametrize(("key", "comparison"), COMPARED)
 def test_capabilities_are_compared(key: str, comparison: Comparison) -> None:
-    assert demands.of(flavor({key: ">= 8"}), None).comparisons == (comparison,)
+    assert demands.of(flavor({key: ">= 8"}), {}).comparisons == (comparison,)
 
 
 @pytest.mark.parametrize("key", ["hw:cpu_policy", "quota:vif", "group_policy", "aggregate:x"])
 def test_what_is_others_business_is_left_alone(key: str) -> None:
-    assert demands.of(flavor({key: "isolate"}), None) == demands.of(flavor(), None)
+    assert demands.of(flavor({key: "isolate"}), {}) == demands.of(flavor(), {})
 
 
 @pytest.mark.parametrize("key", ["capabilities:arch", "arch"])
 @pytest.mark.parametrize("value", [">=", "== many", "<or>", "<in>"])
 def test_operators_that_say_nothing_are_refused(key: str, value: str) -> None:
     with pytest.raises(Invalid, match="arch"):
-        demands.of(flavor({key: value}), None)
+        demands.of(flavor({key: value}), {})

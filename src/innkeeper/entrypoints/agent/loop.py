@@ -95,6 +95,8 @@ class Agent:
         self._agent_id = ""
         self._after = 0
         self._interval_s = RETRY_MAX_S
+        self._beats = 0
+        self._beats_per_report = 1
         self._poll_s = RETRY_MAX_S
 
     def run(self) -> None:
@@ -160,10 +162,18 @@ class Agent:
                 self._service.report(agent["id"], part)
         self._interval_s = float(agent["heartbeat_interval_s"])
         self._poll_s = float(agent["work_poll_s"])
+        reports_s = float(agent["report_interval_s"])
+        self._beats = 0
+        self._beats_per_report = max(1, int(reports_s / self._interval_s))
         self._agent_id = agent["id"]
         self._after = 0
         self._is_registered.set()
         LOG.info("agent_registered", agent=self._name, id=self._agent_id, hosts=len(hosts))
+
+    def _report_hosts(self) -> None:
+        """Say again what the hosts are capable of: what is old counts as unknown."""
+        for part in report.parts(self._driver.hosts(), None):
+            self._service.report(self._agent_id, part)
 
     def _take_work(self) -> bool:
         if not self._is_registered.is_set():
@@ -213,4 +223,7 @@ class Agent:
             LOG.error("not_heard", agent=self._name, ailing=ailing)
             return not self._stop.wait(LOOK_S)
         self._service.beat(self._agent_id)
+        self._beats += 1
+        if self._beats % self._beats_per_report == 0:
+            self._report_hosts()
         return not self._stop.wait(self._interval_s)

@@ -66,6 +66,10 @@ class HostRow:
     reported_at: datetime | None
 
 
+def _host_row(row: Sequence[Any]) -> HostRow:
+    return HostRow(*row)
+
+
 _SNAPSHOT = sa.select(
     hosts.c.provider_id,
     resource_providers.c.uuid,
@@ -91,10 +95,10 @@ _PROVIDER_IDS = PreparedForIds(
 def rows_for_snapshot(tx: Tx, provider_ids: Collection[ProviderId] | None) -> list[HostRow]:
     """The hosts on these providers, or all of them. A provider without a host has no row."""
     if provider_ids is None:
-        return [HostRow(*row) for row in tx.execute(_SNAPSHOT)]
+        return [_host_row(row) for row in tx.execute(_SNAPSHOT)]
     # Claims are often about providers that are no hosts of ours; that is found out soonest.
     ids = sorted({row[0] for row in _PROVIDER_IDS.rows(tx, provider_ids)})
-    return [HostRow(*row) for row in by_ids.rows(tx, _SNAPSHOT_OF, ids)]
+    return [_host_row(row) for row in by_ids.rows(tx, _SNAPSHOT_OF, ids)]
 
 
 _REPORTED_AT = sa.select(hosts.c.provider_id, hosts.c.reported_at).where(
@@ -195,6 +199,17 @@ _IN_ZONE = hosts.update().where(hosts.c.id.in_(IDS))
 def put_into_zone(tx: Tx, host_ids: Collection[int], zone: str, now: datetime) -> None:
     """Write the zone that is in force for hosts."""
     by_ids.run(tx, _IN_ZONE.values(availability_zone=zone, updated_at=now), host_ids)
+
+
+_MARK_REPORTED = (
+    hosts.update().where(hosts.c.id.in_(IDS)).values(reported_at=sa.bindparam("now"))
+)
+
+
+def mark_reported(tx: Tx, host_ids: Sequence[int], now: datetime) -> None:
+    """Note when hosts were reported, whether anything of them changed or not."""
+    for part in by_ids.parts(host_ids):
+        tx.execute(_MARK_REPORTED, {"ids": part, "now": now})
 
 
 def change_service(

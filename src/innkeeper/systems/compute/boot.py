@@ -25,20 +25,18 @@ from innkeeper.domain.compute import (
     Task,
 )
 from innkeeper.domain.errors import ConcurrentUpdate, Refusal
-from innkeeper.domain.ids import AgentId, ClassId, ConsumerUuid, ProviderId
+from innkeeper.domain.ids import AgentId, ClassId, ConsumerUuid, ProviderId, ServerId
 from innkeeper.domain.placement import Claim, ConsumerClaim
-from innkeeper.domain.placing import BuildPlan, Entry, RequestSpec
-from innkeeper.domain.slices import Computing, Scheduling
+from innkeeper.domain.placing import BuildPlan, Entry
 from innkeeper.scheduling import depletion, reasons
-from innkeeper.scheduling.schedulers.scheduler import Scheduler
 from innkeeper.snapshot.columns import HostTable
-from innkeeper.snapshot.follower import Follower
 from innkeeper.store.queries import orders, quota_usages, servers
 from innkeeper.store.queries.orders import NewOrder
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute import intake
+from innkeeper.systems.compute import groups, intake
 from innkeeper.systems.compute import servers as lives
 from innkeeper.systems.compute.intake import Intake, Reception
+from innkeeper.systems.compute.means import Means
 from innkeeper.systems.placement import claims
 
 CONSUMER_TYPE = "INSTANCE"
@@ -67,30 +65,14 @@ class Rows:
     servers: list[dict[str, Any]] = field(default_factory=list)
     orders: list[NewOrder] = field(default_factory=list)
     usages: dict[str, list[int]] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Means:
-    """What booting needs beside the transaction."""
-
-    follower: Follower
-    scheduler: Scheduler
-    scheduling: Scheduling
-    computing: Computing
-
-    def plan(self, spec: RequestSpec) -> BuildPlan:
-        """Decide, and take nothing: for who writes his claim himself."""
-        table = self.follower.table
-        made = self.scheduler.plan(table, spec)
-        depletion.undo(table, spec, made)
-        return made
+    members: dict[int, list[ServerId]] = field(default_factory=dict)
 
 
 def boot_together(
     tx: Tx, means: Means, requests: Sequence[BootRequest]
 ) -> list[Booted | Refusal]:
     """Plan, claim and write all requests; give each one's outcome, in order."""
-    reception = Reception(tx, means.follower.table, means.computing, requests)
+    reception = Reception(tx, means, requests)
     received = [_receive(means, reception, request) for request in requests]
     pendings = [each for each in received if isinstance(each, Pending)]
     open_ones = _claim_all(tx, means, pendings)
@@ -99,7 +81,11 @@ def boot_together(
             break
         means.follower.catch_up(tx)
         for each in open_ones:
+            reception.join(each.intake, ())
+        for each in open_ones:
+            each.intake = reception.look_again(each.intake)
             _plan(means, each)
+            reception.join(each.intake, _homes(each))
         open_ones = _claim_all(tx, means, open_ones)
     for each in open_ones:
         each.outcome = ConcurrentUpdate(
@@ -125,13 +111,21 @@ def _receive(means: Means, reception: Reception, request: BootRequest) -> Pendin
     reception.count_in(
         pending.intake, placed if _is_placed(pending) else pending.request.count_min
     )
+    reception.join(pending.intake, _homes(pending))
     return pending
+
+
+def _homes(pending: Pending) -> list[str | None]:
+    """The hosts of the servers that a request will have; None for those that found none."""
+    if _is_placed(pending):
+        return [entry.host for entry in _plan_of(pending).entries]
+    return [None] * pending.request.count_min
 
 
 def _plan(means: Means, pending: Pending) -> None:
     table = means.follower.table
     spec = pending.intake.spec
-    made = means.scheduler.plan(table, spec)
+    made = means.schedulers.of(pending.intake.filters).plan(table, spec)
     means.follower.touch(made.seen)
     pending.plan = made
     if not _is_placed(pending):
@@ -234,6 +228,8 @@ def _write_rows(tx: Tx, pendings: Sequence[Pending]) -> None:
     now: datetime | None = pendings[0].request.now if pendings else None
     if now is not None:
         orders.add(tx, rows.orders, now)
+    for group_id, server_ids in rows.members.items():
+        groups.add_members(tx, group_id, server_ids)
     for project_id, (count, vcpus, memory_mb) in rows.usages.items():
         quota_usages.add_usage(tx, project_id, count, vcpus, memory_mb)
 
@@ -269,8 +265,12 @@ def _add_rows(rows: Rows, pending: Pending, booted: Booted) -> None:
                     server_uuid=server_id,
                     kind=OrderKind.BUILD,
                     body=intake.order_body(pending.intake, name),
+                    alternates=entry.alternates,
+                    request_id=request.request_id,
                 )
             )
+    if pending.intake.group_id is not None:
+        rows.members.setdefault(pending.intake.group_id, []).extend(booted.server_ids)
     count = len(booted.server_ids)
     usage = rows.usages.setdefault(request.project_id, [0, 0, 0])
     usage[0] += count

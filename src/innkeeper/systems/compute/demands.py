@@ -1,11 +1,12 @@
 """What a flavor and an image ask of a host, as the scheduler's words.
 
-Source: the field's flavor extra specs. ``trait:NAME`` is ``required`` or ``forbidden``;
-``resources:CLASS`` replaces the amount that the shape would take (0 takes none);
-``capabilities:NAME`` and names without a scope are compared with what agents report, except
-``group_policy``, which is about groups of amounts. Groups themselves (``resources1:CLASS``,
-``trait_NET:NAME``) are to come from providers below the host, and there is no placing on those
-yet. Other scopes (``hw:``, ``quota:`` and alike) are the driver's business.
+Source: the field's flavor extra specs. ``trait:NAME`` is ``required`` or ``forbidden``, or,
+which the field does not know, ``preferred``; ``resources:CLASS`` replaces the amount that the
+shape would take (0 takes none); ``capabilities:NAME`` and names without a scope are compared
+with what agents report, except ``group_policy``, which is about groups of amounts. Groups
+themselves (``resources1:CLASS``, ``trait_NET:NAME``) are to come from providers below the host,
+and there is no placing on those yet. ``aggregate_instance_extra_specs:NAME`` is for a filter
+that reads it itself. Other scopes (``hw:``, ``quota:`` and alike) are the driver's business.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from innkeeper.domain.compute import Flavor, Image
+from innkeeper.domain.compute import Flavor
 from innkeeper.domain.errors import Invalid
 from innkeeper.domain.placing import Comparison
 from innkeeper.scheduling import comparisons
@@ -23,6 +24,9 @@ TRAIT = "trait:"
 RESOURCES = "resources:"
 GROUP_POLICY = "group_policy"
 CAPABILITIES = "capabilities:"
+OF_AGGREGATES = "aggregate_instance_extra_specs:"
+REQUIRED, FORBIDDEN, PREFERRED = "required", "forbidden", "preferred"
+VERDICTS = (REQUIRED, FORBIDDEN, PREFERRED)
 _OF_A_GROUP = re.compile(r"(resources|trait)[^:]+:", re.DOTALL)
 
 
@@ -34,10 +38,14 @@ class Demands:
     required_traits: frozenset[str]
     forbidden_traits: frozenset[str]
     comparisons: tuple[Comparison, ...]
+    preferred_traits: frozenset[str] = frozenset()
 
 
-def of(flavor: Flavor, image: Image | None) -> Demands:
-    """Work out the demands; raises :class:`Invalid` for specs that say nothing sensible."""
+def of(flavor: Flavor, properties: Mapping[str, str]) -> Demands:
+    """Work out the demands of a flavor, and of an image with these properties.
+
+    Raises :class:`Invalid` for specs that say nothing sensible.
+    """
     amounts = {
         "VCPU": flavor.vcpus,
         "MEMORY_MB": flavor.memory_mb,
@@ -53,9 +61,12 @@ def of(flavor: Flavor, image: Image | None) -> Demands:
             amounts[key.removeprefix(RESOURCES)] = _amount(key, value)
         elif key.startswith(CAPABILITIES):
             compared.append(comparisons.parse(_path(key), value))
+        elif key.startswith(OF_AGGREGATES):
+            # Refused here, where the client is told, rather than by the filter.
+            comparisons.parse(key, value)
         elif ":" not in key and key != GROUP_POLICY:
             compared.append(comparisons.parse(key, value))
-    for key, value in (image.properties if image is not None else {}).items():
+    for key, value in properties.items():
         if key.startswith(TRAIT):
             _merge_trait(traits, key.removeprefix(TRAIT), value)
     _refuse_odd_traits(traits)
@@ -65,10 +76,15 @@ def of(flavor: Flavor, image: Image | None) -> Demands:
         raise Invalid(f"Flavor {flavor.flavor_id} takes nothing of any host.")
     return Demands(
         taken,
-        frozenset(name for name, verdict in traits.items() if verdict == "required"),
-        frozenset(name for name, verdict in traits.items() if verdict == "forbidden"),
+        _traits_of(traits, REQUIRED),
+        _traits_of(traits, FORBIDDEN),
         tuple(compared),
+        _traits_of(traits, PREFERRED),
     )
+
+
+def _traits_of(traits: Mapping[str, str], wanted: str) -> frozenset[str]:
+    return frozenset(name for name, verdict in traits.items() if verdict == wanted)
 
 
 def refuse_groups(keys: Iterable[str]) -> None:
@@ -96,11 +112,17 @@ def _amount(key: str, value: str) -> int:
 
 
 def _merge_trait(traits: dict[str, str], name: str, verdict: str) -> None:
-    if traits.setdefault(name, verdict) != verdict:
+    other = traits.setdefault(name, verdict)
+    if {other, verdict} == {REQUIRED, PREFERRED}:
+        # Whoever requires it has what the other would like.
+        traits[name] = REQUIRED
+    elif other != verdict:
         raise Invalid(f"Flavor and image disagree about the trait {name}.")
 
 
 def _refuse_odd_traits(traits: Mapping[str, str]) -> None:
     for name, verdict in traits.items():
-        if verdict not in ("required", "forbidden"):
-            raise Invalid(f"The trait {name} can be required or forbidden, not {verdict!r}.")
+        if verdict not in VERDICTS:
+            raise Invalid(
+                f"The trait {name} can be required, forbidden or preferred, not {verdict!r}."
+            )

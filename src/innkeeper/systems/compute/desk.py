@@ -16,9 +16,11 @@ from innkeeper.scheduling import ranking, reasons
 from innkeeper.snapshot.columns import HostTable
 from innkeeper.snapshot.follower import Follower
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute import drivers, recovery
-from innkeeper.systems.compute.boot import Means, boot_together
+from innkeeper.systems.compute import recovery
+from innkeeper.systems.compute.boot import boot_together
+from innkeeper.systems.compute.drivers import Schedulers, rules_of
 from innkeeper.systems.compute.intake import Reception
+from innkeeper.systems.compute.means import Means
 
 LOG = structlog.get_logger("innkeeper.compute")
 T = TypeVar("T")
@@ -31,9 +33,11 @@ class BootDesk:
     """See :class:`innkeeper.entrypoints.api.decisions.Desk`. Used by one thread."""
 
     def __init__(self, scheduling: Scheduling, computing: Computing) -> None:
-        scheduler = drivers.scheduler_of(scheduling)
-        self.follower = Follower(with_servers=scheduler.pipeline.needs_servers)
-        self._means = Means(self.follower, scheduler, scheduling, computing)
+        schedulers = Schedulers(scheduling)
+        needs_servers = schedulers.default.pipeline.needs_servers
+        self.follower = Follower(with_servers=needs_servers)
+        rules = rules_of(scheduling)
+        self._means = Means(self.follower, schedulers, scheduling, computing, rules)
 
     def load(self, tx: Tx) -> None:
         """Read the host table from the store."""
@@ -69,7 +73,7 @@ class BootDesk:
         self.follower.hear(tx, request.now)
         self.follower.catch_up(tx)
         table = self.follower.table
-        taken = Reception(tx, table, self._means.computing, [request]).take(request)
+        taken = Reception(tx, self._means, [request]).take(request)
         best = ranking.best(self._means.scheduler.pipeline, table, taken.spec, BEST_SHOWN)
         made = self._means.plan(taken.spec)
         return _explained(table, made, best, request.count_min)

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from importlib.metadata import entry_points
 from typing import Any
 
+from innkeeper.domain.errors import Invalid
 from innkeeper.domain.placing import Rules
 from innkeeper.domain.slices import Scheduling
 from innkeeper.scheduling.filters.capacity import NAME as CAPACITY
@@ -24,11 +25,60 @@ from innkeeper.scheduling.weighers.catalogue import WEIGHER_SETS, WEIGHERS
 ALWAYS = (FORCED_HOST, CAPACITY)
 """A host that an administrator names is no matter of taste. Nor is capacity: claims prove that
 nothing moved since it was found to suffice, so somebody must have looked."""
+TENANCY = frozenset({"AggregateMultiTenancyIsolation"})
+"""Whose hosts are whose is not for a request to say: where the settings name these, no request
+does without them."""
+OF_REQUESTS_MAX = 64
+"""Sets of filters that requests named lately, whose schedulers are kept."""
 
 
-def scheduler_of(settings: Scheduling) -> Scheduler:
-    """Make the scheduler. Raises ``ValueError`` for a name that is none."""
-    pipeline = Pipeline(filters_of(settings.default_host_filters), _weighers_of(settings))
+class Schedulers:
+    """The scheduler of the settings, and those for requests that name their filters."""
+
+    def __init__(self, settings: Scheduling) -> None:
+        self._settings = settings
+        self.default = scheduler_of(settings)
+        self._of_requests: dict[tuple[str, ...], Scheduler] = {}
+
+    def of(self, names: tuple[str, ...] | None) -> Scheduler:
+        """The scheduler with these host filters in place of the default ones.
+
+        Raises :class:`Invalid` for a name that is none, and for a filter that counts servers
+        where the settings have none that does: then nobody counts them.
+        """
+        if names is None:
+            return self.default
+        kept = [name for name in self._settings.default_host_filters if name in TENANCY]
+        asked = tuple(dict.fromkeys((*names, *kept)))
+        if asked not in self._of_requests:
+            made = self._made(asked)
+            if len(self._of_requests) >= OF_REQUESTS_MAX:
+                self._of_requests.clear()
+            self._of_requests[asked] = made
+        return self._of_requests[asked]
+
+    def _made(self, names: tuple[str, ...]) -> Scheduler:
+        try:
+            made = scheduler_of(self._settings, names)
+        except ValueError as error:
+            raise Invalid(str(error)) from error
+        if made.pipeline.needs_servers and not self.default.pipeline.needs_servers:
+            counting = [
+                each.NAME
+                for each in made.pipeline.filters
+                if getattr(each, "NEEDS_SERVERS", False)
+            ]
+            raise Invalid(f"Servers are not counted here, as {', '.join(counting)} would need.")
+        return made
+
+
+def scheduler_of(settings: Scheduling, filters: Iterable[str] | None = None) -> Scheduler:
+    """Make the scheduler; with other ``filters`` than the settings', if they are named.
+
+    Raises ``ValueError`` for a name that is none.
+    """
+    names = settings.default_host_filters if filters is None else filters
+    pipeline = Pipeline(filters_of(names), _weighers_of(settings))
     driver = _named("driver", settings.scheduler_driver, SCHEDULERS, "innkeeper.schedulers")
     choice = Choice(settings.host_subset_size, settings.build_attempts_max - 1)
     made: Scheduler = _checked(driver(pipeline, choice), Scheduler)

@@ -17,7 +17,8 @@ from typing import Any
 from innkeeper.domain.errors import Invalid
 from innkeeper.domain.grouping import Standing
 from innkeeper.domain.ids import canonical_uuid
-from innkeeper.domain.placing import Network
+from innkeeper.domain.placing import Expression, Network
+from innkeeper.scheduling import expressions
 from innkeeper.scheduling.filters.catalogue import FILTERS
 from innkeeper.store.queries import servers
 from innkeeper.store.transactions import Tx
@@ -43,6 +44,7 @@ class Resolved:
     same_hosts: frozenset[str] | None = None
     different_hosts: frozenset[str] = frozenset()
     near: Network | None = None
+    query: Expression | None = None
     filters: tuple[str, ...] | None = None
 
 
@@ -60,6 +62,7 @@ def resolve(tx: Tx, hints: Mapping[str, Any], *, project_id: str, is_admin: bool
         same_hosts=_hosts(homes, same) if same else None,
         different_hosts=_hosts(homes, different),
         near=_near(hints),
+        query=None if hints.get(QUERY) is None else expressions.read(hints[QUERY]),
         filters=_filters(hints),
     )
 

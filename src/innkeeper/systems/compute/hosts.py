@@ -41,7 +41,7 @@ def report(
 ) -> list[Reported]:
     """Make hosts what their agent reports of them; hosts that it leaves out stay as they are.
 
-    A report of what is known already writes nothing but the agent's time. Raises
+    A report of what is known already writes nothing but when it came. Raises
     :class:`Conflict` for a host that another agent speaks for which is alive.
     """
     names = [each.name for each in reports]
@@ -141,6 +141,7 @@ def _add(
                 "capabilities": dict(each.capabilities),
                 "reported": _names_reported(each),
                 "booted_at": each.booted_at,
+                "reported_at": now,
                 "created_at": now,
                 "updated_at": now,
             }
@@ -159,6 +160,7 @@ def _change(
     before: Mapping[int, Mapping[str, list[str]]],
     now: datetime,
 ) -> None:
+    hosts.mark_reported(tx, [host.id for _, host in again], now)
     rows: list[dict[str, Any]] = []
     shown: list[ProviderId] = []
     decided = _decided_zones(tx, again)

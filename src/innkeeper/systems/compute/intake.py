@@ -14,14 +14,15 @@ from typing import Any
 
 from innkeeper.domain.compute import BootRequest, Flavor, Image, Limits
 from innkeeper.domain.errors import Invalid, NotFound, QuotaExceeded
+from innkeeper.domain.grouping import Standing
 from innkeeper.domain.placing import RequestSpec
-from innkeeper.domain.slices import Computing
 from innkeeper.snapshot.columns import HostTable
 from innkeeper.snapshot.loader import seconds
 from innkeeper.store.queries import quota_usages
 from innkeeper.store.queries.quota_usages import Usage
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute import demands, flavors, images, keypairs, quotas
+from innkeeper.systems.compute import flavors, groups, hints, images, keypairs, quotas, specs
+from innkeeper.systems.compute.means import Means
 
 UNLIMITED = -1
 HOSTNAME_MAX = 63
@@ -30,34 +31,38 @@ HOSTNAME_MAX = 63
 
 @dataclass(frozen=True, slots=True)
 class Intake:
-    """A request, with what it named looked up."""
+    """A request, with what it named looked up.
+
+    ``filters`` are those that it names in place of the default ones.
+    """
 
     request: BootRequest
     flavor: Flavor
     image: Image | None
     spec: RequestSpec
+    group_id: int | None = None
+    filters: tuple[str, ...] | None = None
 
 
 class Reception:
     """Takes the requests of one batch in, one after the other.
 
     What they name is looked up once for all of them. Between one and the next,
-    :meth:`count_in` tells how many servers came of the first, so that what one request is
-    refused does not depend on who happened to wait beside it.
+    :meth:`count_in` tells how many servers came of the first, and :meth:`join` where they are,
+    so that what one request is given does not depend on who happened to wait beside it.
     """
 
-    def __init__(
-        self, tx: Tx, table: HostTable, computing: Computing, requests: Sequence[BootRequest]
-    ) -> None:
+    def __init__(self, tx: Tx, means: Means, requests: Sequence[BootRequest]) -> None:
         self._tx = tx
-        self._table = table
-        self._silence_max_s = computing.service_down_time_s
+        self._means = means
         image_ids = {each.image_id for each in requests if each.image_id is not None}
         projects = {each.project_id for each in requests}
         self._flavors = flavors.by_public_ids(tx, {each.flavor_id for each in requests})
         self._images = images.get_many(tx, image_ids) if image_ids else {}
-        self._limits = quotas.limits_of(tx, projects, quotas.defaults(computing))
+        self._limits = quotas.limits_of(tx, projects, quotas.defaults(means.computing))
         self._usages = quota_usages.of_projects(tx, projects)
+        self._standings: dict[int, Standing] = {}
+        self._joined: dict[int, dict[str, Sequence[str | None]]] = {}
 
     def take(self, request: BootRequest) -> Intake:
         """Look up what a request names; raises the refusal of what cannot be."""
@@ -65,30 +70,40 @@ class Reception:
         image = _image(self._images, request, flavor)
         if request.key_name is not None:
             _demand_key(self._tx, request)
-        wanted = demands.of(flavor, image)
-        _demand_place(self._table, request)
+        _demand_place(self._means.follower.table, request)
         project_id = request.project_id
-        count = _allowed_count(
-            self._limits[project_id], self._usages[project_id], request, flavor
+        resolved = hints.resolve(
+            self._tx, request.hints, project_id=project_id, is_admin=request.is_admin
         )
+        # Now, and not when it is planned: a refusal is not to be written.
+        self._means.schedulers.of(resolved.filters)
+        limits = self._limits[project_id]
+        count = _allowed_count(limits, self._usages[project_id], request, flavor)
+        if resolved.group is not None:
+            group = self._standing(resolved.group, request)
+            most = limits.server_group_members
+            count = groups.allowed_count(group, most, request.count_min, count)
         if count != request.count_max:
             request = replace(request, count_max=count)
-        spec = RequestSpec(
-            amounts=wanted.amounts,
+        spec = specs.made_of(
+            flavor,
+            {} if image is None else image.properties,
+            resolved,
             project_id=project_id,
             user_id=request.user_id,
+            image_id=request.image_id,
             now_s=seconds(request.now),
-            silence_max_s=self._silence_max_s,
             seed=request.seed,
+            silence_max_s=self._means.computing.service_down_time_s,
+            rules=self._means.rules,
+            group=None if resolved.group is None else group.rule,
             count=count,
             availability_zone=request.availability_zone,
             forced_host=request.forced_host,
-            required_traits=wanted.required_traits,
-            forbidden_traits=wanted.forbidden_traits,
-            comparisons=wanted.comparisons,
             hints=request.hints,
         )
-        return Intake(request, flavor, image, spec)
+        group_id = None if resolved.group is None else resolved.group.group_id
+        return Intake(request, flavor, image, spec, group_id, resolved.filters)
 
     def count_in(self, taken: Intake, servers: int) -> None:
         """Count the servers that a request will have, placed or in ERROR."""
@@ -98,6 +113,30 @@ class Reception:
             used.vcpus + servers * taken.flavor.vcpus,
             used.memory_mb + servers * taken.flavor.memory_mb,
         )
+
+    def join(self, taken: Intake, hosts: Sequence[str | None]) -> None:
+        """Count a request's servers into its group: their hosts, and None for those without.
+
+        What was said of the same request before is forgotten.
+        """
+        if taken.group_id is not None:
+            joined = self._joined.setdefault(taken.group_id, {})
+            joined[taken.request.request_id] = hosts
+
+    def look_again(self, taken: Intake) -> Intake:
+        """The same request, with its group as it stands now."""
+        if taken.group_id is None:
+            return taken
+        standing = self._standing(self._standings[taken.group_id], taken.request)
+        return replace(taken, spec=replace(taken.spec, group=standing.rule))
+
+    def _standing(self, found: Standing, request: BootRequest) -> Standing:
+        """A group as the store has it, with the servers of all other requests in this batch."""
+        standing = self._standings.setdefault(found.group_id, found)
+        for request_id, hosts in self._joined.get(found.group_id, {}).items():
+            if request_id != request.request_id:
+                standing = groups.joined(standing, hosts)
+        return standing
 
 
 def _flavor(tx: Tx, known: Mapping[str, Flavor], request: BootRequest) -> Flavor:
@@ -218,6 +257,7 @@ def shared_columns(taken: Intake) -> dict[str, Any]:
         "metadata": dict(request.metadata),
         "tags": list(request.tags),
         "hints": dict(request.hints),
+        "request_id": request.request_id,
         "access_ip_v4": request.access_ip_v4,
         "access_ip_v6": request.access_ip_v6,
         "is_locked": False,

@@ -29,11 +29,13 @@ from innkeeper.entrypoints.api.paging import limit_of, next_query
 from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import agents, hosts, work
-from innkeeper.systems.compute.work import Result
+from innkeeper.systems.compute.results import Result
 
 LOG = structlog.get_logger("innkeeper.compute")
 HEARTBEATS = 3
 """Heartbeats in the time after which a silent agent is down: one lost one does no harm."""
+REPORTS = 3
+"""Reports in the time after which what agents said of capabilities is too old; likewise."""
 UNKNOWN_LOGGED_MAX = 10
 RECHECK_S = 5.0
 """How long an order that another process committed may go unseen."""
@@ -52,6 +54,7 @@ async def register(call: Call) -> Answer:
     shown = {
         **_shown(call, agent),
         "heartbeat_interval_s": computing.service_down_time_s / HEARTBEATS,
+        "report_interval_s": call.site.settings.scheduling.capabilities_max_age_s / REPORTS,
         "work_poll_s": computing.work_poll_s,
     }
     return Answer(200, {"agent": shown})

@@ -1,0 +1,35 @@
+"""What deciding needs beside the transaction; made by the desk, handed to whoever places."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from innkeeper.domain.placing import BuildPlan, RequestSpec, Rules
+from innkeeper.domain.slices import Computing, Scheduling
+from innkeeper.scheduling import depletion
+from innkeeper.scheduling.schedulers.scheduler import Scheduler
+from innkeeper.snapshot.follower import Follower
+from innkeeper.systems.compute.drivers import Schedulers
+
+
+@dataclass(frozen=True, slots=True)
+class Means:
+    """The host table and its follower, the schedulers, and the settings."""
+
+    follower: Follower
+    schedulers: Schedulers
+    scheduling: Scheduling
+    computing: Computing
+    rules: Rules = field(default_factory=Rules)
+
+    @property
+    def scheduler(self) -> Scheduler:
+        """The one that decides where a request names no filters of its own."""
+        return self.schedulers.default
+
+    def plan(self, spec: RequestSpec) -> BuildPlan:
+        """Decide, and take nothing: for who writes his claim himself."""
+        table = self.follower.table
+        made = self.scheduler.plan(table, spec)
+        depletion.undo(table, spec, made)
+        return made

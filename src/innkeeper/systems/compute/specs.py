@@ -1,0 +1,103 @@
+"""Request specs: what the scheduler is asked, made of a boot request or of a server.
+
+Always true: a server that moves asks for what it asked for when it was booted, its flavor's
+demands as they are with it, and its group's rule without itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from innkeeper.domain.compute import Flavor, Server
+from innkeeper.domain.errors import Invalid
+from innkeeper.domain.placing import RequestSpec
+from innkeeper.snapshot.loader import seconds
+from innkeeper.store.transactions import Tx
+from innkeeper.systems.compute import demands, groups, hints
+from innkeeper.systems.compute.hints import NOTHING, Resolved
+from innkeeper.systems.compute.means import Means
+
+
+def made_of(
+    flavor: Flavor, properties: Mapping[str, str], resolved: Resolved, **more: Any
+) -> RequestSpec:
+    """Put a spec together of a flavor, an image's properties, and the hints.
+
+    ``more`` are the other fields of a spec. Raises :class:`Invalid` for a flavor or an image
+    that demands nothing sensible.
+    """
+    wanted = demands.of(flavor, properties)
+    return RequestSpec(
+        amounts=wanted.amounts,
+        required_traits=wanted.required_traits,
+        forbidden_traits=wanted.forbidden_traits,
+        comparisons=wanted.comparisons,
+        flavor_specs=tuple(sorted(flavor.extra_specs.items())),
+        image_properties=tuple(sorted(properties.items())),
+        same_hosts=resolved.same_hosts,
+        different_hosts=resolved.different_hosts,
+        near=resolved.near,
+        query=resolved.query,
+        **more,
+    )
+
+
+def of_server(
+    tx: Tx,
+    means: Means,
+    server: Server,
+    *,
+    now: datetime,
+    seed: int,
+    flavor: Flavor | None = None,
+    **more: Any,
+) -> RequestSpec:
+    """What a server asks that needs another place; with another flavor where it is resized.
+
+    ``more`` are fields of the spec that the asker decides: ``refused_hosts``, ``forced_host``,
+    or another ``availability_zone`` than the one that was asked for when it was booted. Raises
+    :class:`Invalid` for a flavor that demands nothing sensible.
+    """
+    standing = groups.rule_of(tx, server.uuid)
+    return made_of(
+        flavor or flavor_of(server.flavor),
+        {name: str(value) for name, value in server.image_properties.items()},
+        _still_meant(tx, server),
+        project_id=server.project_id,
+        user_id=server.user_id,
+        now_s=seconds(now),
+        seed=seed,
+        silence_max_s=means.computing.service_down_time_s,
+        image_id=server.image_id,
+        rules=means.rules,
+        group=None if standing is None else standing.rule,
+        hints=server.hints,
+        **{"availability_zone": server.asked_az, **more},
+    )
+
+
+def _still_meant(tx: Tx, server: Server) -> Resolved:
+    """The server's hints but for its group, which its membership tells."""
+    kept = {name: value for name, value in server.hints.items() if name != hints.GROUP}
+    try:
+        return hints.resolve(tx, kept, project_id=server.project_id, is_admin=True)
+    except Invalid:
+        # They name servers that are gone. That must not keep this one where it is.
+        return NOTHING
+
+
+def flavor_of(facts: Mapping[str, Any]) -> Flavor:
+    """A flavor as it is kept with a server; its row may have changed or be gone."""
+    return Flavor(
+        id=0,
+        flavor_id=facts["id"],
+        name=facts["name"],
+        vcpus=facts["vcpus"],
+        memory_mb=facts["memory_mb"],
+        disk_gb=facts["disk_gb"],
+        ephemeral_gb=facts["ephemeral_gb"],
+        swap_mb=facts["swap_mb"],
+        extra_specs=facts["extra_specs"],
+    )
