@@ -10,6 +10,7 @@ from typing import Any
 
 from innkeeper.entrypoints.agent import options as agent_options
 from innkeeper.entrypoints.cli.placement_import import options as import_options
+from innkeeper.entrypoints.simulator import options as simulator_options
 from innkeeper.settings import SettingsError, load
 
 
@@ -42,6 +43,11 @@ def parser() -> argparse.ArgumentParser:
             "placement-import",
             help="copy a running Placement into this one",
             allow_abbrev=False,
+        )
+    )
+    simulator_options.add(
+        commands.add_parser(
+            "simulate", help="replay a trace of servers on made-up hosts", allow_abbrev=False
         )
     )
     audit = commands.add_parser(
@@ -87,6 +93,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         from innkeeper.entrypoints.cli.placement_import import wiring as importing  # noqa: PLC0415
 
         return importing.run(options)
+    if options["command"] == "simulate":
+        from innkeeper.entrypoints.simulator import wiring as simulating  # noqa: PLC0415
+
+        return simulating.run(options)
     overrides: dict[str, Any] = {k: v for k, v in options.items() if k not in NOT_SETTINGS}
     try:
         settings = load(options.get("config"), overrides=overrides)

@@ -1,0 +1,155 @@
+"""Reads hosts from a file: TOML, a CSV file of one's own, or the nodes of the GPU trace."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from innkeeper.domain.errors import Invalid
+from innkeeper.entrypoints.simulator.hosts import CLASS, Draft, check, shape_amounts
+from innkeeper.entrypoints.simulator.traces.gpu_pods import MODEL, THOUSANDTHS
+from innkeeper.entrypoints.simulator.traces.text_rows import Row, header_of, lines_of, rows_of
+from innkeeper.scheduling.simulation.fleets import HostGroup, HostShape
+
+USUAL = {"vcpus": "VCPU", "memory_mb": "MEMORY_MB", "disk_gb": "DISK_GB"}
+OTHERS = frozenset({"count", "name", "zone", "traits", "capabilities", "ratios", "resources"})
+NODES = ("sn", "cpu_milli", "memory_mib", "gpu", "model")
+
+
+def load(path: Path) -> tuple[HostGroup, ...]:
+    """Read the groups of a file. Equal hosts of the GPU trace become one group."""
+    if path.suffix == ".toml":
+        groups = _of_toml(path)
+    elif set(NODES[1:4]) <= set(header_of(path)):
+        groups = _of_nodes(path)
+    else:
+        groups = _of_rows(path)
+    if not groups:
+        raise Invalid(f"{path.name} has no hosts in it.")
+    check(groups)
+    return groups
+
+
+def _of_toml(path: Path) -> tuple[HostGroup, ...]:
+    text = "\n".join(line for _, line in lines_of(path))
+    try:
+        read = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise Invalid(f"{path.name} is no TOML: {error}.") from error
+    tables = read.get("hosts")
+    if read.keys() != {"hosts"} or not isinstance(tables, list):
+        raise Invalid(f"{path.name} must have tables [[hosts]] and nothing else.")
+    return tuple(
+        _of_table(f"{path.name}, [[hosts]] number {number}", table)
+        for number, table in enumerate(tables, start=1)
+    )
+
+
+def _of_table(where: str, table: Any) -> HostGroup:
+    if not isinstance(table, Mapping):
+        raise Invalid(f"{where} is no table.")
+    unknown = sorted(table.keys() - OTHERS - USUAL.keys() - {"shape"})
+    if unknown:
+        raise Invalid(f"{where} has {', '.join(unknown)}, which means nothing here.")
+    count = _typed(where, table, "count", int, 1)
+    if count < 1:
+        raise Invalid(f"{where}: count is {count}, and must be at least 1.")
+    shape = _typed(where, table, "shape", str, "")
+    draft = Draft(_typed(where, table, "name", str, shape or where))
+    try:
+        draft.totals = shape_amounts(shape) if shape else {}
+        for key, class_name in USUAL.items():
+            if key in table:
+                draft.total(class_name, _typed(where, table, key, int, 0))
+        for class_name, total in _typed(where, table, "resources", dict, {}).items():
+            draft.total(class_name, _checked(where, class_name, total, int))
+        for class_name, ratio in _typed(where, table, "ratios", dict, {}).items():
+            draft.ratio(class_name, float(_checked(where, class_name, ratio, (int, float))))
+        draft.zone = _typed(where, table, "zone", str, "nova")
+        traits = _typed(where, table, "traits", list, [])
+        draft.traits = [_checked(where, "traits", each, str) for each in traits]
+        draft.capabilities = dict(_typed(where, table, "capabilities", dict, {}))
+        return HostGroup(draft.made(), count)
+    except Invalid as error:
+        message = error.message
+        raise Invalid(
+            message if message.startswith(where) else f"{where}: {message}"
+        ) from error
+
+
+def _typed(where: str, table: Mapping[str, Any], key: str, kind: Any, default: Any) -> Any:
+    return _checked(where, key, table.get(key, default), kind)
+
+
+def _checked(where: str, key: str, value: Any, kind: Any) -> Any:
+    if not isinstance(value, kind) or isinstance(value, bool):
+        raise Invalid(f"{where}: {key} is {value!r}, which is not what it must be.")
+    return value
+
+
+def _of_rows(path: Path) -> tuple[HostGroup, ...]:
+    header = header_of(path)
+    unknown = [
+        name
+        for name in header
+        if name not in USUAL and not CLASS.fullmatch(name) and name not in _CELLS
+    ]
+    if unknown or not any(name in USUAL for name in header):
+        what = (
+            f"has {', '.join(unknown)}, which means nothing here" if unknown else "says nothing"
+        )
+        raise Invalid(f"{path.name} {what}; hosts have vcpus, memory_mb and disk_gb.")
+    return tuple(_of_row(row, header) for row in rows_of(path, ()))
+
+
+_CELLS = frozenset({"count", "name", "zone", "traits", "cpu_ratio", "ram_ratio", "disk_ratio"})
+
+
+def _of_row(row: Row, header: Sequence[str]) -> HostGroup:
+    draft = Draft(row.text("name") or f"line {row.line}")
+    try:
+        for column in header:
+            if column in USUAL or CLASS.fullmatch(column):
+                amount = row.whole(column, default=0)
+                if amount:
+                    draft.total(USUAL.get(column, column), amount)
+        for column, class_name in _RATIOS.items():
+            ratio = row.number(column, 0)
+            if ratio is not None:
+                draft.ratio(class_name, ratio)
+        draft.zone = row.text("zone") or "nova"
+        draft.traits = (row.text("traits") or "").split()
+        return HostGroup(draft.made(), row.whole("count", 1, 1))
+    except Invalid as error:
+        if error.message.startswith(row.file):
+            raise
+        raise row.error(error.message.removesuffix(".")) from error
+
+
+_RATIOS = {"cpu_ratio": "VCPU", "ram_ratio": "MEMORY_MB", "disk_ratio": "DISK_GB"}
+
+
+def _of_nodes(path: Path) -> tuple[HostGroup, ...]:
+    counts: dict[tuple[int, int, int, str], int] = {}
+    for row in rows_of(path, NODES):
+        key = (
+            row.whole("cpu_milli", 1) // THOUSANDTHS,
+            row.whole("memory_mib", 1),
+            row.whole("gpu", default=0),
+            row.text("model") or "",
+        )
+        counts[key] = counts.get(key, 0) + 1
+    return tuple(HostGroup(_node(*key), count) for key, count in counts.items())
+
+
+def _node(cores: int, memory_mb: int, gpus: int, model: str) -> HostShape:
+    draft = Draft(f"{cores}c{memory_mb}m" + (f"+{gpus} {model}" if gpus else ""))
+    draft.total("VCPU", cores)
+    draft.total("MEMORY_MB", memory_mb)
+    if gpus:
+        draft.total("PGPU", gpus)
+    if model:
+        draft.capabilities[MODEL] = model
+    return draft.made()

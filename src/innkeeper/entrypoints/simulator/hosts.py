@@ -1,0 +1,170 @@
+"""Reads which hosts there are: from the command line, or from a file.
+
+Always true: what these functions raise is :class:`Invalid`, and says which part is wrong.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from innkeeper.domain.errors import Invalid
+from innkeeper.entrypoints.simulator.traces.packing import PARTS as MACHINE_CLASSES
+from innkeeper.scheduling.simulation.fleets import HOSTS_MAX, HostGroup, HostShape
+
+MACHINE = "machine"
+"""A host of a packing trace, whose amounts are parts of it."""
+GROUP = re.compile(r"(?:(\d+)x)?([^/x][^/]*)((?:/[^/]*)*)")
+SHAPE = re.compile(r"(?:\d+(?:\.\d+)?[cgmd])+")
+PART = re.compile(r"(\d+(?:\.\d+)?)([cgmd])")
+LETTERS = {
+    "c": ("VCPU", 1.0),
+    "g": ("MEMORY_MB", 1024.0),
+    "m": ("MEMORY_MB", 1.0),
+    "d": ("DISK_GB", 1.0),
+}
+"""What the letters of a shape count, and in how many of the class's units."""
+RATIOS = {"cpu_ratio": "VCPU", "ram_ratio": "MEMORY_MB", "disk_ratio": "DISK_GB"}
+RATIO_MAX = 1000.0
+CLASS = re.compile(r"[A-Z][A-Z0-9_]*")
+TOTAL_MAX = 2**40
+
+
+@dataclass(slots=True)
+class Draft:
+    """A host shape while it is put together."""
+
+    name: str
+    totals: dict[str, int] = field(default_factory=dict)
+    ratios: dict[str, float] = field(default_factory=dict)
+    zone: str = "nova"
+    traits: list[str] = field(default_factory=list)
+    capabilities: dict[str, Any] = field(default_factory=dict)
+
+    def total(self, class_name: str, amount: float) -> None:
+        """Say how much of a class there is."""
+        if not CLASS.fullmatch(class_name):
+            raise Invalid(f"{class_name!r} is no name of a resource class.")
+        if not (math.isfinite(amount) and 0 < amount <= TOTAL_MAX) or amount != int(amount):
+            raise Invalid(
+                f"A host {self.name} cannot have {amount:g} {class_name}: that must be a whole "
+                f"number, and at least 1."
+            )
+        self.totals[class_name] = int(amount)
+
+    def ratio(self, class_name: str, ratio: float) -> None:
+        """Say how much more of a class is given out than there is."""
+        if not (math.isfinite(ratio) and 0 < ratio <= RATIO_MAX):
+            raise Invalid(
+                f"A ratio is a number above 0 and up to {RATIO_MAX:g}, not {ratio:g}."
+            )
+        self.ratios[class_name] = ratio
+
+    def made(self) -> HostShape:
+        """The shape."""
+        if not self.totals:
+            raise Invalid(f"A host {self.name} has nothing to give.")
+        return HostShape(
+            self.name,
+            self.totals,
+            self.ratios,
+            self.zone,
+            tuple(self.traits),
+            self.capabilities,
+        )
+
+
+def parse(text: str) -> tuple[HostGroup, ...]:
+    """Read groups of hosts as they are written on the command line."""
+    groups = tuple(_group(part) for part in text.split("+"))
+    check(groups)
+    return groups
+
+
+def check(groups: Sequence[HostGroup]) -> None:
+    """Refuse a fleet that is too large to be meant."""
+    if sum(group.count or 0 for group in groups) > HOSTS_MAX:
+        raise Invalid(f"There are at most {HOSTS_MAX} hosts.")
+
+
+def _group(text: str) -> HostGroup:
+    match = GROUP.fullmatch(text.strip())
+    if match is None:
+        raise Invalid(
+            f"Hosts are written as [COUNTx]SHAPE[/KEY=VALUE]..., with + between groups, not "
+            f"{text!r}."
+        )
+    count = None if match[1] is None else int(match[1][:18])
+    if count == 0:
+        raise Invalid(f"A group has at least one host: {text!r}.")
+    draft = Draft(match[2])
+    draft.totals = shape_amounts(match[2])
+    for option in filter(None, match[3].split("/")):
+        key, separator, value = option.partition("=")
+        if not separator or not key or not value:
+            raise Invalid(f"Expected KEY=VALUE behind a slash, not {option!r}.")
+        _set(draft, key, value)
+        if key != "zone":
+            draft.name += f"/{option}"
+    return HostGroup(draft.made(), count)
+
+
+def shape_amounts(text: str) -> dict[str, int]:
+    """Read a shape such as ``64c256g``, or the name of a machine."""
+    if text == MACHINE:
+        return dict.fromkeys(MACHINE_CLASSES, 1)
+    if not SHAPE.fullmatch(text):
+        raise Invalid(
+            f"A shape is numbers with c (cores), g (GiB of memory), m (MiB) or d (GB of disk) "
+            f"behind them, as 64c256g, not {text!r}."
+        )
+    draft = Draft(text)
+    for number, letter in PART.findall(text):
+        class_name, units = LETTERS[letter]
+        if class_name in draft.totals:
+            raise Invalid(f"The shape {text!r} says twice how much {class_name} there is.")
+        draft.total(class_name, float(number) * units)
+    return draft.totals
+
+
+def _set(draft: Draft, key: str, value: str) -> None:
+    if key == "zone":
+        draft.zone = value
+    elif key == "trait":
+        draft.traits.append(value)
+    elif key in RATIOS:
+        draft.ratio(RATIOS[key], _number(key, value))
+    elif CLASS.fullmatch(key):
+        draft.total(key, _number(key, value))
+    else:
+        draft.capabilities[key] = _worth(value)
+
+
+def _number(key: str, text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise Invalid(f"{key} is {text!r}, which is no number.") from None
+
+
+def _worth(text: str) -> str | int | float:
+    """What an agent would report: a number where it is one."""
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+def file_of(text: str) -> Path | None:
+    """The file that a description of hosts names, if it names one."""
+    path = Path(text)
+    try:
+        return path if path.is_file() else None
+    except (OSError, ValueError):
+        return None

@@ -1,0 +1,160 @@
+"""Draws the results. Needs matplotlib, which comes with the extra ``innkeeper[simulate]``.
+
+Always true: nothing is shown on a screen and no state is shared; a plot is bytes of a PNG.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from io import BytesIO
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+from innkeeper.entrypoints.simulator.running import Results
+from innkeeper.entrypoints.simulator.tables import DAY_S, SHAPES_SHOWN, name_of
+from innkeeper.scheduling.simulation.measures import Column, Outcome
+
+COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+"""Can be told apart by those who see fewer colors, too."""
+STYLES = ("-", "--", ":", "-.")
+WIDTH, HEIGHT, DPI = 9.0, 3.6, 110
+UNSHOWN = "_nolegend_"
+LEGEND_MAX = 28
+"""Longer names are cut in legends."""
+
+
+def all_of(results: Results) -> Mapping[str, bytes]:
+    """The plots that these results have, by the names of their files."""
+    made: dict[str, bytes] = {}
+    if results.outcomes:
+        made["packing.png"] = _over_time(results, "used", lambda o, name: o.samples.used[name])
+        made["stranded.png"] = _over_time(
+            results, "stranded", lambda o, name: o.samples.stranded[name]
+        )
+        made["empty.png"] = _empty(results)
+        made["acceptance.png"] = _acceptance(results)
+        made["decisions.png"] = _decisions(results)
+    if results.compactions:
+        made["compaction.png"] = _compaction(results)
+    return made
+
+
+def _figure(rows: int = 1) -> tuple[Figure, list[Axes]]:
+    figure = Figure(figsize=(WIDTH, HEIGHT * rows), dpi=DPI, layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = [figure.add_subplot(rows, 1, row + 1) for row in range(rows)]
+    for each in axes:
+        each.grid(visible=True, alpha=0.3)
+    return figure, axes
+
+
+def _png(figure: Figure) -> bytes:
+    buffer = BytesIO()
+    # Without the date: the same results are the same bytes.
+    figure.savefig(buffer, format="png", metadata={"Software": None})
+    return buffer.getvalue()
+
+
+def _look(number: int) -> dict[str, Any]:
+    return {
+        "color": COLORS[number % len(COLORS)],
+        "linestyle": STYLES[number // len(COLORS) % len(STYLES)],
+    }
+
+
+def _label(name: str) -> str:
+    # A leading underscore would hide it, and dollars would be formulas.
+    cut = name if len(name) <= LEGEND_MAX else name[: LEGEND_MAX - 1] + "…"
+    return cut.lstrip("_").replace("$", r"\$") or "-"
+
+
+def _days(results: Results, outcome: Outcome) -> Column:
+    days: Column = (outcome.samples.moments_s - results.workload.arrivals_s[0]) / DAY_S
+    return days
+
+
+def _over_time(results: Results, what: str, column: Callable[[Outcome, str], Column]) -> bytes:
+    classes = list(results.outcomes[0][1].capacity)
+    figure, axes = _figure(len(classes))
+    for name, each in zip(classes, axes, strict=True):
+        for number, (policy, outcome) in enumerate(results.outcomes):
+            share = 100 * column(outcome, name) / max(outcome.capacity[name], 1.0)
+            days = _days(results, outcome)
+            each.plot(days, share, label=_label(policy.name), linewidth=1.2, **_look(number))
+        each.set_ylabel(f"{name_of(name)} {what}, %")
+        each.set_ylim(bottom=0)
+    axes[0].legend(loc="best", fontsize="small")
+    axes[-1].set_xlabel("days")
+    return _png(figure)
+
+
+def _empty(results: Results) -> bytes:
+    figure, (axes,) = _figure()
+    for number, (policy, outcome) in enumerate(results.outcomes):
+        days = _days(results, outcome)
+        empty = outcome.samples.empty_hosts
+        axes.plot(days, empty, label=_label(policy.name), linewidth=1.2, **_look(number))
+    axes.set_ylabel(f"empty hosts of {results.outcomes[0][1].hosts}")
+    axes.set_xlabel("days")
+    axes.set_ylim(bottom=0)
+    axes.legend(loc="best", fontsize="small")
+    return _png(figure)
+
+
+def _acceptance(results: Results) -> bytes:
+    figure, (axes,) = _figure()
+    requested = results.outcomes[0][1].requested
+    codes = [int(c) for c in (-requested).argsort(kind="stable") if requested[c]][:SHAPES_SHOWN]
+    width = 0.8 / len(results.outcomes)
+    for number, (policy, outcome) in enumerate(results.outcomes):
+        share = 100 * outcome.refused[codes] / requested[codes]
+        places = np.arange(len(codes)) - 0.4 + (number + 0.5) * width
+        label = f"{_label(policy.name)} ({int(outcome.refused.sum())} refused)"
+        axes.bar(places, share, width, label=label, color=COLORS[number % len(COLORS)])
+    names = [_label(results.workload.shapes[code].name) for code in codes]
+    axes.set_xticks(range(len(codes)), names, rotation=45, ha="right", fontsize="small")
+    axes.set_ylabel("refused, % of the flavor")
+    axes.set_ylim(bottom=0)
+    axes.legend(loc="best", fontsize="small")
+    return _png(figure)
+
+
+def _decisions(results: Results) -> bytes:
+    figure, (axes,) = _figure()
+    percents = np.linspace(0, 100, 501)
+    for number, (policy, outcome) in enumerate(results.outcomes):
+        took = np.percentile(outcome.decision_s * 1e6, percents)
+        label = f"{_label(policy.name)} ({outcome.servers_per_second:.0f} servers/s)"
+        axes.plot(np.maximum(took, 0.1), percents, label=label, **_look(number))
+    axes.set_xscale("log")
+    axes.set_xlabel("time to decide on one request, microseconds")
+    axes.set_ylabel("% of requests")
+    axes.legend(loc="best", fontsize="small")
+    return _png(figure)
+
+
+def _compaction(results: Results) -> bytes:
+    figure, (axes,) = _figure()
+    shapes = list(dict.fromkeys(each.shape.name for each in results.compactions))
+    policies = list(dict.fromkeys(each.policy.name for each in results.compactions))
+    width = 0.8 / len(policies)
+    for each in results.compactions:
+        number, place = policies.index(each.policy.name), shapes.index(each.shape.name)
+        at = place - 0.4 + (number + 0.5) * width
+        label = _label(each.policy.name) if place == 0 else UNSHOWN
+        color = COLORS[number % len(COLORS)]
+        axes.bar(at, each.hosts, width, label=label, color=color)
+        axes.annotate(str(each.hosts), (at, each.hosts), ha="center", va="bottom", fontsize=8)
+        if number == 0:
+            bound = "lower bound" if place == 0 else UNSHOWN
+            axes.hlines(
+                each.bound.hosts, place - 0.45, place + 0.45, colors="black", label=bound
+            )
+    axes.set_xticks(range(len(shapes)), [_label(name) for name in shapes])
+    axes.set_ylabel("hosts of the smallest fleet")
+    axes.legend(loc="best", fontsize="small")
+    return _png(figure)

@@ -1,0 +1,148 @@
+"""Replays a workload for each policy, and searches for each one's smallest fleet.
+
+Always true: every policy gets the same servers, hosts and seed, and a scheduler and a host
+table of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from innkeeper.domain.errors import Invalid
+from innkeeper.entrypoints.simulator.policies import Policy
+from innkeeper.entrypoints.simulator.progress import Advance, Watcher
+from innkeeper.scheduling.simulation.compaction import (
+    Bound,
+    least_hosts,
+    lower_bound,
+    smallest,
+)
+from innkeeper.scheduling.simulation.fleets import (
+    HOSTS_MAX,
+    HostGroup,
+    HostShape,
+    lacking,
+    table_of,
+)
+from innkeeper.scheduling.simulation.measures import Outcome
+from innkeeper.scheduling.simulation.replay import Clock, Replay, Terms
+from innkeeper.scheduling.simulation.workload import Workload
+
+
+@dataclass(frozen=True, slots=True)
+class Compaction:
+    """The smallest fleet of one shape of host for one policy."""
+
+    policy: Policy
+    shape: HostShape
+    hosts: int
+    bound: Bound
+    replays: int
+
+    @property
+    def share(self) -> float:
+        """The lower bound beside what was needed; 1 is as good as can be."""
+        return self.bound.hosts / self.hosts
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """All that was found out, in the order of the policies."""
+
+    workload: Workload
+    groups: tuple[HostGroup, ...]
+    terms: Terms
+    outcomes: tuple[tuple[Policy, Outcome], ...]
+    compactions: tuple[Compaction, ...]
+    notes: tuple[str, ...]
+
+
+class Simulation:
+    """One workload, the hosts, and the policies that are compared."""
+
+    def __init__(
+        self,
+        workload: Workload,
+        groups: Sequence[HostGroup],
+        policies: Sequence[Policy],
+        terms: Terms,
+        *,
+        clock: Clock,
+        watcher: Watcher,
+    ) -> None:
+        self._workload = workload
+        self._groups = tuple(groups)
+        self._policies = tuple(policies)
+        self._terms = terms
+        self._clock = clock
+        self._watcher = watcher
+
+    def run(self, *, is_compact: bool) -> Results:
+        """Replay on the fleet if it has a size; search for the smallest if that is asked."""
+        sized = [group.count is not None for group in self._groups]
+        if any(sized) and not all(sized):
+            raise Invalid("Either all groups of hosts say how many there are, or none does.")
+        if not is_compact and not all(sized):
+            raise Invalid("Say how many hosts there are, as in 1000x64c256g; or use --compact.")
+        outcomes = tuple(self._replays()) if all(sized) else ()
+        compactions = tuple(self._compactions()) if is_compact else ()
+        return Results(
+            self._workload,
+            self._groups,
+            self._terms,
+            outcomes,
+            compactions,
+            (*self._workload.notes, *self._lacking()),
+        )
+
+    def _lacking(self) -> list[str]:
+        shapes = lacking(self._groups, self._workload)
+        if not shapes:
+            return []
+        some = ", ".join(shapes[:10]) + (" and others" if len(shapes) > 10 else "")  # noqa: PLR2004
+        return [f"no host is large enough for {some}"]
+
+    def _replays(self) -> list[tuple[Policy, Outcome]]:
+        found = []
+        for policy in self._policies:
+            with self._watcher.replay(policy.name, self._workload.count) as advance:
+                found.append((policy, self._replay(policy, self._groups, self._terms, advance)))
+        return found
+
+    def _replay(
+        self, policy: Policy, groups: Sequence[HostGroup], terms: Terms, advance: Advance
+    ) -> Outcome:
+        scheduler = policy.scheduler()
+        table = table_of(groups, self._workload)
+        table.knows_servers = scheduler.pipeline.needs_servers
+        mine = replace(terms, rules=policy.rules())
+        return Replay(self._workload, table, scheduler.plan, mine, self._clock).run(advance)
+
+    def _compactions(self) -> list[Compaction]:
+        shapes = list({group.shape.name: group.shape for group in self._groups}.values())
+        for shape in shapes:
+            alone = lacking([HostGroup(shape, 1)], self._workload)
+            if alone:
+                raise Invalid(
+                    f"A fleet of {shape.name} refuses {alone[0]} however many there are."
+                )
+        return [self._compaction(policy, each) for each in shapes for policy in self._policies]
+
+    def _compaction(self, policy: Policy, shape: HostShape) -> Compaction:
+        bound = lower_bound(self._workload, shape)
+        replays = 0
+
+        def has_room(count: int) -> bool:
+            nonlocal replays
+            replays += 1
+            terms = replace(self._terms, stops_at_refusal=True, samples=2)
+            title = f"{policy.name}: do {count} hosts {shape.name} suffice?"
+            with self._watcher.attempt(title, self._workload.count) as advance:
+                outcome = self._replay(policy, [HostGroup(shape, count)], terms, advance)
+            return outcome.first_refusal_s is None
+
+        # With a host for each server there is room, unless a filter asks for something else.
+        most = min(HOSTS_MAX, max(least_hosts(bound), self._workload.count))
+        found = smallest(has_room, least_hosts(bound), most)
+        return Compaction(policy, shape, found, bound, replays)

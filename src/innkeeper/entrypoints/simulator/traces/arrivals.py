@@ -1,0 +1,186 @@
+"""The arrival trace: letters for shapes, bars between batches, one line per 300 seconds.
+
+Beside ``NAME.txt``, which has the arrivals, there are ``NAME.c<second>.txt`` with the durations
+in the same order, ``*flav_map*.txt`` with what the letters mean and ``*interval_map*.txt`` with
+what the durations' bins mean.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from innkeeper.domain.errors import Invalid
+from innkeeper.entrypoints.simulator.traces.text_rows import HEAD_BYTES, head_of, lines_of
+from innkeeper.scheduling.simulation.workload import NEVER, Shape, Workload, ordered
+
+MB_PER_GB = 1024
+LIFETIME_MIN_S = 150.0
+"""Whoever is in the bin of no duration lived for half of a bin of 300 seconds."""
+LINE = re.compile(r"(\d+) (\S.*)")
+HEAD = re.compile(rb"\d+ (?:[A-Za-z]|\|)(?:,|\r?\n|$)")
+DURATIONS_NAME = re.compile(r".*\.c\d+\.txt")
+FLAVOR = re.compile(r"(\d+(?:\.\d+)?),(\d+(?:\.\d+)?) ([A-Za-z])")
+INTERVAL = re.compile(r"(\d+) (\d+)")
+DURATION = re.compile(r"([UC])(\d+)")
+BAR = "|"
+
+
+def is_one(head: bytes) -> bool:
+    """Whether a file that begins so is such a trace."""
+    return HEAD.match(head) is not None
+
+
+def among(folder: Path) -> Path:
+    """The one trace in a folder."""
+    found = [
+        path
+        for path in sorted(folder.glob("*.txt"))
+        if not DURATIONS_NAME.fullmatch(path.name) and is_one(head_of(path)[:HEAD_BYTES])
+    ]
+    if len(found) != 1:
+        names = ", ".join(path.name for path in found) or "none"
+        raise Invalid(f"{folder} must have one arrival trace in it; there are: {names}.")
+    return found[0]
+
+
+def load(path: Path) -> Workload:
+    """Read the trace and the three files beside it."""
+    shapes = _shapes(_beside(path, "*flav_map*.txt"))
+    middles = _middles(_beside(path, "*interval_map*.txt"))
+    durations = _beside(path, f"{path.stem}.c*.txt")
+    codes = {shape.name: code for code, shape in enumerate(shapes)}
+    seen = _Seen([], [], [], [])
+    batch = 0
+    for arrived, lived in _side_by_side(path, durations):
+        if len(arrived.words) != len(lived.words):
+            raise arrived.error(f"as many entries as the same line of {durations.name}")
+        for letter, duration in zip(arrived.words, lived.words, strict=True):
+            if letter == BAR:
+                batch += 1
+                continue
+            if letter not in codes:
+                raise arrived.error(f"shapes of the flavor map, not {letter!r}")
+            seen.add(arrived.second, codes[letter], batch, _lifetime(lived, duration, middles))
+        # No batch goes on in the next line.
+        batch += 1
+    return _workload(path, shapes, seen)
+
+
+@dataclass(slots=True)
+class _Seen:
+    arrivals: list[float]
+    codes: list[int]
+    batches: list[int]
+    leavings: list[float]
+
+    def add(self, second: float, code: int, batch: int, lifetime: float) -> None:
+        self.arrivals.append(second)
+        self.codes.append(code)
+        self.batches.append(batch)
+        self.leavings.append(second + lifetime)
+
+
+def _workload(path: Path, shapes: tuple[Shape, ...], seen: _Seen) -> Workload:
+    if not seen.arrivals:
+        raise Invalid(f"{path.name} has no servers in it.")
+    arrivals, leavings, columns = ordered(
+        np.array(seen.arrivals),
+        np.array(seen.leavings),
+        np.array(seen.codes),
+        np.array(seen.batches),
+    )
+    used = np.flatnonzero(np.bincount(columns[0], minlength=len(shapes)))
+    return Workload(
+        path.name,
+        tuple(_told(shapes[code]) for code in used),
+        arrivals,
+        leavings,
+        np.searchsorted(used, columns[0]),
+        columns[1],
+    )
+
+
+def _told(shape: Shape) -> Shape:
+    """The same, named by what it has rather than by its letter."""
+    vcpus, memory_mb = shape.amounts["VCPU"], shape.amounts["MEMORY_MB"]
+    return Shape(f"{vcpus}c{memory_mb / MB_PER_GB:g}g", shape.amounts)
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    file: str
+    number: int
+    second: float
+    words: list[str]
+
+    def error(self, expected: str) -> Invalid:
+        return Invalid(f"{self.file}, line {self.number}: expected {expected}.")
+
+
+def _lines(path: Path) -> Iterator[_Line]:
+    for number, text in lines_of(path):
+        match = LINE.fullmatch(text)
+        if match is None:
+            raise Invalid(
+                f"{path.name}, line {number}: expected a second, a space and a comma list."
+            )
+        words = [word for word in match[2].split(",") if word]
+        yield _Line(path.name, number, float(match[1]), words)
+
+
+def _side_by_side(path: Path, durations: Path) -> Iterator[tuple[_Line, _Line]]:
+    others = _lines(durations)
+    for arrived in _lines(path):
+        lived = next(others, None)
+        if lived is None or lived.second != arrived.second:
+            raise arrived.error(f"a line for the same second in {durations.name}")
+        yield arrived, lived
+
+
+def _beside(path: Path, pattern: str) -> Path:
+    found = sorted(path.parent.glob(pattern))
+    if len(found) != 1:
+        names = ", ".join(each.name for each in found) or "none"
+        raise Invalid(f"Beside {path.name} there must be one {pattern}; there are: {names}.")
+    return found[0]
+
+
+def _shapes(path: Path) -> tuple[Shape, ...]:
+    shapes = []
+    for number, text in lines_of(path):
+        match = FLAVOR.fullmatch(text)
+        if match is None:
+            raise Invalid(f"{path.name}, line {number}: expected CORES,GIGABYTES LETTER.")
+        memory_mb = round(float(match[2]) * MB_PER_GB)
+        shapes.append(Shape(match[3], {"VCPU": round(float(match[1])), "MEMORY_MB": memory_mb}))
+    if len({shape.name for shape in shapes}) < len(shapes):
+        raise Invalid(f"{path.name} gives one letter twice.")
+    return tuple(shapes)
+
+
+def _middles(path: Path) -> dict[int, float]:
+    """The middle of each bin, between the least and the greatest duration in it."""
+    bounds: dict[int, tuple[float, float]] = {}
+    for number, text in lines_of(path):
+        match = INTERVAL.fullmatch(text)
+        if match is None:
+            raise Invalid(f"{path.name}, line {number}: expected SECONDS BIN.")
+        seconds, code = float(match[1]), int(match[2])
+        least, greatest = bounds.get(code, (seconds, seconds))
+        bounds[code] = (min(least, seconds), max(greatest, seconds))
+    return {code: sum(both) / 2 for code, both in bounds.items()}
+
+
+def _lifetime(line: _Line, text: str, middles: dict[int, float]) -> float:
+    match = DURATION.fullmatch(text)
+    if match is None or int(match[2]) not in middles:
+        raise line.error(f"U or C with a bin of the interval map, not {text!r}")
+    if match[1] == "C":
+        # Cut off: the server was still there when the trace ended.
+        return NEVER
+    return max(LIFETIME_MIN_S, middles[int(match[2])])

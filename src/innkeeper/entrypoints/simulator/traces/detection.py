@@ -1,0 +1,38 @@
+"""Finds out by its content what kind of trace a file is, and reads it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from innkeeper.domain.errors import Invalid
+from innkeeper.entrypoints.simulator.traces import arrivals, gpu_pods, packing, plain, synthetic
+from innkeeper.entrypoints.simulator.traces.text_rows import DATABASE_HEAD, head_of, header_of
+from innkeeper.scheduling.simulation.workload import Workload
+
+
+def load(text: str, machine: str | None) -> Workload:
+    """Read the trace that is named on the command line, or make one up.
+
+    ``machine`` is the kind of machine, for traces that know several.
+    """
+    if text.startswith(synthetic.PREFIX):
+        return synthetic.make(text)
+    path = Path(text)
+    if path.is_dir():
+        path = arrivals.among(path)
+    head = head_of(path)
+    if head.startswith(DATABASE_HEAD):
+        return packing.load(path, machine)
+    if machine is not None:
+        raise Invalid("--machine is for packing traces alone, which know several kinds.")
+    if arrivals.is_one(head):
+        return arrivals.load(path)
+    header = header_of(path)
+    if gpu_pods.is_one(header):
+        return gpu_pods.load(path)
+    if plain.is_one(header):
+        return plain.load(path)
+    raise Invalid(
+        f"{path.name} is no trace that is known here: neither an arrival trace, a packing "
+        "trace (SQLite), a table of GPU pods, nor a table with a column arrival_s."
+    )

@@ -1,0 +1,106 @@
+"""The Alibaba GPU trace of 2023: a CSV file of pods, each with cores, memory and parts of GPUs.
+
+Cores and GPUs are cut into thousandths. A pod's share of one GPU is counted against all GPUs of
+its host together: which of them gives it is not simulated, so a host may seem to have room that
+no single GPU has. A pod that names models of GPUs asks for the capability ``gpu_model``.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from innkeeper.domain.errors import Invalid
+from innkeeper.entrypoints.simulator.traces.text_rows import Row, rows_of
+from innkeeper.scheduling import comparisons
+from innkeeper.scheduling.simulation.workload import NEVER, Shape, Workload, ordered
+
+THOUSANDTHS = 1000
+PARTS = {"VCPU": THOUSANDTHS, "PGPU": THOUSANDTHS}
+MODEL = "gpu_model"
+COLUMNS = (
+    "name",
+    "cpu_milli",
+    "memory_mib",
+    "num_gpu",
+    "gpu_milli",
+    "gpu_spec",
+    "creation_time",
+    "deletion_time",
+    "scheduled_time",
+)
+
+
+def is_one(header: tuple[str, ...]) -> bool:
+    """Whether a table with this header is such a trace."""
+    return {"cpu_milli", "num_gpu", "gpu_milli"} <= set(header)
+
+
+def load(path: Path) -> Workload:
+    """Read the pods. One that waited to be scheduled lived from then on."""
+    shapes: list[Shape] = []
+    known: dict[tuple[object, ...], int] = {}
+    created, left, codes = [], [], []
+    for row in rows_of(path, COLUMNS):
+        amounts, spec = _amounts(row), row.text("gpu_spec")
+        key = (*amounts.items(), spec)
+        if key not in known:
+            known[key] = len(shapes)
+            shapes.append(_shape(row, amounts, spec))
+        arrival = row.needed("creation_time", 0)
+        created.append(arrival)
+        left.append(arrival + _lifetime(row, arrival))
+        codes.append(known[key])
+    if not created:
+        raise Invalid(f"{path.name} has no pods in it.")
+    arrivals, leavings, columns = ordered(np.array(created), np.array(left), np.array(codes))
+    return Workload(
+        path.name,
+        tuple(shapes),
+        arrivals,
+        leavings,
+        columns[0],
+        np.arange(len(created)),
+        parts=PARTS,
+        notes=("shares of GPUs are counted per host, not per GPU",),
+    )
+
+
+def _amounts(row: Row) -> dict[str, int]:
+    gpus = row.whole("num_gpu", default=0)
+    share = row.whole("gpu_milli", default=0)
+    if gpus and not 0 < share <= THOUSANDTHS:
+        raise row.error(f"gpu_milli is {share}, and must be between 1 and {THOUSANDTHS}")
+    wanted = {
+        "VCPU": row.whole("cpu_milli"),
+        "MEMORY_MB": row.whole("memory_mib"),
+        "PGPU": gpus * share,
+    }
+    found = {name: amount for name, amount in wanted.items() if amount}
+    if not found:
+        raise row.error("the pod needs nothing")
+    return found
+
+
+def _shape(row: Row, amounts: dict[str, int], spec: str | None) -> Shape:
+    name = f"{amounts.get('VCPU', 0) / THOUSANDTHS:g}c{amounts.get('MEMORY_MB', 0)}m"
+    if "PGPU" in amounts:
+        name += f"+{amounts['PGPU'] / THOUSANDTHS:g}gpu"
+    if spec is None:
+        return Shape(name, amounts)
+    models = [model for model in spec.split("|") if model]
+    if not models:
+        raise row.error(f"gpu_spec is {spec!r}, and must name models with bars between them")
+    words = " ".join(f"{comparisons.OR} {model}" for model in models)
+    return Shape(f"{name} {spec}", amounts, (comparisons.parse(MODEL, words),))
+
+
+def _lifetime(row: Row, arrival: float) -> float:
+    began, ended = row.number("scheduled_time", 0), row.number("deletion_time", 0)
+    if ended is None:
+        return NEVER
+    began = arrival if began is None else began
+    if ended < began:
+        raise row.error("the pod is deleted before it begins")
+    return ended - began

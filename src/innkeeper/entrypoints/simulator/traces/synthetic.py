@@ -1,0 +1,177 @@
+"""Makes up a trace that is like a real one: ``synthetic:DAYS`` or ``synthetic:DAYS:SEED``.
+
+The numbers in ``calibration.toml`` were counted in the arrival trace by
+``benchmarks.calibrate``. What is drawn: how many batches arrive in each bin of five minutes,
+by the hour of the day and with the spread that the trace has; how many servers each batch has;
+one shape for each batch, by the size of the batch; how long the first of a batch lives, by its
+shape, and whether each other one lives as long or draws for itself.
+
+Not in it: batches of several shapes, owners, and that busy bins follow busy bins beyond what
+the hour explains.
+
+Always true: the same days, seed and numbers give the same trace.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from innkeeper.domain.errors import Invalid
+from innkeeper.scheduling.simulation.workload import NEVER, Shape, Workload, ordered
+
+PREFIX = "synthetic:"
+DAYS_MAX = 60.0
+SEED_MAX = 2**63 - 1
+DAY_S = 86_400
+HOUR_S = 3_600
+
+Numbers = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """What was counted.
+
+    ``spread`` and each of ``lifetimes_s`` are quantiles at the ``levels``: of a bin's batches
+    beside what its hour leads to expect, and of the lifetimes of those servers of a shape that
+    left. ``stays`` are the shares of those that did not. ``sizes`` are rows of least, greatest
+    and share of all batches; ``mixes`` are, by the least size of batch that they are for, how
+    much of each shape there is.
+    """
+
+    levels: Numbers
+    bin_s: int
+    batches_per_bin: float
+    hours: Numbers
+    spread: Numbers
+    sizes: tuple[tuple[int, int, float], ...]
+    shapes: tuple[Shape, ...]
+    mixes: Mapping[int, Numbers]
+    lifetimes_s: tuple[Numbers, ...]
+    stays: Numbers
+    like_first: float
+
+
+@cache
+def calibration() -> Calibration:
+    """Read the numbers that come with the program."""
+    text = files(__package__).joinpath("calibration.toml").read_text(encoding="utf-8")
+    read: dict[str, Any] = tomllib.loads(text)
+    shapes = read["shapes"]
+    return Calibration(
+        levels=np.array(read["levels"]),
+        bin_s=read["bin_s"],
+        batches_per_bin=read["batches_per_bin"],
+        hours=np.array(read["hours"]),
+        spread=np.array(read["spread"]),
+        sizes=tuple((low, high, share) for low, high, share in read["sizes"]),
+        shapes=tuple(
+            Shape(each["name"], {"VCPU": each["vcpus"], "MEMORY_MB": each["memory_mb"]})
+            for each in shapes
+        ),
+        mixes={each["from"]: np.array(each["shares"]) for each in read["mixes"]},
+        lifetimes_s=tuple(np.array(each["lifetimes_s"]) for each in shapes),
+        stays=np.array([each["stays"] for each in shapes]),
+        like_first=read["like_first"],
+    )
+
+
+def make(text: str) -> Workload:
+    """Make up the trace that such a text asks for."""
+    parts = text.removeprefix(PREFIX).split(":")
+    try:
+        days = float(parts[0])
+        seed = int(parts[1]) if len(parts) > 1 else 0
+    except ValueError:
+        days, seed = 0.0, 0
+    is_meant = len(parts) in (1, 2) and 0 < days <= DAYS_MAX and 0 <= seed <= SEED_MAX
+    if not is_meant or days * DAY_S < calibration().bin_s:
+        raise Invalid(
+            f"A made-up trace is {PREFIX}DAYS or {PREFIX}DAYS:SEED, with at most {DAYS_MAX:g} "
+            f"days, and at least one of its bins of time, not {text!r}."
+        )
+    return draw(calibration(), days, seed)
+
+
+def draw(numbers: Calibration, days: float, seed: int) -> Workload:
+    """Make up a trace of so many days."""
+    dice = np.random.Generator(np.random.PCG64(seed))
+    bins = int(days * DAY_S) // numbers.bin_s
+    starts = np.arange(bins) * numbers.bin_s
+    batches = _batches(numbers, starts, dice.random(bins))
+    moments: Numbers = np.repeat(starts.astype(np.float64), batches)
+    if not moments.shape[0]:
+        # A quiet hour of a short trace: somebody has to come.
+        moments = np.zeros(1)
+    count = len(moments)
+    moments += np.floor(dice.random(count) * numbers.bin_s)
+    sizes = _sizes(numbers, dice.random(count), dice.random(count))
+    codes = _codes(numbers, sizes, dice.random(count))
+    members = np.repeat(np.arange(count), sizes)
+    arrivals, shapes = moments[members], codes[members]
+    lifetimes = _lifetimes(numbers, members, shapes, dice)
+    in_order, leavings, columns = ordered(arrivals, arrivals + lifetimes, shapes, members)
+    return Workload(
+        f"{PREFIX}{days:g}:{seed}", numbers.shapes, in_order, leavings, columns[0], columns[1]
+    )
+
+
+def _pick(shares: Sequence[float] | Numbers, drawn: Numbers) -> npt.NDArray[np.int64]:
+    """Places in a list of shares, as often as the shares say."""
+    edges = np.cumsum(np.asarray(shares, dtype=float))
+    return np.searchsorted(edges / edges[-1], drawn, side="right").astype(np.int64)
+
+
+def _batches(
+    numbers: Calibration, starts: npt.NDArray[np.int64], drawn: Numbers
+) -> npt.NDArray[np.int64]:
+    expected = numbers.batches_per_bin * numbers.hours[starts // HOUR_S % 24]
+    return np.rint(expected * np.interp(drawn, numbers.levels, numbers.spread)).astype(np.int64)
+
+
+def _sizes(numbers: Calibration, drawn: Numbers, within: Numbers) -> npt.NDArray[np.int64]:
+    low, high, shares = (np.array(column) for column in zip(*numbers.sizes, strict=True))
+    rows = _pick(shares, drawn)
+    found: npt.NDArray[np.int64] = low[rows] + np.floor(
+        within * (high[rows] - low[rows] + 1)
+    ).astype(np.int64)
+    return found
+
+
+def _codes(
+    numbers: Calibration, sizes: npt.NDArray[np.int64], drawn: Numbers
+) -> npt.NDArray[np.int64]:
+    codes = np.zeros(sizes.shape[0], dtype=np.int64)
+    # From the smallest batches up: who is larger is picked for again.
+    for least in sorted(numbers.mixes):
+        meant = sizes >= least
+        codes[meant] = _pick(numbers.mixes[least], drawn[meant])
+    return codes
+
+
+def _lifetimes(
+    numbers: Calibration,
+    members: npt.NDArray[np.int64],
+    shapes: npt.NDArray[np.int64],
+    dice: np.random.Generator,
+) -> Numbers:
+    count = len(members)
+    own: Numbers = np.zeros(count)
+    is_staying = dice.random(count)
+    drawn = dice.random(count)
+    for code, quantiles in enumerate(numbers.lifetimes_s):
+        mine = shapes == code
+        own[mine] = np.interp(drawn[mine], numbers.levels, quantiles)
+    own[is_staying < numbers.stays[shapes]] = NEVER
+    # The first of each batch, for each member.
+    firsts = np.searchsorted(members, members, side="left")
+    follows = dice.random(count) < numbers.like_first
+    return np.where(follows, own[firsts], own)

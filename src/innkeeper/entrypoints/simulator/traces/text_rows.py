@@ -1,0 +1,135 @@
+"""Rows of text files, read so that whatever is wrong with one is told with its line.
+
+Always true: what these functions raise is :class:`Invalid`, with the file's name in it.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+import sqlite3
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from innkeeper.domain.errors import Invalid
+
+NUMBER_MAX = 2**53
+SERVERS_MAX = 20_000_000
+"""More rows than this are taken for a mistake rather than for a trace."""
+DATABASE_HEAD = b"SQLite format 3\0"
+HEAD_BYTES = 65_536
+NOTHING = frozenset({"", "nan", "null", "none"})
+"""How tables say that there is no value."""
+
+
+def lines_of(path: Path) -> Iterator[tuple[int, str]]:
+    """The lines of a text file with their numbers, without those that are blank."""
+    try:
+        with path.open(encoding="utf-8-sig") as file:
+            for number, line in enumerate(file, start=1):
+                text = line.strip()
+                if "\0" in text:
+                    raise Invalid(f"{path.name}, line {number}: this is no text.")
+                if text:
+                    yield number, text
+    except UnicodeDecodeError as error:
+        raise Invalid(f"{path.name} is no text file (UTF-8 is expected).") from error
+    except OSError as error:
+        raise Invalid(f"Cannot read {path}: {error.strerror or error}.") from error
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One row of a table; cells are asked for by their columns' names."""
+
+    file: str
+    line: int
+    cells: dict[str, str]
+
+    def error(self, what: str) -> Invalid:
+        """What to raise where this row is wrong."""
+        return Invalid(f"{self.file}, line {self.line}: {what}.")
+
+    def text(self, column: str) -> str | None:
+        """A cell's text; ``None`` if there is nothing in it."""
+        found = self.cells.get(column, "").strip()
+        return None if found.lower() in NOTHING else found
+
+    def number(self, column: str, least: float = -NUMBER_MAX) -> float | None:
+        """A cell's number; ``None`` if there is nothing in it."""
+        text = self.text(column)
+        if text is None:
+            return None
+        try:
+            found = float(text)
+        except ValueError:
+            raise self.error(f"{column} is {text!r}, which is no number") from None
+        if not (math.isfinite(found) and least <= found <= NUMBER_MAX):
+            raise self.error(f"{column} is {text}, and must be {least:g} or more")
+        return found
+
+    def whole(self, column: str, least: int = 0, default: int | None = None) -> int:
+        """A cell's whole number; ``default`` if there is nothing in it."""
+        found = self.number(column, least)
+        if found is None:
+            if default is None:
+                raise self.error(f"{column} is missing")
+            return default
+        if found != int(found):
+            raise self.error(f"{column} is {found:g}, and must be a whole number")
+        return int(found)
+
+    def needed(self, column: str, least: float = -NUMBER_MAX) -> float:
+        """A cell's number, which must be there."""
+        found = self.number(column, least)
+        if found is None:
+            raise self.error(f"{column} is missing")
+        return found
+
+
+def header_of(path: Path) -> tuple[str, ...]:
+    """The names of a table's columns."""
+    for _, line in lines_of(path):
+        return tuple(cell.strip() for cell in next(csv.reader([line])))
+    raise Invalid(f"{path.name} is empty.")
+
+
+def rows_of(path: Path, needed: Sequence[str]) -> Iterator[Row]:
+    """The rows below a table's header, which must name the needed columns."""
+    header = header_of(path)
+    missing = [name for name in needed if name not in header]
+    if missing:
+        raise Invalid(f"{path.name} lacks the columns {', '.join(missing)}.")
+    if len(set(header)) < len(header):
+        raise Invalid(f"{path.name} names a column twice.")
+    rows = lines_of(path)
+    next(rows)
+    for number, line in rows:
+        try:
+            cells = next(csv.reader([line], strict=True))
+        except csv.Error as error:
+            raise Invalid(f"{path.name}, line {number}: {error}.") from error
+        if len(cells) != len(header):
+            raise Invalid(
+                f"{path.name}, line {number}: {len(cells)} cells, and the header has "
+                f"{len(header)}."
+            )
+        yield Row(path.name, number, dict(zip(header, cells, strict=True)))
+
+
+def head_of(path: Path) -> bytes:
+    """How a file begins."""
+    try:
+        with path.open("rb") as file:
+            return file.read(HEAD_BYTES)
+    except OSError as error:
+        raise Invalid(f"Cannot read {path}: {error.strerror or error}.") from error
+
+
+def open_database(path: Path) -> sqlite3.Connection:
+    """Open an SQLite file for reading alone."""
+    try:
+        return sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)
+    except sqlite3.Error as error:
+        raise Invalid(f"Cannot read {path.name}: {error}.") from error

@@ -1,0 +1,112 @@
+"""Hosts that are only thought of, and the host table that shows them.
+
+Always true: a table made here is one that the schedulers cannot tell from one that was read
+from the store; nothing is on its hosts yet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from innkeeper.domain.errors import Invalid
+from innkeeper.domain.ids import AgentId, HostIndex, ProviderId
+from innkeeper.scheduling.simulation.workload import Workload
+from innkeeper.snapshot.columns import HostTable
+
+AGENT = AgentId("00000000-0000-4000-8000-00000000d1ce")
+HOSTS_MAX = 1_000_000
+NOW_S = 0.0
+"""The moment of all requests: no agent falls silent in a simulation."""
+
+
+@dataclass(frozen=True, slots=True)
+class HostShape:
+    """What one kind of host has.
+
+    ``totals`` are what is built in, by resource class; ``ratios`` by how much more of a class
+    than that is given out.
+    """
+
+    name: str
+    totals: Mapping[str, int]
+    ratios: Mapping[str, float] = field(default_factory=dict)
+    zone: str = "nova"
+    traits: tuple[str, ...] = ()
+    capabilities: Mapping[str, Any] = field(default_factory=dict)
+
+    def capacity(self, class_name: str, parts: Mapping[str, int]) -> int:
+        """How much of a class can be given out, in the parts of a workload."""
+        whole = self.totals.get(class_name, 0) * parts.get(class_name, 1)
+        return int(whole * self.ratios.get(class_name, 1.0))
+
+
+@dataclass(frozen=True, slots=True)
+class HostGroup:
+    """So many hosts of one kind; ``count`` is ``None`` where it is to be found out."""
+
+    shape: HostShape
+    count: int | None
+
+
+def table_of(groups: Sequence[HostGroup], workload: Workload) -> HostTable:
+    """Make the table of these hosts, in the order of the groups, for this workload's amounts.
+
+    Raises :class:`Invalid` where there are none, or more than a table is made for.
+    """
+    count = sum(group.count or 0 for group in groups)
+    if not 0 < count <= HOSTS_MAX:
+        raise Invalid(f"There must be between 1 and {HOSTS_MAX} hosts, not {count}.")
+    table = HostTable()
+    width = len(str(count))
+    table.ensure_rows(
+        (ProviderId(number), f"host-{number:0{width}d}") for number in range(1, count + 1)
+    )
+    table.generations[:] = 1
+    table.is_open[:] = True
+    table.hear(AGENT, NOW_S)
+    start = 0
+    for group in groups:
+        stop = start + (group.count or 0)
+        _fill(table, start, stop, group.shape, workload.parts)
+        start = stop
+    return table
+
+
+def _fill(
+    table: HostTable, start: int, stop: int, shape: HostShape, parts: Mapping[str, int]
+) -> None:
+    rows = slice(start, stop)
+    for name, total in shape.totals.items():
+        table.ensure_class(name)
+        table.set_capacity(
+            name, rows, np.full(stop - start, float(shape.capacity(name, parts)))
+        )
+        table.set_units(name, rows, (1.0, float(total * parts.get(name, 1)), 1.0))
+    for trait in shape.traits:
+        table.ensure_trait(trait)[rows] = True
+    table.zone_codes[rows] = table.zone_code(shape.zone)
+    for index in range(start, stop):
+        table.set_agent(HostIndex(index), AGENT)
+        table.see_facts(HostIndex(index), NOW_S)
+        if shape.capabilities:
+            table.set_capabilities(HostIndex(index), shape.capabilities)
+
+
+def lacking(groups: Sequence[HostGroup], workload: Workload) -> tuple[str, ...]:
+    """The shapes that fit on no host, not even on an empty one."""
+    return tuple(
+        shape.name
+        for shape in workload.shapes
+        if not any(
+            all(
+                amount <= group.shape.totals.get(name, 0) * workload.parts.get(name, 1)
+                and amount <= group.shape.capacity(name, workload.parts)
+                for name, amount in shape.amounts.items()
+            )
+            for group in groups
+        )
+    )

@@ -1,0 +1,180 @@
+"""Replays a workload on a host table, with the schedulers that the service itself uses.
+
+Always true: the outcome, times of deciding apart, is a function of workload, table, scheduler
+and seed; after the last server has left, the table is as it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from innkeeper.domain.placing import BuildPlan, Entry, RequestSpec, Rules
+from innkeeper.scheduling import depletion
+from innkeeper.scheduling.dice import draw
+from innkeeper.scheduling.simulation.fleets import NOW_S
+from innkeeper.scheduling.simulation.measures import Outcome, Sampler
+from innkeeper.scheduling.simulation.workload import Shape, Workload
+from innkeeper.snapshot.columns import HostTable
+
+Planner = Callable[[HostTable, RequestSpec], BuildPlan]
+"""Decides on a request, and takes what it plans off the table."""
+Clock = Callable[[], float]
+"""Seconds since some moment, for measuring how long a decision takes."""
+Advance = Callable[[int], None]
+"""Told that so many more servers were decided on."""
+
+SEEDS = 2**63
+SAMPLES = 600
+"""Moments at which the fleet is looked at, evenly over the time of a trace."""
+TOLD_EVERY = 512
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """How a replay is done.
+
+    With ``is_whole`` a request gets all of its servers or none. With ``stops_at_refusal`` the
+    first server without a place ends the replay.
+    """
+
+    seed: int = 0
+    rules: Rules = field(default_factory=Rules)
+    reference: Shape | None = None
+    samples: int = SAMPLES
+    is_whole: bool = False
+    stops_at_refusal: bool = False
+
+
+class Replay:
+    """One workload on one fleet by one scheduler."""
+
+    def __init__(
+        self, workload: Workload, table: HostTable, planner: Planner, terms: Terms, clock: Clock
+    ) -> None:
+        self._workload = workload
+        self._table = table
+        self._planner = planner
+        self._terms = terms
+        self._clock = clock
+        self._placed: dict[int, tuple[RequestSpec, Entry]] = {}
+        """Who is on the table, by the number of the server."""
+        self._leavings = np.argsort(workload.leavings_s, kind="stable")
+        self._left = 0
+        reference = terms.reference or workload.commonest()
+        self._sampler = Sampler(
+            table, workload.classes(), self._spec(reference, 0, 0, 1), self._moments()
+        )
+
+    def _moments(self) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+        first, last = self._workload.arrivals_s[[0, -1]]
+        return np.linspace(first, last, max(2, self._terms.samples))[1:]
+
+    def _spec(self, shape: Shape, number: int, project: int, count: int) -> RequestSpec:
+        return RequestSpec(
+            amounts=shape.amounts,
+            project_id=self._workload.projects[project],
+            user_id="simulation",
+            now_s=NOW_S,
+            silence_max_s=np.inf,
+            seed=draw(self._terms.seed, number, SEEDS),
+            count=count,
+            comparisons=shape.comparisons,
+            rules=self._terms.rules,
+        )
+
+    def run(self, advance: Advance) -> Outcome:
+        """Let all servers arrive, and those leave whose time comes before the last arrival."""
+        workload = self._workload
+        starts = workload.requests()
+        requests = starts.shape[0] - 1
+        bounds = starts.tolist()
+        arrivals = workload.arrivals_s[starts[:-1]].tolist()
+        shapes = workload.shape_codes[starts[:-1]].tolist()
+        projects = workload.project_codes
+        owners = [0] * requests if projects is None else projects[starts[:-1]].tolist()
+        placed = np.zeros(len(workload.shapes), dtype=np.int64)
+        decision_s = np.zeros(requests)
+        refused_at: float | None = None
+        told = done = 0
+        for number in range(requests):
+            moment, first = arrivals[number], bounds[number]
+            self._come_to(moment)
+            count = bounds[number + 1] - first
+            spec = self._spec(
+                workload.shapes[shapes[number]], number + 1, owners[number], count
+            )
+            decision_s[number], found = self._decide(spec, first)
+            placed[shapes[number]] += found
+            done = number + 1
+            if found < count and refused_at is None:
+                refused_at = moment
+                if self._terms.stops_at_refusal:
+                    break
+            if bounds[done] - told >= TOLD_EVERY:
+                advance(bounds[done] - told)
+                told = bounds[done]
+        else:
+            # Only who came to the end has seen how the fleet was then.
+            self._come_to(np.inf)
+        advance(bounds[done] - told)
+        return Outcome(
+            hosts=self._table.host_count,
+            capacity=self._sampler.capacity,
+            requested=np.bincount(
+                workload.shape_codes[: bounds[done]], minlength=len(workload.shapes)
+            ),
+            placed=placed,
+            decision_s=decision_s[:done],
+            asked=np.diff(starts[: done + 1]),
+            samples=self._sampler.samples(),
+            first_refusal_s=refused_at,
+        )
+
+    def _decide(self, spec: RequestSpec, first: int) -> tuple[float, int]:
+        """Place the servers from number ``first`` on; gives the time and their number."""
+        before = self._clock()
+        made = self._planner(self._table, spec)
+        took = self._clock() - before
+        entries = made.entries
+        if self._terms.is_whole and len(entries) < spec.count:
+            for entry in reversed(entries):
+                depletion.give_back(self._table, spec, entry)
+            return took, 0
+        for number, entry in enumerate(entries, start=first):
+            self._placed[number] = (spec, entry)
+            self._busy(entry, -1)
+        return took, len(entries)
+
+    def _come_to(self, moment: float) -> None:
+        """Let everybody leave whose time has come, and look at the table where that is due."""
+        while self._sampler.due_s < moment:
+            self._leave_until(self._sampler.due_s)
+            self._sampler.look(len(self._placed))
+        if moment < np.inf:
+            self._leave_until(moment)
+
+    def _leave_until(self, moment: float) -> None:
+        leavings, order = self._workload.leavings_s, self._leavings
+        while self._left < order.shape[0] and leavings[order[self._left]] <= moment:
+            self._leave(int(order[self._left]))
+            self._left += 1
+
+    def _leave(self, number: int) -> None:
+        held = self._placed.pop(number, None)
+        if held is not None:
+            self._busy(held[1], 1)
+            depletion.give_back(self._table, *held)
+
+    def _busy(self, entry: Entry, more: int) -> None:
+        """Whoever is taken for being built is built at once here, and leaves as if he were."""
+        if self._table.knows_servers:
+            self._table.busy_counts[entry.index] += more
+            self._table.note(entry.index)
+
+    def leave_all(self) -> None:
+        """Let everybody leave who is still there."""
+        for number in list(self._placed):
+            self._leave(number)
