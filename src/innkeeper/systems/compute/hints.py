@@ -62,7 +62,7 @@ def resolve(tx: Tx, hints: Mapping[str, Any], *, project_id: str, is_admin: bool
         same_hosts=_hosts(homes, same) if same else None,
         different_hosts=_hosts(homes, different),
         near=_near(hints),
-        query=None if hints.get(QUERY) is None else expressions.read(hints[QUERY]),
+        query=_query(hints.get(QUERY)),
         filters=_filters(hints),
     )
 
@@ -127,6 +127,13 @@ def _near(hints: Mapping[str, Any]) -> Network | None:
     except ValueError as error:
         raise Invalid(f"{address}{reach} is no range of addresses.") from error
     return Network(network.version, int(network.network_address), network.prefixlen)
+
+
+def _query(given: Any) -> Expression | None:
+    # A text that holds JSON, as clients of the field send it, or what is in such a text.
+    if given is None:
+        return None
+    return expressions.parse(given) if isinstance(given, str) else expressions.read(given)
 
 
 def _filters(hints: Mapping[str, Any]) -> tuple[str, ...] | None:
