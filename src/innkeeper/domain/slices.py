@@ -101,13 +101,20 @@ class Authenticating(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     region_name: str = "RegionOne"
 
 
+DecisionWish = Literal["off", "brief", "full"]
+"""How much is kept with a server of what the scheduler thought of it."""
+RecordWish = Literal["none", "failed", "all"]
+"""Which decisions are written into files."""
+
+
 class Scheduling(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How hosts are chosen; higher weights win.
 
     ``scheduler_driver``, filters and weighers are named as the catalogues name them, or as
     ``package.module:name`` where they are one's own; a set of weighers goes by its name.
     ``weigher_multipliers`` weigh the weighers, ``capability_multipliers`` what agents report.
-    ``build_attempts_max`` counts the first attempt too.
+    ``build_attempts_max`` counts the first attempt too. ``explain_decisions`` is about what is
+    kept with servers, ``record_decisions`` about files from which decisions can be replayed.
     """
 
     scheduler_driver: str = "all_at_once"
@@ -137,6 +144,9 @@ class Scheduling(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     restrict_isolated_hosts_to_isolated_images: bool = True
     enable_isolated_aggregate_filtering: bool = True
     capabilities_max_age_s: Seconds = 180.0
+    explain_decisions: DecisionWish = "brief"
+    record_decisions: RecordWish = "none"
+    recordings_max: Count = 100
     claim_attempts_max: Count = 10
     servers_per_request_max: Count = 1000
     cpu_allocation_ratio: Ratio = 4.0

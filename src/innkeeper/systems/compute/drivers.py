@@ -48,14 +48,21 @@ class Schedulers:
         """
         if names is None:
             return self.default
-        kept = [name for name in self._settings.default_host_filters if name in TENANCY]
-        asked = tuple(dict.fromkeys((*names, *kept)))
+        asked = self.names_of(names)
         if asked not in self._of_requests:
             made = self._made(asked)
             if len(self._of_requests) >= OF_REQUESTS_MAX:
                 self._of_requests.clear()
             self._of_requests[asked] = made
         return self._of_requests[asked]
+
+    def names_of(self, names: tuple[str, ...] | None) -> tuple[str, ...]:
+        """The filters that a request gets which names these, or none at all."""
+        default = self._settings.default_host_filters
+        if names is None:
+            return default
+        kept = [name for name in default if name in TENANCY]
+        return tuple(dict.fromkeys((*names, *kept)))
 
     def _made(self, names: tuple[str, ...]) -> Scheduler:
         try:
@@ -108,7 +115,8 @@ def filters_of(names: Iterable[str]) -> tuple[Filter, ...]:
     return tuple(_checked(each, Filter) for each in made)
 
 
-def _weighers_of(settings: Scheduling) -> tuple[Weighed, ...]:
+def multipliers_of(settings: Scheduling) -> dict[str, float]:
+    """The weighers of the settings by name, sets of them told apart, and their multipliers."""
     multipliers: dict[str, float] = {}
     for name in settings.default_host_weighers:
         multipliers |= WEIGHER_SETS.get(name, {name: 1.0})
@@ -118,7 +126,11 @@ def _weighers_of(settings: Scheduling) -> tuple[Weighed, ...]:
             f"The setting 'weigher_multipliers' names weighers that are not among "
             f"'default_host_weighers': {', '.join(sorted(unused))}."
         )
-    multipliers |= settings.weigher_multipliers
+    return {**multipliers, **settings.weigher_multipliers}
+
+
+def _weighers_of(settings: Scheduling) -> tuple[Weighed, ...]:
+    multipliers = multipliers_of(settings)
     made = [
         (_named("weigher", name, WEIGHERS, "innkeeper.weighers", WEIGHER_SETS), factor)
         for name, factor in multipliers.items()

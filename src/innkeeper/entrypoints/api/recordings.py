@@ -1,0 +1,154 @@
+"""Files of recorded decisions: written by a thread of its own, found by their names, bounded.
+
+Always true: whoever decides does not wait for a file; no more files than the settings allow
+stay; a file is whole or not there, and only this service's user may read it, since names of
+hosts and projects are in it.
+
+May be false: that every decision that was to be recorded is. Where they come faster than files
+are written, some are left out, and the log says how many.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import secrets
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+import structlog
+
+from innkeeper.domain.errors import NotFound, Unavailable
+from innkeeper.scheduling import recordings
+from innkeeper.scheduling.recordings import Recording
+
+LOG = structlog.get_logger("innkeeper.recordings")
+WAITING_MAX = 8
+"""Recordings that may wait for the thread. Each holds a copy of the host table."""
+NAME = re.compile(r"[0-9]{8}T[0-9]{12}-[A-Za-z0-9-]{1,64}\.zip")
+"""The moment first: by their names, files are in the order in which they were made."""
+OWN_MODE, OWN_FOLDER_MODE = 0o600, 0o700
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A file that is there."""
+
+    name: str
+    size_bytes: int
+
+
+class RecordingFiles:
+    """The files of one process, and the thread that writes them."""
+
+    def __init__(self, folder: Path, files_max: int) -> None:
+        self._folder = folder
+        self._files_max = files_max
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="recording")
+        self._places = threading.BoundedSemaphore(WAITING_MAX)
+        self._left_out = 0
+        self._counting = threading.Lock()
+        self._is_stopping = False
+
+    def stop(self) -> None:
+        """Write what waits, and take no more."""
+        self._is_stopping = True
+        self._thread.shutdown()
+
+    def keep(self, recording: Recording) -> None:
+        """Have a recording written some time; called by the thread that decides."""
+        if self._is_stopping or not self._places.acquire(blocking=False):
+            with self._counting:
+                self._left_out += 1
+            return
+        self._thread.submit(self._write_or_tell, recording)
+
+    async def save(self, recording: Recording) -> str:
+        """Write a recording now; gives the name of its file."""
+        if self._is_stopping or not self._places.acquire(blocking=False):
+            raise Unavailable("Too many recordings wait to be written.")
+        try:
+            return await asyncio.get_running_loop().run_in_executor(
+                self._thread, self._write, recording
+            )
+        except OSError as error:
+            LOG.error("recording_failed", exc_info=error)
+            raise Unavailable("The recording could not be written.") from error
+
+    async def index(self) -> list[Found]:
+        """The files that are there, the newest first."""
+        return await asyncio.to_thread(lambda: sorted(self._found(), key=_newest_first))
+
+    async def read(self, name: str) -> bytes:
+        """One file; :class:`NotFound` if there is none of that name."""
+        if NAME.fullmatch(name) is None:
+            raise _unknown(name)
+        try:
+            return await asyncio.to_thread((self._folder / name).read_bytes)
+        except FileNotFoundError as error:
+            raise _unknown(name) from error
+
+    def _write_or_tell(self, recording: Recording) -> None:
+        with self._counting:
+            left_out, self._left_out = self._left_out, 0
+        if left_out:
+            LOG.warning("recordings_left_out", count=left_out)
+        try:
+            self._write(recording)
+        except Exception as error:
+            # A full disk, say. Decisions go on without being recorded.
+            LOG.error("recording_failed", exc_info=error)
+
+    def _write(self, recording: Recording) -> str:
+        try:
+            name = _name_of(recording)
+            self._folder.mkdir(mode=OWN_FOLDER_MODE, parents=True, exist_ok=True)
+            _write_whole(self._folder / name, recordings.write(recording))
+            self._remove_oldest()
+            return name
+        finally:
+            self._places.release()
+
+    def _remove_oldest(self) -> None:
+        names = sorted(each.name for each in self._found())
+        for name in names[: -self._files_max]:
+            (self._folder / name).unlink(missing_ok=True)
+
+    def _found(self) -> Iterator[Found]:
+        if not self._folder.is_dir():
+            return
+        for each in os.scandir(self._folder):
+            if NAME.fullmatch(each.name):
+                yield Found(each.name, each.stat().st_size)
+
+
+def _name_of(recording: Recording) -> str:
+    moment = datetime.fromisoformat(recording.recorded_at)
+    label = re.sub(r"[^A-Za-z0-9-]", "-", recording.label)[:64] or "decision"
+    return f"{moment:%Y%m%dT%H%M%S%f}-{label}.zip"
+
+
+def _write_whole(path: Path, content: bytes) -> None:
+    # Under another name first: who lists the folder finds no half of a file.
+    unfinished = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    try:
+        with os.fdopen(
+            os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, OWN_MODE), "wb"
+        ) as file:
+            file.write(content)
+        unfinished.replace(path)
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+def _newest_first(each: Found) -> tuple[int, ...]:
+    return tuple(-ord(letter) for letter in each.name)
+
+
+def _unknown(name: str) -> NotFound:
+    return NotFound(f"There is no recording {name!r}.")

@@ -1,0 +1,54 @@
+"""What ``innkeeper replay`` does with its options; gives its exit status."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from io import TextIOWrapper
+from typing import Any
+
+from innkeeper.domain.errors import Invalid
+from innkeeper.entrypoints.replayer import printing
+from innkeeper.entrypoints.replayer.replaying import Changes, replay
+from innkeeper.scheduling import recordings
+
+SAME, DIFFERENT, FAILED = 0, 1, 2
+
+
+def run(options: Mapping[str, Any]) -> int:
+    """Replay one file."""
+    for stream in (sys.stdout, sys.stderr):
+        # Names may hold what a terminal's encoding cannot show.
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        found = recordings.read(options["file"].read_bytes())
+        done = replay(
+            found,
+            Changes(
+                driver=options["driver"],
+                filters=options["filters"],
+                weighers=options["weighers"],
+                subset_size=options["subset_size"],
+                seed=options["seed"],
+                host=options["host"],
+            ),
+        )
+    except Invalid as refusal:
+        return _failed(refusal.message)
+    except OSError as error:
+        return _failed(f"{options['file']}: {error.strerror or error}.")
+    try:
+        told = printing.as_json(done) if options["json"] else printing.as_text(done)
+        sys.stdout.write(told + "\n")
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Whoever reads has seen enough; the interpreter would complain at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return DIFFERENT if done.differences else SAME
+
+
+def _failed(why: str) -> int:
+    sys.stderr.write(f"innkeeper replay: {why}\n")
+    return FAILED

@@ -1,0 +1,127 @@
+"""Explanations in plain values, for JSON.
+
+Always true: without ``are_hosts_named``, no host is named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from innkeeper.domain.explaining import (
+    Chosen,
+    Explanation,
+    HostAnswer,
+    NearMiss,
+    Objection,
+    Ranked,
+    Refused,
+    Tally,
+    Verdict,
+)
+
+
+def shown(told: Explanation, *, are_hosts_named: bool) -> dict[str, Any]:
+    """An explanation in plain values; without the names of hosts, unless they may be told."""
+    plain: dict[str, Any] = {
+        "hosts": told.hosts,
+        "candidates": told.candidates,
+        "removed": tallies(told.tallies),
+        "nearest": near_misses(told.nearest, are_hosts_named=are_hosts_named),
+        "wanted": told.wanted,
+        "room": told.placed,
+        "servers": 0 if told.fault is not None else told.placed,
+        "fault": told.fault,
+        "then": None
+        if told.then is None
+        else refused(told.then, are_hosts_named=are_hosts_named),
+        "chosen": [_chosen(each, are_hosts_named=are_hosts_named) for each in told.chosen],
+        "best": ranked(told.best, are_hosts_named=are_hosts_named),
+        "decided_by": {
+            "driver": told.deciders.driver,
+            "filters": list(told.deciders.filters),
+            "weighers": dict(told.deciders.weighers),
+            "subset_size": told.deciders.subset_size,
+            "seed": told.deciders.seed,
+        },
+    }
+    if told.host is not None and are_hosts_named:
+        plain["host"] = _host(told.host)
+    return plain
+
+
+def refused(told: Refused, *, are_hosts_named: bool) -> dict[str, Any]:
+    """Why no host takes a server."""
+    return {
+        "removed": tallies(told.tallies),
+        "nearest": near_misses(told.nearest, are_hosts_named=are_hosts_named),
+    }
+
+
+def tallies(told: Iterable[Tally]) -> list[dict[str, Any]]:
+    """What filters did."""
+    return [
+        {
+            "filter": each.filter_name,
+            "removed": each.removed,
+            "refused": each.refused,
+            "alone": each.alone,
+            "reason": each.reason,
+            "missing": each.missing,
+        }
+        for each in told
+    ]
+
+
+def near_misses(told: Iterable[NearMiss], *, are_hosts_named: bool) -> list[dict[str, Any]]:
+    """The refused hosts that come nearest."""
+    return [
+        {
+            **({"host": each.host} if are_hosts_named else {}),
+            "refused_by": [_objection(one) for one in each.objections],
+            "shortage": each.shortage,
+        }
+        for each in told
+    ]
+
+
+def ranked(told: Iterable[Ranked], *, are_hosts_named: bool) -> list[dict[str, Any]]:
+    """Hosts with their weights, by weigher."""
+    return [
+        {
+            **({"host": each.host} if are_hosts_named else {}),
+            "weight": each.weight,
+            "parts": dict(each.parts),
+        }
+        for each in told
+    ]
+
+
+def _objection(each: Objection) -> dict[str, Any]:
+    return {"filter": each.filter_name, "reason": each.reason, "lacks": list(each.lacks)}
+
+
+def _chosen(each: Chosen, *, are_hosts_named: bool) -> dict[str, Any]:
+    plain: dict[str, Any] = {"weight": each.weight, "parts": dict(each.parts)}
+    if are_hosts_named:
+        plain = {"host": each.host, **plain, "alternates": list(each.alternates)}
+        if each.pools:
+            plain["pools"] = dict(each.pools)
+    return plain
+
+
+def _host(told: HostAnswer) -> dict[str, Any]:
+    return {
+        "host": told.host,
+        "verdicts": [_verdict(each) for each in told.verdicts],
+        "rank": told.rank,
+        "weight": told.weight,
+        "parts": None if told.parts is None else dict(told.parts),
+    }
+
+
+def _verdict(each: Verdict) -> Mapping[str, Any]:
+    said = "passes" if each.is_asked else "is not asked"
+    if each.objection is None:
+        return {"filter": each.filter_name, "verdict": said, "reason": None, "lacks": []}
+    return {**_objection(each.objection), "verdict": "refuses"}
