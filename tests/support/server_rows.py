@@ -47,6 +47,7 @@ def row(number: int, **more: Any) -> dict[str, Any]:
         "metadata": {},
         "tags": [],
         "hints": {},
+        "request_id": None,
         "access_ip_v4": "",
         "access_ip_v6": "",
         "is_locked": False,
