@@ -168,7 +168,7 @@ class DecisionThread:
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Any] = loop.create_future()
         self._waiting.append(Step(kind, work, future, loop, lines))
-        if len(self._waiting) >= self._wanted:
+        if len(self._waiting) >= self._wanted and not self._bell.is_set():
             self._bell.set()
         if self._has_ended:
             # It ended between the look above and now, and may not have seen this step.
