@@ -1,0 +1,151 @@
+"""What is remembered of a shape is what looking at all hosts anew would find."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from innkeeper.domain.ids import AgentId, HostIndex, ProviderId
+from innkeeper.domain.placing import BuildPlan, RequestSpec
+from innkeeper.scheduling.depletion import undo
+from innkeeper.scheduling.filters.catalogue import FILTERS
+from innkeeper.scheduling.memory import Memories, Memory
+from innkeeper.scheduling.pipeline import Pipeline
+from innkeeper.scheduling.schedulers.picking import pick_all
+from innkeeper.scheduling.schedulers.scheduler import Choice
+from innkeeper.scheduling.weighers.catalogue import WEIGHERS
+from innkeeper.snapshot.columns import HostTable
+from tests.support.tables import NOW_S, Pool, Sketch, add_pools, asking, demand, fill, row_for
+
+CLASSES = ("VCPU", "MEMORY_MB", "DISK_GB")
+NAMES = tuple(f"h{number}" for number in range(7))
+RACK = frozenset({"rack"})
+SPECS = (
+    asking(1, 1, 0),
+    asking(2, 1, 1),
+    asking(1, 1, 0, required_traits=frozenset({"T"})),
+    asking(1, 1, 0, availability_zone="south"),
+    asking(1, 1, 0, comparisons=(demand("cores", ">= 5"),)),
+    asking(1, 1, 0, now_s=NOW_S + 50),
+    asking(1, 1, 0, now_s=NOW_S + 100),
+)
+SKETCHES = st.builds(
+    Sketch,
+    name=st.just(""),
+    free=st.dictionaries(st.sampled_from(CLASSES), st.integers(0, 9)),
+    used=st.dictionaries(st.sampled_from(CLASSES), st.integers(0, 4)),
+    zone=st.sampled_from(["nova", "south"]),
+    is_open=st.sampled_from([True, True, False]),
+    agent=st.sampled_from(["a", "b"]),
+    traits=st.sampled_from([(), ("T",)]),
+    capabilities=st.sampled_from([{}, {"cores": 4}, {"cores": 8}]),
+    aggregates=st.sampled_from([frozenset(), RACK]),
+)
+NAMED = st.sampled_from(NAMES)
+STEPS = st.lists(
+    st.one_of(
+        st.tuples(st.just("report"), NAMED, SKETCHES),
+        st.tuples(st.just("remove"), NAMED, st.none()),
+        st.tuples(st.just("hear"), st.sampled_from(["a", "b"]), st.integers(0, 100)),
+        st.tuples(st.just("tell"), NAMED, st.integers(0, 100)),
+        st.tuples(st.just("plan"), st.sampled_from(SPECS), st.integers(1, 4)),
+        st.tuples(st.just("undo"), st.none(), st.none()),
+        st.tuples(st.just("describe"), st.integers(1, 2), st.sampled_from(["0.5", "-3", "x"])),
+        st.tuples(st.just("gather"), NAMED, st.sampled_from([(), (1,), (1, 2)])),
+        st.tuples(st.just("look"), st.sampled_from(SPECS), st.none()),
+    ),
+    max_size=25,
+)
+POOLS = st.lists(
+    st.builds(Pool, free=st.just({"DISK_GB": 3}), aggregates=st.just(RACK)), max_size=1
+)
+
+
+class World:
+    """A table to which things happen."""
+
+    def __init__(self, pools: list[Pool], memories: Memories, *, knows_servers: bool) -> None:
+        self.memories = memories
+        self.table = HostTable()
+        self.table.knows_servers = knows_servers
+        self.plans: list[tuple[RequestSpec, BuildPlan]] = []
+        for name in CLASSES:
+            self.table.ensure_class(name)
+        if pools:
+            add_pools(self.table, *pools)
+
+    def step(self, kind: str, what: Any, more: Any) -> None:
+        getattr(self, kind)(what, more)
+
+    def _index(self, name: str) -> HostIndex | None:
+        return self.table.index_by_name.get(name)
+
+    def report(self, name: str, sketch: Sketch) -> None:
+        # What plans hold there is forgotten, as it is when a row is read from the store.
+        self.plans.clear()
+        fill(self.table, row_for(self.table, 1 + NAMES.index(name), name), sketch)
+
+    def remove(self, name: str, _: None) -> None:
+        self.plans.clear()
+        self.table.remove_row(ProviderId(1 + NAMES.index(name)))
+
+    def hear(self, agent: str, moment: int) -> None:
+        self.table.hear(AgentId(agent), NOW_S - 50 + moment)
+
+    def tell(self, name: str, moment: int) -> None:
+        index = self._index(name)
+        if index is not None:
+            self.table.see_facts(index, NOW_S - 50 + moment)
+
+    def plan(self, spec: RequestSpec, count: int) -> None:
+        wanted = RequestSpec(**{**_fields(spec), "count": count})
+        made = pick_all(self.memories, self.table, wanted, Choice())
+        self.plans.append((wanted, made))
+
+    def undo(self, _: None, __: None) -> None:
+        if self.plans:
+            spec, made = self.plans.pop()
+            undo(self.table, spec, made)
+
+    def describe(self, aggregate: int, multiplier: str) -> None:
+        self.table.aggregates.set_metadata(aggregate, {"ram_weight_multiplier": multiplier})
+        for index in range(self.table.host_count):
+            self.table.note(index)
+
+    def gather(self, name: str, ids: tuple[int, ...]) -> None:
+        index = self._index(name)
+        if index is not None:
+            self.table.aggregate_codes[index] = self.table.aggregates.code(frozenset(ids))
+            self.table.note(index)
+
+    def look(self, spec: RequestSpec, _: None) -> None:
+        memory = self.memories.recall(self.table, spec)
+        fresh = Memory(self.memories.pipeline, self.table, spec)
+        assert memory.removed_by.tolist() == fresh.removed_by.tolist()
+        assert memory.weights.tolist() == fresh.weights.tolist()
+        assert memory.counts == fresh.counts
+
+
+def _fields(spec: RequestSpec) -> dict[str, Any]:
+    return {name: getattr(spec, name) for name in RequestSpec.__dataclass_fields__}
+
+
+PIPELINE = Pipeline(
+    tuple(FILTERS.values()),
+    tuple((each, 1.0 + 0.1 * n) for n, each in enumerate(WEIGHERS.values())),
+)
+
+
+@settings(max_examples=400, deadline=None)
+@given(POOLS, st.booleans(), STEPS)
+def test_what_is_remembered_is_what_looking_anew_would_find(
+    pools: list[Pool], knows_servers: bool, steps: list[tuple[str, Any, Any]]
+) -> None:
+    world = World(pools, Memories(PIPELINE), knows_servers=knows_servers)
+    for kind, what, more in steps:
+        world.step(kind, what, more)
+        world.look(SPECS[0], None)
+    for spec in SPECS:
+        world.look(spec, None)
