@@ -30,6 +30,7 @@ from innkeeper.store.backends import catalogue as backends
 from innkeeper.store.transactions import Store, Tx
 from innkeeper.systems.compute import work
 from innkeeper.systems.compute.desk import BootDesk
+from innkeeper.systems.compute.results import Terms
 from innkeeper.systems.identity.tokens import Signer
 from innkeeper.systems.placement import feed
 from innkeeper.systems.placement.candidates import CandidateDesk
@@ -199,9 +200,10 @@ class Service:
     def _tasks(self) -> list[Task]:
         """What is done again and again, whether anybody asks or not."""
         timeout_s = self.settings.computing.order_timeout_s
+        terms = Terms.of(self.settings.scheduling, self.settings.computing)
 
         def sweep(tx: Tx) -> int:
-            return work.sweep(tx, timeout_s, now())
+            return work.sweep(tx, timeout_s, now(), terms)
 
         def prune(tx: Tx) -> int:
             return feed.prune(tx, now())

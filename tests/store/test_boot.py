@@ -52,7 +52,8 @@ def usage(cloud: Cloud, project_id: str = "project") -> Usage:
 
 
 def limited(tmp_path: Path, **quotas: int) -> Cloud:
-    settings = {"quota_instances": -1, "quota_cores": -1, "quota_ram": -1, **quotas}
+    settings: dict[str, Any] = {"quota_instances": -1, "quota_cores": -1, "quota_ram": -1}
+    settings |= quotas
     return cloud_in(tmp_path, reported("a"), reported("b"), computing=Computing(**settings))
 
 

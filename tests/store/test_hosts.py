@@ -26,6 +26,7 @@ from innkeeper.store.tables.compute import work_orders
 from innkeeper.store.transactions import Store, Tx
 from innkeeper.systems.compute import agents, hosts, reconcile, work
 from innkeeper.systems.compute.hosts import ServiceChange
+from innkeeper.systems.compute.results import Result
 from innkeeper.systems.placement import claims
 from tests.store.conftest import NOW
 from tests.support.server_rows import row
@@ -267,7 +268,7 @@ def test_old_orders_are_forgotten_but_never_those_that_wait(store: Store) -> Non
         for _ in range(3):
             orders.add(tx, [NewOrder(agent.id, "h1", STRAY, OrderKind.DESTROY, {})], NOW)
         one, _, _ = work.waiting(tx, agent.id, 0, 9)
-        assert work.settle(tx, agent.id, [work.Result(one.id, True)], NOW) == [(one.id, True)]
+        assert work.settle(tx, agent.id, [Result(one.id, True)], NOW) == [(one.id, True)]
         assert work.sweep(tx, 600.0, NOW + timedelta(days=2)) == 1
         assert one.id not in tx.execute(sa.select(work_orders.c.id)).scalars().all()
         assert len(work.waiting(tx, agent.id, 0, 9)) == 2

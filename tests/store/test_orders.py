@@ -25,8 +25,8 @@ from innkeeper.store.queries import orders, quota_usages
 from innkeeper.store.queries import servers as rows
 from innkeeper.store.queries.orders import NewOrder
 from innkeeper.store.queries.quota_usages import Usage
-from innkeeper.systems.compute import servers, work
-from innkeeper.systems.compute.work import Result
+from innkeeper.systems.compute import deletions, servers, work
+from innkeeper.systems.compute.results import Result
 from tests.support.clouds import AGENT, NOW, Cloud, cloud_in, reported
 
 TIMEOUT_S = 600.0
@@ -81,7 +81,7 @@ def sweep(cloud: Cloud, now: datetime = LATER) -> int:
 def delete(cloud: Cloud, uuid: ServerId, now: datetime = NOW) -> None:
     """Ask for a server's deletion."""
     cloud.write(
-        lambda tx: servers.delete(tx, uuid, now, service_down_time_s=60.0, may_override=True)
+        lambda tx: deletions.delete(tx, uuid, now, service_down_time_s=60.0, may_override=True)
     )
 
 

@@ -97,7 +97,6 @@ COUNTED_TWICE = frozenset(
         MigrationStatus.MIGRATING,
         MigrationStatus.POST_MIGRATING,
         MigrationStatus.FINISHED,
-        MigrationStatus.REVERTING,
     }
 )
 """The statuses in which a resized server counts against its quota with the larger one of its

@@ -13,7 +13,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from innkeeper.domain.compute import OrderStatus, WorkOrder
+from innkeeper.domain.compute import OrderKind, OrderStatus, WorkOrder
 from innkeeper.domain.errors import ConcurrentUpdate
 from innkeeper.domain.ids import AgentId, ServerId
 from innkeeper.store import by_ids, transactions
@@ -23,7 +23,7 @@ from innkeeper.store.transactions import Tx
 
 TOPIC = "orders"
 """What listeners of the store's commits are told the agents under."""
-
+WITHDRAWN = "It was withdrawn."
 
 _ORDERS = sa.select(
     work_orders.c.id,
@@ -201,6 +201,28 @@ def of_requests(tx: Tx, server_uuid: ServerId, request_ids: Collection[str]) -> 
     query = _TOLD.where(work_orders.c.server_uuid == server_uuid)
     query = query.where(work_orders.c.request_id.in_(sorted(request_ids)))
     return [ToldOrder(*row) for row in tx.execute(query.order_by(work_orders.c.id))]
+
+
+def of_migration(tx: Tx, migration_id: int, kind: str) -> list[ToldOrder]:
+    """The orders of a kind that are a part of a migration."""
+    query = _TOLD.where(work_orders.c.migration_id == migration_id)
+    query = query.where(work_orders.c.kind == kind)
+    return [ToldOrder(*row) for row in tx.execute(query.order_by(work_orders.c.id))]
+
+
+def withdraw(tx: Tx, server_uuid: ServerId, host: str, now: datetime) -> None:
+    """End what a host was told about a server and has not done, but for destroying it.
+
+    Its agent may have taken it, and then it may still be done.
+    """
+    tx.execute(
+        work_orders.update()
+        .where(work_orders.c.server_uuid == server_uuid)
+        .where(work_orders.c.host == host)
+        .where(work_orders.c.status == OrderStatus.WAITING)
+        .where(work_orders.c.kind != OrderKind.DESTROY)
+        .values(status=OrderStatus.FAILED, message=WITHDRAWN, updated_at=now)
+    )
 
 
 def say(tx: Tx, messages: Mapping[int, str]) -> None:

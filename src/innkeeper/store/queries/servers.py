@@ -20,7 +20,7 @@ import sqlalchemy as sa
 
 from innkeeper.domain.compute import Power, Server, Status, Task
 from innkeeper.domain.errors import ConcurrentUpdate
-from innkeeper.domain.ids import ServerId
+from innkeeper.domain.ids import ProviderId, ServerId
 from innkeeper.domain.listing import Pattern, ServerSelection, StateWish
 from innkeeper.store.paging import SortKey, behind, ordered
 from innkeeper.store.prepared import Prepared
@@ -68,11 +68,13 @@ class Alive:
 
     uuid: ServerId
     project_id: str
+    user_id: str
     vcpus: int
     memory_mb: int
     status: str
     task_state: str | None
     host: str | None
+    provider_id: ProviderId | None
 
 
 _ALIVE_MANY = (
@@ -88,6 +90,38 @@ def alive(tx: Tx, uuids: Iterable[str]) -> list[Alive]:
     if not wanted:
         return []
     return [Alive(*row) for row in tx.execute(_ALIVE_MANY, {"uuids": wanted})]
+
+
+def idle_since(tx: Tx, status: str, before: datetime, limit: int) -> list[Server]:
+    """Servers in a status to which nothing happened since a moment, and nothing happens."""
+    query = (
+        ROWS.where(servers.c.status == status)
+        .where(servers.c.task_state.is_(None))
+        .where(servers.c.deleted_at.is_(None))
+        .where(servers.c.updated_at < before)
+        .order_by(servers.c.id)
+        .limit(limit)
+    )
+    return [server(row) for row in tx.execute(query)]
+
+
+_PLACED = (
+    servers.update()
+    .where(servers.c.uuid == sa.bindparam("server"))
+    .where(servers.c.status == Status.BUILD)
+    .where(servers.c.deleted_at.is_(None))
+    .values(
+        host=sa.bindparam("to_host"),
+        provider_id=sa.bindparam("to_provider"),
+        updated_at=sa.bindparam("now"),
+    )
+)
+
+
+def place_elsewhere(tx: Tx, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Put servers in BUILD on other hosts; the mappings fill the statement's parameters."""
+    if rows:
+        tx.execute(_PLACED, list(rows))
 
 
 def ever_known(tx: Tx, uuids: Collection[str]) -> set[str]:

@@ -9,7 +9,8 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Collection, Mapping
 
-from innkeeper.domain.compute import Limits
+from innkeeper.domain.compute import UNLIMITED, Limits
+from innkeeper.domain.errors import QuotaExceeded
 from innkeeper.domain.slices import Computing
 from innkeeper.store.queries import quota_usages, quotas
 from innkeeper.store.queries.quota_usages import Usage
@@ -62,3 +63,22 @@ def update(tx: Tx, project_id: str, wanted: Mapping[str, int], default: Limits) 
 def reset(tx: Tx, project_id: str) -> None:
     """Go back to the defaults."""
     quotas.delete(tx, project_id)
+
+
+def demand_room(tx: Tx, project_id: str, default: Limits, vcpus: int, memory_mb: int) -> None:
+    """Raise :class:`QuotaExceeded` unless a project's servers may take so much more."""
+    has, limit = used(tx, project_id), limits(tx, project_id, default)
+    rows = (
+        ("cores", limit.vcpus, has.vcpus, vcpus),
+        ("ram", limit.memory_mb, has.memory_mb, memory_mb),
+    )
+    over = [row for row in rows if row[1] != UNLIMITED and row[3] and row[2] + row[3] > row[1]]
+    if not over:
+        return
+    names, most, in_use, asked = (
+        ", ".join(str(part) for part in column) for column in zip(*over, strict=True)
+    )
+    raise QuotaExceeded(
+        f"Quota exceeded for {names}: Requested {asked}, but already used {in_use} of "
+        f"{most} {names}"
+    )

@@ -1,4 +1,4 @@
-"""Life of servers, except their boot: found, listed, changed, locked, built, failed, deleted.
+"""Servers as such: found, listed, changed, locked, built, failed, deleted.
 
 Always true: what a server holds is freed by the one step that marks it deleted, or failed, and
 that step happens once: it expects the row as it was before, and of two that try one finds it
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from innkeeper.domain.compute import Host, Locker, OrderKind, Server, Status, Task
+from innkeeper.domain.compute import Host, Locker, Server, Status
 from innkeeper.domain.errors import (
     ConcurrentUpdate,
     Forbidden,
@@ -26,9 +26,8 @@ from innkeeper.domain.errors import (
 )
 from innkeeper.domain.ids import ConsumerUuid, ServerId
 from innkeeper.domain.listing import ServerSelection
-from innkeeper.store.queries import hosts, orders, quota_usages
+from innkeeper.store.queries import hosts, quota_usages
 from innkeeper.store.queries import servers as rows
-from innkeeper.store.queries.orders import NewOrder
 from innkeeper.store.queries.servers import Alive
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.placement import claims
@@ -112,26 +111,6 @@ def demand_host(server: Server) -> str:
     if server.host is None:
         raise WrongState(server.uuid, "host", None)
     return server.host
-
-
-def delete(
-    tx: Tx, uuid: str, now: datetime, *, service_down_time_s: float, may_override: bool
-) -> None:
-    """Begin to delete a server, or delete it at once where there is nobody to wait for.
-
-    On a host that is up its agent is told, and :func:`finish_deletes` follows its report.
-    Without a host, or on one that is down, the server is deleted here; the order then waits
-    for the agent. Deleting a server that is being deleted asks for nothing new.
-    """
-    server = get(tx, uuid)
-    demand_unlocked(server, may_override=may_override)
-    home = homes(tx, [server]).get(server.host or "")
-    if home is not None and server.task_state != Task.DELETING:
-        order = NewOrder(home.agent_id, home.name, server.uuid, OrderKind.DESTROY, {})
-        orders.add(tx, [order], now)
-        write(tx, server, {"task_state": Task.DELETING}, now)
-    if home is None or not home.is_up(now, service_down_time_s):
-        finish_deletes(tx, [server.uuid], now)
 
 
 def finish_deletes(tx: Tx, uuids: Iterable[ServerId], now: datetime) -> set[ServerId]:

@@ -7,39 +7,56 @@ it; a report that comes twice or too late is accepted and changes nothing.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from innkeeper.domain.compute import OrderKind, OrderStatus, Task, WorkOrder
+from innkeeper.domain.compute import OrderKind, OrderStatus, WorkOrder
 from innkeeper.domain.ids import AgentId, ServerId
 from innkeeper.store.queries import orders
-from innkeeper.store.queries import servers as rows
-from innkeeper.store.queries.orders import NewOrder, OpenOrder
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute import servers
-from innkeeper.systems.compute.servers import Failed
+from innkeeper.systems.compute import (
+    builds,
+    carrying,
+    clearing,
+    evacuation,
+    leftovers,
+    live,
+    migrations,
+    power,
+    shelving,
+)
+from innkeeper.systems.compute.results import Follow, News, Result, Terms, one_by_one
 
 SWEEP_MAX = 500
-"""The most builds that one sweep ends, and the most orders that it forgets. As many take some
+"""The most orders that one sweep ends, and the most that it forgets. As many builds take some
 sixty milliseconds, for which everybody else's writes wait."""
 KEPT_S = 24 * 3600.0
 """How long an order that ended is kept, for whoever looks into what happened."""
-UNEXPLAINED = "The agent failed and did not say why."
 TOPIC = orders.TOPIC
 """Under which a commit notes the agents that it has orders for."""
 
-
-@dataclass(frozen=True, slots=True)
-class Result:
-    """What an agent says of an order."""
-
-    order_id: int
-    is_ok: bool
-    fault: str = ""
-
-
-News = tuple[OpenOrder, Result]
-"""An order that waited until now, and how it ended."""
+FOLLOWS: Mapping[str, Follow] = {
+    OrderKind.BUILD: builds.follow,
+    OrderKind.DESTROY: clearing.follow,
+    **dict.fromkeys(sorted(power.KINDS), one_by_one(power.follow)),
+    OrderKind.DEPART: one_by_one(carrying.follow_depart),
+    OrderKind.ARRIVE: one_by_one(carrying.follow_arrive),
+    OrderKind.RETURN: one_by_one(carrying.follow_return),
+    OrderKind.RESIZE: one_by_one(carrying.follow_resize),
+    OrderKind.EXPECT: one_by_one(live.follow_expect),
+    OrderKind.SEND: one_by_one(live.follow_send),
+    OrderKind.ABORT: one_by_one(migrations.follow_wish),
+    OrderKind.HURRY: one_by_one(migrations.follow_wish),
+    OrderKind.EVACUATE: one_by_one(evacuation.follow),
+    OrderKind.SHELVE: one_by_one(shelving.follow_shelve),
+    OrderKind.OFFLOAD: one_by_one(shelving.follow_offload),
+    OrderKind.UNSHELVE: one_by_one(shelving.follow_unshelve),
+}
+"""What follows from news about each kind of order. Builds and deletions come by the hundred and
+are followed together."""
+ENDLESS = frozenset({OrderKind.DESTROY, OrderKind.OFFLOAD, OrderKind.SEND})
+"""Orders without a time limit: a host that comes back must not keep what was deleted; and where
+a server is that was being sent, only its source can tell."""
+TIMED = frozenset(FOLLOWS) - ENDLESS
 
 
 def waiting(tx: Tx, agent_id: AgentId, after: int, limit: int) -> list[WorkOrder]:
@@ -48,7 +65,11 @@ def waiting(tx: Tx, agent_id: AgentId, after: int, limit: int) -> list[WorkOrder
 
 
 def settle(
-    tx: Tx, agent_id: AgentId, results: Sequence[Result], now: datetime
+    tx: Tx,
+    agent_id: AgentId,
+    results: Sequence[Result],
+    now: datetime,
+    terms: Terms = Terms(),  # noqa: B008 - frozen
 ) -> list[tuple[int, bool]]:
     """Take an agent's results; gives each order's number, and whether the result was news.
 
@@ -65,12 +86,20 @@ def settle(
         if is_news and order is not None:
             news.append((order, each))
         told.append((each.order_id, is_news))
+    _end(tx, news, terms, now)
+    return told
+
+
+def _end(tx: Tx, news: Sequence[News], terms: Terms, now: datetime) -> None:
     done, failed = ([o.id for o, r in news if r.is_ok is ok] for ok in (True, False))
     orders.end(tx, done, OrderStatus.DONE, now)
     orders.end(tx, failed, OrderStatus.FAILED, now)
+    orders.say(tx, {order.id: each.message for order, each in news if not each.is_ok})
     for part in _one_of_each_server(news):
-        _follow(tx, part, now)
-    return told
+        for kind, follow in FOLLOWS.items():
+            alike = [each for each in part if each[0].kind == kind]
+            if alike:
+                follow(tx, alike, terms, now)
 
 
 def _one_of_each_server(news: Sequence[News]) -> list[list[News]]:
@@ -86,52 +115,31 @@ def _one_of_each_server(news: Sequence[News]) -> list[list[News]]:
     return parts
 
 
-def _follow(tx: Tx, news: Sequence[News], now: datetime) -> None:
-    builds = [each for each in news if each[0].kind == OrderKind.BUILD]
-    destroys = [each for each in news if each[0].kind == OrderKind.DESTROY]
-    servers.finish_builds(tx, {o.server_uuid: o.host for o, r in builds if r.is_ok}, now)
-    servers.fail_builds(tx, _failed(builds), now)
-    _finish_destroys(tx, {o.server_uuid: o.host for o, r in destroys if r.is_ok}, now)
-    servers.fail_deletes(tx, _failed(destroys), now)
+def sweep(
+    tx: Tx,
+    order_timeout_s: float,
+    now: datetime,
+    terms: Terms = Terms(),  # noqa: B008 - frozen
+) -> int:
+    """End orders that nobody confirmed in time, and forget old ones; give their number.
 
-
-def _failed(news: Sequence[News]) -> list[Failed]:
-    return [
-        Failed(order.server_uuid, order.host, result.fault or UNEXPLAINED)
-        for order, result in news
-        if not result.is_ok
-    ]
-
-
-def _finish_destroys(tx: Tx, destroyed: Mapping[ServerId, str], now: datetime) -> None:
-    # Where nobody asked to delete the server, what a failed build left was cleared away. And a
-    # stray was destroyed on a host where its server does not belong; the server lives on.
-    gone = [
-        each.uuid
-        for each in rows.alive(tx, destroyed)
-        if each.task_state == Task.DELETING and each.host in (destroyed[each.uuid], None)
-    ]
-    servers.finish_deletes(tx, gone, now)
-
-
-def sweep(tx: Tx, order_timeout_s: float, now: datetime) -> int:
-    """End builds that nobody confirmed in time, and forget old orders; give their number.
-
-    A server whose build timed out goes to ERROR and gives back what it held. Its agent may
-    have built it all the same, so an order to destroy it follows. Orders to destroy have no
-    time limit: a host that comes back must not keep what was deleted.
+    What was to be done has failed then, in the way that is safe if it was done all the same.
+    What is still to be destroyed is asked for again, and servers leave the hosts that they were
+    shelved on long enough ago.
     """
     limit = now - timedelta(seconds=order_timeout_s)
-    late = orders.waiting_since(tx, limit, (OrderKind.BUILD,), SWEEP_MAX)
-    orders.end(tx, [each.id for each in late], OrderStatus.FAILED, now)
-    messages = f"Host %s did not confirm the build in {order_timeout_s:.0f} s."
-    failed = servers.fail_builds(
-        tx, [Failed(each.server_uuid, each.host, messages % each.host) for each in late], now
+    late = orders.waiting_since(tx, limit, TIMED, SWEEP_MAX)
+    told = f"Host %s did not confirm the %s in {order_timeout_s:.0f} s."
+    _end(
+        tx,
+        [(o, Result(o.id, False, told % (o.host, o.kind), is_late=True)) for o in late],
+        terms,
+        now,
     )
-    undo = [
-        NewOrder(each.agent_id, each.host, each.server_uuid, OrderKind.DESTROY, {})
-        for each in late
-        if each.server_uuid in failed
-    ]
-    orders.add(tx, undo, now)
-    return len(late) + orders.prune(tx, now - timedelta(seconds=KEPT_S), SWEEP_MAX)
+    for order in orders.waiting_since(tx, limit, {OrderKind.SEND}, SWEEP_MAX):
+        live.give_up_waiting(tx, order, told % (order.host, order.kind), now)
+    count = len(late) + leftovers.remind(tx, limit, SWEEP_MAX, now)
+    if terms.shelved_offload_time > 0:
+        before = now - timedelta(seconds=terms.shelved_offload_time)
+        count += shelving.offload_due(tx, before, SWEEP_MAX, now)
+    return count + orders.prune(tx, now - timedelta(seconds=KEPT_S), SWEEP_MAX)

@@ -29,7 +29,7 @@ from innkeeper.entrypoints.api.paging import limit_of, next_query
 from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import agents, hosts, work
-from innkeeper.systems.compute.results import Result
+from innkeeper.systems.compute.results import Result, Terms
 
 LOG = structlog.get_logger("innkeeper.compute")
 HEARTBEATS = 3
@@ -153,10 +153,11 @@ async def tell_results(call: Call) -> Answer:
     """Take the results of orders; those told before are accepted and change nothing."""
     told_now = as_form(ResultsBody, call.body).results
     results = [Result(each.order_id, each.ok, each.fault) for each in told_now]
+    terms = Terms.of(call.site.settings.scheduling, call.site.settings.computing)
 
     def write(tx: Tx) -> list[tuple[int, bool]]:
         agent = agents.own(tx, call.context, _id(call))
-        return work.settle(tx, agent.id, results, call.now)
+        return work.settle(tx, agent.id, results, call.now, terms)
 
     told = await call.write(write, len(results))
     shown = [{"order_id": number, "is_news": is_news} for number, is_news in told]

@@ -1,0 +1,221 @@
+"""What follows when agents carry a server that was shut down from one host to another.
+
+Always true: what follows is done only while the migration is where the order belongs; a result
+that comes after the server was deleted, or the move given up, changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from innkeeper.domain.compute import OrderKind, Power, Server, Status, Task
+from innkeeper.domain.moves import Migration, MigrationKind
+from innkeeper.domain.moves import MigrationStatus as Stage
+from innkeeper.store.queries import migrations, orders
+from innkeeper.store.queries import servers as rows
+from innkeeper.store.queries.orders import OpenOrder
+from innkeeper.store.transactions import Tx
+from innkeeper.systems.compute import actions, moving, servers
+from innkeeper.systems.compute.results import Result
+
+
+def open_move(
+    tx: Tx, order: OpenOrder, status: str, task: str | None
+) -> tuple[Migration, Server] | None:
+    """The migration and the server that an order is about, if both are where it expects."""
+    if order.migration_id is None:
+        return None
+    migration = migrations.by_id(tx, order.migration_id)
+    server = rows.by_uuid(tx, order.server_uuid)
+    if migration is None or server is None:
+        return None
+    if migration.status != status or server.task_state != task:
+        return None
+    return migration, server
+
+
+def follow_depart(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
+    """The source has made the server ready to leave, or it has not."""
+    found = open_move(tx, order, Stage.MIGRATING, Task.RESIZE_MIGRATING)
+    if found is None:
+        return
+    migration, server = found
+    if not result.is_ok:
+        _stay(tx, migration, server, result.message, now, is_unsure=result.is_late)
+        return
+    assert migration.dest_host is not None, "it was begun with a place to go to"
+    body = actions.order_body(server, migration.new_flavor)
+    if not moving.tell(tx, migration, migration.dest_host, OrderKind.ARRIVE, body, now):
+        why = f"Host {migration.dest_host} is gone."
+        _stay(tx, migration, server, why, now, is_unsure=True)
+        return
+    migrations.change_status(tx, migration, Stage.POST_MIGRATING, now)
+    servers.write(tx, server, {"task_state": Task.RESIZE_FINISH}, now)
+
+
+def follow_arrive(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
+    """The destination has taken the server, or it has not."""
+    found = open_move(tx, order, Stage.POST_MIGRATING, Task.RESIZE_FINISH)
+    if found is None:
+        return
+    migration, server = found
+    if result.is_ok:
+        _arrive(tx, migration, server, now)
+        return
+    if result.is_late:
+        # It may have taken it all the same.
+        actions.tell(tx, order.host, server.uuid, OrderKind.DESTROY, {}, now)
+    _stay(tx, migration, server, result.message, now, is_unsure=True)
+
+
+def follow_resize(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
+    """The host has given the server its other size, or its old one again, or it has not."""
+    found = open_move(tx, order, Stage.POST_MIGRATING, Task.RESIZE_FINISH)
+    if found is not None:
+        migration, server = found
+        if result.is_ok:
+            _arrive(tx, migration, server, now)
+        else:
+            _stay(tx, migration, server, result.message, now, is_unsure=result.is_late)
+        return
+    found = open_move(tx, order, Stage.REVERTING, Task.RESIZE_REVERTING)
+    if found is not None:
+        migration, server = found
+        if result.is_ok:
+            _be_back(tx, migration, server, now)
+            moving.end(tx, migration, Stage.REVERTED, now)
+        else:
+            undo_revert(tx, migration, server, result.message, now)
+
+
+def _arrive(tx: Tx, migration: Migration, server: Server, now: datetime) -> None:
+    was_running = migration.old_state["status"] == Status.ACTIVE
+    values = {
+        "host": migration.dest_host,
+        "provider_id": migration.dest_provider_id,
+        "status": Status.VERIFY_RESIZE,
+        "task_state": None,
+        "power_state": Power.RUNNING if was_running else Power.SHUTDOWN,
+        "launched_at": now,
+        "fault": None,
+        **moving.shape(migration.new_flavor),
+    }
+    servers.write(tx, server, values, now)
+    migrations.change_status(tx, migration, Stage.FINISHED, now)
+    actions.end(tx, server.uuid, migration.request_id, None, now)
+
+
+def _stay(
+    tx: Tx,
+    migration: Migration,
+    server: Server,
+    message: str,
+    now: datetime,
+    *,
+    is_unsure: bool,
+) -> None:
+    """The server stays on its source. Where that has begun to let it go, it takes it back."""
+    moving.give_back(tx, migration, server, now)
+    if migration.kind == MigrationKind.RESIZE:
+        moving.count_down(tx, server.project_id, migration, migration.old_flavor)
+    moving.end(tx, migration, Stage.ERROR, now, message)
+    values: dict[str, Any] = {"task_state": None, "fault": servers.fault(message, now)}
+    if is_unsure:
+        values["task_state"] = Task.RESIZE_REVERTING
+        take_back(tx, migration, server, now)
+    servers.write(tx, server, values, now)
+
+
+def take_back(
+    tx: Tx,
+    migration: Migration,
+    server: Server,
+    now: datetime,
+    *,
+    request_id: str | None = None,
+) -> None:
+    """Have the source run the server again as it did."""
+    body = actions.order_body(server, migration.old_flavor)
+    power = {"power_state": migration.old_state["power_state"]}
+    told = moving.tell(
+        tx,
+        migration,
+        migration.source_host,
+        OrderKind.RETURN,
+        {**body, **power},
+        now,
+        request_id=request_id,
+    )
+    assert told, "a host with a server on it is not forgotten"
+
+
+def follow_return(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
+    """The source has the server again as it had it, or it has not."""
+    server = rows.by_uuid(tx, order.server_uuid)
+    migration = None
+    if order.migration_id is not None:
+        migration = migrations.by_id(tx, order.migration_id)
+    if server is None or migration is None or server.task_state != Task.RESIZE_REVERTING:
+        return
+    if not result.is_ok:
+        values = {
+            "task_state": None,
+            "status": Status.ERROR,
+            "fault": servers.fault(result.message, now),
+        }
+        servers.write(tx, server, values, now)
+        actions.end(tx, server.uuid, order.request_id, result.message, now)
+    else:
+        _be_back(tx, migration, server, now)
+        actions.end(tx, server.uuid, order.request_id, None, now)
+    if migration.status == Stage.REVERTING and not clearing(tx, migration):
+        moving.end(tx, migration, Stage.REVERTED, now)
+
+
+def _be_back(tx: Tx, migration: Migration, server: Server, now: datetime) -> None:
+    values = {**_was(migration.old_state), "task_state": None}
+    servers.write(tx, server, values, now)
+
+
+def _was(old_state: Mapping[str, Any]) -> dict[str, Any]:
+    return {"status": old_state["status"], "power_state": old_state["power_state"]}
+
+
+def clearing(tx: Tx, migration: Migration) -> bool:
+    """Whether a host has still to destroy what is left of a migration's server."""
+    return _is_told(tx, migration, OrderKind.DESTROY)
+
+
+def _is_told(tx: Tx, migration: Migration, kind: str) -> bool:
+    return any(
+        each.kind == kind and each.migration_id == migration.id
+        for each in orders.waiting_about(tx, [migration.server_uuid])
+    )
+
+
+def undo_revert(
+    tx: Tx, migration: Migration, server: Server, message: str, now: datetime
+) -> None:
+    """The destination could not let the server go: there it is, and may be reverted again."""
+    moving.swap(tx, migration, server, now)
+    if migration.kind == MigrationKind.RESIZE:
+        moving.count_up(tx, server.project_id, migration)
+    migrations.change_status(tx, migration, Stage.FINISHED, now, message)
+    values = {
+        "task_state": None,
+        "host": migration.dest_host,
+        "provider_id": migration.dest_provider_id,
+        "fault": servers.fault(message, now),
+        **moving.shape(migration.new_flavor),
+    }
+    servers.write(tx, server, values, now)
+
+
+def go_on_reverting(
+    tx: Tx, migration: Migration, server: Server, now: datetime, request_id: str | None = None
+) -> None:
+    """Have the source run the server again, once; whether or not the destination is clear."""
+    if not _is_told(tx, migration, OrderKind.RETURN):
+        take_back(tx, migration, server, now, request_id=request_id)

@@ -1,0 +1,92 @@
+"""What follows when a host has destroyed a server, or what was left of one.
+
+Always true: what a migration holds of a host is free in the transaction that takes the word of
+that host's agent that nothing is left there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from innkeeper.domain.compute import OrderKind, Task
+from innkeeper.domain.ids import ServerId
+from innkeeper.domain.moves import MigrationStatus as Stage
+from innkeeper.store.queries import migrations, orders
+from innkeeper.store.queries import servers as rows
+from innkeeper.store.queries.orders import OpenOrder
+from innkeeper.store.transactions import Tx
+from innkeeper.systems.compute import actions, carrying, moving, servers
+from innkeeper.systems.compute.results import News, Result, Terms
+from innkeeper.systems.compute.servers import Failed
+from innkeeper.systems.placement import claims
+
+OVER = {
+    Stage.CONFIRMING: Stage.CONFIRMED,
+    Stage.CANCELLING: Stage.CANCELLED,
+    Stage.DONE: Stage.COMPLETED,
+    Stage.REVERTING: Stage.REVERTED,
+}
+"""What a migration is when the host that still had something of its server has cleared it away,
+by what it was until then."""
+
+
+def follow(tx: Tx, news: Sequence[News], _: Terms, now: datetime) -> None:
+    """Take what agents say of orders to destroy."""
+    plain = [each for each in news if each[0].migration_id is None]
+    _finish({o.server_uuid: o.host for o, r in plain if r.is_ok}, tx, now)
+    failed = [
+        Failed(order.server_uuid, order.host, result.message)
+        for order, result in plain
+        if not result.is_ok
+    ]
+    servers.fail_deletes(tx, failed, now)
+    for order, result in news:
+        if order.migration_id is not None:
+            _follow_leftover(tx, order, result, now)
+
+
+def _finish(destroyed: dict[ServerId, str], tx: Tx, now: datetime) -> None:
+    # Where nobody asked to delete the server, what a failed build left was cleared away. And a
+    # stray was destroyed on a host where its server does not belong; the server lives on.
+    gone = [
+        each.uuid
+        for each in rows.alive(tx, destroyed)
+        if each.task_state == Task.DELETING and each.host in (destroyed[each.uuid], None)
+    ]
+    servers.finish_deletes(tx, gone, now)
+
+
+def _follow_leftover(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
+    assert order.migration_id is not None, "it is about what a migration left"
+    migration = migrations.by_id(tx, order.migration_id)
+    if migration is None or migration.status not in OVER:
+        return
+    server = rows.by_uuid(tx, order.server_uuid)
+    is_reverting = (
+        migration.status == Stage.REVERTING
+        and server is not None
+        and server.task_state == Task.RESIZE_REVERTING
+    )
+    actions.end(
+        tx, order.server_uuid, order.request_id, None if result.is_ok else result.message, now
+    )
+    if not result.is_ok:
+        if is_reverting and server is not None and not _has_returned(tx, order):
+            carrying.undo_revert(tx, migration, server, result.message, now)
+        else:
+            migrations.change_status(tx, migration, migration.status, now, result.message)
+    elif is_reverting and server is not None:
+        claims.release(tx, [migration.uuid], now)
+        carrying.go_on_reverting(tx, migration, server, now, order.request_id)
+    else:
+        moving.end(tx, migration, OVER[migration.status], now)
+
+
+def _has_returned(tx: Tx, order: OpenOrder) -> bool:
+    """Whether the source was told already to run the server again."""
+    return any(
+        each.migration_id == order.migration_id
+        for each in orders.waiting_about(tx, [order.server_uuid])
+        if each.kind == OrderKind.RETURN
+    )

@@ -1,0 +1,48 @@
+"""Deletion: a server goes, with all that moves of it or was left of it elsewhere."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from innkeeper.domain.compute import OrderKind, Task
+from innkeeper.domain.moves import ActionName, Asker
+from innkeeper.store.queries import orders, server_actions
+from innkeeper.store.queries.orders import NewOrder
+from innkeeper.store.transactions import Tx
+from innkeeper.systems.compute import moving, servers
+
+
+def delete(
+    tx: Tx,
+    uuid: str,
+    now: datetime,
+    *,
+    service_down_time_s: float,
+    may_override: bool,
+    asker: Asker | None = None,
+) -> None:
+    """Begin to delete a server, or delete it at once where there is nobody to wait for.
+
+    On a host that is up its agent is told, and :func:`servers.finish_deletes` follows its
+    report. Without a host, or on one that is down, the server is deleted here; the order then
+    waits for the agent. Deleting a server that is being deleted asks for nothing new.
+    """
+    server = servers.get(tx, uuid)
+    servers.demand_unlocked(server, may_override=may_override)
+    home = servers.homes(tx, [server]).get(server.host or "")
+    if server.task_state != Task.DELETING:
+        moving.let_go(tx, server, now)
+        if asker is not None:
+            server_actions.add(tx, server.uuid, ActionName.DELETE, asker, now)
+    if home is not None and server.task_state != Task.DELETING:
+        order = NewOrder(
+            home.agent_id,
+            home.name,
+            server.uuid,
+            OrderKind.DESTROY,
+            request_id=None if asker is None else asker.request_id,
+        )
+        orders.add(tx, [order], now)
+        servers.write(tx, server, {"task_state": Task.DELETING}, now)
+    if home is None or not home.is_up(now, service_down_time_s):
+        servers.finish_deletes(tx, [server.uuid], now)

@@ -1,0 +1,118 @@
+"""Evacuation: a server is built anew on another host because its own is lost.
+
+Always true: only from a host that is down. What the server held there is the migration's from
+then on, until the host's agent is back and has destroyed what it finds; nobody else is placed
+on what may still be running.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Unpack
+
+from innkeeper.domain.compute import OrderKind, Power, Status, Task
+from innkeeper.domain.errors import Conflict, Invalid
+from innkeeper.domain.moves import ActionName, Asker, MigrationKind, Moved
+from innkeeper.domain.moves import MigrationStatus as Stage
+from innkeeper.store.queries import orders
+from innkeeper.store.queries.orders import OpenOrder
+from innkeeper.store.transactions import Tx
+from innkeeper.systems.compute import actions, carrying, moving, servers, specs
+from innkeeper.systems.compute.means import Means
+from innkeeper.systems.compute.moving import Drawn, Start
+from innkeeper.systems.compute.results import Result
+
+EVACUABLE = (Status.ACTIVE, Status.SHUTOFF, Status.ERROR)
+
+
+class HostInUse(Invalid):
+    """The host of a server that is to be evacuated is not down."""
+
+
+def evacuate(
+    tx: Tx,
+    means: Means,
+    uuid: str,
+    asker: Asker,
+    *,
+    host: str | None = None,
+    is_forced: bool = False,
+    is_started: bool = True,
+    **drawn: Unpack[Drawn],
+) -> Moved:
+    """Begin to build a server anew. A forced host is not judged by the scheduler.
+
+    It runs then if it ran before and ``is_started``; else it is shut off. Raises
+    :class:`HostInUse` while the server's host is up.
+    """
+    now = drawn["now"]
+    server = actions.admit(tx, uuid, asker, EVACUABLE)
+    wanted = moving.demand_other(tx, server, host)
+    source = servers.demand_host(server)
+    home = servers.homes(tx, [server]).get(source)
+    silence_max_s = means.computing.service_down_time_s
+    if home is not None and home.is_up(now, silence_max_s):
+        raise HostInUse(f"Compute service of {source} is still in use.")
+    spec = specs.of_server(
+        tx,
+        means,
+        server,
+        now=now,
+        seed=drawn["seed"],
+        refused_hosts=moving.refused_hosts(tx, server),
+        forced_host=None if wanted is None else wanted.name,
+    )
+    if wanted is not None and is_forced:
+        if not wanted.is_up(now, silence_max_s):
+            raise Conflict(f"Compute service of {wanted.name} is unavailable at this time.")
+        place: moving.Place | str = moving.take(means, spec, wanted)
+    else:
+        place = moving.find(tx, means, spec)
+    if isinstance(place, str):
+        return moving.nowhere(tx, server, ActionName.EVACUATE, asker, place, now)
+    # A live migration that was never heard of again, perhaps.
+    moving.let_go(tx, server, now)
+    # What it was told and has not confirmed is no longer worth doing.
+    orders.withdraw(tx, server.uuid, source, now)
+    task = {"task_state": Task.REBUILDING}
+    actions.begin(tx, server, ActionName.EVACUATE, asker, task, now)
+    start = Start(MigrationKind.EVACUATION, Stage.ACCEPTED)
+    made = moving.begin(tx, server, place, asker, start, drawn["new_id"], now)
+    is_off = server.status == Status.SHUTOFF or not is_started
+    power = Power.SHUTDOWN if is_off else Power.RUNNING
+    body = {**actions.order_body(server), "power_state": power}
+    moving.tell(tx, made, place.host, OrderKind.EVACUATE, body, now)
+    return Moved(made.id)
+
+
+def follow(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
+    """The new host has built the server, or it has not."""
+    found = carrying.open_move(tx, order, Stage.ACCEPTED, Task.REBUILDING)
+    if found is None:
+        return
+    migration, server = found
+    values: dict[str, Any] = {"task_state": None}
+    if not result.is_ok:
+        moving.give_back(tx, migration, server, now)
+        moving.end(tx, migration, Stage.FAILED, now, result.message)
+        if result.is_late:
+            # It may have been built all the same.
+            actions.tell(tx, order.host, server.uuid, OrderKind.DESTROY, {}, now)
+        values |= {
+            "status": Status.ERROR,
+            "fault": servers.fault(result.message, now),
+        }
+        servers.write(tx, server, values, now)
+        return
+    power = orders.bodies(tx, [order.id])[order.id]["power_state"]
+    values |= {
+        "host": migration.dest_host,
+        "provider_id": migration.dest_provider_id,
+        "status": Status.SHUTOFF if power == Power.SHUTDOWN else Status.ACTIVE,
+        "power_state": power,
+        "launched_at": now,
+        "fault": None,
+    }
+    servers.write(tx, server, values, now)
+    actions.end(tx, server.uuid, migration.request_id, None, now)
+    moving.leave_behind(tx, migration, Stage.DONE, Stage.COMPLETED, migration.source_host, now)

@@ -1,0 +1,51 @@
+"""What moved servers left on hosts, and that nobody has confirmed to be gone."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from innkeeper.domain.compute import Server, Task
+from innkeeper.domain.moves import Migration
+from innkeeper.domain.moves import MigrationStatus as Stage
+from innkeeper.store.queries import migrations
+from innkeeper.store.queries import servers as rows
+from innkeeper.store.transactions import Tx
+from innkeeper.systems.compute import carrying, clearing, moving
+
+
+def remind(tx: Tx, before: datetime, limit: int, now: datetime) -> int:
+    """Ask again for what should have been destroyed by a moment; gives for how many servers.
+
+    An order that still waits is not given twice. A revert goes on where its destination stays
+    silent: the server starts on its source, and the destination's amounts stay held.
+    """
+    old = migrations.quiet_since(tx, before, clearing.OVER.keys(), limit)
+    for each in old:
+        server = rows.by_uuid(tx, each.server_uuid)
+        if carrying.clearing(tx, each):
+            if _is_reverting(each, server) and server is not None:
+                carrying.go_on_reverting(tx, each, server, now)
+            migrations.touch(tx, each.id, now)
+        elif not _is_reverting(each, server):
+            _ask_again(tx, each, server, now)
+    return len(old)
+
+
+def _is_reverting(each: Migration, server: Server | None) -> bool:
+    return (
+        each.status == Stage.REVERTING
+        and server is not None
+        and server.task_state == Task.RESIZE_REVERTING
+    )
+
+
+def _ask_again(tx: Tx, each: Migration, server: Server | None, now: datetime) -> None:
+    was_left = each.source_host
+    if each.status in (Stage.REVERTING, Stage.CANCELLING):
+        assert each.dest_host is not None, "it was there, or on its way there"
+        was_left = each.dest_host
+    is_there = server is not None and server.host == was_left
+    if is_there or not moving.clear(tx, each, was_left, now):
+        moving.end(tx, each, clearing.OVER[each.status], now)
+    else:
+        migrations.touch(tx, each.id, now)

@@ -1,0 +1,155 @@
+"""Live migration: a server goes to another host while it runs.
+
+The destination makes itself ready (``expect``), the source sends (``send``), and when it has
+sent, the server is on the destination and nothing of it on the source.
+
+May be false: where a server is whose source has not told in time how sending ended. Then both
+hosts stay claimed until it tells, or somebody gives the server up.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Unpack
+
+from innkeeper.domain.compute import OrderKind, Server, Status, Task
+from innkeeper.domain.errors import Conflict
+from innkeeper.domain.moves import ActionName, Asker, Migration, MigrationKind, Moved
+from innkeeper.domain.moves import MigrationStatus as Stage
+from innkeeper.store.queries import migrations, orders
+from innkeeper.store.queries import servers as rows
+from innkeeper.store.queries.orders import OpenOrder
+from innkeeper.store.transactions import Tx
+from innkeeper.systems.compute import actions, carrying, moving, servers, specs
+from innkeeper.systems.compute.means import Means
+from innkeeper.systems.compute.moving import Drawn, Start
+from innkeeper.systems.compute.results import Result
+
+MOVABLE = (Status.ACTIVE, Status.PAUSED)
+
+
+def migrate(
+    tx: Tx,
+    means: Means,
+    uuid: str,
+    asker: Asker,
+    *,
+    host: str | None = None,
+    is_forced: bool = False,
+    **drawn: Unpack[Drawn],
+) -> Moved:
+    """Begin to move a running server. A forced host is not judged by the scheduler."""
+    now = drawn["now"]
+    server = actions.admit(tx, uuid, asker, MOVABLE)
+    wanted = moving.demand_other(tx, server, host)
+    moving.demand_up(tx, means, server, now)
+    spec = specs.of_server(
+        tx,
+        means,
+        server,
+        now=now,
+        seed=drawn["seed"],
+        refused_hosts=moving.refused_hosts(tx, server),
+        forced_host=None if wanted is None else wanted.name,
+    )
+    if wanted is not None and is_forced:
+        if not wanted.is_up(now, means.computing.service_down_time_s):
+            raise Conflict(f"Compute service of {wanted.name} is unavailable at this time.")
+        place: moving.Place | str = moving.take(means, spec, wanted)
+    else:
+        place = moving.find(tx, means, spec)
+    if isinstance(place, str):
+        return moving.nowhere(tx, server, ActionName.LIVE_MIGRATION, asker, place, now)
+    values = {"task_state": Task.MIGRATING}
+    actions.begin(tx, server, ActionName.LIVE_MIGRATION, asker, values, now)
+    start = Start(MigrationKind.LIVE, Stage.PREPARING)
+    made = moving.begin(tx, server, place, asker, start, drawn["new_id"], now)
+    moving.tell(tx, made, place.host, OrderKind.EXPECT, actions.order_body(server), now)
+    return Moved(made.id)
+
+
+def follow_expect(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
+    """The destination is ready, or it is not."""
+    found = carrying.open_move(tx, order, Stage.PREPARING, Task.MIGRATING)
+    if found is None:
+        return
+    migration, server = found
+    if not result.is_ok:
+        # It may have begun to make itself ready.
+        stay(tx, migration, server, Stage.ERROR, now, result.message)
+        return
+    migrations.change_status(tx, migration, Stage.RUNNING, now)
+    body = actions.order_body(server)
+    told = moving.tell(tx, migration, migration.source_host, OrderKind.SEND, body, now)
+    assert told, "a host with a server on it is not forgotten"
+
+
+def follow_send(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
+    """The source has sent the server, or it has kept it."""
+    assert order.migration_id is not None, "sending is a part of a migration"
+    migration = migrations.by_id(tx, order.migration_id)
+    server = rows.by_uuid(tx, order.server_uuid)
+    if migration is None or migration.dest_host is None:
+        return
+    if migration.status != Stage.RUNNING or server is None:
+        if result.is_ok:
+            # The server was given up while it was on its way. What arrived has to go.
+            actions.tell(tx, migration.dest_host, order.server_uuid, OrderKind.DESTROY, {}, now)
+        return
+    if not result.is_ok:
+        is_asked = bool(orders.of_migration(tx, migration.id, OrderKind.ABORT))
+        over = Stage.CANCELLED if is_asked else Stage.ERROR
+        stay(tx, migration, server, over, now, result.message)
+        return
+    values: dict[str, Any] = {
+        "host": migration.dest_host,
+        "provider_id": migration.dest_provider_id,
+        **_settled(migration, server),
+    }
+    servers.write(tx, server, values, now)
+    moving.end(tx, migration, Stage.COMPLETED, now)
+    actions.end(tx, server.uuid, migration.request_id, None, now)
+
+
+def stay(
+    tx: Tx,
+    migration: Migration,
+    server: Server,
+    over: str,
+    now: datetime,
+    message: str,
+) -> None:
+    """The server goes on where it is, and its destination is free."""
+    assert migration.dest_host is not None, "it had a place to go to"
+    moving.give_back(tx, migration, server, now)
+    moving.end(tx, migration, over, now, message)
+    actions.tell(tx, migration.dest_host, server.uuid, OrderKind.DESTROY, {}, now)
+    servers.write(tx, server, _settled(migration, server), now)
+
+
+def _settled(migration: Migration, server: Server) -> dict[str, Any]:
+    """What a server is again after its move, unless something else has begun meanwhile."""
+    if server.task_state == Task.MIGRATING:
+        return {"task_state": None}
+    if server.task_state is None and server.status == Status.ERROR:
+        return {"status": migration.old_state["status"], "fault": None}
+    return {}
+
+
+def give_up_waiting(tx: Tx, order: OpenOrder, message: str, now: datetime) -> None:
+    """Nobody told in time how sending ended: say so, and ask the source to stop.
+
+    The order stays, since only its result tells where the server is.
+    """
+    found = carrying.open_move(tx, order, Stage.RUNNING, Task.MIGRATING)
+    if found is None:
+        return
+    migration, server = found
+    moving.tell(tx, migration, migration.source_host, OrderKind.ABORT, {}, now)
+    values = {
+        "status": Status.ERROR,
+        "task_state": None,
+        "fault": servers.fault(message, now),
+    }
+    servers.write(tx, server, values, now)
+    actions.end(tx, server.uuid, migration.request_id, message, now)

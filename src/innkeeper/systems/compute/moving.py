@@ -1,0 +1,337 @@
+"""The steps that moves from host to host have in common, and what is held at each of them.
+
+While a server moves, its own consumer holds the host that it goes to, and the migration's holds
+the one that it comes from. Whichever it does not end up on is free again when what was left
+there is surely gone.
+
+Always true: both are written in the transaction of the step that makes them true; a migration
+that is over holds nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, TypedDict
+
+from innkeeper.domain.compute import Host, OrderKind, Server
+from innkeeper.domain.errors import Conflict, Invalid
+from innkeeper.domain.ids import ClassId, ConsumerUuid, ProviderId
+from innkeeper.domain.moves import COUNTED_TWICE, Asker, Migration, MigrationKind, Moved
+from innkeeper.domain.moves import MigrationStatus as Stage
+from innkeeper.domain.placement import Amounts
+from innkeeper.domain.placing import RequestSpec
+from innkeeper.scheduling import reasons
+from innkeeper.store.queries import hosts, migrations, quota_usages, server_actions
+from innkeeper.store.transactions import Tx
+from innkeeper.systems.compute import actions, servers
+from innkeeper.systems.compute.boot import CONSUMER_TYPE
+from innkeeper.systems.compute.means import Means
+from innkeeper.systems.placement import claims, handovers
+from innkeeper.systems.placement.handovers import Party
+
+MIGRATION_TYPE = "MIGRATION"
+"""What Placement's clients call a consumer that is a migration; a word of that API."""
+FlavorFacts = Mapping[str, Any]
+
+
+class Drawn(TypedDict):
+    """What a move is handed: the dice, an id for its migration, and the present moment."""
+
+    seed: int
+    new_id: str
+    now: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """How a migration begins: why, at which stage, and to which flavor if to another one."""
+
+    kind: str
+    stage: str
+    flavor: FlavorFacts | None = None
+
+
+class UnknownHost(Invalid):
+    """Somebody named a host that is not there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a server may go, and what it takes there."""
+
+    host: str
+    provider_id: ProviderId
+    amounts: Amounts
+
+
+def find(tx: Tx, means: Means, spec: RequestSpec) -> Place | str:
+    """The best place for a server, or the sentence why there is none."""
+    plan = means.plan(spec)
+    if not plan.entries:
+        return reasons.sentence(plan, 1)
+    entry = plan.entries[0]
+    amounts: dict[ProviderId, dict[ClassId, int]] = {entry.provider_id: _by_class(means, spec)}
+    for each in entry.loans:
+        class_id = means.follower.table.class_ids[each.class_name]
+        lent = amounts.setdefault(each.provider_id, {})
+        lent[class_id] = amounts[entry.provider_id].pop(class_id)
+    return Place(entry.host, entry.provider_id, amounts)
+
+
+def take(means: Means, spec: RequestSpec, host: Host) -> Place:
+    """A host as it is, without asking the scheduler. Whether it has room, the claim proves."""
+    return Place(host.name, host.provider_id, {host.provider_id: _by_class(means, spec)})
+
+
+def _by_class(means: Means, spec: RequestSpec) -> dict[ClassId, int]:
+    class_ids = means.follower.table.class_ids
+    for name in spec.amounts:
+        if name not in class_ids:
+            raise Invalid(f"No host has any {name}.")
+    return {class_ids[name]: amount for name, amount in spec.amounts.items()}
+
+
+def demand_other(tx: Tx, server: Server, name: str | None) -> Host | None:
+    """The host that somebody named for a server to go to, if any.
+
+    Raises :class:`UnknownHost`, and :class:`Invalid` for the host that the server is on.
+    """
+    if name is None:
+        return None
+    host = hosts.by_names(tx, [name]).get(name)
+    if host is None:
+        raise UnknownHost(f"Compute host {name} could not be found.")
+    if name == server.host:
+        raise Invalid(f"Server {server.uuid} cannot go to {name}: it is there.")
+    return host
+
+
+def refused_hosts(tx: Tx, server: Server) -> frozenset[str]:
+    """The host that a server is on, and those that still have something of it."""
+    named = {server.host}
+    for each in migrations.open_ones(tx, [server.uuid]):
+        named |= {each.source_host, each.dest_host}
+    return frozenset(name for name in named if name is not None)
+
+
+def demand_up(tx: Tx, means: Means, server: Server, now: datetime) -> None:
+    """Raise :class:`Conflict` unless a server's host can let it go."""
+    home = servers.homes(tx, [server]).get(servers.demand_host(server))
+    if home is None or not home.is_up(now, means.computing.service_down_time_s):
+        raise Conflict("Service is unavailable at this time.")
+
+
+def nowhere(
+    tx: Tx, server: Server, action: str, asker: Asker, why: str, now: datetime
+) -> Moved:
+    """There is no place for a server: it stays as it is, and the action says why."""
+    server_actions.add(tx, server.uuid, action, asker, now)
+    server_actions.end(tx, server.uuid, asker.request_id, why, now)
+    return Moved(None, why)
+
+
+def party(server: Server) -> Party:
+    """A server as a consumer."""
+    return Party(ConsumerUuid(server.uuid), server.project_id, server.user_id, CONSUMER_TYPE)
+
+
+def party_of(migration: Migration, server: Server) -> Party:
+    """A server's migration as a consumer; what it holds is the project's of the server."""
+    return Party(migration.uuid, server.project_id, server.user_id, MIGRATION_TYPE)
+
+
+def begin(
+    tx: Tx,
+    server: Server,
+    place: Place,
+    asker: Asker,
+    start: Start,
+    new_id: str,
+    now: datetime,
+) -> Migration:
+    """Write a migration, and claim: the migration holds the source, the server its new place.
+
+    Raises what :func:`claims.replace` does where the new place has no room.
+    """
+    made = migrations.add(
+        tx,
+        {
+            "uuid": new_id,
+            "server_uuid": server.uuid,
+            "kind": start.kind,
+            "status": start.stage,
+            "source_host": server.host,
+            "source_provider_id": server.provider_id,
+            "dest_host": place.host,
+            "dest_provider_id": place.provider_id,
+            "old_flavor": dict(server.flavor),
+            "new_flavor": dict(server.flavor if start.flavor is None else start.flavor),
+            "old_state": {"status": server.status, "power_state": server.power_state},
+            "project_id": asker.project_id or server.project_id,
+            "user_id": asker.user_id or server.user_id,
+            "request_id": asker.request_id,
+            "created_at": now,
+            "updated_at": now,
+        },
+    )
+    handovers.hand_over(tx, party(server), party_of(made, server), now)
+    handovers.claim_beside(tx, party(server), place.amounts, now)
+    return made
+
+
+def give_back(tx: Tx, migration: Migration, server: Server, now: datetime) -> None:
+    """The server has again what its migration held, and lets its other place go."""
+    handovers.hand_over(tx, party_of(migration, server), party(server), now)
+
+
+def swap(tx: Tx, migration: Migration, server: Server, now: datetime) -> None:
+    """The server and its migration change places."""
+    handovers.swap(tx, party_of(migration, server), party(server), now)
+
+
+def end(
+    tx: Tx, migration: Migration, status: str, now: datetime, message: str | None = None
+) -> None:
+    """A migration is over and holds nothing."""
+    claims.release(tx, [migration.uuid], now)
+    migrations.change_status(tx, migration, status, now, message)
+    if message is not None:
+        actions.end(tx, migration.server_uuid, migration.request_id, message, now)
+
+
+def clear(
+    tx: Tx, migration: Migration, host: str, now: datetime, *, request_id: str | None = None
+) -> bool:
+    """Have destroyed what is left of a server on a host; False if there is no such host.
+
+    The host's amounts are the migration's until its agent has confirmed.
+    """
+    return actions.tell(
+        tx,
+        host,
+        migration.server_uuid,
+        OrderKind.DESTROY,
+        {},
+        now,
+        request_id=request_id or migration.request_id,
+        migration_id=migration.id,
+    )
+
+
+def tell(
+    tx: Tx,
+    migration: Migration,
+    host: str,
+    kind: str,
+    body: Mapping[str, Any],
+    now: datetime,
+    *,
+    request_id: str | None = None,
+) -> bool:
+    """Give an order that is a part of a migration; False if there is no such host."""
+    more = {
+        "migration_id": migration.uuid,
+        "source_host": migration.source_host,
+        "dest_host": migration.dest_host,
+    }
+    return actions.tell(
+        tx,
+        host,
+        migration.server_uuid,
+        kind,
+        {**body, **more},
+        now,
+        request_id=request_id or migration.request_id,
+        migration_id=migration.id,
+    )
+
+
+def shape(flavor: FlavorFacts) -> dict[str, Any]:
+    """The columns of a server that its flavor decides."""
+    swap_gb = -(-int(flavor["swap_mb"]) // 1024)
+    return {
+        "flavor": dict(flavor),
+        "flavor_id": flavor["id"],
+        "vcpus": flavor["vcpus"],
+        "memory_mb": flavor["memory_mb"],
+        "disk_gb": flavor["disk_gb"] + flavor["ephemeral_gb"] + swap_gb,
+    }
+
+
+def count_up(tx: Tx, project_id: str, migration: Migration) -> None:
+    """Count what the new flavor has more than the old one."""
+    vcpus, memory_mb = larger(migration, migration.old_flavor)
+    quota_usages.add_usage(tx, project_id, 0, vcpus, memory_mb)
+
+
+def count_down(tx: Tx, project_id: str, migration: Migration, stays: FlavorFacts) -> None:
+    """Count the flavor that stays, and no longer the larger of both."""
+    vcpus, memory_mb = larger(migration, stays)
+    quota_usages.add_usage(tx, project_id, 0, -vcpus, -memory_mb)
+
+
+def larger(migration: Migration, than: FlavorFacts) -> tuple[int, int]:
+    """By how many vcpus and MB the larger of both flavors, in each, exceeds one of them."""
+    vcpus, memory_mb = (
+        max(migration.old_flavor[name], migration.new_flavor[name]) - than[name]
+        for name in ("vcpus", "memory_mb")
+    )
+    return vcpus, memory_mb
+
+
+IN_FLIGHT = frozenset(
+    {Stage.ACCEPTED, Stage.MIGRATING, Stage.POST_MIGRATING, Stage.PREPARING, Stage.RUNNING}
+)
+"""The server is still on its source, as far as is known, and holds its destination."""
+UNTOLD = frozenset({Stage.MIGRATING})
+"""The destination has not heard of the server yet."""
+
+
+def let_go(tx: Tx, server: Server, now: datetime) -> None:
+    """End all that moves a server, or may still; it stays where it is for the moment.
+
+    Afterwards the server holds the host that it is on, and a migration what is to be cleared
+    away on another one.
+    """
+    for each in migrations.open_ones(tx, [server.uuid]):
+        if each.kind == MigrationKind.RESIZE and each.status in COUNTED_TWICE:
+            count_down(tx, server.project_id, each, server.flavor)
+        if each.status in IN_FLIGHT:
+            _turn_back(tx, each, server, now)
+        elif each.status == Stage.FINISHED:
+            leave_behind(tx, each, Stage.CONFIRMING, Stage.CONFIRMED, each.source_host, now)
+
+
+def _turn_back(tx: Tx, each: Migration, server: Server, now: datetime) -> None:
+    if each.stays or each.status in UNTOLD:
+        give_back(tx, each, server, now)
+        end(tx, each, Stage.CANCELLED, now)
+        return
+    swap(tx, each, server, now)
+    if each.status == Stage.RUNNING:
+        # Whatever still comes of it: the source is to stop, and the destination to destroy.
+        tell(tx, each, each.source_host, OrderKind.ABORT, {}, now)
+    assert each.dest_host is not None, "it went somewhere"
+    leave_behind(tx, each, Stage.CANCELLING, Stage.CANCELLED, each.dest_host, now)
+
+
+def leave_behind(
+    tx: Tx,
+    migration: Migration,
+    status: str,
+    over: str,
+    host: str,
+    now: datetime,
+    *,
+    request_id: str | None = None,
+) -> None:
+    """Keep what a migration holds until a host has cleared away what is left there.
+
+    It is over at once where the server stays on that very host, or the host is gone.
+    """
+    if migration.stays or not clear(tx, migration, host, now, request_id=request_id):
+        end(tx, migration, over, now)
+    else:
+        migrations.change_status(tx, migration, status, now)

@@ -1,0 +1,221 @@
+"""Shelving: a server is shut down and kept as an image, and its host is free sooner or later.
+
+Always true: a shelved server holds its host until the host's agent has confirmed that nothing
+of it is left there; offloaded, it holds nothing but its share of the quota.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from innkeeper.domain.compute import OrderKind, Power, Server, Status, Task
+from innkeeper.domain.errors import Conflict, Invalid
+from innkeeper.domain.ids import ConsumerUuid
+from innkeeper.domain.moves import ActionName, Asker, Moved
+from innkeeper.store.queries import hosts, orders
+from innkeeper.store.queries import servers as rows
+from innkeeper.store.queries.orders import OpenOrder
+from innkeeper.store.transactions import Tx
+from innkeeper.systems.compute import actions, moving, servers, specs
+from innkeeper.systems.compute.means import Means
+from innkeeper.systems.compute.results import Result
+from innkeeper.systems.placement import claims, handovers
+
+UNCHANGED = "as asked"
+"""Stands for the availability zone that the server asked for already."""
+AT_ONCE = 0
+
+
+class NotOffloaded(Conflict):
+    """Somebody named a zone or a host for a server that has still one of its own."""
+
+
+class HostNotInZone(Conflict):
+    """Somebody named a host, and a zone that it is not in."""
+
+
+def shelve(tx: Tx, uuid: str, asker: Asker, *, offload_time_s: int, now: datetime) -> None:
+    """Begin to shelve a server; its host is freed at once if ``offload_time_s`` is 0."""
+    statuses = (Status.ACTIVE, Status.SHUTOFF, Status.PAUSED, Status.SUSPENDED)
+    server = actions.admit(tx, uuid, asker, statuses)
+    values = {"task_state": Task.SHELVING}
+    actions.begin(tx, server, ActionName.SHELVE, asker, values, now)
+    body = {**actions.order_body(server), "offload": offload_time_s == AT_ONCE}
+    _tell(tx, server, OrderKind.SHELVE, body, asker.request_id, now)
+
+
+def follow_shelve(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
+    """The host has shelved the server, or it has not."""
+    server = rows.by_uuid(tx, order.server_uuid)
+    if server is None or server.task_state != Task.SHELVING:
+        return
+    message = None if result.is_ok else result.message
+    actions.end(tx, server.uuid, order.request_id, message, now)
+    if not result.is_ok:
+        servers.write(tx, server, _as_before(result, now), now)
+        return
+    is_leaving = bool(orders.bodies(tx, [order.id])[order.id].get("offload"))
+    values = {
+        "status": Status.SHELVED,
+        "power_state": Power.SHUTDOWN,
+        "task_state": Task.SHELVING_OFFLOADING if is_leaving else None,
+    }
+    servers.write(tx, server, values, now)
+    if is_leaving:
+        _tell(tx, server, OrderKind.OFFLOAD, {}, order.request_id, now)
+
+
+def offload(tx: Tx, uuid: str, asker: Asker, *, now: datetime) -> None:
+    """Begin to free the host of a shelved server."""
+    server = actions.admit(tx, uuid, asker, (Status.SHELVED,))
+    values = {"task_state": Task.SHELVING_OFFLOADING}
+    actions.begin(tx, server, ActionName.SHELVE_OFFLOAD, asker, values, now)
+    _tell(tx, server, OrderKind.OFFLOAD, {}, asker.request_id, now)
+
+
+def offload_due(tx: Tx, before: datetime, limit: int, now: datetime) -> int:
+    """Begin to free the hosts of servers that were shelved before a moment."""
+    due = rows.idle_since(tx, Status.SHELVED, before, limit)
+    for server in due:
+        servers.write(tx, server, {"task_state": Task.SHELVING_OFFLOADING}, now)
+        _tell(tx, server, OrderKind.OFFLOAD, {}, None, now)
+    return len(due)
+
+
+def follow_offload(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
+    """The host has let the server go, or it has not."""
+    server = rows.by_uuid(tx, order.server_uuid)
+    if server is None or server.task_state != Task.SHELVING_OFFLOADING:
+        return
+    message = None if result.is_ok else result.message
+    actions.end(tx, server.uuid, order.request_id, message, now)
+    if not result.is_ok:
+        servers.write(tx, server, _as_before(result, now), now)
+        return
+    _leave(tx, server, now)
+
+
+def _as_before(result: Result, now: datetime) -> dict[str, Any]:
+    return {"task_state": None, "fault": servers.fault(result.message, now)}
+
+
+def _leave(tx: Tx, server: Server, now: datetime, **more: Any) -> None:
+    claims.release(tx, [ConsumerUuid(server.uuid)], now)
+    values: dict[str, Any] = {
+        "status": Status.SHELVED_OFFLOADED,
+        "task_state": None,
+        "power_state": Power.NO_STATE,
+        "host": None,
+        "provider_id": None,
+        **more,
+    }
+    servers.write(tx, server, values, now)
+
+
+def unshelve(
+    tx: Tx,
+    means: Means,
+    uuid: str,
+    asker: Asker,
+    *,
+    availability_zone: str | None = UNCHANGED,
+    host: str | None = None,
+    seed: int,
+    now: datetime,
+) -> Moved:
+    """Begin to start a shelved server: on its host, or where there is room if it has none.
+
+    With a zone it asks for that from now on; ``None`` is any. Raises :class:`NotOffloaded`,
+    :class:`HostNotInZone`, and :class:`moving.UnknownHost`.
+    """
+    statuses = (Status.SHELVED, Status.SHELVED_OFFLOADED)
+    server = actions.admit(tx, uuid, asker, statuses)
+    values: dict[str, Any] = {"task_state": Task.UNSHELVING}
+    if server.status == Status.SHELVED:
+        if host is not None or availability_zone != UNCHANGED:
+            raise NotOffloaded(
+                "Specifying an availability zone or a host when unshelving server "
+                f'"{server.uuid}" with status "shelved" is not supported. The server status '
+                "must be SHELVED_OFFLOADED."
+            )
+        actions.begin(tx, server, ActionName.UNSHELVE, asker, values, now)
+        body = actions.order_body(server)
+        _tell(tx, server, OrderKind.UNSHELVE, body, asker.request_id, now)
+        return Moved(None)
+    zone = server.asked_az if availability_zone == UNCHANGED else availability_zone
+    _demand_place(tx, means, server, zone, host)
+    spec = specs.of_server(
+        tx, means, server, now=now, seed=seed, forced_host=host, availability_zone=zone
+    )
+    place = moving.find(tx, means, spec)
+    if isinstance(place, str):
+        return moving.nowhere(tx, server, ActionName.UNSHELVE, asker, place, now)
+    handovers.claim_beside(tx, moving.party(server), place.amounts, now)
+    values |= {"host": place.host, "provider_id": place.provider_id, "asked_az": zone}
+    actions.begin(tx, server, ActionName.UNSHELVE, asker, values, now)
+    told = actions.tell(
+        tx,
+        place.host,
+        server.uuid,
+        OrderKind.UNSHELVE,
+        actions.order_body(server),
+        now,
+        request_id=asker.request_id,
+    )
+    assert told, "the host was just chosen"
+    return Moved(None)
+
+
+def _demand_place(
+    tx: Tx, means: Means, server: Server, zone: str | None, host: str | None
+) -> None:
+    if zone is not None and zone != server.asked_az and not means.follower.table.has_zone(zone):
+        raise Invalid("The requested availability zone is not available")
+    if host is None:
+        return
+    found = hosts.by_names(tx, [host]).get(host)
+    if found is None:
+        raise moving.UnknownHost(f"Compute host {host} could not be found.")
+    if zone is not None and found.availability_zone != zone:
+        raise HostNotInZone(f'Host "{host}" is not in the availability zone "{zone}".')
+
+
+def follow_unshelve(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
+    """The host has started the server, or it has not."""
+    server = rows.by_uuid(tx, order.server_uuid)
+    if server is None or server.task_state != Task.UNSHELVING:
+        return
+    message = None if result.is_ok else result.message
+    actions.end(tx, server.uuid, order.request_id, message, now)
+    if result.is_ok:
+        values = {
+            "status": Status.ACTIVE,
+            "task_state": None,
+            "power_state": Power.RUNNING,
+            "launched_at": now,
+            "fault": None,
+        }
+        servers.write(tx, server, values, now)
+        return
+    told = servers.fault(result.message, now)
+    if server.status == Status.SHELVED_OFFLOADED:
+        if result.is_late:
+            # It may have been started all the same.
+            actions.tell(tx, order.host, server.uuid, OrderKind.DESTROY, {}, now)
+        _leave(tx, server, now, fault=told)
+    else:
+        servers.write(tx, server, {"task_state": None, "fault": told}, now)
+
+
+def _tell(
+    tx: Tx,
+    server: Server,
+    kind: str,
+    body: dict[str, Any],
+    request_id: str | None,
+    now: datetime,
+) -> None:
+    host = servers.demand_host(server)
+    told = actions.tell(tx, host, server.uuid, kind, body, now, request_id=request_id)
+    assert told, "a host with a server on it is not forgotten"
