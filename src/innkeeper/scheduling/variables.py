@@ -1,6 +1,9 @@
 """The variables that a query may name: what is known of hosts, with units in the names.
 
 Always true: there are no others. Nothing else about a host can be asked for, whatever it is.
+
+May be false: that counts of servers are known. They are kept where a filter or weigher of the
+settings counts servers; a query alone does not make anybody count.
 """
 
 from __future__ import annotations

@@ -58,10 +58,11 @@ def _meets(metadata: Metadata, demand: Comparison) -> bool:
 
 def missing(hosts: HostTable, spec: RequestSpec) -> str:
     """Each extra spec, with the number of hosts whose aggregates meet it alone."""
-    return "; ".join(_told(hosts, each) for each in demands_of(spec.flavor_specs))
+    told = [_told(hosts, each) for each in demands_of(spec.flavor_specs)]
+    return "; ".join(told) or "nothing asked for of aggregates"
 
 
 def _told(hosts: HostTable, demand: Comparison) -> str:
     words = " ".join((demand.name, demand.operator, *demand.operands))
     met = hosts.by_aggregates(partial(_meets_all, (demand,)), ALL)
-    return f"aggregates with {words}: of {int(met.sum())} hosts"
+    return f"an aggregate with {words}: on {int(met.sum())} hosts"

@@ -14,7 +14,6 @@ from innkeeper.snapshot.columns import HostTable
 NAME = "JsonFilter"
 REASON = "the request's query does not hold of the host, or asks what is not known of it"
 READS: Reads = ("query", "rules")
-NEEDS_SERVERS = True
 
 ALL = slice(None)
 WORDS_TOLD_MAX = 10

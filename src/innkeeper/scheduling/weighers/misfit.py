@@ -20,7 +20,7 @@ AGGREGATE_KEY = "misfit_weight_multiplier"
 
 def column(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Weights:
     """The sum of the rarities of what would stay unused, as a negative number."""
-    asked = spec.required_traits | spec.preferred_traits | spec.amounts.keys()
+    asked = frozenset(spec.amounts) | spec.required_traits | spec.preferred_traits
     return -kinds.of(hosts).unused(asked, rows)
 
 

@@ -1,0 +1,155 @@
+"""Filters by what is said of the aggregates that hosts are in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+
+from innkeeper.domain.errors import Invalid
+from innkeeper.domain.placing import Rules
+from innkeeper.scheduling.filters import (
+    aggregate_extra_specs,
+    aggregate_projects,
+    isolated_aggregates,
+)
+from innkeeper.snapshot.columns import HostTable
+from tests.support.choosing import in_aggregates, left_by, say
+from tests.support.tables import asking, host, table_of
+
+EVERYBODY = {"none", "one", "two", "both"}
+MEMBERS = {"none": (), "one": (1,), "two": (2,), "both": (1, 2)}
+
+
+def cloud(one: Mapping[str, str], two: Mapping[str, str] = {}) -> HostTable:
+    """Four hosts: in no aggregate, in the first, in the second, in both."""
+    table = table_of(*(host(name) for name in MEMBERS))
+    return in_aggregates(say(table, {1: one, 2: two}), MEMBERS)
+
+
+def specs(**pairs: str) -> tuple[tuple[str, str], ...]:
+    return tuple(pairs.items())
+
+
+SCOPE = "aggregate_instance_extra_specs:"
+ASKED = [
+    pytest.param((), EVERYBODY, id="nothing asked for"),
+    pytest.param(((f"{SCOPE}ssd", "true"),), {"one", "both"}, id="with the scope"),
+    pytest.param((("ssd", "true"),), {"one", "both"}, id="and without one"),
+    pytest.param((("hw:ssd", "true"),), EVERYBODY, id="another scope is none of its business"),
+    pytest.param((("group_policy", "none"),), EVERYBODY, id="nor is this"),
+    pytest.param((("ssd", "false"),), set(), id="another value"),
+    pytest.param((("gpu", "true"),), set(), id="what no aggregate says"),
+    pytest.param((("tier", "gold"),), {"two", "both"}, id="one of a list"),
+    pytest.param((("tier", "gold, silver"),), set(), id="the list itself is no value"),
+    pytest.param((("ssd", "true"), ("tier", "gold")), {"both"}, id="all of several"),
+    pytest.param((("size", ">= 10"),), {"two", "both"}, id="a number"),
+    pytest.param((("size", "<or> 5 <or> 16"),), {"two", "both"}, id="one of several"),
+    pytest.param((("size", ">= 17"),), set(), id="too small a number"),
+    pytest.param((("tier", ">= 1"),), set(), id="a text is no number"),
+    pytest.param((("tier", "<in> old"),), {"two", "both"}, id="a part of a text"),
+    pytest.param((("tier", "s!= gold"),), {"two", "both"}, id="any value will do"),
+    pytest.param((("ssd", "!= 1"),), set(), id="what is no number differs from none"),
+]
+
+
+@pytest.mark.parametrize(("asked", "left"), ASKED)
+def test_aggregate_extra_specs_filter(
+    asked: tuple[tuple[str, str], ...], left: set[str]
+) -> None:
+    table = cloud({"ssd": "true", "size": "4"}, {"tier": "gold, silver", "size": "16"})
+    assert left_by(aggregate_extra_specs, table, asking(flavor_specs=asked)) == left
+
+
+def test_aggregate_extra_specs_filter_counts_hosts() -> None:
+    table = cloud({"ssd": "true"})
+    spec = asking(flavor_specs=specs(ssd="true", tier="<or> gold"))
+    assert aggregate_extra_specs.missing(table, spec) == (
+        "an aggregate with ssd plain true: on 2 hosts; "
+        "an aggregate with tier <or> gold: on 0 hosts"
+    )
+
+
+def test_an_operator_without_operand_is_refused() -> None:
+    with pytest.raises(Invalid, match="without an operand"):
+        aggregate_extra_specs.demands_of(specs(ssd="<or>"))
+
+
+def test_without_any_aggregate_nothing_is_said() -> None:
+    table = table_of(host("a"))
+    asked = asking(flavor_specs=specs(ssd="true"))
+    assert left_by(aggregate_extra_specs, table, asked) == set()
+    assert left_by(aggregate_projects, table, asking()) == {"a"}
+    assert left_by(isolated_aggregates, table, asking()) == {"a"}
+
+
+MINE, THEIRS = {"filter_tenant_id": "mine"}, {"filter_tenant_id": "theirs"}
+SEVERAL = {"filter_tenant_id": "theirs", "filter_tenant_id_2": "others, mine"}
+STAY = {"limit_tenants_to_aggregate": "true"}
+FREE = EVERYBODY - {"both"}
+TENANCY = [
+    pytest.param({}, {}, EVERYBODY, id="nobody named: for everybody"),
+    pytest.param(MINE, {}, EVERYBODY, id="mine are for me, others for everybody"),
+    pytest.param(THEIRS, {}, {"none", "two"}, id="no stranger gets in"),
+    pytest.param(THEIRS, MINE, {"none", "two", "both"}, id="named by one of two is named"),
+    pytest.param(SEVERAL, {}, EVERYBODY, id="named under another key, in a list"),
+    pytest.param(MINE | STAY, {}, {"one", "both"}, id="nor do I get out if I am to stay"),
+    pytest.param(THEIRS | STAY, {}, {"none", "two"}, id="others staying keep me in nowhere"),
+    pytest.param(MINE | STAY, MINE, {"one", "two", "both"}, id="any aggregate of mine will do"),
+    pytest.param(STAY, {}, EVERYBODY, id="nobody named is to stay"),
+    pytest.param(
+        MINE | {"limit_tenants_to_aggregate": "no"}, {}, EVERYBODY, id="no is no limit"
+    ),
+    pytest.param(
+        MINE | {"limit_tenants_to_aggregate": "True"}, {}, {"one", "both"}, id="in any case"
+    ),
+    pytest.param(
+        {"filter_tenant_id": ""}, {}, {"none", "two"}, id="an empty name is nobody's, not all's"
+    ),
+]
+
+
+@pytest.mark.parametrize(("one", "two", "left"), TENANCY)
+def test_aggregate_multi_tenancy_isolation(
+    one: Mapping[str, str], two: Mapping[str, str], left: set[str]
+) -> None:
+    assert left_by(aggregate_projects, cloud(one, two), asking(project_id="mine")) == left
+
+
+def test_aggregate_multi_tenancy_isolation_says_how_many_hosts_there_are() -> None:
+    mine = asking(project_id="mine")
+    assert aggregate_projects.missing(cloud(MINE, THEIRS), mine) == (
+        "2 hosts are in aggregates for this project, 1 are for everybody"
+    )
+    assert aggregate_projects.missing(cloud(MINE | STAY), mine) == (
+        "2 hosts are in aggregates for this project, and it has to stay there"
+    )
+
+
+KEPT = {"trait:HW_GPU": "required", "trait:HW_SSD": "forbidden", "color": "red"}
+TRAITS = [
+    pytest.param(set(), {"none", "two"}, id="a plain request stays out"),
+    pytest.param({"HW_GPU"}, EVERYBODY, id="one that requires the trait may be anywhere"),
+    pytest.param({"HW_SSD"}, {"none", "two"}, id="another trait is no ticket"),
+]
+
+
+@pytest.mark.parametrize(("required", "left"), TRAITS)
+def test_isolated_aggregates_filter(required: set[str], left: set[str]) -> None:
+    spec = asking(required_traits=frozenset(required))
+    assert left_by(isolated_aggregates, cloud(KEPT), spec) == left
+
+
+def test_all_traits_of_all_aggregates_must_be_required() -> None:
+    table = cloud({"trait:A": "required"}, {"trait:B": "required"})
+    for required, left in (("A", {"none", "one"}), ("AB", EVERYBODY)):
+        spec = asking(required_traits=frozenset(required))
+        assert left_by(isolated_aggregates, table, spec) == left
+        assert isolated_aggregates.missing(table, spec) == (
+            f"traits required: {', '.join(required)}"
+        )
+
+
+def test_isolation_by_traits_can_be_switched_off() -> None:
+    spec = asking(rules=Rules(isolates_aggregates_by_trait=False))
+    assert left_by(isolated_aggregates, cloud(KEPT), spec) == EVERYBODY

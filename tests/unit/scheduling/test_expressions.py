@@ -1,0 +1,302 @@
+"""The JSON filter's language: what is understood, what is refused, and where a query holds."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from innkeeper.domain.errors import Invalid
+from innkeeper.domain.placing import Rules
+from innkeeper.scheduling import expressions
+from innkeeper.scheduling.filters import json_query
+from innkeeper.snapshot.columns import HostTable
+from tests.support.choosing import left_by, with_servers
+from tests.support.tables import NOW_S, asking, host, table_of
+
+# Ten hosts of which each has n times as much: the examples of the first distributed scheduler.
+TEN = tuple(host(str(n), memory_mb=10 * n, disk_gb=100 * n) for n in range(1, 11))
+ALL_TEN = set(range(1, 11))
+EXAMPLES = [
+    pytest.param(
+        [
+            "or",
+            ["and", ["<", "$free_memory_mb", 30], ["<", "$free_disk_gb", 300]],
+            ["and", [">", "$free_memory_mb", 70], [">", "$free_disk_gb", 700]],
+        ],
+        {1, 2, 8, 9, 10},
+        id="the least and the greatest",
+    ),
+    pytest.param(["not", ["=", "$free_memory_mb", 30]], ALL_TEN - {3}, id="all but one"),
+    pytest.param(
+        ["in", "$free_memory_mb", 20, 40, 60, 80, 100], {2, 4, 6, 8, 10}, id="the even ones"
+    ),
+    pytest.param(
+        ["and", [">=", "$free_ram_mb", 50], [">=", "$free_disk_mb", 500 * 1024]],
+        {5, 6, 7, 8, 9, 10},
+        id="room for a flavor",
+    ),
+    pytest.param([], ALL_TEN, id="an empty list passes"),
+    pytest.param({}, ALL_TEN, id="an empty object passes"),
+    pytest.param(["=", "$missing", 2], set(), id="of an unknown variable nothing holds"),
+    pytest.param(["=", "$missing", 2, 2], set(), id="it is not left out"),
+    pytest.param(["not", ["=", "$missing", 2]], set(), id="nor does the contrary hold"),
+    pytest.param(["!=", "$missing", 2], set(), id="nor that it is something else"),
+    pytest.param(["=", "$missing", "$missing"], set(), id="nor that it is itself"),
+    pytest.param(
+        ["or", ["=", "$missing", 2], [">", "$free_memory_mb", 90]],
+        {10},
+        id="what holds whatever the unknown is, holds",
+    ),
+    pytest.param(
+        ["and", ["=", "$missing", 2], [">", "$free_memory_mb", 90]], set(), id="both must"
+    ),
+    pytest.param(
+        ["not", ["and", ["=", "$missing", 2], [">", "$free_memory_mb", 90]]],
+        ALL_TEN - {10},
+        id="what fails whatever the unknown is, fails",
+    ),
+]
+
+
+@pytest.mark.parametrize(("query", "left"), EXAMPLES)
+def test_json_filter_on_hosts_of_rising_size(query: Any, left: set[int]) -> None:
+    spec = asking(query=expressions.parse(json.dumps(query)))
+    assert left_by(json_query, table_of(*TEN), spec) == {str(n) for n in left}
+
+
+FACTS = {
+    "nil": 0,
+    "empty": "",
+    "no": False,
+    "yes": True,
+    "arch": "x86_64",
+    "count": 4,
+    "flags": ["avx", "sse", 7, True],
+    "cpu": {"cores": 8, "model": "b"},
+    "model": "c",
+}
+KNOWN = (
+    host(
+        "h1",
+        vcpus=3,
+        memory_mb=1000,
+        disk_gb=50,
+        used={"VCPU": 1, "MEMORY_MB": 24, "DISK_GB": 0},
+        zone="north",
+        traits=("HW_CPU_X86_AVX",),
+        capabilities=FACTS,
+    ),
+    host("other", vcpus=0, memory_mb=0, disk_gb=0, zone="south"),
+)
+
+
+def holds(query: Any, table: HostTable | None = None) -> bool:
+    """Whether a query holds of the first host, of which everything is known."""
+    there = table or with_servers(table_of(*KNOWN), {"h1": {"p": 2}}, {"h1": 1})
+    spec = asking(query=expressions.parse(json.dumps(query)))
+    return "h1" in left_by(json_query, there, spec)
+
+
+HOLDS: list[Any] = [
+    ["=", "$free_memory_mb", 1000],
+    ["=", "$used_memory_mb", 24],
+    ["=", "$total_memory_mb", 1024],
+    ["=", "$total_usable_ram_mb", 1024],
+    ["=", "$free_disk_gb", 50],
+    ["=", "$free_disk_mb", 51200],
+    ["=", "$used_disk_gb", 0],
+    ["=", "$total_disk_gb", 50, "$total_usable_disk_gb"],
+    ["=", "$free_vcpus", 3],
+    ["=", "$used_vcpus", 1, "$vcpus_used"],
+    ["=", "$total_vcpus", 4, "$vcpus_total"],
+    ["=", "$servers", 2, "$num_instances"],
+    ["=", "$busy_servers", 1, "$num_io_ops"],
+    ["=", "$host", "h1"],
+    ["=", "h1", "$hypervisor_hostname"],
+    ["!=", "$host", "h2"],
+    ["in", "$host", "h0", "h1"],
+    ["!=", "$host", 1],
+    ["not", ["=", "$host", True]],
+    ["=", "$availability_zone", "north"],
+    ["<", "$availability_zone", "south"],
+    ["=", "$traits.HW_CPU_X86_AVX", True],
+    ["and", "$traits.HW_CPU_X86_AVX", ["not", "$traits.CUSTOM_NONE"]],
+    ["=", "$capabilities.arch", "x86_64"],
+    ["=", "$capabilities.cpu.cores", 8],
+    ["<", 4, "$capabilities.cpu.cores", 9],
+    [">", "$capabilities.cpu.cores", "$capabilities.count"],
+    ["<", "$capabilities.cpu.model", "$capabilities.model"],
+    ["!=", "$capabilities.cpu.model", "$capabilities.model"],
+    # A value that is nought, empty or false is a value.
+    ["=", "$capabilities.nil", 0],
+    ["=", "$capabilities.empty", ""],
+    ["=", "$capabilities.no", False],
+    ["not", "$capabilities.no"],
+    ["and", "$capabilities.yes", True],
+    ["or", False, "$capabilities.yes"],
+    # Kinds are kept apart, and what is of another kind is something else.
+    ["!=", "$capabilities.yes", 1],
+    ["!=", "$capabilities.count", "4"],
+    ["!=", "$capabilities.flags", "avx"],
+    ["not", ["=", "$capabilities.nil", False]],
+    # Lists are looked into.
+    ["in", "avx", "$capabilities.flags"],
+    ["in", 7, "$capabilities.flags"],
+    ["in", True, "$capabilities.flags"],
+    ["not", ["in", 1, "$capabilities.flags"]],
+    ["not", ["in", "mmx", "$capabilities.flags"]],
+    ["in", "x86_64", "$capabilities.flags", "$capabilities.arch"],
+    # Every other argument is compared with the first.
+    ["<", 1, 2, 3],
+    ["<", 1, 3, 2],
+    ["=", 1, 1.0],
+    ["<=", "a", "a", "b"],
+    [">=", 3, 3, 2],
+    ["=", True, True],
+    ["and", []],
+    ["or", {}, False],
+]
+
+
+@pytest.mark.parametrize("query", HOLDS, ids=json.dumps)
+def test_a_query_holds_and_its_contrary_does_not(query: Any) -> None:
+    assert holds(query)
+    assert not holds(["not", query])
+
+
+FAILS: list[Any] = [
+    ["=", "$free_memory_mb", 1001],
+    ["<", 1, 2, 1],
+    ["=", "a", "A"],
+    ["=", "$traits.CUSTOM_NONE", True],
+    ["in", "h1", "$availability_zone"],
+    ["not", True],
+    ["and", True, False],
+]
+
+
+@pytest.mark.parametrize("query", FAILS, ids=json.dumps)
+def test_a_query_fails_and_its_contrary_holds(query: Any) -> None:
+    assert not holds(query)
+    assert holds(["not", query])
+
+
+UNKNOWN: list[Any] = [
+    ["=", "$capabilities.gpu", 1],
+    ["<", "$capabilities.arch", 5],
+    ["<", "$capabilities.no", "$capabilities.yes"],
+    ["<", True, False],
+    ["<", "$host", "z"],
+    ["=", "$host", "$hypervisor_hostname"],
+    ["in", "$availability_zone", "$capabilities.flags"],
+    ["and", "$capabilities.count"],
+    ["and", "$capabilities.arch"],
+    ["and", "$host"],
+    ["=", "$free", 1],
+    ["=", "$capabilities", 1],
+    ["=", "$capabilities.", 1],
+    ["=", "$names", 1],
+    ["=", "$__class__", 1],
+    ["=", "$free.MEMORY_MB", 1],
+]
+
+
+@pytest.mark.parametrize("query", UNKNOWN, ids=json.dumps)
+def test_what_cannot_be_known_is_neither_so_nor_the_contrary(query: Any) -> None:
+    assert not holds(query)
+    assert not holds(["not", query])
+
+
+def test_servers_are_known_only_where_they_are_counted() -> None:
+    table = table_of(*KNOWN)
+    assert not holds([">=", "$servers", 0], table)
+    assert not holds([">=", "$num_io_ops", 0], table)
+
+
+def test_capabilities_that_are_too_old_are_unknown() -> None:
+    table = table_of(*KNOWN)
+    for name in ("nil", "arch", "yes"):
+        query = expressions.read(["=", f"$capabilities.{name}", FACTS[name]])
+        for seen_s, left in ((NOW_S - 180, {"h1"}), (NOW_S - 181, set())):
+            table.see_facts(table.index_by_name["h1"], seen_s)
+            spec = asking(query=query, rules=Rules(capabilities_max_age_s=180))
+            assert left_by(json_query, table, spec) == left
+
+
+def nested(depth: int) -> str:
+    return '["not", ' * depth + "true" + "]" * depth
+
+
+REFUSED = [
+    pytest.param("", id="nothing"),
+    pytest.param("not json", id="no JSON"),
+    pytest.param("[" * 10_000, id="brackets without end"),
+    pytest.param("[" * 900 + "]" * 900, id="brackets and nothing else"),
+    pytest.param('["="' + " " * 20_000 + ",1,1]", id="very long"),
+    pytest.param("7", id="a number"),
+    pytest.param('"x"', id="a text"),
+    pytest.param("null", id="nothing at all"),
+    pytest.param('{"=": [1, 1]}', id="an object"),
+    pytest.param("[[]]", id="no operator"),
+    pytest.param('[["=", 1, 1]]', id="a query in place of an operator"),
+    pytest.param('["~", 1, 1]', id="an unknown operator"),
+    pytest.param('["==", 1, 1]', id="another language's operator"),
+    pytest.param('["AND", true]', id="in upper case"),
+    pytest.param('["\\ud800", 1]', id="half a character"),
+    pytest.param('["="]', id="a comparison of nothing"),
+    pytest.param('["=", 1]', id="a comparison with nothing"),
+    pytest.param('["in", 1]', id="a place in nothing"),
+    pytest.param('["and"]', id="and nothing"),
+    pytest.param('["or"]', id="or nothing"),
+    pytest.param('["not"]', id="not nothing"),
+    pytest.param('["not", true, false]', id="not two"),
+    pytest.param('["and", 1]', id="a number that is no query"),
+    pytest.param('["and", "x"]', id="a text that is no query"),
+    pytest.param('["and", null]', id="nothing that is no query"),
+    pytest.param('["and", "$"]', id="a variable without a name in a query"),
+    pytest.param('["=", 1, null]', id="a comparison with null"),
+    pytest.param('["=", 1, ["=", 1, 1]]', id="a comparison with a query"),
+    pytest.param('["=", 1, []]', id="a comparison with a list"),
+    pytest.param('["=", 1, {}]', id="a comparison with an object"),
+    pytest.param('["=", 1, "$"]', id="a variable without a name"),
+    pytest.param('["=", 1, 1e999]', id="an endless number"),
+    pytest.param('["=", 1, NaN]', id="no number"),
+    pytest.param('["=", 1, -Infinity]', id="an endless negative number"),
+    pytest.param(f'["=", 1, {"9" * 400}]', id="a number beyond all others"),
+    pytest.param(f'["=", 1, {"9" * 5000}]', id="a number with very many digits"),
+    pytest.param(nested(expressions.DEPTH_MAX + 1), id="too deep"),
+    pytest.param(json.dumps(["in", *range(expressions.PARTS_MAX)]), id="too much"),
+]
+
+
+@pytest.mark.parametrize("text", REFUSED)
+def test_what_is_no_query_is_refused(text: str) -> None:
+    with pytest.raises(Invalid, match="query"):
+        expressions.parse(text)
+
+
+@pytest.mark.parametrize("query", [*HOLDS, *FAILS, *UNKNOWN], ids=json.dumps)
+def test_a_parsed_query_parses_to_itself(query: Any) -> None:
+    parsed = expressions.parse(json.dumps(query))
+    hash(parsed)
+    assert expressions.read(parsed) == parsed
+    assert expressions.read(json.loads(json.dumps(parsed))) == parsed
+
+
+def test_the_deepest_and_the_longest_query_is_answered() -> None:
+    assert expressions.parse(nested(expressions.DEPTH_MAX))
+    assert holds(["in", "$free_vcpus", *range(expressions.PARTS_MAX - 2)])
+
+
+def test_json_filter_says_what_is_known_of_how_many_hosts() -> None:
+    query = ["or", ["=", "$capabilities.arch", "x"], ["=", "$\ud800\n", "$host", "$free_vcpus"]]
+    told = json_query.missing(table_of(*KNOWN), asking(query=expressions.read(query)))
+    assert told == (
+        "'capabilities.arch' is known of 1 hosts; 'free_vcpus' is known of 2 hosts; "
+        "'host' is known of 2 hosts; '\\ud800\\n' is known of 0 hosts"
+    )
+    assert json_query.missing(table_of(*KNOWN), asking()) == (
+        "the query asks nothing about hosts"
+    )
