@@ -75,6 +75,8 @@ class World:
             self.table.ensure_class(name)
         if pools:
             add_pools(self.table, *pools)
+        for name in NAMES[:3]:
+            self.report(name, Sketch("", dict.fromkeys(CLASSES, 5)))
 
     def step(self, kind: str, what: Any, more: Any) -> None:
         getattr(self, kind)(what, more)
