@@ -14,7 +14,7 @@ from innkeeper.domain.ids import ChangeId
 from innkeeper.store import changes
 from innkeeper.store.queries import aggregates as rows
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute import aggregates, hosts
+from innkeeper.systems.compute import aggregates, audit, hosts
 from innkeeper.systems.placement import aggregates as mirror
 from innkeeper.systems.placement import providers
 from tests.support.clouds import NOW, Cloud, cloud_in, faults, reported
@@ -215,3 +215,28 @@ def test_only_empty_aggregates_go(cloud: Cloud) -> None:
     cloud.write(lambda tx: aggregates.delete(tx, made.id))
     with pytest.raises(NotFound, match="Aggregate 1 could not be found"):
         cloud.read(lambda tx: aggregates.get(tx, made.id))
+
+
+def _spoil(cloud: Cloud, statement: str) -> list[str]:
+    """What an audit says after somebody wrote into the store by another way."""
+    with cloud.store.write() as tx:
+        tx.exec_driver_sql(statement)
+    return [each.text for each in cloud.read(lambda tx: list(audit.findings(tx)))]
+
+
+def test_an_audit_sees_zones_that_nobody_named(cloud: Cloud) -> None:
+    make(cloud, "a", "east", "h1")
+    h1 = "UPDATE hosts SET availability_zone = '{}' WHERE name = 'h1'"
+    assert _spoil(cloud, h1.format("west")) == ["h1 is in west, and should be in east"]
+    assert _spoil(cloud, h1.format("east")) == []
+    h2 = "UPDATE hosts SET availability_zone = '{}' WHERE name = 'h2'"
+    assert _spoil(cloud, h2.format("west")) == ["h2 is in west, and should be in nova"]
+    assert _spoil(cloud, h2.format("nova")) == []
+
+
+def test_an_audit_sees_two_zones_for_one_host(cloud: Cloud) -> None:
+    make(cloud, "a", "east", "h1")
+    make(cloud, "b", "west")
+    there = "INSERT INTO aggregate_hosts (aggregate_id, host_id) VALUES (2, 1)"
+    assert _spoil(cloud, there) == ["h1 is in east, west"]
+    assert _spoil(cloud, "DELETE FROM aggregate_hosts WHERE aggregate_id = 2") == []

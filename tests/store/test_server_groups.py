@@ -10,7 +10,7 @@ from innkeeper.domain.compute import UNLIMITED
 from innkeeper.domain.errors import Invalid, NotFound, QuotaExceeded
 from innkeeper.domain.grouping import ServerGroup, Standing
 from innkeeper.domain.placing import GroupRule
-from innkeeper.store.queries import servers
+from innkeeper.store.queries import grouping_audit, servers
 from innkeeper.store.transactions import Store, Tx
 from innkeeper.systems.compute import groups
 from tests.support.server_rows import NOON, row, uuid
@@ -141,3 +141,14 @@ def test_a_group_that_goes_leaves_its_servers(store: Store) -> None:
         found = servers.by_uuid(tx, uuid(1))
         assert found is not None
         assert found.updated_at < NOON + timedelta(seconds=1)
+
+
+def test_an_audit_sees_members_that_are_none(store: Store) -> None:
+    with store.write() as tx:
+        (number,) = made(tx, group())
+        servers.insert_many(tx, [row(1, task_state="deleting"), row(2, project_id="blue")])
+        groups.add_members(tx, number, [uuid(1), uuid(2), uuid(3)])
+    with store.read() as tx:
+        found = grouping_audit.strayed_members(tx)
+        assert grouping_audit.dangling_memberships(tx) == []
+    assert sorted(uuid_ for uuid_, _ in found) == [uuid(2), uuid(3)]

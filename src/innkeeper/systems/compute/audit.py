@@ -5,14 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from innkeeper.domain.auditing import Finding
-from innkeeper.store.queries import compute_audit
+from innkeeper.store.queries import compute_audit, grouping_audit
 from innkeeper.store.transactions import Tx
 
 ROOM = "compute"
 
 
 def findings(tx: Tx) -> Iterator[Finding]:
-    """Everything about servers, quotas, hosts and orders that is not as it must be."""
+    """Everything about servers, their groups, quotas, hosts and orders that is not right."""
+    yield from _of_servers(tx)
+    yield from _of_sets(tx)
+
+
+def _of_servers(tx: Tx) -> Iterator[Finding]:
     for uuid, host in compute_audit.unbacked_servers(tx):
         yield Finding(
             ROOM, "a placed server holds capacity", f"{uuid} holds nothing of its host {host}"
@@ -46,4 +51,33 @@ def findings(tx: Tx) -> Iterator[Finding]:
             ROOM,
             "a pool holds no servers",
             f"host {host} is on provider {uuid}, which cannot hold servers",
+        )
+
+
+def _of_sets(tx: Tx) -> Iterator[Finding]:
+    for host, in_force, reported, decided in grouping_audit.zones(tx):
+        if len(decided) > 1:
+            yield Finding(
+                ROOM,
+                "a host is in one zone by its aggregates",
+                f"{host} is in {', '.join(sorted(decided))}",
+            )
+        # A host from before zones were kept apart has only the one in force.
+        elif in_force not in (decided or {reported or in_force}):
+            yield Finding(
+                ROOM,
+                "a host is in the zone that its aggregates or its agent name",
+                f"{host} is in {in_force}, and should be in {', '.join(decided) or reported}",
+            )
+    for aggregate, host in grouping_audit.dangling_memberships(tx):
+        yield Finding(
+            ROOM,
+            "aggregates and the hosts in them exist",
+            f"one of the two is missing: aggregate {aggregate}, host {host}",
+        )
+    for uuid, group in grouping_audit.strayed_members(tx):
+        yield Finding(
+            ROOM,
+            "server groups and their members exist, and are of one project",
+            f"server {uuid} and group {group} are not",
         )
