@@ -127,7 +127,7 @@ def _allowed(key: str, value: str) -> str | None:
     if key.startswith(demands.TRAIT):
         if _TRAIT.fullmatch(key) is None:
             return "the key to be trait:NAME, NAME in upper case"
-        return None if value in ("required", "forbidden") else "'required' or 'forbidden'"
+        return None if value in demands.VERDICTS else "'required', 'forbidden' or 'preferred'"
     if key.startswith(demands.RESOURCES):
         if _RESOURCES.fullmatch(key) is None:
             return "the key to be resources:CLASS, CLASS in upper case"

@@ -34,6 +34,7 @@ def made_of(
         required_traits=wanted.required_traits,
         forbidden_traits=wanted.forbidden_traits,
         comparisons=wanted.comparisons,
+        preferred_traits=wanted.preferred_traits,
         flavor_specs=tuple(sorted(flavor.extra_specs.items())),
         image_properties=tuple(sorted(properties.items())),
         same_hosts=resolved.same_hosts,
