@@ -6,6 +6,7 @@ and plan.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import replace
 
@@ -75,13 +76,71 @@ def explain(
     )
 
 
-def refused(pipeline: Pipeline, hosts: HostTable, spec: RequestSpec) -> Refused:
-    """Why no host takes a server now, as the table is."""
-    found = refusals.look(pipeline.filters, hosts, spec)
+def refused(
+    pipeline: Pipeline, hosts: HostTable, spec: RequestSpec, made: BuildPlan
+) -> Refused:
+    """Why the first server without a place has none; the plan's amounts are on the table."""
+    now = spec
+    known = {each.filter_name: each.missing for each in made.removals}
+    with ExitStack() as undoing:
+        for entry in made.entries:
+            depletion.take(hosts, spec, entry)
+            undoing.callback(depletion.give_back, hosts, spec, entry)
+            now = _with_member(now, entry.host)
+        found = refusals.look(pipeline.filters, hosts, now)
+        return Refused(
+            refusals.tallies(found, hosts, now, known),
+            refusals.nearest(found, hosts, now, NEAREST_SHOWN),
+        )
+
+
+def _refused(found: Refusals, hosts: HostTable, spec: RequestSpec) -> Refused:
     return Refused(
         refusals.tallies(found, hosts, spec),
         refusals.nearest(found, hosts, spec, NEAREST_SHOWN),
     )
+
+
+def before(
+    pipeline: Pipeline, hosts: HostTable, spec: RequestSpec, made: BuildPlan
+) -> tuple[Refused, tuple[Ranked, ...]]:
+    """Who was refused and who was best before a plan, whose amounts are off the table now."""
+    with ExitStack() as redoing:
+        for entry in reversed(made.entries):
+            depletion.give_back(hosts, spec, entry)
+            redoing.callback(depletion.take, hosts, spec, entry)
+        found = refusals.look(pipeline.filters, hosts, spec)
+        weights = _weights(pipeline, hosts, spec, found)
+        return (
+            _refused(found, hosts, spec),
+            best(pipeline, hosts, spec, weights, BEST_SHOWN),
+        )
+
+
+def parts_of(
+    pipeline: Pipeline, hosts: HostTable, spec: RequestSpec, made: BuildPlan, most: int
+) -> list[Mapping[str, float]]:
+    """What each weigher gave to the first ``most`` hosts of a plan, when they were picked.
+
+    The plan's amounts are off the table, before and after.
+    """
+    mine = {entry.index for entry in made.entries[:most]}
+    # What was taken elsewhere did not change these hosts, unless it was a pool's.
+    lifted = [entry for entry in made.entries if entry.index in mine or entry.loans]
+    for entry in lifted:
+        depletion.give_back(hosts, spec, entry)
+    found: list[Mapping[str, float]] = []
+    taken, now = 0, spec
+    try:
+        for entry in lifted[:most]:
+            found.append(parts(pipeline, hosts, now, entry.index))
+            depletion.take(hosts, spec, entry)
+            taken += 1
+            now = _with_member(now, entry.host)
+    finally:
+        for entry in lifted[taken:]:
+            depletion.take(hosts, spec, entry)
+    return found
 
 
 def _weights(
@@ -144,7 +203,10 @@ def _replayed(
             undoing.callback(depletion.give_back, hosts, spec, entry)
             now = _with_member(now, entry.host)
         is_short = 0 < len(made.entries) < spec.count
-        return tuple(chosen), refused(pipeline, hosts, now) if is_short else None
+        if not is_short:
+            return tuple(chosen), None
+        found = refusals.look(pipeline.filters, hosts, now)
+        return tuple(chosen), _refused(found, hosts, now)
 
 
 def _with_member(spec: RequestSpec, host: str) -> RequestSpec:

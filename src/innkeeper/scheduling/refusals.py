@@ -7,7 +7,7 @@ table is not touched.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -48,8 +48,17 @@ def look(filters: Sequence[Filter], hosts: HostTable, spec: RequestSpec) -> Refu
     return Refusals(tuple(filters), tuple(columns), counts)
 
 
-def tallies(found: Refusals, hosts: HostTable, spec: RequestSpec) -> tuple[Tally, ...]:
-    """What the filters did, in their order; those that refuse nobody are left out."""
+def tallies(
+    found: Refusals,
+    hosts: HostTable,
+    spec: RequestSpec,
+    known: Mapping[str, str] | None = None,
+) -> tuple[Tally, ...]:
+    """What the filters did, in their order; those that refuse nobody are left out.
+
+    ``known`` has what filters have told to be missing already.
+    """
+    told = known or {}
     made: list[Tally] = []
     left: Mask = np.ones(hosts.host_count, dtype=np.bool_)
     only_one: Mask = found.counts == 1
@@ -63,7 +72,7 @@ def tallies(found: Refusals, hosts: HostTable, spec: RequestSpec) -> tuple[Tally
                 refused=int(np.count_nonzero(refuses)),
                 alone=int(np.count_nonzero(only_one & refuses)),
                 reason=each.REASON,
-                missing=each.missing(hosts, spec),
+                missing=told.get(each.NAME) or each.missing(hosts, spec),
             )
         )
         left &= ~refuses
@@ -129,17 +138,13 @@ def _least(
     mine = distance[among]
     size = min(most, mine.shape[0])
     last = np.partition(mine, size - 1)[size - 1]
-    near = among[mine <= last]
-    # By distance, and before that in an order that is drawn: sorting keeps equals as they are.
-    shuffled = _drawn(near, seed)
-    order = np.argsort(distance[shuffled], kind="stable")[:size]
-    return [HostIndex(int(index)) for index in shuffled[order]]
-
-
-def _drawn(rows: npt.NDArray[np.intp], seed: int) -> npt.NDArray[np.intp]:
-    """These rows in an order that the seed decides."""
-    # One draw turns the circle round; drawing for each row would be a loop over hosts.
-    return np.roll(rows, -draw(seed, NEAREST_TURNS, int(rows.shape[0])))
+    nearer = among[mine < last]
+    nearer = nearer[np.argsort(distance[nearer], kind="stable")]
+    # The rest are equals, often thousands: some of them in a row, from a drawn one on.
+    equals = among[mine == last]
+    start = draw(seed, NEAREST_TURNS, int(equals.shape[0]))
+    rest = equals[(start + np.arange(size - nearer.shape[0])) % equals.shape[0]]
+    return [HostIndex(int(index)) for index in (*nearer, *rest)]
 
 
 def verdicts(

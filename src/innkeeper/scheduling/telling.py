@@ -10,6 +10,7 @@ from typing import Any
 
 from innkeeper.domain.explaining import (
     Chosen,
+    Deciders,
     Explanation,
     HostAnswer,
     NearMiss,
@@ -37,17 +38,22 @@ def shown(told: Explanation, *, are_hosts_named: bool) -> dict[str, Any]:
         else refused(told.then, are_hosts_named=are_hosts_named),
         "chosen": [_chosen(each, are_hosts_named=are_hosts_named) for each in told.chosen],
         "best": ranked(told.best, are_hosts_named=are_hosts_named),
-        "decided_by": {
-            "driver": told.deciders.driver,
-            "filters": list(told.deciders.filters),
-            "weighers": dict(told.deciders.weighers),
-            "subset_size": told.deciders.subset_size,
-            "seed": told.deciders.seed,
-        },
+        "decided_by": deciders(told.deciders),
     }
     if told.host is not None and are_hosts_named:
         plain["host"] = _host(told.host)
     return plain
+
+
+def deciders(told: Deciders) -> dict[str, Any]:
+    """Who decided."""
+    return {
+        "driver": told.driver,
+        "filters": list(told.filters),
+        "weighers": dict(told.weighers),
+        "subset_size": told.subset_size,
+        "seed": told.seed,
+    }
 
 
 def refused(told: Refused, *, are_hosts_named: bool) -> dict[str, Any]:

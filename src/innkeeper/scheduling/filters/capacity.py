@@ -77,10 +77,12 @@ def _line(hosts: HostTable, name: str, amount: int) -> str:
 
 def _pools_line(hosts: HostTable, name: str, amount: int) -> str:
     pools = hosts.pools
+    most = pools.most(name) if pools.row_count else None
+    if most is None:
+        return ""
     # Only those that serve somebody: what others have would not have helped.
     codes = np.unique(hosts.membership_codes)
-    most = pools.most(name) if pools.row_count else None
-    if most is None or not codes.any():
+    if not codes.any():
         return ""
     told = f" and {max(0, int(most[codes].max()))} in one pool that serves hosts"
     able = pools.able(name, amount)

@@ -1,0 +1,126 @@
+"""What is kept with a server of the decision that placed it, or found no place for it.
+
+Always true: a decision is told of as it was made, whatever table and settings are since.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from innkeeper.domain.compute import Server
+from innkeeper.domain.errors import NotFound
+from innkeeper.domain.explaining import Refused
+from innkeeper.domain.placing import BuildPlan, RequestSpec
+from innkeeper.scheduling import explaining, telling
+from innkeeper.scheduling.schedulers.scheduler import Scheduler
+from innkeeper.store.queries import decisions
+from innkeeper.store.transactions import Tx
+from innkeeper.systems.compute.intake import Intake
+from innkeeper.systems.compute.means import Means
+
+PARTS_MAX = 16
+"""Of so many servers of one request it is kept what each weigher gave to their hosts: of all of
+a thousand, it would take as long as deciding."""
+ON_HOSTS = ("host", "alternates")
+"""What of a kept decision names hosts; so do the items of lists that have ``host``."""
+
+
+def of_placed(
+    means: Means, taken: Intake, made: BuildPlan
+) -> Sequence[Mapping[str, Any] | None]:
+    """What is to be kept with each server of a plan that is off the table."""
+    wish = means.scheduling.explain_decisions
+    if wish == "off":
+        return [None] * len(made.entries)
+    scheduler = means.schedulers.of(taken.filters)
+    shared = _shared(means, scheduler, taken, made)
+    table = means.follower.table
+    parts = explaining.parts_of(scheduler.pipeline, table, taken.spec, made, PARTS_MAX)
+    if wish == "full":
+        shared |= _full(means, scheduler, taken.spec, made)
+    return [
+        {
+            **shared,
+            "host": entry.host,
+            "weight": entry.weight,
+            "parts": parts[number] if number < len(parts) else None,
+            "alternates": list(entry.alternates),
+        }
+        for number, entry in enumerate(made.entries)
+    ]
+
+
+def of_refused(
+    means: Means, taken: Intake, made: BuildPlan, refused: Refused
+) -> Mapping[str, Any] | None:
+    """What is to be kept with each server of a request that found too few hosts."""
+    if means.scheduling.explain_decisions == "off":
+        return None
+    scheduler = means.schedulers.of(taken.filters)
+    return {
+        **_shared(means, scheduler, taken, made),
+        **telling.refused(refused, are_hosts_named=True),
+        "decided_by": _deciders(means, scheduler, taken.spec),
+    }
+
+
+def _shared(
+    means: Means, scheduler: Scheduler, taken: Intake, made: BuildPlan
+) -> dict[str, Any]:
+    return {
+        "decided_at": taken.request.now.isoformat(timespec="microseconds") + "Z",
+        "hosts": made.hosts,
+        "candidates": made.candidates,
+        "wanted": taken.spec.count,
+        "room": len(made.entries),
+        "removed": [
+            {"filter": each.filter_name, "removed": each.removed} for each in made.removals
+        ],
+        "decided_by": {"driver": scheduler.NAME, "seed": taken.spec.seed},
+    }
+
+
+def _full(
+    means: Means, scheduler: Scheduler, spec: RequestSpec, made: BuildPlan
+) -> dict[str, Any]:
+    refused, best = explaining.before(scheduler.pipeline, means.follower.table, spec, made)
+    return {
+        **telling.refused(refused, are_hosts_named=True),
+        "best": telling.ranked(best, are_hosts_named=True),
+        "decided_by": _deciders(means, scheduler, spec),
+    }
+
+
+def _deciders(means: Means, scheduler: Scheduler, spec: RequestSpec) -> dict[str, Any]:
+    size = means.scheduling.host_subset_size
+    return telling.deciders(explaining.deciders(scheduler, size, spec.seed))
+
+
+# -- told again --------------------------------------------------------------------------------
+
+
+def told(tx: Tx, server: Server, *, are_hosts_named: bool) -> dict[str, Any]:
+    """What is kept of the decision about a server; :class:`NotFound` if nothing is."""
+    kept = decisions.of_server(tx, server.uuid)
+    if kept is None:
+        raise NotFound(f"No decision is kept of server {server.uuid}.")
+    places = [name for name in ("host", "weight", "parts", "alternates") if name in kept]
+    rest = {name: value for name, value in kept.items() if name not in places}
+    fault = server.fault["message"] if server.fault else None
+    answer = {**rest, "chosen": [{name: kept[name] for name in places}] if places else []}
+    answer |= {"servers": len(answer["chosen"]), "fault": fault}
+    return answer if are_hosts_named else _without_names(answer)
+
+
+def _without_names(answer: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        key: [_nameless(each) for each in value] if isinstance(value, list) else value
+        for key, value in answer.items()
+    }
+
+
+def _nameless(item: Any) -> Any:
+    if not isinstance(item, Mapping):
+        return item
+    return {name: value for name, value in item.items() if name not in ON_HOSTS}
