@@ -86,6 +86,9 @@ def _add_fake(group: argparse._ArgumentGroup) -> None:
         "--build-time-s", type=_seconds, default=0.0, help="how long a build pretends to take"
     )
     group.add_argument(
+        "--move-time-s", type=_seconds, default=0.0, help="how long a move pretends to take"
+    )
+    group.add_argument(
         "--fail-builds-on", metavar="PATTERN", help="hosts whose builds fail, such as 'host-1*'"
     )
 

@@ -1,4 +1,5 @@
-"""Carries out orders: different servers' at once, one server's in their order.
+"""Carries out orders: different servers' at once, one server's in their order, but for those
+that interrupt what is under way.
 
 Always true: an order that is under way or whose result was not taken yet is not begun again,
 however often it is given; the results stay here until the service has taken them, or has
@@ -19,11 +20,9 @@ from typing import Any
 
 import structlog
 
-from innkeeper.entrypoints.agent.drivers.driver import Driver, DriverFailed, Order
+from innkeeper.entrypoints.agent.drivers.driver import Driver, DriverFailed, Kind, Order
 
 LOG = structlog.get_logger("innkeeper.agent")
-BUILD = "build"
-DESTROY = "destroy"
 FAULT_MAX = 4000
 
 
@@ -50,11 +49,19 @@ class Workshop:
                     continue
                 self._known.add(order.order_id)
                 begun += 1
+                if order.kind in Kind.BESIDE:
+                    self._begin_beside(order)
+                    continue
                 queue = self._queues.setdefault(order.server_id, deque())
                 queue.append(order)
                 if len(queue) == 1:
                     self._begin(order)
         return begun
+
+    def _begin_beside(self, order: Order) -> None:
+        # It is about what is under way, and would come too late behind it.
+        future = self._pool.submit(carry_out, self._driver, order)
+        future.add_done_callback(partial(self._keep, order))
 
     def _begin(self, order: Order) -> None:
         future = self._pool.submit(carry_out, self._driver, order)
@@ -65,14 +72,20 @@ class Workshop:
             # The agent is stopping; the order is given again to the next one.
             return
         with self._lock:
-            self._results[order.order_id] = result_of(order, future.exception())
-            self._has_results.set()
+            self._keep(order, future)
             queue = self._queues[order.server_id]
             queue.popleft()
             if not queue:
                 del self._queues[order.server_id]
             elif not self._is_closed:
                 self._begin(queue[0])
+
+    def _keep(self, order: Order, future: Future[None]) -> None:
+        if future.cancelled():
+            return
+        with self._lock:
+            self._results[order.order_id] = result_of(order, future.exception())
+            self._has_results.set()
 
     def results(self, most: int) -> list[dict[str, Any]]:
         """Results that wait to be told, oldest first; they stay until :meth:`told`."""
@@ -107,10 +120,14 @@ class Workshop:
 
 def carry_out(driver: Driver, order: Order) -> None:
     """Do what an order says; raises :class:`DriverFailed` where that cannot be done."""
-    if order.kind == BUILD:
+    if order.kind == Kind.BUILD:
         driver.build(order)
-    elif order.kind == DESTROY:
+    elif order.kind == Kind.DESTROY:
         driver.destroy(order)
+    elif order.kind in Kind.BESIDE:
+        driver.interrupt(order)
+    elif order.kind in Kind.CHANGES:
+        driver.change(order)
     else:
         raise DriverFailed(f"This agent does not know orders of the kind {order.kind!r}.")
 

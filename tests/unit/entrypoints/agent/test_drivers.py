@@ -23,6 +23,7 @@ OPTIONS: Mapping[str, Any] = {
     "memory_mb": 1024,
     "disk_gb": 10,
     "build_time_s": 0.0,
+    "move_time_s": 0.0,
     "fail_builds_on": "h2",
     "traits": ("CUSTOM_GREEN",),
 }
@@ -109,7 +110,7 @@ def test_fake_builds_fail_where_they_are_told_to(tmp_path: Path) -> None:
     with pytest.raises(DriverFailed, match="h2"):
         driver.build(order(host="h2"))
     with pytest.raises(DriverFailed, match="because"):
-        driver.build(order(metadata={FAIL_KEY: "because"}))
+        driver.build(order(metadata={f"{FAIL_KEY}build": "because"}))
     driver.build(order(metadata={"other": "x"}))
     assert driver.servers() == {"h1": ["s1"], "h2": []}
     driver.close()

@@ -39,6 +39,12 @@ class Recorder:
     def destroy(self, order: Order) -> None:
         self.done.append(("destroy", order.server_id))
 
+    def change(self, order: Order) -> None:
+        self.done.append((order.kind, order.server_id))
+
+    def interrupt(self, order: Order) -> None:
+        self.done.append((order.kind, order.server_id))
+
     def close(self) -> None:
         self.is_closed = True
 

@@ -24,6 +24,7 @@ def _fake(options: Mapping[str, Any], state_dir: Path, wait: Wait) -> Driver:
             memory_mb=options["memory_mb"],
             disk_gb=options["disk_gb"],
             build_time_s=options["build_time_s"],
+            move_time_s=options["move_time_s"],
             fail_builds_on=options["fail_builds_on"],
             traits=(*fake.TRAITS, *options["traits"]),
         ),

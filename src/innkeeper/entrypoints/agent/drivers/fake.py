@@ -1,27 +1,48 @@
-"""A driver without machines: it remembers which servers it would have built.
+"""A driver without machines: it remembers which servers it would have built, and what became
+of them.
 
 Always true: what it remembers is in a file before an order counts as carried out, so a killed
-agent that comes back still has its servers. It is not flushed to the disk each time; what a
-power failure takes from it, nobody misses.
+agent that comes back still has its servers.
 """
 
 from __future__ import annotations
 
 import fnmatch
-import sqlite3
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from innkeeper.entrypoints.agent.drivers.driver import DriverFailed, HostFacts, Order
+from innkeeper.entrypoints.agent.drivers.driver import DriverFailed, HostFacts, Kind, Order
+from innkeeper.entrypoints.agent.drivers.fake_state import (
+    PAUSED,
+    RUNNING,
+    SHUT_DOWN,
+    FakeState,
+)
 
 NAME = "fake"
-STATE_FILE = "fake.sqlite3"
-FAIL_KEY = "fail-build"
-"""A server with this key in its metadata fails; the value is the message."""
-LOCK_TIMEOUT_S = 10.0
+FAIL_KEY = "fail-"
+"""Orders about a server with this and their kind as a key in its metadata fail; the value is
+the message."""
+LOOK_S = 0.05
+"""How soon sending notices that it is to stop, or to hurry."""
+POWER: Mapping[str, int] = {
+    Kind.STOP: SHUT_DOWN,
+    Kind.START: RUNNING,
+    Kind.REBOOT: RUNNING,
+    Kind.PAUSE: PAUSED,
+    Kind.UNPAUSE: RUNNING,
+    Kind.SUSPEND: SHUT_DOWN,
+    Kind.RESUME: RUNNING,
+    Kind.REBUILD: RUNNING,
+    Kind.DEPART: SHUT_DOWN,
+    Kind.SHELVE: SHUT_DOWN,
+}
+"""How a server that must be there is powered when an order was carried out."""
+COMING = frozenset({Kind.ARRIVE, Kind.EXPECT, Kind.EVACUATE, Kind.UNSHELVE})
+"""Orders that bring a server to a host."""
 CPU_FACTS = {
     "arch": "x86_64",
     "model": "Made-up",
@@ -47,6 +68,7 @@ class FakeOptions:
     memory_mb: int = 131072
     disk_gb: int = 2000
     build_time_s: float = 0.0
+    move_time_s: float = 0.0
     fail_builds_on: str | None = None
     traits: Sequence[str] = TRAITS
     capabilities: Mapping[str, Any] = field(
@@ -62,23 +84,12 @@ class FakeDriver:
     ) -> None:
         self._options = options
         self._wait = wait
-        self._lock = threading.Lock()
         self._names = [f"{options.host_prefix}{n}" for n in range(1, options.hosts + 1)]
         self._known = frozenset(self._names)
-        path = state_dir / STATE_FILE
-        # SQLite gives its other files the permissions of this one.
-        path.touch(mode=0o600)
-        self._state = sqlite3.connect(
-            path,
-            check_same_thread=False,
-            isolation_level=None,
-            timeout=LOCK_TIMEOUT_S,
-        )
-        self._state.execute("PRAGMA journal_mode=WAL")
-        self._state.execute("PRAGMA synchronous=NORMAL")
-        self._state.execute(
-            "CREATE TABLE IF NOT EXISTS servers (id TEXT, host TEXT, PRIMARY KEY (id, host))"
-        )
+        self._state = FakeState(state_dir)
+        # What is to end soon, by its migration.
+        self._hurried: set[str] = set()
+        self._lock = threading.Lock()
 
     def hosts(self) -> Sequence[HostFacts]:
         """See the protocol."""
@@ -108,9 +119,7 @@ class FakeDriver:
     def servers(self) -> Mapping[str, Sequence[str]]:
         """See the protocol."""
         found: dict[str, list[str]] = {name: [] for name in self._names}
-        with self._lock:
-            rows = self._state.execute("SELECT host, id FROM servers ORDER BY id").fetchall()
-        for host, server_id in rows:
+        for host, server_id, _ in self._state.all():
             # Fewer hosts than last time: what was on the others is kept for when they return.
             if host in found:
                 found[host].append(server_id)
@@ -119,30 +128,83 @@ class FakeDriver:
     def build(self, order: Order) -> None:
         """See the protocol."""
         options = self._options
-        if order.host not in self._known:
-            raise DriverFailed(f"There is no host {order.host} here.")
+        self._demand_host(order)
         if options.build_time_s > 0:
             self._wait(options.build_time_s)
-        metadata = order.body.get("metadata")
-        asked = metadata.get(FAIL_KEY) if isinstance(metadata, Mapping) else None
-        if asked is not None:
-            raise DriverFailed(f"The build was asked to fail: {asked}")
+        _fail_if_asked(order)
         if options.fail_builds_on and fnmatch.fnmatchcase(order.host, options.fail_builds_on):
             raise DriverFailed(f"Builds on {order.host} fail, as the agent was told.")
-        with self._lock:
-            self._state.execute(
-                "INSERT OR IGNORE INTO servers (id, host) VALUES (?, ?)",
-                (order.server_id, order.host),
-            )
+        self._state.put(order.server_id, order.host, RUNNING)
 
     def destroy(self, order: Order) -> None:
         """See the protocol."""
+        self._state.drop(order.server_id, order.host)
+
+    def change(self, order: Order) -> None:
+        """See the protocol."""
+        self._demand_host(order)
+        if order.kind == Kind.SEND:
+            self._send(order)
+            return
+        if order.kind in COMING and self._options.move_time_s > 0:
+            self._wait(self._options.move_time_s)
+        _fail_if_asked(order)
+        if order.kind == Kind.OFFLOAD:
+            self._state.drop(order.server_id, order.host)
+            return
+        power = POWER.get(order.kind) or _power_in(order)
+        if order.kind in COMING:
+            self._state.put(order.server_id, order.host, power)
+        if not self._state.switch(order.server_id, order.host, power):
+            raise DriverFailed(f"The server is not on {order.host}.")
+
+    def _send(self, order: Order) -> None:
+        migration = _migration_of(order)
+        left_s = self._options.move_time_s
+        while left_s > 0 and not self._is_over(migration):
+            self._wait(min(LOOK_S, left_s))
+            left_s -= LOOK_S
+        _fail_if_asked(order)
+        # One that is not there any more was sent before.
+        if not self._state.send(order.server_id, order.host, migration):
+            raise DriverFailed("Sending was stopped, as was asked.")
+
+    def _is_over(self, migration: str) -> bool:
         with self._lock:
-            self._state.execute(
-                "DELETE FROM servers WHERE id = ? AND host = ?", (order.server_id, order.host)
-            )
+            is_hurried = migration in self._hurried
+        return is_hurried or self._state.is_stopped(migration)
+
+    def interrupt(self, order: Order) -> None:
+        """See the protocol."""
+        _fail_if_asked(order)
+        migration = _migration_of(order)
+        if order.kind == Kind.HURRY:
+            with self._lock:
+                self._hurried.add(migration)
+        elif not self._state.stop(order.server_id, order.host, migration):
+            raise DriverFailed(f"The server has left {order.host}.")
+
+    def _demand_host(self, order: Order) -> None:
+        if order.host not in self._known:
+            raise DriverFailed(f"There is no host {order.host} here.")
 
     def close(self) -> None:
         """See the protocol."""
-        with self._lock:
-            self._state.close()
+        self._state.close()
+
+
+def _fail_if_asked(order: Order) -> None:
+    metadata = order.body.get("metadata")
+    key = FAIL_KEY + order.kind
+    asked = metadata.get(key) if isinstance(metadata, Mapping) else None
+    if asked is not None:
+        raise DriverFailed(f"The {order.kind} was asked to fail: {asked}")
+
+
+def _power_in(order: Order) -> int:
+    power = order.body.get("power_state", RUNNING)
+    return power if power in (RUNNING, PAUSED, SHUT_DOWN) else RUNNING
+
+
+def _migration_of(order: Order) -> str:
+    return str(order.body.get("migration_id"))
