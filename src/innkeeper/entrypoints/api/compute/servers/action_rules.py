@@ -11,6 +11,7 @@ from innkeeper.entrypoints.api.compute.checks import (
 from innkeeper.entrypoints.api.routing import Rule
 
 _SERVERS = "os_compute_api:servers"
+_LOCK = "os_compute_api:os-lock-server"
 _MIGRATE = "os_compute_api:os-migrate-server"
 _SHELVE = "os_compute_api:os-shelve"
 _ACTIONS = "os_compute_api:os-instance-actions"
@@ -51,6 +52,13 @@ _SHELVE_RULES = (
     Rule(f"{_SHELVE}:unshelve_to_host", ADMIN, "Bring a shelved server to a given host."),
 )
 _RECORD_RULES = (
+    Rule(f"{_LOCK}:lock", PROJECT_WRITER, "Lock a server against changes."),
+    Rule(f"{_LOCK}:unlock", PROJECT_WRITER, "Unlock a server."),
+    Rule(
+        f"{_LOCK}:unlock:unlock_override",
+        ADMIN,
+        "Unlock a server that an administrator locked, and change locked servers.",
+    ),
     Rule(
         "os_compute_api:os-admin-actions:reset_state",
         ADMIN,

@@ -1,109 +1,115 @@
-"""What can be done to a server: locked and unlocked; and what it has none of here."""
+"""What can be done to a server: one table of actions, and the route that all of them share.
+
+Always true: the body's one key names the action, and the action's own rule is asked about the
+server; who may not see the server does not learn that it is there.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
 
-from innkeeper.domain.compute import Locker, Server
-from innkeeper.domain.errors import Invalid
-from innkeeper.entrypoints.api.compute.servers.access import OVERRIDE, found
+from innkeeper.domain.errors import Conflict, Invalid
+from innkeeper.entrypoints.api.compute.servers import administration, moves, power, shelving
+from innkeeper.entrypoints.api.compute.servers.access import found
+from innkeeper.entrypoints.api.compute.servers.acting import Acting, Action, in_words
+from innkeeper.entrypoints.api.compute.servers.action_schemas import (
+    EVACUATE,
+    LOCK,
+    MIGRATE,
+    MIGRATE_LIVE,
+    NOT_LOOKED_AT,
+    REBOOT,
+    RESET_STATE,
+    RESIZE,
+    UNSHELVE,
+)
+from innkeeper.entrypoints.api.microversions import Schema
 from innkeeper.entrypoints.api.routing import Answer, Call
-from innkeeper.systems.compute import servers
 
-LOCK = "os_compute_api:os-lock-server:lock"
-UNLOCK = "os_compute_api:os-lock-server:unlock"
-NOT_YET = frozenset(
+_SERVERS = "os_compute_api:servers"
+_LOCKS = "os_compute_api:os-lock-server"
+_MIGRATES = "os_compute_api:os-migrate-server"
+_SHELVES = "os_compute_api:os-shelve"
+_PAUSES = "os_compute_api:os-pause-server"
+_SUSPENDS = "os_compute_api:os-suspend-server"
+
+ACTIONS: Mapping[str, Action] = {
+    "confirmResize": Action(NOT_LOOKED_AT, f"{_SERVERS}:confirm_resize", moves.confirm_resize),
+    "evacuate": Action(EVACUATE, "os_compute_api:os-evacuate", moves.evacuate),
+    "forceDelete": Action(
+        NOT_LOOKED_AT, "os_compute_api:os-deferred-delete:force", administration.force_delete
+    ),
+    "lock": Action(LOCK, f"{_LOCKS}:lock", administration.lock),
+    "migrate": Action(MIGRATE, f"{_MIGRATES}:migrate", moves.migrate),
+    "os-migrateLive": Action(MIGRATE_LIVE, f"{_MIGRATES}:migrate_live", moves.migrate_live),
+    "os-resetState": Action(
+        RESET_STATE, "os_compute_api:os-admin-actions:reset_state", administration.reset_state
+    ),
+    "os-start": Action(NOT_LOOKED_AT, f"{_SERVERS}:start", power.start, word="start"),
+    "os-stop": Action(NOT_LOOKED_AT, f"{_SERVERS}:stop", power.stop, word="stop"),
+    "pause": Action(NOT_LOOKED_AT, f"{_PAUSES}:pause", power.pause),
+    "reboot": Action(REBOOT, f"{_SERVERS}:reboot", power.reboot),
+    "resize": Action(RESIZE, f"{_SERVERS}:resize", moves.resize),
+    "resume": Action(NOT_LOOKED_AT, f"{_SUSPENDS}:resume", power.resume),
+    "revertResize": Action(NOT_LOOKED_AT, f"{_SERVERS}:revert_resize", moves.revert_resize),
+    "shelve": Action(NOT_LOOKED_AT, f"{_SHELVES}:shelve", shelving.shelve),
+    "shelveOffload": Action(
+        NOT_LOOKED_AT, f"{_SHELVES}:shelve_offload", shelving.shelve_offload
+    ),
+    "suspend": Action(NOT_LOOKED_AT, f"{_SUSPENDS}:suspend", power.suspend),
+    "unlock": Action(NOT_LOOKED_AT, f"{_LOCKS}:unlock", administration.unlock),
+    "unpause": Action(NOT_LOOKED_AT, f"{_PAUSES}:unpause", power.unpause),
+    "unshelve": Action(UNSHELVE, f"{_SHELVES}:unshelve", shelving.unshelve),
+}
+NOT_HERE = frozenset(
     {
+        "addFixedIp",
         "addFloatingIp",
         "addSecurityGroup",
         "changePassword",
-        "confirmResize",
         "createBackup",
         "createImage",
-        "evacuate",
-        "forceDelete",
         "injectNetworkInfo",
-        "migrate",
         "os-getConsoleOutput",
+        "os-getRDPConsole",
         "os-getSPICEConsole",
+        "os-getSerialConsole",
         "os-getVNCConsole",
-        "os-migrateLive",
-        "os-resetState",
-        "os-start",
-        "os-stop",
-        "pause",
-        "reboot",
         "rebuild",
+        "removeFixedIp",
+        "removeFloatingIp",
         "removeSecurityGroup",
         "rescue",
         "resetNetwork",
-        "resize",
         "restore",
-        "resume",
-        "revertResize",
-        "shelve",
-        "shelveOffload",
-        "suspend",
-        "unpause",
+        "trigger_crash_dump",
         "unrescue",
-        "unshelve",
     }
 )
 """Actions of the API that nothing here carries out."""
 
+BODY: Schema = {
+    "type": "object",
+    "properties": {name: action.schema for name, action in ACTIONS.items()},
+    # What is no action at all is refused in words, when the server is known.
+    "additionalProperties": {},
+    "minProperties": 1,
+    "maxProperties": 1,
+}
+
 
 async def act(call: Call) -> Answer:
-    """Lock or unlock a server; the body's one key names the action."""
+    """Do something to a server; the body's one key names the action."""
     server = await found(call)
-    ((action, wanted),) = call.body.items()
-    if action == "lock":
-        await _lock(call, server, wanted)
-    elif action == "unlock":
-        await _unlock(call, server)
-    elif action in NOT_YET:
-        raise Invalid(f"The action {action} is not available here yet.")
-    else:
-        raise Invalid(f"There is no such action: {action[:60]}")
-    return Answer(202)
-
-
-async def _lock(call: Call, server: Server, wanted: Any) -> None:
-    owner = {"project_id": server.project_id, "user_id": server.user_id}
-    call.demand(LOCK, **owner)
-    is_owner = call.context.project_id == server.project_id
-    locked_by = Locker.OWNER if is_owner else Locker.ADMIN
-    reason = (wanted or {}).get("locked_reason")
-    await call.write(lambda tx: servers.lock(tx, server.uuid, locked_by, reason, call.now))
-
-
-async def _unlock(call: Call, server: Server) -> None:
-    owner = {"project_id": server.project_id, "user_id": server.user_id}
-    call.demand(UNLOCK, **owner)
-    override = call.allows(OVERRIDE, **owner)
-    await call.write(
-        lambda tx: servers.unlock(tx, server.uuid, call.now, may_override=override)
-    )
-
-
-async def addresses(call: Call) -> Answer:
-    """No addresses: networks are not managed here."""
-    await found(call)
-    return Answer(200, {"addresses": {}})
-
-
-async def volumes(call: Call) -> Answer:
-    """No volumes: there is no block storage yet."""
-    await found(call)
-    return Answer(200, {"volumeAttachments": []})
-
-
-async def interfaces(call: Call) -> Answer:
-    """No interfaces: networks are not managed here."""
-    await found(call)
-    return Answer(200, {"interfaceAttachments": []})
-
-
-async def security_groups(call: Call) -> Answer:
-    """No security groups: networks are not managed here."""
-    await found(call)
-    return Answer(200, {"security_groups": []})
+    ((name, wanted),) = call.body.items()
+    if name in NOT_HERE:
+        raise Invalid(f"The action {name} is not available here.")
+    action = ACTIONS.get(name)
+    if action is None:
+        raise Invalid(f"There is no such action: {name[:60]}")
+    acting = Acting(call, server, wanted)
+    call.demand(action.rule, **acting.owner)
+    try:
+        return await action.run(acting)
+    except Conflict as error:
+        raise in_words(error, action.word or name) from error

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from innkeeper.entrypoints.api.compute.servers import actions as server_actions
-from innkeeper.entrypoints.api.compute.servers import explain, servers
+from innkeeper.entrypoints.api.compute.servers import belongings, servers
 from innkeeper.entrypoints.api.compute.servers import labels as server_labels
 from innkeeper.entrypoints.api.compute.servers import list_schemas as schemas_server_lists
 from innkeeper.entrypoints.api.compute.servers import plain as servers_plain
 from innkeeper.entrypoints.api.compute.servers import schemas as schemas_servers
+from innkeeper.entrypoints.api.compute.servers.explain_routes import EXPLAIN_ROUTES
 from innkeeper.entrypoints.api.microversions import Version
 from innkeeper.entrypoints.api.routing import Route
 
@@ -183,49 +184,37 @@ BELONGING_ROUTES = (
         f"{_ONE}/action",
         server_actions.act,
         f"{_SERVERS}:show",
-        "Lock or unlock a server.",
-        body=schemas_servers.ACTION,
-        success=(202,),
+        "Do something to a server.",
+        body=server_actions.BODY,
+        success=(200, 202),
     ),
     Route(
         "GET",
         f"{_ONE}/ips",
-        server_actions.addresses,
+        belongings.addresses,
         "os_compute_api:ips:index",
         "List a server's addresses: it has none.",
     ),
     Route(
         "GET",
         f"{_ONE}/os-volume_attachments",
-        server_actions.volumes,
+        belongings.volumes,
         "os_compute_api:os-volumes-attachments:index",
         "List a server's volumes: it has none.",
     ),
     Route(
         "GET",
         f"{_ONE}/os-interface",
-        server_actions.interfaces,
+        belongings.interfaces,
         "os_compute_api:os-attach-interfaces:list",
         "List a server's interfaces: it has none.",
     ),
     Route(
         "GET",
         f"{_ONE}/os-security-groups",
-        server_actions.security_groups,
+        belongings.security_groups,
         "os_compute_api:os-security-groups:list",
         "List a server's security groups: it has none.",
-    ),
-)
-
-EXPLAIN_ROUTES = (
-    Route(
-        "POST",
-        "/v2.1/os-explain",
-        explain.explain,
-        "os_compute_api:os-explain:explain",
-        "Tell where a boot would go, or why nowhere.",
-        body=schemas_servers.CREATE,
-        decode=servers_plain.decode,
     ),
 )
 

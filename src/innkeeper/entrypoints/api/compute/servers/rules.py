@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from innkeeper.entrypoints.api.compute.checks import ADMIN, PROJECT, PROJECT_WRITER
+from innkeeper.entrypoints.api.compute.servers.explain_rules import EXPLAIN_RULES
 from innkeeper.entrypoints.api.routing import Rule
 
 _SERVERS = "os_compute_api:servers"
 _METADATA = "os_compute_api:server-metadata"
 _TAGS = "os_compute_api:os-server-tags"
-_LOCK = "os_compute_api:os-lock-server"
-_EXPLAIN = "os_compute_api:os-explain"
 
 SERVER_RULES = (
     Rule(f"{_SERVERS}:index", PROJECT, "List a project's servers."),
@@ -64,17 +63,9 @@ SERVER_RULES = (
     Rule(f"{_TAGS}:update_all", PROJECT_WRITER, "Replace a server's tags."),
     Rule(f"{_TAGS}:delete", PROJECT_WRITER, "Remove a tag from a server."),
     Rule(f"{_TAGS}:delete_all", PROJECT_WRITER, "Remove all tags from a server."),
-    Rule(f"{_LOCK}:lock", PROJECT_WRITER, "Lock a server against changes."),
-    Rule(f"{_LOCK}:unlock", PROJECT_WRITER, "Unlock a server."),
-    Rule(
-        f"{_LOCK}:unlock:unlock_override",
-        ADMIN,
-        "Unlock a server that an administrator locked, and change locked servers.",
-    ),
     Rule("os_compute_api:ips:index", PROJECT, "List a server's addresses."),
     Rule("os_compute_api:os-volumes-attachments:index", PROJECT, "List a server's volumes."),
     Rule("os_compute_api:os-attach-interfaces:list", PROJECT, "List a server's interfaces."),
     Rule("os_compute_api:os-security-groups:list", PROJECT, "List a server's groups."),
-    Rule(f"{_EXPLAIN}:explain", PROJECT, "Ask where servers would go, or why nowhere."),
-    Rule(f"{_EXPLAIN}:hosts", ADMIN, "Read the names of hosts in an explanation."),
+    *EXPLAIN_RULES,
 )

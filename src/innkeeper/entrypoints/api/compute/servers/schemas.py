@@ -216,18 +216,6 @@ METADATA_ONE: Schema = closed(
     {"meta": {**METADATA, "minProperties": 1, "maxProperties": 1}}, ("meta",)
 )
 TAGS_ALL: Schema = closed({"tags": TAGS}, ("tags",))
-LOCK: Schema = {
-    "type": ["object", "null"],
-    "properties": {"locked_reason": {**WORD}},
-    "additionalProperties": False,
-}
-ACTION: Schema = {
-    "type": "object",
-    "properties": {"lock": LOCK, "unlock": {}},
-    "additionalProperties": {},
-    "minProperties": 1,
-    "maxProperties": 1,
-}
 
 
 def without(schema: Schema, *names: str) -> Schema:

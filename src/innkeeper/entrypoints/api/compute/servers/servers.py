@@ -7,13 +7,11 @@ from dataclasses import replace
 from typing import Any
 
 from innkeeper.domain.compute import Booted, Host, Server
+from innkeeper.domain.errors import Conflict
 from innkeeper.domain.listing import ServerSelection
 from innkeeper.entrypoints.api.compute.servers import view as servers_view
-from innkeeper.entrypoints.api.compute.servers.access import (
-    found,
-    found_whole,
-    may_override,
-)
+from innkeeper.entrypoints.api.compute.servers.access import found, found_whole
+from innkeeper.entrypoints.api.compute.servers.acting import asker, in_words
 from innkeeper.entrypoints.api.compute.servers.bodies import (
     Asked,
     asked,
@@ -25,7 +23,7 @@ from innkeeper.entrypoints.api.compute.servers.selection import selection
 from innkeeper.entrypoints.api.paging import next_query
 from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute import labels, quotas, servers
+from innkeeper.systems.compute import deletions, labels, quotas, servers
 
 
 async def create(call: Call) -> Answer:
@@ -144,12 +142,24 @@ async def update(call: Call) -> Answer:
 
 async def delete(call: Call) -> Answer:
     """Delete one server."""
-    server = await found(call)
-    down_time_s = call.site.settings.computing.service_down_time_s
-    override = may_override(call, server)
-    await call.write(
-        lambda tx: servers.delete(
-            tx, server.uuid, call.now, service_down_time_s=down_time_s, may_override=override
-        )
-    )
+    await deleted(call, await found(call))
     return Answer(204)
+
+
+async def deleted(call: Call, server: Server) -> None:
+    """Delete a server that the caller may delete."""
+    down_time_s = call.site.settings.computing.service_down_time_s
+    who = asker(call, server)
+    try:
+        await call.write(
+            lambda tx: deletions.delete(
+                tx,
+                server.uuid,
+                call.now,
+                service_down_time_s=down_time_s,
+                may_override=who.may_override,
+                asker=who,
+            )
+        )
+    except Conflict as error:
+        raise in_words(error, "delete") from error

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from innkeeper.entrypoints.api.compute.servers.schemas import ACTION
+from innkeeper.entrypoints.api.compute.versions.actions_before import BEFORE_2_73
+from innkeeper.entrypoints.api.compute.versions.server_action_edges import acted
 from innkeeper.entrypoints.api.compute.versions.server_edges import (
-    ONE,
     dropping,
     passing_over,
     wherever_listed,
     wherever_shown,
 )
-from innkeeper.entrypoints.api.microversions import Edge, Schema, Version
+from innkeeper.entrypoints.api.microversions import Version
 from innkeeper.entrypoints.api.routing import Call
 
 VERSION = Version(2, 73)
 SUMMARY = "Locks have a reason; listings take locked."
-ACTION_BEFORE: Schema = {**ACTION, "properties": {**ACTION["properties"], "lock": {}}}
 
 
 def _no_reason(call: Call) -> None:
@@ -27,5 +26,5 @@ def _no_reason(call: Call) -> None:
 EDGES = (
     *wherever_shown(dropping("locked_reason")),
     *wherever_listed(passing_over(["locked"])),
-    Edge("POST", f"{ONE}/action", body_before=ACTION_BEFORE, up=_no_reason),
+    acted(body_before=BEFORE_2_73, up=_no_reason),
 )

@@ -1,0 +1,66 @@
+"""Routes of explanations, and of the recordings that can be replayed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from innkeeper.entrypoints.api.compute.servers import explain
+from innkeeper.entrypoints.api.compute.servers import list_schemas as schemas_server_lists
+from innkeeper.entrypoints.api.compute.servers import plain as servers_plain
+from innkeeper.entrypoints.api.compute.servers import schemas as schemas_servers
+from innkeeper.entrypoints.api.microversions import Schema
+from innkeeper.entrypoints.api.routing import Route
+
+_RULE = "os_compute_api:os-explain"
+
+
+def _one(schema: Any) -> Schema:
+    """A parameter that is given once at most."""
+    return {"type": "array", "items": schema, "maxItems": 1}
+
+
+_QUESTION: Schema = {
+    "type": "object",
+    "properties": {
+        "host": _one(schemas_servers.WORD),
+        "record": _one(schemas_servers.BOOLEAN),
+    },
+    "additionalProperties": False,
+}
+
+EXPLAIN_ROUTES = (
+    Route(
+        "POST",
+        "/v2.1/os-explain",
+        explain.explain,
+        f"{_RULE}:explain",
+        "Tell where a boot would go, or why nowhere.",
+        body=schemas_servers.CREATE,
+        query=_QUESTION,
+        decode=servers_plain.decode,
+    ),
+    Route(
+        "GET",
+        "/v2.1/servers/{server_id}/os-explain",
+        explain.show,
+        f"{_RULE}:show",
+        "Tell how it was decided about a server.",
+        query=schemas_server_lists.NOTHING,
+    ),
+    Route(
+        "GET",
+        "/v2.1/os-recordings",
+        explain.recordings,
+        f"{_RULE}:record",
+        "List the recorded decisions.",
+        query=schemas_server_lists.NOTHING,
+    ),
+    Route(
+        "GET",
+        "/v2.1/os-recordings/{name}",
+        explain.recording,
+        f"{_RULE}:record",
+        "Give a recorded decision, to be replayed.",
+        query=schemas_server_lists.NOTHING,
+    ),
+)

@@ -1,0 +1,89 @@
+"""What was done to a server, and how each step of it ended."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from innkeeper.domain.compute import Server
+from innkeeper.domain.errors import NotFound
+from innkeeper.domain.moves import Action, Event
+from innkeeper.entrypoints.api.compute.servers.access import found, found_even_deleted
+from innkeeper.entrypoints.api.compute.servers.moments import changes, micros
+from innkeeper.entrypoints.api.compute.servers.view import host_id
+from innkeeper.entrypoints.api.paging import limit_of, next_query
+from innkeeper.entrypoints.api.routing import Answer, Call
+from innkeeper.systems.compute import history
+
+EVENTS_RULE = "os_compute_api:os-instance-actions:events"
+DETAILS_RULE = "os_compute_api:os-instance-actions:events:details"
+ALIVE_ONLY = "alive-only"
+"""Older clients do not expect a deleted server to be there."""
+
+
+async def index(call: Call) -> Answer:
+    """List what was done to a server, newest first."""
+    server = await _server(call)
+    filters = {name: values[-1] for name, values in call.query.items()}
+    since, until = changes(filters)
+    limit, marker = limit_of(call), call.last("marker")
+    if limit == 0:
+        return Answer(200, {"instanceActions": []})
+    found_actions = await call.read(
+        lambda tx: history.actions_of(
+            tx, server.uuid, limit=limit + 1, marker=marker, since=since, until=until
+        )
+    )
+    page = found_actions[:limit]
+    body: dict[str, Any] = {"instanceActions": [_shown(each) for each in page]}
+    if len(found_actions) > limit:
+        path = f"{call.address}/v2.1/servers/{server.uuid}/os-instance-actions"
+        href = f"{path}?{next_query(call, page[-1].request_id)}"
+        body["links"] = [{"rel": "next", "href": href}]
+    return Answer(200, body)
+
+
+async def show(call: Call) -> Answer:
+    """Show one thing that was done to a server, with its steps."""
+    server = await _server(call)
+    request_id = call.params["request_id"]
+    try:
+        action = await call.read(lambda tx: history.action(tx, server.uuid, request_id))
+    except NotFound as error:
+        raise NotFound(f"Action {request_id} not found") from error
+    shown = _shown(action)
+    shown["events"] = [_event(call, server, each) for each in action.events]
+    return Answer(200, {"instanceAction": shown})
+
+
+async def _server(call: Call) -> Server:
+    return await (found(call) if ALIVE_ONLY in call.terms else found_even_deleted(call))
+
+
+def _shown(action: Action) -> dict[str, Any]:
+    return {
+        "action": action.action,
+        "instance_uuid": action.server_uuid,
+        "request_id": action.request_id,
+        "user_id": action.user_id,
+        "project_id": action.project_id,
+        "start_time": micros(action.created_at),
+        "message": action.message,
+        "updated_at": micros(action.updated_at),
+    }
+
+
+def _event(call: Call, server: Server, event: Event) -> dict[str, Any]:
+    shown: dict[str, Any] = {
+        "event": event.name,
+        "start_time": micros(event.started_at),
+        "finish_time": micros(event.finished_at),
+        "result": event.result,
+        "hostId": host_id(server.project_id, event.host),
+    }
+    if call.allows(EVENTS_RULE, project_id=server.project_id):
+        # Nothing here keeps a trace of a program that failed; its log does.
+        shown["traceback"] = None
+        shown["host"] = event.host
+    if call.allows(DETAILS_RULE, project_id=server.project_id):
+        shown["details"] = event.message
+    return shown

@@ -1,0 +1,209 @@
+"""Moves of servers from host to host: listed, shown, and taken hold of on their way.
+
+Always true: who may not know of hosts reads null for their names.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from innkeeper.domain.compute import Server
+from innkeeper.domain.errors import Conflict, Invalid, NotFound
+from innkeeper.domain.moves import Migration, MigrationKind, MigrationSelection, MigrationStatus
+from innkeeper.entrypoints.api.compute.servers.access import found
+from innkeeper.entrypoints.api.compute.servers.acting import asker, in_words
+from innkeeper.entrypoints.api.compute.servers.moments import changes, micros
+from innkeeper.entrypoints.api.paging import limit_of, next_query
+from innkeeper.entrypoints.api.routing import Answer, Call
+from innkeeper.systems.compute import migrations
+from innkeeper.systems.compute.migrations import WrongMigrationState
+
+ALL_RULE = "os_compute_api:os-migrations:index:all_projects"
+HOSTS_RULE = "os_compute_api:os-migrations:index:host"
+SERVER_HOSTS_RULE = "os_compute_api:servers:migrations:index:host"
+WHILE_IT_RUNS = "while-it-runs"
+"""Older clients abort only what runs already."""
+UNDER_WAY = frozenset(
+    {MigrationStatus.PREPARING, MigrationStatus.RUNNING, MigrationStatus.POST_MIGRATING}
+)
+NUMBER_DIGITS_MAX = 18
+NOTHING_MEASURED = {
+    f"{what}_{how}_bytes": None
+    for what in ("memory", "disk")
+    for how in ("total", "processed", "remaining")
+}
+"""Drivers do not tell how far they are."""
+
+
+async def index(call: Call) -> Answer:
+    """List migrations, newest first."""
+    filters = {name: values[-1] for name, values in call.query.items()}
+    project_id = filters.get("project_id")
+    if project_id is None or project_id != call.context.project_id:
+        call.demand(ALL_RULE, project_id=call.context.project_id)
+    since, until = changes(filters)
+    limit = limit_of(call)
+    if limit == 0:
+        return Answer(200, {"migrations": []})
+    wish = MigrationSelection(
+        limit=limit + 1,
+        marker=filters.get("marker"),
+        host=filters.get("host"),
+        source_host=filters.get("source_compute"),
+        server_uuid=filters.get("instance_uuid"),
+        statuses=(filters["status"],) if "status" in filters else None,
+        kind=filters.get("migration_type"),
+        since=since,
+        until=until,
+        user_id=filters.get("user_id"),
+        project_id=project_id,
+    )
+    page = await call.read(lambda tx: migrations.page(tx, wish))
+    shows_hosts = call.allows(HOSTS_RULE, project_id=call.context.project_id)
+    body: dict[str, Any] = {
+        "migrations": [_listed(call, each, shows_hosts) for each in page[:limit]]
+    }
+    if len(page) > limit:
+        href = f"{call.address}/v2.1/os-migrations?{next_query(call, page[limit - 1].uuid)}"
+        body["migrations_links"] = [{"rel": "next", "href": href}]
+    return Answer(200, body)
+
+
+async def of_server(call: Call) -> Answer:
+    """List a server's live migrations that are under way."""
+    server = await found(call)
+    under_way = await call.read(lambda tx: migrations.in_progress(tx, server.uuid))
+    shows_hosts = call.allows(SERVER_HOSTS_RULE, project_id=server.project_id)
+    return Answer(200, {"migrations": [_shown(each, shows_hosts) for each in under_way]})
+
+
+async def show(call: Call) -> Answer:
+    """Show a server's live migration while it is under way."""
+    server = await found(call)
+    number, uuid = call.params["migration_id"], server.uuid
+    try:
+        migration = await _migration(call, server)
+    except NotFound as error:
+        raise NotFound(
+            f"In-progress live migration {number} is not found for server {uuid}."
+        ) from error
+    if migration.kind != MigrationKind.LIVE:
+        raise NotFound(f"Migration {number} for server {uuid} is not live-migration.")
+    if migration.status not in UNDER_WAY:
+        raise NotFound(f"Live migration {number} for server {uuid} is not in progress.")
+    return Answer(200, {"migration": _shown(migration, shows_hosts=True)})
+
+
+async def abort(call: Call) -> Answer:
+    """Stop a live migration; the server stays where it is."""
+    server = await found(call)
+    migration_id, who = _number(call, server), asker(call, server)
+    in_queue = WHILE_IT_RUNS not in call.terms
+    try:
+        await call.write(
+            lambda tx: migrations.abort(
+                tx, server.uuid, migration_id, who, in_queue=in_queue, now=call.now
+            )
+        )
+    except WrongMigrationState as error:
+        raise _in_words(error, "abort live migration") from error
+    except NotFound as error:
+        raise _unknown(call, server) from error
+    except Conflict as error:
+        raise in_words(error, "abort live migration") from error
+    return Answer(202)
+
+
+async def force_complete(call: Call) -> Answer:
+    """Bring a live migration to its end, whatever that costs the server."""
+    server = await found(call)
+    migration_id, who = _number(call, server), asker(call, server)
+    try:
+        await call.write(
+            lambda tx: migrations.force_complete(
+                tx, server.uuid, migration_id, who, now=call.now
+            )
+        )
+    except WrongMigrationState as error:
+        raise _in_words(error, "force complete") from error
+    except NotFound as error:
+        # Clients have always been told so by this status.
+        raise Invalid(_unknown(call, server).message) from error
+    except Conflict as error:
+        raise in_words(error, "force_complete") from error
+    return Answer(202)
+
+
+async def _migration(call: Call, server: Server) -> Migration:
+    migration_id = _number(call, server)
+    return await call.read(lambda tx: migrations.get(tx, server.uuid, migration_id))
+
+
+def _number(call: Call, server: Server) -> int:
+    text = call.params["migration_id"]
+    if not (text.isascii() and text.isdigit() and len(text) <= NUMBER_DIGITS_MAX):
+        raise _unknown(call, server)
+    return int(text)
+
+
+def _unknown(call: Call, server: Server) -> NotFound:
+    number = call.params["migration_id"]
+    return NotFound(f"Migration {number} not found for instance {server.uuid}")
+
+
+def _in_words(error: WrongMigrationState, action: str) -> Invalid:
+    return Invalid(
+        f"Migration {error.migration_id} state of instance {error.server_uuid} is "
+        f"{error.status}. Cannot {action} while the migration is in this state."
+    )
+
+
+def _hosts(migration: Migration, shows_hosts: bool) -> dict[str, str | None]:
+    source, dest = migration.source_host, migration.dest_host
+    hosts = {
+        "source_compute": source,
+        "source_node": source,
+        "dest_compute": dest,
+        "dest_host": dest,
+        "dest_node": dest,
+    }
+    return hosts if shows_hosts else dict.fromkeys(hosts)
+
+
+def _facts(migration: Migration, shows_hosts: bool) -> dict[str, Any]:
+    return {
+        "id": migration.id,
+        "uuid": migration.uuid,
+        "status": migration.status,
+        "created_at": micros(migration.created_at),
+        "updated_at": micros(migration.updated_at),
+        "user_id": migration.user_id,
+        "project_id": migration.project_id,
+        **_hosts(migration, shows_hosts),
+    }
+
+
+def _listed(call: Call, migration: Migration, shows_hosts: bool) -> dict[str, Any]:
+    shown = {
+        **_facts(migration, shows_hosts),
+        "instance_uuid": migration.server_uuid,
+        "migration_type": migration.kind,
+        # Numbers of rows, which Nova shows and clients can do nothing with.
+        "old_instance_type_id": None,
+        "new_instance_type_id": None,
+    }
+    if migration.kind == MigrationKind.LIVE and migration.status in UNDER_WAY:
+        path = f"servers/{migration.server_uuid}/migrations/{migration.id}"
+        shown["links"] = [
+            {"rel": "self", "href": f"{call.address}/v2.1/{path}"},
+            {"rel": "bookmark", "href": f"{call.address}/{path}"},
+        ]
+    return shown
+
+
+def _shown(migration: Migration, shows_hosts: bool) -> dict[str, Any]:
+    return {
+        **_facts(migration, shows_hosts),
+        "server_uuid": migration.server_uuid,
+        **NOTHING_MEASURED,
+    }

@@ -1,0 +1,100 @@
+"""Actions by which a server goes to another host, or gets another size.
+
+Always true: they answer before anything has moved. That no host takes the server is told by its
+list of actions, since the server itself stays as it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from innkeeper.domain.errors import Invalid, NotFound
+from innkeeper.domain.moves import Moved
+from innkeeper.entrypoints.api.compute.servers.acting import Acting
+from innkeeper.entrypoints.api.compute.servers.bodies import made_password
+from innkeeper.entrypoints.api.routing import Answer
+from innkeeper.store.transactions import Tx
+from innkeeper.systems.compute import evacuation, live, resizing
+from innkeeper.systems.compute.moving import UnknownHost
+
+MIGRATE_TO = "os_compute_api:os-migrate-server:migrate:host"
+MIGRATE_LIVE_TO = "os_compute_api:os-migrate-server:migrate_live:host"
+BY_FORCE = "by-force"
+"""Older clients could name a host that no filter was to be asked about."""
+WAITS = "waits"
+"""Older clients waited to hear whether there is a host for a live migration."""
+STAYS_AS_IT_IS = "stays-as-it-is"
+"""Older clients expect an evacuated server to run if it ran."""
+SHOWS_PASSWORD = "shows-password"  # noqa: S105 - not one
+"""Older clients are told the password of an evacuated server."""
+
+
+async def resize(acting: Acting) -> Answer:
+    """Give a server another flavor, on whichever host has room for it."""
+    flavor_id = str(acting.wanted["flavorRef"]).rpartition("/")[2]
+    await _move(acting, resizing.resize, flavor_id)
+    return Answer(202)
+
+
+async def confirm_resize(acting: Acting) -> Answer:
+    """Keep what a resize or a migration made of a server."""
+    return await acting.write(resizing.confirm)
+
+
+async def revert_resize(acting: Acting) -> Answer:
+    """Undo a resize or a migration."""
+    return await acting.write(resizing.revert)
+
+
+async def migrate(acting: Acting) -> Answer:
+    """Move a server to another host; it is off while it goes."""
+    host = (acting.wanted or {}).get("host") or None
+    if host is not None:
+        acting.call.demand(MIGRATE_TO, **acting.owner)
+    await _move(acting, resizing.migrate, host=host)
+    return Answer(202)
+
+
+async def migrate_live(acting: Acting) -> Answer:
+    """Move a server to another host while it runs."""
+    host = acting.wanted["host"] or None
+    terms = acting.call.terms
+    if host is not None:
+        acting.call.demand(MIGRATE_LIVE_TO, **acting.owner)
+    moved = await _move(acting, live.migrate, host=host, is_forced=BY_FORCE in terms)
+    if moved.fault is not None and WAITS in terms:
+        raise Invalid(moved.fault)
+    return Answer(202)
+
+
+async def evacuate(acting: Acting) -> Answer:
+    """Build a server anew elsewhere, because its host is lost. Answers 200, as it ever did."""
+    host, terms = acting.wanted.get("host"), acting.call.terms
+    try:
+        await _move(
+            acting,
+            evacuation.evacuate,
+            host=host,
+            is_forced=BY_FORCE in terms,
+            is_started=STAYS_AS_IT_IS in terms,
+        )
+    except UnknownHost as error:
+        raise NotFound(f"Compute host {host} not found.") from error
+    if SHOWS_PASSWORD not in terms:
+        return Answer(200)
+    given = acting.wanted.get("adminPass")
+    return Answer(200, {"adminPass": given or made_password(acting.call.site.ids)})
+
+
+async def _move(acting: Acting, work: Callable[..., Moved], *given: Any, **more: Any) -> Moved:
+    call, server, who = acting.call, acting.server, acting.asker
+    seed, new_id = call.site.ids.seed(), call.site.ids.uuid()
+
+    def decide(tx: Tx, means: Any) -> Moved:
+        return work(
+            tx, means, server.uuid, *given, who, **more, seed=seed, new_id=new_id, now=call.now
+        )
+
+    moved: Moved = await call.decide(decide)
+    return moved
