@@ -1,0 +1,177 @@
+"""Fleets as they are written on the command line and in files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from innkeeper.domain.errors import Invalid
+from innkeeper.entrypoints.simulator import host_files, hosts
+from innkeeper.scheduling.simulation.fleets import HostShape
+
+
+def test_one_group() -> None:
+    (group,) = hosts.parse("1000x64c256g")
+    assert group.count == 1000
+    assert group.shape == HostShape("64c256g", {"VCPU": 64, "MEMORY_MB": 262144})
+
+
+def test_groups_with_all_there_is_to_say() -> None:
+    plain, rich = hosts.parse(
+        "64c0.5g+3x8c512m2000d/zone=south/trait=HW_A/trait=CUSTOM_B/cpu_ratio=4/PGPU=2/"
+        "gpu_model=T4/cores=8"
+    )
+    assert plain.count is None
+    assert plain.shape.totals == {"VCPU": 64, "MEMORY_MB": 512}
+    assert rich.shape.totals == {"VCPU": 8, "MEMORY_MB": 512, "DISK_GB": 2000, "PGPU": 2}
+    assert rich.shape.zone == "south"
+    assert rich.shape.traits == ("HW_A", "CUSTOM_B")
+    assert rich.shape.ratios == {"VCPU": 4.0}
+    assert rich.shape.capabilities == {"gpu_model": "T4", "cores": 8}
+    assert rich.shape.capacity("VCPU", {"VCPU": 1000}) == 32_000
+
+
+def test_a_machine_is_one_of_everything() -> None:
+    (group,) = hosts.parse("5xmachine")
+    assert set(group.shape.totals.values()) == {1}
+    assert {"VCPU", "MEMORY_MB", "CUSTOM_SSD"} <= group.shape.totals.keys()
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("", "Hosts are written as"),
+        ("1000", "A shape is numbers with"),
+        ("10x", "A shape is numbers with"),
+        ("64c256g+", "Hosts are written as"),
+        ("0x64c", "at least one host"),
+        ("64c64c", "says twice how much VCPU"),
+        ("1g1m", "says twice how much MEMORY_MB"),
+        ("64z", "A shape is numbers with"),
+        ("0c", "whole number, and at least 1"),
+        ("0.5c", "whole number, and at least 1"),
+        ("99999999999999999999c", "whole number"),
+        ("-1c", "A shape is numbers with"),
+        ("64c/zone", "Expected KEY=VALUE"),
+        ("64c/=a", "Expected KEY=VALUE"),
+        ("64c/PGPU=x", "which is no number"),
+        ("64c/PGPU=nan", "whole number"),
+        ("64c/cpu_ratio=0", "A ratio is a number above 0"),
+        ("64c/cpu_ratio=nan", "A ratio is a number above 0"),
+        ("9999999x64c", "at most 1000000 hosts"),
+        ("1e3x64c", "A shape is numbers with"),
+    ],
+)
+def test_what_is_no_fleet(text: str, told: str) -> None:
+    with pytest.raises(Invalid, match=told):
+        hosts.parse(text)
+
+
+TOML = """\
+[[hosts]]
+count = 2
+shape = "64c256g"
+zone = "south"
+traits = ["HW_A"]
+ratios = { VCPU = 4, MEMORY_MB = 1.5 }
+capabilities = { gpu_model = "T4", cores = 8 }
+resources = { PGPU = 2 }
+
+[[hosts]]
+name = "small"
+vcpus = 4
+memory_mb = 8192
+"""
+
+
+def test_a_file_of_hosts(tmp_path: Path) -> None:
+    path = tmp_path / "fleet.toml"
+    path.write_text(TOML, encoding="utf-8")
+    assert hosts.file_of(str(path)) == path
+    first, second = host_files.load(path)
+    assert (first.count, second.count) == (2, 1)
+    assert first.shape.totals == {"VCPU": 64, "MEMORY_MB": 262144, "PGPU": 2}
+    assert first.shape.ratios == {"VCPU": 4.0, "MEMORY_MB": 1.5}
+    assert first.shape.capabilities == {"gpu_model": "T4", "cores": 8}
+    assert (first.shape.zone, first.shape.traits) == ("south", ("HW_A",))
+    assert second.shape == HostShape("small", {"VCPU": 4, "MEMORY_MB": 8192})
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("", "must have tables"),
+        ("hosts = 3", "must have tables"),
+        ("hosts = [3]", "number 1 is no table"),
+        ("[[hosts]]", "has nothing to give"),
+        ("[[hosts]]\nvcpus = 'x'", "number 1: vcpus is 'x'"),
+        ("[[hosts]]\nvcpus = 4\nvcpu = 1", "has vcpu, which means nothing"),
+        ("[[hosts]]\nvcpus = 4\ncount = 0", "count is 0"),
+        ("[[hosts]]\nvcpus = true", "vcpus is True"),
+        ("[[hosts]]\nvcpus = 4\nratios = { VCPU = 0 }", "A ratio is a number above 0"),
+        ("[[hosts]]\nvcpus = 4\ntraits = [1]", "traits is 1"),
+        ("[[hosts]]\nvcpus = 4\nresources = { gold = 1 }", "'gold' is no name"),
+        ("[[hosts]]\nshape = '64z'", "number 1: A shape is numbers with"),
+        ("[[hosts", "is no TOML"),
+        ("[[hosts]]\nvcpus = 1\n[other]", "must have tables"),
+    ],
+)
+def test_a_file_of_hosts_that_is_wrong(tmp_path: Path, text: str, told: str) -> None:
+    path = tmp_path / "fleet.toml"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(Invalid, match=told):
+        host_files.load(path)
+
+
+def test_a_table_of_hosts(tmp_path: Path) -> None:
+    path = tmp_path / "fleet.csv"
+    path.write_text(
+        "count,name,vcpus,memory_mb,PGPU,cpu_ratio,zone,traits\n"
+        "3,a,8,1024,,4,south,HW_A HW_B\n,,4,512,1,,,\n",
+        encoding="utf-8",
+    )
+    first, second = host_files.load(path)
+    assert (first.count, second.count) == (3, 1)
+    assert first.shape == HostShape(
+        "a", {"VCPU": 8, "MEMORY_MB": 1024}, {"VCPU": 4.0}, "south", ("HW_A", "HW_B")
+    )
+    assert second.shape == HostShape("line 3", {"VCPU": 4, "MEMORY_MB": 512, "PGPU": 1})
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("vcpus,colour\n1,red\n", "has colour, which means nothing here"),
+        ("count\n1\n", "says nothing"),
+        ("vcpus\n", "has no hosts"),
+        ("vcpus\n0\n", "line 2: A host line 2 has nothing to give"),
+        ("vcpus,cpu_ratio\n1,9999\n", "line 2: A ratio"),
+        ("vcpus,count\n1,0\n", "line 2: count is 0"),
+    ],
+)
+def test_a_table_of_hosts_that_is_wrong(tmp_path: Path, text: str, told: str) -> None:
+    path = tmp_path / "fleet.csv"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(Invalid, match=told):
+        host_files.load(path)
+
+
+def test_the_nodes_of_the_gpu_trace(tmp_path: Path) -> None:
+    path = tmp_path / "nodes.csv"
+    path.write_text(
+        "sn,cpu_milli,memory_mib,gpu,model\n"
+        "n-1,32000,262144,0,nan\nn-2,96000,786432,8,V100M32\nn-3,32000,262144,0,\n",
+        encoding="utf-8",
+    )
+    plain, rich = host_files.load(path)
+    assert (plain.count, rich.count) == (2, 1)
+    assert plain.shape.totals == {"VCPU": 32, "MEMORY_MB": 262144}
+    assert rich.shape.totals == {"VCPU": 96, "MEMORY_MB": 786432, "PGPU": 8}
+    assert rich.shape.capabilities == {"gpu_model": "V100M32"}
+
+
+def test_what_is_no_file_is_a_fleet() -> None:
+    assert hosts.file_of("1000x64c256g") is None
+    assert hosts.file_of("x" * 5000) is None
+    assert hosts.file_of("a\0b") is None
