@@ -26,8 +26,9 @@ from innkeeper.scheduling.pipeline import (
 from innkeeper.snapshot.amounts import Mask
 from innkeeper.snapshot.columns import HostTable
 
-MOVING = frozenset({"group", "project_id"})
-"""Fields whose meaning moves with every pick: there is one server more of group and project."""
+MOVING = frozenset({"group", "project_id", "query"})
+"""Fields whose meaning moves with every pick: there is one server more of group and project,
+and a query may ask for what is left."""
 
 
 class Field:

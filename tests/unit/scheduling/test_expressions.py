@@ -11,9 +11,11 @@ from innkeeper.domain.errors import Invalid
 from innkeeper.domain.placing import Rules
 from innkeeper.scheduling import expressions
 from innkeeper.scheduling.filters import json_query
+from innkeeper.scheduling.pipeline import Pipeline
+from innkeeper.scheduling.weighers import free_memory
 from innkeeper.snapshot.columns import HostTable
 from tests.support.choosing import left_by, with_servers
-from tests.support.tables import NOW_S, asking, host, table_of
+from tests.support.tables import NOW_S, asking, host, plan, table_of
 
 # Ten hosts of which each has n times as much: the examples of the first distributed scheduler.
 TEN = tuple(host(str(n), memory_mb=10 * n, disk_gb=100 * n) for n in range(1, 11))
@@ -207,6 +209,14 @@ UNKNOWN: list[Any] = [
 def test_what_cannot_be_known_is_neither_so_nor_the_contrary(query: Any) -> None:
     assert not holds(query)
     assert not holds(["not", query])
+
+
+def test_a_query_is_asked_again_after_every_pick() -> None:
+    query = expressions.read(["and", ["<", "$servers", 2], [">=", "$free_memory_mb", 3000]])
+    table = with_servers(table_of(host("a", memory_mb=9000), host("b", memory_mb=4000)), {})
+    pipeline = Pipeline([json_query], [(free_memory, 1.0)])
+    made = plan(pipeline, table, asking(1, 1500, 0, count=9, query=query))
+    assert [entry.host for entry in made.entries] == ["a", "a", "b"]
 
 
 def test_servers_are_known_only_where_they_are_counted() -> None:
