@@ -92,6 +92,16 @@ OPEN = frozenset(
     }
 )
 """The statuses of migrations that may still hold something; all others hold nothing."""
+IN_FLIGHT = frozenset(
+    {
+        MigrationStatus.ACCEPTED,
+        MigrationStatus.MIGRATING,
+        MigrationStatus.POST_MIGRATING,
+        MigrationStatus.PREPARING,
+        MigrationStatus.RUNNING,
+    }
+)
+"""The server is still on its source, as far as is known, and holds its destination."""
 COUNTED_TWICE = frozenset(
     {
         MigrationStatus.MIGRATING,

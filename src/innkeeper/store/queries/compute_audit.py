@@ -2,17 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import fields
 from typing import Any
 
 import sqlalchemy as sa
 
 from innkeeper.domain.compute import OrderKind, OrderStatus, Status, Task
-from innkeeper.store.tables.compute import hosts, quota_usages, servers, work_orders
-from innkeeper.store.tables.placement import allocations, resource_providers
+from innkeeper.domain.moves import IN_FLIGHT, OPEN, Migration
+from innkeeper.store import by_ids
+from innkeeper.store.tables.compute import (
+    hosts,
+    migrations,
+    quota_usages,
+    servers,
+    work_orders,
+)
+from innkeeper.store.tables.placement import (
+    allocations,
+    consumers,
+    resource_classes,
+    resource_providers,
+)
 from innkeeper.store.transactions import Tx
 
 Rows = list[sa.Row[*tuple[Any, ...]]]
 _ALIVE = servers.c.deleted_at.is_(None)
+# A server that is on its way holds the host that it goes to.
+_SETTLED = servers.c.uuid.not_in(
+    sa.select(migrations.c.server_uuid).where(migrations.c.status.in_(sorted(IN_FLIGHT)))
+)
+PAGE = 5000
+"""Servers that are looked at together: their allocations fit into memory."""
 
 
 def unbacked_servers(tx: Tx) -> Rows:
@@ -25,6 +46,7 @@ def unbacked_servers(tx: Tx) -> Rows:
             & (allocations.c.resource_provider_id == servers.c.provider_id),
         )
         .where(_ALIVE)
+        .where(_SETTLED)
         .where(servers.c.provider_id.is_not(None))
         .where(allocations.c.id.is_(None))
     )
@@ -44,14 +66,17 @@ def strayed_allocations(tx: Tx) -> Rows:
         sa.select(servers.c.uuid, sa.func.count())
         .join(allocations, allocations.c.consumer_id == servers.c.uuid)
         .join(resource_providers, resource_providers.c.id == allocations.c.resource_provider_id)
-        .where(elsewhere | servers.c.deleted_at.is_not(None))
+        .where((elsewhere & _SETTLED) | servers.c.deleted_at.is_not(None))
         .group_by(servers.c.uuid)
     )
     return list(tx.execute(query))
 
 
-def wrong_usages(tx: Tx) -> Rows:
-    """Rows of project, counted servers, vcpus, memory, and the sums that these should be."""
+def wrong_usages(tx: Tx, more: Mapping[str, tuple[int, int]]) -> list[tuple[Any, ...]]:
+    """Rows of project, counted servers, vcpus, memory, and the sums that these should be.
+
+    ``more`` is by project what counts beside its servers' rows: vcpus and memory.
+    """
     sums = (
         sa.select(
             servers.c.project_id.label("project_id"),
@@ -77,7 +102,11 @@ def wrong_usages(tx: Tx) -> Rows:
         or_zero(sums.c.vcpus),
         or_zero(sums.c.memory_mb),
     ).outerjoin(sums, sums.c.project_id == quota_usages.c.project_id)
-    rows = [row for row in tx.execute(counted) if tuple(row[1:4]) != tuple(row[4:7])]
+    rows = [
+        row
+        for row in (_with(more, each) for each in tx.execute(counted))
+        if row[1:4] != row[4:7]
+    ]
     uncounted = (
         sa.select(
             sums.c.project_id,
@@ -91,7 +120,12 @@ def wrong_usages(tx: Tx) -> Rows:
         .outerjoin(quota_usages, sums.c.project_id == quota_usages.c.project_id)
         .where(quota_usages.c.project_id.is_(None))
     )
-    return rows + list(tx.execute(uncounted))
+    return rows + [tuple(each) for each in tx.execute(uncounted)]
+
+
+def _with(more: Mapping[str, tuple[int, int]], row: sa.Row[Any]) -> tuple[Any, ...]:
+    vcpus, memory_mb = more.get(row[0], (0, 0))
+    return (*row[:5], row[5] + vcpus, row[6] + memory_mb)
 
 
 def idle_builds(tx: Tx) -> Rows:
@@ -107,6 +141,75 @@ def idle_builds(tx: Tx) -> Rows:
 def idle_deletes(tx: Tx) -> Rows:
     """Rows of uuid, of servers being deleted that no order tells an agent to destroy."""
     return _without_order(tx, OrderKind.DESTROY, servers.c.task_state == Task.DELETING)
+
+
+def idle_tasks(tx: Tx) -> Rows:
+    """Rows of uuid, task, of servers to which nobody does what is being done to them."""
+    query = (
+        sa.select(servers.c.uuid, servers.c.task_state)
+        .outerjoin(
+            work_orders,
+            (work_orders.c.server_uuid == servers.c.uuid)
+            & (work_orders.c.status == OrderStatus.WAITING),
+        )
+        .where(_ALIVE)
+        .where(servers.c.task_state.is_not(None))
+        .where(servers.c.task_state.not_in((Task.SPAWNING, Task.DELETING)))
+        .where(work_orders.c.id.is_(None))
+    )
+    return list(tx.execute(query))
+
+
+def loose_migrations(tx: Tx, consumer_type: str) -> Rows:
+    """Rows of uuid, status, of consumers of a type whose migration is over, or none."""
+    query = (
+        sa.select(consumers.c.uuid, migrations.c.status)
+        .outerjoin(migrations, migrations.c.uuid == consumers.c.uuid)
+        .where(consumers.c.consumer_type == consumer_type)
+        .where(
+            migrations.c.id.is_(None) | migrations.c.status.not_in(sorted(OPEN)),
+        )
+    )
+    return list(tx.execute(query))
+
+
+def open_migrations(tx: Tx) -> list[Migration]:
+    """All migrations that may still hold something."""
+    query = sa.select(*(migrations.c[each.name] for each in fields(Migration)))
+    rows = tx.execute(query.where(migrations.c.status.in_(sorted(OPEN))))
+    return [Migration(*row) for row in rows]
+
+
+def placed_servers(tx: Tx) -> Iterator[Rows]:
+    """Rows of id, uuid, flavor and image's properties; some at a time."""
+    query = sa.select(
+        servers.c.id, servers.c.uuid, servers.c.flavor, servers.c.image_properties
+    )
+    query = query.where(_ALIVE).where(servers.c.provider_id.is_not(None))
+    after = 0
+    while rows := list(
+        tx.execute(query.where(servers.c.id > after).order_by(servers.c.id).limit(PAGE))
+    ):
+        yield rows
+        after = rows[-1][0]
+
+
+def holdings(tx: Tx, uuids: Collection[str]) -> dict[str, dict[str, int]]:
+    """What each of these consumers holds of each class, of all providers together."""
+    query = (
+        sa.select(
+            allocations.c.consumer_id,
+            resource_classes.c.name,
+            sa.func.sum(allocations.c.used),
+        )
+        .join(resource_classes, resource_classes.c.id == allocations.c.resource_class_id)
+        .where(allocations.c.consumer_id.in_(by_ids.IDS))
+        .group_by(allocations.c.consumer_id, resource_classes.c.name)
+    )
+    found: dict[str, dict[str, int]] = {}
+    for uuid, name, used in by_ids.rows(tx, query, uuids):
+        found.setdefault(uuid, {})[name] = int(used)
+    return found
 
 
 def _without_order(tx: Tx, kind: str, which: sa.ColumnElement[bool]) -> Rows:

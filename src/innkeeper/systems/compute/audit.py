@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from innkeeper.domain.auditing import Finding
 from innkeeper.store.queries import compute_audit, grouping_audit
 from innkeeper.store.transactions import Tx
+from innkeeper.systems.compute import move_audit
 
 ROOM = "compute"
 
@@ -28,8 +29,9 @@ def _of_servers(tx: Tx) -> Iterator[Finding]:
             "a server holds capacity of no other host",
             f"{uuid} has {count} allocations elsewhere, or was deleted",
         )
-    for row in compute_audit.wrong_usages(tx):
-        project, counted, real = row[0], tuple(row[1:4]), tuple(row[4:7])
+    yield from move_audit.findings(tx)
+    for row in compute_audit.wrong_usages(tx, move_audit.counted_beside(tx)):
+        project, counted, real = row[0], row[1:4], row[4:7]
         yield Finding(
             ROOM,
             "quota usage is the sum of the servers",

@@ -18,7 +18,14 @@ from typing import Any, TypedDict
 from innkeeper.domain.compute import Host, OrderKind, Server
 from innkeeper.domain.errors import Conflict, Invalid
 from innkeeper.domain.ids import ClassId, ConsumerUuid, ProviderId
-from innkeeper.domain.moves import COUNTED_TWICE, Asker, Migration, MigrationKind, Moved
+from innkeeper.domain.moves import (
+    COUNTED_TWICE,
+    IN_FLIGHT,
+    Asker,
+    Migration,
+    MigrationKind,
+    Moved,
+)
 from innkeeper.domain.moves import MigrationStatus as Stage
 from innkeeper.domain.placement import Amounts
 from innkeeper.domain.placing import RequestSpec
@@ -281,10 +288,6 @@ def larger(migration: Migration, than: FlavorFacts) -> tuple[int, int]:
     return vcpus, memory_mb
 
 
-IN_FLIGHT = frozenset(
-    {Stage.ACCEPTED, Stage.MIGRATING, Stage.POST_MIGRATING, Stage.PREPARING, Stage.RUNNING}
-)
-"""The server is still on its source, as far as is known, and holds its destination."""
 UNTOLD = frozenset({Stage.MIGRATING})
 """The destination has not heard of the server yet."""
 
