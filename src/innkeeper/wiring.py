@@ -18,6 +18,7 @@ from innkeeper.entrypoints.api.decisions import DecisionThread
 from innkeeper.entrypoints.api.identity import opening
 from innkeeper.entrypoints.api.policy import OsloPolicy
 from innkeeper.entrypoints.api.readers import ReaderThreads
+from innkeeper.entrypoints.api.recordings import RecordingFiles
 from innkeeper.entrypoints.api.routing import Api
 from innkeeper.entrypoints.api.searching import SearchThread
 from innkeeper.entrypoints.api.site import Site, Tracing
@@ -36,6 +37,7 @@ from innkeeper.systems.placement import feed
 from innkeeper.systems.placement.candidates import CandidateDesk
 
 DATABASE_FILE = "innkeeper.sqlite3"
+RECORDINGS_FOLDER = "recordings"
 READERS_BESIDE = 3
 """Threads that read beside the reader threads: the one that searches, the worker, which makes
 the agent's token, and the deciding one when it looks up a batch whose commit has failed."""
@@ -129,8 +131,12 @@ class Service:
         self.settings = settings
         self.store = open_store(settings)
         self.ids = RandomIds()
+        self.recordings = RecordingFiles(
+            Path(settings.storing.data_dir) / RECORDINGS_FOLDER,
+            settings.scheduling.recordings_max,
+        )
         self.desk = _or_settings_error(
-            lambda: BootDesk(settings.scheduling, settings.computing)
+            lambda: BootDesk(settings.scheduling, settings.computing, self.recordings.keep)
         )
         self.decisions = DecisionThread(self.store, self.desk)
         self.readers = ReaderThreads(self.store, settings.serving.reader_threads)
@@ -153,6 +159,7 @@ class Service:
             readers=self.readers,
             decisions=self.decisions,
             candidates=self.searching,
+            recordings=self.recordings,
             policy=policy,
             authenticator=opening.authenticator(settings, self.signer, self.readers, now),
             clock=now,
@@ -229,6 +236,7 @@ class Service:
         """Finish what was begun, then let go of everything."""
         self.worker.stop(self.settings.serving.shutdown_grace_s)
         self.decisions.stop(self.settings.serving.shutdown_grace_s)
+        self.recordings.stop()
         self.readers.stop()
         self.searching.stop()
         self.site.passwords.stop()

@@ -18,6 +18,7 @@ from innkeeper.systems.compute.boot import boot_together
 from innkeeper.systems.compute.drivers import Schedulers
 from innkeeper.systems.compute.hosts import ServiceChange
 from innkeeper.systems.compute.means import Means
+from innkeeper.systems.compute.recordings import Recorder
 from innkeeper.systems.compute.servers import finish_deletes
 from tests.support.clouds import NOW, UNLIMITED, Cloud, cloud_in, faults, reported
 
@@ -47,7 +48,9 @@ def boot_behind(
     """Boot on the table as it is, without looking whether the store moved on."""
     scheduling = Scheduling(claim_attempts_max=attempts_max)
     desk = follower or cloud.desk.follower
-    means = Means(desk, Schedulers(scheduling), scheduling, UNLIMITED)
+    schedulers = Schedulers(scheduling)
+    recorder = Recorder(scheduling, schedulers, keep=None)
+    means = Means(desk, schedulers, scheduling, UNLIMITED, recorder)
     with cloud.store.write() as tx:
         desk.begin(tx)
         outcomes = boot_together(tx, means, requests)

@@ -27,6 +27,7 @@ from innkeeper.store.transactions import Store, Tx
 from innkeeper.systems.compute import audit as compute_audit
 from innkeeper.systems.compute import flavors, hosts
 from innkeeper.systems.compute.desk import BootDesk
+from innkeeper.systems.compute.explanations import Question
 from innkeeper.systems.placement import audit as placement_audit
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC).replace(tzinfo=None)
@@ -137,7 +138,10 @@ class Cloud:
 
     def carry_out(self, *steps: tuple[str, Any]) -> list[Any]:
         """Carry out steps of these kinds in one batch; give each one's answer."""
-        batch = [Step(kind, work, None, None) for kind, work in steps]
+        batch = [
+            Step(kind, Question(work) if kind == "explain" else work, None, None)
+            for kind, work in steps
+        ]
         return carry_out(self.store, self.desk, batch)
 
     def write(self, work: Callable[[Tx], Any]) -> Any:

@@ -67,6 +67,7 @@ def door() -> Any:
         readers=untouchable,
         decisions=untouchable,
         candidates=untouchable,
+        recordings=untouchable,
         policy=untouchable,
         authenticator=TrustingAuthenticator(),
         clock=lambda: NOON,

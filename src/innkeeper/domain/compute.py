@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from innkeeper.domain.explaining import Refused
 from innkeeper.domain.ids import AgentId, ProviderId, ProviderUuid, ServerId
 
 
@@ -275,28 +276,17 @@ class BootRequest:
 
 @dataclass(frozen=True, slots=True)
 class Booted:
-    """How a boot request ended: the servers' rows exist, placed or with a fault."""
+    """How a boot request ended: the servers' rows exist, placed or with a fault.
+
+    Where there was no valid host, ``refused`` tells why by filters and hosts, and
+    ``refused_by`` names the filter that removed the last of them.
+    """
 
     batch_id: str
     server_ids: tuple[ServerId, ...]
     fault: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Explained:
-    """Where a boot request would go now, or why nowhere. Nothing was claimed.
-
-    ``removed`` tells in order how many hosts each filter removed; ``missing`` what would have
-    been needed; ``chosen`` the hosts of the plan, with their weights by weigher; ``best`` the
-    best candidates whether chosen or not.
-    """
-
-    hosts: int
-    removed: tuple[tuple[str, int, str], ...]
-    missing: tuple[str, ...]
-    chosen: tuple[Mapping[str, Any], ...]
-    best: tuple[Mapping[str, Any], ...]
-    fault: str | None
+    refused: Refused | None = None
+    refused_by: str | None = None
 
 
 class OrderKind:

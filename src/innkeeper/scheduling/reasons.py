@@ -12,6 +12,8 @@ from innkeeper.domain.placing import BuildPlan
 
 NO_VALID_HOST = "No valid host was found. "
 """Clients match on this beginning."""
+NO_FILTER = "none"
+"""Who removed the last host where there was none."""
 
 
 def sentence(plan: BuildPlan, wanted: int, nearest: Sequence[NearMiss] = ()) -> str:
@@ -33,6 +35,13 @@ def sentence(plan: BuildPlan, wanted: int, nearest: Sequence[NearMiss] = ()) -> 
     return NO_VALID_HOST + told
 
 
+def culprit(plan: BuildPlan, refused: Refused) -> str:
+    """The filter that removed the last hosts, those before it having removed the others."""
+    removing = [each.filter_name for each in refused.tallies if each.removed]
+    removing = removing or [each.filter_name for each in plan.removals]
+    return removing[-1] if removing else NO_FILTER
+
+
 def details(refused: Refused) -> str:
     """The nearest misses by name, and what each filter keeps away alone; a line for each."""
     lines = [
@@ -41,9 +50,13 @@ def details(refused: Refused) -> str:
         if each.alone
     ]
     if refused.nearest:
-        lines.append("The nearest hosts:")
-        lines += [f"{each.host}: {_objections(each.objections)}" for each in refused.nearest]
+        lines += ["The nearest hosts:", *near_misses(refused)]
     return "\n".join(lines)
+
+
+def near_misses(refused: Refused) -> list[str]:
+    """The hosts that come nearest, by name, each with what it lacks."""
+    return [f"{each.host}: {_objections(each.objections)}" for each in refused.nearest]
 
 
 def _objections(objections: Iterable[Objection]) -> str:

@@ -22,7 +22,7 @@ from innkeeper.domain.explaining import (
 )
 
 
-def shown(told: Explanation, *, are_hosts_named: bool) -> dict[str, Any]:
+def explanation(told: Explanation, *, are_hosts_named: bool) -> dict[str, Any]:
     """An explanation in plain values; without the names of hosts, unless they may be told."""
     plain: dict[str, Any] = {
         "hosts": told.hosts,

@@ -15,6 +15,7 @@ from innkeeper.domain.ids import Clock, IdSource
 from innkeeper.domain.slices import Settings
 from innkeeper.entrypoints.api.bells import Bells
 from innkeeper.entrypoints.api.passwords import PasswordThreads
+from innkeeper.entrypoints.api.recordings import RecordingFiles
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.identity.tokens import Signer
 
@@ -115,6 +116,7 @@ class Site:
     readers: Readers
     decisions: Decisions
     candidates: Candidates
+    recordings: RecordingFiles
     policy: Policy
     authenticator: Authenticator
     clock: Clock

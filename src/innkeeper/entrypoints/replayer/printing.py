@@ -22,7 +22,7 @@ def as_json(done: Replayed) -> str:
         "differences": list(done.differences),
         "recorded": plain_plan(found.plan.entries),
         "decided": plain_plan(done.made.entries),
-        "explanation": telling.shown(done.explanation, are_hosts_named=True),
+        "explanation": telling.explanation(done.explanation, are_hosts_named=True),
     }
     return json.dumps(told, indent=1)
 

@@ -33,8 +33,9 @@ from innkeeper.snapshot.columns import HostTable
 from innkeeper.store.queries import orders, quota_usages, servers
 from innkeeper.store.queries.orders import NewOrder
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute import groups, intake
+from innkeeper.systems.compute import decisions, groups, intake
 from innkeeper.systems.compute import servers as lives
+from innkeeper.systems.compute.decisions import NOTHING_KEPT, Kept
 from innkeeper.systems.compute.intake import Intake, Reception
 from innkeeper.systems.compute.means import Means
 from innkeeper.systems.placement import claims
@@ -49,6 +50,7 @@ class Pending:
 
     intake: Intake
     plan: BuildPlan | None = None
+    kept: Kept = NOTHING_KEPT
     agents: tuple[AgentId, ...] = ()
     outcome: Booted | Refusal | None = None
 
@@ -125,13 +127,17 @@ def _homes(pending: Pending) -> list[str | None]:
 def _plan(means: Means, pending: Pending) -> None:
     table = means.follower.table
     spec = pending.intake.spec
-    made = means.schedulers.of(pending.intake.filters).plan(table, spec)
+    scheduler = means.schedulers.of(pending.intake.filters)
+    moment = means.recorder.before(table)
+    made = scheduler.plan(table, spec)
     means.follower.touch(made.seen)
     pending.plan = made
     if not _is_placed(pending):
         # Fewer than the least that is of use: none at all.
         depletion.undo(table, spec, made)
+        pending.kept = decisions.of_refused(means, pending.intake, made, moment)
         return
+    pending.kept = decisions.of_placed(means, pending.intake, made, moment)
     # Ahead of the commit, so that the next request of this batch plans behind this one.
     table.expect_claim(made.seen)
 
@@ -180,9 +186,14 @@ def _plan_of(pending: Pending) -> BuildPlan:
 
 
 def _nowhere(pending: Pending) -> Booted:
-    request = pending.request
-    fault = reasons.sentence(_plan_of(pending), request.count_min)
-    return Booted(request.batch_id, request.server_ids[: request.count_min], fault)
+    request, made, refused = pending.request, _plan_of(pending), pending.kept.refused
+    return Booted(
+        request.batch_id,
+        request.server_ids[: request.count_min],
+        reasons.sentence(made, request.count_min, refused.nearest),
+        refused,
+        reasons.culprit(made, refused),
+    )
 
 
 def _claim(pending: Pending, class_ids: Mapping[str, ClassId]) -> Claim:
@@ -234,11 +245,18 @@ def _write_rows(tx: Tx, pendings: Sequence[Pending]) -> None:
         quota_usages.add_usage(tx, project_id, count, vcpus, memory_mb)
 
 
+def _fault(booted: Booted, now: datetime) -> dict[str, Any] | None:
+    if booted.fault is None:
+        return None
+    details = "" if booted.refused is None else reasons.details(booted.refused)
+    return lives.fault(booted.fault, now, details)
+
+
 def _add_rows(rows: Rows, pending: Pending, booted: Booted) -> None:
     request, flavor = pending.request, pending.intake.flavor
     shared = intake.shared_columns(pending.intake)
     entries = _plan_of(pending).entries if booted.fault is None else ()
-    fault = None if booted.fault is None else lives.fault(booted.fault, request.now)
+    fault = _fault(booted, request.now)
     for index, server_id in enumerate(booted.server_ids):
         entry = entries[index] if entries else None
         name = intake.name_of(request, index)
@@ -255,6 +273,7 @@ def _add_rows(rows: Rows, pending: Pending, booted: Booted) -> None:
                 "host": None if entry is None else entry.host,
                 "provider_id": None if entry is None else entry.provider_id,
                 "fault": fault,
+                "decision": pending.kept.of_server(index),
             }
         )
         if entry is not None:

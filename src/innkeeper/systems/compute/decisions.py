@@ -6,6 +6,7 @@ Always true: a decision is told of as it was made, whatever table and settings a
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from innkeeper.domain.compute import Server
@@ -14,11 +15,14 @@ from innkeeper.domain.explaining import Refused
 from innkeeper.domain.placing import BuildPlan, RequestSpec
 from innkeeper.scheduling import explaining, telling
 from innkeeper.scheduling.schedulers.scheduler import Scheduler
+from innkeeper.snapshot.recording import Moment
 from innkeeper.store.queries import decisions
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.intake import Intake
 from innkeeper.systems.compute.means import Means
+from innkeeper.systems.compute.recordings import Asked
 
+NOBODY_REFUSED = Refused((), ())
 PARTS_MAX = 16
 """Of so many servers of one request it is kept what each weigher gave to their hosts: of all of
 a thousand, it would take as long as deciding."""
@@ -26,20 +30,37 @@ ON_HOSTS = ("host", "alternates")
 """What of a kept decision names hosts; so do the items of lists that have ``host``."""
 
 
-def of_placed(
-    means: Means, taken: Intake, made: BuildPlan
-) -> Sequence[Mapping[str, Any] | None]:
-    """What is to be kept with each server of a plan that is off the table."""
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What is to be written with the servers of one request.
+
+    ``servers`` has one item for each; where they found no place, all have ``request``.
+    """
+
+    request: Mapping[str, Any] | None = None
+    servers: Sequence[Mapping[str, Any]] = ()
+    refused: Refused = NOBODY_REFUSED
+
+    def of_server(self, number: int) -> Mapping[str, Any] | None:
+        """What is to be written with one server, by its place in the request."""
+        return self.servers[number] if self.servers else self.request
+
+
+NOTHING_KEPT = Kept()
+
+
+def of_placed(means: Means, taken: Intake, made: BuildPlan, moment: Moment | None) -> Kept:
+    """What to keep of a plan that is off the table; ``moment`` is the table before it."""
+    means.recorder.keep(_asked(taken), made, moment)
     wish = means.scheduling.explain_decisions
     if wish == "off":
-        return [None] * len(made.entries)
-    scheduler = means.schedulers.of(taken.filters)
-    shared = _shared(means, scheduler, taken, made)
-    table = means.follower.table
-    parts = explaining.parts_of(scheduler.pipeline, table, taken.spec, made, PARTS_MAX)
+        return NOTHING_KEPT
+    scheduler, table = means.schedulers.of(taken.filters), means.follower.table
+    shared = _shared(scheduler, taken, made)
     if wish == "full":
         shared |= _full(means, scheduler, taken.spec, made)
-    return [
+    parts = explaining.parts_of(scheduler.pipeline, table, taken.spec, made, PARTS_MAX)
+    servers = [
         {
             **shared,
             "host": entry.host,
@@ -49,25 +70,31 @@ def of_placed(
         }
         for number, entry in enumerate(made.entries)
     ]
+    return Kept(servers=servers)
 
 
-def of_refused(
-    means: Means, taken: Intake, made: BuildPlan, refused: Refused
-) -> Mapping[str, Any] | None:
-    """What is to be kept with each server of a request that found too few hosts."""
+def of_refused(means: Means, taken: Intake, made: BuildPlan, moment: Moment | None) -> Kept:
+    """What to keep of a plan with too few places, whose amounts are on the table again."""
+    table = means.follower.table
+    means.recorder.keep(_asked(taken), made, moment or means.recorder.after_failure(table))
     if means.scheduling.explain_decisions == "off":
-        return None
+        return NOTHING_KEPT
     scheduler = means.schedulers.of(taken.filters)
-    return {
-        **_shared(means, scheduler, taken, made),
+    refused = explaining.refused(scheduler.pipeline, table, taken.spec, made)
+    request = {
+        **_shared(scheduler, taken, made),
         **telling.refused(refused, are_hosts_named=True),
         "decided_by": _deciders(means, scheduler, taken.spec),
     }
+    return Kept(request=request, refused=refused)
 
 
-def _shared(
-    means: Means, scheduler: Scheduler, taken: Intake, made: BuildPlan
-) -> dict[str, Any]:
+def _asked(taken: Intake) -> Asked:
+    request = taken.request
+    return Asked(taken.spec, taken.filters, request.now, request.batch_id)
+
+
+def _shared(scheduler: Scheduler, taken: Intake, made: BuildPlan) -> dict[str, Any]:
     return {
         "decided_at": taken.request.now.isoformat(timespec="microseconds") + "Z",
         "hosts": made.hosts,

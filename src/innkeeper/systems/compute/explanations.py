@@ -17,9 +17,9 @@ from innkeeper.scheduling.recordings import Recording
 from innkeeper.snapshot import recording
 from innkeeper.snapshot.columns import HostTable
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute import recordings
 from innkeeper.systems.compute.intake import Reception
 from innkeeper.systems.compute.means import Means
+from innkeeper.systems.compute.recordings import Asked
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,8 @@ def answer(tx: Tx, means: Means, question: Question) -> Told:
         told = replace(told, fault=fault, chosen=())
     kept = None
     if moment is not None:
-        kept = recordings.made_of(means, taken, made, moment)
+        asked_for = Asked(taken.spec, taken.filters, request.now, request.batch_id)
+        kept = means.recorder.made_of(asked_for, made, moment)
     return Told(told, kept)
 
 

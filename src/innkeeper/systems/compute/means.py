@@ -10,6 +10,7 @@ from innkeeper.scheduling import depletion
 from innkeeper.scheduling.schedulers.scheduler import Scheduler
 from innkeeper.snapshot.follower import Follower
 from innkeeper.systems.compute.drivers import Schedulers
+from innkeeper.systems.compute.recordings import Recorder
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +21,7 @@ class Means:
     schedulers: Schedulers
     scheduling: Scheduling
     computing: Computing
+    recorder: Recorder
     rules: Rules = field(default_factory=Rules)
 
     @property

@@ -1,4 +1,5 @@
-"""Where a boot would go now, or why nowhere: an answer of Innkeeper's own.
+"""Where a boot would go now, or why nowhere, and what was decided about servers that there are:
+answers of Innkeeper's own.
 
 Always true: nothing is claimed, and nobody but an administrator reads names of hosts.
 """
@@ -7,28 +8,56 @@ from __future__ import annotations
 
 from typing import Any
 
-from innkeeper.domain.compute import Explained
+from innkeeper.entrypoints.api.compute.servers.access import found_even_deleted
 from innkeeper.entrypoints.api.compute.servers.bodies import Asked, asked, boot_request
+from innkeeper.entrypoints.api.compute.servers.schemas import TRUE_WORDS
 from innkeeper.entrypoints.api.routing import Answer, Call
+from innkeeper.scheduling import telling
+from innkeeper.systems.compute import decisions
+from innkeeper.systems.compute.explanations import Question, Told
 
 HOSTS_RULE = "os_compute_api:os-explain:hosts"
+RECORD_RULE = "os_compute_api:os-explain:record"
 
 
 async def explain(call: Call) -> Answer:
     """Explain a body of ``POST /servers``; what would refuse the boot refuses this too."""
     wish = call.body if isinstance(call.body, Asked) else asked(call.body)
-    told: Explained = await call.site.decisions.explain(boot_request(call, wish))
-    rows = zip(told.removed, told.missing, strict=True)
-    shown: dict[str, Any] = {
-        "hosts": told.hosts,
-        "removed": [
-            {"filter": name, "removed": count, "reason": reason, "missing": missing}
-            for (name, count, reason), missing in rows
-        ],
-        "servers": len(told.chosen),
-        "fault": told.fault,
-    }
-    if call.allows(HOSTS_RULE, project_id=call.context.project_id):
-        shown["chosen"] = [dict(each) for each in told.chosen]
-        shown["best"] = [dict(each) for each in told.best]
+    project_id = call.context.project_id
+    host = call.last("host")
+    if host is not None:
+        call.demand(HOSTS_RULE, project_id=project_id)
+    is_record_wanted = call.last("record") in TRUE_WORDS
+    if is_record_wanted:
+        call.demand(RECORD_RULE, project_id=project_id)
+    question = Question(boot_request(call, wish), host, is_record_wanted)
+    told: Told = await call.site.decisions.explain(question)
+    shown: dict[str, Any] = telling.explanation(
+        told.explanation, are_hosts_named=call.allows(HOSTS_RULE, project_id=project_id)
+    )
+    if told.recording is not None:
+        shown["recording"] = await call.site.recordings.save(told.recording)
     return Answer(200, {"explanation": shown})
+
+
+async def show(call: Call) -> Answer:
+    """Tell what is kept of the decision about one server."""
+    server = await found_even_deleted(call)
+    are_hosts_named = call.allows(HOSTS_RULE, project_id=server.project_id)
+    told = await call.read(
+        lambda tx: decisions.told(tx, server, are_hosts_named=are_hosts_named)
+    )
+    return Answer(200, {"explanation": told})
+
+
+async def recordings(call: Call) -> Answer:
+    """List the recordings that there are."""
+    there = await call.site.recordings.index()
+    shown = [{"name": each.name, "size": each.size_bytes} for each in there]
+    return Answer(200, {"recordings": shown})
+
+
+async def recording(call: Call) -> Answer:
+    """Give one recording, as it is to be replayed."""
+    content = await call.site.recordings.read(call.params["name"])
+    return Answer(200, content, {"content-type": "application/zip"})
