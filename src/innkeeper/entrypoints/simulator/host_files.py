@@ -1,4 +1,4 @@
-"""Reads hosts from a file: TOML, a CSV file of one's own, or the nodes of the GPU trace."""
+"""Reads hosts from a file: TOML, CSV, the nodes of the GPU trace, or a service's recording."""
 
 from __future__ import annotations
 
@@ -8,9 +8,16 @@ from pathlib import Path
 from typing import Any
 
 from innkeeper.domain.errors import Invalid
+from innkeeper.entrypoints.simulator import recorded_hosts
 from innkeeper.entrypoints.simulator.hosts import CLASS, Draft, check, shape_amounts
 from innkeeper.entrypoints.simulator.traces.gpu_pods import MODEL, THOUSANDTHS
-from innkeeper.entrypoints.simulator.traces.text_rows import Row, header_of, lines_of, rows_of
+from innkeeper.entrypoints.simulator.traces.text_rows import (
+    Row,
+    head_of,
+    header_of,
+    lines_of,
+    rows_of,
+)
 from innkeeper.scheduling.simulation.fleets import HostGroup, HostShape
 
 USUAL = {"vcpus": "VCPU", "memory_mb": "MEMORY_MB", "disk_gb": "DISK_GB"}
@@ -20,7 +27,9 @@ NODES = ("sn", "cpu_milli", "memory_mib", "gpu", "model")
 
 def load(path: Path) -> tuple[HostGroup, ...]:
     """Read the groups of a file. Equal hosts of the GPU trace become one group."""
-    if path.suffix == ".toml":
+    if recorded_hosts.is_one(head_of(path)):
+        groups = recorded_hosts.load(path)
+    elif path.suffix == ".toml":
         groups = _of_toml(path)
     elif set(NODES[1:4]) <= set(header_of(path)):
         groups = _of_nodes(path)

@@ -16,7 +16,7 @@ table of GPU pods (CSV); a table with a column arrival_s (CSV). Which it is, the
 hosts: groups with "+" between them, each [COUNTx]SHAPE[/KEY=VALUE]...; a shape is letters
 behind numbers, as 64c256g2000d (cores, GiB of memory, GB of disk), or "machine" for packing
 traces. Keys: zone, trait, cpu_ratio, ram_ratio, disk_ratio, any resource class, and any other
-for a capability. Or the name of a file of hosts (TOML or CSV).
+for a capability. Or the name of a file of hosts (TOML, CSV) or of a recording.
 
 policies: WEIGHERS are names with commas between them, each with "=NUMBER" for its multiplier,
 or the name of a set of weighers.

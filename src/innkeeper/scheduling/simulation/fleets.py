@@ -6,6 +6,7 @@ from the store; nothing is on its hosts yet.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -19,6 +20,7 @@ from innkeeper.snapshot.columns import HostTable
 
 AGENT = AgentId("00000000-0000-4000-8000-00000000d1ce")
 HOSTS_MAX = 1_000_000
+ROUNDING = 1e-6
 NOW_S = 0.0
 """The moment of all requests: no agent falls silent in a simulation."""
 
@@ -41,7 +43,8 @@ class HostShape:
     def capacity(self, class_name: str, parts: Mapping[str, int]) -> int:
         """How much of a class can be given out, in the parts of a workload."""
         whole = self.totals.get(class_name, 0) * parts.get(class_name, 1)
-        return int(whole * self.ratios.get(class_name, 1.0))
+        # A ratio that was worked out from a product must give that product again.
+        return math.floor(whole * self.ratios.get(class_name, 1.0) + ROUNDING)
 
 
 @dataclass(frozen=True, slots=True)

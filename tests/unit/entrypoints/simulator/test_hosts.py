@@ -7,8 +7,13 @@ from pathlib import Path
 import pytest
 
 from innkeeper.domain.errors import Invalid
+from innkeeper.domain.placing import BuildPlan
 from innkeeper.entrypoints.simulator import host_files, hosts
+from innkeeper.scheduling import recordings
+from innkeeper.scheduling.recordings import Recipe, Recording
 from innkeeper.scheduling.simulation.fleets import HostShape
+from innkeeper.snapshot import recording
+from tests.support.tables import asking, host, table_of
 
 
 def test_one_group() -> None:
@@ -175,3 +180,28 @@ def test_what_is_no_file_is_a_fleet() -> None:
     assert hosts.file_of("1000x64c256g") is None
     assert hosts.file_of("x" * 5000) is None
     assert hosts.file_of("a\0b") is None
+
+
+def test_the_hosts_of_a_recording(tmp_path: Path) -> None:
+    table = table_of(
+        host("a", vcpus=5, traits=("HW_A",), capabilities={"gpu_model": "T4"}, zone="south"),
+        host("b", vcpus=24, units={"VCPU": (1, 16, 1)}),
+        host("closed", is_open=False),
+        host("c", vcpus=24, units={"VCPU": (1, 16, 1)}),
+    )
+    moment = recording.copy_of(table)
+    spec = asking()
+    recipe = Recipe("all_at_once", ("ComputeFilter",), (("FreeMemoryWeigher", 1.0),), 1, 1)
+    made = BuildPlan((), {}, table.host_count, 0, ())
+    path = tmp_path / "some.recording"
+    path.write_bytes(recordings.write(Recording(moment, spec, recipe, made, "now", "label")))
+    first, second = host_files.load(path)
+    assert (first.count, second.count) == (1, 2)
+    assert first.shape.totals == {"VCPU": 5, "MEMORY_MB": 32768, "DISK_GB": 500}
+    assert (first.shape.zone, first.shape.traits) == ("south", ("HW_A",))
+    assert first.shape.capabilities == {"gpu_model": "T4"}
+    assert second.shape.totals["VCPU"] == 16
+    assert second.shape.capacity("VCPU", {}) == 24
+    path.write_bytes(b"PK\x03\x04 and then nothing of the kind")
+    with pytest.raises(Invalid):
+        host_files.load(path)
