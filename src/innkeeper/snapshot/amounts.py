@@ -60,6 +60,8 @@ class AmountTable:
         self.epoch = 0
         """Counts what is no edit of single rows: rows that came, went or moved."""
         self._greatest: dict[str, float] = {}
+        self.knows_servers = False
+        """Whether servers are counted here; only a table of hosts ever does."""
         self.class_ids: dict[str, ClassId] = {}
         self.index_of: dict[ProviderId, HostIndex] = {}
         self.free: dict[str, Amount] = {}
@@ -143,6 +145,12 @@ class AmountTable:
         if len(self.edits) == EDITS_MAX:
             self._begin_epoch()
         self.edits.append(index)
+
+    def forget_edits(self, epoch: int, count: int) -> None:
+        """Keep no more than the first ``count`` notes: all edits since then have been undone,
+        and nobody looked in between."""
+        if self.epoch == epoch:
+            del self.edits[count:]
 
     def _begin_epoch(self) -> None:
         self.epoch += 1

@@ -100,6 +100,12 @@ def _alone(table: HostTable, shared: Column, told: str) -> Iterator[str]:
         yield f"{table.names[index]} (provider {table.provider_ids[index]}) {told}."
 
 
+def _counted(table: HostTable, row: int) -> tuple[int, int, dict[str, int]]:
+    """How many servers there are, how many of them are busy, and whose they are."""
+    residents = table.residents.on(ProviderId(int(table.provider_ids[row])))
+    return int(table.server_counts[row]), int(table.busy_counts[row]), dict(residents)
+
+
 class _Pair:
     """The rows of the hosts that both tables have, in the same order."""
 
@@ -117,6 +123,9 @@ class _Pair:
                 yield f"{mine.names[row]}: the name is not {theirs.names[other]}."
             if mine.capabilities_of(row) != theirs.capabilities_of(other):
                 yield f"{mine.names[row]}: the capabilities differ."
+            yield from self._neighbours(int(row), int(other))
+        for what in ("ip_versions", "ip_high", "ip_low"):
+            yield from self._unequal(what, getattr(mine, what), getattr(theirs, what))
         yield from self._unequal("generation", mine.generations, theirs.generations)
         yield from self._unequal("is open", mine.is_open, theirs.is_open)
         yield from self._coded(
@@ -125,6 +134,19 @@ class _Pair:
         yield from self._coded(
             "agent", mine.agent_codes, mine.agent_ids, theirs.agent_codes, theirs.agent_ids
         )
+
+    def _neighbours(self, row: int, other: int) -> Iterator[str]:
+        """The aggregates that a host is in, and whose servers are on it."""
+        mine, theirs = self._mine, self._theirs
+        told = mine.aggregates.metadata(int(mine.aggregate_codes[row]))
+        real = theirs.aggregates.metadata(int(theirs.aggregate_codes[other]))
+        if told != real:
+            yield f"{mine.names[row]}: is in aggregates {told}, not {real}."
+        if not (mine.knows_servers and theirs.knows_servers):
+            return
+        counted, there = (_counted(mine, row), _counted(theirs, other))
+        if counted != there:
+            yield f"{mine.names[row]}: servers: {counted}, not {there}."
 
     def amounts(self) -> Iterator[str]:
         """What is free and used of each class, and in which pieces it is given out."""

@@ -53,8 +53,6 @@ class HostTable(AmountTable):
         self.pools = PoolTable()
         self.aggregates = AggregateSets()
         self.residents = Residents()
-        self.knows_servers = False
-        """Whether ``residents``, ``server_counts`` and ``busy_counts`` are kept."""
         self.knows_memberships = False
         """Whether ``root_ids`` and ``membership_codes`` are kept; without pools they need not
         be."""

@@ -29,7 +29,13 @@ def take(tx: Tx, table: AmountTable) -> set[ProviderId] | None:
         return None
     stale: set[ProviderId] = set()
     for _, provider_id, generation in rows:
-        if generation == changes.ALWAYS_READ or not table.shows(provider_id, generation):
+        if generation == changes.SERVERS_ONLY:
+            is_stale = table.knows_servers
+        else:
+            is_stale = generation == changes.ALWAYS_READ or not table.shows(
+                provider_id, generation
+            )
+        if is_stale:
             stale.add(provider_id)
     table.change_id = rows[-1][0]
     return stale

@@ -28,6 +28,10 @@ from innkeeper.store.transactions import Tx
 ALWAYS_READ = -1
 """In place of a generation: whatever one knows of the provider, it must be read again."""
 
+SERVERS_ONLY = -2
+"""In place of a generation: nothing that the provider has or gives changed, only what its
+servers are busy with. Who does not count servers has nothing to read."""
+
 
 _ADD = Prepared(changes.insert())
 
@@ -45,6 +49,11 @@ def add(tx: Tx, moved: Iterable[tuple[ProviderId, int]], now: datetime) -> None:
 def add_always_read(tx: Tx, providers: Iterable[ProviderId], now: datetime) -> None:
     """Tell that something about these providers changed that no generation counts."""
     add(tx, ((provider_id, ALWAYS_READ) for provider_id in providers), now)
+
+
+def add_servers_only(tx: Tx, providers: Iterable[ProviderId], now: datetime) -> None:
+    """Tell that the servers of these providers are busy with something else than before."""
+    add(tx, ((provider_id, SERVERS_ONLY) for provider_id in providers), now)
 
 
 _AFTER = Prepared(

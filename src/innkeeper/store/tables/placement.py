@@ -147,6 +147,7 @@ changes = sa.Table(
     sa.Column("provider_id", BigId, nullable=False),
     # The provider's generation after the change. Who has it already need not read the row.
     # -1: something else about the host changed (its state, its agent, its traits' names).
+    # -2: only what its servers are busy with.
     sa.Column("generation", sa.Integer, nullable=False),
     sa.Column("created_at", Moment, nullable=False, index=True),
     sqlite_autoincrement=True,

@@ -26,12 +26,15 @@ from innkeeper.domain.errors import (
 )
 from innkeeper.domain.ids import ConsumerUuid, ServerId
 from innkeeper.domain.listing import ServerSelection
+from innkeeper.store import changes
 from innkeeper.store.queries import hosts, quota_usages
 from innkeeper.store.queries import servers as rows
 from innkeeper.store.queries.servers import Alive
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.placement import claims
 
+BUSYNESS = frozenset({"status", "task_state", "provider_id"})
+"""Columns that say whether a server makes its host work, and which host that is."""
 FAULT_CHARS_MAX = 4000
 """Of what an agent tells about a failure; the rest is in its log."""
 
@@ -75,6 +78,9 @@ def change(tx: Tx, uuid: str, values: Mapping[str, Any], now: datetime) -> None:
 
 def write(tx: Tx, server: Server, values: Mapping[str, Any], now: datetime) -> None:
     """Write columns of a server as it was read; :class:`ConcurrentUpdate` if it moved on."""
+    if not BUSYNESS.isdisjoint(values):
+        homes_then = {server.provider_id, values.get("provider_id")}
+        changes.add_servers_only(tx, sorted(each for each in homes_then if each), now)
     if not rows.change(tx, server.uuid, server.updated_at, {**values, "updated_at": now}):
         raise ConcurrentUpdate(f"Server {server.uuid} was changed at the same time.")
 
@@ -150,10 +156,13 @@ def finish_builds(tx: Tx, built: Mapping[ServerId, str], now: datetime) -> set[S
     Nothing changes for a server that is not being built on its host: the report is late, or
     was given before.
     """
-    ready = {e.uuid for e in _in_build(tx, built) if e.host == built[e.uuid]}
+    ready = [each for each in _in_build(tx, built) if each.host == built[each.uuid]]
     if ready:
-        rows.mark_built(tx, ready, now)
-    return ready
+        rows.mark_built(tx, [each.uuid for each in ready], now)
+        changes.add_servers_only(
+            tx, sorted({e.provider_id for e in ready if e.provider_id}), now
+        )
+    return {each.uuid for each in ready}
 
 
 def fail_builds(tx: Tx, failed: Iterable[Failed], now: datetime) -> set[ServerId]:
