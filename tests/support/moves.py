@@ -1,0 +1,250 @@
+"""A cloud whose servers are moved: two agents, what they are told, and what they say of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from innkeeper.domain.compute import Booted, Server, WorkOrder
+from innkeeper.domain.hosts import HostReport
+from innkeeper.domain.ids import AgentId, ConsumerUuid, ServerId
+from innkeeper.domain.moves import Asker, Migration, MigrationSelection, Moved
+from innkeeper.domain.slices import Computing, Scheduling
+from innkeeper.store.queries import agents, quota_usages
+from innkeeper.store.queries import servers as rows
+from innkeeper.store.transactions import Tx
+from innkeeper.systems.compute import (
+    deletions,
+    evacuation,
+    hosts,
+    live,
+    migrations,
+    power,
+    resizing,
+    shelving,
+    work,
+)
+from innkeeper.systems.compute.results import Result, Terms
+from innkeeper.systems.placement import allocations
+from tests.support.clouds import AGENT, DEFAULTS, NOW, UNLIMITED, Cloud, cloud_in, reported
+
+OTHER = replace(AGENT, id=AgentId("a0000000-0000-4000-8000-000000000002"), name="other")
+TIMEOUT_S = 600.0
+SMALL_TAKES = {"VCPU": 1, "MEMORY_MB": 1024, "DISK_GB": 10}
+BIG = {"vcpus": 2, "memory_mb": 2048, "disk_gb": 20}
+BIG_TAKES = {"VCPU": 2, "MEMORY_MB": 2048, "DISK_GB": 20}
+POWER_ACTIONS: dict[str, Callable[..., None]] = {
+    "stop": power.stop,
+    "start": power.start,
+    "pause": power.pause,
+    "unpause": power.unpause,
+    "suspend": power.suspend,
+    "resume": power.resume,
+}
+
+
+class Movers:
+    """Hosts ``a*`` speak by one agent, ``b*`` by another; the clock is turned by hand."""
+
+    def __init__(self, folder: Path, *reports: HostReport, **settings: Any) -> None:
+        computing: Computing = settings.pop("computing", UNLIMITED)
+        scheduling: Scheduling = settings.pop("scheduling", Scheduling())
+        self.cloud: Cloud = cloud_in(
+            folder, computing=computing, scheduling=scheduling, **settings
+        )
+        self.now = NOW
+        self.terms = Terms.of(scheduling, computing)
+        self.requests = 0
+        # A host that is over capacity because it shrank is no finding that a move can mend.
+        self.is_judged = True
+        self.cloud.write(lambda tx: agents.add(tx, OTHER))
+        self.report(*(reports or (reported("a1"), reported("b1"))))
+        self.cloud.add_flavor("big", **BIG)
+
+    def report(self, *reports: HostReport) -> None:
+        """Have each host's agent report it."""
+        for agent, letter in ((AGENT, "a"), (OTHER, "b")):
+            own = [each for each in reports if each.name.startswith(letter)]
+            if own:
+                self.cloud.write(
+                    lambda tx, agent=agent, own=own: hosts.report(
+                        tx, agent, own, DEFAULTS, ids=self.cloud.ids, now=self.now
+                    )
+                )
+
+    def wait(self, seconds: float = TIMEOUT_S + 1, *, silent: str = "") -> None:
+        """Let time pass, in which all agents are heard but the one of ``silent``'s hosts."""
+        self.now += timedelta(seconds=seconds)
+        for agent, letter in ((AGENT, "a"), (OTHER, "b")):
+            if letter != silent:
+                self.cloud.write(lambda tx, agent=agent: agents.heard(tx, agent.id, self.now))
+
+    # -- what is asked for -----------------------------------------------------------------
+
+    def boot(self, host: str | None = "a1", **more: Any) -> ServerId:
+        """A server that runs, on a certain host."""
+        request = self.cloud.request(
+            1, forced_host=host, now=self.now, request_id="req-boot", **more
+        )
+        (booted,) = self.cloud.boot(request)
+        assert isinstance(booted, Booted)
+        assert booted.fault is None, booted.fault
+        (uuid,) = booted.server_ids
+        self.tell("build", uuid)
+        return uuid
+
+    def asker(self) -> Asker:
+        """Somebody with a request of their own."""
+        self.requests += 1
+        return Asker(f"req-{self.requests}", "project", "user")
+
+    def decide(self, work: Callable[..., Moved], *given: Any, **more: Any) -> Moved:
+        """Carry out something that looks for a host."""
+        asker = self.asker()
+        drawn = {"seed": self.cloud.ids.seed(), "now": self.now}
+        if work is not shelving.unshelve:
+            drawn["new_id"] = self.cloud.ids.uuid()
+
+        def act(tx: Tx, means: Any) -> Moved:
+            return work(tx, means, *given, asker, **more, **drawn)
+
+        (answer,) = self.cloud.carry_out(("decide", (act, self.now)))
+        if isinstance(answer, Exception):
+            raise answer
+        assert isinstance(answer, Moved)
+        return answer
+
+    def resize(self, uuid: ServerId, flavor: str = "big") -> Moved:
+        """Begin to resize."""
+        return self.decide(resizing.resize, uuid, flavor)
+
+    def migrate(self, uuid: ServerId, **more: Any) -> Moved:
+        """Begin to migrate."""
+        return self.decide(resizing.migrate, uuid, **more)
+
+    def migrate_live(self, uuid: ServerId, **more: Any) -> Moved:
+        """Begin to migrate live."""
+        return self.decide(live.migrate, uuid, **more)
+
+    def evacuate(self, uuid: ServerId, **more: Any) -> Moved:
+        """Begin to evacuate."""
+        return self.decide(evacuation.evacuate, uuid, **more)
+
+    def unshelve(self, uuid: ServerId, **more: Any) -> Moved:
+        """Begin to unshelve."""
+        return self.decide(shelving.unshelve, uuid, **more)
+
+    def act(self, work: Callable[..., Any], *given: Any, **more: Any) -> None:
+        """Carry out something that looks for no host."""
+        asker = self.asker()
+        self.cloud.write(lambda tx: work(tx, *given, asker, **more, now=self.now))
+
+    def delete(self, uuid: ServerId) -> None:
+        """Ask for a server's deletion."""
+        asker = self.asker()
+        self.cloud.write(
+            lambda tx: deletions.delete(
+                tx, uuid, self.now, service_down_time_s=60.0, may_override=True, asker=asker
+            )
+        )
+
+    # -- what agents do --------------------------------------------------------------------
+
+    def waiting(self, kind: str | None = None) -> list[WorkOrder]:
+        """All orders that wait, of a kind or of all."""
+        found: list[WorkOrder] = []
+        for agent in (AGENT, OTHER):
+            found += self.cloud.read(
+                lambda tx, agent=agent: work.waiting(tx, agent.id, 0, 1000)
+            )
+        found = [each for each in found if kind in (None, each.kind)]
+        return sorted(found, key=lambda each: each.id)
+
+    def told(self) -> list[tuple[str, str]]:
+        """What waits: kinds and hosts."""
+        return [(each.kind, each.host) for each in self.waiting()]
+
+    def settle(self, order: WorkOrder, fault: str | None = None) -> bool:
+        """Tell an order's result, twice as an agent may; gives whether it was news."""
+        result = Result(order.id, fault is None, fault or "")
+        ((_, is_news),) = self._settle(order.agent_id, result)
+        ((_, is_news_again),) = self._settle(order.agent_id, result)
+        assert not is_news_again
+        self.judge()
+        return is_news
+
+    def _settle(self, agent_id: AgentId, result: Result) -> list[tuple[int, bool]]:
+        told: list[tuple[int, bool]] = self.cloud.write(
+            lambda tx: work.settle(tx, agent_id, [result], self.now, self.terms)
+        )
+        return told
+
+    def tell(self, kind: str, uuid: ServerId, fault: str | None = None) -> str:
+        """Tell how the one order of this kind about a server ended; gives its host."""
+        (order,) = [each for each in self.waiting(kind) if each.server_uuid == uuid]
+        assert self.settle(order, fault)
+        return order.host
+
+    def finish(self) -> None:
+        """Carry out everything, and what follows, until nothing waits."""
+        for _ in range(100):
+            waiting = self.waiting()
+            if not waiting:
+                return
+            self.settle(waiting[0])
+        raise AssertionError("It does not end.")
+
+    def sweep(self) -> int:
+        """End what is late."""
+        count: int = self.cloud.write(
+            lambda tx: work.sweep(tx, TIMEOUT_S, self.now, self.terms)
+        )
+        self.judge()
+        return count
+
+    # -- what is seen ----------------------------------------------------------------------
+
+    def server(self, uuid: ServerId) -> Server:
+        """A server, deleted or not."""
+        found = self.cloud.read(lambda tx: rows.by_uuid(tx, uuid, is_deleted_wanted=True))
+        assert isinstance(found, Server)
+        return found
+
+    def state(self, uuid: ServerId) -> tuple[str, str | None, str | None]:
+        """A server's status, task and host."""
+        found = self.server(uuid)
+        return found.status, found.task_state, found.host
+
+    def migration(self, uuid: ServerId) -> Migration:
+        """A server's newest migration."""
+        wish = MigrationSelection(server_uuid=uuid, limit=1)
+        found: list[Migration] = self.cloud.read(lambda tx: migrations.page(tx, wish))
+        return found[0]
+
+    def held(self, uuid: str) -> dict[str, dict[str, int]]:
+        """What a consumer holds, by host."""
+        _, found = self.cloud.read(lambda tx: allocations.of_consumer(tx, ConsumerUuid(uuid)))
+        uuids = {
+            self.cloud.host(name).provider_uuid: name for name in self.cloud.table.index_by_name
+        }
+        held: dict[str, dict[str, int]] = {}
+        for each in found:
+            held.setdefault(uuids[each.provider_uuid], {})[each.class_name] = each.used
+        return held
+
+    def usage(self) -> tuple[int, int, int]:
+        """What the project is counted with."""
+        used = self.cloud.read(lambda tx: quota_usages.of_project(tx, "project"))
+        return used.servers, used.vcpus, used.memory_mb
+
+    def judge(self) -> None:
+        """The host table shows what is in the store, and the store keeps its promises."""
+        if self.is_judged:
+            self.cloud.judge()
+
+    def close(self) -> None:
+        """Let go of the database."""
+        self.cloud.close()
