@@ -105,10 +105,7 @@ def before(
     pipeline: Pipeline, hosts: HostTable, spec: RequestSpec, made: BuildPlan
 ) -> tuple[Refused, tuple[Ranked, ...]]:
     """Who was refused and who was best before a plan, whose amounts are off the table now."""
-    with ExitStack() as redoing:
-        for entry in reversed(made.entries):
-            depletion.give_back(hosts, spec, entry)
-            redoing.callback(depletion.take, hosts, spec, entry)
+    with depletion.Aside(hosts, spec, made.entries):
         found = refusals.look(pipeline.filters, hosts, spec)
         weights = _weights(pipeline, hosts, spec, found)
         return (
@@ -127,19 +124,13 @@ def parts_of(
     mine = {entry.index for entry in made.entries[:most]}
     # What was taken elsewhere did not change these hosts, unless it was a pool's.
     lifted = [entry for entry in made.entries if entry.index in mine or entry.loans]
-    for entry in lifted:
-        depletion.give_back(hosts, spec, entry)
     found: list[Mapping[str, float]] = []
-    taken, now = 0, spec
-    try:
+    now = spec
+    with depletion.Aside(hosts, spec, lifted) as aside:
         for entry in lifted[:most]:
             found.append(parts(pipeline, hosts, now, entry.index))
-            depletion.take(hosts, spec, entry)
-            taken += 1
+            aside.take_next()
             now = _with_member(now, entry.host)
-    finally:
-        for entry in lifted[taken:]:
-            depletion.take(hosts, spec, entry)
     return found
 
 

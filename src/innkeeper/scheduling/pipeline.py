@@ -192,8 +192,11 @@ def parts(
     """What each weigher gives to one host, multiplied; for explanations."""
     row = slice(index, index + 1)
     found: dict[str, float] = {}
-    for each in (*pipeline.steady_weighers, *pipeline.rare_weighers):
-        given = weigh([each], hosts, spec, row)
-        if given is not None:
-            found[each[0].NAME] = float(given[0])
+    for weigher, multiplier in (*pipeline.steady_weighers, *pipeline.rare_weighers):
+        scale = weigher.scale(hosts, spec)
+        if scale != 0.0:
+            # As in ``weigh``, without making an array of one.
+            by = factor(hosts, weigher, multiplier / scale, scale, row)
+            by = by if isinstance(by, float) else float(by[0])
+            found[weigher.NAME] = float(weigher.column(hosts, spec, row)[0]) * by
     return found
