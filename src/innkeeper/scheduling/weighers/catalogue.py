@@ -14,6 +14,7 @@ from innkeeper.scheduling.weighers import (
     free_vcpus,
     least_loaded,
     misfit,
+    pack,
     project_spread,
     server_count,
     soft_affinity,
@@ -27,6 +28,7 @@ WEIGHERS: Mapping[str, Weigher] = {
     free_disk.NAME: free_disk,
     least_loaded.NAME: least_loaded,
     fill_first.NAME: fill_first,
+    pack.NAME: pack,
     busy_servers.NAME: busy_servers,
     server_count.NAME: server_count,
     soft_affinity.NAME: soft_affinity,
@@ -48,5 +50,6 @@ WEIGHER_SETS: Mapping[str, Mapping[str, float]] = {
         **_WISHES,
     },
     "fill": {fill_first.NAME: 1.0, **_WISHES},
+    "pack": {pack.NAME: 1.0, **_WISHES},
 }
 """Weighers that go well together, with their multipliers, under one name."""
