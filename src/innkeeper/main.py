@@ -10,6 +10,7 @@ from typing import Any
 
 from innkeeper.entrypoints.agent import options as agent_options
 from innkeeper.entrypoints.cli.placement_import import options as import_options
+from innkeeper.entrypoints.replayer import options as replayer_options
 from innkeeper.entrypoints.simulator import options as simulator_options
 from innkeeper.settings import SettingsError, load
 
@@ -48,6 +49,11 @@ def parser() -> argparse.ArgumentParser:
     simulator_options.add(
         commands.add_parser(
             "simulate", help="replay a trace of servers on made-up hosts", allow_abbrev=False
+        )
+    )
+    replayer_options.add(
+        commands.add_parser(
+            "replay", help="make a recorded decision again, and explain it", allow_abbrev=False
         )
     )
     audit = commands.add_parser(
@@ -97,6 +103,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         from innkeeper.entrypoints.simulator import wiring as simulating  # noqa: PLC0415
 
         return simulating.run(options)
+    if options["command"] == "replay":
+        # A file is all it needs.
+        from innkeeper.entrypoints.replayer import wiring as replaying  # noqa: PLC0415
+
+        return replaying.run(options)
     overrides: dict[str, Any] = {k: v for k, v in options.items() if k not in NOT_SETTINGS}
     try:
         settings = load(options.get("config"), overrides=overrides)

@@ -323,6 +323,9 @@ def _count(batch: Sequence[Step], outcomes: Sequence[Any], took_s: float) -> Non
         )
         for kind, count in Counter(map(_kind_of, boots)).items():
             metrics.BOOTS.labels(kind).inc(count)
+        refusing = (getattr(each, "refused_by", None) for each in boots)
+        for name, count in Counter(filter(None, refusing)).items():
+            metrics.REFUSALS.labels(name).inc(count)
         metrics.BATCH.observe(len(batch))
         metrics.COMMIT.observe(took_s)
     except Exception as error:

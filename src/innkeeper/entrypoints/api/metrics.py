@@ -26,6 +26,12 @@ BOOTS = Counter(
     ("outcome",),
 )
 
+REFUSALS = Counter(
+    "innkeeper_no_valid_host_total",
+    "Boot requests without a valid host, by the filter that removed the last of the hosts.",
+    ("filter",),
+)
+
 
 def observe(api: str, path: str, method: str, status: int, took_s: float) -> None:
     """Count one answered request."""
