@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from innkeeper.domain.slices import Scheduling
+from innkeeper.entrypoints.simulator.policies import parse
 from innkeeper.scheduling.simulation.fleets import table_of
 from innkeeper.scheduling.simulation.measures import Outcome
 from innkeeper.scheduling.simulation.replay import Replay, Terms
@@ -158,6 +159,19 @@ def test_the_same_seed_gives_the_same_and_another_one_something_else() -> None:
 
     assert pictured(1) == pictured(1)
     assert pictured(1) != pictured(2)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_driver_to_compare_with_fits_as_by_hand(seed: int) -> None:
+    workload = workload_of(some_rows(seed))
+    by_hand, by_driver = (table_of(hosts_of(HOSTS), workload) for _ in range(2))
+    Replay(workload, by_hand, first_fit, Terms(), ticking()).run(lambda _: None)
+    (policy,) = parse(
+        {"policy": ["f=;driver=first_fit"], "filters": None, "weighers": None, "driver": None}
+    )
+    planner = policy.scheduler().plan
+    Replay(workload, by_driver, planner, Terms(), ticking()).run(lambda _: None)
+    assert picture(by_driver) == picture(by_hand)
 
 
 def test_servers_on_hosts_are_counted_where_a_filter_asks() -> None:

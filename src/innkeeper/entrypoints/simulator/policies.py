@@ -12,6 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
+
 from innkeeper.domain.errors import Invalid
 from innkeeper.domain.placing import Rules
 from innkeeper.domain.slices import Scheduling
@@ -22,6 +24,8 @@ from innkeeper.systems.compute.drivers import rules_of, scheduler_of
 NAME = re.compile(r"[\w.+-]{1,40}")
 MULTIPLIER_MAX = 1e9
 FIELDS = ("driver", "filters")
+BASELINES = {"first_fit": "innkeeper.scheduling.simulation.first_fit:FirstFit"}
+"""Drivers that only simulations know by name, to compare others with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,10 +35,17 @@ class Policy:
     name: str
     settings: Scheduling
 
-    def scheduler(self) -> Scheduler:
-        """A scheduler that remembers nothing of another replay."""
+    def scheduler(self, *, is_timed: bool = True) -> Scheduler:
+        """A scheduler that remembers nothing of another replay.
+
+        Where nobody looks at the time, it leaves out what is done for alternates: they change
+        no choice.
+        """
+        settings = self.settings
+        if not is_timed:
+            settings = msgspec.structs.replace(settings, build_attempts_max=1)
         try:
-            return scheduler_of(self.settings)
+            return scheduler_of(settings)
         except ValueError as error:
             raise Invalid(f"The policy {self.name}: {error}") from error
 
@@ -81,7 +92,7 @@ def _settings(before: Scheduling, wanted: Mapping[str, str | None]) -> Schedulin
         else _weighers(weighers)
     )
     return Scheduling(
-        scheduler_driver=driver or before.scheduler_driver,
+        scheduler_driver=BASELINES.get(driver or "", driver) or before.scheduler_driver,
         default_host_filters=(
             before.default_host_filters if filters is None else tuple(_names(filters))
         ),

@@ -113,7 +113,7 @@ class Simulation:
     def _replay(
         self, policy: Policy, groups: Sequence[HostGroup], terms: Terms, advance: Advance
     ) -> Outcome:
-        scheduler = policy.scheduler()
+        scheduler = policy.scheduler(is_timed=not terms.stops_at_refusal)
         table = table_of(groups, self._workload)
         table.knows_servers = scheduler.pipeline.needs_servers
         mine = replace(terms, rules=policy.rules())
