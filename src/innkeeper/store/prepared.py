@@ -22,9 +22,10 @@ from innkeeper.store.by_ids import IDS
 from innkeeper.store.transactions import Tx
 
 _ANY_ERROR = sa.exc.DBAPIError
+Kind = sa.types.TypeEngine[Any]
 Convert = Callable[[Any], Any]
-Conversions = tuple[tuple[int, Convert], ...]
-"""What is done to which places of a row."""
+Conversions = tuple[tuple[Convert, tuple[int, ...]], ...]
+"""What is done to the values in some places of every row."""
 
 
 class _Text(NamedTuple):
@@ -55,7 +56,7 @@ class Prepared:
     def rows(self, tx: Tx, parameters: Mapping[str, Any]) -> list[Any]:
         """All rows that a query finds."""
         made = self._made(tx, parameters)
-        return _rows(made.read, self._execute(tx, made, [parameters]))
+        return _converted(made.read, self._execute(tx, made, [parameters]).fetchall())
 
     def _made(self, tx: Tx, names: Mapping[str, Any]) -> _Text:
         key = (tx.dialect.name, tx.dialect.driver)
@@ -65,7 +66,9 @@ class Prepared:
         return made
 
     def _execute(self, tx: Tx, made: _Text, rows: Sequence[Mapping[str, Any]]) -> DBAPICursor:
-        values: list[Any] = [_parameters(made, row) for row in rows]
+        if made.constants:
+            rows = [{**made.constants, **row} for row in rows]
+        values: list[Any] = _converted(made.written, list(map(made.values, rows)))
         if not tx.dialect.positional:
             values = [dict(zip(made.names, each, strict=True)) for each in values]
         return _execute(tx, made.text, values)
@@ -80,28 +83,25 @@ class Prepared:
             tuple(order),
             {name: compiled.params[name] for name in order if name not in names},
             itemgetter(*order) if len(order) > 1 else lambda row: (row[order[0]],),
-            _found(_writing(compiled.binds[name].type, dialect) for name in order),
-            _reading(self._statement, dialect)
-            if isinstance(self._statement, sa.Select)
-            else (),
+            _conversions((compiled.binds[name].type for name in order), dialect, _writing),
+            _read(self._statement, dialect),
         )
 
 
-def _parameters(made: _Text, row: Mapping[str, Any]) -> tuple[Any, ...]:
-    values = made.values({**made.constants, **row} if made.constants else row)
-    return _converted(made.written, values) if made.written else values
-
-
-def _converted(conversions: Conversions, values: Sequence[Any]) -> tuple[Any, ...]:
-    changed = list(values)
-    for i, convert in conversions:
-        changed[i] = convert(changed[i])
-    return tuple(changed)
-
-
-def _rows(conversions: Conversions, found: DBAPICursor) -> list[Any]:
-    rows = found.fetchall()
-    return [_converted(conversions, row) for row in rows] if conversions else list(rows)
+def _converted(conversions: Conversions, rows: Sequence[Sequence[Any]]) -> list[Any]:
+    if not conversions or not rows:
+        return list(rows)
+    columns: list[Any] = list(zip(*rows, strict=True))
+    for convert, places in conversions:
+        # Rows that are written together have much in common: the moment, to begin with.
+        known: dict[int, Any] = {}
+        for i in places:
+            column = columns[i]
+            for each in column:
+                if id(each) not in known:
+                    known[id(each)] = convert(each)
+            columns[i] = [known[id(each)] for each in column]
+    return list(zip(*columns, strict=True))
 
 
 class PreparedForIds:
@@ -125,7 +125,7 @@ class PreparedForIds:
             text, names, read = self._text(tx.dialect, count)
             is_positional = tx.dialect.positional
             values = filled if is_positional else dict(zip(names, filled, strict=True))
-            found += _rows(read, _execute(tx, text, [values]))
+            found += _converted(read, _execute(tx, text, [values]).fetchall())
         return found
 
     def _text(self, dialect: sa.Dialect, count: int) -> tuple[str, list[str], Conversions]:
@@ -135,7 +135,7 @@ class PreparedForIds:
             compiled = self._query.compile(dialect=dialect)
             state = compiled.construct_expanded_state({**compiled.params, IDS.key: [0] * count})
             assert len(state.parameters) == count, "constants are written into the text"
-            read = _reading(self._query, dialect)
+            read = _read(self._query, dialect)
             made = self._texts[key] = (state.statement, list(state.parameters), read)
         return made
 
@@ -165,22 +165,32 @@ def _as_known(error: Exception, text: str) -> sa.exc.DBAPIError:
     return known(text, None, error, hide_parameters=True)
 
 
-def _found(conversions: Iterable[Convert | None]) -> Conversions:
-    return tuple((i, convert) for i, convert in enumerate(conversions) if convert is not None)
+def _conversions(
+    kinds: Iterable[Kind],
+    dialect: sa.Dialect,
+    way: Callable[[Kind, sa.Dialect], Convert | None],
+) -> Conversions:
+    """What is done to values of these kinds, in their order, on the way in or out."""
+    places: dict[Kind, list[int]] = {}
+    for i, kind in enumerate(kinds):
+        places.setdefault(kind, []).append(i)
+    made = ((way(kind, dialect), tuple(where)) for kind, where in places.items())
+    return tuple((convert, where) for convert, where in made if convert is not None)
 
 
-def _reading(query: sa.Select[*tuple[Any, ...]], dialect: sa.Dialect) -> Conversions:
-    kinds = (column.type.dialect_impl(dialect) for column in query.selected_columns)
-    return _found(kind.result_processor(dialect, None) for kind in kinds)
+def _read(statement: sa.ClauseElement, dialect: sa.Dialect) -> Conversions:
+    found = statement.selected_columns if isinstance(statement, sa.Select) else ()
+    return _conversions((column.type for column in found), dialect, _reading)
 
 
-def _writing(kind: sa.types.TypeEngine[Any], dialect: sa.Dialect) -> Convert | None:
+def _reading(kind: Kind, dialect: sa.Dialect) -> Convert | None:
+    made: Convert | None = kind.dialect_impl(dialect).result_processor(dialect, None)
+    return made
+
+
+def _writing(kind: Kind, dialect: sa.Dialect) -> Convert | None:
     made: Convert | None = kind.dialect_impl(dialect).bind_processor(dialect)
-    if made is None:
-        return None
-    if isinstance(kind, sa.JSON):
-        return _Json(made)
-    return _Kept(made) if isinstance(kind, sa.DateTime) else made
+    return _Json(made) if made is not None and isinstance(kind, sa.JSON) else made
 
 
 class _Json:
@@ -195,18 +205,3 @@ class _Json:
         if not value and type(value) in self._nothing:
             return self._nothing[type(value)]
         return self._convert(value)
-
-
-class _Kept:
-    """Keeps the last conversion of a moment: all rows of a batch are written at the same."""
-
-    def __init__(self, convert: Convert) -> None:
-        self._convert = convert
-        # Both in one, so that no thread sees the one without the other.
-        self._last: tuple[Any, Any] = (None, convert(None))
-
-    def __call__(self, value: Any) -> Any:
-        last = self._last
-        if value is not last[0]:
-            last = self._last = (value, self._convert(value))
-        return last[1]
