@@ -7,7 +7,7 @@ import json
 import sys
 import tempfile
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,11 +21,20 @@ from benchmarks import (
     running,
     searching,
     serving,
+    together,
 )
 from benchmarks.figures import Figure
 from benchmarks.serving import Plan
 
-PARTS = ("deciding", "loading", "serving", "building", "placement_claims", "candidates")
+PARTS = (
+    "deciding",
+    "loading",
+    "serving",
+    "together",
+    "building",
+    "placement_claims",
+    "candidates",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +46,7 @@ class Extent:
     loaded_hosts: int
     repetitions: int
     serving: Plan
+    together: together.Plan
     building: Plan
     claiming: claiming.Plan
     searching: searching.Plan
@@ -48,6 +58,7 @@ FULL = Extent(
     loaded_hosts=100_000,
     repetitions=3,
     serving=Plan((1_000, 10_000), (1, 16), seconds=5.0, repetitions=3),
+    together=together.Plan((10_000,), requests=10),
     building=Plan((1_000,), (1, 16), seconds=5.0, repetitions=3),
     claiming=claiming.Plan(1_000, (1, 8, 64), seconds=5.0, repetitions=3),
     searching=searching.Plan((1_000, 10_000), seconds=5.0),
@@ -58,6 +69,7 @@ QUICK = Extent(
     loaded_hosts=10_000,
     repetitions=1,
     serving=Plan((1_000, 10_000), (1, 16), seconds=1.5, repetitions=1),
+    together=together.Plan((10_000,), requests=3),
     building=Plan((1_000,), (16,), seconds=1.5, repetitions=1),
     claiming=claiming.Plan(1_000, (1, 8, 64), seconds=1.5, repetitions=1),
     searching=searching.Plan((1_000, 10_000), seconds=1.0),
@@ -134,19 +146,20 @@ def _database_settings(place: Path) -> dict[str, str]:
 
 
 def _measured(part: str, place: Path, extent: Extent) -> Iterable[Figure]:
-    if part == "deciding":
-        return deciding.measure(extent.decided_hosts, extent.decisions, extent.repetitions)
-    if part == "loading":
-        directory = place / "loading"
-        directory.mkdir()
-        return loading.measure(directory, extent.loaded_hosts, extent.repetitions)
-    if part == "serving":
-        return serving.measure(place, extent.serving, is_building=False)
-    if part == "placement_claims":
-        return claiming.measure(place / "claiming", extent.claiming)
-    if part == "candidates":
-        return searching.measure(place / "searching", extent.searching)
-    return serving.measure(place, extent.building, is_building=True)
+    directory = place / part
+    directory.mkdir()
+    measures: Mapping[str, Callable[[], Iterable[Figure]]] = {
+        "deciding": lambda: deciding.measure(
+            extent.decided_hosts, extent.decisions, extent.repetitions
+        ),
+        "loading": lambda: loading.measure(directory, extent.loaded_hosts, extent.repetitions),
+        "serving": lambda: serving.measure(directory, extent.serving, is_building=False),
+        "together": lambda: together.measure(directory, extent.together),
+        "building": lambda: serving.measure(directory, extent.building, is_building=True),
+        "placement_claims": lambda: claiming.measure(directory, extent.claiming),
+        "candidates": lambda: searching.measure(directory, extent.searching),
+    }
+    return measures[part]()
 
 
 def _shown(part: str, figures: Iterable[Figure], extent: Extent, paper: Paper) -> list[Figure]:
@@ -156,6 +169,8 @@ def _shown(part: str, figures: Iterable[Figure], extent: Extent, paper: Paper) -
         tables = [report.deciding(found, deciding.cases(extent.decided_hosts))]
     elif part == "loading":
         tables = [report.loading(found, extent.loaded_hosts)]
+    elif part == "together":
+        tables = [report.together(found, extent.together.host_counts)]
     elif part == "placement_claims":
         asked = extent.claiming
         words = ("providers", "claims/s")
@@ -182,6 +197,7 @@ TITLES = {
     "deciding": "One decision inside the process",
     "loading": "Reading the host table from SQLite",
     "serving": "Durable POST /servers beside an empty authenticated POST; no agent runs",
+    "together": "One durable POST /servers for 1,000 servers",
     "building": "The same while an agent carries the builds out",
     "placement_claims": "Durable PUT /allocations/{consumer} beside an empty POST",
     "candidates": "GET /allocation_candidates, one client",

@@ -9,9 +9,18 @@ from benchmarks.deciding import Case
 from benchmarks.figures import Figure
 from benchmarks.machine import Machine
 
-RATIO_MIN = 0.3
-DECISION_MAX_US = 100.0
-DECISION_AT = 10_000
+RATIO_MIN = 0.4
+RATIO_OF = "boot.10000.16"
+"""Boots beside empty requests, with as many hosts and clients."""
+TAIL_MAX = 8.0
+"""A boot's 99th percentile, in medians."""
+DECISIONS_MAX_US = {10_000: 60.0, 100_000: 600.0}
+PASSES_MAX = 3.0
+"""A decision, in plain passes over the columns."""
+TOGETHER_AT = 10_000
+TOGETHER_MAX_MS = {"decision.%d.of_1000": 30.0, "together.%d.median": 400.0}
+LOAD_AT = 100_000
+LOAD_MAX = {"load.%d.read": 5.0, "memory.%d.start": 600.0}
 CLAIMS_MIN = 1_500.0
 SEARCH_AT = 10_000
 SEARCH_MAX_MS = {"1": 2.0, "1000": 15.0}
@@ -48,11 +57,26 @@ def deciding(found: Found, cases: Iterable[Case]) -> str:
             case.label,
             _of(found, f"{case.name}.median", ".0f"),
             _of(found, f"{case.name}.p99", ".0f"),
+            _of(found, f"{case.name}.plain.median", ".0f"),
             _of(found, f"{case.name}.of_1000", ".1f"),
         )
         for case in cases
     ]
-    return _table(("hosts", "median us", "p99 us", "1,000 servers at once, ms"), rows)
+    names = ("hosts", "median us", "p99 us", "plain pass us", "1,000 servers at once, ms")
+    return _table(names, rows)
+
+
+def together(found: Found, hosts: Iterable[int]) -> str:
+    """One request for 1,000 servers, from its sending to its answer."""
+    rows = [
+        (
+            f"{each:,}",
+            _of(found, f"together.{each}.median", ",.0f"),
+            _of(found, f"together.{each}.longest", ",.0f"),
+        )
+        for each in hosts
+    ]
+    return _table(("hosts", "median ms", "longest ms"), rows)
 
 
 def loading(found: Found, hosts: int) -> str:
@@ -147,17 +171,16 @@ def memory(found: Found, kind: str, hosts: Iterable[int]) -> str:
 
 def targets(found: Found) -> Iterable[str]:
     """Each aim, what was reached, and whether that is enough."""
-    ratios = [each for each in found.values() if each.name.endswith(".ratio")]
-    for each in ratios:
-        if each.name.startswith("claim."):
-            continue
-        yield _verdict(f"ratio {each.name}", each.value, RATIO_MIN, each.value >= RATIO_MIN)
-    decision = found.get(f"decision.{DECISION_AT}.median")
-    if decision is not None:
-        is_met = decision.value <= DECISION_MAX_US
-        yield _verdict(
-            "us per decision at 10,000 hosts", decision.value, DECISION_MAX_US, is_met
+    yield from _boots(found)
+    for hosts, most in DECISIONS_MAX_US.items():
+        yield from _at_most(found, f"decision.{hosts}.median", most)
+        yield from _at_most(
+            found, f"decision.{hosts}.median", PASSES_MAX, f"decision.{hosts}.plain.median"
         )
+    for name, most in TOGETHER_MAX_MS.items():
+        yield from _at_most(found, name % TOGETHER_AT, most)
+    for name, most in LOAD_MAX.items():
+        yield from _at_most(found, name % LOAD_AT, most)
     rates = [each for each in found.values() if each.name.startswith("claim.")]
     rates = [each for each in rates if each.name.endswith(".rate")]
     if rates:
@@ -169,6 +192,23 @@ def targets(found: Found) -> Iterable[str]:
         if search is not None:
             what = f"ms per search at {SEARCH_AT:,} flat hosts, limit {limit}"
             yield _verdict(what, search.value, most, search.value <= most)
+
+
+def _boots(found: Found) -> Iterable[str]:
+    ratio = found.get(f"{RATIO_OF}.ratio")
+    if ratio is not None:
+        yield _verdict(ratio.name, ratio.value, RATIO_MIN, ratio.value >= RATIO_MIN)
+    yield from _at_most(found, f"{RATIO_OF}.p99", TAIL_MAX, f"{RATIO_OF}.median")
+
+
+def _at_most(found: Found, name: str, most: float, beside: str | None = None) -> Iterable[str]:
+    """Whether a figure is small enough, by itself or divided by another."""
+    figure, other = found.get(name), found.get(beside or name)
+    if figure is None or other is None:
+        return
+    value = figure.value if beside is None else figure.value / other.value
+    what = f"{name}, {figure.unit}" if beside is None else f"{name} / {beside}"
+    yield _verdict(what, value, most, value <= most)
 
 
 def put_into(page: Path, blocks: Sequence[str]) -> None:
