@@ -316,11 +316,11 @@ def _already_booted(store: Store, desk: Desk, batch: Sequence[Step]) -> list[Any
 
 def _count(batch: Sequence[Step], outcomes: Sequence[Any], took_s: float) -> None:
     try:
-        boots = (
+        boots = [
             outcome
             for each, outcome in zip(batch, outcomes, strict=True)
             if each.kind == "boot"
-        )
+        ]
         for kind, count in Counter(map(_kind_of, boots)).items():
             metrics.BOOTS.labels(kind).inc(count)
         refusing = (getattr(each, "refused_by", None) for each in boots)
