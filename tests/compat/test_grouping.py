@@ -112,7 +112,7 @@ def test_a_server_group_comes_and_goes(service: Started) -> None:
     older = ("--os-compute-api-version", "2.14")
     service.ask(*older, "server", "group", "create", "--policy", "affinity", "old")
     absolute = service.ask("limits", "show", "--absolute")
-    assert {each["Name"]: each["Value"] for each in absolute}["totalServerGroupsUsed"] == 3
+    assert {each["Name"]: each["Value"] for each in absolute}["server_groups_used"] == 3
     service.do("server", "group", "delete", "pairs", "crowd", "old")
     assert service.ask("server", "group", "list") == []
 
