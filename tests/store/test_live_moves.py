@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -193,10 +194,10 @@ def test_migrations_are_listed_by_what_they_are(tmp_path: Path) -> None:
         (wish(since=movers.now), [second]),
         (wish(project_id="other"), []),
     ):
-        shown = movers.cloud.read(lambda tx, narrow=narrow: migrations.page(tx, narrow))
+        shown = movers.cloud.read(partial(migrations.page, wish=narrow))
         assert [each.id for each in shown] == found
     with pytest.raises(Invalid):
         movers.cloud.read(lambda tx: migrations.page(tx, wish(marker="none")))
     with pytest.raises(NotFound):
-        movers.cloud.read(lambda tx: migrations.get(tx, "other", first))
+        movers.cloud.read(lambda tx: migrations.get(tx, "other", every[1].id))
     movers.close()

@@ -9,6 +9,7 @@ import pytest
 
 from innkeeper.domain.compute import Power, Status, Task
 from innkeeper.domain.errors import Conflict, Invalid, QuotaExceeded, WrongState
+from innkeeper.domain.ids import ServerId
 from innkeeper.domain.moves import MigrationStatus as Stage
 from innkeeper.domain.slices import Computing
 from innkeeper.systems.compute import history, power, resizing
@@ -29,10 +30,10 @@ def movers(tmp_path: Path) -> Iterator[Movers]:
     made.close()
 
 
-def carry(movers: Movers, uuid: str) -> None:
+def carry(movers: Movers, uuid: ServerId) -> None:
     """Have a server carried over."""
-    movers.tell("depart", movers.server(uuid).uuid)
-    movers.tell("arrive", movers.server(uuid).uuid)
+    movers.tell("depart", uuid)
+    movers.tell("arrive", uuid)
 
 
 def test_a_resize_holds_both_hosts_until_it_is_confirmed(movers: Movers) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from innkeeper.domain.compute import Booted, Server, WorkOrder
+from innkeeper.domain.compute import Agent, Booted, Server, WorkOrder
 from innkeeper.domain.hosts import HostReport
 from innkeeper.domain.ids import AgentId, ConsumerUuid, ServerId
 from innkeeper.domain.moves import Asker, Migration, MigrationSelection, Moved
@@ -69,18 +70,17 @@ class Movers:
         for agent, letter in ((AGENT, "a"), (OTHER, "b")):
             own = [each for each in reports if each.name.startswith(letter)]
             if own:
-                self.cloud.write(
-                    lambda tx, agent=agent, own=own: hosts.report(
-                        tx, agent, own, DEFAULTS, ids=self.cloud.ids, now=self.now
-                    )
-                )
+                self.cloud.write(partial(self._report_in, agent=agent, reports=own))
+
+    def _report_in(self, tx: Tx, agent: Agent, reports: Sequence[HostReport]) -> None:
+        hosts.report(tx, agent, reports, DEFAULTS, ids=self.cloud.ids, now=self.now)
 
     def wait(self, seconds: float = TIMEOUT_S + 1, *, silent: str = "") -> None:
         """Let time pass, in which all agents are heard but the one of ``silent``'s hosts."""
         self.now += timedelta(seconds=seconds)
         for agent, letter in ((AGENT, "a"), (OTHER, "b")):
             if letter != silent:
-                self.cloud.write(lambda tx, agent=agent: agents.heard(tx, agent.id, self.now))
+                self.cloud.write(partial(agents.heard, agent_id=agent.id, now=self.now))
 
     # -- what is asked for -----------------------------------------------------------------
 
@@ -158,7 +158,7 @@ class Movers:
         found: list[WorkOrder] = []
         for agent in (AGENT, OTHER):
             found += self.cloud.read(
-                lambda tx, agent=agent: work.waiting(tx, agent.id, 0, 1000)
+                partial(work.waiting, agent_id=agent.id, after=0, limit=1000)
             )
         found = [each for each in found if kind in (None, each.kind)]
         return sorted(found, key=lambda each: each.id)
