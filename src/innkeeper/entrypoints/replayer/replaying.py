@@ -93,7 +93,7 @@ def _settings(recipe: Recipe, changes: Changes) -> Scheduling:
     try:
         return msgspec.convert(wanted, Scheduling)
     except msgspec.ValidationError as error:
-        raise Invalid(f"The recording is damaged: {error}.") from error
+        raise Invalid(f"Nothing can be decided so: {error}.") from error
 
 
 def _scheduler(settings: Scheduling) -> Scheduler:
