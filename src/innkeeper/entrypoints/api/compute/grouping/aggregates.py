@@ -97,16 +97,19 @@ ACTIONS: dict[str, Callable[[Tx, int, Any, datetime], Aggregate]] = {
 
 
 async def cache_images(call: Call) -> Answer:
-    """Refused: agents fetch an image when they build a server from it, and no sooner."""
+    """Refused where there are hosts: they fetch an image when they build from it, not sooner."""
     row = _row(call)
     named = [each["id"] for each in call.body["cache"]]
     if len(set(named)) != len(named):
         raise Invalid("Duplicate images in request")
-    await call.read(lambda tx: aggregates.get(tx, row))
-    raise HttpRefusal(
-        UNSUPPORTED,
-        "Images are not cached ahead here: a host fetches one when a server is built from it.",
-    )
+    aggregate = await call.read(lambda tx: aggregates.get(tx, row))
+    if aggregate.hosts:
+        raise HttpRefusal(
+            UNSUPPORTED,
+            "Images are not cached ahead here: a host fetches one when a server is built from "
+            "it.",
+        )
+    return Answer(202)
 
 
 def _row(call: Call) -> int:

@@ -66,9 +66,10 @@ AGGREGATE_ROUTES = (
         f"{_AGGREGATE}/images",
         aggregates.cache_images,
         "compute:aggregates:images",
-        "Cache images on an aggregate's hosts: refused, hosts fetch them when needed.",
+        "Cache images on an aggregate's hosts: refused unless it has none.",
         body=schemas.CACHE_IMAGES,
         since=_CACHED_IMAGES,
+        success=(202,),
     ),
 )
 
