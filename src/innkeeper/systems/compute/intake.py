@@ -21,7 +21,17 @@ from innkeeper.snapshot.loader import seconds
 from innkeeper.store.queries import quota_usages
 from innkeeper.store.queries.quota_usages import Usage
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute import flavors, groups, hints, images, keypairs, quotas, specs
+from innkeeper.systems.compute import (
+    demands,
+    flavors,
+    groups,
+    hints,
+    images,
+    keypairs,
+    quotas,
+    specs,
+)
+from innkeeper.systems.compute.demands import Demands
 from innkeeper.systems.compute.means import Means
 
 UNLIMITED = -1
@@ -33,11 +43,13 @@ HOSTNAME_MAX = 63
 class Intake:
     """A request, with what it named looked up.
 
-    ``filters`` are those that it names in place of the default ones.
+    ``facts`` are the flavor's as they are kept with servers. ``filters`` are those that the
+    request names in place of the default ones.
     """
 
     request: BootRequest
     flavor: Flavor
+    facts: Mapping[str, Any]
     image: Image | None
     spec: RequestSpec
     group_id: int | None = None
@@ -59,6 +71,9 @@ class Reception:
         projects = {each.project_id for each in requests}
         self._flavors = flavors.by_public_ids(tx, {each.flavor_id for each in requests})
         self._images = images.get_many(tx, image_ids) if image_ids else {}
+        # Once for all requests: what is written of a flavor becomes text once then, too.
+        self._facts = {name: flavor_facts(each) for name, each in self._flavors.items()}
+        self._demands: dict[tuple[str, str | None], Demands] = {}
         self._limits = quotas.limits_of(tx, projects, quotas.defaults(means.computing))
         self._usages = quota_usages.of_projects(tx, projects)
         self._standings: dict[int, Standing] = {}
@@ -86,6 +101,7 @@ class Reception:
         if count != request.count_max:
             request = replace(request, count_max=count)
         spec = specs.made_of(
+            self._demanded(flavor, image),
             flavor,
             {} if image is None else image.properties,
             resolved,
@@ -103,7 +119,16 @@ class Reception:
             hints=request.hints,
         )
         group_id = None if resolved.group is None else resolved.group.group_id
-        return Intake(request, flavor, image, spec, group_id, resolved.filters)
+        facts = self._facts[flavor.flavor_id]
+        return Intake(request, flavor, facts, image, spec, group_id, resolved.filters)
+
+    def _demanded(self, flavor: Flavor, image: Image | None) -> Demands:
+        key = (flavor.flavor_id, None if image is None else image.id)
+        wanted = self._demands.get(key)
+        if wanted is None:
+            wanted = demands.of(flavor, {} if image is None else image.properties)
+            self._demands[key] = wanted
+        return wanted
 
     def count_in(self, taken: Intake, servers: int) -> None:
         """Count the servers that a request will have, placed or in ERROR."""
@@ -243,7 +268,7 @@ def shared_columns(taken: Intake) -> dict[str, Any]:
         "project_id": request.project_id,
         "user_id": request.user_id,
         "batch_id": request.batch_id,
-        "flavor": flavor_facts(flavor),
+        "flavor": taken.facts,
         "flavor_id": flavor.flavor_id,
         "vcpus": flavor.vcpus,
         "memory_mb": flavor.memory_mb,
@@ -289,7 +314,7 @@ def order_body(taken: Intake, name: str) -> dict[str, Any]:
     return {
         "name": name,
         "project_id": request.project_id,
-        "flavor": flavor_facts(taken.flavor),
+        "flavor": taken.facts,
         "image_id": request.image_id,
         "key_name": request.key_name,
         "has_config_drive": request.has_config_drive,

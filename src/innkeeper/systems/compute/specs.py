@@ -16,19 +16,22 @@ from innkeeper.domain.placing import RequestSpec
 from innkeeper.snapshot.loader import seconds
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import demands, groups, hints
+from innkeeper.systems.compute.demands import Demands
 from innkeeper.systems.compute.hints import NOTHING, Resolved
 from innkeeper.systems.compute.means import Means
 
 
 def made_of(
-    flavor: Flavor, properties: Mapping[str, str], resolved: Resolved, **more: Any
+    wanted: Demands,
+    flavor: Flavor,
+    properties: Mapping[str, str],
+    resolved: Resolved,
+    **more: Any,
 ) -> RequestSpec:
-    """Put a spec together of a flavor, an image's properties, and the hints.
+    """Put a spec together of what a flavor and an image's properties demand, and the hints.
 
-    ``more`` are the other fields of a spec. Raises :class:`Invalid` for a flavor or an image
-    that demands nothing sensible.
+    ``more`` are the other fields of a spec.
     """
-    wanted = demands.of(flavor, properties)
     return RequestSpec(
         amounts=wanted.amounts,
         required_traits=wanted.required_traits,
@@ -62,9 +65,12 @@ def of_server(
     :class:`Invalid` for a flavor that demands nothing sensible.
     """
     standing = groups.rule_of(tx, server.uuid)
+    flavor = flavor or flavor_of(server.flavor)
+    properties = {name: str(value) for name, value in server.image_properties.items()}
     return made_of(
-        flavor or flavor_of(server.flavor),
-        {name: str(value) for name, value in server.image_properties.items()},
+        demands.of(flavor, properties),
+        flavor,
+        properties,
         _still_meant(tx, server),
         project_id=server.project_id,
         user_id=server.user_id,
