@@ -2,7 +2,8 @@
 
     python -m benchmarks.calibrate FOLDER > calibration.toml
 
-The folder is as ``docs/reference/simulate.md`` describes the arrival trace. What comes out is
+The folder is as ``docs/reference/simulate.md`` describes the arrival trace, which must last
+for a day at least. What comes out is
 ``src/innkeeper/entrypoints/simulator/traces/calibration.toml``, and what each number means is
 told in ``synthetic.py`` beside it.
 """
@@ -102,6 +103,8 @@ def _print_mixes(workload: Workload, kept: npt.NDArray[np.int64]) -> None:
     for low, top in zip(MIXES, tops, strict=True):
         inside = workload.shape_codes[(sizes >= low) & (sizes < top)]
         counts = np.bincount(inside, minlength=len(workload.shapes))[kept]
+        if not counts.any():
+            continue
         print(f"  {{ from = {low}, shares = {_list(counts / counts.sum())} }},")
     print("]")
 

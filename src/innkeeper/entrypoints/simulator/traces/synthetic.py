@@ -62,25 +62,29 @@ class Calibration:
 
 @cache
 def calibration() -> Calibration:
-    """Read the numbers that come with the program."""
-    text = files(__package__).joinpath("calibration.toml").read_text(encoding="utf-8")
-    read: dict[str, Any] = tomllib.loads(text)
-    shapes = read["shapes"]
+    """The numbers that come with the program."""
+    return read(files(__package__).joinpath("calibration.toml").read_text(encoding="utf-8"))
+
+
+def read(text: str) -> Calibration:
+    """Read the numbers of a calibration, as ``benchmarks.calibrate`` prints them."""
+    told: dict[str, Any] = tomllib.loads(text)
+    shapes = told["shapes"]
     return Calibration(
-        levels=np.array(read["levels"]),
-        bin_s=read["bin_s"],
-        batches_per_bin=read["batches_per_bin"],
-        hours=np.array(read["hours"]),
-        spread=np.array(read["spread"]),
-        sizes=tuple((low, high, share) for low, high, share in read["sizes"]),
+        levels=np.array(told["levels"]),
+        bin_s=told["bin_s"],
+        batches_per_bin=told["batches_per_bin"],
+        hours=np.array(told["hours"]),
+        spread=np.array(told["spread"]),
+        sizes=tuple((low, high, share) for low, high, share in told["sizes"]),
         shapes=tuple(
             Shape(each["name"], {"VCPU": each["vcpus"], "MEMORY_MB": each["memory_mb"]})
             for each in shapes
         ),
-        mixes={each["from"]: np.array(each["shares"]) for each in read["mixes"]},
+        mixes={each["from"]: np.array(each["shares"]) for each in told["mixes"]},
         lifetimes_s=tuple(np.array(each["lifetimes_s"]) for each in shapes),
         stays=np.array([each["stays"] for each in shapes]),
-        like_first=read["like_first"],
+        like_first=told["like_first"],
     )
 
 

@@ -1,0 +1,45 @@
+"""How far a replay has come, on a terminal and in a file."""
+
+from __future__ import annotations
+
+import os
+from io import StringIO
+
+from innkeeper.entrypoints.simulator.progress import Bars, Lines, shown_on
+
+
+def test_a_file_gets_some_ten_lines() -> None:
+    stream = StringIO()
+    with shown_on(stream).replay("best", 1000) as advance:
+        for _ in range(200):
+            advance(5)
+    lines = stream.getvalue().splitlines()
+    assert lines[0] == "best: 100 of 1000 servers"
+    assert lines[-1] == "best: 1000 of 1000 servers"
+    assert len(lines) == 10
+
+
+def test_an_attempt_gets_one() -> None:
+    stream = StringIO()
+    with Lines(stream).attempt("best: do 9 hosts suffice?", 1000) as advance:
+        advance(500)
+        advance(500)
+    assert stream.getvalue() == "best: do 9 hosts suffice?\n"
+
+
+def test_a_terminal_gets_a_bar() -> None:
+    """On a real pseudo-terminal: what is drawn there is looked at, not how."""
+    reading, writing = os.openpty()
+    with os.fdopen(writing, "w", encoding="utf-8") as terminal:
+        watcher = shown_on(terminal)
+        assert isinstance(watcher, Bars)
+        with watcher.replay("spread [best]", 40) as advance:
+            advance(40)
+        with watcher.attempt("try", 40) as advance:
+            advance(10)
+        terminal.flush()
+        drawn = os.read(reading, 100_000).decode("utf-8", "replace")
+    os.close(reading)
+    assert "spread [best]" in drawn
+    assert "40 of 40 servers" in drawn
+    assert "100%" in drawn
