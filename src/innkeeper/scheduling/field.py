@@ -18,17 +18,13 @@ from innkeeper.scheduling.pipeline import (
     ALL_ROWS,
     Filter,
     Taken,
-    Weighed,
     Weights,
+    active,
+    add_up,
     narrow,
-    weigh,
 )
 from innkeeper.snapshot.amounts import Mask
 from innkeeper.snapshot.columns import HostTable
-
-MOVING = frozenset({"group", "project_id", "query"})
-"""Fields whose meaning moves with every pick: there is one server more of group and project,
-and a query may ask for what is left."""
 
 
 class Field:
@@ -40,13 +36,19 @@ class Field:
         self._memory = memories.recall(hosts, spec)
         self.spec = spec
         self.taken: Taken = self._memory.taken()
-        self.weights: Weights = self._memory.weights
-        still = [each for each in pipeline.rare_filters if MOVING.isdisjoint(each.READS)]
-        self._moving = [each for each in pipeline.rare_filters if each not in still]
-        self._weighers: Sequence[Weighed] = pipeline.rare_weighers
-        self._allowed: Mask | None = self._narrowed(still)
-        self._is_own = False
-        self._look()
+        self._allowed = _both(None, self._masks(pipeline.still_filters))
+        moving = self._masks(pipeline.moving_filters)
+        # Who has nothing to say of this request at first has nothing to say later, except of a
+        # group that gets its first member.
+        pairs = zip(pipeline.moving_filters, moving, strict=True)
+        is_grouped = spec.group is not None
+        self._moving = [
+            each
+            for each, mask in pairs
+            if mask is not None or (is_grouped and "group" in each.READS)
+        ]
+        self._weighers = active(pipeline.rare_weighers, hosts, spec)
+        self.weights: Weights = self._weights(_both(self._allowed, moving))
         self.candidates = self._count_candidates()
 
     def took(self, index: HostIndex, host: str) -> None:
@@ -57,37 +59,32 @@ class Field:
             rule = GroupRule(group.policy, members, group.servers_per_host_max)
             self.spec = replace(self.spec, group=rule)
         self._memory.follow(self.spec)
-        self._look()
+        self.weights = self._weights(_both(self._allowed, self._masks(self._moving)))
 
-    def _look(self) -> None:
+    def _masks(self, filters: Sequence[Filter]) -> list[Mask | None]:
+        return [each.mask(self._hosts, self.spec, ALL_ROWS) for each in filters]
+
+    def _weights(self, allowed: Mask | None) -> Weights:
         """Work the weights out from what is remembered and what is this request's own."""
         weights = self._memory.weights
-        allowed = self._allowed
-        if self._moving:
-            moving = [each.mask(self._hosts, self.spec, ALL_ROWS) for each in self._moving]
-            for mask in moving:
-                if mask is not None:
-                    allowed = mask if allowed is None else allowed & mask
-        more = weigh(self._weighers, self._hosts, self.spec, ALL_ROWS)
         if allowed is not None:
             weights = np.where(allowed, weights, GONE)
-        if more is not None:
-            weights = weights + more
-        self.weights = weights
-
-    def _narrowed(self, still: Sequence[Filter]) -> Mask | None:
-        masks = [each.mask(self._hosts, self.spec, ALL_ROWS) for each in still]
-        asked = [mask for mask in masks if mask is not None]
-        return np.logical_and.reduce(asked) if asked else None
+        if self._weighers:
+            more = add_up(self._weighers, self._hosts, self.spec, ALL_ROWS)
+            weights = weights if more is None else weights + more
+        return weights
 
     def _count_candidates(self) -> int:
         """How many hosts passed all filters, before the first pick."""
         if self.weights is self._memory.weights:
             return self._memory.left
         left: Mask = self._memory.weights > GONE
-        before = int(np.count_nonzero(left))
-        if not before:
-            return 0
-        rare = [*self._memory.pipeline.rare_filters]
-        narrow(rare, self._hosts, self.spec, left, self.taken)
+        narrow(self._memory.pipeline.rare_filters, self._hosts, self.spec, left, self.taken)
         return int(np.count_nonzero(left))
+
+
+def _both(allowed: Mask | None, masks: Sequence[Mask | None]) -> Mask | None:
+    for mask in masks:
+        if mask is not None:
+            allowed = mask if allowed is None else allowed & mask
+    return allowed

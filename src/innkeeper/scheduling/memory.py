@@ -9,15 +9,19 @@ what the pipeline would say now, to the last bit; ``counts`` are those of the ro
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
 from innkeeper.domain.placing import RequestSpec
-from innkeeper.scheduling.pipeline import ALL_ROWS, Pipeline, Taken, Weights, weigh
-from innkeeper.snapshot.amounts import Mask, Rows
+from innkeeper.scheduling.pipeline import ALL_ROWS, Pipeline, Taken, Weights, active, add_up
+from innkeeper.snapshot.amounts import Indexes, Mask, Rows
 from innkeeper.snapshot.columns import HostTable
 
 Codes = npt.NDArray[np.uint8]
+Ground = tuple[object, ...]
 GONE = -np.inf
 """The weight of a host that a filter removed."""
 LEFT = 255
@@ -58,11 +62,19 @@ class Memory:
 
     def renew(self, hosts: HostTable, spec: RequestSpec) -> None:
         """Bring this up to what the table shows now, for a request of the same shape."""
-        if hosts is not self._hosts or self._ground != _ground(self.pipeline, hosts, spec):
+        if hosts is not self._hosts or self._ground != self._ground_now(hosts, spec):
             self._hosts = hosts
             self._look_at_all(spec)
         elif self._place < len(hosts.edits):
             self.look_again(spec)
+
+    def _ground_now(self, hosts: HostTable, spec: RequestSpec) -> Ground:
+        """What must be as it was for edits of rows to be all that changed."""
+        pools = hosts.pools
+        lent = (pools.epoch, len(pools.edits)) if pools.row_count else None
+        stamps = [each.stamp(hosts, spec) for each in self._stamped]
+        scales = [each.scale(hosts, spec) for each, _ in self.pipeline.steady_weighers]
+        return (hosts.epoch, lent, hosts.aggregates.version, stamps, scales)
 
     def look_again(self, spec: RequestSpec) -> None:
         """Judge the rows that were edited since the last look."""
@@ -91,23 +103,24 @@ class Memory:
             self.renew(hosts, spec)
 
     def _look_at_all(self, spec: RequestSpec) -> None:
-        hosts = self._hosts
-        self._ground = _ground(self.pipeline, hosts, spec)
+        hosts, pipeline = self._hosts, self.pipeline
         self._place = len(hosts.edits)
-        self.removed_by = self._judge(spec, ALL_ROWS)
+        self._asked = tuple(enumerate(pipeline.steady_filters))
+        self._weighers = active(pipeline.steady_weighers, hosts, spec)
+        masks = [each.mask(hosts, spec, ALL_ROWS) for _, each in self._asked]
+        # Who has nothing to say of this shape is not asked again, as long as the ground holds.
+        pairs = zip(self._asked, masks, strict=True)
+        self._asked = tuple(asked for asked, mask in pairs if mask is not None)
+        heard = [*(each for _, each in self._asked), *(each for each, *_ in self._weighers)]
+        self._stamped: list[Any] = [each for each in heard if hasattr(each, "stamp")]
+        self._ground = self._ground_now(hosts, spec)
+        self.removed_by = self._codes([mask for mask in masks if mask is not None], ALL_ROWS)
         self.weights = self._weigh(spec, ALL_ROWS, self.removed_by)
         self._count()
 
     def _look_at(self, index: int, spec: RequestSpec) -> None:
-        """Judge one row; what :meth:`_judge` and :meth:`_weigh` do, without arrays of one."""
-        hosts, pipeline = self._hosts, self.pipeline
-        row = slice(index, index + 1)
-        code = LEFT
-        for number, each in enumerate(pipeline.steady_filters):
-            mask = each.mask(hosts, spec, row)
-            if mask is not None and not mask[0]:
-                code = number
-                break
+        """Judge one row: what is done with many, without arrays of one where that saves."""
+        code = self._who_removes(index, spec)
         before = int(self.removed_by[index])
         if before != code:
             self.counts[before if before != LEFT else -1] -= 1
@@ -116,28 +129,37 @@ class Memory:
         if code != LEFT:
             self.weights[index] = GONE
             return
-        given = weigh(pipeline.steady_weighers, hosts, spec, row)
+        given = add_up(self._weighers, self._hosts, spec, slice(index, index + 1))
         self.weights[index] = 0.0 if given is None else given[0]
 
-    def _judge(self, spec: RequestSpec, rows: Rows) -> Codes:
+    def _who_removes(self, index: int, spec: RequestSpec) -> int:
         hosts = self._hosts
-        codes: Codes = np.full(hosts.zone_codes[rows].shape[0], LEFT, dtype=np.uint8)
-        left: Mask | None = None
-        for number, each in enumerate(self.pipeline.steady_filters):
-            mask = each.mask(hosts, spec, rows)
-            if mask is None:
-                continue
+        for number, each in self._asked:
+            admits = getattr(each, "admits", None)
+            if admits is not None:
+                is_left = admits(hosts, spec, index)
+            else:
+                mask = each.mask(hosts, spec, slice(index, index + 1))
+                is_left = mask is None or mask[0]
+            if not is_left:
+                return number
+        return LEFT
+
+    def _judge(self, spec: RequestSpec, rows: Indexes) -> Codes:
+        masks = [each.mask(self._hosts, spec, rows) for _, each in self._asked]
+        return self._codes([_there(mask) for mask in masks], rows)
+
+    def _codes(self, masks: Sequence[Mask], rows: Rows) -> Codes:
+        """For each row the number of the first filter that removed it, or ``LEFT``."""
+        codes: Codes = np.full(self._hosts.zone_codes[rows].shape[0], LEFT, dtype=np.uint8)
+        # From the last to the first, so that the first has the last word.
+        for (number, _), mask in zip(reversed(self._asked), reversed(masks), strict=True):
             assert mask.shape == codes.shape
-            if left is None:
-                left = mask.copy()
-                codes[~mask] = number
-            elif not mask.all():
-                codes[left & ~mask] = number
-                left &= mask
+            codes[~mask] = number
         return codes
 
     def _weigh(self, spec: RequestSpec, rows: Rows, codes: Codes) -> Weights:
-        given = weigh(self.pipeline.steady_weighers, self._hosts, spec, rows)
+        given = add_up(self._weighers, self._hosts, spec, rows)
         if given is None:
             given = np.zeros(codes.shape[0])
         # Not the columns themselves: what is remembered is written to.
@@ -148,13 +170,9 @@ class Memory:
         self.counts = [*found[: len(self.pipeline.steady_filters)], found[LEFT]]
 
 
-def _ground(pipeline: Pipeline, hosts: HostTable, spec: RequestSpec) -> tuple[object, ...]:
-    """What must be as it was for edits of rows to be all that changed."""
-    stamps = [each.stamp(hosts, spec) for each in pipeline.stamped]
-    scales = [each.scale(hosts, spec) for each, _ in pipeline.steady_weighers]
-    pools = hosts.pools
-    lent = (pools.epoch, len(pools.edits)) if pools.row_count else None
-    return (hosts.epoch, lent, stamps, scales)
+def _there(mask: Mask | None) -> Mask:
+    assert mask is not None, "a filter that had something to say of this shape has it still"
+    return mask
 
 
 class Memories:

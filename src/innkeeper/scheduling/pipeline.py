@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from innkeeper.domain.placing import Removal, RequestSpec
-from innkeeper.scheduling.reading import RARE, Reads
+from innkeeper.scheduling.reading import MOVING, RARE, Reads
 from innkeeper.snapshot.amounts import Mask, Rows
 from innkeeper.snapshot.columns import HostTable
 
@@ -35,9 +35,13 @@ ALL_ROWS = slice(None)
 class Filter(Protocol):
     """Says which hosts may be used at all.
 
+    One that judges a row often has ``admits(hosts, spec, index)`` as well: what ``mask`` says
+    of that row alone, and sooner.
+
     One that looks at the clock has ``stamp(hosts, spec)`` as well: as long as that is equal,
     what it says of rows that were not edited stays as it is. One that counts servers has
-    ``NEEDS_SERVERS = True``, and so has a weigher that does.
+    ``NEEDS_SERVERS = True``, and so has a weigher that does. One that hardly any request does
+    without may have ``admits(hosts, spec, index)``: what ``mask`` says of one row, sooner.
     """
 
     NAME: str
@@ -48,7 +52,8 @@ class Filter(Protocol):
     def mask(self, hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
         """True where a host may be used; None where the request asks nothing of the kind.
 
-        Of pools it may only ask whether they give what the request asks for.
+        Whether it is None depends on the request and on the metadata of aggregates alone. Of
+        pools it may only ask whether they give what the request asks for.
         """
 
     def missing(self, hosts: HostTable, spec: RequestSpec) -> str:
@@ -56,7 +61,10 @@ class Filter(Protocol):
 
 
 class Weigher(Protocol):
-    """Says how good a host is; higher wins."""
+    """Says how good a host is; higher wins.
+
+    One whose numbers depend on other hosts, or on the clock, has ``stamp`` as filters have.
+    """
 
     NAME: str
     READS: Reads
@@ -90,11 +98,12 @@ class Pipeline:
         self.rare_filters = tuple(each for each in filters if _is_rare(each))
         self.steady_weighers = tuple(each for each in self.weighers if not _is_rare(each[0]))
         self.rare_weighers = tuple(each for each in self.weighers if _is_rare(each[0]))
+        self.still_filters = tuple(e for e in self.rare_filters if MOVING.isdisjoint(e.READS))
+        self.moving_filters = tuple(e for e in self.rare_filters if e not in self.still_filters)
         steady: list[Filter | Weigher] = [
             *self.steady_filters,
             *(each for each, _ in self.steady_weighers),
         ]
-        self.stamped = tuple(each for each in steady if hasattr(each, "stamp"))
         fields = sorted({name for each in steady for name in each.READS} - {"amounts"})
         self._fields = attrgetter(*fields) if fields else None
 
@@ -157,28 +166,44 @@ def removals(
     )
 
 
+Active = tuple[Weigher, float, float]
+"""A weigher that has something to weigh, its multiplier by its scale, and its scale."""
+
+
+def active(
+    weighers: Sequence[Weighed], hosts: HostTable, spec: RequestSpec
+) -> tuple[Active, ...]:
+    """The weighers that have something to weigh for this request."""
+    scaled = [(each, multiplier, each.scale(hosts, spec)) for each, multiplier in weighers]
+    return tuple((each, by / scale, scale) for each, by, scale in scaled if scale != 0.0)
+
+
 def weigh(
     weighers: Sequence[Weighed], hosts: HostTable, spec: RequestSpec, rows: Rows
 ) -> Weights | None:
     """The weights of some rows; None if nobody weighs anything."""
+    return add_up(active(weighers, hosts, spec), hosts, spec, rows)
+
+
+def add_up(
+    weighers: Sequence[Active], hosts: HostTable, spec: RequestSpec, rows: Rows
+) -> Weights | None:
+    """As :func:`weigh`, for who has the active ones at hand."""
     total: Weights | None = None
-    for weigher, multiplier in weighers:
-        scale = weigher.scale(hosts, spec)
-        if scale == 0.0:
-            continue
-        part = weigher.column(hosts, spec, rows) * factor(
-            hosts, weigher, multiplier / scale, scale, rows
-        )
+    has_aggregates = hosts.has_aggregates
+    for weigher, usual, scale in weighers:
+        factor: float | Weights = usual
+        if has_aggregates:
+            factor = _factor(hosts, weigher, usual, scale, rows)
+        part = weigher.column(hosts, spec, rows) * factor
         total = part if total is None else total + part
     return total
 
 
-def factor(
+def _factor(
     hosts: HostTable, weigher: Weigher, usual: float, scale: float, rows: Rows
 ) -> float | Weights:
     """What a weigher's numbers are multiplied by; hosts of some aggregates have their own."""
-    if not hosts.has_aggregates:
-        return usual
     by_code = hosts.aggregates.multipliers(weigher.AGGREGATE_KEY)
     if by_code is None:
         return usual
@@ -196,7 +221,7 @@ def parts(
         scale = weigher.scale(hosts, spec)
         if scale != 0.0:
             # As in ``weigh``, without making an array of one.
-            by = factor(hosts, weigher, multiplier / scale, scale, row)
+            by = _factor(hosts, weigher, multiplier / scale, scale, row)
             by = by if isinstance(by, float) else float(by[0])
             found[weigher.NAME] = float(weigher.column(hosts, spec, row)[0]) * by
     return found

@@ -29,6 +29,9 @@ class AggregateSets:
         self._metadata: dict[int, Metadata] = {}
         self._told: list[tuple[Metadata, ...]] = [()]
         self._multipliers: dict[str, npt.NDArray[np.float64] | None] = {}
+        self._mentions: dict[str, bool] = {}
+        self.version = 0
+        """Counts sets that came and metadata that changed."""
 
     @property
     def are_there(self) -> bool:
@@ -42,7 +45,7 @@ class AggregateSets:
             code = self._codes[ids] = len(self._sets)
             self._sets.append(ids)
             self._told.append(self._tell(ids))
-            self._multipliers.clear()
+            self._forget()
         return code
 
     def ids(self, code: int) -> frozenset[int]:
@@ -58,7 +61,19 @@ class AggregateSets:
         if self._metadata.get(aggregate_id) != metadata:
             self._metadata[aggregate_id] = dict(metadata)
             self._told = [self._tell(each) for each in self._sets]
-            self._multipliers.clear()
+            self._forget()
+
+    def _forget(self) -> None:
+        self.version += 1
+        self._multipliers.clear()
+        self._mentions.clear()
+
+    def mentions(self, prefix: str) -> bool:
+        """Whether any aggregate says anything under a key that begins so."""
+        if prefix not in self._mentions:
+            keys = (key for each in self._metadata.values() for key in each)
+            self._mentions[prefix] = any(key.startswith(prefix) for key in keys)
+        return self._mentions[prefix]
 
     def _tell(self, ids: frozenset[int]) -> tuple[Metadata, ...]:
         return tuple(self._metadata.get(each, {}) for each in sorted(ids))

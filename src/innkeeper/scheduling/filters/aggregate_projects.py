@@ -30,7 +30,7 @@ ALL = slice(None)
 
 def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
     """True where the project is named, or nobody is and the project is not confined."""
-    if not hosts.has_aggregates:
+    if not hosts.aggregates.mentions(NAMES):
         return None
     project_id = spec.project_id
     if _is_confined(hosts, project_id):

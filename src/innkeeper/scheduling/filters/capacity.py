@@ -34,6 +34,22 @@ def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
     return _with_pools(hosts, spec, rows, own)
 
 
+def admits(hosts: HostTable, spec: RequestSpec, index: int) -> bool:
+    """What :func:`mask` says of one host."""
+    row = slice(index, index + 1)
+    if hosts.pools.row_count:
+        mine = mask(hosts, spec, row)
+        return mine is None or bool(mine[0])
+    for name, amount in spec.amounts.items():
+        free = hosts.free.get(name)
+        if free is None or free[index] < amount:
+            return False
+        given = hosts.gives(name, amount, row)
+        if given is not None and not given[0]:
+            return False
+    return True
+
+
 def _fits(hosts: HostTable, name: str, amount: int, rows: Rows) -> Mask:
     enough: Mask = hosts.free[name][rows] >= amount
     given = hosts.gives(name, amount, rows)
