@@ -22,6 +22,7 @@ from innkeeper.scheduling.simulation.fleets import HostGroup, HostShape
 
 USUAL = {"vcpus": "VCPU", "memory_mb": "MEMORY_MB", "disk_gb": "DISK_GB"}
 OTHERS = frozenset({"count", "name", "zone", "traits", "capabilities", "ratios", "resources"})
+MB_PER_GB = 1024
 NODES = ("sn", "cpu_milli", "memory_mib", "gpu", "model")
 
 
@@ -154,7 +155,7 @@ def _of_nodes(path: Path) -> tuple[HostGroup, ...]:
 
 
 def _node(cores: int, memory_mb: int, gpus: int, model: str) -> HostShape:
-    draft = Draft(f"{cores}c{memory_mb}m" + (f"+{gpus} {model}" if gpus else ""))
+    draft = Draft(f"{cores}c{memory_mb / MB_PER_GB:g}g" + (f"+{gpus} {model}" if gpus else ""))
     draft.total("VCPU", cores)
     draft.total("MEMORY_MB", memory_mb)
     if gpus:
