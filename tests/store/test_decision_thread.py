@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
+import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -264,5 +266,43 @@ def test_a_service_whose_writes_all_fail_says_so_until_one_succeeds(cloud: Cloud
         assert not asyncio.run(one_after_the_other(breaks, decisions.FAILURES_MAX - 1))
         assert asyncio.run(one_after_the_other(breaks, 1))
         assert not asyncio.run(one_after_the_other(waits_for_the_others, 1))
+    finally:
+        thread.stop(WITHIN_S)
+
+
+def test_many_threads_that_come_and_go_are_all_answered(cloud: Cloud) -> None:
+    """Who rings late, for a step that is done already, ends nothing."""
+    thread = started(cloud)
+    told: list[str] = []
+
+    def writes() -> None:
+        for _ in range(100):
+            told.append(thread.write_now(waits_for_the_others, WITHIN_S))
+
+    writers = [threading.Thread(target=writes) for _ in range(4)]
+    for each in writers:
+        each.start()
+    for each in writers:
+        each.join()
+    try:
+        assert told == ["done"] * 400
+        assert thread.is_alive
+    finally:
+        thread.stop(WITHIN_S)
+
+
+def test_company_that_does_not_come_again_is_not_waited_for_long(cloud: Cloud) -> None:
+    thread = started(cloud)
+
+    async def twenty_and_then_one() -> float:
+        many = (thread.write(waits_for_the_others) for _ in range(20))
+        await asyncio.wait_for(asyncio.gather(*many), WITHIN_S)
+        begun_s = time.perf_counter()
+        await asyncio.wait_for(thread.write(waits_for_the_others), WITHIN_S)
+        return time.perf_counter() - begun_s
+
+    try:
+        # Far above what it waits at most, since the machine may be busy with other things.
+        assert asyncio.run(twenty_and_then_one()) < 200 * decisions.GATHER_MAX_S
     finally:
         thread.stop(WITHIN_S)
