@@ -90,7 +90,12 @@ def scheduler_of(settings: Scheduling, filters: Iterable[str] | None = None) -> 
     pipeline = Pipeline(filters_of(names), _weighers_of(settings))
     driver = _named("driver", settings.scheduler_driver, SCHEDULERS, "innkeeper.schedulers")
     choice = Choice(settings.host_subset_size, settings.build_attempts_max - 1)
-    made: Scheduler = _checked(driver(pipeline, choice), Scheduler)
+    try:
+        made: Scheduler = _checked(driver(pipeline, choice), Scheduler)
+    except TypeError as error:
+        raise ValueError(
+            f"The driver {settings.scheduler_driver!r} cannot be made: {error}."
+        ) from error
     return made
 
 
