@@ -97,7 +97,7 @@ ACTIONS: dict[str, Callable[[Tx, int, Any, datetime], Aggregate]] = {
 
 
 async def cache_images(call: Call) -> Answer:
-    """Refused where there are hosts: they fetch an image when they build from it, not sooner."""
+    """Refused where there are hosts: they fetch an image when they build from it."""
     row = _row(call)
     named = [each["id"] for each in call.body["cache"]]
     if len(set(named)) != len(named):
