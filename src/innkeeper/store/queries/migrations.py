@@ -57,6 +57,13 @@ def open_ones(tx: Tx, server_uuids: Collection[str]) -> list[Migration]:
     return [_migration(row) for row in tx.execute(query.order_by(migrations.c.id))]
 
 
+def are_open_on(tx: Tx, host: str) -> bool:
+    """Whether a migration from or to a host may still hold something."""
+    query = _ROWS.where(migrations.c.status.in_(sorted(OPEN)))
+    here = (migrations.c.source_host == host) | (migrations.c.dest_host == host)
+    return tx.execute(query.where(here).limit(1)).first() is not None
+
+
 def quiet_since(
     tx: Tx, before: datetime, statuses: Collection[str], limit: int
 ) -> list[Migration]:

@@ -24,7 +24,7 @@ from innkeeper.domain.hosts import (
 )
 from innkeeper.domain.ids import IdSource, ProviderId, ProviderUuid
 from innkeeper.store import changes
-from innkeeper.store.queries import hosts, orders
+from innkeeper.store.queries import hosts, migrations, orders
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import aggregates, reconcile
 from innkeeper.systems.placement import providers, registration
@@ -262,6 +262,11 @@ def remove_service(tx: Tx, host: Host, now: datetime) -> None:
         raise InUse(
             "Unable to delete compute service that is hosting instances. Migrate or delete "
             "the instances first."
+        )
+    if migrations.are_open_on(tx, host.name):
+        raise InUse(
+            "Unable to delete compute service that has in-progress migrations. Complete the "
+            "migrations or delete the instances first."
         )
     aggregates.forget_host(tx, host, now)
     hosts.remove(tx, host.id)

@@ -3,36 +3,51 @@
 An agent names its hosts' servers when it starts, before it asks for work. Then
 
 - a server that was deleted or placed elsewhere while the agent was away gets an order to be
-  destroyed;
+  destroyed, unless a migration that is not over has left it there;
 - a server that nobody here has ever heard of is left alone, and told to the caller: an agent
   may have been pointed at another cloud, or the database may come from a backup;
-- an ACTIVE server that the host no longer has goes to ERROR with a fault that says so. It
-  keeps its allocation and its host, because both may come back: nothing is built anew, since
-  what was on the server would be lost without anybody having decided it;
-- a server in that state that is there again goes back to ACTIVE.
+- a server that the host no longer has goes to ERROR with a fault that says so. It keeps its
+  allocation and its host, because both may come back: nothing is built anew, since what was on
+  the server would be lost without anybody having decided it;
+- a server in that state that is there again is what it was before.
 
-A server in BUILD is left alone: its order still waits and will be given again.
+A server in BUILD, and one to which something is being done, is left alone: its order still
+waits and will be given again.
 
 Always true: doing this twice has the effect of once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 from innkeeper.domain.compute import OrderKind, Power, Status
 from innkeeper.domain.hosts import HostReport
 from innkeeper.domain.ids import AgentId, ServerId
-from innkeeper.store.queries import hosts, orders
+from innkeeper.store import by_ids
+from innkeeper.store.queries import hosts, migrations, orders
 from innkeeper.store.queries import servers as rows
 from innkeeper.store.queries.orders import NewOrder
 from innkeeper.store.transactions import Tx
+from innkeeper.systems.compute.power import POWER_OF
 from innkeeper.systems.compute.servers import fault
 
 LOST = "The host came back without this server."
 """The fault of a server that its host lost; also how it is known again if it turns up."""
+WAS = "was"
+"""In the fault of such a server: its status until then."""
+MUST_BE_THERE = frozenset(
+    {
+        Status.ACTIVE,
+        Status.SHUTOFF,
+        Status.PAUSED,
+        Status.SUSPENDED,
+        Status.VERIFY_RESIZE,
+        Status.SHELVED,
+    }
+)
 
 
 def servers(
@@ -54,7 +69,9 @@ def servers(
         for uuid in sorted(there[name] - expected[name].keys())
     ]
     known = rows.ever_known(tx, [uuid for _, uuid in strays])
-    _destroy(tx, agent_id, [each for each in strays if each[1] in known], now)
+    left = _left_behind(tx, known)
+    gone = [each for each in strays if each[1] in known and each not in left]
+    _destroy(tx, agent_id, gone, now)
     for name, should in expected.items():
         for uuid, row in should.items():
             _judge(tx, row, uuid in there[name], now)
@@ -83,16 +100,32 @@ def _destroy(
     orders.add(tx, new, now)
 
 
+def _left_behind(tx: Tx, uuids: Collection[str]) -> set[tuple[str, ServerId]]:
+    """Hosts and servers of which a migration that is not over may have left something there."""
+    return {
+        (host, each.server_uuid)
+        for part in by_ids.parts(uuids)
+        for each in migrations.open_ones(tx, part)
+        for host in (each.source_host, each.dest_host)
+        if host is not None
+    }
+
+
 def _judge(tx: Tx, row: Any, is_there: bool, now: datetime) -> None:
+    if row.task_state is not None:
+        return
     is_lost = row.status == Status.ERROR and _message(row.fault) == LOST
-    if row.status == Status.ACTIVE and not is_there:
+    values: dict[str, Any]
+    if row.status in MUST_BE_THERE and not is_there:
         values = {
             "status": Status.ERROR,
             "power_state": Power.NO_STATE,
-            "fault": fault(LOST, now),
+            "fault": {**fault(LOST, now), WAS: row.status},
         }
     elif is_lost and is_there:
-        values = {"status": Status.ACTIVE, "power_state": Power.RUNNING, "fault": None}
+        was = row.fault.get(WAS, Status.ACTIVE)
+        power_state = POWER_OF.get(was, Power.RUNNING)
+        values = {"status": was, "power_state": power_state, "fault": None}
     else:
         return
     rows.change(tx, row.uuid, row.updated_at, {**values, "updated_at": now})
