@@ -20,7 +20,6 @@ from innkeeper.domain.ids import ClassId, ConsumerUuid, ProviderUuid, ServerId
 from innkeeper.domain.placement import ConsumerClaim
 from innkeeper.domain.slices import Scheduling
 from innkeeper.entrypoints.api import decisions
-from innkeeper.entrypoints.api.decisions import Step
 from innkeeper.snapshot import loader
 from innkeeper.snapshot.audit import differences
 from innkeeper.store.queries import allocations, names, quota_usages
@@ -43,7 +42,7 @@ from innkeeper.systems.placement import (
 )
 from innkeeper.systems.placement.allocations import Bundle, Wish, write_together
 from innkeeper.systems.placement.reshape import Shape
-from tests.support.clouds import NOW, Cloud, cloud_in, reported
+from tests.support.clouds import NOW, Cloud, cloud_in, reported, steps_of
 from tests.support.clouds import inventories as inventories_of
 from tests.support.losing import Losing
 
@@ -322,7 +321,7 @@ def carry_out(cloud: Cloud, batch: Batch) -> None:
 def lose(cloud: Cloud, steps: list[tuple[str, Any]]) -> None:
     """Carry out a batch of which nothing comes to be, and do not look at the table yet: the
     next batch begins with what this one left behind."""
-    batch = [Step(kind, work, None, None) for kind, work in steps]
+    batch = steps_of(steps)
     answers = decisions.carry_out(Losing(cloud.store), cloud.desk, batch)
     assert all(isinstance(each, Busy) for each in answers)
 

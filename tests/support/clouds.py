@@ -138,11 +138,7 @@ class Cloud:
 
     def carry_out(self, *steps: tuple[str, Any]) -> list[Any]:
         """Carry out steps of these kinds in one batch; give each one's answer."""
-        batch = [
-            Step(kind, Question(work) if kind == "explain" else work, None, None)
-            for kind, work in steps
-        ]
-        return carry_out(self.store, self.desk, batch)
+        return carry_out(self.store, self.desk, steps_of(steps))
 
     def write(self, work: Callable[[Tx], Any]) -> Any:
         """Write alone; raises what the step was answered with, if that is an exception."""
@@ -216,6 +212,14 @@ class Cloud:
     def close(self) -> None:
         """Let go of the database."""
         self.store.dispose()
+
+
+def steps_of(steps: Sequence[tuple[str, Any]]) -> list[Step]:
+    """Steps of these kinds; what is to be explained is a boot request."""
+    return [
+        Step(kind, Question(work) if kind == "explain" else work, None, None)
+        for kind, work in steps
+    ]
 
 
 def cloud_in(folder: Path, *reports: HostReport, **settings: Any) -> Cloud:
