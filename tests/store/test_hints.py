@@ -144,3 +144,22 @@ def test_filters_are_named_once_each(store: Store) -> None:
     assert resolve(store, {"colour": "red"}).filters is None
     with pytest.raises(Invalid, match=r"There is no host filter os\.system"):
         resolve(store, {"filters": [first, "os.system"]})
+
+
+def test_a_server_that_moves_is_near_to_those_that_are_left(store: Store) -> None:
+    assert resolve(store, {}) is hints.NOTHING
+    wanted = {
+        "group": GROUP,
+        "same_host": [uuid(1), uuid(5)],
+        "different_host": [uuid(2), uuid(99)],
+        "filters": ["NoFilter"],
+        "query": "from days when nobody looked",
+    }
+    with store.read() as tx:
+        found = hints.still_meant(tx, wanted)
+        assert found == Resolved(same_hosts=H1, different_hosts=frozenset({"h2"}))
+        gone = hints.still_meant(tx, {"same_host": uuid(5)})
+        assert gone == hints.still_meant(tx, {}) == hints.NOTHING
+        # One that an administrator named and its owner could not have.
+        named = hints.still_meant(tx, {"same_host": uuid(4)})
+    assert named == Resolved(same_hosts=frozenset({"h3"}))

@@ -67,6 +67,30 @@ def resolve(tx: Tx, hints: Mapping[str, Any], *, project_id: str, is_admin: bool
     )
 
 
+def still_meant(tx: Tx, hints: Mapping[str, Any]) -> Resolved:
+    """The hints of a server that is to be moved, but for its group, which its row tells.
+
+    Servers that are gone since it was booted are passed over, as is what nobody checked in
+    days when hints were only kept: that must not keep the server where it is. Near to servers
+    none of which is left is anywhere.
+    """
+    if not hints:
+        return NOTHING
+    try:
+        near, query = _near(hints), _query(hints.get(QUERY))
+    except Invalid:
+        near, query = None, None
+    same, different = _uuids(hints, SAME_HOST), _uuids(hints, DIFFERENT_HOST)
+    homes = _known_homes(tx, {*same, *different})
+    left = [uuid for uuid in same if uuid in homes]
+    return Resolved(
+        same_hosts=_hosts(homes, left) if left else None,
+        different_hosts=_hosts(homes, [uuid for uuid in different if uuid in homes]),
+        near=near,
+        query=query,
+    )
+
+
 def _texts(hints: Mapping[str, Any], name: str) -> list[str]:
     """A hint that is a text, or a list of texts."""
     given = hints.get(name)
@@ -91,15 +115,22 @@ def _homes(
     tx: Tx, uuids: Collection[str], project_id: str, *, is_admin: bool
 ) -> Mapping[str, str | None]:
     """Where servers are; raises for any that the caller may not know of."""
-    found = {
-        each.uuid: each.host
-        for each in servers.alive(tx, sorted(uuids))
-        if is_admin or each.project_id == project_id
-    }
+    found = _known_homes(tx, uuids, None if is_admin else project_id)
     unknown = sorted(set(uuids) - found.keys())
     if unknown:
         raise Invalid(f"Server {unknown[0]} could not be found.")
-    return {str(uuid): host for uuid, host in found.items()}
+    return found
+
+
+def _known_homes(
+    tx: Tx, uuids: Collection[str], project_id: str | None = None
+) -> dict[str, str | None]:
+    """Where those of these servers are that exist, and are of the project if one is named."""
+    return {
+        str(each.uuid): each.host
+        for each in servers.alive(tx, sorted(uuids))
+        if project_id in (None, each.project_id)
+    }
 
 
 def _hosts(homes: Mapping[str, str | None], uuids: Collection[str]) -> frozenset[str]:

@@ -11,13 +11,12 @@ from datetime import datetime
 from typing import Any
 
 from innkeeper.domain.compute import Flavor, Server
-from innkeeper.domain.errors import Invalid
 from innkeeper.domain.placing import RequestSpec
 from innkeeper.snapshot.loader import seconds
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import demands, groups, hints
 from innkeeper.systems.compute.demands import Demands
-from innkeeper.systems.compute.hints import NOTHING, Resolved
+from innkeeper.systems.compute.hints import Resolved
 from innkeeper.systems.compute.means import Means
 
 
@@ -71,7 +70,7 @@ def of_server(
         demands.of(flavor, properties),
         flavor,
         properties,
-        _still_meant(tx, server),
+        hints.still_meant(tx, server.hints),
         project_id=server.project_id,
         user_id=server.user_id,
         now_s=seconds(now),
@@ -83,16 +82,6 @@ def of_server(
         hints=server.hints,
         **{"availability_zone": server.asked_az, **more},
     )
-
-
-def _still_meant(tx: Tx, server: Server) -> Resolved:
-    """The server's hints but for its group, which its membership tells."""
-    kept = {name: value for name, value in server.hints.items() if name != hints.GROUP}
-    try:
-        return hints.resolve(tx, kept, project_id=server.project_id, is_admin=True)
-    except Invalid:
-        # They name servers that are gone. That must not keep this one where it is.
-        return NOTHING
 
 
 def flavor_of(facts: Mapping[str, Any]) -> Flavor:
