@@ -53,7 +53,6 @@ def row(number: int, **more: Any) -> dict[str, Any]:
         "is_locked": False,
         "locked_reason": None,
         "fault": None,
-        "request_id": None,
         "decision": None,
         "created_at": moment,
         "updated_at": moment,
