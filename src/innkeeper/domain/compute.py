@@ -106,6 +106,7 @@ class Host:
     last_seen_at: datetime
     created_at: datetime
     updated_at: datetime
+    reported_at: datetime | None = None
 
     def is_up(self, now: datetime, service_down_time_s: float) -> bool:
         """Whether the agent spoke lately and nobody declared the host down."""

@@ -96,11 +96,15 @@ class Registered:
 
 @dataclass(frozen=True, slots=True)
 class HostDefaults:
-    """What holds for a new host where its agent does not say otherwise."""
+    """What holds for a new host where its agent does not say otherwise.
+
+    What was reported longer ago than ``capabilities_max_age_s`` counts as unknown.
+    """
 
     availability_zone: str
     allocation_ratios: Mapping[str, float]
     service_down_time_s: float
+    capabilities_max_age_s: float = float("inf")
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,6 +40,7 @@ _HOSTS = (
         agents.c.last_seen_at,
         hosts.c.created_at,
         hosts.c.updated_at,
+        hosts.c.reported_at,
     )
     .join(resource_providers, resource_providers.c.id == hosts.c.provider_id)
     .join(agents, agents.c.id == hosts.c.agent_id)

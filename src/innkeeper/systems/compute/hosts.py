@@ -60,7 +60,7 @@ def report(
     fresh = [each for each in reports if each.name not in known]
     _add(tx, agent, fresh, registered, defaults, ids, now)
     again = [(each, known[each.name]) for each in reports if each.name in known]
-    _change(tx, agent, again, before, now)
+    _change(tx, agent, again, before, defaults, now)
     # Those of hosts that are new, too: a host that was forgotten left its orders behind.
     orders.move(tx, names, agent.id)
     unknown = reconcile.servers(tx, agent.id, reports, now)
@@ -158,6 +158,7 @@ def _change(
     agent: Agent,
     again: Sequence[tuple[HostReport, Host]],
     before: Mapping[int, Mapping[str, list[str]]],
+    defaults: HostDefaults,
     now: datetime,
 ) -> None:
     hosts.mark_reported(tx, [host.id for _, host in again], now)
@@ -169,13 +170,12 @@ def _change(
         zone = host.availability_zone
         if zone_said != host.reported_zone:
             zone = decided.get(host.id, zone_said)
-        facts = (agent.id, zone, dict(each.capabilities))
-        had = (host.agent_id, host.availability_zone, host.capabilities)
+        facts = (agent.id, zone, dict(each.capabilities), each.host_ip)
+        had = (host.agent_id, host.availability_zone, host.capabilities, host.host_ip)
         rest = (
             zone_said,
             each.host_type,
             each.host_version,
-            each.host_ip,
             dict(each.cpu_facts),
             each.booted_at,
             _names_reported(each),
@@ -184,15 +184,14 @@ def _change(
             host.reported_zone,
             host.hypervisor_type,
             host.hypervisor_version,
-            host.host_ip,
             host.cpu_facts,
             host.booted_at,
             before[host.id],
         )
+        if facts != had or _was_forgotten(host, defaults, now):
+            shown.append(host.provider_id)
         if (facts, rest) == (had, rest_had):
             continue
-        if facts != had:
-            shown.append(host.provider_id)
         rows.append(
             {
                 "host": host.id,
@@ -221,6 +220,16 @@ def _decided_zones(tx: Tx, again: Sequence[tuple[HostReport, Host]]) -> dict[int
         if each.availability_zone not in (None, "", host.reported_zone)
     ]
     return aggregates.zones_by_host(tx, moved)
+
+
+def _was_forgotten(host: Host, defaults: HostDefaults, now: datetime) -> bool:
+    """Whether what a host is capable of counted as unknown until this report.
+
+    Fresh reports are taken over now and then; this one changes where servers can go.
+    """
+    if host.reported_at is None:
+        return True
+    return (now - host.reported_at).total_seconds() > defaults.capabilities_max_age_s
 
 
 @dataclass(frozen=True, slots=True)

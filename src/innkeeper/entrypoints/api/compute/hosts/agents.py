@@ -180,6 +180,7 @@ def _defaults(call: Call) -> HostDefaults:
             "DISK_GB": scheduling.disk_allocation_ratio,
         },
         service_down_time_s=settings.computing.service_down_time_s,
+        capabilities_max_age_s=scheduling.capabilities_max_age_s,
     )
 
 
