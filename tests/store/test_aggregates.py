@@ -14,10 +14,11 @@ from innkeeper.domain.ids import ChangeId
 from innkeeper.store import changes
 from innkeeper.store.queries import aggregates as rows
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute import aggregates, audit, hosts
+from innkeeper.systems.compute import aggregates, audit, hosts, resizing
 from innkeeper.systems.placement import aggregates as mirror
 from innkeeper.systems.placement import providers
 from tests.support.clouds import NOW, Cloud, cloud_in, faults, reported
+from tests.support.moves import Movers
 
 
 @pytest.fixture
@@ -98,6 +99,25 @@ def test_no_aggregate_moves_servers_to_another_zone(cloud: Cloud) -> None:
         cloud.write(lambda tx: aggregates.add_host(tx, made.id, "h2", NOW))
     # The zone that they are in already is no other zone.
     assert make(cloud, "b", "nova", "h2").hosts == ("h2",)
+
+
+def test_a_host_to_which_a_server_may_come_back_stays_in_its_zone(tmp_path: Path) -> None:
+    movers = Movers(tmp_path)
+    uuid = movers.boot()
+    movers.resize(uuid)
+    movers.tell("depart", uuid)
+    movers.tell("arrive", uuid)
+    assert movers.server(uuid).host == "b1"
+    make(movers.cloud, "plain", None, "a1")
+    with pytest.raises(Conflict, match="being moved may come to the host"):
+        make(movers.cloud, "west", "west", "a1")
+    with pytest.raises(Invalid, match="contain instances in this zone"):
+        describe(movers.cloud, 1, **{ZONE_KEY: "west"})
+    movers.act(resizing.confirm, uuid)
+    movers.tell("destroy", uuid)
+    assert describe(movers.cloud, 1, **{ZONE_KEY: "west"}).hosts == ("a1",)
+    assert movers.cloud.host("a1").availability_zone == "west"
+    movers.close()
 
 
 def test_a_host_is_in_one_zone_at_most(cloud: Cloud) -> None:

@@ -64,6 +64,13 @@ def are_open_on(tx: Tx, host: str) -> bool:
     return tx.execute(query.where(here).limit(1)).first() is not None
 
 
+def hosts_of(tx: Tx, statuses: Collection[str]) -> set[str]:
+    """Both ends of the migrations in some statuses."""
+    ends = sa.select(migrations.c.source_host, migrations.c.dest_host)
+    rows = tx.execute(ends.where(migrations.c.status.in_(sorted(statuses))))
+    return {host for row in rows for host in row if host is not None}
+
+
 def quiet_since(
     tx: Tx, before: datetime, statuses: Collection[str], limit: int
 ) -> list[Migration]:

@@ -19,8 +19,9 @@ from datetime import datetime
 from innkeeper.domain.compute import Host
 from innkeeper.domain.errors import AlreadyExists, Conflict, Invalid, NotFound
 from innkeeper.domain.grouping import ZONE_KEY, Aggregate
+from innkeeper.domain.moves import OPEN, MigrationStatus
 from innkeeper.store import changes
-from innkeeper.store.queries import aggregates, hosts
+from innkeeper.store.queries import aggregates, hosts, migrations
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.placement import aggregates as mirror
 
@@ -114,8 +115,8 @@ def _wanted_zone(
     others = _other_zones(tx, aggregate, there, zone)
     if others:
         raise Invalid(f"{cannot}. Reason: {_already(others)}")
-    moved = [each.name for each in there if each.availability_zone != zone]
-    if hosts.server_counts(tx, moved):
+    moved = {each.name for each in there if each.availability_zone != zone}
+    if moved and (hosts.server_counts(tx, moved) or moved & _expecting(tx)):
         raise Invalid(f"{cannot}. Reason: One or more hosts contain instances in this zone.")
     return zone
 
@@ -182,16 +183,28 @@ def add_host(tx: Tx, row: int, name: str, now: datetime) -> Aggregate:
     return get(tx, row)
 
 
+def _expecting(tx: Tx) -> set[str]:
+    """Hosts to which a server may come, or come back, that is on none or another one now."""
+    return migrations.hosts_of(tx, OPEN - {MigrationStatus.DONE})
+
+
 def _demand_same_zone(tx: Tx, host: Host, zone: str, cannot: str) -> None:
+    if host.availability_zone == zone:
+        return
+    change = (
+        f"{cannot} aggregate as the availability zone of the host would change from "
+        f"'{host.availability_zone}' to '{zone}'"
+    )
     count, _ = hosts.server_counts(tx, [host.name]).get(host.name, (0, 0))
-    if count and host.availability_zone != zone:
+    if count:
         raise Conflict(
-            f"{cannot} aggregate as the availability zone of the host would change from "
-            f"'{host.availability_zone}' to '{zone}' but the host already has {count} "
-            "server(s). Changing the AZ of an existing server is not supported by this action. "
-            "Move the servers away from this host then try again. If you need to move the "
-            "servers between AZs then you can use shelve_offload and unshelve to achieve this."
+            f"{change} but the host already has {count} server(s). Changing the AZ of an "
+            "existing server is not supported by this action. Move the servers away from this "
+            "host then try again. If you need to move the servers between AZs then you can use "
+            "shelve_offload and unshelve to achieve this."
         )
+    if host.name in _expecting(tx):
+        raise Conflict(f"{change} but a server that is being moved may come to the host.")
 
 
 def remove_host(tx: Tx, row: int, name: str, now: datetime) -> Aggregate:
