@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -99,6 +100,29 @@ def listing(tx: Tx) -> list[Aggregate]:
         names.setdefault(aggregate_id, []).append(name)
     rows = tx.execute(_AGGREGATES.order_by(aggregates.c.id))
     return [_aggregate(row, names.get(row.id, ())) for row in rows]
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """As much of a host in an aggregate as changing the aggregate needs."""
+
+    host_id: int
+    name: str
+    provider_id: ProviderId
+    availability_zone: str
+
+
+_MEMBERS = (
+    sa.select(hosts.c.id, hosts.c.name, hosts.c.provider_id, hosts.c.availability_zone)
+    .join(aggregate_hosts, aggregate_hosts.c.host_id == hosts.c.id)
+    .where(aggregate_hosts.c.aggregate_id == sa.bindparam("wanted"))
+    .order_by(hosts.c.id)
+)
+
+
+def members(tx: Tx, aggregate_id: int) -> list[Member]:
+    """The hosts in an aggregate, the oldest first."""
+    return [Member(*row) for row in tx.execute(_MEMBERS, {"wanted": aggregate_id})]
 
 
 def of_hosts(tx: Tx, host_ids: Collection[int]) -> list[tuple[int, Aggregate]]:

@@ -22,6 +22,7 @@ from innkeeper.domain.grouping import ZONE_KEY, Aggregate
 from innkeeper.domain.moves import OPEN, MigrationStatus
 from innkeeper.store import changes
 from innkeeper.store.queries import aggregates, hosts, migrations
+from innkeeper.store.queries.aggregates import Member
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.placement import aggregates as mirror
 
@@ -82,7 +83,7 @@ def set_metadata(
     are on the hosts. ``deed`` is what a refusal says was to be done to the aggregate.
     """
     aggregate = get(tx, row)
-    there = _members(tx, aggregate)
+    there = aggregates.members(tx, row)
     zone = _wanted_zone(tx, aggregate, wanted, there, f"Cannot {deed} aggregate {row}")
     kept = {key: value for key, value in aggregate.metadata.items() if key not in wanted}
     given = {key: value for key, value in wanted.items() if value is not None}
@@ -90,7 +91,8 @@ def set_metadata(
         changes.add_always_read(tx, sorted(each.provider_id for each in there), now)
     aggregates.change(tx, row, aggregate.name, {**kept, **given}, now)
     if zone is not None:
-        _put_into_zone(tx, there, zone, now)
+        moved = [each.host_id for each in there if each.availability_zone != zone]
+        hosts.put_into_zone(tx, moved, zone, now)
     return get(tx, row)
 
 
@@ -98,7 +100,7 @@ def _wanted_zone(
     tx: Tx,
     aggregate: Aggregate,
     wanted: Mapping[str, str | None],
-    there: Sequence[Host],
+    there: Sequence[Member],
     cannot: str,
 ) -> str | None:
     """The zone that hosts are to be in from now on; ``None`` if nothing is said of it."""
@@ -112,7 +114,7 @@ def _wanted_zone(
         )
     if ZONE_NAME.fullmatch(zone) is None:
         raise Invalid(f"{cannot}. Reason: {zone} is no name of an availability zone.")
-    others = _other_zones(tx, aggregate, there, zone)
+    others = _other_zones(tx, aggregate, [each.host_id for each in there], zone)
     if others:
         raise Invalid(f"{cannot}. Reason: {_already(others)}")
     moved = {each.name for each in there if each.availability_zone != zone}
@@ -121,16 +123,13 @@ def _wanted_zone(
     return zone
 
 
-def _members(tx: Tx, aggregate: Aggregate) -> list[Host]:
-    found = hosts.by_names(tx, aggregate.hosts)
-    return [found[name] for name in aggregate.hosts]
-
-
-def _other_zones(tx: Tx, aggregate: Aggregate, there: Collection[Host], zone: str) -> list[str]:
+def _other_zones(
+    tx: Tx, aggregate: Aggregate, host_ids: Collection[int], zone: str
+) -> list[str]:
     """Zones, other than this one, that hosts are in because of other aggregates."""
     others = {
         each.availability_zone
-        for _, each in aggregates.of_hosts(tx, [host.id for host in there])
+        for _, each in aggregates.of_hosts(tx, host_ids)
         if each.id != aggregate.id
     }
     return sorted(each for each in others if each is not None and each != zone)
@@ -138,11 +137,6 @@ def _other_zones(tx: Tx, aggregate: Aggregate, there: Collection[Host], zone: st
 
 def _already(zones: list[str]) -> str:
     return f"One or more hosts already in availability zone(s) {zones}."
-
-
-def _put_into_zone(tx: Tx, there: Collection[Host], zone: str, now: datetime) -> None:
-    moved = [each.id for each in there if each.availability_zone != zone]
-    hosts.put_into_zone(tx, moved, zone, now)
 
 
 def delete(tx: Tx, row: int) -> None:
@@ -169,7 +163,7 @@ def add_host(tx: Tx, row: int, name: str, now: datetime) -> Aggregate:
     cannot = f"Cannot add host to aggregate {row}"
     zone = aggregate.availability_zone
     if zone is not None:
-        others = _other_zones(tx, aggregate, [host], zone)
+        others = _other_zones(tx, aggregate, [host.id], zone)
         if others:
             raise Conflict(f"{cannot}. Reason: {_already(others)}")
         _demand_same_zone(tx, host, zone, f"{cannot}. Reason: The host cannot be added to the")
@@ -177,7 +171,7 @@ def add_host(tx: Tx, row: int, name: str, now: datetime) -> Aggregate:
         raise Conflict(f"Aggregate {row} already has host {name}.")
     aggregates.add_host(tx, row, host.id)
     if zone is not None:
-        _put_into_zone(tx, [host], zone, now)
+        hosts.put_into_zone(tx, [host.id], zone, now)
     mirror.join(tx, host.provider_uuid, aggregate.uuid, now)
     changes.add_always_read(tx, [host.provider_id], now)
     return get(tx, row)
@@ -226,7 +220,7 @@ def remove_host(tx: Tx, row: int, name: str, now: datetime) -> Aggregate:
         f"Cannot remove host from aggregate {row}. Reason: The host cannot be removed from the",
     )
     aggregates.remove_host(tx, row, host.id)
-    _put_into_zone(tx, [host], zone, now)
+    hosts.put_into_zone(tx, [host.id], zone, now)
     mirror.leave(tx, host.provider_uuid, aggregate.uuid, now)
     changes.add_always_read(tx, [host.provider_id], now)
     return get(tx, row)
