@@ -10,12 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from innkeeper.domain.placing import GroupRule, RequestSpec, Rules
+from innkeeper.domain.placing import Expression, GroupRule, RequestSpec, Rules
 from innkeeper.scheduling import expressions
 from innkeeper.scheduling.filters.catalogue import FILTERS
 from innkeeper.scheduling.weighers.catalogue import WEIGHERS
 from tests.support.choosing import near
 from tests.support.plain_hosts import PlainCloud, PlainHost, table_for
+from tests.support.plain_queries import satisfies
 from tests.support.plain_rules import FILTER_RULES, WEIGHER_RULES
 from tests.support.tables import ANY_AMOUNT, NOW_S, Sketch, asking, demand
 
@@ -91,7 +92,9 @@ def _named(parts: tuple[list[PlainHost], list[dict[str, str]]]) -> PlainCloud:
 
 
 CLOUDS = st.tuples(
-    st.lists(HOSTS, max_size=len(NAMES)), st.lists(METADATA, min_size=3, max_size=3)
+    # A cloud of one host shows little, but must not fail.
+    st.lists(HOSTS, min_size=3, max_size=len(NAMES)) | st.lists(HOSTS, max_size=1),
+    st.lists(METADATA, min_size=3, max_size=3),
 ).map(_named)
 
 some_hosts = st.frozensets(st.sampled_from([*NAMES, "gone"]), max_size=3)
@@ -209,7 +212,7 @@ SPECS = st.builds(
     near=st.sampled_from(
         [None, *map(near, ("192.0.2.0/24", "192.0.2.0/23", "2001:db8::/48", "::/0"))]
     ),
-    query=st.none() | QUERIES,
+    query=QUERIES,
     rules=RULES,
 )
 
@@ -226,7 +229,7 @@ def some_of(count: int) -> list[Any]:
 
 
 @pytest.mark.parametrize("name", FILTER_RULES)
-@settings(max_examples=60)
+@settings(max_examples=80)
 @given(CLOUDS, SPECS)
 def test_a_filter_leaves_the_hosts_that_its_rule_allows(
     name: str, cloud: PlainCloud, spec: RequestSpec
@@ -257,6 +260,15 @@ def test_a_weigher_gives_what_its_rule_says(
     assert weigher.scale(table, spec) >= 0
     for rows in some_of(len(cloud.hosts)):
         assert weigher.column(table, spec, rows).tolist() == column[rows].tolist()
+
+
+@settings(max_examples=400)
+@given(CLOUDS, QUERIES)
+def test_a_query_holds_where_it_holds_of_one_host(cloud: PlainCloud, query: Expression) -> None:
+    spec = asking(query=query, rules=Rules(capabilities_max_age_s=180.0))
+    mask = FILTERS["JsonFilter"].mask(table_for(cloud), spec, WHOLE)
+    expected = [satisfies(host, spec, cloud) for host in cloud.hosts]
+    assert (mask.tolist() if mask is not None else [True] * len(expected)) == expected
 
 
 class Watched:
