@@ -245,6 +245,19 @@ def fullness(host: PlainHost, spec: RequestSpec, cloud: PlainCloud) -> float:
     return max(shares)
 
 
+def leftover(host: PlainHost, spec: RequestSpec, cloud: PlainCloud) -> float:
+    """The scarcest share that the server takes, and the product of all that it leaves."""
+    before, after = [], []
+    for name in ("VCPU", "MEMORY_MB", "DISK_GB"):
+        amount = spec.amounts.get(name, 0)
+        left = host.sketch.free.get(name, 0)
+        capacity = left + host.sketch.used.get(name, 0)
+        if amount and any(name in {*e.sketch.free, *e.sketch.used} for e in cloud.hosts):
+            before.append(left / capacity if capacity > 0 else 1.0)
+            after.append((left - amount) / capacity if capacity > 0 else 1.0)
+    return -(min(before) - min(after) + math.prod(after)) if before else 0.0
+
+
 def owns(host: PlainHost) -> set[str]:
     """The traits of a host, and the classes that it has anything of."""
     sketch = host.sketch
@@ -273,6 +286,7 @@ WEIGHER_RULES: dict[str, Weight] = {
     "FreeDiskWeigher": free("DISK_GB"),
     "LeastLoadedWeigher": lambda host, spec, cloud: -host.sketch.used.get("VCPU", 0),
     "FillFirstWeigher": fullness,
+    "PackWeigher": leftover,
     "IoOpsWeigher": lambda host, spec, cloud: -host.busy,
     "NumInstancesWeigher": lambda host, spec, cloud: sum(host.servers.values()),
     "SoftAffinityWeigher": lambda host, spec, cloud: members(host, spec),
