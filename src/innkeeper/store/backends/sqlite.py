@@ -23,6 +23,9 @@ NAME = "sqlite"
 PAGE_CACHE_KIB = 64 * 1024
 """Per connection. A million allocations with their indexes are some 200 MB; the pages that
 claims touch are the upper levels of the trees and the recent end of the tables."""
+CHECKPOINT_PAGES = 4_000
+"""The log is copied into the file once it has so many pages, which is 16 MB. Batches change
+many pages again and again: the more of them share a copy, the fewer are copied."""
 STATEMENTS_CACHED = 512
 WRITERS_MAX = 1
 """Connections that write. A second one could only wait for the one lock there is; so whoever
@@ -106,6 +109,7 @@ def _prepare(raw: sqlite3.Connection, _record: Any) -> None:
     cursor.execute("PRAGMA journal_mode=WAL")
     cursor.execute("PRAGMA synchronous=FULL")
     cursor.execute("PRAGMA foreign_keys=ON")
+    cursor.execute(f"PRAGMA wal_autocheckpoint={CHECKPOINT_PAGES}")
     cursor.execute(f"PRAGMA cache_size=-{PAGE_CACHE_KIB}")
     cursor.close()
 
