@@ -1,0 +1,97 @@
+"""What the stock ``openstack`` command tells of decisions, to users and to administrators."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from innkeeper.main import main
+from tests.compat.openstack_command import Started, started
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+
+BLANK = "source_type=blank,destination_type=local,boot_index=0"
+HOSTS = 3
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("explanations")
+
+
+@pytest.fixture(scope="module")
+def service(folder: Path) -> Iterator[Started]:
+    with started(folder, "--demo-hosts", str(HOSTS)) as running:
+        running.ask("flavor", "create", "--ram", "64", "--disk", "1", "--vcpus", "1", "small")
+        running.ask(
+            "flavor", "create", "--ram", "64", "--disk", "9999999", "--vcpus", "1", "vast"
+        )
+        yield running
+
+
+def boot(service: Started, flavor: str, name: str) -> None:
+    service.ask(
+        "server", "create", "--flavor", flavor, "--block-device", BLANK, "--nic", "none", name
+    )
+
+
+def test_a_fault_tells_administrators_by_name(service: Started) -> None:
+    boot(service, "vast", "wall")
+    fault = service.ask("server", "show", "wall")["fault"]
+    assert "CapacityFilter removed 3" in fault["message"]
+    assert "The nearest host is refused by CapacityFilter (DISK_GB:" in fault["message"]
+    assert "host-" not in fault["message"]
+    assert "The nearest hosts:\nhost-" in fault["details"]
+
+
+def test_a_fault_tells_users_without_names(service: Started) -> None:
+    service.do("project", "create", "lab")
+    service.do("user", "create", "--password", "secret-of-alice", "--project", "lab", "alice")
+    service.do("role", "add", "--user", "alice", "--project", "lab", "member")
+    alice = service.login("alice", "secret-of-alice", "lab")
+    service.ask(
+        *("server", "create", "--flavor", "vast", "--block-device", BLANK, "--nic", "none"),
+        "mine",
+        login=alice,
+    )
+    fault = service.ask("server", "show", "mine", login=alice)["fault"]
+    assert "The nearest host is refused by CapacityFilter (DISK_GB:" in fault["message"]
+    assert "details" not in fault
+    told = service.ask("server", "explain", "mine", login=alice)
+    assert "CapacityFilter (DISK_GB:" in told["nearest"]
+    assert "host-" not in told["nearest"]
+    refused = service.refuses(
+        "server", "explain", "--flavor", "vast", "--why-not", "host-1", login=alice
+    )
+    assert "403" in refused
+
+
+def test_what_was_decided_about_a_server(service: Started) -> None:
+    boot(service, "small", "web")
+    told = service.ask("server", "explain", "web")
+    home = service.ask("server", "show", "web")["OS-EXT-SRV-ATTR:host"]
+    assert told["chosen"].startswith(f"{home} ")
+    assert "FreeMemoryWeigher" in told["chosen"]
+    assert told["decided_by"] == "all_at_once"
+    refused = service.ask("server", "explain", "wall")
+    assert refused["servers"] == 0
+    assert refused["removed"].startswith("3 by CapacityFilter: the host has not enough left")
+    assert "host-" in refused["nearest"]
+
+
+def test_why_not_that_host(service: Started) -> None:
+    told = service.ask("server", "explain", "--flavor", "vast", "--why-not", "host-1")
+    assert "CapacityFilter refuses: DISK_GB:" in told["why_not"]
+    assert "ComputeFilter passes" in told["why_not"]
+    told = service.ask("server", "explain", "--flavor", "small", "--why-not", "host-1")
+    assert "place " in told["why_not"]
+    assert "Name a server" in service.refuses("server", "explain")
+    assert "Name a server" in service.refuses("server", "explain", "web", "--flavor", "small")
+
+
+def test_a_recorded_decision_is_replayed(service: Started, folder: Path) -> None:
+    told = service.ask("server", "explain", "--flavor", "small", "--max", "5", "--record")
+    (file,) = folder.rglob(told["recording"])
+    assert main(["replay", str(file)]) == 0
