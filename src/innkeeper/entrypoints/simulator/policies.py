@@ -21,7 +21,7 @@ from innkeeper.scheduling.schedulers.scheduler import Scheduler
 from innkeeper.scheduling.weighers.catalogue import WEIGHER_SETS
 from innkeeper.systems.compute.drivers import rules_of, scheduler_of
 
-NAME = re.compile(r"[\w.+-]{1,40}")
+NAME = re.compile(r"[\w.+-]{1,40}", re.ASCII)
 MULTIPLIER_MAX = 1e9
 FIELDS = ("driver", "filters")
 BASELINES = {"first_fit": "innkeeper.scheduling.simulation.first_fit:FirstFit"}
@@ -54,18 +54,18 @@ class Policy:
         return rules_of(self.settings)
 
     def told(self) -> str:
-        """What it is made of, in one line."""
+        """Its driver and weighers, in one line."""
         settings = self.settings
         weighers = ", ".join(
             name + (f"={multipliers[name]:g}" if name in multipliers else "")
             for multipliers in (settings.weigher_multipliers,)
             for name in settings.default_host_weighers
         )
-        filters = ", ".join(settings.default_host_filters)
-        return (
-            f"driver {settings.scheduler_driver}; filters {filters}; "
-            f"weighers {weighers or 'none'}"
-        )
+        return f"driver {settings.scheduler_driver}; weighers {weighers or 'none'}"
+
+    def told_filters(self) -> str:
+        """Its filters, in one line."""
+        return ", ".join(self.settings.default_host_filters) or "none"
 
 
 def parse(options: Mapping[str, Any]) -> tuple[Policy, ...]:

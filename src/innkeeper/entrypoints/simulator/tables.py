@@ -40,11 +40,15 @@ def summary(results: Results) -> list[str]:
     if results.outcomes:
         fleet = " + ".join(f"{each.count} x {each.shape.name}" for each in results.groups)
         lines.append(f"hosts {fleet}")
-    for policy in {policy.name: policy for policy, _ in results.outcomes}.values():
-        lines.append(f"policy {policy.name}: {policy.told()}")
-    if not results.outcomes:
-        for policy in {each.policy.name: each.policy for each in results.compactions}.values():
-            lines.append(f"policy {policy.name}: {policy.told()}")
+    found = [policy for policy, _ in results.outcomes]
+    found += [each.policy for each in results.compactions]
+    policies = {policy.name: policy for policy in found}.values()
+    filters = {policy.told_filters() for policy in policies}
+    for policy in policies:
+        own = f"; filters {policy.told_filters()}" if len(filters) > 1 else ""
+        lines.append(f"policy {policy.name}: {policy.told()}{own}")
+    if len(filters) == 1:
+        lines.append(f"filters {filters.pop()}")
     return [*lines, *(f"note: {note}" for note in results.notes)]
 
 
