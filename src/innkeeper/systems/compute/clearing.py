@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from innkeeper.domain.compute import OrderKind, Task
-from innkeeper.domain.ids import ServerId
 from innkeeper.domain.moves import MigrationStatus as Stage
 from innkeeper.store.queries import migrations, orders
 from innkeeper.store.queries import servers as rows
@@ -34,7 +33,7 @@ by what it was until then."""
 def follow(tx: Tx, news: Sequence[News], _: Terms, now: datetime) -> None:
     """Take what agents say of orders to destroy."""
     plain = [each for each in news if each[0].migration_id is None]
-    _finish({o.server_uuid: o.host for o, r in plain if r.is_ok}, tx, now)
+    _finish(plain, tx, now)
     failed = [
         Failed(order.server_uuid, order.host, result.message)
         for order, result in plain
@@ -46,13 +45,16 @@ def follow(tx: Tx, news: Sequence[News], _: Terms, now: datetime) -> None:
             _follow_leftover(tx, order, result, now)
 
 
-def _finish(destroyed: dict[ServerId, str], tx: Tx, now: datetime) -> None:
+def _finish(news: Sequence[News], tx: Tx, now: datetime) -> None:
     # Where nobody asked to delete the server, what a failed build left was cleared away. And a
-    # stray was destroyed on a host where its server does not belong; the server lives on.
+    # stray was destroyed on a host where its server does not belong; the server lives on. One
+    # whose build failed after it was to go is nowhere, and gone whatever is said of that host.
+    said = {order.server_uuid: (order.host, result.is_ok) for order, result in news}
     gone = [
         each.uuid
-        for each in rows.alive(tx, destroyed)
-        if each.task_state == Task.DELETING and each.host in (destroyed[each.uuid], None)
+        for each in rows.alive(tx, said)
+        if each.task_state == Task.DELETING
+        and (each.host is None or (each.host, True) == said[each.uuid])
     ]
     servers.finish_deletes(tx, gone, now)
 
