@@ -1,0 +1,42 @@
+"""An agent with made-up hosts beside a started service, whose moves take their time."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.compat.openstack_command import SOURCE, Started, environment
+
+WITHIN_S = 30.0
+PAUSE_S = 0.2
+
+
+@contextmanager
+def agent(service: Started, state_dir: Path, *options: str) -> Iterator[set[str]]:
+    """Run an agent until the block ends; gives the names of its hosts when they are there."""
+    login = {"OS_CLIENT_CONFIG_FILE": str(service.login_file), "OS_CLOUD": "innkeeper"}
+    before = hosts(service)
+    command = [sys.executable, "-m", "innkeeper.main", "agent", "--driver", "fake"]
+    program = subprocess.Popen(
+        [*command, "--state-dir", str(state_dir), *options],
+        env=environment(PYTHONPATH=str(SOURCE), **login),
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        deadline_s = time.monotonic() + WITHIN_S
+        while (found := hosts(service) - before) == set():
+            assert time.monotonic() < deadline_s, "The agent's hosts did not come."
+            time.sleep(PAUSE_S)
+        yield found
+    finally:
+        program.terminate()
+        program.wait(WITHIN_S)
+
+
+def hosts(service: Started) -> set[str]:
+    """The names of all hosts that there are."""
+    return {each["Hypervisor Hostname"] for each in service.ask("hypervisor", "list")}
