@@ -43,6 +43,8 @@ POWER: Mapping[str, int] = {
 """How a server that must be there is powered when an order was carried out."""
 COMING = frozenset({Kind.ARRIVE, Kind.EXPECT, Kind.EVACUATE, Kind.UNSHELVE})
 """Orders that bring a server to a host."""
+SLOW = COMING - {Kind.EXPECT}
+"""Those among them that copy much; sending does, too."""
 CPU_FACTS = {
     "arch": "x86_64",
     "model": "Made-up",
@@ -146,7 +148,7 @@ class FakeDriver:
         if order.kind == Kind.SEND:
             self._send(order)
             return
-        if order.kind in COMING and self._options.move_time_s > 0:
+        if order.kind in SLOW and self._options.move_time_s > 0:
             self._wait(self._options.move_time_s)
         _fail_if_asked(order)
         if order.kind == Kind.OFFLOAD:
