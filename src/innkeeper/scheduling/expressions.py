@@ -27,7 +27,7 @@ from innkeeper.snapshot.amounts import Mask
 LENGTH_MAX = 16_384
 DEPTH_MAX = 16
 PARTS_MAX = 200
-"""Operators, values and variables in one query; each may cost a look at every host."""
+"""Operators, values and variables in one query; each may take a look at every host."""
 
 AND, OR, NOT, IN = "and", "or", "not", "in"
 LOGICAL = frozenset({AND, OR, NOT})

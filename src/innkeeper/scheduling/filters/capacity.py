@@ -40,14 +40,15 @@ def admits(hosts: HostTable, spec: RequestSpec, index: int) -> bool:
     if hosts.pools.row_count:
         mine = mask(hosts, spec, row)
         return mine is None or bool(mine[0])
-    for name, amount in spec.amounts.items():
-        free = hosts.free.get(name)
-        if free is None or free[index] < amount:
-            return False
-        given = hosts.gives(name, amount, row)
-        if given is not None and not given[0]:
-            return False
-    return True
+    return all(_admits(hosts, name, amount, row) for name, amount in spec.amounts.items())
+
+
+def _admits(hosts: HostTable, name: str, amount: int, row: slice) -> bool:
+    free = hosts.free.get(name)
+    if free is None or free[row.start] < amount:
+        return False
+    given = hosts.gives(name, amount, row)
+    return given is None or bool(given[0])
 
 
 def _fits(hosts: HostTable, name: str, amount: int, rows: Rows) -> Mask:

@@ -82,20 +82,12 @@ def lacks(hosts: HostTable, spec: RequestSpec, index: HostIndex) -> list[str]:
     row = slice(index, index + 1)
     fresh = freshness.fresh(hosts, spec, row)
     is_known = fresh is None or bool(fresh[0])
-    told = [
-        f"trait {name} missing"
-        for name in sorted(spec.required_traits)
-        if not _has(hosts, name, index)
-    ]
-    told += [
-        f"trait {name} forbidden"
-        for name in sorted(spec.forbidden_traits)
-        if _has(hosts, name, index)
-    ]
-    return told + [
-        _lack(hosts, each, index, is_known=is_known)
-        for each in spec.comparisons
-        if not (is_known and _meets(hosts, each, row)[0])
+    required, forbidden = sorted(spec.required_traits), sorted(spec.forbidden_traits)
+    unmet = [c for c in spec.comparisons if not (is_known and _meets(hosts, c, row)[0])]
+    return [
+        *(f"trait {name} missing" for name in required if not _has(hosts, name, index)),
+        *(f"trait {name} forbidden" for name in forbidden if _has(hosts, name, index)),
+        *(_lack(hosts, each, index, is_known=is_known) for each in unmet),
     ]
 
 
