@@ -43,6 +43,7 @@ class Memory:
     def __init__(self, pipeline: Pipeline, hosts: HostTable, spec: RequestSpec) -> None:
         self.pipeline = pipeline
         self._hosts = hosts
+        self._rules = spec.rules
         self._place = 0
         self._look_at_all(spec)
 
@@ -62,7 +63,8 @@ class Memory:
 
     def renew(self, hosts: HostTable, spec: RequestSpec) -> None:
         """Bring this up to what the table shows now, for a request of the same shape."""
-        if hosts is not self._hosts or self._ground != self._ground_now(hosts, spec):
+        is_other = hosts is not self._hosts or spec.rules != self._rules
+        if is_other or self._ground != self._ground_now(hosts, spec):
             self._hosts = hosts
             self._look_at_all(spec)
         elif self._place < len(hosts.edits):
@@ -71,7 +73,9 @@ class Memory:
     def _ground_now(self, hosts: HostTable, spec: RequestSpec) -> Ground:
         """What must be as it was for edits of rows to be all that changed."""
         pools = hosts.pools
-        lent = (pools.epoch, len(pools.edits)) if pools.row_count else None
+        # Pools matter to who may borrow of them alone.
+        is_lent = any(pools.lenders(name) is not None for name in spec.amounts)
+        lent = (pools.epoch, len(pools.edits)) if is_lent else None
         stamps = [each.stamp(hosts, spec) for each in self._stamped]
         scales = [each.scale(hosts, spec) for each, _ in self.pipeline.steady_weighers]
         return (hosts.epoch, lent, hosts.aggregates.version, stamps, scales)
@@ -104,6 +108,7 @@ class Memory:
 
     def _look_at_all(self, spec: RequestSpec) -> None:
         hosts, pipeline = self._hosts, self.pipeline
+        self._rules = spec.rules
         self._place = len(hosts.edits)
         self._asked = tuple(enumerate(pipeline.steady_filters))
         self._weighers = active(pipeline.steady_weighers, hosts, spec)
@@ -155,7 +160,8 @@ class Memory:
         # From the last to the first, so that the first has the last word.
         for (number, _), mask in zip(reversed(self._asked), reversed(masks), strict=True):
             assert mask.shape == codes.shape
-            codes[~mask] = number
+            if not mask.all():
+                codes[~mask] = number
         return codes
 
     def _weigh(self, spec: RequestSpec, rows: Rows, codes: Codes) -> Weights:

@@ -78,6 +78,9 @@ class Weigher(Protocol):
         """The number that weighs 1; 0 where this request has nothing to weigh."""
 
 
+APART = frozenset({"amounts", "rules"})
+"""Fields that are read otherwise when shapes are compared: a mapping has no hash, and that of
+the rules would take as long as the rest."""
 Weighed = tuple[Weigher, float]
 """A weigher and its multiplier."""
 Taken = list[tuple[Filter, int]]
@@ -104,11 +107,14 @@ class Pipeline:
             *self.steady_filters,
             *(each for each, _ in self.steady_weighers),
         ]
-        fields = sorted({name for each in steady for name in each.READS} - {"amounts"})
+        fields = sorted({name for each in steady for name in each.READS} - APART)
         self._fields = attrgetter(*fields) if fields else None
 
     def shape(self, spec: RequestSpec) -> object:
-        """What the steady ones read of a request: alike for requests that they judge alike."""
+        """What the steady ones read of a request: alike for requests that they judge alike.
+
+        But for the rules, which are alike for all requests of a service.
+        """
         read = self._fields(spec) if self._fields is not None else None
         return (*spec.amounts.items(), read)
 

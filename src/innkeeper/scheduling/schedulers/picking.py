@@ -60,7 +60,8 @@ def pick_all(
             seen[entry.provider_id] = hosts.generation(entry.index)
             for each in entry.loans:
                 seen[each.provider_id] = hosts.pools.generation(each.index)
-            field.took(entry.index, entry.host)
+            if len(entries) < spec.count:
+                field.took(entry.index, entry.host)
         if entries and choice.alternates:
             entries = _with_alternates(hosts, entries, equals, field.weights, choice.alternates)
         is_short = len(entries) < spec.count
