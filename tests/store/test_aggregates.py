@@ -73,6 +73,15 @@ def test_a_zone_that_is_named_later_takes_the_hosts_that_are_there(cloud: Cloud)
     assert {each.availability_zone for each in cloud.read(hosts.page)} == {"west"}
 
 
+def test_of_two_aggregates_with_one_zone_either_will_do(cloud: Cloud) -> None:
+    first, second = make(cloud, "a", "east", "h1"), make(cloud, "b", "east", "h1")
+    assert faults(cloud.boot(cloud.request(availability_zone="east"))) == [None]
+    cloud.write(lambda tx: aggregates.remove_host(tx, first.id, "h1", NOW))
+    assert cloud.host("h1").availability_zone == "east"
+    with pytest.raises(Conflict, match="would change from 'east' to 'nova'"):
+        cloud.write(lambda tx: aggregates.remove_host(tx, second.id, "h1", NOW))
+
+
 def test_the_agent_is_listened_to_where_no_aggregate_decides(cloud: Cloud) -> None:
     made = make(cloud, "a", "east", "h1")
     cloud.report(reported("h1", availability_zone="attic"))
