@@ -162,3 +162,18 @@ def test_orders_that_were_not_begun_are_dropped_when_the_agent_stops() -> None:
     closing.join(WITHIN_S)
     assert driver.done == [("build", "s1")]
     assert [each["order_id"] for each in workshop.results(10)] == [1]
+
+
+def test_who_interrupts_does_not_wait_for_what_is_under_way() -> None:
+    driver = Recorder()
+    driver.may_go.clear()
+    workshop = Workshop(driver, 2)
+    assert workshop.take([order(1), order(2, kind="stop"), order(3, kind="abort")]) == 3
+    eventually(lambda: driver.done == [("abort", "s1")])
+    eventually(lambda: [each["order_id"] for each in workshop.results(9)] == [3])
+    assert workshop.take([order(3, kind="abort")]) == 0
+    workshop.told(workshop.results(9))
+    driver.may_go.set()
+    eventually(lambda: len(workshop.results(9)) == 2)
+    assert driver.done == [("abort", "s1"), ("build", "s1"), ("stop", "s1")]
+    workshop.close()

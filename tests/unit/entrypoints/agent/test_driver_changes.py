@@ -1,0 +1,140 @@
+"""What every driver must do with servers after their boot, and what the fake one is told to."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from innkeeper.domain.compute import OrderKind
+from innkeeper.entrypoints.agent.drivers.catalogue import DRIVERS
+from innkeeper.entrypoints.agent.drivers.driver import Driver, DriverFailed, Kind, Order
+from innkeeper.entrypoints.agent.drivers.fake import FAIL_KEY, FakeDriver, FakeOptions
+from tests.unit.entrypoints.agent.test_drivers import OPTIONS
+
+HERE = sorted(
+    {Kind.STOP, Kind.START, Kind.REBOOT, Kind.PAUSE, Kind.UNPAUSE, Kind.SUSPEND, Kind.RESUME}
+    | {Kind.REBUILD, Kind.DEPART, Kind.RETURN, Kind.RESIZE, Kind.SHELVE}
+)
+"""Done to a server that is there."""
+COMING = sorted({Kind.ARRIVE, Kind.EXPECT, Kind.EVACUATE, Kind.UNSHELVE})
+GOING = sorted({Kind.OFFLOAD, Kind.SEND})
+WITHIN_S = 10.0
+
+
+@pytest.fixture(params=sorted(DRIVERS))
+def driver(request: pytest.FixtureRequest, tmp_path: Path) -> Driver:
+    return DRIVERS[request.param](OPTIONS, tmp_path, threading.Event().wait)
+
+
+def order(kind: str, host: str = "h1", **body: Any) -> Order:
+    return Order(1, kind, host, "s1", {"migration_id": "m1", "power_state": 1, **body})
+
+
+def test_the_agent_and_the_service_know_the_same_orders() -> None:
+    said = {value for name, value in vars(OrderKind).items() if name.isupper()}
+    assert said == {Kind.BUILD, Kind.DESTROY} | Kind.CHANGES | Kind.BESIDE
+    assert {*HERE, *COMING, *GOING} == Kind.CHANGES
+
+
+@pytest.mark.parametrize("kind", HERE)
+def test_what_is_done_to_a_server_can_be_done_twice(driver: Driver, kind: str) -> None:
+    with pytest.raises(DriverFailed):
+        driver.change(order(kind))
+    assert driver.servers()["h1"] == []
+    driver.build(order(Kind.BUILD))
+    driver.change(order(kind))
+    driver.change(order(kind))
+    assert driver.servers()["h1"] == ["s1"]
+    driver.close()
+
+
+@pytest.mark.parametrize("kind", COMING)
+def test_a_server_comes_once_and_can_be_destroyed(driver: Driver, kind: str) -> None:
+    driver.change(order(kind))
+    driver.change(order(kind))
+    assert driver.servers()["h1"] == ["s1"]
+    driver.change(order(Kind.STOP))
+    driver.destroy(order(Kind.DESTROY))
+    assert driver.servers()["h1"] == []
+    driver.close()
+
+
+@pytest.mark.parametrize("kind", GOING)
+def test_a_server_goes_once(driver: Driver, kind: str) -> None:
+    driver.build(order(Kind.BUILD))
+    driver.change(order(kind))
+    driver.change(order(kind))
+    assert driver.servers()["h1"] == []
+    driver.close()
+
+
+def test_sending_that_was_stopped_does_not_begin_again(driver: Driver) -> None:
+    driver.build(order(Kind.BUILD))
+    driver.interrupt(order(Kind.ABORT))
+    driver.interrupt(order(Kind.ABORT))
+    with pytest.raises(DriverFailed):
+        driver.change(order(Kind.SEND))
+    assert driver.servers()["h1"] == ["s1"]
+    driver.change(order(Kind.SEND, migration_id="m2"))
+    with pytest.raises(DriverFailed):
+        driver.interrupt(order(Kind.ABORT, migration_id="m2"))
+    driver.close()
+
+
+@pytest.mark.parametrize("kind", [Kind.ABORT, Kind.HURRY])
+def test_sending_that_is_under_way_ends_when_it_is_told_to(tmp_path: Path, kind: str) -> None:
+    waited: list[float] = []
+    told = threading.Event()
+
+    def wait(seconds: float) -> None:
+        waited.append(seconds)
+        told.wait(WITHIN_S)
+
+    options = FakeOptions(host_prefix="h", move_time_s=3600.0)
+    driver = FakeDriver(options, tmp_path, wait)
+    driver.build(order(Kind.BUILD))
+    outcomes: list[Exception | None] = []
+    sending = threading.Thread(target=lambda: outcomes.append(fault(driver.change)))
+    sending.start()
+    driver.interrupt(order(kind))
+    told.set()
+    sending.join(WITHIN_S)
+    (outcome,) = outcomes
+    assert (outcome is None) is (kind == Kind.HURRY)
+    assert sum(waited) < 1.0
+    driver.close()
+
+
+def fault(change: Callable[[Order], None]) -> Exception | None:
+    """Send; give what was raised."""
+    try:
+        change(order(Kind.SEND))
+    except DriverFailed as error:
+        return error
+    return None
+
+
+def test_a_fake_driver_fails_what_it_is_asked_to(tmp_path: Path) -> None:
+    driver = FakeDriver(FakeOptions(host_prefix="h"), tmp_path, lambda _: None)
+    driver.build(order(Kind.BUILD))
+    for kind in (*HERE, *COMING, *GOING):
+        with pytest.raises(DriverFailed, match="because"):
+            driver.change(order(kind, metadata={FAIL_KEY + kind: "because"}))
+    assert driver.servers()["h1"] == ["s1"]
+    driver.close()
+
+
+def test_a_state_from_before_servers_could_be_off_is_read(tmp_path: Path) -> None:
+    rows = sqlite3.connect(tmp_path / "fake.sqlite3", isolation_level=None)
+    rows.execute("CREATE TABLE servers (id TEXT, host TEXT, PRIMARY KEY (id, host))")
+    rows.execute("INSERT INTO servers VALUES ('s1', 'h1')")
+    rows.close()
+    driver = FakeDriver(FakeOptions(host_prefix="h"), tmp_path, lambda _: None)
+    driver.change(order(Kind.STOP))
+    assert driver.servers()["h1"] == ["s1"]
+    driver.close()
