@@ -173,7 +173,7 @@ class MigrationSelection:
 
 
 class ActionName:
-    """What was done to a server, as the Compute API's instance actions spell it."""
+    """What was done to a server, as the Compute API spells it."""
 
     CREATE = "create"
     DELETE = "delete"
