@@ -36,6 +36,19 @@ def lookup(facts: Mapping[str, Any], name: str) -> Any:
     return found
 
 
+def names_of(facts: Mapping[str, Any]) -> set[str]:
+    """Every name under which :func:`lookup` finds something in these facts."""
+    names: set[str] = set()
+    inside: list[tuple[str, Mapping[str, Any]]] = [("", facts)]
+    while inside:
+        path, each = inside.pop()
+        for name, fact in each.items():
+            names.add(path + name)
+            if isinstance(fact, Mapping):
+                inside.append((f"{path}{name}.", fact))
+    return names
+
+
 def column_of(facts: list[Any]) -> CapabilityColumn:
     codes = np.full(len(facts), NO_CODE, dtype=np.int32)
     numbers = np.full(len(facts), np.nan)
@@ -54,6 +67,12 @@ def column_of(facts: list[Any]) -> CapabilityColumn:
         if isinstance(fact, int | float) and not isinstance(fact, bool):
             numbers[index] = _as_double(fact)
     return CapabilityColumn(numbers, codes, values)
+
+
+def column_of_nothing(count: int) -> CapabilityColumn:
+    """The column of a capability that none of so many hosts has."""
+    codes = np.full(count, NO_CODE, dtype=np.int32)
+    return CapabilityColumn(np.full(count, np.nan), codes, [])
 
 
 def _as_double(number: int | float) -> float:

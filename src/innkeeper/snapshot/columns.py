@@ -21,7 +21,13 @@ import numpy.typing as npt
 from innkeeper.domain.ids import AgentId, HostIndex, ProviderId
 from innkeeper.snapshot.aggregates import AggregateSets, Verdict
 from innkeeper.snapshot.amounts import ROWS_MIN, Amount, AmountTable, Indexes, Mask, Rows
-from innkeeper.snapshot.capabilities import CapabilityColumn, column_of, lookup
+from innkeeper.snapshot.capabilities import (
+    CapabilityColumn,
+    column_of,
+    column_of_nothing,
+    lookup,
+    names_of,
+)
 from innkeeper.snapshot.pools import Codes, PoolTable
 from innkeeper.snapshot.residents import Residents
 
@@ -50,6 +56,7 @@ class HostTable(AmountTable):
         self._has_hosts: Mask | None = None
         self._capabilities: list[Mapping[str, Any]] = self._add_list(dict)
         self._capability_columns: dict[str, CapabilityColumn] = {}
+        self._capability_names: set[str] = set()
         self.pools = PoolTable()
         self.aggregates = AggregateSets()
         self.residents = Residents()
@@ -192,6 +199,7 @@ class HostTable(AmountTable):
         """Replace what a host is capable of."""
         if self._capabilities[index] != facts:
             self._capabilities[index] = facts
+            self._capability_names |= names_of(facts)
             self._capability_columns.clear()
 
     def capabilities_of(self, index: HostIndex) -> Mapping[str, Any]:
@@ -206,9 +214,11 @@ class HostTable(AmountTable):
         """The column of a capability. Nested facts have dots in their names.
 
         Built at its first use after a change: capabilities change seldom, and most are never
-        asked for.
+        asked for. One that nobody ever told of is not kept: users make up names in queries.
         """
         column = self._capability_columns.get(name)
+        if column is None and name not in self._capability_names:
+            return column_of_nothing(self.row_count)
         if column is None:
             column = column_of([lookup(each, name) for each in self._capabilities])
             self._capability_columns[name] = column
