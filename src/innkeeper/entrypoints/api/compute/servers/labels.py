@@ -8,8 +8,9 @@ from typing import TypeVar
 from urllib.parse import quote
 
 from innkeeper.domain.compute import Server
-from innkeeper.domain.errors import Invalid, NotFound
+from innkeeper.domain.errors import Conflict, Invalid, NotFound
 from innkeeper.entrypoints.api.compute.servers.access import found, may_override
+from innkeeper.entrypoints.api.compute.servers.acting import in_words
 from innkeeper.entrypoints.api.compute.servers.schemas import TAG_PATTERN
 from innkeeper.entrypoints.api.compute.servers.servers import metadata_items_max
 from innkeeper.entrypoints.api.routing import Answer, Call
@@ -31,7 +32,10 @@ async def _write(call: Call, work: Callable[[Tx, Server], T]) -> T:
         servers.demand_unlocked(current, may_override=override)
         return work(tx, current)
 
-    return await call.write(write)
+    try:
+        return await call.write(write)
+    except Conflict as error:
+        raise in_words(error, "update") from error
 
 
 async def metadata(call: Call) -> Answer:
