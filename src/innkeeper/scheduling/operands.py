@@ -80,6 +80,14 @@ def name(find: Callable[[str], Mask]) -> Operand:
     return Operand(_NO_NUMBER, _FIRST, (), find)
 
 
+def only(operand: Operand) -> Any:
+    """The value of the one row that an operand is about; None if there is none."""
+    code, plain = int(operand.codes.ravel()[0]), float(operand.numbers.ravel()[0])
+    if code != NO_CODE and operand.values:
+        return operand.values[code]
+    return None if np.isnan(plain) else plain
+
+
 def truth(operand: Operand | None) -> Truth:
     """Where an operand is true, and where false; what is neither decides nothing."""
     if operand is None or operand.find is not None:

@@ -70,6 +70,19 @@ def test_aggregate_extra_specs_filter_counts_hosts() -> None:
     )
 
 
+def test_aggregate_extra_specs_filter_says_what_one_host_lacks() -> None:
+    table = cloud({"ssd": "true"})
+    spec = asking(flavor_specs=specs(ssd="true", tier="<or> gold"))
+    told = {
+        name: aggregate_extra_specs.lacks(table, spec, table.index_by_name[name])
+        for name in ("one", "two")
+    }
+    assert told == {
+        "one": ["no aggregate with tier <or> gold"],
+        "two": ["no aggregate with ssd plain true", "no aggregate with tier <or> gold"],
+    }
+
+
 def test_an_operator_without_operand_is_refused() -> None:
     with pytest.raises(Invalid, match="without an operand"):
         aggregate_extra_specs.demands_of(specs(ssd="<or>"))

@@ -310,3 +310,27 @@ def test_json_filter_says_what_is_known_of_how_many_hosts() -> None:
     assert json_query.missing(table_of(*KNOWN), asking()) == (
         "the query asks nothing about hosts"
     )
+
+
+def test_json_filter_says_what_one_host_has() -> None:
+    words = ["$capabilities.arch", "$free_vcpus", "$capabilities.cpu.cores", "$traits.X", "$no"]
+    spec = asking(query=expressions.read(["in", "$host", *words]))
+    table = table_of(*KNOWN)
+    assert [
+        json_query.lacks(table, spec, table.index_by_name[each.name]) for each in KNOWN
+    ] == [
+        [
+            "'capabilities.arch' is 'x86_64'",
+            "'capabilities.cpu.cores' is 8",
+            "'free_vcpus' is 3",
+            "'no' is not known",
+            "'traits.X' is False",
+        ],
+        [
+            "'capabilities.arch' is not known",
+            "'capabilities.cpu.cores' is not known",
+            "'free_vcpus' is 0",
+            "'no' is not known",
+            "'traits.X' is False",
+        ],
+    ]

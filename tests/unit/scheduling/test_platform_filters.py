@@ -95,6 +95,23 @@ def test_image_properties_filter_says_who_has_what() -> None:
     assert image_properties.missing(table, asking()) == "the image asks for nothing"
 
 
+def test_image_properties_filter_says_what_one_host_tells() -> None:
+    table = table_of(*HOSTS)
+    asked = (("hw_architecture", "arm64"), ("img_hv_requested_version", ">=6"))
+    spec = asking(image_properties=asked, rules=Rules(capabilities_max_age_s=180))
+    table.see_facts(table.index_by_name["odd"], 0.0)
+    told = [
+        image_properties.lacks(table, spec, table.index_by_name[each.name]) for each in HOSTS
+    ]
+    assert told == [
+        ["cpu_arch is not told", "hypervisor_version is not told"],
+        [f"supported_instances is {TRIPLES}", "hypervisor_version is not told"],
+        ["cpu_arch is 'amd64'", "hypervisor_version is not told"],
+        ["what it told is too old"],
+    ]
+    assert image_properties.lacks(table, asking(), table.index_by_name["plain"]) == []
+
+
 @pytest.mark.parametrize(
     "text",
     ["", ">", "7", ">=7,", ">=7.", ">= -1", "=>7", ">=" + "9" * 10, ">=7," * 99, ">=\u0667"],

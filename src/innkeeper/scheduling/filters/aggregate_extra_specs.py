@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from functools import partial
 
+from innkeeper.domain.ids import HostIndex
 from innkeeper.domain.placing import Comparison, RequestSpec
 from innkeeper.scheduling import comparisons
 from innkeeper.scheduling.metadata import Metadata, values_of
@@ -62,7 +63,17 @@ def missing(hosts: HostTable, spec: RequestSpec) -> str:
     return "; ".join(told) or "nothing asked for of aggregates"
 
 
+def lacks(hosts: HostTable, spec: RequestSpec, index: HostIndex) -> list[str]:
+    """The extra specs that no aggregate of one host meets."""
+    said = hosts.aggregates.metadata(int(hosts.aggregate_codes[index]))
+    unmet = [each for each in demands_of(spec.flavor_specs) if not _meets(said, each)]
+    return [f"no aggregate with {_words(each)}" for each in unmet]
+
+
+def _words(demand: Comparison) -> str:
+    return " ".join((demand.name, demand.operator, *demand.operands))
+
+
 def _told(hosts: HostTable, demand: Comparison) -> str:
-    words = " ".join((demand.name, demand.operator, *demand.operands))
     met = hosts.by_aggregates(partial(_meets_all, (demand,)), ALL)
-    return f"an aggregate with {words}: on {int(met.sum())} hosts"
+    return f"an aggregate with {_words(demand)}: on {int(met.sum())} hosts"

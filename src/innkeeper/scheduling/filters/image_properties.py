@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from innkeeper.domain.errors import Invalid
+from innkeeper.domain.ids import HostIndex
 from innkeeper.domain.placing import RequestSpec
 from innkeeper.scheduling import freshness, platforms, versions
 from innkeeper.scheduling.reading import Reads
@@ -134,6 +135,26 @@ def missing(hosts: HostTable, spec: RequestSpec) -> str:
         found = int(_has_version(hosts, version, ALL).sum())
         told.append(f"{VERSIONS[0]} {version!r}: on {found} hosts{_doubt(version)}")
     return "; ".join(told) or "the image asks for nothing"
+
+
+def lacks(hosts: HostTable, spec: RequestSpec, index: HostIndex) -> list[str]:
+    """What one host tells of all that the image asks for."""
+    fresh = freshness.fresh(hosts, spec, slice(index, index + 1))
+    if fresh is not None and not fresh[0]:
+        return ["what it told is too old"]
+    wanted, version = _wanted(spec)
+    names = [part.capability for part, _ in wanted]
+    if wanted and hosts.capability(TRIPLES).codes[index] >= 0:
+        names = [TRIPLES]
+    if version is not None:
+        names.append(VERSION)
+    return [f"{name} is {_value(hosts, name, index)}" for name in names]
+
+
+def _value(hosts: HostTable, name: str, index: HostIndex) -> str:
+    column = hosts.capability(name)
+    code = int(column.codes[index])
+    return "not told" if code < 0 else f"{column.values[code]!a:.120}"
 
 
 def _hosts(hosts: HostTable, part: Part, name: str) -> str:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from functools import partial
 
+from innkeeper.domain.ids import HostIndex
 from innkeeper.domain.placing import RequestSpec
 from innkeeper.scheduling import expressions, freshness, variables
 from innkeeper.scheduling.masks import row_count
+from innkeeper.scheduling.operands import Operand, only
 from innkeeper.scheduling.reading import Reads
 from innkeeper.snapshot.amounts import Mask, Rows
 from innkeeper.snapshot.columns import HostTable
@@ -38,6 +40,21 @@ def missing(hosts: HostTable, spec: RequestSpec) -> str:
     # As the client wrote them, which may be anything.
     told = [f"{word!a:.60} is known of {_known(hosts, spec, word)} hosts" for word in words]
     return "; ".join(told) or "the query asks nothing about hosts"
+
+
+def lacks(hosts: HostTable, spec: RequestSpec, index: HostIndex) -> list[str]:
+    """What the first variables of the query are on one host."""
+    words = expressions.variables(spec.query or ())[:WORDS_TOLD_MAX]
+    lookup = partial(variables.find, hosts, spec, slice(index, index + 1))
+    found = [(word, lookup(word)) for word in words if word not in variables.HOST_NAMES]
+    return [f"{word!a:.60} is {_told(operand)}" for word, operand in found]
+
+
+def _told(operand: Operand | None) -> str:
+    value = None if operand is None else only(operand)
+    if isinstance(value, float):
+        return f"{value:g}"
+    return "not known" if value is None else f"{value!a:.60}"
 
 
 def _known(hosts: HostTable, spec: RequestSpec, word: str) -> int:
