@@ -28,6 +28,8 @@ STAYS_AS_IT_IS = "stays-as-it-is"
 """Older clients expect an evacuated server to run if it ran."""
 SHOWS_PASSWORD = "shows-password"  # noqa: S105 - not one
 """Older clients are told the password of an evacuated server."""
+SHOWS_OLD_PASSWORD = "shows-old-password"  # noqa: S105 - not one
+"""With a disk that is shared, they are told that it has none but the one it had."""
 
 
 async def resize(acting: Acting) -> Answer:
@@ -81,6 +83,8 @@ async def evacuate(acting: Acting) -> Answer:
         )
     except UnknownHost as error:
         raise NotFound(f"Compute host {host} not found.") from error
+    if SHOWS_OLD_PASSWORD in terms:
+        return Answer(200, {"adminPass": None})
     if SHOWS_PASSWORD not in terms:
         return Answer(200)
     given = acting.wanted.get("adminPass")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from innkeeper.domain.errors import Invalid
-from innkeeper.entrypoints.api.compute.servers.moves import SHOWS_PASSWORD
+from innkeeper.entrypoints.api.compute.servers.moves import SHOWS_OLD_PASSWORD, SHOWS_PASSWORD
 from innkeeper.entrypoints.api.compute.servers.schemas import TRUE_WORDS
 from innkeeper.entrypoints.api.compute.versions.actions_before import BEFORE_2_14
 from innkeeper.entrypoints.api.compute.versions.server_action_edges import acted
@@ -21,8 +21,7 @@ def _find_out(call: Call) -> None:
     is_shared = wanted.pop("onSharedStorage") in TRUE_WORDS
     if is_shared and "adminPass" in wanted:
         raise Invalid("admin password can't be changed on existing disk")
-    if not is_shared:
-        call.terms.add(SHOWS_PASSWORD)
+    call.terms.add(SHOWS_OLD_PASSWORD if is_shared else SHOWS_PASSWORD)
 
 
 EDGES = (acted(body_before=BEFORE_2_14, up=_find_out),)
