@@ -17,9 +17,12 @@ PAUSE_S = 0.2
 
 @contextmanager
 def agent(service: Started, state_dir: Path, *options: str) -> Iterator[set[str]]:
-    """Run an agent until the block ends; gives the names of its hosts when they are there."""
+    """Run an agent until the block ends; gives the names of its hosts when they are there.
+
+    Afterwards they are disabled: who is silent counts as up for a while, and would be chosen.
+    """
     login = {"OS_CLIENT_CONFIG_FILE": str(service.login_file), "OS_CLOUD": "innkeeper"}
-    before = hosts(service)
+    before, found = hosts(service), set[str]()
     command = [sys.executable, "-m", "innkeeper.main", "agent", "--driver", "fake"]
     program = subprocess.Popen(
         [*command, "--state-dir", str(state_dir), *options],
@@ -28,13 +31,16 @@ def agent(service: Started, state_dir: Path, *options: str) -> Iterator[set[str]
     )
     try:
         deadline_s = time.monotonic() + WITHIN_S
-        while (found := hosts(service) - before) == set():
+        while not found:
+            found = hosts(service) - before
             assert time.monotonic() < deadline_s, "The agent's hosts did not come."
             time.sleep(PAUSE_S)
         yield found
     finally:
         program.terminate()
         program.wait(WITHIN_S)
+        for host in sorted(found):
+            service.do("compute", "service", "set", "--disable", host, "nova-compute")
 
 
 def hosts(service: Started) -> set[str]:
