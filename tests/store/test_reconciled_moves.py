@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from innkeeper.domain.compute import Power
 from innkeeper.domain.errors import InUse
 from innkeeper.domain.ids import ServerId
 from innkeeper.systems.compute import hosts, power, reconcile, resizing, shelving
@@ -92,3 +93,31 @@ def test_a_host_that_a_migration_needs_is_not_forgotten(movers: Movers) -> None:
     movers.act(resizing.confirm, uuid)
     movers.finish()
     movers.cloud.write(lambda tx: hosts.remove_service(tx, host, movers.now))
+
+
+@pytest.mark.parametrize(
+    ("power_state", "status"),
+    [(Power.SHUTDOWN, "SHUTOFF"), (Power.PAUSED, "PAUSED"), (None, "ACTIVE")],
+)
+def test_a_server_is_powered_as_its_host_says(
+    movers: Movers, power_state: int | None, status: str
+) -> None:
+    uuid = movers.boot()
+    off = {} if power_state is None else {uuid: power_state}
+    movers.report(reported("a1", servers=(uuid,), not_running=off))
+    assert movers.state(uuid) == (status, None, "a1")
+    assert movers.server(uuid).power_state == (power_state or Power.RUNNING)
+    movers.report(reported("a1", servers=(uuid,), not_running={}))
+    assert movers.state(uuid) == ("ACTIVE", None, "a1")
+
+
+def test_a_suspended_server_looks_as_if_it_were_off(movers: Movers) -> None:
+    uuid = movers.boot()
+    movers.act(power.suspend, uuid)
+    movers.report(reported("a1", servers=(uuid,), not_running={uuid: Power.SHUTDOWN}))
+    assert movers.state(uuid) == ("ACTIVE", "suspending", "a1")
+    movers.finish()
+    movers.report(reported("a1", servers=(uuid,), not_running={uuid: Power.SHUTDOWN}))
+    assert movers.state(uuid) == ("SUSPENDED", None, "a1")
+    movers.report(reported("a1", servers=(uuid,), not_running={}))
+    assert movers.state(uuid) == ("ACTIVE", None, "a1")

@@ -51,7 +51,9 @@ class HostReport:
     """One host, as its agent reports it.
 
     ``servers`` are the ids of the servers that are on it at present; ``None`` says nothing
-    about them. A capability is a fact with its unit in the name: a number, a text, a list.
+    about them. ``not_running`` has the power states of those that do not run; ``None`` says
+    nothing about that. A capability is a fact with its unit in the name: a number, a text, a
+    list.
     """
 
     name: str
@@ -65,6 +67,7 @@ class HostReport:
     host_ip: str = "127.0.0.1"
     cpu_facts: Mapping[str, Any] = field(default_factory=dict)
     servers: tuple[ServerId, ...] | None = None
+    not_running: Mapping[ServerId, int] | None = None
     booted_at: datetime | None = None
 
 

@@ -157,8 +157,9 @@ class Agent:
         # would miss a server that it was just told of, and take it for lost.
         with self._telling:
             hosts, servers = self._driver.hosts(), self._driver.servers()
+            not_running = self._driver.not_running()
             agent = self._service.register(self._name, self._driver_name)
-            for part in report.parts(hosts, servers):
+            for part in report.parts(hosts, servers, not_running):
                 self._service.report(agent["id"], part)
         self._interval_s = float(agent["heartbeat_interval_s"])
         self._poll_s = float(agent["work_poll_s"])

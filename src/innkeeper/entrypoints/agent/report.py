@@ -13,17 +13,28 @@ HOSTS_MAX = 500
 
 
 def parts(
-    hosts: Sequence[HostFacts], servers: Mapping[str, Sequence[str]] | None
+    hosts: Sequence[HostFacts],
+    servers: Mapping[str, Sequence[str]] | None,
+    not_running: Mapping[str, Mapping[str, int]] | None = None,
 ) -> Iterator[list[Mapping[str, Any]]]:
-    """The reports of all hosts. With ``servers`` they say what is on each, too."""
+    """The reports of all hosts. With ``servers`` they say what is on each, and with
+    ``not_running`` which of those do not run."""
     bodies = (
-        host_body(facts, None if servers is None else servers.get(facts.name, ()))
+        host_body(
+            facts,
+            None if servers is None else servers.get(facts.name, ()),
+            None if not_running is None else not_running.get(facts.name, {}),
+        )
         for facts in hosts
     )
     return cutting.parts(bodies, HOSTS_MAX)
 
 
-def host_body(facts: HostFacts, servers: Sequence[str] | None) -> dict[str, Any]:
+def host_body(
+    facts: HostFacts,
+    servers: Sequence[str] | None,
+    not_running: Mapping[str, int] | None = None,
+) -> dict[str, Any]:
     """One host as the protocol has it; what the driver does not know is left out."""
     body: dict[str, Any] = {
         "name": facts.name,
@@ -40,6 +51,7 @@ def host_body(facts: HostFacts, servers: Sequence[str] | None) -> dict[str, Any]
         "provider_uuid": facts.provider_uuid,
         "booted_at": facts.booted_at,
         "servers": None if servers is None else list(servers),
+        "not_running": None if not_running is None else dict(not_running),
     }
     body.update({name: value for name, value in optional.items() if value is not None})
     return body

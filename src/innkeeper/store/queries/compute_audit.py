@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
@@ -123,7 +123,7 @@ def wrong_usages(tx: Tx, more: Mapping[str, tuple[int, int]]) -> list[tuple[Any,
     return rows + [tuple(each) for each in tx.execute(uncounted)]
 
 
-def _with(more: Mapping[str, tuple[int, int]], row: sa.Row[Any]) -> tuple[Any, ...]:
+def _with(more: Mapping[str, tuple[int, int]], row: Sequence[Any]) -> tuple[Any, ...]:
     vcpus, memory_mb = more.get(row[0], (0, 0))
     return (*row[:5], row[5] + vcpus, row[6] + memory_mb)
 

@@ -9,7 +9,8 @@ An agent names its hosts' servers when it starts, before it asks for work. Then
 - a server that the host no longer has goes to ERROR with a fault that says so. It keeps its
   allocation and its host, because both may come back: nothing is built anew, since what was on
   the server would be lost without anybody having decided it;
-- a server in that state that is there again is what it was before.
+- a server in that state that is there again is what it was before;
+- a server that is powered otherwise than is known here is what its host says.
 
 A server in BUILD, and one to which something is being done, is left alone: its order still
 waits and will be given again.
@@ -38,6 +39,20 @@ LOST = "The host came back without this server."
 """The fault of a server that its host lost; also how it is known again if it turns up."""
 WAS = "was"
 """In the fault of such a server: its status until then."""
+SAID = {
+    Power.RUNNING: Status.ACTIVE,
+    Power.PAUSED: Status.PAUSED,
+    Power.SHUTDOWN: Status.SHUTOFF,
+}
+"""What a server is by its power state, if nothing else is known of it."""
+MAY_SAY = {
+    Status.ACTIVE: (Status.ACTIVE,),
+    Status.SHUTOFF: (Status.SHUTOFF,),
+    Status.PAUSED: (Status.PAUSED,),
+    # Its memory is on disk, which looks like being off.
+    Status.SUSPENDED: (Status.SHUTOFF, Status.PAUSED),
+}
+"""By status what a power state may say without any contradiction; others say nothing here."""
 MUST_BE_THERE = frozenset(
     {
         Status.ACTIVE,
@@ -72,9 +87,13 @@ def servers(
     left = _left_behind(tx, known)
     gone = [each for each in strays if each[1] in known and each not in left]
     _destroy(tx, agent_id, gone, now)
+    off = {each.name: each.not_running for each in reports}
     for name, should in expected.items():
         for uuid, row in should.items():
-            _judge(tx, row, uuid in there[name], now)
+            values = _judge(row, _power(ServerId(uuid), there[name], off[name]), now)
+            if values:
+                values["updated_at"] = now
+                rows.change(tx, uuid, row.updated_at, values)
     unknown: dict[str, list[ServerId]] = {}
     for host, uuid in strays:
         if uuid not in known:
@@ -111,24 +130,38 @@ def _left_behind(tx: Tx, uuids: Collection[str]) -> set[tuple[str, ServerId]]:
     }
 
 
-def _judge(tx: Tx, row: Any, is_there: bool, now: datetime) -> None:
+UNTOLD = -1
+"""A server is there, and nothing is said of how it is powered."""
+
+
+def _power(
+    uuid: ServerId, there: Collection[ServerId], off: Mapping[ServerId, int] | None
+) -> int | None:
+    """How a server is powered on its host; ``None`` if it is not there."""
+    if uuid not in there:
+        return None
+    return UNTOLD if off is None else off.get(uuid, Power.RUNNING)
+
+
+def _judge(row: Any, power: int | None, now: datetime) -> dict[str, Any]:
+    """What is to be written of a server of which its host says this."""
     if row.task_state is not None:
-        return
+        return {}
     is_lost = row.status == Status.ERROR and _message(row.fault) == LOST
-    values: dict[str, Any]
-    if row.status in MUST_BE_THERE and not is_there:
-        values = {
+    if row.status in MUST_BE_THERE and power is None:
+        return {
             "status": Status.ERROR,
             "power_state": Power.NO_STATE,
             "fault": {**fault(LOST, now), WAS: row.status},
         }
-    elif is_lost and is_there:
+    if is_lost and power is not None:
         was = row.fault.get(WAS, Status.ACTIVE)
         power_state = POWER_OF.get(was, Power.RUNNING)
-        values = {"status": was, "power_state": power_state, "fault": None}
-    else:
-        return
-    rows.change(tx, row.uuid, row.updated_at, {**values, "updated_at": now})
+        return {"status": was, "power_state": power_state, "fault": None}
+    said = SAID.get(power) if power is not None else None
+    if said is None or said in MAY_SAY.get(row.status, (said,)):
+        return {}
+    return {"status": said, "power_state": power}
 
 
 def _message(kept: Mapping[str, Any] | None) -> str | None:

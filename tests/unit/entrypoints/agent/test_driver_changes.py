@@ -138,3 +138,13 @@ def test_a_state_from_before_servers_could_be_off_is_read(tmp_path: Path) -> Non
     driver.change(order(Kind.STOP))
     assert driver.servers()["h1"] == ["s1"]
     driver.close()
+
+
+def test_a_driver_says_which_servers_do_not_run(driver: Driver) -> None:
+    driver.build(order(Kind.BUILD))
+    assert driver.not_running() == {"h1": {}, "h2": {}}
+    driver.change(order(Kind.STOP))
+    assert driver.not_running() == {"h1": {"s1": 4}, "h2": {}}
+    driver.change(order(Kind.RETURN, power_state=3))
+    assert driver.not_running() == {"h1": {"s1": 3}, "h2": {}}
+    driver.close()

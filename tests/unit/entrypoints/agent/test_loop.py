@@ -126,7 +126,8 @@ def test_an_agent_registers_works_and_is_heard() -> None:
         "cpu_facts": {},
     }
     # What hosts are capable of is said again and again; what is on them, once.
-    assert service.reported[:2] == [{**facts, "servers": []}, facts]
+    there = {"servers": [], "not_running": {}}
+    assert service.reported[:2] == [{**facts, **there}, facts]
     assert service.registered == 1
     assert service.is_closed
     assert sorted(driver.done) == [("build", "s1"), ("build", "s2")]

@@ -124,6 +124,10 @@ class Driver(Protocol):
     def servers(self) -> Mapping[str, Sequence[str]]:
         """The ids of the servers that are on the hosts now, by host."""
 
+    def not_running(self) -> Mapping[str, Mapping[str, int]]:
+        """The power states, by host and id, of those servers among them that do not run: 3 for
+        a paused one, 4 for one that is shut down."""
+
     def build(self, order: Order) -> None:
         """Have the server on the host. Raises :class:`DriverFailed`, leaving nothing behind."""
 

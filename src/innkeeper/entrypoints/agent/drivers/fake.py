@@ -127,6 +127,14 @@ class FakeDriver:
                 found[host].append(server_id)
         return found
 
+    def not_running(self) -> Mapping[str, Mapping[str, int]]:
+        """See the protocol."""
+        found: dict[str, dict[str, int]] = {name: {} for name in self._names}
+        for host, server_id, power in self._state.all():
+            if host in found and power != RUNNING:
+                found[host][server_id] = power
+        return found
+
     def build(self, order: Order) -> None:
         """See the protocol."""
         options = self._options

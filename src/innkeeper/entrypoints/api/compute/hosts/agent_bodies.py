@@ -7,7 +7,7 @@ the schema's way, which knows how to say what is wrong.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
@@ -81,6 +81,9 @@ class HostBody(Struct, forbid_unknown_fields=True):
     capabilities: _Facts = {}
     booted_at: Annotated[str, Meta(pattern=schemas.MOMENT_PATTERN)] | UnsetType = UNSET
     servers: Annotated[list[_Uuid], Meta(max_length=schemas.SERVERS_MAX)] | UnsetType = UNSET
+    not_running: (
+        Annotated[dict[_Uuid, Literal[3, 4]], Meta(max_length=schemas.SERVERS_MAX)] | UnsetType
+    ) = UNSET
 
 
 class ReportBody(Struct, forbid_unknown_fields=True):

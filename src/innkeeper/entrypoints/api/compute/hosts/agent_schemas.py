@@ -99,6 +99,12 @@ _HOST = closed(
             "pattern": MOMENT_PATTERN,
         },
         "servers": {"type": "array", "items": _UUID, "maxItems": SERVERS_MAX},
+        "not_running": {
+            "type": "object",
+            "patternProperties": {PLAIN_UUID_PATTERN: {"type": "integer", "enum": [3, 4]}},
+            "additionalProperties": False,
+            "maxProperties": SERVERS_MAX,
+        },
     },
     ("name", "inventories"),
 )

@@ -210,6 +210,7 @@ def _host(body: HostBody) -> HostReport:
         host_ip=body.host_ip,
         cpu_facts=body.cpu_facts,
         servers=None if servers is None else tuple(ServerId(server) for server in servers),
+        not_running=given(body.not_running),
         booted_at=_moment(given(body.booted_at)),
     )
 
