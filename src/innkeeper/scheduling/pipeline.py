@@ -35,13 +35,11 @@ ALL_ROWS = slice(None)
 class Filter(Protocol):
     """Says which hosts may be used at all.
 
-    One that judges a row often has ``admits(hosts, spec, index)`` as well: what ``mask`` says
-    of that row alone, and sooner.
-
     One that looks at the clock has ``stamp(hosts, spec)`` as well: as long as that is equal,
     what it says of rows that were not edited stays as it is. One that counts servers has
     ``NEEDS_SERVERS = True``, and so has a weigher that does. One that hardly any request does
-    without may have ``admits(hosts, spec, index)``: what ``mask`` says of one row, sooner.
+    without may have ``admits(hosts, spec, index)``: what ``mask`` says of one row, sooner. And
+    ``lacks(hosts, spec, index)`` says what one host lacks, for people.
     """
 
     NAME: str
@@ -52,8 +50,8 @@ class Filter(Protocol):
     def mask(self, hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
         """True where a host may be used; None where the request asks nothing of the kind.
 
-        Whether it is None depends on the request and on the metadata of aggregates alone. Of
-        pools it may only ask whether they give what the request asks for.
+        Whether it is None depends on the request and on the metadata of aggregates alone; a
+        group may have more to say once it has a member. Of pools it may only ask whether they give what the request asks for.
         """
 
     def missing(self, hosts: HostTable, spec: RequestSpec) -> str:

@@ -25,6 +25,6 @@ RARE: frozenset[str] = frozenset(
 """Fields that hardly two requests have alike. Who reads one of them is asked at every decision;
 what the others say is remembered."""
 
-MOVING = frozenset({"group", "project_id", "query"})
-"""Those whose meaning moves with every pick: there is one server more of group and project, and
-a query may ask for what is left."""
+MOVING = frozenset({"group", "query"})
+"""Those of which a filter may say something else after every pick: there is one member more,
+and a query may ask for what is left."""
