@@ -51,7 +51,8 @@ class Filter(Protocol):
         """True where a host may be used; None where the request asks nothing of the kind.
 
         Whether it is None depends on the request and on the metadata of aggregates alone; a
-        group may have more to say once it has a member. Of pools it may only ask whether they give what the request asks for.
+        group may have more to say once it has a member. Of pools it may only ask whether they
+        give what the request asks for.
         """
 
     def missing(self, hosts: HostTable, spec: RequestSpec) -> str:
