@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from innkeeper.domain.compute import Power, Status, Task
-from innkeeper.domain.errors import Conflict
+from innkeeper.domain.errors import Conflict, InUse
 from innkeeper.domain.moves import MigrationStatus as Stage
-from innkeeper.systems.compute import power
+from innkeeper.systems.compute import hosts, power
 from innkeeper.systems.compute.evacuation import HostInUse
 from tests.support.clouds import reported
 from tests.support.moves import SMALL_TAKES, Movers
@@ -167,3 +167,17 @@ def test_an_evacuated_server_that_is_deleted_leaves_nothing(
     assert movers.server(uuid).status == Status.DELETED
     assert movers.usage() == (0, 0, 0)
     assert movers.held(movers.migration(uuid).uuid) == {}
+
+
+def test_who_forgets_a_lost_host_gives_up_what_was_left_there(movers: Movers) -> None:
+    uuid = movers.boot()
+    movers.wait(120, silent="a")
+    movers.evacuate(uuid)
+    host = movers.cloud.host("a1")
+    with pytest.raises(InUse):
+        movers.cloud.write(lambda tx: hosts.remove_service(tx, host, movers.now))
+    movers.tell("evacuate", uuid)
+    movers.cloud.write(lambda tx: hosts.remove_service(tx, host, movers.now))
+    assert movers.migration(uuid).status == Stage.COMPLETED
+    movers.judge()
+    assert movers.state(uuid) == ("ACTIVE", None, "b1")

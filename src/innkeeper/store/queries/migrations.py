@@ -57,11 +57,11 @@ def open_ones(tx: Tx, server_uuids: Collection[str]) -> list[Migration]:
     return [_migration(row) for row in tx.execute(query.order_by(migrations.c.id))]
 
 
-def are_open_on(tx: Tx, host: str) -> bool:
-    """Whether a migration from or to a host may still hold something."""
+def open_on(tx: Tx, host: str) -> list[Migration]:
+    """The migrations from or to a host that may still hold something."""
     query = _ROWS.where(migrations.c.status.in_(sorted(OPEN)))
     here = (migrations.c.source_host == host) | (migrations.c.dest_host == host)
-    return tx.execute(query.where(here).limit(1)).first() is not None
+    return [_migration(row) for row in tx.execute(query.where(here))]
 
 
 def hosts_of(tx: Tx, statuses: Collection[str]) -> set[str]:

@@ -23,11 +23,12 @@ from innkeeper.domain.hosts import (
     Reported,
 )
 from innkeeper.domain.ids import IdSource, ProviderId, ProviderUuid
+from innkeeper.domain.moves import MigrationStatus as Stage
 from innkeeper.store import changes
 from innkeeper.store.queries import hosts, migrations, orders
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import aggregates, reconcile
-from innkeeper.systems.placement import providers, registration
+from innkeeper.systems.placement import claims, providers, registration
 
 
 def report(
@@ -272,11 +273,7 @@ def remove_service(tx: Tx, host: Host, now: datetime) -> None:
             "Unable to delete compute service that is hosting instances. Migrate or delete "
             "the instances first."
         )
-    if migrations.are_open_on(tx, host.name):
-        raise InUse(
-            "Unable to delete compute service that has in-progress migrations. Complete the "
-            "migrations or delete the instances first."
-        )
+    _forget_evacuated(tx, host, now)
     aggregates.forget_host(tx, host, now)
     hosts.remove(tx, host.id)
     registration.retire(tx, host.provider_id)
@@ -284,6 +281,19 @@ def remove_service(tx: Tx, host: Host, now: datetime) -> None:
     with contextlib.suppress(InUse):
         # Others hold something of it, or remember having been on it: then it stays.
         providers.delete(tx, host.provider_uuid, now)
+
+
+def _forget_evacuated(tx: Tx, host: Host, now: datetime) -> None:
+    """Who forgets a host says that what was evacuated from it will not come back with it."""
+    left = migrations.open_on(tx, host.name)
+    if any(each.status != Stage.DONE or each.source_host != host.name for each in left):
+        raise InUse(
+            "Unable to delete compute service that has in-progress migrations. Complete the "
+            "migrations or delete the instances first."
+        )
+    claims.release(tx, [each.uuid for each in left], now)
+    for each in left:
+        migrations.change_status(tx, each, Stage.COMPLETED, now)
 
 
 def by_service(tx: Tx, service_uuid: str) -> Host:
