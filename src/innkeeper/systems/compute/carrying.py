@@ -153,25 +153,38 @@ def take_back(
 
 def follow_return(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
     """The source has the server again as it had it, or it has not."""
-    server = rows.by_uuid(tx, order.server_uuid)
-    migration = None
-    if order.migration_id is not None:
-        migration = migrations.by_id(tx, order.migration_id)
-    if server is None or migration is None or server.task_state != Task.RESIZE_REVERTING:
+    if order.migration_id is None:
         return
-    if not result.is_ok:
-        values = {
-            "task_state": None,
-            "status": Status.ERROR,
-            "fault": servers.fault(result.message, now),
-        }
-        servers.write(tx, server, values, now)
-        actions.end(tx, server.uuid, order.request_id, result.message, now)
-    else:
-        _be_back(tx, migration, server, now)
-        actions.end(tx, server.uuid, order.request_id, None, now)
+    migration = migrations.by_id(tx, order.migration_id)
+    if migration is None:
+        return
+    server = rows.by_uuid(tx, order.server_uuid)
+    if server is not None and server.task_state == Task.RESIZE_REVERTING:
+        _follow_returned(tx, migration, server, order, result, now)
+    # Also where the server was deleted, or set right by hand, in the meantime.
     if migration.status == Stage.REVERTING and not clearing(tx, migration):
         moving.end(tx, migration, Stage.REVERTED, now)
+
+
+def _follow_returned(
+    tx: Tx,
+    migration: Migration,
+    server: Server,
+    order: OpenOrder,
+    result: Result,
+    now: datetime,
+) -> None:
+    if result.is_ok:
+        _be_back(tx, migration, server, now)
+        actions.end(tx, server.uuid, order.request_id, None, now)
+        return
+    values = {
+        "task_state": None,
+        "status": Status.ERROR,
+        "fault": servers.fault(result.message, now),
+    }
+    servers.write(tx, server, values, now)
+    actions.end(tx, server.uuid, order.request_id, result.message, now)
 
 
 def _be_back(tx: Tx, migration: Migration, server: Server, now: datetime) -> None:
