@@ -14,6 +14,7 @@ from pathlib import Path
 from benchmarks import (
     claiming,
     deciding,
+    explaining,
     history,
     loading,
     machine,
@@ -28,6 +29,7 @@ from benchmarks.serving import Plan
 
 PARTS = (
     "deciding",
+    "explanations",
     "loading",
     "serving",
     "together",
@@ -45,6 +47,7 @@ class Extent:
     decisions: int
     loaded_hosts: int
     repetitions: int
+    explaining: explaining.Plan
     serving: Plan
     together: together.Plan
     building: Plan
@@ -57,6 +60,7 @@ FULL = Extent(
     decisions=1_000,
     loaded_hosts=100_000,
     repetitions=3,
+    explaining=explaining.Plan(10_000, rounds=200),
     serving=Plan((1_000, 10_000), (1, 16), seconds=5.0, repetitions=3),
     together=together.Plan((10_000,), requests=10),
     building=Plan((1_000,), (1, 16), seconds=5.0, repetitions=3),
@@ -68,6 +72,7 @@ QUICK = Extent(
     decisions=200,
     loaded_hosts=10_000,
     repetitions=1,
+    explaining=explaining.Plan(10_000, rounds=60),
     serving=Plan((1_000, 10_000), (1, 16), seconds=1.5, repetitions=1),
     together=together.Plan((10_000,), requests=3),
     building=Plan((1_000,), (16,), seconds=1.5, repetitions=1),
@@ -152,6 +157,7 @@ def _measured(part: str, place: Path, extent: Extent) -> Iterable[Figure]:
         "deciding": lambda: deciding.measure(
             extent.decided_hosts, extent.decisions, extent.repetitions
         ),
+        "explanations": lambda: explaining.measure(directory, extent.explaining),
         "loading": lambda: loading.measure(directory, extent.loaded_hosts, extent.repetitions),
         "serving": lambda: serving.measure(directory, extent.serving, is_building=False),
         "together": lambda: together.measure(directory, extent.together),
@@ -167,6 +173,8 @@ def _shown(part: str, figures: Iterable[Figure], extent: Extent, paper: Paper) -
     found = {each.name: each for each in figures}
     if part == "deciding":
         tables = [report.deciding(found, deciding.cases(extent.decided_hosts))]
+    elif part == "explanations":
+        tables = [report.explaining(found, extent.explaining.hosts)]
     elif part == "loading":
         tables = [report.loading(found, extent.loaded_hosts)]
     elif part == "together":
@@ -195,6 +203,7 @@ def _shown(part: str, figures: Iterable[Figure], extent: Extent, paper: Paper) -
 
 TITLES = {
     "deciding": "One decision inside the process",
+    "explanations": "Boots, decided and durable, by what is kept of their decisions",
     "loading": "Reading the host table from SQLite",
     "serving": "Durable POST /servers beside an empty authenticated POST; no agent runs",
     "together": "One durable POST /servers for 1,000 servers",

@@ -17,6 +17,8 @@ TAIL_MAX = 8.0
 DECISIONS_MAX_US = {10_000: 60.0, 100_000: 600.0}
 PASSES_MAX = 3.0
 """A decision, in plain passes over the columns."""
+EXPLAINED_MAX = 1.1
+"""A boot of which it is kept how it was decided, in boots of which nothing is kept."""
 TOGETHER_AT = 10_000
 TOGETHER_MAX_MS = {"decision.%d.of_1000": 30.0, "together.%d.median": 400.0}
 LOAD_AT = 100_000
@@ -77,6 +79,22 @@ def together(found: Found, hosts: Iterable[int]) -> str:
         for each in hosts
     ]
     return _table(("hosts", "median ms", "longest ms"), rows)
+
+
+def explaining(found: Found, hosts: int) -> str:
+    """Boots with and without what is kept of their decisions."""
+    rows = [
+        (
+            wish,
+            _of(found, f"explanations.{hosts}.{wish}.rate", ",.0f"),
+            _of(found, f"explanations.{hosts}.{wish}.busy", ".0f"),
+            _of(found, f"explanations.{hosts}.{wish}.share", ".3f"),
+        )
+        for wish in ("off", "brief", "full")
+    ]
+    return _table(
+        ("`explain_decisions`", "boots/s", "processor, us per boot", "time beside off"), rows
+    )
 
 
 def loading(found: Found, hosts: int) -> str:
@@ -179,6 +197,7 @@ def targets(found: Found) -> Iterable[str]:
         )
     for name, most in TOGETHER_MAX_MS.items():
         yield from _at_most(found, name % TOGETHER_AT, most)
+    yield from _at_most(found, f"explanations.{TOGETHER_AT}.brief.share", EXPLAINED_MAX)
     for name, most in LOAD_MAX.items():
         yield from _at_most(found, name % LOAD_AT, most)
     rates = [each for each in found.values() if each.name.startswith("claim.")]

@@ -75,7 +75,8 @@ class Aside:
         self._taken = len(entries)
 
     def __enter__(self) -> Aside:
-        tables = (self._hosts, self._hosts.pools)
+        hosts = self._hosts
+        tables = (hosts, hosts.pools) if hosts.pools.row_count else (hosts,)
         self._noted = [(each, each.epoch, len(each.edits)) for each in tables]
         for entry in self._entries:
             give_back(self._hosts, self._spec, entry)

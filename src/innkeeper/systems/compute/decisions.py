@@ -51,7 +51,8 @@ NOTHING_KEPT = Kept()
 
 def of_placed(means: Means, taken: Intake, made: BuildPlan, moment: Moment | None) -> Kept:
     """What to keep of a plan that is off the table; ``moment`` is the table before it."""
-    means.recorder.keep(_asked(taken), made, moment)
+    if moment is not None:
+        means.recorder.keep(_asked(taken), made, moment)
     wish = means.scheduling.explain_decisions
     if wish == "off":
         return NOTHING_KEPT
@@ -76,7 +77,9 @@ def of_placed(means: Means, taken: Intake, made: BuildPlan, moment: Moment | Non
 def of_refused(means: Means, taken: Intake, made: BuildPlan, moment: Moment | None) -> Kept:
     """What to keep of a plan with too few places, whose amounts are on the table again."""
     table = means.follower.table
-    means.recorder.keep(_asked(taken), made, moment or means.recorder.after_failure(table))
+    moment = moment or means.recorder.after_failure(table)
+    if moment is not None:
+        means.recorder.keep(_asked(taken), made, moment)
     if means.scheduling.explain_decisions == "off":
         return NOTHING_KEPT
     scheduler = means.schedulers.of(taken.filters)

@@ -51,9 +51,9 @@ class Recorder:
         """Copy a table after a decision that is off it again, if those are to be recorded."""
         return recording.copy_of(table) if self._wish == "failed" else None
 
-    def keep(self, asked: Asked, made: BuildPlan, moment: Moment | None) -> None:
-        """Hand a decision over, if its table was copied."""
-        if moment is not None and self._keep is not None:
+    def keep(self, asked: Asked, made: BuildPlan, moment: Moment) -> None:
+        """Hand a decision over, with the copy of its table."""
+        if self._keep is not None:
             self._keep(self.made_of(asked, made, moment))
 
     def made_of(self, asked: Asked, made: BuildPlan, moment: Moment) -> Recording:

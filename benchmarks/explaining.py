@@ -1,0 +1,115 @@
+"""What it costs to keep with each server why it is where it is.
+
+Decided and durable, inside this process: groups of boots as the decision thread carries them
+out, one group commit each, with all that is kept (``full``), with what is kept by default
+(``brief``) and with nothing (``off``). The kinds take turns on one database, so that what
+grows and what else the machine does is the same for all.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import get_args
+
+from benchmarks.figures import Figure, median
+from benchmarks.fleet import FLAVOR_ID, Fleet
+from benchmarks.running import filled, store_in
+from innkeeper import wiring
+from innkeeper.domain.compute import Booted, BootRequest
+from innkeeper.domain.ids import ServerId
+from innkeeper.domain.slices import Computing, DecisionWish, Scheduling
+from innkeeper.entrypoints.api.decisions import Step, carry_out
+from innkeeper.store.transactions import Store
+from innkeeper.systems.compute.desk import BootDesk
+
+UNLIMITED = -1
+A_DAY_S = 86_400.0
+WISHES: tuple[DecisionWish, ...] = get_args(DecisionWish)
+WARM_UPS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """So many rounds; in each, a group of boots of each kind."""
+
+    hosts: int
+    rounds: int
+    group: int = 16
+
+
+def measure(directory: Path, plan: Plan) -> Iterator[Figure]:
+    """The rates of boots with and without explanations, and what these cost."""
+    filled(directory, Fleet(plan.hosts, allocations=9 * plan.hosts))
+    store = store_in(directory)
+    try:
+        took = _took(store, plan)
+    finally:
+        store.dispose()
+    whole_s = {wish: median([whole for whole, _ in took[wish]]) for wish in WISHES}
+    for wish in WISHES:
+        name = f"explanations.{plan.hosts}.{wish}"
+        busy_s = median([busy for _, busy in took[wish]])
+        yield Figure(f"{name}.rate", plan.group / whole_s[wish], "boots/s", is_rate=True)
+        yield Figure(f"{name}.busy", busy_s / plan.group * 1e6, "us")
+        if wish != "off":
+            yield Figure(f"{name}.share", whole_s[wish] / whole_s["off"], "of off")
+
+
+def _took(store: Store, plan: Plan) -> dict[str, list[tuple[float, float]]]:
+    """The seconds of each group, and those of the processor, by what was kept.
+
+    Both, since a disk that flushes slowly would hide what the processor does.
+    """
+    desks = {wish: _desk(store, wish) for wish in WISHES}
+    dice = random.Random(1)
+    took: dict[str, list[tuple[float, float]]] = {wish: [] for wish in WISHES}
+    for turn in range(WARM_UPS + plan.rounds):
+        for wish in dice.sample(WISHES, len(WISHES)):
+            desk = desks[wish]
+            # What the others wrote is taken over first: that is not what is measured.
+            carry_out(store, desk, [_step(dice)])
+            steps = [_step(dice) for _ in range(plan.group)]
+            started_s, busy_since_s = time.perf_counter(), time.thread_time()
+            answers = carry_out(store, desk, steps)
+            took_s = time.perf_counter() - started_s, time.thread_time() - busy_since_s
+            assert all(isinstance(each, Booted) and each.fault is None for each in answers)
+            if turn >= WARM_UPS:
+                took[wish].append(took_s)
+    return took
+
+
+def _desk(store: Store, wish: DecisionWish) -> BootDesk:
+    computing = Computing(
+        quota_instances=UNLIMITED,
+        quota_cores=UNLIMITED,
+        quota_ram=UNLIMITED,
+        service_down_time_s=A_DAY_S,
+    )
+    desk = BootDesk(Scheduling(explain_decisions=wish), computing)
+    with store.read() as tx:
+        desk.load(tx)
+    return desk
+
+
+def _step(dice: random.Random) -> Step:
+    return Step("boot", _request(dice, wiring.now()), None, None)
+
+
+def _request(dice: random.Random, now: datetime) -> BootRequest:
+    server_id = ServerId(wiring.RandomIds().uuid())
+    return BootRequest(
+        project_id="mine",
+        user_id="me",
+        request_id=f"req-{server_id}",
+        name="server",
+        flavor_id=FLAVOR_ID,
+        server_ids=(server_id,),
+        batch_id=f"r-{server_id}",
+        seed=dice.getrandbits(63),
+        now=now,
+    )
