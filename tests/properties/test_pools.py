@@ -18,7 +18,6 @@ from innkeeper.domain.hosts import HostReport
 from innkeeper.domain.ids import ClassId, ConsumerUuid, ProviderUuid
 from innkeeper.domain.placement import SHARES, ConsumerClaim
 from innkeeper.entrypoints.api import decisions
-from innkeeper.entrypoints.api.decisions import Step
 from innkeeper.snapshot import loader
 from innkeeper.snapshot.audit import differences
 from innkeeper.store.queries import allocations, capacity, names, quota_usages
@@ -29,7 +28,7 @@ from innkeeper.systems.compute import hosts
 from innkeeper.systems.compute.servers import Failed, fail_builds, finish_deletes
 from innkeeper.systems.placement import audit as placement_audit
 from innkeeper.systems.placement import claims, inventories, providers, traits
-from tests.support.clouds import NOW, Cloud, cloud_in
+from tests.support.clouds import NOW, Cloud, cloud_in, steps_of
 from tests.support.clouds import inventories as inventories_of
 from tests.support.losing import Losing
 from tests.support.pools import RACK, ROW, add_pool, join, pool_uuid, resize
@@ -196,7 +195,7 @@ def carry_out(cloud: Cloud, batch: Batch) -> None:
     steps = [step_of(cloud, each) for each in batch.deeds]
     if batch.fate == "lost":
         # Nobody mends the table here: the next batch begins with what this one left.
-        lost = [Step(kind, work, None, None) for kind, work in steps]
+        lost = steps_of(steps)
         answers = decisions.carry_out(Losing(cloud.store), cloud.desk, lost)
         assert all(isinstance(each, Busy) for each in answers)
         return

@@ -326,7 +326,12 @@ def test_the_same_requests_on_the_same_cloud_go_to_the_same_hosts(tmp_path: Path
 def test_what_claims_stand_on_cannot_be_configured_away(tmp_path: Path) -> None:
     scheduling = Scheduling(default_host_filters=("ComputeFilter",))
     names = [each.NAME for each in scheduler_of(scheduling).pipeline.filters]
-    assert names == ["ForcedHostFilter", "ComputeFilter", "CapacityFilter"]
+    assert names == [
+        "ForcedHostFilter",
+        "ComputeFilter",
+        "RefusedHostsFilter",
+        "CapacityFilter",
+    ]
     cloud = cloud_in(tmp_path, reported("a"), scheduling=scheduling)
     cloud.add_flavor("gold", extra_specs={"resources:CUSTOM_GOLD": "1"})
     outcomes = cloud.boot(cloud.request(5), cloud.request(flavor_id="gold"), cloud.request(4))

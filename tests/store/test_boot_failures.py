@@ -144,9 +144,10 @@ def test_explaining_takes_nothing_and_sees_the_boots_of_its_batch(cloud: Cloud) 
         ("explain", cloud.request(3)),
     )
     assert isinstance(booted, Booted)
-    assert (told.fault, len(told.chosen)) == (None, 2)
-    assert refused.fault.endswith("with room for 2 of 3 servers.")
-    assert refused.chosen == ()
+    assert told.explanation.fault is None
+    assert len(told.explanation.chosen) == 2
+    assert "with room for 2 of 3 servers" in refused.explanation.fault
+    assert refused.explanation.chosen == ()
     assert cloud.table.used["VCPU"].sum() == 6
 
 

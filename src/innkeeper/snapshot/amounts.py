@@ -152,6 +152,13 @@ class AmountTable:
         if self.epoch == epoch:
             del self.edits[count:]
 
+    def note_all(self, rows: Indexes) -> None:
+        """Tell that these rows were edited."""
+        if len(self.edits) + rows.shape[0] > EDITS_MAX:
+            self._begin_epoch()
+        else:
+            self.edits += rows.tolist()
+
     def _begin_epoch(self) -> None:
         self.epoch += 1
         self.edits.clear()

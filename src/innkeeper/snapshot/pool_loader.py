@@ -94,5 +94,6 @@ def _load_memberships(
     changed = {*now[differs].tolist(), *(roots[each] for each in roots.keys() - set(mine))}
     rows = np.flatnonzero(np.isin(table.root_ids, list(changed))) if changed else at[:0]
     table.membership_codes[rows] = [codes[root] for root in table.root_ids[rows].tolist()]
+    table.note_all(rows)
     table.renumber_memberships()
     return {ProviderId(each) for each in table.provider_ids[rows].tolist()}
