@@ -126,7 +126,7 @@ def test_an_agent_registers_works_and_is_heard() -> None:
         "cpu_facts": {},
     }
     # What hosts are capable of is said again and again; what is on them, once.
-    there = {"servers": [], "not_running": {}}
+    there: dict[str, Any] = {"servers": [], "not_running": {}}
     assert service.reported[:2] == [{**facts, **there}, facts]
     assert service.registered == 1
     assert service.is_closed
