@@ -13,10 +13,9 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-import secrets
 import threading
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -66,7 +65,7 @@ class RecordingFiles:
             with self._counting:
                 self._left_out += 1
             return
-        self._thread.submit(self._write_or_tell, recording)
+        self._thread.submit(self._write, recording).add_done_callback(_tell)
 
     async def save(self, recording: Recording) -> str:
         """Write a recording now; gives the name of its file."""
@@ -93,18 +92,11 @@ class RecordingFiles:
         except FileNotFoundError as error:
             raise _unknown(name) from error
 
-    def _write_or_tell(self, recording: Recording) -> None:
+    def _write(self, recording: Recording) -> str:
         with self._counting:
             left_out, self._left_out = self._left_out, 0
         if left_out:
             LOG.warning("recordings_left_out", count=left_out)
-        try:
-            self._write(recording)
-        except Exception as error:
-            # A full disk, say. Decisions go on without being recorded.
-            LOG.error("recording_failed", exc_info=error)
-
-    def _write(self, recording: Recording) -> str:
         try:
             name = _name_of(recording)
             self._folder.mkdir(mode=OWN_FOLDER_MODE, parents=True, exist_ok=True)
@@ -135,15 +127,21 @@ def _name_of(recording: Recording) -> str:
 
 def _write_whole(path: Path, content: bytes) -> None:
     # Under another name first: who lists the folder finds no half of a file.
-    unfinished = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    unfinished = path.with_name(f".{path.name}.part")
     try:
-        with os.fdopen(
-            os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, OWN_MODE), "wb"
-        ) as file:
+        how = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
+        with os.fdopen(os.open(unfinished, how, OWN_MODE), "wb") as file:
             file.write(content)
         unfinished.replace(path)
     finally:
         unfinished.unlink(missing_ok=True)
+
+
+def _tell(done: Future[str]) -> None:
+    error = done.exception()
+    if error is not None:
+        # A full disk, say. Decisions go on without being recorded.
+        LOG.error("recording_failed", exc_info=error)
 
 
 def _newest_first(each: Found) -> tuple[int, ...]:
