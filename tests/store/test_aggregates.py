@@ -14,7 +14,8 @@ from innkeeper.domain.ids import ChangeId
 from innkeeper.store import changes
 from innkeeper.store.queries import aggregates as rows
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute import aggregates, audit, hosts, resizing
+from innkeeper.systems.compute import aggregates, audit, hosts
+from innkeeper.systems.compute.moves import resizing
 from innkeeper.systems.placement import aggregates as mirror
 from innkeeper.systems.placement import providers
 from tests.support.clouds import NOW, Cloud, cloud_in, faults, reported

@@ -11,7 +11,7 @@ from innkeeper.domain.compute import Power, Status, Task
 from innkeeper.domain.errors import Conflict, InUse
 from innkeeper.domain.moves import MigrationStatus as Stage
 from innkeeper.systems.compute import hosts, power
-from innkeeper.systems.compute.evacuation import HostInUse
+from innkeeper.systems.compute.moves.evacuation import HostInUse
 from tests.support.clouds import reported
 from tests.support.moves import SMALL_TAKES, Movers
 

@@ -25,7 +25,8 @@ from innkeeper.store.queries import orders, quota_usages
 from innkeeper.store.queries import servers as rows
 from innkeeper.store.queries.orders import NewOrder
 from innkeeper.store.queries.quota_usages import Usage
-from innkeeper.systems.compute import deletions, servers, work
+from innkeeper.systems.compute import servers, work
+from innkeeper.systems.compute.moves import deletions
 from innkeeper.systems.compute.results import Result
 from tests.support.clouds import AGENT, NOW, Cloud, cloud_in, reported
 

@@ -12,8 +12,9 @@ from innkeeper.domain.errors import Conflict, Invalid, QuotaExceeded, WrongState
 from innkeeper.domain.ids import ServerId
 from innkeeper.domain.moves import MigrationStatus as Stage
 from innkeeper.domain.slices import Computing
-from innkeeper.systems.compute import history, power, resizing
-from innkeeper.systems.compute.moving import UnknownHost
+from innkeeper.systems.compute import history, power
+from innkeeper.systems.compute.moves import resizing
+from innkeeper.systems.compute.moves.moving import UnknownHost
 from tests.support.clouds import reported
 from tests.support.moves import BIG_TAKES, SMALL_TAKES, Movers
 

@@ -11,8 +11,9 @@ import pytest
 from innkeeper.domain.compute import Status, Task
 from innkeeper.domain.errors import Invalid
 from innkeeper.domain.slices import Computing
-from innkeeper.systems.compute import history, shelving
-from innkeeper.systems.compute.moving import UnknownHost
+from innkeeper.systems.compute import history
+from innkeeper.systems.compute.moves import shelving
+from innkeeper.systems.compute.moves.moving import UnknownHost
 from tests.support.clouds import reported
 from tests.support.moves import SMALL_TAKES, Movers
 

@@ -17,16 +17,14 @@ from innkeeper.domain.slices import Computing, Scheduling
 from innkeeper.store.queries import agents, quota_usages
 from innkeeper.store.queries import servers as rows
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute import (
+from innkeeper.systems.compute import hosts, power, work
+from innkeeper.systems.compute.moves import (
     deletions,
     evacuation,
-    hosts,
     live,
     migrations,
-    power,
     resizing,
     shelving,
-    work,
 )
 from innkeeper.systems.compute.results import Result, Terms
 from innkeeper.systems.placement import allocations

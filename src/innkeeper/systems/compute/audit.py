@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from innkeeper.domain.auditing import Finding
 from innkeeper.store.queries import compute_audit, grouping_audit
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute import move_audit
+from innkeeper.systems.compute.moves import audit as move_audit
 
 ROOM = "compute"
 

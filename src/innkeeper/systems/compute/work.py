@@ -13,15 +13,14 @@ from innkeeper.domain.compute import OrderKind, OrderStatus, WorkOrder
 from innkeeper.domain.ids import AgentId, ServerId
 from innkeeper.store.queries import orders
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute import (
-    builds,
+from innkeeper.systems.compute import builds, power
+from innkeeper.systems.compute.moves import (
     carrying,
     clearing,
     evacuation,
     leftovers,
     live,
     migrations,
-    power,
     shelving,
 )
 from innkeeper.systems.compute.results import Follow, News, Result, Terms, one_by_one

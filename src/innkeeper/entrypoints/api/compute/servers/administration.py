@@ -8,7 +8,8 @@ from innkeeper.entrypoints.api.compute.servers.acting import Acting
 from innkeeper.entrypoints.api.compute.servers.servers import deleted
 from innkeeper.entrypoints.api.routing import Answer
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute import history, resetting, servers
+from innkeeper.systems.compute import history, servers
+from innkeeper.systems.compute.moves import resetting
 
 STATES = {"active": Status.ACTIVE, "error": Status.ERROR}
 

@@ -15,8 +15,8 @@ from innkeeper.entrypoints.api.compute.servers.acting import asker, in_words
 from innkeeper.entrypoints.api.compute.servers.moments import changes, micros
 from innkeeper.entrypoints.api.paging import limit_of, next_query
 from innkeeper.entrypoints.api.routing import Answer, Call
-from innkeeper.systems.compute import migrations
-from innkeeper.systems.compute.migrations import WrongMigrationState
+from innkeeper.systems.compute.moves import migrations
+from innkeeper.systems.compute.moves.migrations import WrongMigrationState
 
 ALL_RULE = "os_compute_api:os-migrations:index:all_projects"
 HOSTS_RULE = "os_compute_api:os-migrations:index:host"

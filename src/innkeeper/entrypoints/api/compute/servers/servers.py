@@ -23,7 +23,8 @@ from innkeeper.entrypoints.api.compute.servers.selection import selection
 from innkeeper.entrypoints.api.paging import next_query
 from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute import deletions, labels, quotas, servers
+from innkeeper.systems.compute import labels, quotas, servers
+from innkeeper.systems.compute.moves import deletions
 
 
 async def create(call: Call) -> Answer:

@@ -17,7 +17,8 @@ from innkeeper.domain.moves import MigrationStatus as Stage
 from innkeeper.store.queries import migrations, server_actions
 from innkeeper.store.queries.orders import OpenOrder
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute import actions, live, moving, servers
+from innkeeper.systems.compute import actions, servers
+from innkeeper.systems.compute.moves import live, moving
 from innkeeper.systems.compute.results import Result
 
 IN_PROGRESS = (Stage.PREPARING, Stage.RUNNING)

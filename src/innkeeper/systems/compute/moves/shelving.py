@@ -17,8 +17,9 @@ from innkeeper.store.queries import hosts, orders
 from innkeeper.store.queries import servers as rows
 from innkeeper.store.queries.orders import OpenOrder
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute import actions, moving, servers, specs
+from innkeeper.systems.compute import actions, servers, specs
 from innkeeper.systems.compute.means import Means
+from innkeeper.systems.compute.moves import moving
 from innkeeper.systems.compute.results import Result
 from innkeeper.systems.placement import claims, handovers
 

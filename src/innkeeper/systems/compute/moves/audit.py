@@ -11,8 +11,9 @@ from innkeeper.domain.moves import MigrationStatus as Stage
 from innkeeper.store.queries import compute_audit
 from innkeeper.store.queries import servers as rows
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute import demands, moving, specs
-from innkeeper.systems.compute.moving import MIGRATION_TYPE
+from innkeeper.systems.compute import demands, specs
+from innkeeper.systems.compute.moves import moving
+from innkeeper.systems.compute.moves.moving import MIGRATION_TYPE
 
 ROOM = "compute"
 

@@ -17,7 +17,8 @@ from innkeeper.store.queries import migrations, orders
 from innkeeper.store.queries import servers as rows
 from innkeeper.store.queries.orders import OpenOrder
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute import actions, moving, servers
+from innkeeper.systems.compute import actions, servers
+from innkeeper.systems.compute.moves import moving
 from innkeeper.systems.compute.results import Result
 
 

@@ -15,7 +15,8 @@ from innkeeper.store.queries import migrations, orders
 from innkeeper.store.queries import servers as rows
 from innkeeper.store.queries.orders import OpenOrder
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute import actions, carrying, moving, servers
+from innkeeper.systems.compute import actions, servers
+from innkeeper.systems.compute.moves import carrying, moving
 from innkeeper.systems.compute.results import News, Result, Terms
 from innkeeper.systems.compute.servers import Failed
 from innkeeper.systems.placement import claims

@@ -10,7 +10,7 @@ from innkeeper.domain.moves import MigrationStatus as Stage
 from innkeeper.store.queries import migrations
 from innkeeper.store.queries import servers as rows
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute import carrying, clearing, moving
+from innkeeper.systems.compute.moves import carrying, clearing, moving
 
 
 def remind(tx: Tx, before: datetime, limit: int, now: datetime) -> int:

@@ -21,10 +21,11 @@ from innkeeper.domain.moves import ActionName, Asker, Migration, MigrationKind, 
 from innkeeper.domain.moves import MigrationStatus as Stage
 from innkeeper.store.queries import migrations
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute import actions, flavors, images, moving, quotas, servers, specs
+from innkeeper.systems.compute import actions, flavors, images, quotas, servers, specs
 from innkeeper.systems.compute.intake import flavor_facts
 from innkeeper.systems.compute.means import Means
-from innkeeper.systems.compute.moving import Drawn, Place, Start
+from innkeeper.systems.compute.moves import moving
+from innkeeper.systems.compute.moves.moving import Drawn, Place, Start
 
 MOVABLE = (Status.ACTIVE, Status.SHUTOFF)
 

@@ -10,7 +10,8 @@ from innkeeper.domain.errors import Invalid
 from innkeeper.domain.moves import ActionName, Asker
 from innkeeper.store.queries import server_actions
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute import moving, servers
+from innkeeper.systems.compute import servers
+from innkeeper.systems.compute.moves import moving
 
 
 def reset_state(tx: Tx, uuid: str, asker: Asker, *, status: str, now: datetime) -> None:

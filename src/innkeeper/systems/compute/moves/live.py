@@ -20,9 +20,10 @@ from innkeeper.store.queries import migrations, orders
 from innkeeper.store.queries import servers as rows
 from innkeeper.store.queries.orders import OpenOrder
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute import actions, carrying, moving, servers, specs
+from innkeeper.systems.compute import actions, servers, specs
 from innkeeper.systems.compute.means import Means
-from innkeeper.systems.compute.moving import Drawn, Start
+from innkeeper.systems.compute.moves import carrying, moving
+from innkeeper.systems.compute.moves.moving import Drawn, Start
 from innkeeper.systems.compute.results import Result
 
 MOVABLE = (Status.ACTIVE, Status.PAUSED)

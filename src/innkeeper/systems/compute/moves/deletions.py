@@ -9,7 +9,8 @@ from innkeeper.domain.moves import ActionName, Asker
 from innkeeper.store.queries import orders, server_actions
 from innkeeper.store.queries.orders import NewOrder
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute import moving, servers
+from innkeeper.systems.compute import servers
+from innkeeper.systems.compute.moves import moving
 
 
 def delete(
