@@ -13,8 +13,8 @@ from collections.abc import Callable
 import numpy as np
 
 from innkeeper.domain.placing import RequestSpec
-from innkeeper.scheduling import freshness
-from innkeeper.scheduling.masks import named, row_count
+from innkeeper.scheduling.facts import freshness
+from innkeeper.scheduling.facts.masks import named, row_count
 from innkeeper.scheduling.operands import Operand, coded, name, number
 from innkeeper.snapshot.amounts import Amount, Rows
 from innkeeper.snapshot.capabilities import NO_CODE

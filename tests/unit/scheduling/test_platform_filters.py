@@ -9,7 +9,7 @@ import pytest
 
 from innkeeper.domain.errors import Invalid
 from innkeeper.domain.placing import Rules
-from innkeeper.scheduling import versions
+from innkeeper.scheduling.facts import versions
 from innkeeper.scheduling.filters import compute_capabilities, flavor, image_properties
 from tests.support.choosing import left_by
 from tests.support.tables import NOW_S, Pool, add_pools, asking, demand, host, table_of

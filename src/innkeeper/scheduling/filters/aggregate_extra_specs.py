@@ -12,7 +12,7 @@ from functools import partial
 from innkeeper.domain.ids import HostIndex
 from innkeeper.domain.placing import Comparison, RequestSpec
 from innkeeper.scheduling import comparisons
-from innkeeper.scheduling.metadata import Metadata, values_of
+from innkeeper.scheduling.facts.metadata import Metadata, values_of
 from innkeeper.scheduling.reading import Reads
 from innkeeper.snapshot.amounts import Mask, Rows
 from innkeeper.snapshot.capabilities import column_of

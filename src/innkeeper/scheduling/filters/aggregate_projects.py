@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from innkeeper.domain.placing import RequestSpec
-from innkeeper.scheduling.metadata import Metadata, values_of, values_under
+from innkeeper.scheduling.facts.metadata import Metadata, values_of, values_under
 from innkeeper.scheduling.reading import Reads
 from innkeeper.snapshot.amounts import Mask, Rows
 from innkeeper.snapshot.columns import HostTable

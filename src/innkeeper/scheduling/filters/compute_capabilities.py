@@ -12,7 +12,8 @@ import numpy as np
 
 from innkeeper.domain.ids import HostIndex
 from innkeeper.domain.placing import Comparison, RequestSpec
-from innkeeper.scheduling import comparisons, freshness
+from innkeeper.scheduling import comparisons
+from innkeeper.scheduling.facts import freshness
 from innkeeper.scheduling.reading import Reads
 from innkeeper.snapshot.amounts import Mask, Rows
 from innkeeper.snapshot.columns import HostTable

@@ -12,8 +12,9 @@ from functools import reduce
 import numpy as np
 
 from innkeeper.domain.placing import Comparison, RequestSpec
-from innkeeper.scheduling import comparisons, freshness
-from innkeeper.scheduling.masks import nowhere
+from innkeeper.scheduling import comparisons
+from innkeeper.scheduling.facts import freshness
+from innkeeper.scheduling.facts.masks import nowhere
 from innkeeper.scheduling.reading import Reads
 from innkeeper.snapshot.amounts import Mask, Rows
 from innkeeper.snapshot.columns import HostTable

@@ -18,7 +18,7 @@ import numpy as np
 from innkeeper.domain.errors import Invalid
 from innkeeper.domain.ids import HostIndex
 from innkeeper.domain.placing import RequestSpec
-from innkeeper.scheduling import freshness, platforms, versions
+from innkeeper.scheduling.facts import freshness, platforms, versions
 from innkeeper.scheduling.reading import Reads
 from innkeeper.snapshot.amounts import Mask, Rows
 from innkeeper.snapshot.capabilities import CapabilityColumn

@@ -7,7 +7,7 @@ image requires that trait. So hosts with something dear are not used up by who n
 from __future__ import annotations
 
 from innkeeper.domain.placing import RequestSpec
-from innkeeper.scheduling.metadata import Metadata
+from innkeeper.scheduling.facts.metadata import Metadata
 from innkeeper.scheduling.reading import Reads
 from innkeeper.snapshot.amounts import Mask, Rows
 from innkeeper.snapshot.columns import HostTable

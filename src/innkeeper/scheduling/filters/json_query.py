@@ -6,8 +6,9 @@ from functools import partial
 
 from innkeeper.domain.ids import HostIndex
 from innkeeper.domain.placing import RequestSpec
-from innkeeper.scheduling import expressions, freshness, variables
-from innkeeper.scheduling.masks import row_count
+from innkeeper.scheduling import expressions, variables
+from innkeeper.scheduling.facts import freshness
+from innkeeper.scheduling.facts.masks import row_count
 from innkeeper.scheduling.operands import Operand, only
 from innkeeper.scheduling.reading import Reads
 from innkeeper.snapshot.amounts import Mask, Rows

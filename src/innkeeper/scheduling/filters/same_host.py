@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from innkeeper.domain.placing import RequestSpec
-from innkeeper.scheduling.masks import named
+from innkeeper.scheduling.facts.masks import named
 from innkeeper.scheduling.reading import Reads
 from innkeeper.snapshot.amounts import Mask, Rows
 from innkeeper.snapshot.columns import HostTable

@@ -6,7 +6,7 @@ The soft policies only wish; weighers follow them.
 from __future__ import annotations
 
 from innkeeper.domain.placing import GroupPolicy, GroupRule, RequestSpec
-from innkeeper.scheduling.masks import named
+from innkeeper.scheduling.facts.masks import named
 from innkeeper.scheduling.reading import Reads
 from innkeeper.snapshot.amounts import Mask, Rows
 from innkeeper.snapshot.columns import HostTable

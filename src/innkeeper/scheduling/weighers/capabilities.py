@@ -10,7 +10,7 @@ from functools import reduce
 import numpy as np
 
 from innkeeper.domain.placing import RequestSpec
-from innkeeper.scheduling import freshness
+from innkeeper.scheduling.facts import freshness
 from innkeeper.scheduling.pipeline import Weights
 from innkeeper.scheduling.reading import Reads
 from innkeeper.snapshot.amounts import Rows

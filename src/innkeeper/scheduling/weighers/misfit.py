@@ -7,7 +7,7 @@ nor takes counts by its rarity, the share of hosts that lack it. What all have c
 from __future__ import annotations
 
 from innkeeper.domain.placing import RequestSpec
-from innkeeper.scheduling import kinds
+from innkeeper.scheduling.facts import kinds
 from innkeeper.scheduling.pipeline import Weights
 from innkeeper.scheduling.reading import Reads
 from innkeeper.snapshot.amounts import Rows

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from innkeeper.domain.placing import GroupPolicy, RequestSpec
-from innkeeper.scheduling import members
+from innkeeper.scheduling.facts import members
 from innkeeper.scheduling.pipeline import Weights
 from innkeeper.scheduling.reading import Reads
 from innkeeper.snapshot.amounts import Rows
