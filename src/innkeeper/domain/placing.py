@@ -170,12 +170,3 @@ class BuildPlan:
     hosts: int
     candidates: int
     removals: tuple[Removal, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """A host that passed all filters, with its weight and what each weigher gave to it."""
-
-    host: str
-    weight: float
-    parts: Mapping[str, float]

@@ -12,7 +12,6 @@ from innkeeper.domain.ids import ProviderId
 from innkeeper.domain.placing import BuildPlan
 from innkeeper.scheduling.depletion import undo
 from innkeeper.scheduling.pipeline import Pipeline
-from innkeeper.scheduling.ranking import best as rank
 from innkeeper.snapshot.columns import HostTable
 from tests.support.tables import Sketch, asking, host, picture, pipeline_of, plan, table_of
 
@@ -177,22 +176,6 @@ def test_a_subset_never_holds_a_host_that_is_full() -> None:
 
 def test_a_single_host_is_a_subset_of_one() -> None:
     assert place(SPREAD, uniform(1, vcpus=2), 4, subset_size=5) == ["h0", "h0"]
-
-
-def test_ranking_gives_the_best_first_with_what_each_weigher_gave() -> None:
-    table = table_of(*STAIRS)
-    before = picture(table)
-    pipeline = pipeline_of(FreeMemoryWeigher=2.0, FreeVcpusWeigher=1.0)
-    best = rank(pipeline, table, asking(), 3)
-    assert [each.host for each in best] == ["h4", "h3", "h2"]
-    assert best[0].parts["FreeMemoryWeigher"] == pytest.approx(2.0)
-    assert best[0].weight == pytest.approx(sum(best[0].parts.values()))
-    assert best[1].weight == pytest.approx(sum(best[1].parts.values()))
-    assert picture(table) == before
-
-
-def test_ranking_nobody_gives_nobody() -> None:
-    assert rank(SPREAD, table_of(host("a", vcpus=0)), asking(), 3) == []
 
 
 def test_servers_that_ask_for_no_amount_take_nothing() -> None:
