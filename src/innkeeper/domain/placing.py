@@ -155,6 +155,8 @@ class Entry:
     loans: tuple[Loan, ...] = ()
     alternates: tuple[str, ...] = ()
     """Hosts that are next best, in order, for when this one fails."""
+    parts: Mapping[str, float] | None = None
+    """What each weigher gave to the host when it was picked, where that was asked for."""
 
 
 @dataclass(frozen=True, slots=True)

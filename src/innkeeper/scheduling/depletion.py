@@ -66,13 +66,12 @@ class Aside:
     """The table as it would be without some entries, for a look at it: for ``with``.
 
     What is put back is taken again at the end, whatever happens, so that nobody who remembers
-    rows has to look at them anew. Inside, :meth:`take_next` takes again what comes next.
+    rows has to look at them anew.
     """
 
     def __init__(self, hosts: HostTable, spec: RequestSpec, entries: Sequence[Entry]) -> None:
         self._hosts, self._spec = hosts, spec
         self._entries = entries
-        self._taken = len(entries)
 
     def __enter__(self) -> Aside:
         hosts = self._hosts
@@ -80,17 +79,11 @@ class Aside:
         self._noted = [(each, each.epoch, len(each.edits)) for each in tables]
         for entry in self._entries:
             give_back(self._hosts, self._spec, entry)
-        self._taken = 0
         return self
 
-    def take_next(self) -> None:
-        """Take the next entry again."""
-        take(self._hosts, self._spec, self._entries[self._taken])
-        self._taken += 1
-
     def __exit__(self, *error: object) -> None:
-        while self._taken < len(self._entries):
-            self.take_next()
+        for entry in self._entries:
+            take(self._hosts, self._spec, entry)
         for table, epoch, count in self._noted:
             table.forget_edits(epoch, count)
 

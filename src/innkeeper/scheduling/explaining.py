@@ -6,7 +6,6 @@ and plan.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import replace
 
@@ -112,26 +111,6 @@ def before(
             _refused(found, hosts, spec),
             best(pipeline, hosts, spec, weights, BEST_SHOWN),
         )
-
-
-def parts_of(
-    pipeline: Pipeline, hosts: HostTable, spec: RequestSpec, made: BuildPlan, most: int
-) -> list[Mapping[str, float]]:
-    """What each weigher gave to the first ``most`` hosts of a plan, when they were picked.
-
-    The plan's amounts are off the table, before and after.
-    """
-    mine = {entry.index for entry in made.entries[:most]}
-    # What was taken elsewhere did not change these hosts, unless it was a pool's.
-    lifted = [entry for entry in made.entries if entry.index in mine or entry.loans]
-    found: list[Mapping[str, float]] = []
-    now = spec
-    with depletion.Aside(hosts, spec, lifted) as aside:
-        for entry in lifted[:most]:
-            found.append(parts(pipeline, hosts, now, entry.index))
-            aside.take_next()
-            now = _with_member(now, entry.host)
-    return found
 
 
 def _weights(

@@ -10,6 +10,8 @@ from innkeeper.domain.explaining import Explanation, Refused
 from innkeeper.domain.placing import BuildPlan, GroupPolicy, GroupRule, RequestSpec
 from innkeeper.domain.slices import Scheduling
 from innkeeper.scheduling import depletion, explaining, reasons, telling
+from innkeeper.scheduling.schedulers.all_at_once import AllAtOnce
+from innkeeper.scheduling.schedulers.scheduler import Choice
 from innkeeper.snapshot.columns import HostTable
 from innkeeper.systems.compute import drivers
 from tests.support.tables import Pool, Sketch, add_pools, asking, host, picture, table_of
@@ -57,23 +59,31 @@ def test_each_choice_has_the_parts_of_when_it_was_picked() -> None:
     assert told.chosen[0].weight > told.chosen[8].weight
 
 
-def test_parts_are_told_of_a_plan_that_is_off_the_table_as_well() -> None:
+@pytest.mark.parametrize("most", [0, 1, 5, 12, 99])
+def test_parts_are_told_of_the_first_servers_of_a_plan(most: int) -> None:
+    table = table_of(host("a"), host("b"), host("c", memory_mb=30_000))
+    spec = asking(count=12, memory_mb=2000)
+    pipeline = drivers.scheduler_of(SETTINGS).pipeline
+    made = AllAtOnce(pipeline, Choice(parts_max=most)).plan(table, spec)
+    for number, entry in enumerate(made.entries):
+        if number < most:
+            assert entry.parts is not None
+            assert sum(entry.parts.values()) == pytest.approx(entry.weight)
+        else:
+            assert entry.parts is None
+
+
+def test_a_look_at_the_table_before_a_plan_leaves_it_as_it_is() -> None:
     table = table_of(host("a"), host("b"), host("c", memory_mb=30_000))
     spec = asking(count=12, memory_mb=2000)
     scheduler = drivers.scheduler_of(SETTINGS)
     made = scheduler.plan(table, spec)
     after, edits = picture(table), list(table.edits)
-    for most in (0, 1, 5, 12, 99):
-        parts = explaining.parts_of(scheduler.pipeline, table, spec, made, most)
-        assert len(parts) == min(most, 12)
-        for given, entry in zip(parts, made.entries, strict=False):
-            assert sum(given.values()) == pytest.approx(entry.weight)
-        assert picture(table) == after
-        assert table.edits == edits, "nobody has to look at these rows again"
     refused, best = explaining.before(scheduler.pipeline, table, spec, made)
     assert (refused.tallies, refused.nearest) == ((), ())
     assert best[0].weight == made.entries[0].weight
     assert picture(table) == after
+    assert table.edits == edits, "nobody has to look at these rows again"
 
 
 def test_pools_are_put_back_for_a_look_and_taken_again() -> None:
@@ -85,9 +95,12 @@ def test_pools_are_put_back_for_a_look_and_taken_again() -> None:
     made = scheduler.plan(table, spec)
     assert len(made.entries) == 2
     after = picture(table)
-    first, second = explaining.parts_of(scheduler.pipeline, table, spec, made, 2)
+    first, second = (each.parts for each in made.entries)
+    assert first is not None
+    assert second is not None
     assert first["FreeDiskWeigher"] == pytest.approx(1.0)
     assert second["FreeDiskWeigher"] == pytest.approx(0.6)
+    explaining.before(scheduler.pipeline, table, spec, made)
     assert picture(table) == after
     depletion.undo(table, spec, made)
     told, _ = decided(

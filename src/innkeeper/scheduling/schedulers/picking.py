@@ -10,7 +10,7 @@ pick changed is all that is judged again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 
 import numpy as np
@@ -21,7 +21,7 @@ from innkeeper.scheduling import depletion
 from innkeeper.scheduling.dice import draw
 from innkeeper.scheduling.field import Field
 from innkeeper.scheduling.memory import GONE, Memories
-from innkeeper.scheduling.pipeline import Weights, removals
+from innkeeper.scheduling.pipeline import Weights, parts, removals
 from innkeeper.scheduling.schedulers.scheduler import Choice
 from innkeeper.snapshot.amounts import Indexes
 from innkeeper.snapshot.columns import HostTable
@@ -53,7 +53,10 @@ def pick_all(
             best, equals = _pick(weights, choice.subset_size, spec.seed, turn)
             if best is None:
                 break
-            entry = _entry(hosts, spec, best, float(weights[best]), turn)
+            told = None
+            if len(entries) < choice.parts_max:
+                told = parts(memories.pipeline, hosts, field.spec, best)
+            entry = _entry(hosts, spec, best, float(weights[best]), turn, told)
             depletion.take(hosts, spec, entry)
             undoing.callback(depletion.give_back, hosts, spec, entry)
             entries.append(entry)
@@ -65,17 +68,22 @@ def pick_all(
         if entries and choice.alternates:
             entries = _with_alternates(hosts, entries, equals, field.weights, choice.alternates)
         is_short = len(entries) < spec.count
-        told = removals(field.taken, hosts, spec, is_wanted_whole=is_short)
+        gone = removals(field.taken, hosts, spec, is_wanted_whole=is_short)
         undoing.pop_all()
-    return BuildPlan(tuple(entries), seen, hosts.host_count, field.candidates, told)
+    return BuildPlan(tuple(entries), seen, hosts.host_count, field.candidates, gone)
 
 
 def _entry(
-    hosts: HostTable, spec: RequestSpec, index: HostIndex, weight: float, turn: int
+    hosts: HostTable,
+    spec: RequestSpec,
+    index: HostIndex,
+    weight: float,
+    turn: int,
+    told: Mapping[str, float] | None,
 ) -> Entry:
     loans = depletion.loans(hosts, spec, index, turn)
     provider_id = ProviderId(int(hosts.provider_ids[index]))
-    return Entry(index, provider_id, hosts.names[index], weight, loans)
+    return Entry(index, provider_id, hosts.names[index], weight, loans, (), told)
 
 
 def _pick(
@@ -131,6 +139,7 @@ def _with_alternates(
                 entry.weight,
                 entry.loans,
                 tuple(mine),
+                entry.parts,
             )
         )
     return made

@@ -20,11 +20,13 @@ class Choice:
 
     Of hosts of equal weight each is equally likely, always. With ``subset_size`` above 1 so
     are that many of the best, which keeps several deciders apart. Each server is given so many
-    ``alternates`` as there are, at most.
+    ``alternates`` as there are, at most. Of the first ``parts_max`` servers it is told what
+    each weigher gave to their hosts.
     """
 
     subset_size: int = 1
     alternates: int = 0
+    parts_max: int = 0
 
 
 class Scheduler(Protocol):

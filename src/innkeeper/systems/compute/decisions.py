@@ -23,9 +23,6 @@ from innkeeper.systems.compute.means import Means
 from innkeeper.systems.compute.recordings import Asked
 
 NOBODY_REFUSED = Refused((), ())
-PARTS_MAX = 16
-"""Of so many servers of one request it is kept what each weigher gave to their hosts: of all of
-a thousand, it would take as long as deciding."""
 ON_HOSTS = ("host", "alternates")
 """What of a kept decision names hosts; so do the items of lists that have ``host``."""
 
@@ -56,20 +53,19 @@ def of_placed(means: Means, taken: Intake, made: BuildPlan, moment: Moment | Non
     wish = means.scheduling.explain_decisions
     if wish == "off":
         return NOTHING_KEPT
-    scheduler, table = means.schedulers.of(taken.filters), means.follower.table
+    scheduler = means.schedulers.of(taken.filters)
     shared = _shared(scheduler, taken, made)
     if wish == "full":
         shared |= _full(means, scheduler, taken.spec, made)
-    parts = explaining.parts_of(scheduler.pipeline, table, taken.spec, made, PARTS_MAX)
     servers = [
         {
             **shared,
             "host": entry.host,
             "weight": entry.weight,
-            "parts": parts[number] if number < len(parts) else None,
+            "parts": entry.parts,
             "alternates": list(entry.alternates),
         }
-        for number, entry in enumerate(made.entries)
+        for entry in made.entries
     ]
     return Kept(servers=servers)
 

@@ -30,6 +30,9 @@ suffice, so somebody must have looked."""
 TENANCY = frozenset({"AggregateMultiTenancyIsolation"})
 """Whose hosts are whose is not for a request to say: where the settings name these, no request
 does without them."""
+PARTS_MAX = 16
+"""Of so many servers of one request it is kept what each weigher gave to their hosts: of all of
+a thousand, it would take as long as deciding."""
 OF_REQUESTS_MAX = 64
 """Sets of filters that requests named lately, whose schedulers are kept."""
 
@@ -89,7 +92,12 @@ def scheduler_of(settings: Scheduling, filters: Iterable[str] | None = None) -> 
     names = settings.default_host_filters if filters is None else filters
     pipeline = Pipeline(filters_of(names), _weighers_of(settings))
     driver = _named("driver", settings.scheduler_driver, SCHEDULERS, "innkeeper.schedulers")
-    choice = Choice(settings.host_subset_size, settings.build_attempts_max - 1)
+    are_parts_kept = settings.explain_decisions != "off"
+    choice = Choice(
+        settings.host_subset_size,
+        settings.build_attempts_max - 1,
+        PARTS_MAX if are_parts_kept else 0,
+    )
     try:
         made: Scheduler = _checked(driver(pipeline, choice), Scheduler)
     except TypeError as error:
