@@ -77,6 +77,18 @@ class MigrationStatus:
     ERROR = "error"
 
 
+MAY_CHANGE_HOSTS = frozenset(
+    {
+        MigrationStatus.ACCEPTED,
+        MigrationStatus.MIGRATING,
+        MigrationStatus.POST_MIGRATING,
+        MigrationStatus.FINISHED,
+        MigrationStatus.REVERTING,
+        MigrationStatus.PREPARING,
+        MigrationStatus.RUNNING,
+    }
+)
+"""The statuses in which a server may be on the other one of its two hosts soon."""
 OPEN = frozenset(
     {
         MigrationStatus.ACCEPTED,

@@ -13,10 +13,16 @@ import sqlalchemy as sa
 
 from innkeeper.domain.grouping import Members, ServerGroup
 from innkeeper.domain.ids import ServerId
+from innkeeper.domain.moves import MAY_CHANGE_HOSTS
 from innkeeper.store import by_ids
 from innkeeper.store.by_ids import IDS
 from innkeeper.store.prepared import Prepared
-from innkeeper.store.tables.compute import server_group_members, server_groups, servers
+from innkeeper.store.tables.compute import (
+    migrations,
+    server_group_members,
+    server_groups,
+    servers,
+)
 from innkeeper.store.transactions import Tx
 
 _MOST = "servers_per_host_max"
@@ -57,6 +63,15 @@ _MEMBERS_BY_HOST = (
     .where(server_group_members.c.group_id == sa.bindparam("wanted"))
     .where(servers.c.uuid != sa.bindparam("but"))
     .group_by(servers.c.host)
+)
+_UNDER_WAY = (
+    sa.select(servers.c.host, migrations.c.source_host, migrations.c.dest_host)
+    .select_from(server_group_members)
+    .join(servers, _IS_MEMBER)
+    .join(migrations, migrations.c.server_uuid == servers.c.uuid)
+    .where(server_group_members.c.group_id == sa.bindparam("wanted"))
+    .where(servers.c.uuid != sa.bindparam("but"))
+    .where(migrations.c.status.in_(sorted(MAY_CHANGE_HOSTS)))
 )
 _ADD_MEMBERS = Prepared(server_group_members.insert())
 
@@ -129,6 +144,17 @@ def member_counts(tx: Tx, group_id: int, but: str = "") -> dict[str | None, int]
     """How many members are on each host, or on none, the server ``but`` left out."""
     rows = tx.execute(_MEMBERS_BY_HOST, {"wanted": group_id, "but": but})
     return {host: number for host, number in rows}
+
+
+def hosts_ahead(tx: Tx, group_id: int, but: str = "") -> list[str]:
+    """Where members under way may be soon, and are not; the server ``but`` left out."""
+    rows = tx.execute(_UNDER_WAY, {"wanted": group_id, "but": but})
+    return [
+        other
+        for host, source, destination in rows
+        for other in (source, destination)
+        if other is not None and other != host
+    ]
 
 
 def add_members(tx: Tx, group_id: int, uuids: Collection[str]) -> None:

@@ -7,7 +7,7 @@ where they are.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 
 from innkeeper.domain.compute import UNLIMITED
@@ -79,7 +79,7 @@ def rule_for(tx: Tx, uuid: str, project_id: str) -> Standing:
         raise Invalid(error.message) from error
     if group.project_id != project_id:
         raise Invalid(unknown(uuid).message)
-    return _standing(group, server_groups.member_counts(tx, group.id))
+    return _standing(tx, group)
 
 
 def rule_of(tx: Tx, server_uuid: str) -> Standing | None:
@@ -90,11 +90,16 @@ def rule_of(tx: Tx, server_uuid: str) -> Standing | None:
     group = server_groups.of_server(tx, server_uuid)
     if group is None:
         return None
-    return _standing(group, server_groups.member_counts(tx, group.id, but=server_uuid))
+    return _standing(tx, group, but=server_uuid)
 
 
-def _standing(group: ServerGroup, counts: Mapping[str | None, int]) -> Standing:
+def _standing(tx: Tx, group: ServerGroup, but: str = "") -> Standing:
+    counts = server_groups.member_counts(tx, group.id, but)
     placed = {host: number for host, number in counts.items() if host is not None}
+    if group.policy == GroupPolicy.ANTI_AFFINITY:
+        # A member that moves keeps others off both its hosts: it may end up on either.
+        for host in server_groups.hosts_ahead(tx, group.id, but):
+            placed[host] = placed.get(host, 0) + 1
     rule = GroupRule(group.policy, placed, group.servers_per_host_max or 1)
     return Standing(group.id, rule, sum(counts.values()))
 
