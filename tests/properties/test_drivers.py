@@ -13,7 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from innkeeper.domain.placing import BuildPlan, GroupRule, RequestSpec
+from innkeeper.scheduling.field import Field
 from innkeeper.scheduling.filters.catalogue import FILTERS
+from innkeeper.scheduling.memory import GONE, Memories
 from innkeeper.scheduling.pipeline import Pipeline
 from innkeeper.scheduling.schedulers.catalogue import SCHEDULERS
 from innkeeper.scheduling.schedulers.scheduler import Choice
@@ -122,6 +124,41 @@ def check_alternates(made: BuildPlan, spec: RequestSpec) -> None:
         assert len(set(each.alternates)) == len(each.alternates)
         assert not chosen & set(each.alternates)
         assert not spec.refused_hosts & set(each.alternates)
+
+
+@settings(max_examples=200, deadline=None)
+@given(SKETCHES, SPECS, st.sampled_from([1, 1, 3]))
+def test_nobody_who_is_left_out_is_better_than_an_alternate(
+    sketches: list[Sketch], spec: RequestSpec, subset_size: int
+) -> None:
+    spec = replace(spec, count=1, group=None)
+    table = table_after(sketches, spec, [])
+    made = SCHEDULERS["all_at_once"](PIPELINE, Choice(subset_size, alternates=2)).plan(
+        table, spec
+    )
+    for entry in made.entries:
+        weights = Field(Memories(PIPELINE), table, spec).weights
+        others = {
+            name: weights[index]
+            for index, name in enumerate(table.names)
+            if name != entry.host and weights[index] > GONE
+        }
+        assert set(entry.alternates) <= others.keys()
+        assert len(entry.alternates) == min(2, len(others))
+        left_out = [weight for name, weight in others.items() if name not in entry.alternates]
+        worst = min((others[name] for name in entry.alternates), default=0.0)
+        assert all(weight <= worst for weight in left_out)
+
+
+def test_not_everybody_has_the_same_alternates() -> None:
+    pipeline = Pipeline(tuple(FILTERS.values()), ())
+    drawn = set()
+    for seed in range(12):
+        table = table_of(*(Sketch(f"h{n}", dict.fromkeys(CLASSES, 9)) for n in range(50)))
+        scheduler = SCHEDULERS["all_at_once"](pipeline, Choice(alternates=2))
+        (entry,) = scheduler.plan(table, asking(1, 1, 0, seed=seed)).entries
+        drawn.add(entry.alternates)
+    assert len(drawn) > 6
 
 
 @settings(max_examples=200, deadline=None)

@@ -30,17 +30,24 @@ SPECS = (
     asking(1, 1, 0, comparisons=(demand("cores", ">= 5"),)),
     asking(1, 1, 0, now_s=NOW_S + 50),
     asking(1, 1, 0, now_s=NOW_S + 100),
+    asking(1, 1, 0, forbidden_traits=frozenset({"T"})),
+    asking(1, 1, 0, forbidden_traits=frozenset({"LATE"}), preferred_traits=frozenset({"T"})),
+    asking(1, 1, 0, required_traits=frozenset({"LATE"})),
+    asking(1, 1, 0, amounts={"CUSTOM_LATE": 1}),
+    asking(1, 1, 0, image_properties=(("hw_architecture", "x86_64"),)),
+    asking(1, 1, 0, flavor_specs=(("aggregate_instance_extra_specs:ssd", "true"),)),
 )
+ALL_CLASSES = (*CLASSES, "CUSTOM_LATE")
 SKETCHES = st.builds(
     Sketch,
     name=st.just(""),
-    free=st.dictionaries(st.sampled_from(CLASSES), st.integers(0, 9)),
+    free=st.dictionaries(st.sampled_from(ALL_CLASSES), st.integers(0, 9)),
     used=st.dictionaries(st.sampled_from(CLASSES), st.integers(0, 4)),
     zone=st.sampled_from(["nova", "south"]),
     is_open=st.sampled_from([True, True, False]),
     agent=st.sampled_from(["a", "b"]),
-    traits=st.sampled_from([(), ("T",)]),
-    capabilities=st.sampled_from([{}, {"cores": 4}, {"cores": 8}]),
+    traits=st.sampled_from([(), ("T",), ("LATE",)]),
+    capabilities=st.sampled_from([{}, {"cores": 4}, {"cores": 8, "cpu_arch": "x86_64"}]),
     aggregates=st.sampled_from([frozenset(), RACK]),
 )
 NAMED = st.sampled_from(NAMES)
@@ -71,8 +78,6 @@ class World:
         self.table = HostTable()
         self.table.knows_servers = knows_servers
         self.plans: list[tuple[RequestSpec, BuildPlan]] = []
-        for name in CLASSES:
-            self.table.ensure_class(name)
         if pools:
             add_pools(self.table, *pools)
         for name in NAMES[:3]:
@@ -148,6 +153,7 @@ def test_what_is_remembered_is_what_looking_anew_would_find(
     world = World(pools, Memories(PIPELINE), knows_servers=knows_servers)
     for kind, what, more in steps:
         world.step(kind, what, more)
+        # Of others it is looked when a step says so: what is remembered may be long behind.
         world.look(SPECS[0], None)
     for spec in SPECS:
         world.look(spec, None)

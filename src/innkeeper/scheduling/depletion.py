@@ -65,8 +65,8 @@ def give_back(hosts: HostTable, spec: RequestSpec, entry: Entry) -> None:
 class Aside:
     """The table as it would be without some entries, for a look at it: for ``with``.
 
-    What is put back is taken again at the end, whatever happens, so that nobody who remembers
-    rows has to look at them anew.
+    What is put back is taken again at the end, whatever happens. The rows are noted as edited,
+    though they are what they were: somebody may have looked in between.
     """
 
     def __init__(self, hosts: HostTable, spec: RequestSpec, entries: Sequence[Entry]) -> None:
@@ -74,9 +74,6 @@ class Aside:
         self._entries = entries
 
     def __enter__(self) -> Aside:
-        hosts = self._hosts
-        tables = (hosts, hosts.pools) if hosts.pools.row_count else (hosts,)
-        self._noted = [(each, each.epoch, len(each.edits)) for each in tables]
         for entry in self._entries:
             give_back(self._hosts, self._spec, entry)
         return self
@@ -84,8 +81,6 @@ class Aside:
     def __exit__(self, *error: object) -> None:
         for entry in self._entries:
             take(self._hosts, self._spec, entry)
-        for table, epoch, count in self._noted:
-            table.forget_edits(epoch, count)
 
 
 def undo(hosts: HostTable, spec: RequestSpec, made: BuildPlan) -> None:

@@ -21,7 +21,7 @@ from innkeeper.scheduling.pipeline import (
     Weights,
     active,
     add_up,
-    narrow,
+    numbers,
 )
 from innkeeper.snapshot.amounts import Mask
 from innkeeper.snapshot.columns import HostTable
@@ -35,21 +35,24 @@ class Field:
         self._hosts = hosts
         self._memory = memories.recall(hosts, spec)
         self.spec = spec
-        self.taken: Taken = self._memory.taken()
-        self._allowed = _both(None, self._masks(pipeline.still_filters))
-        moving = self._masks(pipeline.moving_filters)
+        # In this order, so that it can be told who removed how many.
+        asked = [(e, e.mask(hosts, spec, ALL_ROWS)) for e in pipeline.rare_filters]
+        moving = set(map(id, pipeline.moving_filters))
+        self._allowed = _both(None, [mask for each, mask in asked if id(each) not in moving])
         # Who has nothing to say of this request at first has nothing to say later, except of a
         # group that gets its first member.
-        pairs = zip(pipeline.moving_filters, moving, strict=True)
         is_grouped = spec.group is not None
         self._moving = [
             each
-            for each, mask in pairs
-            if mask is not None or (is_grouped and "group" in each.READS)
+            for each, mask in asked
+            if id(each) in moving
+            and (mask is not None or (is_grouped and "group" in each.READS))
         ]
         self._weighers = active(pipeline.rare_weighers, hosts, spec)
-        self.weights: Weights = self._weights(_both(self._allowed, moving))
-        self.candidates = self._count_candidates()
+        self.taken: Taken = self._memory.taken()
+        self.candidates = self._memory.left
+        self._count(asked)
+        self.weights: Weights = self._weights(_both(None, [mask for _, mask in asked]))
 
     def took(self, index: HostIndex, host: str) -> None:
         """Note a pick, which is off the table already."""
@@ -71,16 +74,22 @@ class Field:
             weights = np.where(allowed, weights, GONE)
         if self._weighers:
             more = add_up(self._weighers, self._hosts, self.spec, ALL_ROWS)
-            weights = weights if more is None else weights + more
+            weights = weights if more is None else weights + numbers(more)
         return weights
 
-    def _count_candidates(self) -> int:
-        """How many hosts passed all filters, before the first pick."""
-        if self.weights is self._memory.weights:
-            return self._memory.left
-        left: Mask = self._memory.weights > GONE
-        narrow(self._memory.pipeline.rare_filters, self._hosts, self.spec, left, self.taken)
-        return int(np.count_nonzero(left))
+    def _count(self, asked: Sequence[tuple[Filter, Mask | None]]) -> None:
+        """Note how many hosts these filters remove, before the first pick."""
+        left: Mask | None = None
+        for each, mask in asked:
+            if mask is None:
+                continue
+            if left is None:
+                left = self._memory.weights > GONE
+            left &= mask
+            after = int(np.count_nonzero(left))
+            if after < self.candidates:
+                self.taken.append((each, self.candidates - after))
+            self.candidates = after
 
 
 def _both(allowed: Mask | None, masks: Sequence[Mask | None]) -> Mask | None:

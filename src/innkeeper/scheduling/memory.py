@@ -9,6 +9,7 @@ what the pipeline would say now, to the last bit; ``counts`` are those of the ro
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,7 +17,15 @@ import numpy as np
 import numpy.typing as npt
 
 from innkeeper.domain.placing import RequestSpec
-from innkeeper.scheduling.pipeline import ALL_ROWS, Pipeline, Taken, Weights, active, add_up
+from innkeeper.scheduling.pipeline import (
+    ALL_ROWS,
+    Pipeline,
+    Taken,
+    Weights,
+    active,
+    add_up,
+    numbers,
+)
 from innkeeper.snapshot.amounts import Indexes, Mask, Rows
 from innkeeper.snapshot.columns import HostTable
 
@@ -78,7 +87,8 @@ class Memory:
         lent = (pools.epoch, len(pools.edits)) if is_lent else None
         stamps = [each.stamp(hosts, spec) for each in self._stamped]
         scales = [each.scale(hosts, spec) for each, _ in self.pipeline.steady_weighers]
-        return (hosts.epoch, lent, hosts.aggregates.version, stamps, scales)
+        known = (len(hosts.traits), len(hosts.free), hosts.aggregates.version)
+        return (hosts.epoch, lent, known, stamps, scales)
 
     def look_again(self, spec: RequestSpec) -> None:
         """Judge the rows that were edited since the last look."""
@@ -101,7 +111,7 @@ class Memory:
     def follow(self, spec: RequestSpec) -> None:
         """Bring this up to what a pick left, which changed its host's row, and pools if any."""
         hosts = self._hosts
-        if hosts.epoch == self._ground[0] and not hosts.pools.row_count:
+        if hosts.epoch == self._ground[0] and not hosts.pools.row_count and not self._is_moved:
             self.look_again(spec)
         else:
             self.renew(hosts, spec)
@@ -118,6 +128,8 @@ class Memory:
         self._asked = tuple(asked for asked, mask in pairs if mask is not None)
         heard = [*(each for _, each in self._asked), *(each for each, *_ in self._weighers)]
         self._stamped: list[Any] = [each for each in heard if hasattr(each, "stamp")]
+        # Weighers of which a pick may move more than its host.
+        self._is_moved = any(hasattr(each, "stamp") for each, *_ in self._weighers)
         self._ground = self._ground_now(hosts, spec)
         self.removed_by = self._codes([mask for mask in masks if mask is not None], ALL_ROWS)
         self.weights = self._weigh(spec, ALL_ROWS, self.removed_by)
@@ -135,7 +147,8 @@ class Memory:
             self.weights[index] = GONE
             return
         given = add_up(self._weighers, self._hosts, spec, slice(index, index + 1))
-        self.weights[index] = 0.0 if given is None else given[0]
+        weight = 0.0 if given is None else given[0]
+        self.weights[index] = weight if math.isfinite(weight) else 0.0
 
     def _who_removes(self, index: int, spec: RequestSpec) -> int:
         hosts = self._hosts
@@ -168,8 +181,9 @@ class Memory:
         given = add_up(self._weighers, self._hosts, spec, rows)
         if given is None:
             given = np.zeros(codes.shape[0])
-        # Not the columns themselves: what is remembered is written to.
-        return np.where(codes == LEFT, given, GONE)
+        # Not the columns themselves: what is remembered is written to. What is no number, a
+        # weigher of somebody's own has made; it must not make hosts vanish.
+        return np.where(codes == LEFT, numbers(given), GONE)
 
     def _count(self) -> None:
         found = np.bincount(self.removed_by, minlength=LEFT + 1).tolist()
@@ -187,9 +201,14 @@ class Memories:
     def __init__(self, pipeline: Pipeline) -> None:
         self.pipeline = pipeline
         self._known: dict[object, Memory] = {}
+        self._hosts: HostTable | None = None
 
     def recall(self, hosts: HostTable, spec: RequestSpec) -> Memory:
         """What a request's shape comes to on this table, as it is now."""
+        if hosts is not self._hosts:
+            # Of a table that was read anew nothing is remembered, and the old one may go.
+            self._known.clear()
+            self._hosts = hosts
         shape = self.pipeline.shape(spec)
         memory = self._known.pop(shape, None)
         if memory is None:

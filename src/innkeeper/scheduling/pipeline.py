@@ -205,6 +205,12 @@ def add_up(
     return total
 
 
+def numbers(weights: Weights) -> Weights:
+    """These weights, and 0 for what is no number."""
+    is_number = np.isfinite(weights)
+    return weights if is_number.all() else np.where(is_number, weights, 0.0)
+
+
 def _factor(
     hosts: HostTable, weigher: Weigher, usual: float, scale: float, rows: Rows
 ) -> float | Weights:

@@ -2,12 +2,13 @@
 
 There are many hosts and few sets, so whoever judges by metadata judges each set once.
 
-Always true: code 0 is the set without aggregates; a code stands for one set for good.
+Always true: code 0 is the set without aggregates; a code stands for one set until
+:meth:`AggregateSets.keep_codes`. There are never many more of them than hosts need.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +19,10 @@ Codes = npt.NDArray[np.int32]
 Metadata = Mapping[str, str]
 Verdict = Callable[[Sequence[Metadata]], bool]
 NONE = 0
+CODES_SPARE = 64
+"""So many codes may be out of use, and as many as there were in use when last counted."""
+MULTIPLIER_MAX = 1e9
+"""As in the settings: beyond it, sums of weights would lose what others weigh."""
 
 
 class AggregateSets:
@@ -30,8 +35,31 @@ class AggregateSets:
         self._told: list[tuple[Metadata, ...]] = [()]
         self._multipliers: dict[str, npt.NDArray[np.float64] | None] = {}
         self._mentions: dict[str, bool] = {}
+        self._codes_max = CODES_SPARE
         self.version = 0
         """Counts sets that came and metadata that changed."""
+
+    @property
+    def has_many_codes(self) -> bool:
+        """Whether it is time to ask which codes are in use, and to keep no others."""
+        return len(self._sets) > self._codes_max
+
+    def keep_codes(self, live: Iterable[int]) -> Codes:
+        """Keep these codes alone, and give them new numbers; by the old ones, these are given.
+
+        The set without aggregates keeps its own.
+        """
+        kept = [NONE, *(code for code in live if code != NONE)]
+        found: Codes = np.zeros(len(self._sets), dtype=np.int32)
+        found[kept] = np.arange(len(kept), dtype=np.int32)
+        self._sets = [self._sets[code] for code in kept]
+        self._codes = {each: code for code, each in enumerate(self._sets)}
+        self._codes_max = 2 * len(kept) + CODES_SPARE
+        there = frozenset().union(*self._sets)
+        self._metadata = {each: said for each, said in self._metadata.items() if each in there}
+        self._told = [self._tell(each) for each in self._sets]
+        self._forget()
+        return found
 
     @property
     def are_there(self) -> bool:
@@ -91,7 +119,7 @@ class AggregateSets:
     def multipliers(self, key: str) -> npt.NDArray[np.float64] | None:
         """By code, the least number that aggregates have under ``key``, ``nan`` where none has.
 
-        None if no aggregate has any. What is no number is passed over.
+        None if no aggregate has any. What is no number, or too large a one, is passed over.
         """
         if key not in self._multipliers:
             found = np.array([_least(each, key) for each in self._told])
@@ -101,7 +129,7 @@ class AggregateSets:
 
 def _least(metadata: Sequence[Metadata], key: str) -> float:
     numbers = [_number(each[key]) for each in metadata if key in each]
-    return min((each for each in numbers if np.isfinite(each)), default=np.nan)
+    return min((each for each in numbers if abs(each) <= MULTIPLIER_MAX), default=np.nan)
 
 
 def _number(text: str) -> float:

@@ -146,12 +146,6 @@ class AmountTable:
             self._begin_epoch()
         self.edits.append(index)
 
-    def forget_edits(self, epoch: int, count: int) -> None:
-        """Keep no more than the first ``count`` notes: all edits since then have been undone,
-        and nobody looked in between."""
-        if self.epoch == epoch:
-            del self.edits[count:]
-
     def note_all(self, rows: Indexes) -> None:
         """Tell that these rows were edited."""
         if len(self.edits) + rows.shape[0] > EDITS_MAX:

@@ -263,6 +263,16 @@ class HostTable(AmountTable):
         rows = np.array([self.index_of[each] for each in mine], dtype=np.intp)
         return rows, np.array(list(mine.values()), dtype=np.float64)
 
+    def renumber_aggregates(self) -> None:
+        """Forget sets of aggregates that no host is in any more, once they are the most.
+
+        All codes may change.
+        """
+        if self.aggregates.has_many_codes:
+            live = np.flatnonzero(np.bincount(self.aggregate_codes)).tolist()
+            numbers = self.aggregates.keep_codes(live)
+            self.aggregate_codes[:] = numbers[self.aggregate_codes]
+
     def add_server(self, index: HostIndex, project_id: str, more: int) -> None:
         """Count servers in that are about to be built, or out if ``more`` is negative."""
         if self.knows_servers:

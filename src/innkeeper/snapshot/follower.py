@@ -21,9 +21,9 @@ before the commit that makes them visible."""
 
 HEARD_MANY = 256
 HEAR_PERIOD = timedelta(seconds=0.25)
+"""With more heartbeats than ``HEARD_MANY`` at once, they are taken over this often at most."""
 FACTS_PERIOD = timedelta(seconds=1)
 """How often it is asked what was told of capabilities, which are good for minutes."""
-"""With more heartbeats than ``HEARD_MANY`` at once, they are taken over this often at most."""
 
 
 class Follower:

@@ -90,6 +90,7 @@ def _load_aggregates(tx: Tx, table: HostTable, ids: Collection[ProviderId] | Non
     for provider_id in table.index_of if ids is None else ids:
         code = table.aggregates.code(frozenset(sets.get(provider_id, ())))
         table.aggregate_codes[table.index_of[provider_id]] = code
+    table.renumber_aggregates()
 
 
 def _load_servers(tx: Tx, table: HostTable, ids: Collection[ProviderId] | None) -> None:

@@ -35,8 +35,9 @@ def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
     met = [_meets(hosts, comparison, rows) for comparison in spec.comparisons]
     if met and (fresh := freshness.fresh(hosts, spec, rows)) is not None:
         met.append(fresh)
-    demands = [*had, *lacked, *met]
-    return reduce(np.logical_and, demands) if demands else None
+    # Not None where nobody has a forbidden trait yet: something is asked, and all meet it.
+    everybody: Mask = np.ones(hosts.host_count, dtype=np.bool_)[rows]
+    return reduce(np.logical_and, [*had, *lacked, *met], everybody)
 
 
 def stamp(hosts: HostTable, spec: RequestSpec) -> object:

@@ -28,6 +28,9 @@ from innkeeper.snapshot.columns import HostTable
 
 Lean = Callable[[HostTable, RequestSpec, Sequence[Entry]], Weights | None]
 """What to add to the weights before a pick, given the picks before it."""
+NOBODY: Indexes = np.zeros(0, dtype=np.intp)
+ALTERNATE_TURNS = 2**40
+"""Where the turns of draws among alternates begin: behind all others of a request."""
 SPARES_MAX = 64
 """The servers of one request share this many of the next best hosts as their alternates."""
 
@@ -43,7 +46,7 @@ def pick_all(
     field = Field(memories, hosts, spec)
     entries: list[Entry] = []
     seen: dict[ProviderId, Generation] = {}
-    equals: Indexes = np.zeros(0, dtype=np.intp)
+    equals = NOBODY
     with ExitStack() as undoing:
         # If anything fails on the way, what was taken goes back: nobody else knows of it.
         for turn in range(spec.turn, spec.turn + spec.count):
@@ -66,7 +69,10 @@ def pick_all(
             if len(entries) < spec.count:
                 field.took(entry.index, entry.host)
         if entries and choice.alternates:
-            entries = _with_alternates(hosts, entries, equals, field.weights, choice.alternates)
+            # As if they were dealt: not all requests are to have the same hosts next.
+            first = draw(spec.seed, ALTERNATE_TURNS + spec.turn, 2**32)
+            spares = _best(equals, field.weights, choice.alternates, entries, first)
+            entries = _with_alternates(hosts, entries, spares, choice.alternates)
         is_short = len(entries) < spec.count
         gone = removals(field.taken, hosts, spec, is_wanted_whole=is_short)
         undoing.pop_all()
@@ -91,11 +97,12 @@ def _pick(
 ) -> tuple[HostIndex | None, Indexes]:
     """Draw one of the ``draw_from`` best; who ties for the last place among them shares it.
 
-    Gives the row, or None without any host, and all that it was drawn from.
+    Gives the row, or None without any host; and all that are the best, if it was drawn from
+    them alone.
     """
     least = weights.max(initial=GONE)
     if least == GONE:
-        return None, np.zeros(0, dtype=np.intp)
+        return None, NOBODY
     size = 1
     if draw_from > 1:
         size = min(draw_from, int(np.count_nonzero(weights > GONE)))
@@ -104,29 +111,23 @@ def _pick(
             better = np.flatnonzero(weights > least)
             place = draw(seed, 2 * turn + 1, size)
             if place < better.shape[0]:
-                return HostIndex(int(better[place])), better
+                return HostIndex(int(better[place])), NOBODY
     ties = np.flatnonzero(weights == least)
-    return HostIndex(int(ties[draw(seed, 2 * turn, ties.shape[0])])), ties
+    best = HostIndex(int(ties[draw(seed, 2 * turn, ties.shape[0])]))
+    return best, ties if size == 1 else NOBODY
 
 
 def _with_alternates(
-    hosts: HostTable,
-    entries: Sequence[Entry],
-    equals: Indexes,
-    weights: Weights,
-    count: int,
+    hosts: HostTable, entries: Sequence[Entry], spares: Sequence[int], count: int
 ) -> list[Entry]:
-    """Give each entry the hosts that are next best now that all have been placed.
+    """Give each entry some of the hosts that are next best now that all have been placed.
 
     Not the same to all: a host where builds fail must not have its servers' next builds all
     go to one other.
     """
-    chosen = {entry.index for entry in entries}
-    wanted = min(SPARES_MAX, count * len(entries)) + len(chosen)
-    spares = _best(equals, weights, wanted)
-    names = [hosts.names[index] for index in spares if index not in chosen]
-    if not names:
+    if not spares:
         return list(entries)
+    names = [hosts.names[index] for index in spares]
     made: list[Entry] = []
     for number, entry in enumerate(entries):
         start = number * count % len(names)
@@ -145,14 +146,23 @@ def _with_alternates(
     return made
 
 
-def _best(equals: Indexes, weights: Weights, count: int) -> list[int]:
-    """The rows with most weight, best first; the equals of the last pick, if they suffice."""
-    if equals.shape[0] > count:
-        # They were the best a moment ago and are so still, but for the one that was drawn.
-        return [int(row) for row in equals[:count] if weights[row] > GONE]
-    if count >= weights.shape[0]:
+def _best(
+    equals: Indexes, weights: Weights, count: int, entries: Sequence[Entry], first: int
+) -> list[int]:
+    """The rows with most weight that no entry has, best first, as many as all may need.
+
+    The equals of the last pick were the best a moment ago, and are so still but for the one
+    that was drawn: if they suffice, ``first`` says with which of them to begin.
+    """
+    chosen = {entry.index for entry in entries}
+    wanted = min(SPARES_MAX, count * len(entries))
+    most = wanted + len(chosen)
+    if equals.shape[0] > most:
+        order = equals.take(np.arange(first, first + most), mode="wrap")
+    elif most >= weights.shape[0]:
         order = np.argsort(-weights, kind="stable")
     else:
-        some = np.argpartition(-weights, count)[: count + 1]
+        some = np.argpartition(-weights, most)[: most + 1]
         order = some[np.argsort(-weights[some], kind="stable")]
-    return [int(row) for row in order[: count + 1] if weights[row] > GONE]
+    found = [int(row) for row in order if weights[row] > GONE]
+    return [row for row in found if row not in chosen][:wanted]

@@ -33,8 +33,8 @@ does without them."""
 PARTS_MAX = 16
 """Of so many servers of one request it is kept what each weigher gave to their hosts: of all of
 a thousand, it would take as long as deciding."""
-OF_REQUESTS_MAX = 64
-"""Sets of filters that requests named lately, whose schedulers are kept."""
+OF_REQUESTS_MAX = 8
+"""Sets of filters that requests named lately; their schedulers are kept, and remember."""
 
 
 class Schedulers:
