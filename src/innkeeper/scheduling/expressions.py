@@ -28,6 +28,9 @@ LENGTH_MAX = 16_384
 DEPTH_MAX = 16
 PARTS_MAX = 200
 """Operators, values and variables in one query; each may take a look at every host."""
+WHOLE_MAX = 2**53
+"""What hosts have is kept in doubles; of whole numbers beyond it these cannot tell neighbours
+apart."""
 
 AND, OR, NOT, IN = "and", "or", "not", "in"
 LOGICAL = frozenset({AND, OR, NOT})
@@ -45,11 +48,19 @@ def parse(text: str) -> Expression:
         given = json.loads(text, parse_constant=_no_constant)
     except (ValueError, RecursionError):
         _refuse("it is no JSON")
-    return read(given)
+    return _read(given)
 
 
 def read(given: Any) -> Expression:
     """Read a query from what JSON came to, lists or tuples alike."""
+    query = _read(given)
+    # Texts alone: how long a number was written is not known any more.
+    if sum(len(each) for each in _walk(query) if isinstance(each, str)) > LENGTH_MAX:
+        _refuse(f"its texts are longer than {LENGTH_MAX} characters together")
+    return query
+
+
+def _read(given: Any) -> Expression:
     query = _query(given, 1)
     if sum(1 for _ in _walk(query)) > PARTS_MAX:
         _refuse(f"it has more than {PARTS_MAX} parts")
@@ -106,7 +117,7 @@ def _value(given: Any) -> Any:
         is_finite = math.isfinite(given)
     except OverflowError:
         is_finite = False
-    if not is_finite:
+    if not is_finite or (isinstance(given, int) and abs(given) > WHOLE_MAX):
         _refuse("a number is too large")
     return given
 

@@ -274,6 +274,8 @@ REFUSED = [
     pytest.param('["=", 1, 1e999]', id="an endless number"),
     pytest.param('["=", 1, NaN]', id="no number"),
     pytest.param('["=", 1, -Infinity]', id="an endless negative number"),
+    pytest.param(f'["=", 1, {2**53 + 1}]', id="a number that doubles take for its neighbour"),
+    pytest.param(f'["=", 1, -{2**53 + 1}]', id="a negative one"),
     pytest.param(f'["=", 1, {"9" * 400}]', id="a number beyond all others"),
     pytest.param(f'["=", 1, {"9" * 5000}]', id="a number with very many digits"),
     pytest.param(nested(expressions.DEPTH_MAX + 1), id="too deep"),
@@ -295,8 +297,21 @@ def test_a_parsed_query_parses_to_itself(query: Any) -> None:
     assert expressions.read(json.loads(json.dumps(parsed))) == parsed
 
 
+def test_a_list_may_not_say_more_than_a_text() -> None:
+    long = "x" * expressions.LENGTH_MAX
+    with pytest.raises(Invalid, match="query"):
+        expressions.read(["=", "$host", long])
+    with pytest.raises(Invalid, match="query"):
+        expressions.read(["or", *[["=", "$host", long[:300]]] * 60])
+
+
 def test_the_deepest_and_the_longest_query_is_answered() -> None:
     assert expressions.parse(nested(expressions.DEPTH_MAX))
+    longest = ["=", "$host", "x" * (expressions.LENGTH_MAX - len('["=","$host",""]'))]
+    text = json.dumps(longest, separators=(",", ":"))
+    assert len(text) == expressions.LENGTH_MAX
+    assert expressions.read(expressions.parse(text)) == tuple(longest)
+    assert holds(["<=", "$capabilities.nil", 2**53, float(2**53)])
     assert holds(["in", "$free_vcpus", *range(expressions.PARTS_MAX - 2)])
 
 
