@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from innkeeper.domain.errors import Invalid
+from innkeeper.domain.numerals import number_of
 from innkeeper.domain.placing import Comparison
 from innkeeper.snapshot.amounts import Mask, Rows
 from innkeeper.snapshot.capabilities import CapabilityColumn
@@ -94,11 +95,3 @@ def _text(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     return str(value)
-
-
-def number_of(text: str) -> float | None:
-    """A text as a number; None if it is none."""
-    try:
-        return float(text)
-    except ValueError:
-        return None

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
+from innkeeper.domain.numerals import number_of
 from innkeeper.snapshot.amounts import Mask
 
 Codes = npt.NDArray[np.int32]
@@ -128,12 +129,6 @@ class AggregateSets:
 
 
 def _least(metadata: Sequence[Metadata], key: str) -> float:
-    numbers = [_number(each[key]) for each in metadata if key in each]
-    return min((each for each in numbers if abs(each) <= MULTIPLIER_MAX), default=np.nan)
-
-
-def _number(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        return np.nan
+    numbers = (number_of(each[key]) for each in metadata if key in each)
+    fit = (each for each in numbers if each is not None and abs(each) <= MULTIPLIER_MAX)
+    return min(fit, default=np.nan)

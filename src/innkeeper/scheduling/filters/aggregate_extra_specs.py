@@ -10,6 +10,7 @@ from __future__ import annotations
 from functools import partial
 
 from innkeeper.domain.ids import HostIndex
+from innkeeper.domain.numerals import number_of
 from innkeeper.domain.placing import Comparison, RequestSpec
 from innkeeper.scheduling import comparisons
 from innkeeper.scheduling.facts.metadata import Metadata, values_of
@@ -52,7 +53,7 @@ def _meets_all(demands: tuple[Comparison, ...], metadata: Metadata) -> bool:
 def _meets(metadata: Metadata, demand: Comparison) -> bool:
     texts = sorted(values_of(metadata, demand.name))
     is_number = demand.operator in comparisons.NUMERIC
-    said = [comparisons.number_of(text) for text in texts] if is_number else texts
+    said = [number_of(text) for text in texts] if is_number else texts
     # The values of one aggregate, as if each were a host's: compared by the same rules.
     return bool(comparisons.mask(column_of([*said]), demand, ALL).any())
 

@@ -158,7 +158,7 @@ def _best(
     wanted = min(SPARES_MAX, count * len(entries))
     most = wanted + len(chosen)
     if equals.shape[0] > most:
-        order = equals.take(np.arange(first, first + most), mode="wrap")
+        order = equals[np.arange(first, first + most) % equals.shape[0]]
     elif most >= weights.shape[0]:
         order = np.argsort(-weights, kind="stable")
     else:
