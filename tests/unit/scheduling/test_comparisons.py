@@ -114,7 +114,9 @@ def test_repeating_an_operator_is_no_operand(text: str) -> None:
 
 
 @pytest.mark.parametrize("word", comparisons.NUMERIC)
-@pytest.mark.parametrize("operand", ["abc", "8x", "0x10", "--1", "1,5", "nan", "-inf", "1e999", "1_0"])
+@pytest.mark.parametrize(
+    "operand", ["abc", "8x", "0x10", "--1", "1,5", "nan", "-inf", "1e999", "1_0"]
+)
 def test_a_number_is_wanted_behind_a_numeric_operator(word: str, operand: str) -> None:
     with pytest.raises(Invalid, match="which is no number"):
         comparisons.parse("fact", f"{word} {operand}")

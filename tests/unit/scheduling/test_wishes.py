@@ -284,6 +284,13 @@ def test_aggregates_give_their_hosts_multipliers_of_their_own() -> None:
     assert given.tolist() == [-1.5, -0.5, 0.0]
 
 
+@pytest.mark.parametrize("text", ["nan", "inf", "1_0", "three"])
+def test_a_multiplier_that_is_no_number_is_passed_over(text: str) -> None:
+    key = busy_servers.AGGREGATE_KEY
+    table = in_aggregates(say(three(), {1: {key: text}}), {"a": (1,)})
+    assert table.aggregates.multipliers(key) is None
+
+
 def test_every_weigher_has_a_key_of_its_own_for_aggregates() -> None:
     keys = [each.AGGREGATE_KEY for each in WEIGHERS.values()]
     assert len(set(keys)) == len(keys)
