@@ -6,7 +6,7 @@ Always true: :attr:`Field.weights` are those of the table as it is now, after ev
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -22,6 +22,7 @@ from innkeeper.scheduling.pipeline import (
     active,
     add_up,
     numbers,
+    parts_by,
 )
 from innkeeper.snapshot.amounts import Mask
 from innkeeper.snapshot.columns import HostTable
@@ -63,6 +64,11 @@ class Field:
             self.spec = replace(self.spec, group=rule)
         self._memory.follow(self.spec)
         self.weights = self._weights(_both(self._allowed, self._masks(self._moving)))
+
+    def parts(self, index: HostIndex) -> Mapping[str, float]:
+        """What each weigher gives to one host now."""
+        weighers = (*self._memory.weighers, *self._weighers)
+        return parts_by(weighers, self._hosts, self.spec, index)
 
     def _masks(self, filters: Sequence[Filter]) -> list[Mask | None]:
         return [each.mask(self._hosts, self.spec, ALL_ROWS) for each in filters]

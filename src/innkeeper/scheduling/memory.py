@@ -19,6 +19,7 @@ import numpy.typing as npt
 from innkeeper.domain.placing import RequestSpec
 from innkeeper.scheduling.pipeline import (
     ALL_ROWS,
+    Active,
     Pipeline,
     Taken,
     Weights,
@@ -37,9 +38,9 @@ LEFT = 255
 """Stands for the filter that removed a host where none did."""
 SHAPES_MAX = 32
 """Shapes that are remembered; of 100,000 hosts each takes a megabyte."""
-ALONE_MAX = 24
-"""So many edited rows are judged one by one; more of them together, which costs as much as
-some rows alone, however many there are."""
+ALONE_MAX = 2
+"""So many edited rows are judged one by one; three together cost what three alone do, and many
+hardly more."""
 
 
 class Memory:
@@ -59,6 +60,8 @@ class Memory:
     weights: Weights
     removed_by: Codes
     counts: list[int]
+    weighers: tuple[Active, ...]
+    """The steady ones that have something to weigh for this shape."""
 
     @property
     def left(self) -> int:
@@ -104,9 +107,11 @@ class Memory:
                 self._look_at(index, spec)
             return
         at = np.fromiter(rows, dtype=np.intp, count=len(rows))
-        self.removed_by[at] = codes = self._judge(spec, at)
+        before, codes = self.removed_by[at], self._judge(spec, at)
         self.weights[at] = self._weigh(spec, at, codes)
-        self._count()
+        self.removed_by[at] = codes
+        for was, now in zip(before.tolist(), codes.tolist(), strict=True):
+            self._recount(was, now)
 
     def follow(self, spec: RequestSpec) -> None:
         """Bring this up to what a pick left, which changed its host's row, and pools if any."""
@@ -121,15 +126,15 @@ class Memory:
         self._rules = spec.rules
         self._place = len(hosts.edits)
         self._asked = tuple(enumerate(pipeline.steady_filters))
-        self._weighers = active(pipeline.steady_weighers, hosts, spec)
+        self.weighers = active(pipeline.steady_weighers, hosts, spec)
         masks = [each.mask(hosts, spec, ALL_ROWS) for _, each in self._asked]
         # Who has nothing to say of this shape is not asked again, as long as the ground holds.
         pairs = zip(self._asked, masks, strict=True)
         self._asked = tuple(asked for asked, mask in pairs if mask is not None)
-        heard = [*(each for _, each in self._asked), *(each for each, *_ in self._weighers)]
+        heard = [*(each for _, each in self._asked), *(each for each, *_ in self.weighers)]
         self._stamped: list[Any] = [each for each in heard if hasattr(each, "stamp")]
         # Weighers of which a pick may move more than its host.
-        self._is_moved = any(hasattr(each, "stamp") for each, *_ in self._weighers)
+        self._is_moved = any(hasattr(each, "stamp") for each, *_ in self.weighers)
         self._ground = self._ground_now(hosts, spec)
         self.removed_by = self._codes([mask for mask in masks if mask is not None], ALL_ROWS)
         self.weights = self._weigh(spec, ALL_ROWS, self.removed_by)
@@ -138,17 +143,19 @@ class Memory:
     def _look_at(self, index: int, spec: RequestSpec) -> None:
         """Judge one row: what is done with many, without arrays of one where that saves."""
         code = self._who_removes(index, spec)
-        before = int(self.removed_by[index])
-        if before != code:
-            self.counts[before if before != LEFT else -1] -= 1
-            self.counts[code if code != LEFT else -1] += 1
-            self.removed_by[index] = code
+        self._recount(int(self.removed_by[index]), code)
+        self.removed_by[index] = code
         if code != LEFT:
             self.weights[index] = GONE
             return
-        given = add_up(self._weighers, self._hosts, spec, slice(index, index + 1))
+        given = add_up(self.weighers, self._hosts, spec, slice(index, index + 1))
         weight = 0.0 if given is None else given[0]
         self.weights[index] = weight if math.isfinite(weight) else 0.0
+
+    def _recount(self, was: int, now: int) -> None:
+        if was != now:
+            self.counts[was if was != LEFT else -1] -= 1
+            self.counts[now if now != LEFT else -1] += 1
 
     def _who_removes(self, index: int, spec: RequestSpec) -> int:
         hosts = self._hosts
@@ -178,7 +185,7 @@ class Memory:
         return codes
 
     def _weigh(self, spec: RequestSpec, rows: Rows, codes: Codes) -> Weights:
-        given = add_up(self._weighers, self._hosts, spec, rows)
+        given = add_up(self.weighers, self._hosts, spec, rows)
         if given is None:
             given = np.zeros(codes.shape[0])
         # Not the columns themselves: what is remembered is written to. What is no number, a

@@ -15,13 +15,14 @@ import numpy as np
 import numpy.typing as npt
 
 from innkeeper.snapshot.amounts import Mask
-from innkeeper.snapshot.capabilities import NO_CODE
+from innkeeper.snapshot.vocabulary import FALSE, NO_CODE, TRUE, Ranks, Vocabulary, in_one_order
 
 Truth = tuple[Mask | np.bool_, Mask | np.bool_]
 """Where something holds, and where it does not; where neither is true, it is not known."""
 UNKNOWN: Truth = (np.False_, np.False_)
 
 EQUAL, UNEQUAL = "=", "!="
+NOTHING = Vocabulary()
 COMPARED: dict[str, Callable[[Any, Any], Any]] = {
     EQUAL: operator.eq,
     UNEQUAL: operator.ne,
@@ -43,8 +44,13 @@ class Operand:
 
     numbers: npt.NDArray[np.float64]
     codes: npt.NDArray[np.int32]
-    values: Sequence[Any] = ()
+    vocabulary: Vocabulary = NOTHING
     find: Callable[[str], Mask] | None = None
+
+    @property
+    def values(self) -> Sequence[Any]:
+        """The values that codes stand for."""
+        return self.vocabulary.values
 
     @property
     def is_known(self) -> Mask:
@@ -62,7 +68,7 @@ def literal(value: Any) -> Operand:
     """A value that stands in the query itself."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         return number(np.array(float(value)))
-    return Operand(_NO_NUMBER, _FIRST, (value,))
+    return Operand(_NO_NUMBER, _FIRST, Vocabulary((value,)))
 
 
 def number(column: npt.NDArray[np.float64]) -> Operand:
@@ -72,12 +78,12 @@ def number(column: npt.NDArray[np.float64]) -> Operand:
 
 def coded(codes: npt.NDArray[np.int32], values: Sequence[Any]) -> Operand:
     """Something that is no number for each row."""
-    return Operand(_NO_NUMBER, codes, values)
+    return Operand(_NO_NUMBER, codes, Vocabulary(values))
 
 
 def name(find: Callable[[str], Mask]) -> Operand:
     """A name for each row, and how to find the rows of one."""
-    return Operand(_NO_NUMBER, _FIRST, (), find)
+    return Operand(_NO_NUMBER, _FIRST, find=find)
 
 
 def only(operand: Operand) -> Any:
@@ -92,7 +98,8 @@ def truth(operand: Operand | None) -> Truth:
     """Where an operand is true, and where false; what is neither decides nothing."""
     if operand is None or operand.find is not None:
         return UNKNOWN
-    return _by_code(operand, lambda v: v is True), _by_code(operand, lambda v: v is False)
+    ranks = operand.vocabulary.ranks()[operand.codes]
+    return ranks == TRUE, ranks == FALSE
 
 
 def compare(sign: str, one: Operand | None, other: Operand | None) -> Truth:
@@ -114,26 +121,22 @@ def is_among(one: Operand | None, other: Operand | None) -> Truth:
     if one is None or other is None:
         return UNKNOWN
     holds, fails = _equal(one, other)
-    if not any(isinstance(each, list) for each in other.values):
+    are_lists = other.vocabulary.are_lists()
+    if are_lists is None:
         return holds, fails
-    is_list = _by_code(other, lambda value: isinstance(value, list))
     if one.find is not None or one.codes.ndim or one.numbers.ndim:
         # What varies by row is not looked for in what varies by row.
+        is_list = are_lists[other.codes]
         return holds & ~is_list, fails & ~is_list
     sought = one.values[0] if one.values else float(one.numbers)
-    has = _by_code(other, lambda value: isinstance(value, list) and _has(value, sought))
+    has = other.vocabulary.having(sought)[other.codes]
     return holds | has, fails & ~has
-
-
-def _has(items: list[Any], sought: Any) -> bool:
-    # True is 1 to Python, and no number here.
-    return any(isinstance(i, bool) == isinstance(sought, bool) and i == sought for i in items)
 
 
 def _equal(one: Operand, other: Operand) -> Truth:
     if one.find is not None or other.find is not None:
         return _named(one, other)
-    mine, its = _ranks(one, other, with_truths=True)
+    mine, its = _ranks(one, other)
     holds = (one.numbers == other.numbers) | (mine == its)
     return holds, one.is_known & other.is_known & ~holds
 
@@ -149,7 +152,7 @@ def _named(one: Operand, other: Operand) -> Truth:
 
 
 def _ordered(order: Callable[[Any, Any], Any], one: Operand, other: Operand) -> Truth:
-    mine, its = _ranks(one, other, with_truths=False)
+    mine, its = (np.where(ranks > FALSE, ranks, np.nan) for ranks in _ranks(one, other))
     # Comparing with nan is false in every order.
     holds = order(one.numbers, other.numbers) | order(mine, its)
     are_numbers = ~(np.isnan(one.numbers) | np.isnan(other.numbers))
@@ -157,29 +160,7 @@ def _ordered(order: Callable[[Any, Any], Any], one: Operand, other: Operand) -> 
     return holds, (are_numbers | are_texts) & ~holds
 
 
-_Ranks = npt.NDArray[np.float64]
-
-
-def _ranks(one: Operand, other: Operand, *, with_truths: bool) -> tuple[_Ranks, _Ranks]:
-    """Texts as numbers in the order of the texts; ``nan`` for what is none."""
-    words = {each for each in (*one.values, *other.values) if isinstance(each, str)}
-    places: dict[Any, float] = {word: float(n) for n, word in enumerate(sorted(words))}
-
-    def place(value: Any) -> float:
-        if isinstance(value, bool):
-            return -1.0 - value if with_truths else np.nan
-        return places[value] if isinstance(value, str) else np.nan
-
-    return _picked(one, place), _picked(other, place)
-
-
-def _by_code(operand: Operand, verdict: Callable[[Any], bool]) -> Mask:
-    picked: Mask = _picked(operand, lambda value: float(verdict(value))) == 1.0
-    return picked
-
-
-def _picked(operand: Operand, give: Callable[[Any], float]) -> _Ranks:
-    # One more at the end: NO_CODE is -1, and picks it.
-    by_code = np.array([*map(give, operand.values), np.nan])
-    picked: _Ranks = by_code[operand.codes]
-    return picked
+def _ranks(one: Operand, other: Operand) -> tuple[Ranks, Ranks]:
+    """By row, texts as numbers in their order, and truths; ``nan`` for what is neither."""
+    mine, its = in_one_order(one.vocabulary, other.vocabulary)
+    return mine[one.codes], its[other.codes]

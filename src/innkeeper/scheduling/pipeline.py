@@ -226,13 +226,22 @@ def parts(
     pipeline: Pipeline, hosts: HostTable, spec: RequestSpec, index: int
 ) -> Mapping[str, float]:
     """What each weigher gives to one host, multiplied; for explanations."""
+    ordered = (*pipeline.steady_weighers, *pipeline.rare_weighers)
+    return parts_by(active(ordered, hosts, spec), hosts, spec, index)
+
+
+def parts_by(
+    weighers: Sequence[Active], hosts: HostTable, spec: RequestSpec, index: int
+) -> Mapping[str, float]:
+    """As :func:`parts`, for who has the active ones at hand."""
     row = slice(index, index + 1)
+    has_aggregates = hosts.has_aggregates
     found: dict[str, float] = {}
-    for weigher, multiplier in (*pipeline.steady_weighers, *pipeline.rare_weighers):
-        scale = weigher.scale(hosts, spec)
-        if scale != 0.0:
-            # As in ``weigh``, without making an array of one.
-            by = _factor(hosts, weigher, multiplier / scale, scale, row)
-            by = by if isinstance(by, float) else float(by[0])
-            found[weigher.NAME] = float(weigher.column(hosts, spec, row)[0]) * by
+    for weigher, usual, scale in weighers:
+        # As in ``weigh``, without making an array of one.
+        by = usual
+        if has_aggregates:
+            own = _factor(hosts, weigher, usual, scale, row)
+            by = own if isinstance(own, float) else float(own[0])
+        found[weigher.NAME] = float(weigher.column(hosts, spec, row)[0]) * by
     return found

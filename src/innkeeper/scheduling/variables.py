@@ -17,8 +17,8 @@ from innkeeper.scheduling.facts import freshness
 from innkeeper.scheduling.facts.masks import named, row_count
 from innkeeper.scheduling.operands import Operand, coded, name, number
 from innkeeper.snapshot.amounts import Amount, Rows
-from innkeeper.snapshot.capabilities import NO_CODE
 from innkeeper.snapshot.columns import HostTable
+from innkeeper.snapshot.vocabulary import NO_CODE
 
 CAPABILITIES, TRAITS = "capabilities.", "traits."
 MB_PER_GB = 1024
@@ -104,7 +104,7 @@ def _capability(hosts: HostTable, spec: RequestSpec, rows: Rows, word: str) -> O
     if fresh is not None:
         numbers = np.where(fresh, numbers, np.nan)
         codes = np.where(fresh, codes, np.int32(NO_CODE))
-    return Operand(numbers, codes, column.values)
+    return Operand(numbers, codes, column.vocabulary)
 
 
 def _trait(hosts: HostTable, rows: Rows, word: str) -> Operand:

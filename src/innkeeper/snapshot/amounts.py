@@ -215,6 +215,17 @@ class AmountTable:
             self.used[name][index] -= amount
         self.note(index)
 
+    def has_left(self, index: HostIndex, amounts: Mapping[str, int]) -> bool:
+        """Whether one row has these amounts free, each given out in one piece."""
+        for name, amount in amounts.items():
+            free = self.free.get(name)
+            if free is None or free[index] < amount:
+                return False
+            given = self.gives(name, amount, slice(index, index + 1))
+            if given is not None and not given[0]:
+                return False
+        return True
+
     def gives(self, name: str, amount: int, rows: Rows) -> Mask | None:
         """Where the unit rules allow one allocation of ``amount``; None if they do everywhere.
 

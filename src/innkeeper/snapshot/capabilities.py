@@ -1,19 +1,26 @@
-"""Capabilities as columns: what agents report of their hosts, ready to be compared at once."""
+"""Capabilities as columns: what agents report of their hosts, ready to be compared at once.
+
+Always true: a column shows every host's facts as they are when it is asked for. Only facts that
+were replaced since are looked at again; nobody keeps a column from one decision to the next.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-NO_CODE = -1
+from innkeeper.snapshot.vocabulary import NO_CODE, Vocabulary
+
+SPARE_MIN = 64
+"""Values that no host has any more, and hosts with new facts, are never too many up to this."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class CapabilityColumn:
     """One capability of all hosts: as numbers (``nan`` where it is none), and as codes.
 
@@ -22,7 +29,28 @@ class CapabilityColumn:
 
     numbers: npt.NDArray[np.float64]
     codes: npt.NDArray[np.int32]
-    values: list[Any]
+    vocabulary: Vocabulary
+    _known: dict[object, int] = field(default_factory=dict)
+
+    @property
+    def values(self) -> list[Any]:
+        """Distinct values by their codes; some of them no host may have any more."""
+        return self.vocabulary.values
+
+    def set(self, index: int, fact: Any) -> None:
+        """Replace what one host reports; None if it does not."""
+        if fact is None:
+            self.numbers[index], self.codes[index] = np.nan, NO_CODE
+            return
+        # By type and text: 1, 1.0, True and "1" are four values.
+        key: object = fact if isinstance(fact, str) else (type(fact).__name__, repr(fact))
+        code = self._known.get(key)
+        if code is None:
+            code = self._known[key] = len(self.values)
+            self.values.append(fact)
+        is_number = isinstance(fact, int | float) and not isinstance(fact, bool)
+        self.numbers[index] = _as_double(fact) if is_number else np.nan
+        self.codes[index] = code
 
 
 def lookup(facts: Mapping[str, Any], name: str) -> Any:
@@ -50,29 +78,17 @@ def names_of(facts: Mapping[str, Any]) -> set[str]:
 
 
 def column_of(facts: list[Any]) -> CapabilityColumn:
-    codes = np.full(len(facts), NO_CODE, dtype=np.int32)
-    numbers = np.full(len(facts), np.nan)
-    values: list[Any] = []
-    known: dict[str, int] = {}
+    column = column_of_nothing(len(facts))
     for index, fact in enumerate(facts):
-        if fact is None:
-            continue
-        # By type and text: 1, 1.0, True and "1" are four values.
-        key = f"{type(fact).__name__}:{fact!r}"
-        code = known.get(key)
-        if code is None:
-            code = known[key] = len(values)
-            values.append(fact)
-        codes[index] = code
-        if isinstance(fact, int | float) and not isinstance(fact, bool):
-            numbers[index] = _as_double(fact)
-    return CapabilityColumn(numbers, codes, values)
+        if fact is not None:
+            column.set(index, fact)
+    return column
 
 
 def column_of_nothing(count: int) -> CapabilityColumn:
     """The column of a capability that none of so many hosts has."""
     codes = np.full(count, NO_CODE, dtype=np.int32)
-    return CapabilityColumn(np.full(count, np.nan), codes, [])
+    return CapabilityColumn(np.full(count, np.nan), codes, Vocabulary())
 
 
 def _as_double(number: int | float) -> float:
@@ -81,3 +97,51 @@ def _as_double(number: int | float) -> float:
     except OverflowError:
         # A whole number has no largest; a double has, and beyond it is infinity.
         return math.inf if number > 0 else -math.inf
+
+
+class CapabilityColumns:
+    """The columns of hosts' facts that anybody asked for; ``facts`` has one entry per row.
+
+    Capabilities change seldom, and most are never asked for. A capability that nobody ever told
+    of has no column that is kept: users make up names in queries.
+    """
+
+    def __init__(self, facts: list[Mapping[str, Any]]) -> None:
+        self._facts = facts
+        self._names: set[str] = set()
+        self._columns: dict[str, CapabilityColumn] = {}
+        self._shown: dict[str, int] = {}
+        """How many of ``_replaced`` each column shows."""
+        self._replaced: list[int] = []
+
+    def forget(self) -> None:
+        """Build all columns anew, as rows came, went or moved."""
+        self._columns.clear()
+        self._shown.clear()
+        self._replaced.clear()
+
+    def replace(self, index: int, facts: Mapping[str, Any]) -> None:
+        """Replace the facts of one host."""
+        if self._facts[index] == facts:
+            return
+        self._facts[index] = facts
+        self._names |= names_of(facts)
+        if len(self._replaced) >= max(SPARE_MIN, len(self._facts) // 4):
+            # To look at so many again takes as long as to look at all.
+            self.forget()
+        elif self._columns:
+            self._replaced.append(index)
+
+    def column(self, name: str) -> CapabilityColumn:
+        """The column of a capability. Nested facts have dots in their names."""
+        if name not in self._names:
+            return column_of_nothing(len(self._facts))
+        column = self._columns.get(name)
+        if column is None or len(column.values) > 2 * len(self._facts) + SPARE_MIN:
+            column = column_of([lookup(each, name) for each in self._facts])
+            self._columns[name] = column
+        elif self._shown[name] < len(self._replaced):
+            for index in self._replaced[self._shown[name] :]:
+                column.set(index, lookup(self._facts[index], name))
+        self._shown[name] = len(self._replaced)
+        return column

@@ -21,13 +21,7 @@ import numpy.typing as npt
 from innkeeper.domain.ids import AgentId, HostIndex, ProviderId
 from innkeeper.snapshot.aggregates import AggregateSets, Verdict
 from innkeeper.snapshot.amounts import ROWS_MIN, Amount, AmountTable, Indexes, Mask, Rows
-from innkeeper.snapshot.capabilities import (
-    CapabilityColumn,
-    column_of,
-    column_of_nothing,
-    lookup,
-    names_of,
-)
+from innkeeper.snapshot.capabilities import CapabilityColumn, CapabilityColumns
 from innkeeper.snapshot.pools import Codes, PoolTable
 from innkeeper.snapshot.residents import Residents
 
@@ -55,8 +49,7 @@ class HostTable(AmountTable):
         self.agent_seen_s: npt.NDArray[np.float64] = self._heard_s
         self._has_hosts: Mask | None = None
         self._capabilities: list[Mapping[str, Any]] = self._add_list(dict)
-        self._capability_columns: dict[str, CapabilityColumn] = {}
-        self._capability_names: set[str] = set()
+        self._capability_columns = CapabilityColumns(self._capabilities)
         self.pools = PoolTable()
         self.aggregates = AggregateSets()
         self.residents = Residents()
@@ -111,7 +104,7 @@ class HostTable(AmountTable):
         had = self.row_count
         self.add_rows(provider_id for provider_id, _ in wanted)
         if self.row_count != had:
-            self._capability_columns.clear()
+            self._capability_columns.forget()
         for provider_id, name in wanted:
             self._rename(self.index_of[provider_id], name)
 
@@ -125,7 +118,7 @@ class HostTable(AmountTable):
         super().remove_row(provider_id)
         if index < self.row_count:
             self.index_by_name[self.names[index]] = index
-        self._capability_columns.clear()
+        self._capability_columns.forget()
         self._has_hosts = None
         self._silent_since_s = self._stale_since_s = None
 
@@ -197,10 +190,7 @@ class HostTable(AmountTable):
 
     def set_capabilities(self, index: HostIndex, facts: Mapping[str, Any]) -> None:
         """Replace what a host is capable of."""
-        if self._capabilities[index] != facts:
-            self._capabilities[index] = facts
-            self._capability_names |= names_of(facts)
-            self._capability_columns.clear()
+        self._capability_columns.replace(index, facts)
 
     def capabilities_of(self, index: HostIndex) -> Mapping[str, Any]:
         """All that one host is capable of."""
@@ -213,16 +203,9 @@ class HostTable(AmountTable):
     def capability(self, name: str) -> CapabilityColumn:
         """The column of a capability. Nested facts have dots in their names.
 
-        Built at its first use after a change: capabilities change seldom, and most are never
-        asked for. One that nobody ever told of is not kept: users make up names in queries.
+        It shows the table as it is now; ask again after a change.
         """
-        column = self._capability_columns.get(name)
-        if column is None and name not in self._capability_names:
-            return column_of_nothing(self.row_count)
-        if column is None:
-            column = column_of([lookup(each, name) for each in self._capabilities])
-            self._capability_columns[name] = column
-        return column
+        return self._capability_columns.column(name)
 
     def agent_has_hosts(self) -> Mask:
         """Which agents speak for a host now; the others' silence is of no interest."""
@@ -300,7 +283,7 @@ class HostTable(AmountTable):
 
     def left(self, name: str, rows: Rows) -> Amount:
         """What a host has left of a class; one that borrows, what one of its pools has."""
-        most = self.pools.most(name)
+        most = self.pools.most(name) if self.pools.row_count else None
         if most is None:
             return self.free[name][rows]
         at_hand: Amount = np.where(

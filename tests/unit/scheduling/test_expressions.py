@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import random
+from itertools import product
+from operator import eq, ge, lt
 from typing import Any
 
 import pytest
@@ -313,6 +316,31 @@ def test_the_deepest_and_the_longest_query_is_answered() -> None:
     assert expressions.read(expressions.parse(text)) == tuple(longest)
     assert holds(["<=", "$capabilities.nil", 2**53, float(2**53)])
     assert holds(["in", "$free_vcpus", *range(expressions.PARTS_MAX - 2)])
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_columns_are_compared_row_by_row(seed: int) -> None:
+    dice = random.Random(seed)  # noqa: S311 - must be repeatable, not secret
+    values = [None, 1, 2.5, True, False, "", "a", "b", "c", ["a", 1, True], {}]
+    facts = [{"x": dice.choice(values), "y": dice.choice(values)} for _ in range(200)]
+    table = table_of(*(host(str(n), capabilities=each) for n, each in enumerate(facts)))
+    signs = {"=": eq, "<": lt, ">=": ge}
+    for sign, other in product(signs, ["$capabilities.y", "b", True, 2, 2.5]):
+        spec = asking(query=expressions.read([sign, "$capabilities.x", other]))
+        rights = [f["y"] if other == "$capabilities.y" else other for f in facts]
+        expected = {
+            str(n)
+            for n, (fact, right) in enumerate(zip(facts, rights, strict=True))
+            if _kind(fact["x"]) == _kind(right) in ("number", "text", sign == "=" and "truth")
+            and signs[sign](fact["x"], right)
+        }
+        assert left_by(json_query, table, spec) == expected
+
+
+def _kind(value: Any) -> str:
+    if isinstance(value, bool):
+        return "truth"
+    return {int: "number", float: "number", str: "text"}.get(type(value), "none")
 
 
 def test_json_filter_says_what_is_known_of_how_many_hosts() -> None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import random
 import tracemalloc
 from typing import Any
 
 import numpy as np
 import pytest
 
-from innkeeper.snapshot.capabilities import NO_CODE, lookup, names_of
+from innkeeper.domain.ids import HostIndex, ProviderId
+from innkeeper.snapshot.capabilities import CapabilityColumn, column_of, lookup, names_of
+from innkeeper.snapshot.vocabulary import NO_CODE
 from tests.support.tables import host, table_of
 
 FACTS: dict[str, Any] = {
@@ -60,3 +63,50 @@ def test_made_up_names_are_not_remembered() -> None:
         tracemalloc.stop()
     # Each column of a hundred hosts takes more than a kilobyte.
     assert kept < 100_000
+
+
+VALUES: list[Any] = [None, 1, 1.0, True, "1", "x", ["x"], {"deep": "x"}, 10**400, -(10**400)]
+
+
+def shown(column: CapabilityColumn) -> list[Any]:
+    """What a column shows of each host."""
+    known = [repr(column.values[code]) if code >= 0 else None for code in column.codes]
+    return [*known, *map(repr, column.numbers.tolist())]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_columns_show_what_became_of_facts(seed: int) -> None:
+    dice = random.Random(seed)  # noqa: S311 - must be repeatable, not secret
+    table = table_of(*(host(f"h{n}") for n in range(30)))
+    for step in range(200):
+        facts = {"a": dice.choice(VALUES), "b": {"c": dice.choice(VALUES), "n": step}}
+        table.set_capabilities(HostIndex(dice.randrange(table.host_count)), facts)
+        if dice.random() < 0.02:
+            table.remove_row(ProviderId(int(table.provider_ids[0])))
+        name = dice.choice(["a", "b", "b.c", "b.n"])
+        if dice.random() < 0.7:
+            fresh = column_of([lookup(each, name) for each in table.all_capabilities()])
+            assert shown(table.capability(name)) == shown(fresh)
+
+
+def test_one_host_with_new_facts_leaves_the_other_hosts_alone() -> None:
+    table = table_of(*(host(f"h{n}", capabilities={"n": n, "m": n}) for n in range(100)))
+    first = table.capability("n")
+    table.set_capabilities(HostIndex(7), {"n": 700})
+    assert table.capability("n") is first
+    assert (first.numbers[7], first.numbers[8]) == (700, 8)
+    assert first.values[first.codes[7]] == 700
+    table.set_capabilities(HostIndex(7), {})
+    assert table.capability("n") is first
+    assert first.codes[7] == NO_CODE
+
+
+def test_values_that_no_host_has_any_more_do_not_pile_up() -> None:
+    table = table_of(*(host(f"h{n}") for n in range(100)))
+    for number in range(5000):
+        table.set_capabilities(HostIndex(number % 100), {"load": number, "name": f"x{number}"})
+        # One is asked for always, the other seldom.
+        assert len(table.capability("load").values) <= 300
+        if number % 7 == 0:
+            assert len(table.capability("name").values) <= 300
+    assert sorted(table.capability("load").numbers.tolist()) == [*range(4900, 5000)]

@@ -8,8 +8,8 @@ import pytest
 from innkeeper.domain.ids import AgentId, HostIndex, ProviderId
 from innkeeper.snapshot.amounts import ROWS_MIN
 from innkeeper.snapshot.audit import differences
-from innkeeper.snapshot.capabilities import NO_CODE
 from innkeeper.snapshot.columns import HostTable
+from innkeeper.snapshot.vocabulary import NO_CODE
 from tests.support.tables import Sketch, fill, host, row_for, table_of
 
 THREE = (

@@ -36,19 +36,10 @@ def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
 
 def admits(hosts: HostTable, spec: RequestSpec, index: int) -> bool:
     """What :func:`mask` says of one host."""
-    row = slice(index, index + 1)
     if hosts.pools.row_count:
-        mine = mask(hosts, spec, row)
+        mine = mask(hosts, spec, slice(index, index + 1))
         return mine is None or bool(mine[0])
-    return all(_admits(hosts, name, amount, row) for name, amount in spec.amounts.items())
-
-
-def _admits(hosts: HostTable, name: str, amount: int, row: slice) -> bool:
-    free = hosts.free.get(name)
-    if free is None or free[row.start] < amount:
-        return False
-    given = hosts.gives(name, amount, row)
-    return given is None or bool(given[0])
+    return hosts.has_left(HostIndex(index), spec.amounts)
 
 
 def _fits(hosts: HostTable, name: str, amount: int, rows: Rows) -> Mask:

@@ -21,7 +21,7 @@ from innkeeper.scheduling import depletion
 from innkeeper.scheduling.dice import draw
 from innkeeper.scheduling.field import Field
 from innkeeper.scheduling.memory import GONE, Memories
-from innkeeper.scheduling.pipeline import Weights, parts, removals
+from innkeeper.scheduling.pipeline import Weights, removals
 from innkeeper.scheduling.schedulers.scheduler import Choice
 from innkeeper.snapshot.amounts import Indexes
 from innkeeper.snapshot.columns import HostTable
@@ -31,6 +31,8 @@ Lean = Callable[[HostTable, RequestSpec, Sequence[Entry]], Weights | None]
 NOBODY: Indexes = np.zeros(0, dtype=np.intp)
 ALTERNATE_TURNS = 2**40
 """Where the turns of draws among alternates begin: behind all others of a request."""
+FEW = 8
+"""So many of the heaviest are found one after the other."""
 SPARES_MAX = 64
 """The servers of one request share this many of the next best hosts as their alternates."""
 
@@ -58,7 +60,7 @@ def pick_all(
                 break
             told = None
             if len(entries) < choice.parts_max:
-                told = parts(memories.pipeline, hosts, field.spec, best)
+                told = field.parts(best)
             entry = _entry(hosts, spec, best, float(weights[best]), turn, told)
             depletion.take(hosts, spec, entry)
             undoing.callback(depletion.give_back, hosts, spec, entry)
@@ -157,12 +159,25 @@ def _best(
     chosen = {entry.index for entry in entries}
     wanted = min(SPARES_MAX, count * len(entries))
     most = wanted + len(chosen)
-    if equals.shape[0] > most:
-        order = equals[np.arange(first, first + most) % equals.shape[0]]
-    elif most >= weights.shape[0]:
-        order = np.argsort(-weights, kind="stable")
+    size = equals.shape[0]
+    if size > most:
+        found = [int(equals[(first + step) % size]) for step in range(most)]
+    elif most <= FEW:
+        found = _heaviest(weights, most)
     else:
-        some = np.argpartition(-weights, most)[: most + 1]
-        order = some[np.argsort(-weights[some], kind="stable")]
-    found = [int(row) for row in order if weights[row] > GONE]
-    return [row for row in found if row not in chosen][:wanted]
+        some = np.argpartition(-weights, min(most, weights.shape[0] - 1))[: most + 1]
+        found = some[np.argsort(-weights[some], kind="stable")].tolist()
+    return [row for row in found if weights[row] > GONE and row not in chosen][:wanted]
+
+
+def _heaviest(weights: Weights, count: int) -> list[int]:
+    """The rows with most weight, one after the other; sooner than sorting for a few."""
+    left = weights.copy()
+    found: list[int] = []
+    for _ in range(min(count, left.shape[0])):
+        best = int(left.argmax())
+        if left[best] == GONE:
+            break
+        found.append(best)
+        left[best] = GONE
+    return found
