@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from collections.abc import Callable
 from itertools import product
 from operator import eq, ge, lt
 from typing import Any
@@ -321,10 +322,10 @@ def test_the_deepest_and_the_longest_query_is_answered() -> None:
 @pytest.mark.parametrize("seed", range(4))
 def test_columns_are_compared_row_by_row(seed: int) -> None:
     dice = random.Random(seed)  # noqa: S311 - must be repeatable, not secret
-    values = [None, 1, 2.5, True, False, "", "a", "b", "c", ["a", 1, True], {}]
+    values: list[Any] = [None, 1, 2.5, True, False, "", "a", "b", "c", ["a", 1, True], {}]
     facts = [{"x": dice.choice(values), "y": dice.choice(values)} for _ in range(200)]
     table = table_of(*(host(str(n), capabilities=each) for n, each in enumerate(facts)))
-    signs = {"=": eq, "<": lt, ">=": ge}
+    signs: dict[str, Callable[[Any, Any], bool]] = {"=": eq, "<": lt, ">=": ge}
     for sign, other in product(signs, ["$capabilities.y", "b", True, 2, 2.5]):
         spec = asking(query=expressions.read([sign, "$capabilities.x", other]))
         rights = [f["y"] if other == "$capabilities.y" else other for f in facts]

@@ -1,0 +1,170 @@
+"""The distinct values of a column, and what queries ask of them over and over.
+
+Texts are ranked, and items of lists sorted, once for all comparisons; what comes later is put
+in its place when somebody asks next.
+
+Always true: a code, which is a place in ``values``, stands for one value for good; arrays by
+code have one more entry at the end, which ``NO_CODE`` picks as it is -1.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import numpy.typing as npt
+
+from innkeeper.snapshot.amounts import Mask
+
+NO_CODE = -1
+
+Ranks = npt.NDArray[np.float64]
+
+TRUE, FALSE = -2.0, -1.0
+"""Ranks of truths, which are equal or not and have no order; those of texts are above."""
+FEW = 64
+"""So few texts are sooner looked up than remembered."""
+OTHERS_MAX = 16
+"""Other vocabularies of which it is remembered where one's own texts are among theirs."""
+
+
+class Vocabulary:
+    """Values of whatever kind by their codes; who adds one appends it to ``values``."""
+
+    def __init__(self, values: Iterable[Any] = ()) -> None:
+        self.values: list[Any] = list(values)
+        self._seen = 0
+        self._ranks: Ranks = np.array([np.nan])
+        self._texts: list[str] = []
+        self._codes_in_order: list[int] = []
+        self._lists: list[int] = []
+        self._items: dict[str, _Items] = {}
+        self._listed = 0
+        self._among: WeakKeyDictionary[Vocabulary, tuple[int, Ranks]] = WeakKeyDictionary()
+
+    def ranks(self) -> Ranks:
+        """By code, the place of a text among the texts here, ``TRUE`` or ``FALSE``.
+
+        ``nan`` for what is neither a text nor a truth.
+        """
+        if self._seen < len(self.values):
+            self._rank()
+        return self._ranks
+
+    def _rank(self) -> None:
+        start, self._seen = self._seen, len(self.values)
+        ranks = np.full(self._seen + 1, np.nan)
+        ranks[:start] = self._ranks[:start]
+        texts: list[int] = []
+        for code, value in enumerate(self.values[start:], start):
+            if isinstance(value, str):
+                texts.append(code)
+            elif isinstance(value, bool):
+                ranks[code] = TRUE if value else FALSE
+            elif isinstance(value, list):
+                self._lists.append(code)
+        if texts:
+            # What was in order already is not sorted anew.
+            self._codes_in_order += texts
+            self._codes_in_order.sort(key=self.values.__getitem__)
+            self._texts = [self.values[code] for code in self._codes_in_order]
+            ranks[self._codes_in_order] = np.arange(len(self._texts))
+        self._ranks = ranks
+        self._among.clear()
+
+    def ranks_among(self, other: Vocabulary) -> Ranks:
+        """Ranks as they would be among the texts of ``other``; its own ones show the order.
+
+        A text that is not there has half a rank between its neighbours.
+        """
+        mine, theirs = self.ranks(), other.ranks()
+        if self is other or not self._texts:
+            return mine
+        found = self._among.get(other)
+        if found is None or found[0] != len(theirs):
+            ranks = mine.copy()
+            ranks[self._codes_in_order] = [_place(each, other._texts) for each in self._texts]
+            found = (len(theirs), ranks)
+            if len(self._texts) > FEW:
+                if len(self._among) == OTHERS_MAX:
+                    self._among.clear()
+                self._among[other] = found
+        return found[1]
+
+    @property
+    def text_count(self) -> int:
+        """How many of the values are texts."""
+        self.ranks()
+        return len(self._texts)
+
+    def are_lists(self) -> Mask | None:
+        """By code, whether the value is a list; None if none is."""
+        count = len(self.ranks())
+        return _marked(count, self._lists) if self._lists else None
+
+    def having(self, sought: Any) -> Mask:
+        """By code, whether the value is a list with this number, text or truth in it."""
+        count = len(self.ranks())
+        if self._listed < len(self._lists):
+            self._sort_items()
+        items = self._items.get(_kind(sought))
+        return _marked(count, [] if items is None else items.owners_of(sought))
+
+    def _sort_items(self) -> None:
+        fresh: dict[str, tuple[list[Any], list[int]]] = {}
+        for code in self._lists[self._listed :]:
+            for item in self.values[code]:
+                # What is not itself, as nan, is nowhere in an order.
+                if isinstance(item, str | int | float) and item == item:  # noqa: PLR0124
+                    items, owners = fresh.setdefault(_kind(item), ([], []))
+                    items.append(item)
+                    owners.append(code)
+        self._listed = len(self._lists)
+        for kind, (items, owners) in fresh.items():
+            self._items.setdefault(kind, _Items()).add(items, owners)
+
+
+class _Items:
+    """Items of lists in their order, all of one kind, and the codes of the lists."""
+
+    def __init__(self) -> None:
+        self._items: list[Any] = []
+        self._owners = np.zeros(0, dtype=np.int64)
+
+    def add(self, items: list[Any], owners: list[int]) -> None:
+        whole = self._items + items
+        order = sorted(range(len(whole)), key=whole.__getitem__)
+        self._items = [whole[each] for each in order]
+        self._owners = np.concatenate([self._owners, owners])[order].astype(np.int64)
+
+    def owners_of(self, sought: Any) -> npt.NDArray[np.int64]:
+        first, last = bisect_left(self._items, sought), bisect_right(self._items, sought)
+        return self._owners[first:last]
+
+
+def _kind(value: Any) -> str:
+    if isinstance(value, bool):
+        # True is 1 to Python, and no number here.
+        return "truth"
+    return "text" if isinstance(value, str) else "number"
+
+
+def _place(text: str, texts: list[str]) -> float:
+    place = bisect_left(texts, text)
+    return place if place < len(texts) and texts[place] == text else place - 0.5
+
+
+def _marked(count: int, codes: Any) -> Mask:
+    marked = np.zeros(count, dtype=np.bool_)
+    marked[codes] = True
+    return marked
+
+
+def in_one_order(one: Vocabulary, other: Vocabulary) -> tuple[Ranks, Ranks]:
+    """Ranks of both by which the texts of one compare with those of the other."""
+    if one.text_count <= other.text_count:
+        return one.ranks_among(other), other.ranks()
+    return one.ranks(), other.ranks_among(one)
