@@ -94,6 +94,35 @@ def test_shares_are_of_all_hosts() -> None:
     assert outcome.mean_stranded("VCPU") == 0.0
 
 
+def test_a_look_sees_who_leaves_and_who_comes_at_its_moment() -> None:
+    workload = workload_of([(0, 50, 1, 0), (50, forever(), 0, 1), (100, forever(), 0, 2)])
+    outcome = replayed(workload, Terms(samples=3), hosts=1)
+    assert outcome.samples.moments_s.tolist() == [50.0, 100.0]
+    assert outcome.samples.servers.tolist() == [1, 2]
+    assert outcome.samples.used["VCPU"].tolist() == [1, 2]
+
+
+def test_the_most_is_seen_however_short_it_is() -> None:
+    crowd = [(1.0, 1.0, 0, at + 1) for at in range(6)]
+    workload = workload_of([(0, forever(), 0, 0), *crowd, (100, forever(), 0, 9)])
+    outcome = replayed(workload, Terms(samples=4), hosts=1)
+    assert outcome.samples.used["VCPU"].max() == 2
+    assert outcome.most_used("VCPU") == 7 / 8
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_most_is_that_of_the_slow_replay(seed: int) -> None:
+    workload = workload_of(some_rows(seed))
+    outcome = replayed(workload, Terms(samples=2))
+    whole = {"VCPU": 8, "MEMORY_MB": 16384}
+    used: dict[str, list[int]] = {name: [] for name in whole}
+    for moment in np.unique(workload.arrivals_s):
+        stays = Plain(workload, [dict(whole) for _ in range(HOSTS)]).until(float(moment))
+        for name, total in whole.items():
+            used[name].append(sum(total - free[name] for free in stays.hosts))
+    assert {name: max(each) for name, each in used.items()} == outcome.peaks
+
+
 def test_another_reference_strands_other_hosts() -> None:
     workload = workload_of([(0, forever(), 2, 0), (100, forever(), 0, 1)])
     by_commonest = replayed(workload, Terms(samples=2), hosts=1)

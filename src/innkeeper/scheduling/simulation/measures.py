@@ -39,6 +39,7 @@ class Samples:
 class Outcome:
     """How a replay went: what became of each shape's servers, the samples, and the times.
 
+    ``peaks`` is the most of each class that was used at any moment, looked at or not.
     ``decision_s`` is how long each request took to decide, ``asked`` how many servers it asked
     for. ``first_refusal_s`` is the moment of the first server without a place.
     """
@@ -50,6 +51,7 @@ class Outcome:
     decision_s: Seconds
     asked: Codes
     samples: Samples
+    peaks: Mapping[str, float]
     first_refusal_s: float | None
 
     @property
@@ -63,8 +65,8 @@ class Outcome:
         return self._share(self.samples.used[class_name].mean(), class_name)
 
     def most_used(self, class_name: str) -> float:
-        """The greatest share of a class that was used."""
-        return self._share(self.samples.used[class_name].max(), class_name)
+        """The greatest share of a class that was used at any moment."""
+        return self._share(self.peaks[class_name], class_name)
 
     def mean_stranded(self, class_name: str) -> float:
         """The share of a class that was stranded, on average over time."""
@@ -83,6 +85,28 @@ class Outcome:
         """How many servers were decided on per second of deciding."""
         spent = float(self.decision_s.sum())
         return float(self.asked.sum()) / spent if spent else 0.0
+
+
+class Peaks:
+    """The most of each class that was ever used, counted server by server.
+
+    Between two looks at the table many may come and go.
+    """
+
+    def __init__(self, table: HostTable, classes: Sequence[str]) -> None:
+        self._used = {name: float(table.used[name].sum()) for name in classes}
+        self.most = dict(self._used)
+
+    def take(self, amounts: Mapping[str, int]) -> None:
+        """Count a server in that stays."""
+        for name, amount in amounts.items():
+            self._used[name] += amount
+            self.most[name] = max(self.most[name], self._used[name])
+
+    def give_back(self, amounts: Mapping[str, int]) -> None:
+        """Count a server out."""
+        for name, amount in amounts.items():
+            self._used[name] -= amount
 
 
 class Sampler:

@@ -15,7 +15,7 @@ from innkeeper.domain.placing import BuildPlan, Entry, RequestSpec, Rules
 from innkeeper.scheduling import depletion
 from innkeeper.scheduling.dice import draw
 from innkeeper.scheduling.simulation.fleets import NOW_S
-from innkeeper.scheduling.simulation.measures import Outcome, Sampler
+from innkeeper.scheduling.simulation.measures import Outcome, Peaks, Sampler
 from innkeeper.scheduling.simulation.workload import Shape, Workload
 from innkeeper.snapshot.columns import HostTable
 
@@ -67,6 +67,7 @@ class Replay:
         self._sampler = Sampler(
             table, workload.classes(), self._spec(reference, 0, 0, 1), self._moments()
         )
+        self._peaks = Peaks(table, tuple(self._sampler.capacity))
 
     def _moments(self) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
         first, last = self._workload.arrivals_s[[0, -1]]
@@ -130,6 +131,7 @@ class Replay:
             decision_s=decision_s[:done],
             asked=np.diff(starts[: done + 1]),
             samples=self._sampler.samples(),
+            peaks=self._peaks.most,
             first_refusal_s=refused_at,
         )
 
@@ -145,11 +147,15 @@ class Replay:
             return took, 0
         for number, entry in enumerate(entries, start=first):
             self._placed[number] = (spec, entry)
+            self._peaks.take(spec.amounts)
             self._busy(entry, -1)
         return took, len(entries)
 
     def _come_to(self, moment: float) -> None:
-        """Let everybody leave whose time has come, and look at the table where that is due."""
+        """Let everybody leave whose time has come, and look at the table where that is due.
+
+        A look that is due at ``moment`` itself waits: who comes then is to be seen by it.
+        """
         while self._sampler.due_s < moment:
             self._leave_until(self._sampler.due_s)
             self._sampler.look(len(self._placed))
@@ -166,6 +172,7 @@ class Replay:
         held = self._placed.pop(number, None)
         if held is not None:
             self._busy(held[1], 1)
+            self._peaks.give_back(held[0].amounts)
             depletion.give_back(self._table, *held)
 
     def _busy(self, entry: Entry, more: int) -> None:
