@@ -26,7 +26,7 @@ Ranks = npt.NDArray[np.float64]
 TRUE, FALSE = -2.0, -1.0
 """Ranks of truths, which are equal or not and have no order; those of texts are above."""
 FEW = 64
-"""So few texts are sooner looked up than remembered."""
+"""So few texts are sooner looked up than remembered, and so few items sooner put in."""
 OTHERS_MAX = 16
 """Other vocabularies of which it is remembered where one's own texts are among theirs."""
 
@@ -135,6 +135,13 @@ class _Items:
         self._owners = np.zeros(0, dtype=np.int64)
 
     def add(self, items: list[Any], owners: list[int]) -> None:
+        if len(items) <= FEW:
+            # To sort all of them takes thousands of times as long.
+            for item, owner in zip(items, owners, strict=True):
+                place = bisect_right(self._items, item)
+                self._items.insert(place, item)
+                self._owners = np.insert(self._owners, place, owner)
+            return
         whole = self._items + items
         order = sorted(range(len(whole)), key=whole.__getitem__)
         self._items = [whole[each] for each in order]
@@ -165,6 +172,7 @@ def _marked(count: int, codes: Any) -> Mask:
 
 def in_one_order(one: Vocabulary, other: Vocabulary) -> tuple[Ranks, Ranks]:
     """Ranks of both by which the texts of one compare with those of the other."""
-    if one.text_count <= other.text_count:
+    # Always the same one of two that are equally long, as it remembers the other.
+    if (one.text_count, id(one)) <= (other.text_count, id(other)):
         return one.ranks_among(other), other.ranks()
     return one.ranks(), other.ranks_among(one)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from innkeeper.snapshot.vocabulary import FALSE, OTHERS_MAX, TRUE, Vocabulary, in_one_order
+from innkeeper.snapshot.vocabulary import FALSE, FEW, OTHERS_MAX, TRUE, Vocabulary, in_one_order
 
 KINDS: list[Any] = ["b", 1, True, "", "a", 2.5, False, ["a"], {"b": 1}, "ä", "B"]
 
@@ -79,19 +79,22 @@ def test_a_text_is_found_without_looking_at_all() -> None:
     assert Counted.compared <= 120
 
 
-def test_two_columns_are_put_in_one_order_once() -> None:
+@pytest.mark.parametrize("count", [80, 100, 200])
+def test_two_columns_are_put_in_one_order_once(count: int) -> None:
     one = Vocabulary(Counted(f"x{number}") for number in range(100))
-    other = Vocabulary(Counted(f"y{number}") for number in range(200))
+    other = Vocabulary(Counted(f"y{number}") for number in range(count))
     first, _ = in_one_order(one, other)
+    its, _ = in_one_order(other, one)
     Counted.compared = 0
     assert in_one_order(one, other)[0] is first
     assert in_one_order(other, one)[1] is first
+    assert in_one_order(other, one)[0] is its
     assert Counted.compared == 0
 
 
 def test_orders_with_others_are_not_remembered_for_good() -> None:
     one = Vocabulary(f"x{number}" for number in range(100))
-    others = [Vocabulary(f"y{number}" for number in range(100)) for _ in range(OTHERS_MAX + 1)]
+    others = [Vocabulary(f"y{number}" for number in range(101)) for _ in range(OTHERS_MAX + 1)]
     firsts = [in_one_order(one, each)[0] for each in others]
     assert in_one_order(one, others[-1])[0] is firsts[-1]
     assert in_one_order(one, others[0])[0] is not firsts[0]
@@ -108,10 +111,13 @@ LISTS: list[Any] = [
 
 
 @pytest.mark.parametrize("sought", ["a", "b", "c", 1, 1.0, True, False, 0, 2**60, 2.5])
-def test_lists_are_found_by_their_items(sought: Any) -> None:
+@pytest.mark.parametrize("is_many", [False, True])
+def test_lists_are_found_by_their_items(sought: Any, *, is_many: bool) -> None:
     vocabulary = Vocabulary(LISTS[:2])
     vocabulary.having("a")
     vocabulary.values += LISTS[2:]
+    if is_many:
+        vocabulary.values.append([*range(5, 5 + FEW), 1, 2.5])
 
     def has(value: Any) -> bool:
         return isinstance(value, list) and any(
@@ -119,7 +125,7 @@ def test_lists_are_found_by_their_items(sought: Any) -> None:
             for each in value
         )
 
-    assert vocabulary.having(sought).tolist() == [*map(has, LISTS), False]
+    assert vocabulary.having(sought).tolist() == [*map(has, vocabulary.values), False]
 
 
 def test_lists_are_told_from_the_rest() -> None:
