@@ -17,6 +17,7 @@ from innkeeper.scheduling.memory import GONE, Memories
 from innkeeper.scheduling.pipeline import (
     ALL_ROWS,
     Filter,
+    Pipeline,
     Taken,
     Weights,
     active,
@@ -36,24 +37,39 @@ class Field:
         self._hosts = hosts
         self._memory = memories.recall(hosts, spec)
         self.spec = spec
-        # In this order, so that it can be told who removed how many.
-        asked = [(e, e.mask(hosts, spec, ALL_ROWS)) for e in pipeline.rare_filters]
-        moving = set(map(id, pipeline.moving_filters))
-        self._allowed = _both(None, [mask for each, mask in asked if id(each) not in moving])
-        # Who has nothing to say of this request at first has nothing to say later, except of a
-        # group that gets its first member.
-        is_grouped = spec.group is not None
-        self._moving = [
-            each
-            for each, mask in asked
-            if id(each) in moving
-            and (mask is not None or (is_grouped and "group" in each.READS))
-        ]
-        self._weighers = active(pipeline.rare_weighers, hosts, spec)
         self.taken: Taken = self._memory.taken()
         self.candidates = self._memory.left
-        self._count(asked)
-        self.weights: Weights = self._weights(_both(None, [mask for _, mask in asked]))
+        self._allowed: Mask | None = None
+        """What filters allow that say the same after every pick."""
+        self._moving: list[Filter] = []
+        allowed = self._ask(pipeline)
+        self._weighers = active(pipeline.rare_weighers, hosts, spec)
+        self.weights: Weights = self._weights(allowed)
+
+    def _ask(self, pipeline: Pipeline) -> Mask | None:
+        """Ask all rare filters, and note how many hosts each of them removes."""
+        left: Mask | None = None
+        allowed: Mask | None = None
+        for each in pipeline.rare_filters:
+            mask = each.mask(self._hosts, self.spec, ALL_ROWS)
+            is_moving = each.NAME in pipeline.moving_filters
+            # Who has nothing to say of this request at first has nothing to say later, except
+            # of a group that gets its first member.
+            may_say_more = self.spec.group is not None and "group" in each.READS
+            if is_moving and (mask is not None or may_say_more):
+                self._moving.append(each)
+            if mask is None:
+                continue
+            if not is_moving:
+                self._allowed = _both(self._allowed, [mask])
+            allowed = _both(allowed, [mask])
+            left = (self._memory.weights > GONE) if left is None else left
+            left &= mask
+            after = int(np.count_nonzero(left))
+            if after < self.candidates:
+                self.taken.append((each, self.candidates - after))
+            self.candidates = after
+        return allowed
 
     def took(self, index: HostIndex, host: str) -> None:
         """Note a pick, which is off the table already."""
@@ -82,20 +98,6 @@ class Field:
             more = add_up(self._weighers, self._hosts, self.spec, ALL_ROWS)
             weights = weights if more is None else weights + numbers(more)
         return weights
-
-    def _count(self, asked: Sequence[tuple[Filter, Mask | None]]) -> None:
-        """Note how many hosts these filters remove, before the first pick."""
-        left: Mask | None = None
-        for each, mask in asked:
-            if mask is None:
-                continue
-            if left is None:
-                left = self._memory.weights > GONE
-            left &= mask
-            after = int(np.count_nonzero(left))
-            if after < self.candidates:
-                self.taken.append((each, self.candidates - after))
-            self.candidates = after
 
 
 def _both(allowed: Mask | None, masks: Sequence[Mask | None]) -> Mask | None:

@@ -39,8 +39,8 @@ LEFT = 255
 SHAPES_MAX = 32
 """Shapes that are remembered; of 100,000 hosts each takes a megabyte."""
 ALONE_MAX = 2
-"""So many edited rows are judged one by one; three together cost what three alone do, and many
-hardly more."""
+"""So many edited rows are judged one by one; three together take as long as three alone, and
+many hardly longer."""
 
 
 class Memory:
@@ -176,7 +176,8 @@ class Memory:
 
     def _codes(self, masks: Sequence[Mask], rows: Rows) -> Codes:
         """For each row the number of the first filter that removed it, or ``LEFT``."""
-        codes: Codes = np.full(self._hosts.zone_codes[rows].shape[0], LEFT, dtype=np.uint8)
+        count = self._hosts.row_count if isinstance(rows, slice) else rows.shape[0]
+        codes: Codes = np.full(count, LEFT, dtype=np.uint8)
         # From the last to the first, so that the first has the last word.
         for (number, _), mask in zip(reversed(self._asked), reversed(masks), strict=True):
             assert mask.shape == codes.shape

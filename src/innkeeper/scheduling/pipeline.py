@@ -100,8 +100,10 @@ class Pipeline:
         self.rare_filters = tuple(each for each in filters if _is_rare(each))
         self.steady_weighers = tuple(each for each in self.weighers if not _is_rare(each[0]))
         self.rare_weighers = tuple(each for each in self.weighers if _is_rare(each[0]))
-        self.still_filters = tuple(e for e in self.rare_filters if MOVING.isdisjoint(e.READS))
-        self.moving_filters = tuple(e for e in self.rare_filters if e not in self.still_filters)
+        self.moving_filters = frozenset(
+            each.NAME for each in self.rare_filters if not MOVING.isdisjoint(each.READS)
+        )
+        """By name, those that may say something else after every pick."""
         steady: list[Filter | Weigher] = [
             *self.steady_filters,
             *(each for each, _ in self.steady_weighers),
@@ -207,8 +209,10 @@ def add_up(
 
 def numbers(weights: Weights) -> Weights:
     """These weights, and 0 for what is no number."""
-    is_number = np.isfinite(weights)
-    return weights if is_number.all() else np.where(is_number, weights, 0.0)
+    if np.isfinite(weights.sum()):
+        # The usual case: had one of them been none, so would be the sum.
+        return weights
+    return np.where(np.isfinite(weights), weights, 0.0)
 
 
 def _factor(

@@ -114,7 +114,7 @@ def _pick(
             place = draw(seed, 2 * turn + 1, size)
             if place < better.shape[0]:
                 return HostIndex(int(better[place])), NOBODY
-    ties = np.flatnonzero(weights == least)
+    ties = (weights == least).nonzero()[0]
     best = HostIndex(int(ties[draw(seed, 2 * turn, ties.shape[0])]))
     return best, ties if size == 1 else NOBODY
 
