@@ -188,7 +188,7 @@ work_orders = sa.Table(
     sa.Column("id", BigId, primary_key=True, autoincrement=True),
     sa.Column("agent_id", Uuid, nullable=False),
     sa.Column("host", Name, nullable=False),
-    sa.Column("server_uuid", Uuid, nullable=False, index=True),
+    sa.Column("server_uuid", Uuid, nullable=False),
     sa.Column("kind", sa.String(16), nullable=False),
     sa.Column("body", sa.JSON, nullable=False),
     sa.Column("status", sa.String(16), nullable=False),
@@ -202,6 +202,9 @@ work_orders = sa.Table(
     sa.Column("migration_id", BigId),
     sa.Column("created_at", Moment, nullable=False),
     sa.Column("updated_at", Moment, nullable=False),
+    # With the status: a database that does not know how many orders wait would look for those
+    # of one server among all of them.
+    sa.Index(None, "server_uuid", "status"),
     sa.Index(None, "agent_id", "status", "id"),
     sa.Index(None, "status", "created_at"),
     sqlite_autoincrement=True,
