@@ -7,10 +7,33 @@ from pathlib import Path
 from innkeeper.domain.grouping import ServerGroup
 from innkeeper.domain.ids import ServerId
 from innkeeper.systems.compute import groups
-from tests.support.clouds import NOW, reported
+from innkeeper.systems.compute.moves import resizing
+from tests.support.clouds import NOW, faults, reported
 from tests.support.moves import Movers
 
 GROUP = "90000000-0000-4000-8000-000000000001"
+
+
+def test_nobody_joins_an_affinity_group_while_a_member_is_between_two_hosts(
+    tmp_path: Path,
+) -> None:
+    movers = Movers(tmp_path, reported("a1"), reported("b1"))
+    group = ServerGroup(GROUP, "g", "project", "user", "affinity", None, NOW)
+    movers.cloud.write(lambda tx: groups.create(tx, group, -1))
+    first = movers.boot("a1", hints={"group": GROUP})
+    assert movers.migrate(first).fault is None
+    request = movers.cloud.request(1, hints={"group": GROUP})
+    (told,) = faults(movers.cloud.boot(request))
+    assert told is not None
+    assert "and one between two hosts" in told
+    movers.tell("depart", first)
+    movers.tell("arrive", first)
+    # It may still go back, until somebody confirms that it stays.
+    assert faults(movers.cloud.boot(movers.cloud.request(1, hints={"group": GROUP}))) != [None]
+    movers.act(resizing.confirm, first)
+    movers.tell("destroy", first)
+    movers.boot(None, hints={"group": GROUP})
+    movers.close()
 
 
 def apart(folder: Path, *names: str) -> tuple[Movers, list[ServerId]]:

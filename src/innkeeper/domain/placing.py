@@ -59,11 +59,13 @@ class GroupRule:
 
     ``members`` are counted by host; those that this very request adds are not among them, the
     scheduler counts them as it picks. ``servers_per_host_max`` is for anti-affinity alone.
+    ``is_moving`` says that a member is between two hosts, and may end up on either.
     """
 
     policy: str
     members: Mapping[str, int] = field(default_factory=dict)
     servers_per_host_max: int = 1
+    is_moving: bool = False
 
 
 @dataclass(frozen=True, slots=True)

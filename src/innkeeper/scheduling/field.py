@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from innkeeper.domain.ids import HostIndex
-from innkeeper.domain.placing import GroupRule, RequestSpec
+from innkeeper.domain.placing import RequestSpec
 from innkeeper.scheduling.memory import GONE, Memories
 from innkeeper.scheduling.pipeline import (
     ALL_ROWS,
@@ -76,8 +76,7 @@ class Field:
         group = self.spec.group
         if group is not None:
             members = {**group.members, host: group.members.get(host, 0) + 1}
-            rule = GroupRule(group.policy, members, group.servers_per_host_max)
-            self.spec = replace(self.spec, group=rule)
+            self.spec = replace(self.spec, group=replace(group, members=members))
         self._memory.follow(self.spec)
         self.weights = self._weights(_both(self._allowed, self._masks(self._moving)))
 

@@ -19,13 +19,16 @@ READS: Reads = ("group",)
 def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
     """True where members may be: together, or at most so many on one host.
 
-    The first member of an affinity group may be anywhere.
+    The first member of an affinity group may be anywhere. While a member is between two hosts,
+    nobody can be where it will be for sure, so no other comes.
     """
     group = spec.group
     if group is None:
         return None
     if group.policy == GroupPolicy.AFFINITY:
         homes = _homes(group)
+        if group.is_moving:
+            return named(hosts, (), rows)
         return named(hosts, homes, rows) if homes else None
     if group.policy == GroupPolicy.ANTI_AFFINITY:
         full = _full(group)
@@ -48,6 +51,8 @@ def missing(hosts: HostTable, spec: RequestSpec) -> str:
     if group is None:
         return "no server group asked for"
     told = f"{group.policy} asked for, with members on {len(_homes(group))} hosts"
+    if group.policy == GroupPolicy.AFFINITY and group.is_moving:
+        told += ", and one between two hosts"
     if group.policy == GroupPolicy.ANTI_AFFINITY:
         told += f" and at most {group.servers_per_host_max} on each"
     return told

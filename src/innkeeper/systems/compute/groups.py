@@ -96,11 +96,12 @@ def rule_of(tx: Tx, server_uuid: str) -> Standing | None:
 def _standing(tx: Tx, group: ServerGroup, but: str = "") -> Standing:
     counts = server_groups.member_counts(tx, group.id, but)
     placed = {host: number for host, number in counts.items() if host is not None}
+    ahead = server_groups.hosts_ahead(tx, group.id, but)
     if group.policy == GroupPolicy.ANTI_AFFINITY:
         # A member that moves keeps others off both its hosts: it may end up on either.
-        for host in server_groups.hosts_ahead(tx, group.id, but):
+        for host in ahead:
             placed[host] = placed.get(host, 0) + 1
-    rule = GroupRule(group.policy, placed, group.servers_per_host_max or 1)
+    rule = GroupRule(group.policy, placed, group.servers_per_host_max or 1, bool(ahead))
     return Standing(group.id, rule, sum(counts.values()))
 
 
