@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import binascii
 import ipaddress
+import json
 import string
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,6 +23,8 @@ from innkeeper.entrypoints.api.routing import Call
 from innkeeper.systems.compute.hints import FILTER_HINTS
 
 HINT_KEYS = ("os:scheduler_hints", "OS-SCH-HNT:scheduler_hints")
+HINTS_BYTES_MAX = 16 * 1024
+"""Of all hints of a request together: every server that it boots keeps them."""
 NO_BLOCK_STORAGE = (
     "Block Device Mapping is Invalid: there is no block storage here; "
     "servers boot from a local disk, blank or made from an image."
@@ -98,6 +101,12 @@ def asked(body: Mapping[str, Any]) -> Asked:
     )
 
 
+def _bound_hints(hints: Mapping[str, Any]) -> None:
+    text = json.dumps(dict(hints), ensure_ascii=False, separators=(",", ":"))
+    if len(text.encode(errors="surrogatepass")) > HINTS_BYTES_MAX:
+        raise Invalid(f"Scheduler hints take at most {HINTS_BYTES_MAX} bytes of JSON.")
+
+
 def _count(server: Mapping[str, Any], name: str) -> int | None:
     return int(server[name]) if name in server else None
 
@@ -116,6 +125,7 @@ def boot_request(call: Call, wish: Asked) -> BootRequest:
     if project_id is None or user_id is None:
         raise Invalid("Servers belong to a project; the token names none.")
     _refuse_what_is_not_served(wish)
+    _bound_hints(wish.hints)
     if any(name in wish.hints for name in FILTER_HINTS):
         call.demand("os_compute_api:servers:create:host_filters", project_id=project_id)
     server_ids = tuple(ServerId(ids.uuid()) for _ in range(count_max))
