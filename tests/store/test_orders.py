@@ -96,7 +96,8 @@ def test_clearing_away_a_late_build_leaves_the_server_and_its_fault(cloud: Cloud
     assert left is not None
     assert (left.status, left.host) == (Status.ERROR, None)
     assert left.fault is not None
-    assert "did not confirm" in left.fault["message"]
+    assert left.fault["message"] == "The host could not build the server."
+    assert "did not confirm" in left.fault["details"]
     assert cloud.read(lambda tx: quota_usages.of_project(tx, "project")).servers == 1
 
 

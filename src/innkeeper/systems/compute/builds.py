@@ -53,10 +53,11 @@ def _may_go_on(order: OpenOrder, terms: Terms) -> bool:
 
 
 def _told(order: OpenOrder, result: Result) -> Failed:
-    message = result.message
+    # Owners are told of no host, and what its agent says may name it.
+    message = "The host could not build the server."
     if order.attempt > 1:
-        message = f"None of {order.attempt} hosts built the server. {order.host}: {message}"
-    return Failed(order.server_uuid, order.host, message)
+        message = f"None of {order.attempt} hosts built the server."
+    return Failed(order.server_uuid, order.host, message, f"{order.host}: {result.message}")
 
 
 @dataclass(slots=True)

@@ -46,6 +46,8 @@ class Failed:
     uuid: ServerId
     host: str
     message: str
+    details: str = ""
+    """What only administrators are told."""
 
 
 def get(tx: Tx, uuid: str) -> Server:
@@ -173,7 +175,7 @@ def fail_builds(tx: Tx, failed: Iterable[Failed], now: datetime) -> set[ServerId
     """
     told = {each.uuid: each for each in failed}
     faults = {
-        each.uuid: fault(told[each.uuid].message, now)
+        each.uuid: fault(told[each.uuid].message, now, told[each.uuid].details)
         for each in _in_build(tx, told)
         if each.host == told[each.uuid].host
     }
