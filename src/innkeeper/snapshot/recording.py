@@ -24,6 +24,8 @@ from innkeeper.snapshot.columns import HostTable
 Column = npt.NDArray[Any]
 HOSTS = "hosts"
 POOLS = "pools"
+KINDS = ("free", "used", "min_unit", "max_unit", "step_size")
+"""Of each class of resources, what is told of it."""
 AGENTS = "agents/heard_s"
 """When agents were heard has a row for each agent, in the order of their ids in the state."""
 
@@ -141,6 +143,7 @@ def table_of(columns: Mapping[str, Column], state: Mapping[str, Any]) -> HostTab
 def _hear(table: HostTable, agents: Sequence[str], heard_s: Column) -> None:
     if len(agents) != len(heard_s) or len(set(agents)) != len(agents):
         raise ValueError("agents are counted or named twice")
+    _demand_numbers("fact", AGENTS, heard_s)
     for agent_id, moment_s in zip(agents, heard_s, strict=True):
         table.hear(AgentId(agent_id), float(moment_s))
 
@@ -148,15 +151,41 @@ def _hear(table: HostTable, agents: Sequence[str], heard_s: Column) -> None:
 def _fill(label: str, table: AmountTable, columns: Mapping[str, Column]) -> None:
     """Take over all columns of a table; those of facts must be exactly those that it has."""
     facts = {name for kind, name in table.columns() if kind == "fact"}
+    _demand_whole_classes(label, columns)
     for path, values in columns.items():
         mine, _, rest = path.partition("/")
         if mine != label:
             continue
         kind, _, name = rest.partition("/")
+        _demand_numbers(kind, path, values)
         table.set_column(kind, name, values)
         facts.discard(name if kind == "fact" else "")
     if facts:
         raise ValueError(f"there is no column {', '.join(sorted(facts))}")
+
+
+def _demand_whole_classes(label: str, columns: Mapping[str, Column]) -> None:
+    """Of a class all is told or nothing: a column that is missing would read as zeros."""
+    starts = [f"{label}/{kind}/" for kind in KINDS]
+    names = {
+        path.removeprefix(start)
+        for start in starts
+        for path in columns
+        if path.startswith(start)
+    }
+    for name in sorted(names):
+        for kind in KINDS:
+            if f"{label}/{kind}/{name}" not in columns:
+                raise ValueError(f"there is no column {label}/{kind}/{name}")
+
+
+def _demand_numbers(kind: str, path: str, values: Column) -> None:
+    if values.dtype.kind != "f":
+        return
+    # A moment may be infinitely long ago; an amount is always a number.
+    is_bad = np.isnan(values) if kind == "fact" else ~np.isfinite(values)
+    if is_bad.any():
+        raise ValueError(f"the column {path} holds what is no number")
 
 
 def _set_aggregates(table: HostTable, told: Sequence[Mapping[str, Any]]) -> None:

@@ -150,6 +150,36 @@ def test_a_fact_that_is_missing_is_missed(path: str) -> None:
         recording.table_of(columns, moment.state)
 
 
+@pytest.mark.parametrize("kind", ["free", "used", "min_unit", "max_unit", "step_size"])
+@pytest.mark.parametrize("thing", ["hosts/{}/VCPU", "pools/{}/DISK_GB"])
+def test_a_class_of_which_a_part_is_missing_is_refused(kind: str, thing: str) -> None:
+    moment = broken()
+    path = thing.format(kind)
+    columns = {each: column for each, column in moment.columns.items() if each != path}
+    assert len(columns) == len(moment.columns) - 1
+    with pytest.raises(ValueError, match=f"there is no column {path}"):
+        recording.table_of(columns, moment.state)
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("hosts/free/VCPU", np.nan),
+        ("hosts/used/VCPU", np.inf),
+        ("hosts/max_unit/VCPU", -np.inf),
+        ("hosts/fact/facts_seen_s", np.nan),
+        ("pools/free/DISK_GB", np.nan),
+        ("agents/heard_s", np.nan),
+    ],
+)
+def test_what_is_no_number_is_refused(path: str, value: float) -> None:
+    moment = broken()
+    column = moment.columns[path].copy()
+    column[0] = value
+    with pytest.raises(ValueError, match=f"the column {path} holds what is no number"):
+        recording.table_of({**moment.columns, path: column}, moment.state)
+
+
 @pytest.mark.parametrize(
     ("path", "column"),
     [
