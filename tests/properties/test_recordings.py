@@ -123,7 +123,7 @@ def test_all_that_a_request_can_say_comes_back() -> None:
     spec = asking(
         group=GroupRule(GroupPolicy.SOFT_AFFINITY, {"a": 2}, 3),
         near=Network(6, 2**127 + 1, 64),
-        query=("and", ("=", "$free_ram_mb", 1), ("in", "x", ("a", 2.5))),
+        query=("and", ("=", "$free_ram_mb", 1), ("in", "x", "a", 2.5)),
         same_hosts=frozenset({"a"}),
         hints={"anything": ["goes", {"here": 1}]},
         flavor_specs=(("trait:A", "required"),),

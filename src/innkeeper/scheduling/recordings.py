@@ -22,7 +22,8 @@ import msgspec
 import numpy as np
 
 from innkeeper.domain.errors import Invalid
-from innkeeper.domain.placing import BuildPlan, RequestSpec
+from innkeeper.domain.placing import BuildPlan, Expression, RequestSpec
+from innkeeper.scheduling import expressions
 from innkeeper.snapshot import recording
 from innkeeper.snapshot.columns import HostTable
 from innkeeper.snapshot.recording import Column, Moment
@@ -201,11 +202,14 @@ def _spec(told: Mapping[str, Any]) -> RequestSpec:
         rules["capabilities_max_age_s"] = math.inf
     query = told["query"]
     return msgspec.convert(
-        {**told, "rules": rules, "query": None if query is None else _tuples(query)},
+        {**told, "rules": rules, "query": None if query is None else _query(query)},
         RequestSpec,
     )
 
 
-def _tuples(told: Any) -> Any:
+def _query(told: Any) -> Expression:
     """An expression as it was parsed; JSON has no tuples."""
-    return tuple(map(_tuples, told)) if isinstance(told, list | tuple) else told
+    try:
+        return expressions.read(told)
+    except Invalid as error:
+        raise ValueError(error.message) from error

@@ -44,9 +44,17 @@ def run(options: Mapping[str, Any]) -> int:
         sys.stdout.write(told + "\n")
         sys.stdout.flush()
     except BrokenPipeError:
-        # Whoever reads has seen enough; the interpreter would complain at its end.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # Whoever reads has seen enough.
+        _leave_out()
+    except OSError as error:
+        _leave_out()
+        return _failed(f"the answer cannot be written: {error.strerror or error}.")
     return DIFFERENT if done.differences else SAME
+
+
+def _leave_out() -> None:
+    """Let what is not written yet go nowhere, so that the end of the program is quiet."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _failed(why: str) -> int:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -196,3 +199,27 @@ def test_a_file_that_names_what_is_not_here(
     assert "There is no host filter 'OwnFilter'." in capsys.readouterr().err
     # With filters that are here, the same moment can be decided on all the same.
     assert main(["replay", str(path), "--filters", "ComputeFilter"]) == SAME
+
+
+def test_a_query_that_is_none_is_damage(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "query.zip"
+    path.write_bytes(recorded(table_of(*STAIRS), replace(asking(), query=(None,))))
+    assert main(["replay", str(path)]) == FAILED
+    assert "The recording is damaged: The query for hosts" in capsys.readouterr().err
+
+
+def test_an_answer_that_cannot_be_written_is_told_in_one_line(file: Path) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "innkeeper.main", "replay", str(file)],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+    assert done.returncode == FAILED
+    assert done.stderr.startswith("innkeeper replay: the answer cannot be written: No space")
+    assert done.stderr.count("\n") == 1
