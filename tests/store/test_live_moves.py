@@ -72,7 +72,10 @@ def test_a_server_that_is_not_sent_stays(movers: Movers, step: str) -> None:
     movers.tell(step, uuid, "No.")
     migration = movers.migration(uuid)
     assert movers.state(uuid) == ("ACTIVE", None, "a1")
-    assert (migration.status, migration.message) == (Stage.ERROR, "No.")
+    assert (migration.status, migration.message) == (
+        Stage.ERROR,
+        f"A host failed at the {step}.",
+    )
     assert movers.held(uuid) == {"a1": SMALL_TAKES}
     assert movers.held(migration.uuid) == {}
     # Whatever was made ready for it goes.

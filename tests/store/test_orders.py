@@ -174,7 +174,8 @@ def test_a_deletion_that_fails_is_told_and_may_be_tried_again(cloud: Cloud) -> N
     assert left is not None
     assert (left.status, left.task_state, left.host) == (Status.ERROR, None, "h1")
     assert left.fault is not None
-    assert left.fault["message"] == "No."
+    assert left.fault["message"] == "A host failed at the destroy."
+    assert left.fault["details"] == "No."
     delete(cloud, uuid)
     settle(cloud, Result(waiting(cloud)[0].id, True))
     assert status(cloud, uuid) == Status.DELETED

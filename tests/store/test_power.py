@@ -66,7 +66,10 @@ def test_what_fails_or_is_not_confirmed_leaves_the_server_as_it_was(
         movers.tell("stop", uuid, "It hangs.")
     assert movers.state(uuid) == ("ACTIVE", None, "a1")
     action = movers.cloud.read(lambda tx: history.action(tx, uuid, "req-1"))
-    assert ("did not confirm the stop" if is_late else "It hangs.") in action.message
+    assert action.message == (
+        "A host did not confirm the stop in time." if is_late else "A host failed at the stop."
+    )
+    assert ("Host a1" if is_late else "It hangs.") in action.events[0].message
     assert [each.result for each in action.events] == ["Error"]
 
 

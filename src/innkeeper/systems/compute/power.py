@@ -17,7 +17,7 @@ from innkeeper.store.queries import servers as rows
 from innkeeper.store.queries.orders import OpenOrder
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import actions, servers
-from innkeeper.systems.compute.results import Result
+from innkeeper.systems.compute.results import Result, told
 
 POWER_OF: Mapping[str, int] = {
     Status.ACTIVE: Power.RUNNING,
@@ -139,17 +139,21 @@ def _switch(tx: Tx, switch: Switch, uuid: str, asker: Asker, now: datetime) -> N
     actions.begin(tx, server, switch.action, asker, {"task_state": switch.task}, now)
     body = {} if switch.how is None else {"how": switch.how}
     body = {**actions.order_body(server), **body}
-    told = actions.tell(
+    is_told = actions.tell(
         tx, host, server.uuid, switch.kind, body, now, request_id=asker.request_id
     )
-    assert told, "a host with a server on it is not forgotten"
+    assert is_told, "a host with a server on it is not forgotten"
 
 
 def follow(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
     """Take what an agent says of such an order."""
     server = rows.by_uuid(tx, order.server_uuid)
     actions.end(
-        tx, order.server_uuid, order.request_id, None if result.is_ok else result.message, now
+        tx,
+        order.server_uuid,
+        order.request_id,
+        None if result.is_ok else told(order, result),
+        now,
     )
     if server is None or server.task_state is None:
         return
@@ -165,5 +169,5 @@ def follow(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
             "fault": None,
         }
     else:
-        values |= {"fault": servers.fault(result.message, now)}
+        values |= {"fault": servers.fault(told(order, result), now, result.message)}
     servers.write(tx, server, values, now)

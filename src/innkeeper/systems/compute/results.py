@@ -32,6 +32,16 @@ class Result:
         return self.fault or UNEXPLAINED
 
 
+def told(order: OpenOrder, result: Result) -> str:
+    """What owners are told of an order that failed: no host, and not the agent's words.
+
+    Those are kept with the order, for administrators.
+    """
+    if result.is_late:
+        return f"A host did not confirm the {order.kind} in time."
+    return f"A host failed at the {order.kind}."
+
+
 @dataclass(frozen=True, slots=True)
 class Terms:
     """What the settings say about following results."""

@@ -144,7 +144,7 @@ def fail_deletes(tx: Tx, failed: Iterable[Failed], now: datetime) -> None:
     """
     told = {each.uuid: each for each in failed}
     faults = {
-        each.uuid: fault(told[each.uuid].message, now)
+        each.uuid: fault(told[each.uuid].message, now, told[each.uuid].details)
         for each in rows.alive(tx, told)
         if each.host == told[each.uuid].host
     }

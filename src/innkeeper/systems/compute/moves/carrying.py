@@ -19,7 +19,7 @@ from innkeeper.store.queries.orders import OpenOrder
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import actions, servers
 from innkeeper.systems.compute.moves import moving
-from innkeeper.systems.compute.results import Result
+from innkeeper.systems.compute.results import Result, told
 
 
 def open_move(
@@ -44,12 +44,12 @@ def follow_depart(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> No
         return
     migration, server = found
     if not result.is_ok:
-        _stay(tx, migration, server, result.message, now, is_unsure=result.is_late)
+        _stay(tx, migration, server, told(order, result), now, is_unsure=result.is_late)
         return
     assert migration.dest_host is not None, "it was begun with a place to go to"
     body = actions.order_body(server, migration.new_flavor)
     if not moving.tell(tx, migration, migration.dest_host, OrderKind.ARRIVE, body, now):
-        why = f"Host {migration.dest_host} is gone."
+        why = "The host to which it was to go is gone."
         _stay(tx, migration, server, why, now, is_unsure=True)
         return
     migrations.change_status(tx, migration, Stage.POST_MIGRATING, now)
@@ -68,7 +68,7 @@ def follow_arrive(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> No
     if result.is_late:
         # It may have taken it all the same.
         actions.tell(tx, order.host, server.uuid, OrderKind.DESTROY, {}, now)
-    _stay(tx, migration, server, result.message, now, is_unsure=True)
+    _stay(tx, migration, server, told(order, result), now, is_unsure=True)
 
 
 def follow_resize(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
@@ -79,7 +79,7 @@ def follow_resize(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> No
         if result.is_ok:
             _arrive(tx, migration, server, now)
         else:
-            _stay(tx, migration, server, result.message, now, is_unsure=result.is_late)
+            _stay(tx, migration, server, told(order, result), now, is_unsure=result.is_late)
         return
     found = open_move(tx, order, Stage.REVERTING, Task.RESIZE_REVERTING)
     if found is not None:
@@ -88,7 +88,7 @@ def follow_resize(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> No
             _be_back(tx, migration, server, now)
             moving.end(tx, migration, Stage.REVERTED, now)
         else:
-            undo_revert(tx, migration, server, result.message, now)
+            undo_revert(tx, migration, server, told(order, result), now)
 
 
 def _arrive(tx: Tx, migration: Migration, server: Server, now: datetime) -> None:
@@ -140,7 +140,7 @@ def take_back(
     """Have the source run the server again as it did."""
     body = actions.order_body(server, migration.old_flavor)
     power = {"power_state": migration.old_state["power_state"]}
-    told = moving.tell(
+    is_told = moving.tell(
         tx,
         migration,
         migration.source_host,
@@ -149,7 +149,7 @@ def take_back(
         now,
         request_id=request_id,
     )
-    assert told, "a host with a server on it is not forgotten"
+    assert is_told, "a host with a server on it is not forgotten"
 
 
 def follow_return(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
@@ -182,10 +182,10 @@ def _follow_returned(
     values = {
         "task_state": None,
         "status": Status.ERROR,
-        "fault": servers.fault(result.message, now),
+        "fault": servers.fault(told(order, result), now, result.message),
     }
     servers.write(tx, server, values, now)
-    actions.end(tx, server.uuid, order.request_id, result.message, now)
+    actions.end(tx, server.uuid, order.request_id, told(order, result), now)
 
 
 def _be_back(tx: Tx, migration: Migration, server: Server, now: datetime) -> None:

@@ -17,7 +17,7 @@ from innkeeper.store.queries.orders import OpenOrder
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import actions, servers
 from innkeeper.systems.compute.moves import carrying, moving
-from innkeeper.systems.compute.results import News, Result, Terms
+from innkeeper.systems.compute.results import News, Result, Terms, told
 from innkeeper.systems.compute.servers import Failed
 from innkeeper.systems.placement import claims
 
@@ -36,7 +36,7 @@ def follow(tx: Tx, news: Sequence[News], _: Terms, now: datetime) -> None:
     plain = [each for each in news if each[0].migration_id is None]
     _finish(plain, tx, now)
     failed = [
-        Failed(order.server_uuid, order.host, result.message)
+        Failed(order.server_uuid, order.host, told(order, result), result.message)
         for order, result in plain
         if not result.is_ok
     ]
@@ -72,11 +72,15 @@ def _follow_leftover(tx: Tx, order: OpenOrder, result: Result, now: datetime) ->
         and server.task_state == Task.RESIZE_REVERTING
     )
     actions.end(
-        tx, order.server_uuid, order.request_id, None if result.is_ok else result.message, now
+        tx,
+        order.server_uuid,
+        order.request_id,
+        None if result.is_ok else told(order, result),
+        now,
     )
     if not result.is_ok:
         if is_reverting and server is not None and not _has_returned(tx, order):
-            carrying.undo_revert(tx, migration, server, result.message, now)
+            carrying.undo_revert(tx, migration, server, told(order, result), now)
         else:
             migrations.change_status(tx, migration, migration.status, now, result.message)
     elif is_reverting and server is not None:

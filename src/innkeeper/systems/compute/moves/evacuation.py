@@ -21,7 +21,7 @@ from innkeeper.systems.compute import actions, servers, specs
 from innkeeper.systems.compute.means import Means
 from innkeeper.systems.compute.moves import carrying, moving
 from innkeeper.systems.compute.moves.moving import Drawn, Start
-from innkeeper.systems.compute.results import Result
+from innkeeper.systems.compute.results import Result, told
 
 EVACUABLE = (Status.ACTIVE, Status.SHUTOFF, Status.ERROR)
 
@@ -95,13 +95,13 @@ def follow(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
     values: dict[str, Any] = {"task_state": None}
     if not result.is_ok:
         moving.give_back(tx, migration, server, now)
-        moving.end(tx, migration, Stage.FAILED, now, result.message)
+        moving.end(tx, migration, Stage.FAILED, now, told(order, result))
         if result.is_late:
             # It may have been built all the same.
             actions.tell(tx, order.host, server.uuid, OrderKind.DESTROY, {}, now)
         values |= {
             "status": Status.ERROR,
-            "fault": servers.fault(result.message, now),
+            "fault": servers.fault(told(order, result), now, result.message),
         }
         servers.write(tx, server, values, now)
         return

@@ -24,7 +24,7 @@ from innkeeper.systems.compute import actions, servers, specs
 from innkeeper.systems.compute.means import Means
 from innkeeper.systems.compute.moves import carrying, moving
 from innkeeper.systems.compute.moves.moving import Drawn, Start
-from innkeeper.systems.compute.results import Result
+from innkeeper.systems.compute.results import Result, told
 
 MOVABLE = (Status.ACTIVE, Status.PAUSED)
 
@@ -77,12 +77,12 @@ def follow_expect(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> No
     migration, server = found
     if not result.is_ok:
         # It may have begun to make itself ready.
-        stay(tx, migration, server, Stage.ERROR, now, result.message)
+        stay(tx, migration, server, Stage.ERROR, now, told(order, result))
         return
     migrations.change_status(tx, migration, Stage.RUNNING, now)
     body = actions.order_body(server)
-    told = moving.tell(tx, migration, migration.source_host, OrderKind.SEND, body, now)
-    assert told, "a host with a server on it is not forgotten"
+    is_told = moving.tell(tx, migration, migration.source_host, OrderKind.SEND, body, now)
+    assert is_told, "a host with a server on it is not forgotten"
 
 
 def follow_send(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
@@ -100,7 +100,7 @@ def follow_send(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None
     if not result.is_ok:
         is_asked = bool(orders.of_migration(tx, migration.id, OrderKind.ABORT))
         over = Stage.CANCELLED if is_asked else Stage.ERROR
-        stay(tx, migration, server, over, now, result.message)
+        stay(tx, migration, server, over, now, told(order, result))
         return
     values: dict[str, Any] = {
         "host": migration.dest_host,
@@ -147,10 +147,11 @@ def give_up_waiting(tx: Tx, order: OpenOrder, message: str, now: datetime) -> No
         return
     migration, server = found
     moving.tell(tx, migration, migration.source_host, OrderKind.ABORT, {}, now)
+    why = told(order, Result(order.id, False, message, is_late=True))
     values = {
         "status": Status.ERROR,
         "task_state": None,
-        "fault": servers.fault(message, now),
+        "fault": servers.fault(why, now, message),
     }
     servers.write(tx, server, values, now)
-    actions.end(tx, server.uuid, migration.request_id, message, now)
+    actions.end(tx, server.uuid, migration.request_id, why, now)

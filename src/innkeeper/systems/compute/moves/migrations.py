@@ -19,7 +19,7 @@ from innkeeper.store.queries.orders import OpenOrder
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import actions, servers
 from innkeeper.systems.compute.moves import live, moving
-from innkeeper.systems.compute.results import Result
+from innkeeper.systems.compute.results import Result, told
 
 IN_PROGRESS = (Stage.PREPARING, Stage.RUNNING)
 
@@ -109,13 +109,13 @@ def force_complete(
 
 
 def _tell(tx: Tx, migration: Migration, kind: str, asker: Asker, now: datetime) -> None:
-    told = moving.tell(
+    is_told = moving.tell(
         tx, migration, migration.source_host, kind, {}, now, request_id=asker.request_id
     )
-    assert told, "a host with a server on it is not forgotten"
+    assert is_told, "a host with a server on it is not forgotten"
 
 
 def follow_wish(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
     """The source has stopped or hurried, or could not; the order to send tells the rest."""
-    message = None if result.is_ok else result.message
+    message = None if result.is_ok else told(order, result)
     actions.end(tx, order.server_uuid, order.request_id, message, now)

@@ -20,7 +20,7 @@ from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import actions, servers, specs
 from innkeeper.systems.compute.means import Means
 from innkeeper.systems.compute.moves import moving
-from innkeeper.systems.compute.results import Result
+from innkeeper.systems.compute.results import Result, told
 from innkeeper.systems.placement import claims, handovers
 
 UNCHANGED = "as asked"
@@ -51,10 +51,10 @@ def follow_shelve(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> No
     server = rows.by_uuid(tx, order.server_uuid)
     if server is None or server.task_state != Task.SHELVING:
         return
-    message = None if result.is_ok else result.message
+    message = None if result.is_ok else told(order, result)
     actions.end(tx, server.uuid, order.request_id, message, now)
     if not result.is_ok:
-        servers.write(tx, server, _as_before(result, now), now)
+        servers.write(tx, server, _as_before(order, result, now), now)
         return
     is_leaving = bool(orders.bodies(tx, [order.id])[order.id].get("offload"))
     values = {
@@ -89,16 +89,19 @@ def follow_offload(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> N
     server = rows.by_uuid(tx, order.server_uuid)
     if server is None or server.task_state != Task.SHELVING_OFFLOADING:
         return
-    message = None if result.is_ok else result.message
+    message = None if result.is_ok else told(order, result)
     actions.end(tx, server.uuid, order.request_id, message, now)
     if not result.is_ok:
-        servers.write(tx, server, _as_before(result, now), now)
+        servers.write(tx, server, _as_before(order, result, now), now)
         return
     _leave(tx, server, now)
 
 
-def _as_before(result: Result, now: datetime) -> dict[str, Any]:
-    return {"task_state": None, "fault": servers.fault(result.message, now)}
+def _as_before(order: OpenOrder, result: Result, now: datetime) -> dict[str, Any]:
+    return {
+        "task_state": None,
+        "fault": servers.fault(told(order, result), now, result.message),
+    }
 
 
 def _leave(tx: Tx, server: Server, now: datetime, **more: Any) -> None:
@@ -155,7 +158,7 @@ def unshelve(
     handovers.claim_beside(tx, moving.party(server), place.amounts, now)
     values |= {"host": place.host, "provider_id": place.provider_id, "asked_az": zone}
     actions.begin(tx, server, ActionName.UNSHELVE, asker, values, now)
-    told = actions.tell(
+    is_told = actions.tell(
         tx,
         place.host,
         server.uuid,
@@ -164,7 +167,7 @@ def unshelve(
         now,
         request_id=asker.request_id,
     )
-    assert told, "the host was just chosen"
+    assert is_told, "the host was just chosen"
     return Moved(None)
 
 
@@ -187,7 +190,7 @@ def follow_unshelve(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> 
     server = rows.by_uuid(tx, order.server_uuid)
     if server is None or server.task_state != Task.UNSHELVING:
         return
-    message = None if result.is_ok else result.message
+    message = None if result.is_ok else told(order, result)
     actions.end(tx, server.uuid, order.request_id, message, now)
     if result.is_ok:
         values = {
@@ -199,14 +202,14 @@ def follow_unshelve(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> 
         }
         servers.write(tx, server, values, now)
         return
-    told = servers.fault(result.message, now)
+    fault = servers.fault(told(order, result), now, result.message)
     if server.status == Status.SHELVED_OFFLOADED:
         if result.is_late:
             # It may have been started all the same.
             actions.tell(tx, order.host, server.uuid, OrderKind.DESTROY, {}, now)
-        _leave(tx, server, now, fault=told)
+        _leave(tx, server, now, fault=fault)
     else:
-        servers.write(tx, server, {"task_state": None, "fault": told}, now)
+        servers.write(tx, server, {"task_state": None, "fault": fault}, now)
 
 
 def _tell(
@@ -218,5 +221,5 @@ def _tell(
     now: datetime,
 ) -> None:
     host = servers.demand_host(server)
-    told = actions.tell(tx, host, server.uuid, kind, body, now, request_id=request_id)
-    assert told, "a host with a server on it is not forgotten"
+    is_told = actions.tell(tx, host, server.uuid, kind, body, now, request_id=request_id)
+    assert is_told, "a host with a server on it is not forgotten"
