@@ -181,6 +181,8 @@ def test_numbers_need_no_matplotlib_and_plots_say_that_they_do(tmp_path: Path) -
         (["--hosts", "2c9g", "--trace", "synthetic:0.01", "--compact"], "refuses 4c7g however"),
         (["--hosts", "64c", "--trace", "synthetic:0.01", "--compact"], "refuses 1c0.75g how"),
         (["--hosts", "9x64c9g", "--trace", "synthetic:0.01", "--seed", "-1"], "whole number"),
+        (["--hosts", "9x64c9g", "--trace", "synthetic:1", "--machine", "x"], "--machine is"),
+        (["--hosts", "9x64c9g", "--trace", "synthetic:1", "--out="], "name of a folder"),
         (["--trace", "synthetic:1"], "--hosts"),
     ],
 )

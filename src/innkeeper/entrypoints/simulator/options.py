@@ -76,10 +76,16 @@ def add(command: argparse.ArgumentParser) -> None:
     )
     shown.add_argument(
         "--out",
-        type=Path,
+        type=_folder,
         metavar="DIR",
         help="write plots (PNG) and a page (HTML) there; needs the extra innkeeper[simulate]",
     )
+
+
+def _folder(text: str) -> Path:
+    if not text:
+        raise argparse.ArgumentTypeError("must be the name of a folder")
+    return Path(text)
 
 
 def _seed(text: str) -> int:

@@ -16,6 +16,7 @@ def load(text: str, machine: str | None) -> Workload:
     ``machine`` is the kind of machine, for traces that know several.
     """
     if text.startswith(synthetic.PREFIX):
+        _demand_no_machine(machine)
         return synthetic.make(text)
     path = Path(text)
     if path.is_dir():
@@ -23,8 +24,7 @@ def load(text: str, machine: str | None) -> Workload:
     head = head_of(path)
     if head.startswith(DATABASE_HEAD):
         return packing.load(path, machine)
-    if machine is not None:
-        raise Invalid("--machine is for packing traces alone, which know several kinds.")
+    _demand_no_machine(machine)
     if arrivals.is_one(head):
         return arrivals.load(path)
     header = header_of(path)
@@ -36,3 +36,8 @@ def load(text: str, machine: str | None) -> Workload:
         f"{path.name} is no trace that is known here: neither an arrival trace, a packing "
         "trace (SQLite), a table of GPU pods, nor a table with a column arrival_s."
     )
+
+
+def _demand_no_machine(machine: str | None) -> None:
+    if machine is not None:
+        raise Invalid("--machine is for packing traces alone, which know several kinds.")
