@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Mapping
 from io import TextIOWrapper
+from pathlib import Path
 from typing import Any
 
 from innkeeper.domain.errors import Invalid
@@ -23,7 +24,7 @@ def run(options: Mapping[str, Any]) -> int:
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     try:
-        found = recordings.read(options["file"].read_bytes())
+        found = recordings.read(_packed(options["file"]))
         done = replay(
             found,
             Changes(
@@ -50,6 +51,15 @@ def run(options: Mapping[str, Any]) -> int:
         _leave_out()
         return _failed(f"the answer cannot be written: {error.strerror or error}.")
     return DIFFERENT if done.differences else SAME
+
+
+def _packed(path: Path) -> bytes:
+    """What is in a file; a device that never ends is none, nor is more than can be unpacked."""
+    if path.exists() and not path.is_file():
+        raise Invalid(f"{path} is no file.")
+    if path.stat().st_size > recordings.BYTES_MAX:
+        raise Invalid(f"{path} is larger than any recording.")
+    return path.read_bytes()
 
 
 def _leave_out() -> None:

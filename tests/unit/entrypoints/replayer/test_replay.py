@@ -223,3 +223,8 @@ def test_an_answer_that_cannot_be_written_is_told_in_one_line(file: Path) -> Non
     assert done.returncode == FAILED
     assert done.stderr.startswith("innkeeper replay: the answer cannot be written: No space")
     assert done.stderr.count("\n") == 1
+
+
+def test_a_device_that_never_ends_is_not_read(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["replay", "/dev/zero"]) == FAILED
+    assert capsys.readouterr().err == "innkeeper replay: /dev/zero is no file.\n"
