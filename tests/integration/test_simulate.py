@@ -169,6 +169,38 @@ def test_numbers_need_no_matplotlib_and_plots_say_that_they_do(tmp_path: Path) -
 
 
 @pytest.mark.parametrize(
+    ("package", "told"),
+    [
+        (
+            "raise ImportError('no such symbol\\nand much more')\n",
+            "ImportError: no such symbol)",
+        ),
+        ("raise RuntimeError('made for another machine.')\n", "RuntimeError: made for another"),
+        ("this is no program\n", "SyntaxError: "),
+        ("", "ModuleNotFoundError: No module named 'matplotlib.axes'"),
+        ("import sys\nsys.no_such_thing()\n", "AttributeError: "),
+        ("raise ValueError\n", "(ValueError)"),
+    ],
+)
+def test_a_broken_matplotlib_is_told_before_the_replay(
+    tmp_path: Path, package: str, told: str
+) -> None:
+    (tmp_path / "matplotlib").mkdir()
+    (tmp_path / "matplotlib" / "__init__.py").write_text(package, encoding="utf-8")
+    broken = {"PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])}
+    out = tmp_path / "out"
+    arguments = ("--hosts", "5x64c256g", "--trace", "synthetic:0.01", "--out", str(out))
+    done = simulate(*arguments, environment=broken)
+    assert (done.returncode, done.stdout) == (2, "")
+    (line,) = done.stderr.splitlines()
+    assert line.startswith(
+        "innkeeper simulate: Plots and the page need matplotlib, which is there"
+    )
+    assert told in line
+    assert not out.exists()
+
+
+@pytest.mark.parametrize(
     ("arguments", "told"),
     [
         (["--hosts", "5x64c", "--trace", "nowhere.csv"], "Cannot read nowhere.csv"),

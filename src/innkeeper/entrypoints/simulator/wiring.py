@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from importlib.util import find_spec
 from io import TextIOWrapper
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from innkeeper.domain.errors import Invalid, Refusal
@@ -29,6 +30,23 @@ INTERRUPTED = 130
 """What a shell expects of a program that Ctrl-C ended."""
 FAILED = 2
 PAGE = "simulation.html"
+BREAKAGE = (
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    EOFError,
+    ImportError,
+    LookupError,
+    NameError,
+    OSError,
+    RuntimeError,
+    SyntaxError,
+    SystemError,
+    TypeError,
+    ValueError,
+    Warning,
+)
+"""What a package raises at import that is damaged, half there, or made for another NumPy."""
 
 
 def run(options: Mapping[str, Any]) -> int:
@@ -61,9 +79,10 @@ def run(options: Mapping[str, Any]) -> int:
 
 def _run(options: Mapping[str, Any]) -> None:
     out: Path | None = options["out"]
+    plots: ModuleType | None = None
     if out is not None:
         # Before the replays: after them, all their time would have been for nothing.
-        _check_plots()
+        plots = _plots()
         out.mkdir(parents=True, exist_ok=True)
     chosen = policies.parse(options)
     file = hosts.file_of(options["hosts"])
@@ -84,16 +103,28 @@ def _run(options: Mapping[str, Any]) -> None:
     )
     results = simulation.run(is_compact=options["compact"])
     _print(results)
-    if out is not None:
-        _write(results, out)
+    if out is not None and plots is not None:
+        _write(results, out, plots)
 
 
-def _check_plots() -> None:
-    if find_spec("matplotlib") is None:
-        raise Invalid(
-            "Plots and the page need matplotlib, which is not installed: install "
-            "innkeeper[simulate], or leave --out away and read the numbers."
-        )
+def _plots() -> ModuleType:
+    """The module that draws. Only to import it proves that matplotlib is there and whole."""
+    try:
+        if find_spec("matplotlib") is None:
+            raise _lacking("not installed: install innkeeper[simulate]")
+        from innkeeper.entrypoints.simulator import plots  # noqa: PLC0415 - drags in matplotlib
+    except BREAKAGE as error:
+        why = str(error).strip().splitlines()
+        cause = ": ".join([type(error).__name__, *why[:1]]).removesuffix(".")
+        raise _lacking(f"there, but cannot be imported ({cause}): install it anew") from error
+    return plots
+
+
+def _lacking(what: str) -> Invalid:
+    return Invalid(
+        f"Plots and the page need matplotlib, which is {what}, or leave --out away and read "
+        "the numbers."
+    )
 
 
 def _reference(text: str | None, workload: Workload) -> Shape | None:
@@ -114,9 +145,7 @@ def _print(results: Results) -> None:
     sys.stdout.write("\n\n".join(parts) + "\n")
 
 
-def _write(results: Results, out: Path) -> None:
-    from innkeeper.entrypoints.simulator import plots  # noqa: PLC0415 - drags in matplotlib
-
+def _write(results: Results, out: Path, plots: ModuleType) -> None:
     drawn = plots.all_of(results)
     for name, plot in drawn.items():
         (out / name).write_bytes(plot)
