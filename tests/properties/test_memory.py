@@ -22,6 +22,7 @@ from tests.support.tables import NOW_S, Pool, Sketch, add_pools, asking, demand,
 CLASSES = ("VCPU", "MEMORY_MB", "DISK_GB")
 NAMES = tuple(f"h{number}" for number in range(7))
 RACK = frozenset({"rack"})
+ROW = frozenset({"row"})
 SPECS = (
     asking(1, 1, 0),
     asking(2, 1, 1),
@@ -48,7 +49,7 @@ SKETCHES = st.builds(
     agent=st.sampled_from(["a", "b"]),
     traits=st.sampled_from([(), ("T",), ("LATE",)]),
     capabilities=st.sampled_from([{}, {"cores": 4}, {"cores": 8, "cpu_arch": "x86_64"}]),
-    aggregates=st.sampled_from([frozenset(), RACK]),
+    aggregates=st.sampled_from([frozenset(), RACK, ROW, RACK | ROW]),
 )
 NAMED = st.sampled_from(NAMES)
 STEPS = st.lists(
@@ -58,15 +59,22 @@ STEPS = st.lists(
         st.tuples(st.just("hear"), st.sampled_from(["a", "b"]), st.integers(0, 100)),
         st.tuples(st.just("tell"), NAMED, st.integers(0, 100)),
         st.tuples(st.just("plan"), st.sampled_from(SPECS), st.integers(1, 4)),
+        st.tuples(st.just("plan"), st.just(SPECS[1]), st.integers(1, 4)),
         st.tuples(st.just("undo"), st.none(), st.none()),
         st.tuples(st.just("describe"), st.integers(1, 2), st.sampled_from(["0.5", "-3", "x"])),
         st.tuples(st.just("gather"), NAMED, st.sampled_from([(), (1,), (1, 2)])),
         st.tuples(st.just("look"), st.sampled_from(SPECS), st.none()),
     ),
+    min_size=8,
     max_size=25,
 )
 POOLS = st.lists(
-    st.builds(Pool, free=st.just({"DISK_GB": 3}), aggregates=st.just(RACK)), max_size=1
+    st.builds(
+        Pool,
+        free=st.fixed_dictionaries({"DISK_GB": st.integers(1, 9)}),
+        aggregates=st.sampled_from([RACK, ROW]),
+    ),
+    max_size=2,
 )
 
 
@@ -82,6 +90,9 @@ class World:
             add_pools(self.table, *pools)
         for name in NAMES[:3]:
             self.report(name, Sketch("", dict.fromkeys(CLASSES, 5)))
+        borrowing = {"VCPU": 6, "MEMORY_MB": 6}
+        self.report(NAMES[3], Sketch("", borrowing, aggregates=RACK))
+        self.report(NAMES[4], Sketch("", borrowing, aggregates=RACK | ROW))
 
     def step(self, kind: str, what: Any, more: Any) -> None:
         getattr(self, kind)(what, more)

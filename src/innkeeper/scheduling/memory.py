@@ -10,7 +10,7 @@ what the pipeline would say now, to the last bit; ``counts`` are those of the ro
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -27,7 +27,7 @@ from innkeeper.scheduling.pipeline import (
     add_up,
     numbers,
 )
-from innkeeper.snapshot.amounts import Indexes, Mask, Rows
+from innkeeper.snapshot.amounts import Mask, Rows
 from innkeeper.snapshot.columns import HostTable
 
 Codes = npt.NDArray[np.uint8]
@@ -55,11 +55,13 @@ class Memory:
         self._hosts = hosts
         self._rules = spec.rules
         self._place = 0
+        self._pool_place = 0
         self._look_at_all(spec)
 
     weights: Weights
     removed_by: Codes
     counts: list[int]
+    _able: list[bytes | None]
     weighers: tuple[Active, ...]
     """The steady ones that have something to weigh for this shape."""
 
@@ -79,44 +81,67 @@ class Memory:
         if is_other or self._ground != self._ground_now(hosts, spec):
             self._hosts = hosts
             self._look_at_all(spec)
-        elif self._place < len(hosts.edits):
+        else:
             self.look_again(spec)
 
     def _ground_now(self, hosts: HostTable, spec: RequestSpec) -> Ground:
         """What must be as it was for edits of rows to be all that changed."""
-        pools = hosts.pools
-        # Pools matter to who may borrow of them alone.
-        is_lent = any(pools.lenders(name) is not None for name in spec.amounts)
-        lent = (pools.epoch, len(pools.edits)) if is_lent else None
         stamps = [each.stamp(hosts, spec) for each in self._stamped]
         scales = [each.scale(hosts, spec) for each, _ in self.pipeline.steady_weighers]
         known = (len(hosts.traits), len(hosts.free), hosts.aggregates.version)
-        return (hosts.epoch, lent, known, stamps, scales)
+        return (hosts.epoch, hosts.pools.epoch, known, stamps, scales)
 
     def look_again(self, spec: RequestSpec) -> None:
-        """Judge the rows that were edited since the last look."""
+        """Judge the rows that were edited since the last look, or whose pools were."""
         hosts = self._hosts
-        edited = hosts.edits[self._place :]
+        rows = set(hosts.edits[self._place :])
         self._place = len(hosts.edits)
-        if len(edited) == 1:
-            self._look_at(edited[0], spec)
-            return
-        rows = set(edited)
-        if len(rows) <= ALONE_MAX:
+        if self._pool_place < len(hosts.pools.edits):
+            self._look_at_borrowers(rows, spec)
+        elif len(rows) <= ALONE_MAX:
             for index in rows:
                 self._look_at(index, spec)
-            return
+        else:
+            at = np.fromiter(rows, dtype=np.intp, count=len(rows))
+            self._judge_again(at, spec)
+            self._weigh_again(at, spec)
+
+    def _look_at_borrowers(self, rows: Collection[int], spec: RequestSpec) -> None:
+        """Look at rows, and at the hosts whose pools have more or less left than they had.
+
+        These weigh something else now; most of the time the same filters remove them.
+        """
+        hosts = self._hosts
+        edited = set(hosts.pools.edits[self._pool_place :])
+        self._pool_place = len(hosts.pools.edits)
+        concerned = hosts.served_by(edited)
         at = np.fromiter(rows, dtype=np.intp, count=len(rows))
-        before, codes = self.removed_by[at], self._judge(spec, at)
-        self.weights[at] = self._weigh(spec, at, codes)
-        self.removed_by[at] = codes
-        for was, now in zip(before.tolist(), codes.tolist(), strict=True):
+        concerned[at] = True
+        everybody = ALL_ROWS if concerned.all() else concerned.nonzero()[0]
+        able = self._able_now(spec)
+        self._judge_again(at if able == self._able else everybody, spec)
+        self._able = able
+        self._weigh_again(everybody, spec)
+
+    def _able_now(self, spec: RequestSpec) -> list[bytes | None]:
+        """All that filters may ask of pools: whether they give what is asked for, to whom."""
+        able = [self._hosts.pools.able(*each) for each in spec.amounts.items()]
+        return [None if each is None else each.tobytes() for each in able]
+
+    def _judge_again(self, rows: Rows, spec: RequestSpec) -> None:
+        before, codes = self.removed_by[rows], self._judge(spec, rows)
+        differs = before != codes
+        for was, now in zip(before[differs].tolist(), codes[differs].tolist(), strict=True):
             self._recount(was, now)
+        self.removed_by[rows] = codes
+
+    def _weigh_again(self, rows: Rows, spec: RequestSpec) -> None:
+        self.weights[rows] = self._weigh(spec, rows, self.removed_by[rows])
 
     def follow(self, spec: RequestSpec) -> None:
-        """Bring this up to what a pick left, which changed its host's row, and pools if any."""
+        """Bring this up to what a pick left, which changed its host's row, and its pools'."""
         hosts = self._hosts
-        if hosts.epoch == self._ground[0] and not hosts.pools.row_count and not self._is_moved:
+        if (hosts.epoch, hosts.pools.epoch) == self._ground[:2] and not self._is_moved:
             self.look_again(spec)
         else:
             self.renew(hosts, spec)
@@ -124,7 +149,8 @@ class Memory:
     def _look_at_all(self, spec: RequestSpec) -> None:
         hosts, pipeline = self._hosts, self.pipeline
         self._rules = spec.rules
-        self._place = len(hosts.edits)
+        self._place, self._pool_place = len(hosts.edits), len(hosts.pools.edits)
+        self._able = self._able_now(spec)
         self._asked = tuple(enumerate(pipeline.steady_filters))
         self.weighers = active(pipeline.steady_weighers, hosts, spec)
         masks = [each.mask(hosts, spec, ALL_ROWS) for _, each in self._asked]
@@ -170,7 +196,7 @@ class Memory:
                 return number
         return LEFT
 
-    def _judge(self, spec: RequestSpec, rows: Indexes) -> Codes:
+    def _judge(self, spec: RequestSpec, rows: Rows) -> Codes:
         masks = [each.mask(self._hosts, spec, rows) for _, each in self._asked]
         return self._codes([_there(mask) for mask in masks], rows)
 

@@ -12,7 +12,7 @@ May be false: that a host still has what its row says. Only a claim proves that.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -280,6 +280,11 @@ class HostTable(AmountTable):
             return None
         given: Mask = able[self.membership_codes[rows]] & self.borrows(name, rows)
         return given
+
+    def served_by(self, pools: Collection[int]) -> Mask:
+        """Where hosts borrow of one of these pools, if of any."""
+        served: Mask = self.pools.served_by(pools)[self.membership_codes]
+        return served
 
     def left(self, name: str, rows: Rows) -> Amount:
         """What a host has left of a class; one that borrows, what one of its pools has."""

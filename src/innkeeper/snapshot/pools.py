@@ -11,7 +11,7 @@ there are never many more of them than hosts need.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -52,6 +52,7 @@ class PoolTable(AmountTable):
         self.uuids: list[ProviderUuid] = self._add_list(str)
         self.aggregates: list[frozenset[str]] = self._add_list(frozenset)
         self._lenders: dict[str, Lenders] = {}
+        self._served: dict[int, Mask] = {}
         self._codes: dict[frozenset[str], int] = {frozenset(): NOBODY}
         self._sets = list(self._codes)
         self._codes_max = CODES_SPARE
@@ -91,7 +92,7 @@ class PoolTable(AmountTable):
         self._sets = [self._sets[code] for code in kept]
         self._codes = {each: code for code, each in enumerate(self._sets)}
         self._codes_max = 2 * len(kept) + CODES_SPARE
-        self._lenders.clear()
+        self.regroup()
         return numbers
 
     # -- who lends to whom -----------------------------------------------------------------
@@ -107,8 +108,10 @@ class PoolTable(AmountTable):
         return frozenset(name for name, most in self.max_units.items() if most[row] > 0)
 
     def regroup(self) -> None:
-        """Have it worked out anew who lends to whom."""
+        """Have it worked out anew who lends to whom, and what anybody made of it."""
         self._lenders.clear()
+        self._served.clear()
+        self._begin_epoch()
 
     def serving(self, code: int) -> frozenset[ProviderId]:
         """The pools that serve hosts with this code, whatever they have."""
@@ -117,6 +120,18 @@ class PoolTable(AmountTable):
             for provider_id, row in self.index_of.items()
             if self.aggregates[row] & self._sets[code]
         )
+
+    def served_by(self, rows: Collection[int]) -> Mask:
+        """For each code, whether one of these pools serves hosts with it."""
+        served: Mask = np.zeros(self.code_count, dtype=np.bool_)
+        for row in rows:
+            mine = self._served.get(row)
+            if mine is None or mine.shape[0] < self.code_count:
+                aggregates = self.aggregates[row]
+                mine = np.array([not aggregates.isdisjoint(each) for each in self._sets])
+                self._served[row] = mine
+            served |= mine
+        return served
 
     def lenders(self, name: str) -> Lenders | None:
         """Who lends a class; None if nobody does."""
