@@ -1,6 +1,7 @@
-"""Numbers in texts: what operators write of flavors and aggregates where a number is meant.
+"""Numbers in texts: what operators write where a number is meant.
 
-Always true: what is read is finite, and was written without the underscores of programs.
+Always true: what is read is finite, and was written with the digits 0 to 9 and without the
+underscores of programs.
 """
 
 from __future__ import annotations
@@ -14,4 +15,26 @@ def number_of(text: str) -> float | None:
         number = float(text)
     except ValueError:
         return None
-    return number if math.isfinite(number) and "_" not in text else None
+    return number if math.isfinite(number) and _is_plain(text) else None
+
+
+def whole_of(text: str) -> int | None:
+    """A text as a whole number, however large; None if it is none."""
+    try:
+        number = int(text)
+    except ValueError:
+        return None
+    return number if _is_plain(text) else None
+
+
+def is_boundless(text: str) -> bool:
+    """Whether a text is what programs write for infinity, or for what is no number at all."""
+    try:
+        return not math.isfinite(float(text))
+    except ValueError:
+        return False
+
+
+def _is_plain(text: str) -> bool:
+    # Python reads the digits of every script; people mostly cannot, and see a slip.
+    return text.isascii() and "_" not in text

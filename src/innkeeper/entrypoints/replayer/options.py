@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import math
 from pathlib import Path
+
+from innkeeper.domain.numerals import number_of, whole_of
 
 DESCRIPTION = """\
 Decide again what was recorded, by the same means, compare, and explain. With other filters,
@@ -54,11 +55,8 @@ def _weigher(text: str) -> tuple[str, float | None]:
     name, sign, factor = text.partition("=")
     if not sign:
         return name.strip(), None
-    try:
-        number = float(factor)
-    except ValueError:
-        number = math.nan
-    if not math.isfinite(number):
+    number = number_of(factor)
+    if number is None:
         raise argparse.ArgumentTypeError(f"{factor!r} behind {name!r} is no number")
     return name.strip(), number
 
@@ -72,10 +70,7 @@ def _count(text: str) -> int:
 
 
 def _whole(text: str, least: int, most: int) -> int:
-    try:
-        number = int(text)
-    except ValueError:
-        number = least - 1
-    if not least <= number <= most:
+    number = whole_of(text)
+    if number is None or not least <= number <= most:
         raise argparse.ArgumentTypeError(f"must be a whole number from {least} to {most}")
     return number

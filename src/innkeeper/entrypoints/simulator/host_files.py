@@ -18,11 +18,14 @@ from innkeeper.entrypoints.simulator.traces.text_rows import (
     lines_of,
     rows_of,
 )
-from innkeeper.scheduling.simulation.fleets import HostGroup, HostShape
+from innkeeper.scheduling.simulation.fleets import HOSTS_MAX, HostGroup, HostShape
 
 USUAL = {"vcpus": "VCPU", "memory_mb": "MEMORY_MB", "disk_gb": "DISK_GB"}
 OTHERS = frozenset({"count", "name", "zone", "traits", "capabilities", "ratios", "resources"})
 MB_PER_GB = 1024
+FACT_MAX = 2**53
+TOLD_MAX = 80
+"""Of a longer value, an error shows the beginning."""
 NODES = ("sn", "cpu_milli", "memory_mib", "gpu", "model")
 
 
@@ -46,7 +49,8 @@ def _of_toml(path: Path) -> tuple[HostGroup, ...]:
     text = "\n".join(line for _, line in lines_of(path))
     try:
         read = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:
+        # The first are errors of the form, and numbers of thousands of digits as well.
         raise Invalid(f"{path.name} is no TOML: {error}.") from error
     tables = read.get("hosts")
     if read.keys() != {"hosts"} or not isinstance(tables, list):
@@ -64,8 +68,8 @@ def _of_table(where: str, table: Any) -> HostGroup:
     if unknown:
         raise Invalid(f"{where} has {', '.join(unknown)}, which means nothing here.")
     count = _typed(where, table, "count", int, 1)
-    if count < 1:
-        raise Invalid(f"{where}: count is {count}, and must be at least 1.")
+    if not 1 <= count <= HOSTS_MAX:
+        raise Invalid(f"{where}: count must be a whole number from 1 to {HOSTS_MAX}.")
     shape = _typed(where, table, "shape", str, "")
     draft = Draft(_typed(where, table, "name", str, shape or where))
     try:
@@ -76,11 +80,12 @@ def _of_table(where: str, table: Any) -> HostGroup:
         for class_name, total in _typed(where, table, "resources", dict, {}).items():
             draft.total(class_name, _checked(where, class_name, total, int))
         for class_name, ratio in _typed(where, table, "ratios", dict, {}).items():
-            draft.ratio(class_name, float(_checked(where, class_name, ratio, (int, float))))
+            draft.ratio(class_name, _checked(where, class_name, ratio, (int, float)))
         draft.zone = _typed(where, table, "zone", str, "nova")
         traits = _typed(where, table, "traits", list, [])
         draft.traits = [_checked(where, "traits", each, str) for each in traits]
-        draft.capabilities = dict(_typed(where, table, "capabilities", dict, {}))
+        for name, fact in _typed(where, table, "capabilities", dict, {}).items():
+            draft.capabilities[name] = _fact(where, name, fact)
         return HostGroup(draft.made(), count)
     except Invalid as error:
         message = error.message
@@ -95,8 +100,31 @@ def _typed(where: str, table: Mapping[str, Any], key: str, kind: Any, default: A
 
 def _checked(where: str, key: str, value: Any, kind: Any) -> Any:
     if not isinstance(value, kind) or isinstance(value, bool):
-        raise Invalid(f"{where}: {key} is {value!r}, which is not what it must be.")
+        raise Invalid(f"{where}: {key} is {_told(value)}, which is not what it must be.")
     return value
+
+
+def _fact(where: str, name: str, fact: Any) -> Any:
+    """What a host may be capable of: what JSON can tell, and no number beyond all bounds."""
+    if isinstance(fact, Mapping):
+        return {key: _fact(where, f"{name}.{key}", each) for key, each in fact.items()}
+    if isinstance(fact, list):
+        return [_fact(where, name, each) for each in fact]
+    is_number = isinstance(fact, int | float) and abs(fact) <= FACT_MAX
+    if not is_number and not isinstance(fact, str):
+        raise Invalid(
+            f"{where}: the capability {name} is {_told(fact)}; it must be a text, true or "
+            f"false, or a number between -{FACT_MAX} and {FACT_MAX}."
+        )
+    return fact
+
+
+def _told(value: Any) -> str:
+    try:
+        text = repr(value)
+    except ValueError:
+        return "a number of thousands of digits"
+    return text if len(text) <= TOLD_MAX else text[:TOLD_MAX] + "..."
 
 
 def _of_rows(path: Path) -> tuple[HostGroup, ...]:

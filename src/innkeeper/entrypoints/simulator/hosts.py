@@ -5,7 +5,6 @@ Always true: what these functions raise is :class:`Invalid`, and says which part
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -13,14 +12,14 @@ from pathlib import Path
 from typing import Any
 
 from innkeeper.domain.errors import Invalid
+from innkeeper.domain.numerals import is_boundless, number_of, whole_of
 from innkeeper.entrypoints.simulator.traces.packing import PARTS as MACHINE_CLASSES
 from innkeeper.scheduling.simulation.fleets import HOSTS_MAX, HostGroup, HostShape
 
 MACHINE = "machine"
 """A host of a packing trace, whose amounts are parts of it."""
-GROUP = re.compile(r"(?:(\d+)x)?([^/x][^/]*)((?:/[^/]*)*)")
-SHAPE = re.compile(r"(?:\d+(?:\.\d+)?[cgmd])+")
-PART = re.compile(r"(\d+(?:\.\d+)?)([cgmd])")
+SHAPE = re.compile(r"(?:\d+(?:\.\d+)?[cgmd])+", re.ASCII)
+PART = re.compile(r"(\d+(?:\.\d+)?)([cgmd])", re.ASCII)
 LETTERS = {
     "c": ("VCPU", 1.0),
     "g": ("MEMORY_MB", 1024.0),
@@ -49,20 +48,20 @@ class Draft:
         """Say how much of a class there is."""
         if not CLASS.fullmatch(class_name):
             raise Invalid(f"{class_name!r} is no name of a resource class.")
-        if not (math.isfinite(amount) and 0 < amount <= TOTAL_MAX) or amount != int(amount):
+        if not 1 <= amount <= TOTAL_MAX or amount != int(amount):
             raise Invalid(
-                f"A host {self.name} cannot have {amount:g} {class_name}: that must be a whole "
-                f"number, and at least 1."
+                f"A host {self.name} cannot have so much {class_name}: that must be a whole "
+                f"number from 1 to {TOTAL_MAX}."
             )
         self.totals[class_name] = int(amount)
 
     def ratio(self, class_name: str, ratio: float) -> None:
         """Say how much more of a class is given out than there is."""
-        if not (math.isfinite(ratio) and 0 < ratio <= RATIO_MAX):
+        if not 0 < ratio <= RATIO_MAX:
             raise Invalid(
-                f"A ratio is a number above 0 and up to {RATIO_MAX:g}, not {ratio:g}."
+                f"The ratio of {class_name} is a number above 0 and up to {RATIO_MAX:g}."
             )
-        self.ratios[class_name] = ratio
+        self.ratios[class_name] = float(ratio)
 
     def made(self) -> HostShape:
         """The shape."""
@@ -92,18 +91,17 @@ def check(groups: Sequence[HostGroup]) -> None:
 
 
 def _group(text: str) -> HostGroup:
-    match = GROUP.fullmatch(text.strip())
-    if match is None:
+    if not text.strip():
         raise Invalid(
             f"Hosts are written as [COUNTx]SHAPE[/KEY=VALUE]..., with + between groups, not "
             f"{text!r}."
         )
-    count = None if match[1] is None else int(match[1][:18])
-    if count == 0:
-        raise Invalid(f"A group has at least one host: {text!r}.")
-    draft = Draft(match[2])
-    draft.totals = shape_amounts(match[2])
-    for option in filter(None, match[3].split("/")):
+    head, *options = text.strip().split("/")
+    number, separator, shape = head.partition("x")
+    count = _count(number, text) if separator else None
+    draft = Draft(shape if separator else head)
+    draft.totals = shape_amounts(draft.name)
+    for option in filter(None, options):
         key, separator, value = option.partition("=")
         if not separator or not key or not value:
             raise Invalid(f"Expected KEY=VALUE behind a slash, not {option!r}.")
@@ -111,6 +109,16 @@ def _group(text: str) -> HostGroup:
         if key != "zone":
             draft.name += f"/{option}"
     return HostGroup(draft.made(), count)
+
+
+def _count(number: str, text: str) -> int:
+    count = whole_of(number)
+    if count is None or not 1 <= count <= HOSTS_MAX:
+        raise Invalid(
+            f"A group has a whole number of hosts, from 1 to {HOSTS_MAX}, not {number!r} as in "
+            f"{text!r}."
+        )
+    return count
 
 
 def shape_amounts(text: str) -> dict[str, int]:
@@ -141,24 +149,24 @@ def _set(draft: Draft, key: str, value: str) -> None:
     elif CLASS.fullmatch(key):
         draft.total(key, _number(key, value))
     else:
-        draft.capabilities[key] = _worth(value)
+        draft.capabilities[key] = _worth(key, value)
 
 
 def _number(key: str, text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise Invalid(f"{key} is {text!r}, which is no number.") from None
+    number = number_of(text)
+    if number is None:
+        raise Invalid(f"{key} is {text!r}, which is no number in digits, such as 4 or 1.5.")
+    return number
 
 
-def _worth(text: str) -> str | int | float:
+def _worth(key: str, text: str) -> str | int | float:
     """What an agent would report: a number where it is one."""
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text
+    whole, number = whole_of(text), number_of(text)
+    if is_boundless(text):
+        raise Invalid(f"The capability {key} is {text!r}, and no host has that.")
+    if whole is not None:
+        return whole
+    return text if number is None else number
 
 
 def file_of(text: str) -> Path | None:

@@ -5,6 +5,9 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from innkeeper.domain.numerals import whole_of
+
+SEED_MAX = 2**63 - 1
 DESCRIPTION = """\
 Replay arrivals and departures of servers on made-up hosts, with the schedulers that the service
 itself uses, and compare policies. Nothing is written but what --out asks for, and no service is
@@ -89,10 +92,7 @@ def _folder(text: str) -> Path:
 
 
 def _seed(text: str) -> int:
-    try:
-        number = int(text)
-    except ValueError:
-        number = -1
-    if not 0 <= number < 2**63:
-        raise argparse.ArgumentTypeError("must be a whole number, 0 or more")
+    number = whole_of(text)
+    if number is None or not 0 <= number <= SEED_MAX:
+        raise argparse.ArgumentTypeError(f"must be a whole number from 0 to {SEED_MAX}")
     return number

@@ -6,7 +6,6 @@ an unknown name is an error before anything is replayed.
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from typing import Any
 import msgspec
 
 from innkeeper.domain.errors import Invalid
+from innkeeper.domain.numerals import number_of
 from innkeeper.domain.placing import Rules
 from innkeeper.domain.slices import Scheduling
 from innkeeper.scheduling.schedulers.scheduler import Scheduler
@@ -86,6 +86,8 @@ def parse(options: Mapping[str, Any]) -> tuple[Policy, ...]:
 def _settings(before: Scheduling, wanted: Mapping[str, str | None]) -> Scheduling:
     """The settings with what is wanted in place of what was."""
     filters, weighers, driver = (wanted.get(key) for key in ("filters", "weighers", "driver"))
+    if driver is not None and not driver.strip():
+        raise Invalid("A driver is asked for that has no name.")
     names, multipliers = (
         (before.default_host_weighers, before.weigher_multipliers)
         if weighers is None
@@ -142,10 +144,10 @@ def _weighers(text: str) -> tuple[Sequence[str], dict[str, float]]:
 
 
 def _multiplier(part: str, text: str) -> float:
-    try:
-        number = float(text)
-    except ValueError:
-        number = math.nan
-    if not abs(number) <= MULTIPLIER_MAX:
-        raise Invalid(f"A weigher's multiplier is a number, not as in {part!r}.")
+    number = number_of(text)
+    if number is None or abs(number) > MULTIPLIER_MAX:
+        raise Invalid(
+            f"A weigher's multiplier is a number from -{MULTIPLIER_MAX:.0f} to "
+            f"{MULTIPLIER_MAX:.0f}, not as in {part!r}."
+        )
     return number

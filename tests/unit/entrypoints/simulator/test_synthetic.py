@@ -135,3 +135,18 @@ def test_a_bin_is_enough() -> None:
 def test_what_cannot_be_made_up(text: str) -> None:
     with pytest.raises(Invalid, match="A made-up trace is synthetic:DAYS"):
         make(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("synthetic:nan", "with DAYS a number from 0.00347"),
+        ("synthetic:61", "to 60, not 'synthetic:61'"),
+        ("synthetic:\u0663", "with DAYS a number"),
+        ("synthetic:1:-1", "with SEED a whole number from 0 to 9223372036854775807"),
+        ("synthetic:1:\u0663", "with SEED a whole number"),
+    ],
+)
+def test_what_can_be_made_up_is_told(text: str, told: str) -> None:
+    with pytest.raises(Invalid, match=told):
+        make(text)

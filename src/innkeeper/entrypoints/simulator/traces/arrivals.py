@@ -21,12 +21,12 @@ from innkeeper.scheduling.simulation.workload import NEVER, Shape, Workload, ord
 MB_PER_GB = 1024
 LIFETIME_MIN_S = 150.0
 """Whoever is in the bin of no duration lived for half of a bin of 300 seconds."""
-LINE = re.compile(r"(\d+) (\S.*)")
+LINE = re.compile(r"(\d{1,15}) (\S.*)", re.ASCII)
 HEAD = re.compile(rb"\d+ (?:[A-Za-z]|\|)(?:,|\r?\n|$)")
 DURATIONS_NAME = re.compile(r".*\.c\d+\.txt")
-FLAVOR = re.compile(r"(\d+(?:\.\d+)?),(\d+(?:\.\d+)?) ([A-Za-z])")
-INTERVAL = re.compile(r"(\d+) (\d+)")
-DURATION = re.compile(r"([UC])(\d+)")
+FLAVOR = re.compile(r"(\d{1,9}(?:\.\d+)?),(\d{1,9}(?:\.\d+)?) ([A-Za-z])", re.ASCII)
+INTERVAL = re.compile(r"(\d{1,15}) (\d{1,15})", re.ASCII)
+DURATION = re.compile(r"([UC])(\d{1,15})", re.ASCII)
 BAR = "|"
 
 

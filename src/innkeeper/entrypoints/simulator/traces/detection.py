@@ -18,6 +18,8 @@ def load(text: str, machine: str | None) -> Workload:
     if text.startswith(synthetic.PREFIX):
         _demand_no_machine(machine)
         return synthetic.make(text)
+    if not text.strip():
+        raise Invalid("A trace is asked for that has no name.")
     path = Path(text)
     if path.is_dir():
         path = arrivals.among(path)

@@ -25,6 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from innkeeper.domain.errors import Invalid
+from innkeeper.domain.numerals import number_of, whole_of
 from innkeeper.scheduling.simulation.workload import NEVER, Shape, Workload, ordered
 
 PREFIX = "synthetic:"
@@ -91,16 +92,19 @@ def read(text: str) -> Calibration:
 def make(text: str) -> Workload:
     """Make up the trace that such a text asks for."""
     parts = text.removeprefix(PREFIX).split(":")
-    try:
-        days = float(parts[0])
-        seed = int(parts[1]) if len(parts) > 1 else 0
-    except ValueError:
-        days, seed = 0.0, 0
-    is_meant = len(parts) in (1, 2) and 0 < days <= DAYS_MAX and 0 <= seed <= SEED_MAX
-    if not is_meant or days * DAY_S < calibration().bin_s:
+    if len(parts) > 2:  # noqa: PLR2004
+        raise Invalid(f"A made-up trace is {PREFIX}DAYS or {PREFIX}DAYS:SEED, not {text!r}.")
+    days, seed = number_of(parts[0]), whole_of(parts[1]) if len(parts) > 1 else 0
+    least = calibration().bin_s / DAY_S
+    if days is None or not least <= days <= DAYS_MAX:
         raise Invalid(
-            f"A made-up trace is {PREFIX}DAYS or {PREFIX}DAYS:SEED, with at most {DAYS_MAX:g} "
-            f"days, and at least one of its bins of time, not {text!r}."
+            f"A made-up trace is {PREFIX}DAYS or {PREFIX}DAYS:SEED, with DAYS a number from "
+            f"{least:.5f} (one of its bins of time) to {DAYS_MAX:g}, not {text!r}."
+        )
+    if seed is None or not 0 <= seed <= SEED_MAX:
+        raise Invalid(
+            f"A made-up trace is {PREFIX}DAYS or {PREFIX}DAYS:SEED, with SEED a whole number "
+            f"from 0 to {SEED_MAX}, not {text!r}."
         )
     return draw(calibration(), days, seed)
 

@@ -6,13 +6,13 @@ Always true: what these functions raise is :class:`Invalid`, with the file's nam
 from __future__ import annotations
 
 import csv
-import math
 import sqlite3
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from innkeeper.domain.errors import Invalid
+from innkeeper.domain.numerals import number_of
 
 NUMBER_MAX = 2**53
 SERVERS_MAX = 20_000_000
@@ -61,12 +61,13 @@ class Row:
         text = self.text(column)
         if text is None:
             return None
-        try:
-            found = float(text)
-        except ValueError:
-            raise self.error(f"{column} is {text!r}, which is no number") from None
-        if not (math.isfinite(found) and least <= found <= NUMBER_MAX):
-            raise self.error(f"{column} is {text}, and must be {least:g} or more")
+        found = number_of(text)
+        if found is None:
+            raise self.error(f"{column} is {text!r}, which is no number")
+        if found < least:
+            raise self.error(f"{column} is {text}, and must be {least:.16g} or more")
+        if found > NUMBER_MAX:
+            raise self.error(f"{column} is {text}, and must be {NUMBER_MAX} or less")
         return found
 
     def whole(self, column: str, least: int = 0, default: int | None = None) -> int:
