@@ -176,6 +176,53 @@ def test_a_silent_destination_does_not_stop_a_revert_and_keeps_its_amounts(
     assert movers.held(migration.uuid) == {}
 
 
+def test_a_destination_that_fails_to_let_go_after_the_return_keeps_its_amounts(
+    movers: Movers,
+) -> None:
+    uuid = movers.boot()
+    movers.resize(uuid)
+    carry(movers, uuid)
+    movers.act(resizing.revert, uuid)
+    migration = movers.migration(uuid)
+    movers.wait(silent="b")
+    movers.sweep()
+    movers.tell("destroy", uuid, "It is busy.")
+    movers.tell("return", uuid)
+    assert movers.state(uuid) == ("ACTIVE", None, "a1")
+    assert movers.held(migration.uuid) == {"b1": BIG_TAKES}
+    movers.wait()
+    movers.sweep()
+    assert movers.tell("destroy", uuid) == "b1"
+    assert movers.migration(uuid).status == Stage.REVERTED
+    assert movers.held(migration.uuid) == {}
+
+
+@pytest.mark.parametrize("fault", [None, "It is busy."])
+def test_word_of_an_earlier_revert_is_not_taken_for_that_of_a_later_one(
+    tmp_path: Path, fault: str | None
+) -> None:
+    movers = Movers(tmp_path, reported("a1"), reported("a2"), reported("b1"))
+    uuid = movers.boot()
+    movers.migrate(uuid, host="b1")
+    carry(movers, uuid)
+    movers.act(resizing.revert, uuid)
+    movers.wait(silent="b")
+    movers.sweep()
+    movers.tell("return", uuid)
+    first = movers.migration(uuid)
+    movers.migrate(uuid, host="a2")
+    carry(movers, uuid)
+    movers.act(resizing.revert, uuid)
+    (order,) = [each for each in movers.waiting("destroy") if each.host == "b1"]
+    movers.settle(order, fault)
+    assert movers.state(uuid) == ("VERIFY_RESIZE", Task.RESIZE_REVERTING, "a1")
+    assert movers.told() == [("destroy", "a2")]
+    assert movers.held(first.uuid) == ({} if fault is None else {"b1": SMALL_TAKES})
+    movers.finish()
+    assert movers.state(uuid) == ("ACTIVE", None, "a1")
+    movers.close()
+
+
 def test_what_a_source_could_not_clear_away_is_asked_for_again(movers: Movers) -> None:
     uuid = movers.boot()
     movers.migrate(uuid)

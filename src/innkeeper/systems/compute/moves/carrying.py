@@ -20,6 +20,7 @@ from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import actions, servers
 from innkeeper.systems.compute.moves import moving
 from innkeeper.systems.compute.results import Result, told
+from innkeeper.systems.placement import handovers
 
 
 def open_move(
@@ -162,8 +163,9 @@ def follow_return(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> No
     server = rows.by_uuid(tx, order.server_uuid)
     if server is not None and server.task_state == Task.RESIZE_REVERTING:
         _follow_returned(tx, migration, server, order, result, now)
-    # Also where the server was deleted, or set right by hand, in the meantime.
-    if migration.status == Stage.REVERTING and not clearing(tx, migration):
+    # Also where the server was deleted, or set right by hand, in the meantime. What its
+    # destination could not destroy is asked for again.
+    if migration.status == Stage.REVERTING and not handovers.held(tx, migration.uuid):
         moving.end(tx, migration, Stage.REVERTED, now)
 
 
@@ -195,6 +197,18 @@ def _be_back(tx: Tx, migration: Migration, server: Server, now: datetime) -> Non
 
 def _was(old_state: Mapping[str, Any]) -> dict[str, Any]:
     return {"status": old_state["status"], "power_state": old_state["power_state"]}
+
+
+def is_reverting(tx: Tx, migration: Migration, server: Server | None) -> bool:
+    """Whether it is this migration from which its server goes back at the moment.
+
+    Another one may have been left behind, and its destination clears away still.
+    """
+    if server is None or server.task_state != Task.RESIZE_REVERTING:
+        return False
+    if migration.status != Stage.REVERTING:
+        return False
+    return migrations.open_ones(tx, [server.uuid])[-1].id == migration.id
 
 
 def clearing(tx: Tx, migration: Migration) -> bool:

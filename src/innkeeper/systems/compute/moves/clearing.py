@@ -66,11 +66,7 @@ def _follow_leftover(tx: Tx, order: OpenOrder, result: Result, now: datetime) ->
     if migration is None or migration.status not in OVER:
         return
     server = rows.by_uuid(tx, order.server_uuid)
-    is_reverting = (
-        migration.status == Stage.REVERTING
-        and server is not None
-        and server.task_state == Task.RESIZE_REVERTING
-    )
+    is_reverting = carrying.is_reverting(tx, migration, server)
     actions.end(
         tx,
         order.server_uuid,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from innkeeper.domain.compute import Server, Task
+from innkeeper.domain.compute import Server
 from innkeeper.domain.moves import Migration
 from innkeeper.domain.moves import MigrationStatus as Stage
 from innkeeper.store.queries import migrations
@@ -23,20 +23,12 @@ def remind(tx: Tx, before: datetime, limit: int, now: datetime) -> int:
     for each in old:
         server = rows.by_uuid(tx, each.server_uuid)
         if carrying.clearing(tx, each):
-            if _is_reverting(each, server) and server is not None:
+            if server is not None and carrying.is_reverting(tx, each, server):
                 carrying.go_on_reverting(tx, each, server, now)
             migrations.touch(tx, each.id, now)
-        elif not _is_reverting(each, server):
+        elif not carrying.is_reverting(tx, each, server):
             _ask_again(tx, each, server, now)
     return len(old)
-
-
-def _is_reverting(each: Migration, server: Server | None) -> bool:
-    return (
-        each.status == Stage.REVERTING
-        and server is not None
-        and server.task_state == Task.RESIZE_REVERTING
-    )
 
 
 def _ask_again(tx: Tx, each: Migration, server: Server | None, now: datetime) -> None:
