@@ -5,10 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from innkeeper.store.backends.backend import Backend
+from innkeeper.store.backends.postgresql import NAME as POSTGRESQL
+from innkeeper.store.backends.postgresql import Postgresql
 from innkeeper.store.backends.sqlite import NAME as SQLITE
 from innkeeper.store.backends.sqlite import Sqlite
 
-BACKENDS: Mapping[str, Callable[[], Backend]] = {SQLITE: Sqlite}
+BACKENDS: Mapping[str, Callable[[], Backend]] = {
+    SQLITE: Sqlite,
+    POSTGRESQL: Postgresql,
+}
 
 
 def of_url(url: str) -> Backend:

@@ -1,0 +1,111 @@
+"""PostgreSQL: one primary that all processes write to, one transaction after the other.
+
+Always true: an acknowledged write is on the primary's disk, and on that of a synchronous
+standby where there is one; no transaction is begun on a server that is in recovery, so nothing
+is ever decided by what a replica shows.
+
+Writers take a lock of the whole database before they look at anything, and keep it until the
+commit. So they read what the last writer left, numbers are given in the order of commits, and
+READ COMMITTED is all the isolation that they need. Readers take no lock: REPEATABLE READ shows
+them one moment.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import psycopg
+import sqlalchemy as sa
+from psycopg import errors
+
+from innkeeper.store.backends.backend import Engines
+from innkeeper.store.backends.pooling import engine
+
+NAME = "postgresql"
+DRIVER = "postgresql+psycopg"
+WRITERS_MAX = 2
+"""Connections that write: one for the thread that decides, one for whoever writes beside it."""
+ORDER = 7_152_306_419
+"""The advisory lock that writers queue for. Any number does that no other program takes."""
+IDLE_MAX_S = 15
+"""A process that stops in the middle of a transaction, say for good, keeps all others from
+writing; the database ends its transaction after so long."""
+CONFLICTS = frozenset({"40001", "40P01", "55P03"})
+"""Serialization failure, deadlock, and a lock that did not come free in time."""
+
+
+TELLING = (errors.IntegrityError, errors.DataError)
+"""Their texts quote the rows that were to be written."""
+
+
+class QuietCursor(psycopg.Cursor[Any]):
+    """A cursor whose errors name no value: what is written can be a secret, and is logged."""
+
+    def execute(self, *args: Any, **options: Any) -> QuietCursor:
+        """See :meth:`psycopg.Cursor.execute`."""
+        try:
+            return super().execute(*args, **options)
+        except TELLING as error:
+            _quieten(error)
+            raise
+
+    def executemany(self, *args: Any, **options: Any) -> None:
+        """See :meth:`psycopg.Cursor.executemany`."""
+        try:
+            super().executemany(*args, **options)
+        except TELLING as error:
+            _quieten(error)
+            raise
+
+
+def _quieten(error: psycopg.Error) -> None:
+    # In its place: an error that was raised from it would still lead to it.
+    named = error.diag.constraint_name or error.diag.column_name or ""
+    error.args = (f"a value was refused: {error.sqlstate} {named}".strip(),)
+
+
+class Postgresql:
+    """See :class:`innkeeper.store.backends.backend.Backend`."""
+
+    name = NAME
+
+    def engines(self, url: str, *, readers_max: int, busy_timeout_s: float) -> Engines:
+        """Make the pools. The first connection is made when it is needed."""
+        at = sa.make_url(url).set(drivername=DRIVER)
+        wait_ms = max(1, round(busy_timeout_s * 1000))
+        options = {
+            "lock_timeout": f"{wait_ms}ms",
+            "idle_in_transaction_session_timeout": f"{IDLE_MAX_S}s",
+            "timezone": "UTC",
+        }
+        arguments = {
+            "connect_timeout": max(2, round(busy_timeout_s)),
+            "application_name": "innkeeper",
+            "cursor_factory": QuietCursor,
+            # Of several addresses, the one of a server that takes writes: the primary.
+            "target_session_attrs": "read-write",
+            "options": " ".join(f"-c {name}={value}" for name, value in options.items()),
+            # A peer that is gone without a word is found out, not waited for.
+            "keepalives_idle": 10,
+            "keepalives_interval": 5,
+            "keepalives_count": 3,
+            "tcp_user_timeout": wait_ms + 10_000,
+        }
+        made = Engines(
+            reading=engine(
+                at, readers_max, busy_timeout_s, arguments, isolation_level="REPEATABLE READ"
+            ),
+            writing=engine(
+                at, WRITERS_MAX, busy_timeout_s, arguments, isolation_level="READ COMMITTED"
+            ),
+        )
+        sa.event.listen(made.writing, "begin", _begin_writing)
+        return made
+
+    def is_conflict(self, error: Exception) -> bool:
+        """Somebody else was in the way, and the same work may be tried again."""
+        return getattr(getattr(error, "orig", error), "sqlstate", None) in CONFLICTS
+
+
+def _begin_writing(connection: sa.Connection) -> None:
+    connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({ORDER})")
