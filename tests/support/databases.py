@@ -10,7 +10,7 @@ from pathlib import Path
 
 from innkeeper.store.backends.sqlite import Sqlite
 from innkeeper.store.transactions import Store
-from tests.support.servers import postgresql
+from tests.support.servers import mariadb, postgresql
 
 
 def sqlite_url(folder: Path) -> str:
@@ -23,9 +23,15 @@ def postgresql_url(_: Path) -> str:
     return postgresql.shared().fresh()
 
 
+def mariadb_url(_: Path) -> str:
+    """A database of a server that all tests share."""
+    return mariadb.shared().fresh()
+
+
 DATABASES: Mapping[str, Callable[[Path], str]] = {
     "sqlite": sqlite_url,
     "postgresql": postgresql_url,
+    "mariadb": mariadb_url,
 }
 """By the backend's name: gives the address of a database that is empty and one test's own."""
 

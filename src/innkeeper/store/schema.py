@@ -5,6 +5,8 @@ Always true: a database whose revision this program does not know is left alone.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 
@@ -49,7 +51,7 @@ def upgrade(store: Store, now: datetime) -> bool:
     Raises :class:`Conflict` for a database of a newer program.
     """
     newest = newest_revision()
-    with store.write() as tx:
+    with store.write() as tx, _alone(store, tx):
         current = revision(tx)
         if current != newest:
             known = {
@@ -63,6 +65,15 @@ def upgrade(store: Store, now: datetime) -> bool:
         _add_missing_names(tx, resource_classes, os_resource_classes.STANDARDS, now)
         _add_missing_names(tx, traits, os_traits.get_traits(), now)
     return current != newest
+
+
+@contextmanager
+def _alone(store: Store, tx: Tx) -> Iterator[None]:
+    store.backend.begin_upgrade(tx, is_empty=revision(tx) is None)
+    try:
+        yield
+    finally:
+        store.backend.end_upgrade(tx)
 
 
 def _add_missing_names(tx: Tx, table: sa.Table, names: list[str], now: datetime) -> None:

@@ -24,10 +24,10 @@ class Engines(NamedTuple):
 
 
 class Backend(Protocol):
-    """One kind of database. It takes transactions that write one after the other.
+    """One kind of database, with a queue for those who write.
 
-    The first one that takes them side by side has more to do: see
-    :mod:`innkeeper.store.changes` and :mod:`innkeeper.store.claims`.
+    Always true: of the transactions of its writing connections, of all processes, one is open
+    at a time. It sees all that the ones before it committed.
     """
 
     name: str
@@ -39,6 +39,15 @@ class Backend(Protocol):
         waits for a connection, ``busy_timeout_s`` at most. How many write at the same moment
         is the backend's to say. No error of theirs quotes the parameters of a statement.
         """
+
+    def begin_upgrade(self, tx: sa.Connection, *, is_empty: bool) -> None:
+        """Keep other processes from upgrading, until the end of this or the transaction's.
+
+        ``is_empty`` says that nothing was ever written here.
+        """
+
+    def end_upgrade(self, tx: sa.Connection) -> None:
+        """Undo :meth:`begin_upgrade`."""
 
     def is_conflict(self, error: Exception) -> bool:
         """Whether a driver's error means that another transaction was in the way.

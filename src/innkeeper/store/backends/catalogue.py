@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from innkeeper.store.backends.backend import Backend
+from innkeeper.store.backends.mariadb import NAME as MARIADB
+from innkeeper.store.backends.mariadb import Mariadb
 from innkeeper.store.backends.postgresql import NAME as POSTGRESQL
 from innkeeper.store.backends.postgresql import Postgresql
 from innkeeper.store.backends.sqlite import NAME as SQLITE
@@ -13,6 +15,7 @@ from innkeeper.store.backends.sqlite import Sqlite
 BACKENDS: Mapping[str, Callable[[], Backend]] = {
     SQLITE: Sqlite,
     POSTGRESQL: Postgresql,
+    MARIADB: Mariadb,
 }
 
 

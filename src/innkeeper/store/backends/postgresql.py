@@ -102,6 +102,12 @@ class Postgresql:
         sa.event.listen(made.writing, "begin", _begin_writing)
         return made
 
+    def begin_upgrade(self, tx: sa.Connection, *, is_empty: bool) -> None:
+        """Nothing to do: tables are altered within the transaction, which others wait for."""
+
+    def end_upgrade(self, tx: sa.Connection) -> None:
+        """Nothing to do."""
+
     def is_conflict(self, error: Exception) -> bool:
         """Somebody else was in the way, and the same work may be tried again."""
         return getattr(getattr(error, "orig", error), "sqlstate", None) in CONFLICTS

@@ -53,6 +53,12 @@ class Sqlite:
         sa.event.listen(made.writing, "begin", _begin_writing)
         return made
 
+    def begin_upgrade(self, tx: sa.Connection, *, is_empty: bool) -> None:
+        """Nothing to do: tables are altered within the transaction, which others wait for."""
+
+    def end_upgrade(self, tx: sa.Connection) -> None:
+        """Nothing to do."""
+
     def is_conflict(self, error: Exception) -> bool:
         """A lock that did not come free in time; any other error would only come again."""
         origin = getattr(error, "orig", error)
