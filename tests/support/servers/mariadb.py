@@ -19,7 +19,13 @@ from tests.support.servers.ports import free_port
 
 USER = "mysql"
 START_WITHIN_S = 30.0
-FAST = {"innodb-flush-log-at-trx-commit": "0", "innodb-doublewrite": "0"}
+FAST = {
+    "innodb-flush-log-at-trx-commit": "0",
+    "innodb-doublewrite": "0",
+    "innodb-flush-method": "nosync",
+    "innodb-file-per-table": "0",
+    "innodb-stats-persistent": "0",
+}
 """For tests that kill nothing."""
 SAFE = {"innodb-flush-log-at-trx-commit": "1"}
 

@@ -52,6 +52,9 @@ class QuietCursor(Cursor):
             # In its place: an error that was raised from it would still lead to it.
             error.args = (error.args[0], "a value was refused")
             raise
+        except TypeError as error:
+            # Every driver but this one has an error of its own for what it cannot write.
+            raise err.ProgrammingError(0, str(error)) from error
 
 
 class Mariadb:
