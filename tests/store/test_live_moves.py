@@ -73,14 +73,17 @@ def test_a_server_that_is_not_sent_stays(movers: Movers, step: str) -> None:
     migration = movers.migration(uuid)
     assert movers.state(uuid) == ("ACTIVE", None, "a1")
     assert (migration.status, migration.message) == (
-        Stage.ERROR,
+        Stage.FAILING,
         f"A host failed at the {step}.",
     )
     assert movers.held(uuid) == {"a1": SMALL_TAKES}
-    assert movers.held(migration.uuid) == {}
-    # Whatever was made ready for it goes.
+    # Whatever was made ready for it goes, and is held until it is gone.
+    assert movers.held(migration.uuid) == {"b1": SMALL_TAKES}
     assert movers.told() == [("destroy", "b1")]
+    assert "No valid host" in (movers.migrate_live(uuid).fault or "")
     movers.finish()
+    assert movers.migration(uuid).status == Stage.ERROR
+    assert movers.held(migration.uuid) == {}
     assert movers.migrate_live(uuid).fault is None
 
 
@@ -90,6 +93,8 @@ def test_a_destination_that_is_not_ready_in_time_is_let_be(movers: Movers) -> No
     movers.wait()
     movers.sweep()
     assert movers.state(uuid) == ("ACTIVE", None, "a1")
+    assert movers.migration(uuid).status == Stage.FAILING
+    movers.finish()
     assert movers.migration(uuid).status == Stage.ERROR
 
 
@@ -121,10 +126,11 @@ def test_a_move_that_has_not_begun_is_cancelled_at_once(movers: Movers) -> None:
         movers.act(migrations.abort, uuid, number, in_queue=False)
     movers.act(migrations.abort, uuid, number, in_queue=True)
     assert movers.state(uuid) == ("ACTIVE", None, "a1")
-    assert movers.migration(uuid).status == Stage.CANCELLED
+    assert movers.migration(uuid).status == Stage.CANCELLING
     # The destination may be at it; what it says no longer counts.
     assert movers.told() == [("expect", "b1"), ("destroy", "b1")]
     movers.finish()
+    assert movers.migration(uuid).status == Stage.CANCELLED
     assert movers.held(uuid) == {"a1": SMALL_TAKES}
     with pytest.raises(WrongState):
         movers.act(migrations.abort, uuid, number, in_queue=True)
@@ -143,6 +149,8 @@ def test_a_move_that_is_stopped_ends_where_it_is(movers: Movers, is_in_time: boo
         movers.tell("abort", uuid)
         movers.tell("send", uuid, "It was stopped.")
         assert movers.state(uuid) == ("ACTIVE", None, "a1")
+        assert movers.migration(uuid).status == Stage.CANCELLING
+        movers.finish()
         assert movers.migration(uuid).status == Stage.CANCELLED
     else:
         movers.tell("abort", uuid, "It is gone.")

@@ -18,7 +18,7 @@ from innkeeper.store.queries import servers as rows
 from innkeeper.store.queries.orders import OpenOrder
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import actions, servers
-from innkeeper.systems.compute.moves import moving
+from innkeeper.systems.compute.moves import endings, moving
 from innkeeper.systems.compute.results import Result, told
 from innkeeper.systems.placement import handovers
 
@@ -66,10 +66,16 @@ def follow_arrive(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> No
     if result.is_ok:
         _arrive(tx, migration, server, now)
         return
-    if result.is_late:
+    _stay(
+        tx,
+        migration,
+        server,
+        told(order, result),
+        now,
+        is_unsure=True,
         # It may have taken it all the same.
-        actions.tell(tx, order.host, server.uuid, OrderKind.DESTROY, {}, now)
-    _stay(tx, migration, server, told(order, result), now, is_unsure=True)
+        may_be_there=result.is_late,
+    )
 
 
 def follow_resize(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
@@ -80,14 +86,15 @@ def follow_resize(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> No
         if result.is_ok:
             _arrive(tx, migration, server, now)
         else:
-            _stay(tx, migration, server, told(order, result), now, is_unsure=result.is_late)
+            is_late, why = result.is_late, told(order, result)
+            _stay(tx, migration, server, why, now, is_unsure=is_late, may_be_there=is_late)
         return
     found = open_move(tx, order, Stage.REVERTING, Task.RESIZE_REVERTING)
     if found is not None:
         migration, server = found
         if result.is_ok:
             _be_back(tx, migration, server, now)
-            moving.end(tx, migration, Stage.REVERTED, now)
+            endings.end(tx, migration, Stage.REVERTED, now)
         else:
             undo_revert(tx, migration, server, told(order, result), now)
 
@@ -117,12 +124,19 @@ def _stay(
     now: datetime,
     *,
     is_unsure: bool,
+    may_be_there: bool = False,
 ) -> None:
-    """The server stays on its source. Where that has begun to let it go, it takes it back."""
-    moving.give_back(tx, migration, server, now)
+    """The server stays on its source. Where that has begun to let it go, it takes it back.
+
+    ``may_be_there`` is said where the destination may have it as well, or its other size.
+    """
     if migration.kind == MigrationKind.RESIZE:
         moving.count_down(tx, server.project_id, migration, migration.old_flavor)
-    moving.end(tx, migration, Stage.ERROR, now, message)
+    if may_be_there:
+        endings.fall_back(tx, migration, server, message, now)
+    else:
+        moving.give_back(tx, migration, server, now)
+        endings.end(tx, migration, Stage.ERROR, now, message)
     values: dict[str, Any] = {"task_state": None, "fault": servers.fault(message, now)}
     if is_unsure:
         values["task_state"] = Task.RESIZE_REVERTING
@@ -165,8 +179,9 @@ def follow_return(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> No
         _follow_returned(tx, migration, server, order, result, now)
     # Also where the server was deleted, or set right by hand, in the meantime. What its
     # destination could not destroy is asked for again.
-    if migration.status == Stage.REVERTING and not handovers.held(tx, migration.uuid):
-        moving.end(tx, migration, Stage.REVERTED, now)
+    is_clear = migration.status == Stage.REVERTING and not handovers.held(tx, migration.uuid)
+    if is_clear or (migration.status == Stage.FAILING and migration.stays):
+        endings.finish(tx, migration, now)
 
 
 def _follow_returned(

@@ -10,25 +10,15 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from innkeeper.domain.compute import OrderKind, Task
-from innkeeper.domain.moves import MigrationStatus as Stage
 from innkeeper.store.queries import migrations, orders
 from innkeeper.store.queries import servers as rows
 from innkeeper.store.queries.orders import OpenOrder
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import actions, servers
-from innkeeper.systems.compute.moves import carrying, moving
+from innkeeper.systems.compute.moves import carrying, endings
 from innkeeper.systems.compute.results import News, Result, Terms, told
 from innkeeper.systems.compute.servers import Failed
 from innkeeper.systems.placement import claims
-
-OVER = {
-    Stage.CONFIRMING: Stage.CONFIRMED,
-    Stage.CANCELLING: Stage.CANCELLED,
-    Stage.DONE: Stage.COMPLETED,
-    Stage.REVERTING: Stage.REVERTED,
-}
-"""What a migration is when the host that still had something of its server has cleared it away,
-by what it was until then."""
 
 
 def follow(tx: Tx, news: Sequence[News], _: Terms, now: datetime) -> None:
@@ -63,7 +53,7 @@ def _finish(news: Sequence[News], tx: Tx, now: datetime) -> None:
 def _follow_leftover(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
     assert order.migration_id is not None, "it is about what a migration left"
     migration = migrations.by_id(tx, order.migration_id)
-    if migration is None or migration.status not in OVER:
+    if migration is None or migration.status not in endings.OVER:
         return
     server = rows.by_uuid(tx, order.server_uuid)
     is_reverting = carrying.is_reverting(tx, migration, server)
@@ -83,7 +73,7 @@ def _follow_leftover(tx: Tx, order: OpenOrder, result: Result, now: datetime) ->
         claims.release(tx, [migration.uuid], now)
         carrying.go_on_reverting(tx, migration, server, now, order.request_id)
     else:
-        moving.end(tx, migration, OVER[migration.status], now)
+        endings.finish(tx, migration, now)
 
 
 def _has_returned(tx: Tx, order: OpenOrder) -> bool:

@@ -6,11 +6,10 @@ from datetime import datetime
 
 from innkeeper.domain.compute import Server
 from innkeeper.domain.moves import Migration
-from innkeeper.domain.moves import MigrationStatus as Stage
 from innkeeper.store.queries import migrations
 from innkeeper.store.queries import servers as rows
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute.moves import carrying, clearing, moving
+from innkeeper.systems.compute.moves import carrying, endings, moving
 
 
 def remind(tx: Tx, before: datetime, limit: int, now: datetime) -> int:
@@ -19,7 +18,7 @@ def remind(tx: Tx, before: datetime, limit: int, now: datetime) -> int:
     An order that still waits is not given twice. A revert goes on where its destination stays
     silent: the server starts on its source, and the destination's amounts stay held.
     """
-    old = migrations.quiet_since(tx, before, clearing.OVER.keys(), limit)
+    old = migrations.quiet_since(tx, before, endings.OVER.keys(), limit)
     for each in old:
         server = rows.by_uuid(tx, each.server_uuid)
         if carrying.clearing(tx, each):
@@ -32,12 +31,8 @@ def remind(tx: Tx, before: datetime, limit: int, now: datetime) -> int:
 
 
 def _ask_again(tx: Tx, each: Migration, server: Server | None, now: datetime) -> None:
-    was_left = each.source_host
-    if each.status in (Stage.REVERTING, Stage.CANCELLING):
-        assert each.dest_host is not None, "it was there, or on its way there"
-        was_left = each.dest_host
-    is_there = server is not None and server.host == was_left
-    if is_there or not moving.clear(tx, each, was_left, now):
-        moving.end(tx, each, clearing.OVER[each.status], now)
+    is_there = server is not None and server.host == each.left_on
+    if is_there or not moving.clear(tx, each, each.left_on, now):
+        endings.finish(tx, each, now)
     else:
         migrations.touch(tx, each.id, now)

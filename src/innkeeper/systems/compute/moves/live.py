@@ -22,7 +22,7 @@ from innkeeper.store.queries.orders import OpenOrder
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import actions, servers, specs
 from innkeeper.systems.compute.means import Means
-from innkeeper.systems.compute.moves import carrying, moving
+from innkeeper.systems.compute.moves import carrying, endings, moving
 from innkeeper.systems.compute.moves.moving import Drawn, Start
 from innkeeper.systems.compute.results import Result, told
 
@@ -77,7 +77,7 @@ def follow_expect(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> No
     migration, server = found
     if not result.is_ok:
         # It may have begun to make itself ready.
-        stay(tx, migration, server, Stage.ERROR, now, told(order, result))
+        stay(tx, migration, server, Stage.FAILING, now, told(order, result))
         return
     migrations.change_status(tx, migration, Stage.RUNNING, now)
     body = actions.order_body(server)
@@ -99,8 +99,8 @@ def follow_send(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None
         return
     if not result.is_ok:
         is_asked = bool(orders.of_migration(tx, migration.id, OrderKind.ABORT))
-        over = Stage.CANCELLED if is_asked else Stage.ERROR
-        stay(tx, migration, server, over, now, told(order, result))
+        status = Stage.CANCELLING if is_asked else Stage.FAILING
+        stay(tx, migration, server, status, now, told(order, result))
         return
     values: dict[str, Any] = {
         "host": migration.dest_host,
@@ -108,7 +108,7 @@ def follow_send(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None
         **_settled(migration, server),
     }
     servers.write(tx, server, values, now)
-    moving.end(tx, migration, Stage.COMPLETED, now)
+    endings.end(tx, migration, Stage.COMPLETED, now)
     actions.end(tx, server.uuid, migration.request_id, None, now)
 
 
@@ -116,15 +116,12 @@ def stay(
     tx: Tx,
     migration: Migration,
     server: Server,
-    over: str,
+    status: str,
     now: datetime,
     message: str,
 ) -> None:
-    """The server goes on where it is, and its destination is free."""
-    assert migration.dest_host is not None, "it had a place to go to"
-    moving.give_back(tx, migration, server, now)
-    moving.end(tx, migration, over, now, message)
-    actions.tell(tx, migration.dest_host, server.uuid, OrderKind.DESTROY, {}, now)
+    """The server goes on where it is; its destination clears away what was made ready."""
+    endings.fall_back(tx, migration, server, message, now, status=status)
     servers.write(tx, server, _settled(migration, server), now)
 
 

@@ -11,7 +11,7 @@ from innkeeper.domain.moves import ActionName, Asker
 from innkeeper.store.queries import server_actions
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import servers
-from innkeeper.systems.compute.moves import moving
+from innkeeper.systems.compute.moves import endings
 
 
 def reset_state(tx: Tx, uuid: str, asker: Asker, *, status: str, now: datetime) -> None:
@@ -27,6 +27,6 @@ def reset_state(tx: Tx, uuid: str, asker: Asker, *, status: str, now: datetime) 
         values |= {"power_state": Power.RUNNING, "launched_at": server.launched_at or now}
     elif status != Status.ERROR:
         raise Invalid(f"A server cannot be made {status} by saying so.")
-    moving.let_go(tx, server, now)
+    endings.let_go(tx, server, now)
     servers.write(tx, server, values, now)
     server_actions.add(tx, server.uuid, ActionName.RESET_STATE, asker, now)
