@@ -78,6 +78,7 @@ COUNTS: dict[str, _Measure] = {
     "num_io_ops": _busy,
 }
 HOST_NAMES = frozenset({"host", "hypervisor_hostname"})
+"""Those that tell one host from all others; not everybody may ask for them."""
 ZONE = "availability_zone"
 
 

@@ -18,7 +18,7 @@ from innkeeper.domain.errors import Invalid
 from innkeeper.domain.grouping import Standing
 from innkeeper.domain.ids import canonical_uuid
 from innkeeper.domain.placing import Expression, Network
-from innkeeper.scheduling import expressions
+from innkeeper.scheduling import expressions, variables
 from innkeeper.scheduling.filters.catalogue import FILTERS
 from innkeeper.store.queries import servers
 from innkeeper.store.transactions import Tx
@@ -65,6 +65,15 @@ def resolve(tx: Tx, hints: Mapping[str, Any], *, project_id: str, is_admin: bool
         query=_query(hints.get(QUERY)),
         filters=_filters(hints),
     )
+
+
+def names_hosts(hints: Mapping[str, Any]) -> bool:
+    """Whether a query among hints asks which host it is that it is asked of.
+
+    Raises :class:`Invalid` for a query that is none.
+    """
+    query = _query(hints.get(QUERY))
+    return not variables.HOST_NAMES.isdisjoint(expressions.variables(query or ()))
 
 
 def still_meant(tx: Tx, hints: Mapping[str, Any]) -> Resolved:
