@@ -227,13 +227,17 @@ def is_reverting(tx: Tx, migration: Migration, server: Server | None) -> bool:
 
 
 def clearing(tx: Tx, migration: Migration) -> bool:
-    """Whether a host has still to destroy what is left of a migration's server."""
-    return _is_told(tx, migration, OrderKind.DESTROY)
+    """Whether a host has still to destroy what is left of a migration's server.
+
+    So it has while the server is being sent: what is destroyed now may yet arrive.
+    """
+    return is_told(tx, migration, OrderKind.DESTROY, OrderKind.SEND)
 
 
-def _is_told(tx: Tx, migration: Migration, kind: str) -> bool:
+def is_told(tx: Tx, migration: Migration, *kinds: str) -> bool:
+    """Whether an order of these kinds that is a part of a migration waits."""
     return any(
-        each.kind == kind and each.migration_id == migration.id
+        each.kind in kinds and each.migration_id == migration.id
         for each in orders.waiting_about(tx, [migration.server_uuid])
     )
 
@@ -260,5 +264,5 @@ def go_on_reverting(
     tx: Tx, migration: Migration, server: Server, now: datetime, request_id: str | None = None
 ) -> None:
     """Have the source run the server again, once; whether or not the destination is clear."""
-    if not _is_told(tx, migration, OrderKind.RETURN):
+    if not is_told(tx, migration, OrderKind.RETURN):
         take_back(tx, migration, server, now, request_id=request_id)

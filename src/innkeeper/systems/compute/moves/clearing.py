@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from innkeeper.domain.compute import OrderKind, Task
-from innkeeper.store.queries import migrations, orders
+from innkeeper.store.queries import migrations
 from innkeeper.store.queries import servers as rows
 from innkeeper.store.queries.orders import OpenOrder
 from innkeeper.store.transactions import Tx
@@ -65,21 +65,15 @@ def _follow_leftover(tx: Tx, order: OpenOrder, result: Result, now: datetime) ->
         now,
     )
     if not result.is_ok:
-        if is_reverting and server is not None and not _has_returned(tx, order):
+        is_returning = carrying.is_told(tx, migration, OrderKind.RETURN)
+        if is_reverting and server is not None and not is_returning:
             carrying.undo_revert(tx, migration, server, told(order, result), now)
         else:
             migrations.change_status(tx, migration, migration.status, now, result.message)
     elif is_reverting and server is not None:
         claims.release(tx, [migration.uuid], now)
         carrying.go_on_reverting(tx, migration, server, now, order.request_id)
+    elif carrying.clearing(tx, migration):
+        migrations.touch(tx, migration.id, now)
     else:
         endings.finish(tx, migration, now)
-
-
-def _has_returned(tx: Tx, order: OpenOrder) -> bool:
-    """Whether the source was told already to run the server again."""
-    return any(
-        each.migration_id == order.migration_id
-        for each in orders.waiting_about(tx, [order.server_uuid])
-        if each.kind == OrderKind.RETURN
-    )

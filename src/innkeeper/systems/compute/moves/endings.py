@@ -100,16 +100,19 @@ def fall_back(
         leave_behind(tx, migration, status, now, message=message)
 
 
-def let_go(tx: Tx, server: Server, now: datetime) -> None:
+def let_go(tx: Tx, server: Server, now: datetime, *, is_kept: bool = False) -> None:
     """End all that moves a server, or may still; it stays where it is for the moment.
 
     Afterwards the server holds the host that it is on, and a migration what is to be cleared
-    away on another one.
+    away on another one. But a server that is to be kept and is being sent may be there by now:
+    its source is asked to stop, and both hosts are held until that tells where it is.
     """
     for each in migrations.open_ones(tx, [server.uuid]):
         if each.kind == MigrationKind.RESIZE and each.status in COUNTED_TWICE:
             moving.count_down(tx, server.project_id, each, server.flavor)
-        if each.status in IN_FLIGHT:
+        if each.status == Stage.RUNNING:
+            moving.tell(tx, each, each.source_host, OrderKind.ABORT, {}, now)
+        if each.status in IN_FLIGHT and not (is_kept and each.status == Stage.RUNNING):
             _turn_back(tx, each, server, now)
         elif each.status == Stage.FINISHED:
             leave_behind(tx, each, Stage.CONFIRMING, now)
@@ -121,7 +124,4 @@ def _turn_back(tx: Tx, each: Migration, server: Server, now: datetime) -> None:
         end(tx, each, Stage.CANCELLED, now)
         return
     moving.swap(tx, each, server, now)
-    if each.status == Stage.RUNNING:
-        # Whatever still comes of it: the source is to stop, and the destination to destroy.
-        moving.tell(tx, each, each.source_host, OrderKind.ABORT, {}, now)
     leave_behind(tx, each, Stage.CANCELLING, now)

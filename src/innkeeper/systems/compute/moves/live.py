@@ -90,12 +90,11 @@ def follow_send(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None
     assert order.migration_id is not None, "sending is a part of a migration"
     migration = migrations.by_id(tx, order.migration_id)
     server = rows.by_uuid(tx, order.server_uuid)
-    if migration is None or migration.dest_host is None:
+    if migration is not None and migration.status == Stage.CANCELLING:
+        # The server was given up while it was on its way. What arrived has to go.
+        endings.leave_behind(tx, migration, Stage.CANCELLING, now)
         return
-    if migration.status != Stage.RUNNING or server is None:
-        if result.is_ok:
-            # The server was given up while it was on its way. What arrived has to go.
-            actions.tell(tx, migration.dest_host, order.server_uuid, OrderKind.DESTROY, {}, now)
+    if migration is None or migration.status != Stage.RUNNING or server is None:
         return
     if not result.is_ok:
         is_asked = bool(orders.of_migration(tx, migration.id, OrderKind.ABORT))

@@ -18,11 +18,7 @@ from typing import Any, TypedDict
 from innkeeper.domain.compute import Host, OrderKind, Server
 from innkeeper.domain.errors import Conflict, Invalid
 from innkeeper.domain.ids import ClassId, ConsumerUuid, ProviderId
-from innkeeper.domain.moves import (
-    Asker,
-    Migration,
-    Moved,
-)
+from innkeeper.domain.moves import IN_FLIGHT, Asker, Migration, Moved
 from innkeeper.domain.placement import Amounts
 from innkeeper.domain.placing import RequestSpec
 from innkeeper.scheduling import reasons
@@ -126,6 +122,15 @@ def demand_up(tx: Tx, means: Means, server: Server, now: datetime) -> None:
         raise Conflict("Service is unavailable at this time.")
 
 
+def demand_settled(tx: Tx, server: Server) -> None:
+    """Raise :class:`Conflict` for a server that may be on its way to another host.
+
+    It may be so with no task: nobody has told in time how sending it ended.
+    """
+    if any(each.status in IN_FLIGHT for each in migrations.open_ones(tx, [server.uuid])):
+        raise Conflict(f"Server {server.uuid} may still be on its way to another host.")
+
+
 def nowhere(
     tx: Tx, server: Server, action: str, asker: Asker, why: str, now: datetime
 ) -> Moved:
@@ -156,8 +161,10 @@ def begin(
 ) -> Migration:
     """Write a migration, and claim: the migration holds the source, the server its new place.
 
-    Raises what :func:`claims.replace` does where the new place has no room.
+    Raises what :func:`claims.replace` does where the new place has no room, and
+    :class:`Conflict` for a server that is on its way already.
     """
+    demand_settled(tx, server)
     made = migrations.add(
         tx,
         {

@@ -17,8 +17,9 @@ from innkeeper.systems.compute.moves import endings
 def reset_state(tx: Tx, uuid: str, asker: Asker, *, status: str, now: datetime) -> None:
     """Say that a server is ACTIVE, or in ERROR, and that nothing is being done to it.
 
-    What moves it is given up: it holds the host that it is on. One without a host cannot be
-    ACTIVE.
+    What moves it is given up: it holds the host that it is on. Where one is that is being sent
+    live, only its source can tell: both its hosts stay held until then. One without a host
+    cannot be ACTIVE.
     """
     server = servers.get(tx, uuid)
     values: dict[str, Any] = {"status": status, "task_state": None}
@@ -27,6 +28,6 @@ def reset_state(tx: Tx, uuid: str, asker: Asker, *, status: str, now: datetime) 
         values |= {"power_state": Power.RUNNING, "launched_at": server.launched_at or now}
     elif status != Status.ERROR:
         raise Invalid(f"A server cannot be made {status} by saying so.")
-    endings.let_go(tx, server, now)
+    endings.let_go(tx, server, now, is_kept=True)
     servers.write(tx, server, values, now)
     server_actions.add(tx, server.uuid, ActionName.RESET_STATE, asker, now)

@@ -40,6 +40,7 @@ def shelve(tx: Tx, uuid: str, asker: Asker, *, offload_time_s: int, now: datetim
     """Begin to shelve a server; its host is freed at once if ``offload_time_s`` is 0."""
     statuses = (Status.ACTIVE, Status.SHUTOFF, Status.PAUSED, Status.SUSPENDED)
     server = actions.admit(tx, uuid, asker, statuses)
+    moving.demand_settled(tx, server)
     values = {"task_state": Task.SHELVING}
     actions.begin(tx, server, ActionName.SHELVE, asker, values, now)
     body = {**actions.order_body(server), "offload": offload_time_s == AT_ONCE}
