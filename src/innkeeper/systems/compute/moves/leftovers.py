@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from innkeeper.domain.compute import Server
+from innkeeper.domain.compute import OrderKind, Server
+from innkeeper.domain.errors import InUse
 from innkeeper.domain.moves import Migration
-from innkeeper.store.queries import migrations
+from innkeeper.store.queries import migrations, orders
 from innkeeper.store.queries import servers as rows
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.moves import carrying, endings, moving
@@ -28,6 +29,26 @@ def remind(tx: Tx, before: datetime, limit: int, now: datetime) -> int:
         elif not carrying.is_reverting(tx, each, server):
             _ask_again(tx, each, server, now)
     return len(old)
+
+
+def forget(tx: Tx, host: str, now: datetime) -> None:
+    """Take it that nothing comes any more of what a host has, or may be sending.
+
+    Raises :class:`InUse` while a move needs it: a server is on its way from it or to it, or may
+    yet go back.
+    """
+    for each in migrations.open_on(tx, host):
+        server = rows.by_uuid(tx, each.server_uuid)
+        if each.status not in endings.OVER or carrying.is_reverting(tx, each, server):
+            raise InUse(
+                "Unable to delete compute service that has in-progress migrations. Complete "
+                "the migrations or delete the instances first."
+            )
+        if each.left_on == host:
+            endings.finish(tx, each, now)
+        elif carrying.is_told(tx, each, OrderKind.SEND):
+            orders.withdraw(tx, each.server_uuid, host, now)
+            endings.leave_behind(tx, each, each.status, now)
 
 
 def _ask_again(tx: Tx, each: Migration, server: Server | None, now: datetime) -> None:
