@@ -82,6 +82,12 @@ HOST_NAMES = frozenset({"host", "hypervisor_hostname"})
 ZONE = "availability_zone"
 
 
+def is_nameless(word: str) -> bool:
+    """Whether a variable says of what kind a fact is, and not which one."""
+    kind, _, rest = word.partition(".")
+    return f"{kind}." in (CAPABILITIES, TRAITS) and not rest.strip(".")
+
+
 def find(hosts: HostTable, spec: RequestSpec, rows: Rows, word: str) -> Operand | None:
     """The values of a variable in these rows; None if it is none, or not kept here."""
     measure = NUMBERS.get(word) or (COUNTS.get(word) if hosts.knows_servers else None)
