@@ -57,13 +57,10 @@ def _follow_leftover(tx: Tx, order: OpenOrder, result: Result, now: datetime) ->
         return
     server = rows.by_uuid(tx, order.server_uuid)
     is_reverting = carrying.is_reverting(tx, migration, server)
-    actions.end(
-        tx,
-        order.server_uuid,
-        order.request_id,
-        None if result.is_ok else told(order, result),
-        now,
-    )
+    # What was left is cleared away after the move: how that goes is not how the move went.
+    if order.request_id != migration.request_id:
+        message = None if result.is_ok else told(order, result)
+        actions.end(tx, order.server_uuid, order.request_id, message, now)
     if not result.is_ok:
         is_returning = carrying.is_told(tx, migration, OrderKind.RETURN)
         if is_reverting and server is not None and not is_returning:
