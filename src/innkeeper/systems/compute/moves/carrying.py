@@ -140,31 +140,8 @@ def _stay(
     values: dict[str, Any] = {"task_state": None, "fault": servers.fault(message, now)}
     if is_unsure:
         values["task_state"] = Task.RESIZE_REVERTING
-        take_back(tx, migration, server, now)
+        moving.take_back(tx, migration, server, now)
     servers.write(tx, server, values, now)
-
-
-def take_back(
-    tx: Tx,
-    migration: Migration,
-    server: Server,
-    now: datetime,
-    *,
-    request_id: str | None = None,
-) -> None:
-    """Have the source run the server again as it did."""
-    body = actions.order_body(server, migration.old_flavor)
-    power = {"power_state": migration.old_state["power_state"]}
-    is_told = moving.tell(
-        tx,
-        migration,
-        migration.source_host,
-        OrderKind.RETURN,
-        {**body, **power},
-        now,
-        request_id=request_id,
-    )
-    assert is_told, "a host with a server on it is not forgotten"
 
 
 def follow_return(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
@@ -180,7 +157,8 @@ def follow_return(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> No
     # Also where the server was deleted, or set right by hand, in the meantime. What its
     # destination could not destroy is asked for again.
     is_clear = migration.status == Stage.REVERTING and not handovers.held(tx, migration.uuid)
-    if is_clear or (migration.status == Stage.FAILING and migration.stays):
+    has_its_size = migration.stays and migration.status in (Stage.FAILING, Stage.CANCELLING)
+    if is_clear or has_its_size:
         endings.finish(tx, migration, now)
 
 
@@ -265,4 +243,4 @@ def go_on_reverting(
 ) -> None:
     """Have the source run the server again, once; whether or not the destination is clear."""
     if not is_told(tx, migration, OrderKind.RETURN):
-        take_back(tx, migration, server, now, request_id=request_id)
+        moving.take_back(tx, migration, server, now, request_id=request_id)

@@ -19,6 +19,8 @@ from innkeeper.systems.compute import actions
 from innkeeper.systems.compute.moves import moving
 from innkeeper.systems.placement import claims
 
+CARRIED = frozenset({MigrationKind.RESIZE, MigrationKind.MIGRATION})
+"""Moves for which a server is shut down on its source."""
 UNTOLD = frozenset({Stage.MIGRATING})
 """The destination has not heard of the server yet."""
 OVER: Mapping[str, str] = {
@@ -105,7 +107,8 @@ def let_go(tx: Tx, server: Server, now: datetime, *, is_kept: bool = False) -> N
 
     Afterwards the server holds the host that it is on, and a migration what is to be cleared
     away on another one. But a server that is to be kept and is being sent may be there by now:
-    its source is asked to stop, and both hosts are held until that tells where it is.
+    its source is asked to stop, and both hosts are held until that tells where it is. One that
+    is being carried is taken back.
     """
     for each in migrations.open_ones(tx, [server.uuid]):
         if each.kind == MigrationKind.RESIZE and each.status in COUNTED_TWICE:
@@ -113,15 +116,23 @@ def let_go(tx: Tx, server: Server, now: datetime, *, is_kept: bool = False) -> N
         if each.status == Stage.RUNNING:
             moving.tell(tx, each, each.source_host, OrderKind.ABORT, {}, now)
         if each.status in IN_FLIGHT and not (is_kept and each.status == Stage.RUNNING):
-            _turn_back(tx, each, server, now)
+            _turn_back(tx, each, server, now, is_kept=is_kept)
         elif each.status == Stage.FINISHED:
             leave_behind(tx, each, Stage.CONFIRMING, now)
 
 
-def _turn_back(tx: Tx, each: Migration, server: Server, now: datetime) -> None:
-    if each.stays or each.status in UNTOLD:
+def _turn_back(
+    tx: Tx, each: Migration, server: Server, now: datetime, *, is_kept: bool
+) -> None:
+    if is_kept and each.kind in CARRIED:
+        # It may have been shut down already, or have its other size.
+        moving.take_back(tx, each, server, now)
+    if is_kept and each.stays:
+        moving.swap(tx, each, server, now)
+        migrations.change_status(tx, each, Stage.CANCELLING, now)
+    elif each.stays or each.status in UNTOLD:
         moving.give_back(tx, each, server, now)
         end(tx, each, Stage.CANCELLED, now)
-        return
-    moving.swap(tx, each, server, now)
-    leave_behind(tx, each, Stage.CANCELLING, now)
+    else:
+        moving.swap(tx, each, server, now)
+        leave_behind(tx, each, Stage.CANCELLING, now)

@@ -248,6 +248,29 @@ def tell(
     )
 
 
+def take_back(
+    tx: Tx,
+    migration: Migration,
+    server: Server,
+    now: datetime,
+    *,
+    request_id: str | None = None,
+) -> None:
+    """Have the source run the server again as it did."""
+    body = actions.order_body(server, migration.old_flavor)
+    power = {"power_state": migration.old_state["power_state"]}
+    is_told = tell(
+        tx,
+        migration,
+        migration.source_host,
+        OrderKind.RETURN,
+        {**body, **power},
+        now,
+        request_id=request_id,
+    )
+    assert is_told, "a host with a server on it is not forgotten"
+
+
 def shape(flavor: FlavorFacts) -> dict[str, Any]:
     """The columns of a server that its flavor decides."""
     swap_gb = -(-int(flavor["swap_mb"]) // 1024)
