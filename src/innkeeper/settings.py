@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import difflib
 import json
-import math
 import os
 import re
 import tomllib
@@ -74,9 +73,8 @@ def load(
         try:
             slices[name] = msgspec.convert(mine, kind, strict=False)
         except msgspec.ValidationError as error:
-            raise SettingsError(f"A setting is wrong: {error}.") from error
-        _refuse_no_numbers(slices[name])
-        _refuse_nul(slices[name])
+            raise SettingsError(_told(kind, mine, error)) from error
+        _refuse_no_names(slices[name])
     settings = Settings(**slices)
     _check_serving(settings)
     _check_names(settings)
@@ -84,24 +82,31 @@ def load(
     return settings
 
 
-def _refuse_no_numbers(slice_: Any) -> None:
-    # "nan" is neither above nor below any bound.
+def _refuse_no_names(slice_: Any) -> None:
     for key in slice_.__struct_fields__:
         value = getattr(slice_, key)
-        numbers = value.values() if isinstance(value, Mapping) else (value,)
-        if any(isinstance(each, float) and not math.isfinite(each) for each in numbers):
-            raise SettingsError(
-                f"The setting {key!r} must be a number that is finite: {value}."
-            )
-
-
-def _refuse_nul(slice_: Any) -> None:
-    # Paths, names and addresses end there for whoever is asked for them.
-    for key in slice_.__struct_fields__:
-        value = getattr(slice_, key)
-        texts = value if isinstance(value, tuple) else (value,)
+        is_list = isinstance(value, tuple | Mapping)
+        texts = tuple(value) if is_list else (value,)
+        # Paths, names and addresses end there for whoever is asked for them.
         if any(isinstance(each, str) and "\0" in each for each in texts):
             raise SettingsError(f"The setting {key!r} has a NUL character in it: {value!r}.")
+        if is_list and any(not each.strip() for each in texts):
+            raise SettingsError(f"The setting {key!r} has an empty name in it: {value!r}.")
+
+
+def _told(
+    kind: type[msgspec.Struct], given: Mapping[str, Any], error: msgspec.ValidationError
+) -> str:
+    """What is wrong with the values that were given for a slice; in maps, with which one."""
+    for key, value in given.items():
+        entries = value.items() if isinstance(value, Mapping) else ()
+        for name, each in entries:
+            try:
+                msgspec.convert({key: {name: each}}, kind, strict=False)
+            except msgspec.ValidationError as inner:
+                what, _, _ = str(inner).partition(" - at ")
+                return f"The setting {key!r} is wrong for {name!r}: {what}."
+    return f"A setting is wrong: {error}."
 
 
 def _check_serving(settings: Settings) -> None:

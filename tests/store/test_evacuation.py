@@ -10,7 +10,7 @@ import pytest
 from innkeeper.domain.compute import Power, Status, Task
 from innkeeper.domain.errors import Conflict, InUse
 from innkeeper.domain.moves import MigrationStatus as Stage
-from innkeeper.systems.compute import hosts, power
+from innkeeper.systems.compute import history, hosts, power
 from innkeeper.systems.compute.moves.evacuation import HostInUse
 from tests.support.clouds import reported
 from tests.support.moves import SMALL_TAKES, Movers
@@ -57,6 +57,21 @@ def test_a_lost_host_is_held_until_it_has_cleared_away(movers: Movers) -> None:
     assert movers.state(uuid) == ("ACTIVE", None, "b1")
 
 
+def test_what_a_lost_host_cannot_clear_away_is_no_fault_of_the_evacuation(
+    movers: Movers,
+) -> None:
+    uuid = movers.boot()
+    movers.wait(120, silent="a")
+    movers.evacuate(uuid)
+    movers.tell("evacuate", uuid)
+    movers.wait(1)
+    movers.tell("destroy", uuid, "It is busy.")
+    action = movers.cloud.read(lambda tx: history.action(tx, uuid, "req-1"))
+    assert (action.action, action.message) == ("evacuate", None)
+    told = [(each.name, each.result) for each in action.events]
+    assert told == [("evacuate", "Success"), ("destroy", "Error")]
+
+
 @pytest.mark.parametrize(("was_off", "is_started"), [(True, True), (False, False)])
 def test_a_server_is_off_if_it_was_or_if_it_is_to_be(
     movers: Movers, was_off: bool, is_started: bool
@@ -89,8 +104,15 @@ def test_a_server_that_is_not_built_stays_with_its_lost_host(
         assert movers.told() == []
     migration = movers.migration(uuid)
     assert movers.state(uuid) == ("ERROR", None, "a1")
-    assert migration.status == Stage.FAILED
-    assert (movers.held(uuid), movers.held(migration.uuid)) == ({"a1": SMALL_TAKES}, {})
+    assert migration.status == (Stage.FAILING if is_late else Stage.FAILED)
+    assert movers.held(uuid) == {"a1": SMALL_TAKES}
+    assert movers.held(migration.uuid) == ({"b1": SMALL_TAKES} if is_late else {})
+    if is_late:
+        # Not again to where it may be already.
+        assert "No valid host" in (movers.evacuate(uuid).fault or "")
+        movers.tell("destroy", uuid)
+    assert movers.migration(uuid).status == Stage.FAILED
+    assert movers.held(migration.uuid) == {}
     assert movers.evacuate(uuid).fault is None
 
 

@@ -90,7 +90,6 @@ def test_a_group_is_looked_up(store: Store) -> None:
             Network(4, 0x0A010000, 16),
         ),
         ({"build_near_host_ip": "fd00::1", "cidr": "/64"}, Network(6, 0xFD00 << 112, 64)),
-        ({"cidr": "/24"}, None),
     ],
 )
 def test_near_is_a_range_of_addresses(
@@ -120,6 +119,12 @@ def test_near_is_a_range_of_addresses(
         {"query": 7},
         {"filters": "NoFilter"},
         {"filter": 7},
+        {"cidr": "/24"},
+        {"cidr": "/24", "build_near_host_ip": None},
+        {"query": ["=", "$traits.", True]},
+        {"query": ["not", "$traits"]},
+        {"query": ["or", ["in", 1, "$free_vcpus", "$capabilities."], "$traits.T"]},
+        {"query": ["=", "$capabilities..", 1]},
     ],
 )
 def test_what_has_no_form_is_refused(store: Store, given: dict[str, Any]) -> None:
@@ -132,6 +137,21 @@ def test_queries_come_as_text_or_as_they_are(store: Store) -> None:
     assert resolve(store, {"query": '[">=", "$free_ram_mb", 1024]'}).query == wanted
     assert resolve(store, {"query": list(wanted)}).query == wanted
     assert resolve(store, {"query": None}).query is None
+
+
+@pytest.mark.parametrize(
+    ("query", "is_one"),
+    [
+        (None, False),
+        ([], False),
+        (["=", "$host", "h1"], True),
+        ('["not", ["in", "h1", "$hypervisor_hostname"]]', True),
+        (["or", "$traits.host", ["=", "host", "$capabilities.host"]], False),
+        (["and", "$host"], True),
+    ],
+)
+def test_queries_that_name_hosts_are_told_apart(query: Any, is_one: bool) -> None:
+    assert hints.names_hosts({"query": query}) == is_one
 
 
 def test_filters_are_named_once_each(store: Store) -> None:
@@ -162,4 +182,7 @@ def test_a_server_that_moves_is_near_to_those_that_are_left(store: Store) -> Non
         assert gone == hints.still_meant(tx, {}) == hints.NOTHING
         # One that an administrator named and its owner could not have.
         named = hints.still_meant(tx, {"same_host": uuid(4)})
+        # Halves of hints from days when they meant nothing, beside whole ones.
+        half = hints.still_meant(tx, {"cidr": "/24", "query": ["not", "$traits"]})
+    assert half == Resolved(query=("not", "$traits"))
     assert named == Resolved(same_hosts=frozenset({"h3"}))

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from innkeeper.domain.compute import Status, Task
-from innkeeper.domain.errors import Invalid, NotFound, WrongState
+from innkeeper.domain.errors import Conflict, Invalid, NotFound, WrongState
 from innkeeper.domain.moves import MigrationSelection
 from innkeeper.domain.moves import MigrationStatus as Stage
 from innkeeper.systems.compute import power
-from innkeeper.systems.compute.moves import migrations, resizing
+from innkeeper.systems.compute.moves import migrations, resetting, resizing, shelving
 from innkeeper.systems.compute.moves.migrations import WrongMigrationState
 from tests.support.clouds import reported
 from tests.support.moves import SMALL_TAKES, Movers
@@ -73,14 +73,17 @@ def test_a_server_that_is_not_sent_stays(movers: Movers, step: str) -> None:
     migration = movers.migration(uuid)
     assert movers.state(uuid) == ("ACTIVE", None, "a1")
     assert (migration.status, migration.message) == (
-        Stage.ERROR,
+        Stage.FAILING,
         f"A host failed at the {step}.",
     )
     assert movers.held(uuid) == {"a1": SMALL_TAKES}
-    assert movers.held(migration.uuid) == {}
-    # Whatever was made ready for it goes.
+    # Whatever was made ready for it goes, and is held until it is gone.
+    assert movers.held(migration.uuid) == {"b1": SMALL_TAKES}
     assert movers.told() == [("destroy", "b1")]
+    assert "No valid host" in (movers.migrate_live(uuid).fault or "")
     movers.finish()
+    assert movers.migration(uuid).status == Stage.ERROR
+    assert movers.held(migration.uuid) == {}
     assert movers.migrate_live(uuid).fault is None
 
 
@@ -90,6 +93,8 @@ def test_a_destination_that_is_not_ready_in_time_is_let_be(movers: Movers) -> No
     movers.wait()
     movers.sweep()
     assert movers.state(uuid) == ("ACTIVE", None, "a1")
+    assert movers.migration(uuid).status == Stage.FAILING
+    movers.finish()
     assert movers.migration(uuid).status == Stage.ERROR
 
 
@@ -121,13 +126,58 @@ def test_a_move_that_has_not_begun_is_cancelled_at_once(movers: Movers) -> None:
         movers.act(migrations.abort, uuid, number, in_queue=False)
     movers.act(migrations.abort, uuid, number, in_queue=True)
     assert movers.state(uuid) == ("ACTIVE", None, "a1")
-    assert movers.migration(uuid).status == Stage.CANCELLED
+    assert movers.migration(uuid).status == Stage.CANCELLING
     # The destination may be at it; what it says no longer counts.
     assert movers.told() == [("expect", "b1"), ("destroy", "b1")]
     movers.finish()
+    assert movers.migration(uuid).status == Stage.CANCELLED
     assert movers.held(uuid) == {"a1": SMALL_TAKES}
     with pytest.raises(WrongState):
         movers.act(migrations.abort, uuid, number, in_queue=True)
+
+
+@pytest.mark.parametrize("status", ["ACTIVE", "ERROR"])
+@pytest.mark.parametrize("has_arrived", [False, True])
+def test_whatever_is_said_of_a_server_that_is_being_sent_it_is_not_destroyed(
+    movers: Movers, status: str, has_arrived: bool
+) -> None:
+    uuid = movers.boot()
+    movers.migrate_live(uuid)
+    movers.tell("expect", uuid)
+    migration = movers.migration(uuid)
+    movers.act(resetting.reset_state, uuid, status=status)
+    assert movers.state(uuid) == (status, None, "a1")
+    assert movers.told() == [("send", "a1"), ("abort", "a1")]
+    assert movers.held(uuid) == {"b1": SMALL_TAKES}
+    assert movers.held(migration.uuid) == {"a1": SMALL_TAKES}
+    movers.judge()
+    movers.tell("send", uuid, None if has_arrived else "It was stopped.")
+    host = "b1" if has_arrived else "a1"
+    assert movers.state(uuid) == ("ACTIVE", None, host)
+    assert movers.held(uuid) == {host: SMALL_TAKES}
+    assert [host for kind, host in movers.told() if kind == "destroy"] == (
+        [] if has_arrived else ["b1"]
+    )
+
+
+def test_a_server_that_may_be_on_its_way_goes_nowhere_else(tmp_path: Path) -> None:
+    movers = Movers(tmp_path, reported("a1"), reported("b1"), reported("b2"))
+    uuid = movers.boot()
+    movers.migrate_live(uuid, host="b1")
+    movers.tell("expect", uuid)
+    movers.act(resetting.reset_state, uuid, status="ACTIVE")
+    for attempt in (
+        lambda: movers.migrate(uuid),
+        lambda: movers.migrate_live(uuid),
+        lambda: movers.resize(uuid),
+        lambda: movers.act(shelving.shelve, uuid, offload_time_s=0),
+    ):
+        with pytest.raises(Conflict, match="may still be on its way"):
+            attempt()
+        movers.judge()
+    movers.tell("send", uuid, "It was stopped.")
+    assert movers.migrate(uuid, host="b2").fault is None
+    movers.close()
 
 
 @pytest.mark.parametrize("is_in_time", [False, True])
@@ -143,6 +193,8 @@ def test_a_move_that_is_stopped_ends_where_it_is(movers: Movers, is_in_time: boo
         movers.tell("abort", uuid)
         movers.tell("send", uuid, "It was stopped.")
         assert movers.state(uuid) == ("ACTIVE", None, "a1")
+        assert movers.migration(uuid).status == Stage.CANCELLING
+        movers.finish()
         assert movers.migration(uuid).status == Stage.CANCELLED
     else:
         movers.tell("abort", uuid, "It is gone.")
@@ -166,12 +218,18 @@ def test_a_server_deleted_while_it_is_sent_leaves_nothing(
     for order in movers.waiting("destroy"):
         movers.settle(order)
     assert movers.server(uuid).status == Status.DELETED
-    assert movers.migration(uuid).status == Stage.CANCELLED
+    migration = movers.migration(uuid)
     if has_begun:
+        movers.wait()
+        movers.sweep()
+        assert movers.held(migration.uuid) == {"b1": SMALL_TAKES}
         movers.tell("send", uuid)
-        # So it is told again when it has.
+        # So it is told again when it has, and is held until then.
         assert ("destroy", "b1") in movers.told()
+        assert movers.held(migration.uuid) == {"b1": SMALL_TAKES}
     movers.finish()
+    assert movers.migration(uuid).status == Stage.CANCELLED
+    assert movers.held(migration.uuid) == {}
     assert movers.usage() == (0, 0, 0)
 
 

@@ -130,13 +130,46 @@ def test_a_server_that_does_not_start_is_shelved_again(movers: Movers, is_late: 
     if is_late:
         movers.wait()
         movers.sweep()
-        assert movers.told() == [("destroy", "b1")]
+        # It may have been started all the same.
+        assert movers.state(uuid) == ("SHELVED_OFFLOADED", Task.SHELVING_OFFLOADING, "b1")
+        assert movers.held(uuid) == {"b1": SMALL_TAKES}
+        assert movers.told() == [("offload", "b1")]
         movers.finish()
     else:
         movers.tell("unshelve", uuid, "No image.")
     assert movers.state(uuid) == OFFLOADED
     assert movers.held(uuid) == {}
     assert movers.unshelve(uuid).fault is None
+
+
+def test_a_server_that_may_have_started_starts_nowhere_else(movers: Movers) -> None:
+    uuid = movers.boot()
+    shelve(movers, uuid)
+    movers.finish()
+    movers.unshelve(uuid, host="b1")
+    movers.wait()
+    movers.sweep()
+    movers.tell("offload", uuid, "It is busy.")
+    assert movers.state(uuid) == ("SHELVED_OFFLOADED", None, "b1")
+    assert movers.held(uuid) == {"b1": SMALL_TAKES}
+    with pytest.raises(shelving.NotOffloaded):
+        movers.unshelve(uuid, host="a1")
+    assert movers.unshelve(uuid).fault is None
+    assert movers.tell("unshelve", uuid) == "b1"
+    assert movers.state(uuid) == ("ACTIVE", None, "b1")
+
+
+def test_a_server_that_may_have_started_can_be_deleted(movers: Movers) -> None:
+    uuid = movers.boot()
+    shelve(movers, uuid)
+    movers.finish()
+    movers.unshelve(uuid, host="b1")
+    movers.wait()
+    movers.sweep()
+    movers.delete(uuid)
+    movers.finish()
+    assert movers.server(uuid).status == Status.DELETED
+    assert movers.held(uuid) == {}
 
 
 def test_a_zone_that_is_named_is_asked_for_from_then_on(movers: Movers) -> None:

@@ -71,3 +71,10 @@ class Halved:
 
     NAME = "HalvedFilter"
     REASON = "it is not finished"
+
+
+class Obstinate(OneOnly):
+    """A driver that does not take what every driver is given."""
+
+    def __init__(self) -> None:
+        raise AssertionError

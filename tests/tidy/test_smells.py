@@ -77,6 +77,18 @@ def test_clock_dice_and_environment_are_handed_in() -> None:
     judge("hidden-input", (hit for hit in hits if not handed_in.search(str(hit))))
 
 
+def test_modules_of_the_core_remember_nothing() -> None:
+    """What is remembered has an owner that can be made anew; a module has none."""
+    core = [
+        file
+        for folder in ("domain", "store", "snapshot", "scheduling", "systems", "clients")
+        for file in python_files(f"{SOURCE}/{folder}")
+    ]
+    containers = r"(set|dict|list|defaultdict|OrderedDict|deque|Counter|Weak\w+)(\[.*\])?\(\)"
+    made = rf"^\w+(: [^=]+)? = (\{{\}}|\[\]|([\w.]+\.)?{containers})"
+    judge("module-state", search(rf"{made}|^\s+global \w", core))
+
+
 def test_filters_and_weighers_do_not_loop() -> None:
     """Columns, never a loop over hosts (smell 7)."""
     checked = [file for folder in FILTERS_AND_WEIGHERS for file in python_files(folder)]

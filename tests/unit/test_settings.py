@@ -194,6 +194,48 @@ def test_a_value_of_the_wrong_kind_names_its_setting(tmp_path: Path, line: str) 
         load(written(tmp_path, line + "\n"), environ={})
 
 
+NUMBERS = [
+    key for key, name in KEYS.items() if type(getattr(SLICES[name](), key)) in (int, float)
+]
+
+
+@pytest.mark.parametrize("key", NUMBERS)
+def test_every_number_has_bounds(tmp_path: Path, key: str) -> None:
+    for number in ("99999999999999999999", "9" * 30, "-99999999999999999999", "-2"):
+        with pytest.raises(SettingsError, match=rf"at `\$\.{key}`"):
+            load(written(tmp_path, f"{key} = {number}\n"), environ={})
+        with pytest.raises(SettingsError, match=key):
+            load(environ={f"INNKEEPER_{key.upper()}": number})
+
+
+@pytest.mark.parametrize("key", ["weigher_multipliers", "capability_multipliers"])
+@pytest.mark.parametrize(
+    ("entry", "told"),
+    [
+        ('"" = 1', "has an empty name in it: {'': 1.0}"),
+        ('" " = 1', "has an empty name in it"),
+        ('"a\\u0000" = 1', "has a NUL character in it"),
+        ("good = 1, heavy = 1e10", "is wrong for 'heavy': Expected `float` <= 1000000000.0."),
+        ("good = 1, heavy = '\u0663'", "is wrong for 'heavy': Expected `float`, got `str`."),
+        ("heavy = true", "is wrong for 'heavy': Expected `float`, got `bool`."),
+        ("heavy = nan", "is wrong for 'heavy': Expected `float` >= -1000000000.0."),
+        ("heavy = inf", "is wrong for 'heavy'"),
+    ],
+)
+def test_what_is_wrong_in_a_map_is_told_with_its_name(
+    tmp_path: Path, key: str, entry: str, told: str
+) -> None:
+    with pytest.raises(SettingsError, match=re.escape(told)) as refused:
+        load(written(tmp_path, f"{key} = {{ {entry} }}\n"), environ={})
+    assert str(refused.value).startswith(f"The setting {key!r}")
+
+
+@pytest.mark.parametrize("key", ["default_host_filters", "isolated_hosts", "isolated_images"])
+def test_an_empty_name_in_a_list_is_none(tmp_path: Path, key: str) -> None:
+    with pytest.raises(SettingsError, match=f"'{key}' has an empty name in it"):
+        load(written(tmp_path, f'{key} = ["x", ""]\n'), environ={})
+
+
 FLOATS = [key for key, name in KEYS.items() if isinstance(getattr(SLICES[name](), key), float)]
 
 

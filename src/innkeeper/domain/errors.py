@@ -6,6 +6,24 @@ whoever asked, and holds nothing that they may not see.
 
 from __future__ import annotations
 
+BROKEN_IMPORT = (
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    EOFError,
+    ImportError,
+    LookupError,
+    NameError,
+    OSError,
+    RuntimeError,
+    SyntaxError,
+    SystemError,
+    TypeError,
+    ValueError,
+    Warning,
+)
+"""What is raised at import by a package that is not there, damaged, or made for another one."""
+
 
 class Refusal(Exception):
     """A request that was understood and is not carried out. Nothing was changed."""

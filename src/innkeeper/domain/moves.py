@@ -67,7 +67,9 @@ class MigrationStatus:
     DONE = "done"
     """An evacuated server is there; its lost host has not come back to clear away its own."""
     CANCELLING = "cancelling"
-    """The server is deleted; the other host still has to clear away what it has of it."""
+    """It is given up; the destination still has to clear away what it has of the server."""
+    FAILING = "failing"
+    """It did not work; the destination still has to clear away what it has of the server."""
 
     CONFIRMED = "confirmed"
     REVERTED = "reverted"
@@ -101,9 +103,14 @@ OPEN = frozenset(
         MigrationStatus.RUNNING,
         MigrationStatus.DONE,
         MigrationStatus.CANCELLING,
+        MigrationStatus.FAILING,
     }
 )
 """The statuses of migrations that may still hold something; all others hold nothing."""
+LEFT_AT_DESTINATION = frozenset(
+    {MigrationStatus.REVERTING, MigrationStatus.CANCELLING, MigrationStatus.FAILING}
+)
+"""The statuses in which what is left of the server is on the destination, not the source."""
 IN_FLIGHT = frozenset(
     {
         MigrationStatus.ACCEPTED,
@@ -157,6 +164,14 @@ class Migration:
     def is_open(self) -> bool:
         """Whether something is still to come of it."""
         return self.status in OPEN
+
+    @property
+    def left_on(self) -> str:
+        """The host that has something of the server, and is not the server's own."""
+        if self.status not in LEFT_AT_DESTINATION:
+            return self.source_host
+        assert self.dest_host is not None, "it was there, or on its way there"
+        return self.dest_host
 
     @property
     def stays(self) -> bool:

@@ -2,6 +2,8 @@
 
 ``innkeeper.settings`` reads them, ``wiring`` hands them down; whoever needs some takes their
 slice as a value.
+
+Always true: every number has a least and a greatest value, which refuses ``nan`` as well.
 """
 
 from __future__ import annotations
@@ -11,11 +13,21 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from innkeeper.domain.amounts import UNIT_MAX
+
 Port = Annotated[int, msgspec.Meta(ge=0, le=65535)]
 YEAR_S = 366 * 24 * 3600
 Seconds = Annotated[float, msgspec.Meta(gt=0, le=YEAR_S)]
 """More than a year is a slip of the pen, and sooner or later more than a clock can show."""
-Count = Annotated[int, msgspec.Meta(ge=1)]
+FEW_MAX = 1000
+MANY_MAX = 1_000_000
+Few = Annotated[int, msgspec.Meta(ge=1, le=FEW_MAX)]
+"""Threads, and how often something is tried."""
+Many = Annotated[int, msgspec.Meta(ge=1, le=MANY_MAX)]
+"""Rows, hosts, servers and files: more than this is more than there are."""
+Bytes = Annotated[int, msgspec.Meta(ge=1, le=2**30)]
+"""Of something that is held in memory."""
+Quota = Annotated[int, msgspec.Meta(ge=-1, le=UNIT_MAX)]
 Multiplier = Annotated[float, msgspec.Meta(ge=-1e9, le=1e9)]
 Ratio = Annotated[float, msgspec.Meta(gt=0, le=1e9)]
 
@@ -39,9 +51,9 @@ class Serving(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     placement_prefix: str = "/placement"
     compute_prefix: str = "/compute"
     image_prefix: str = "/image"
-    body_bytes_max: Count = 1024 * 1024
-    image_bytes_max: Count = 1024 * 1024 * 1024 * 1024
-    page_size_max: Count = 1000
+    body_bytes_max: Bytes = 1024 * 1024
+    image_bytes_max: Annotated[int, msgspec.Meta(ge=1, le=2**60)] = 1024 * 1024 * 1024 * 1024
+    page_size_max: Many = 1000
     client_timeout_s: Seconds = 30.0
     cors_allowed_origins: tuple[str, ...] = ()
     cors_allow_credentials: bool = True
@@ -64,7 +76,7 @@ class Serving(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         "OpenStack-API-Version",
     )
     shutdown_grace_s: Seconds = 30.0
-    reader_threads: Count = 8
+    reader_threads: Few = 8
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     log_format: Literal["console", "json"] = "console"
     trace_endpoint: str | None = None
@@ -135,10 +147,10 @@ class Scheduling(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     default_host_weighers: tuple[str, ...] = ("spread",)
     weigher_multipliers: Mapping[str, Multiplier] = {}
     capability_multipliers: Mapping[str, Multiplier] = {}
-    host_subset_size: Count = 1
-    build_attempts_max: Count = 3
-    max_instances_per_host: Count = 50
-    max_io_ops_per_host: Count = 8
+    host_subset_size: Many = 1
+    build_attempts_max: Few = 3
+    max_instances_per_host: Many = 50
+    max_io_ops_per_host: Many = 8
     isolated_images: tuple[str, ...] = ()
     isolated_hosts: tuple[str, ...] = ()
     restrict_isolated_hosts_to_isolated_images: bool = True
@@ -146,9 +158,9 @@ class Scheduling(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     capabilities_max_age_s: Seconds = 180.0
     explain_decisions: DecisionWish = "brief"
     record_decisions: RecordWish = "none"
-    recordings_max: Count = 100
-    claim_attempts_max: Count = 10
-    servers_per_request_max: Count = 1000
+    recordings_max: Many = 100
+    claim_attempts_max: Few = 10
+    servers_per_request_max: Many = 1000
     cpu_allocation_ratio: Ratio = 4.0
     ram_allocation_ratio: Ratio = 1.0
     disk_allocation_ratio: Ratio = 1.0
@@ -161,13 +173,13 @@ class Computing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     A shelved server keeps its host for ``shelved_offload_time`` seconds; with -1 for good.
     """
 
-    quota_instances: Annotated[int, msgspec.Meta(ge=-1)] = 10
-    quota_cores: Annotated[int, msgspec.Meta(ge=-1)] = 20
-    quota_ram: Annotated[int, msgspec.Meta(ge=-1)] = 51200
-    quota_metadata_items: Annotated[int, msgspec.Meta(ge=-1)] = 128
-    quota_key_pairs: Annotated[int, msgspec.Meta(ge=-1)] = 100
-    quota_server_groups: Annotated[int, msgspec.Meta(ge=-1)] = 10
-    quota_server_group_members: Annotated[int, msgspec.Meta(ge=-1)] = 10
+    quota_instances: Quota = 10
+    quota_cores: Quota = 20
+    quota_ram: Quota = 51200
+    quota_metadata_items: Quota = 128
+    quota_key_pairs: Quota = 100
+    quota_server_groups: Quota = 10
+    quota_server_group_members: Quota = 10
     service_down_time_s: Seconds = 60.0
     work_poll_s: Seconds = 20.0
     order_timeout_s: Seconds = 600.0
@@ -184,12 +196,12 @@ class Placing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     any. ``allocation_conflict_retry_count`` counts the first attempt too.
     """
 
-    max_allocation_candidates: Count = 100_000
+    max_allocation_candidates: Many = 100_000
     allocation_candidates_generation_strategy: Literal["depth-first", "breadth-first"] = (
         "breadth-first"
     )
     randomize_allocation_candidates: bool = False
-    allocation_conflict_retry_count: Count = 10
+    allocation_conflict_retry_count: Few = 10
 
 
 class Settings(msgspec.Struct, frozen=True):

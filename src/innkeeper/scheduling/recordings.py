@@ -12,6 +12,7 @@ from __future__ import annotations
 import io
 import json
 import math
+import tokenize
 import zipfile
 import zlib
 from collections.abc import Mapping
@@ -35,8 +36,17 @@ HEAD = "recording.json"
 SUFFIX = ".npy"
 DENSITY = 3
 """How hard is packed. More takes several times as long and gives a few percent."""
-BYTES_MAX = 4 * 2**30
-"""Of all members, unpacked: ten times a million hosts. A small file can claim to hold more."""
+MB = 2**20
+BYTES_MAX = 512 * MB
+"""Of all members, unpacked, and of the file. A small file can claim to hold more. With all
+classes and traits that there are by themselves, 100,000 hosts are 123 MiB of columns, and twice
+as much with as many again of their own."""
+HEAD_BYTES_MAX = 256 * MB
+"""100,000 hosts with servers of 20 projects on each are less than half of it."""
+COLUMN_BYTES_MAX = 16 * MB
+"""Two million rows; a column of 100,000 hosts is less than 1 MB."""
+NUMBERS = "biuf"
+"""The kinds of NumPy's types that columns have: truths, whole numbers and doubles."""
 FIRST_DAY = (1980, 1, 1, 0, 0, 0)
 """Archives date their members. The same recording is the same bytes, so these have one date."""
 
@@ -117,6 +127,8 @@ def read(packed: bytes) -> Reopened:
             _check_size(archive)
             head = _head(archive)
             return _reopened(head, _columns(archive))
+    except _TooLarge as error:
+        raise Invalid(f"The recording is too large: {error}.") from error
     except zipfile.BadZipFile as error:
         raise Invalid(f"This is no recording of a decision: {error}.") from error
     except KeyError as error:
@@ -132,6 +144,7 @@ def read(packed: bytes) -> Reopened:
         TypeError,
         ValueError,
         msgspec.MsgspecError,
+        tokenize.TokenError,
         zlib.error,
     ) as error:
         raise Invalid(f"The recording is damaged: {_told(error)}.") from error
@@ -142,9 +155,36 @@ def _told(error: BaseException) -> str:
     return str(said).rstrip(".") or type(error).__name__
 
 
+class _TooLarge(Exception):
+    """More than is read here; the message says what, and how much would be."""
+
+
+def check_file_size(size: int) -> None:
+    """Refuse a file by its size, before it is read. Raises :class:`Invalid`."""
+    if size > BYTES_MAX:
+        raise Invalid(
+            f"The recording is too large: the file has {_told_size(size)}, and at most "
+            f"{_told_size(BYTES_MAX)} are read."
+        )
+
+
 def _check_size(archive: zipfile.ZipFile) -> None:
-    if sum(each.file_size for each in archive.infolist()) > BYTES_MAX:
-        raise ValueError("it is larger than any table of hosts")
+    for each in archive.infolist():
+        most = HEAD_BYTES_MAX if each.filename == HEAD else COLUMN_BYTES_MAX
+        if each.file_size > most:
+            raise _TooLarge(
+                f"unpacked, {each.filename} has {_told_size(each.file_size)}, and at most "
+                f"{_told_size(most)} are read"
+            )
+    whole = sum(each.file_size for each in archive.infolist())
+    if whole > BYTES_MAX:
+        raise _TooLarge(
+            f"unpacked it has {_told_size(whole)}, and at most {_told_size(BYTES_MAX)} are read"
+        )
+
+
+def _told_size(size: int) -> str:
+    return f"{size / MB:.0f} MiB"
 
 
 def _head(archive: zipfile.ZipFile) -> Mapping[str, Any]:
@@ -170,10 +210,22 @@ def _columns(archive: zipfile.ZipFile) -> dict[str, Column]:
     for name in archive.namelist():
         if name.endswith(SUFFIX):
             # At once: an archive proves a member's sum only when its end was read.
-            whole = io.BytesIO(archive.read(name))
-            found[name.removesuffix(SUFFIX)] = np.lib.format.read_array(
-                whole, allow_pickle=False
-            )
+            found[name.removesuffix(SUFFIX)] = _column(name, archive.read(name))
+    return found
+
+
+def _column(name: str, packed: bytes) -> Column:
+    """One column. Its head may claim any number of rows; what counts is what is there."""
+    whole = io.BytesIO(packed)
+    if np.lib.format.read_magic(whole) != (1, 0):
+        raise ValueError(f"{name} is of another version of NumPy's format")
+    shape, _, dtype = np.lib.format.read_array_header_1_0(whole)
+    values = whole.read()
+    if dtype.kind not in NUMBERS or len(shape) != 1:
+        raise ValueError(f"{name} is no column of numbers")
+    if shape[0] * dtype.itemsize != len(values):
+        raise ValueError(f"{name} does not have the rows that it claims")
+    found: Column = np.frombuffer(values, dtype=dtype)
     return found
 
 

@@ -78,7 +78,14 @@ COUNTS: dict[str, _Measure] = {
     "num_io_ops": _busy,
 }
 HOST_NAMES = frozenset({"host", "hypervisor_hostname"})
+"""Those that tell one host from all others; not everybody may ask for them."""
 ZONE = "availability_zone"
+
+
+def is_nameless(word: str) -> bool:
+    """Whether a variable says of what kind a fact is, and not which one."""
+    kind, _, rest = word.partition(".")
+    return f"{kind}." in (CAPABILITIES, TRAITS) and not rest.strip(".")
 
 
 def find(hosts: HostTable, spec: RequestSpec, rows: Rows, word: str) -> Operand | None:

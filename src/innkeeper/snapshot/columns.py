@@ -22,6 +22,7 @@ from innkeeper.domain.ids import AgentId, HostIndex, ProviderId
 from innkeeper.snapshot.aggregates import AggregateSets, Verdict
 from innkeeper.snapshot.amounts import ROWS_MIN, Amount, AmountTable, Indexes, Mask, Rows
 from innkeeper.snapshot.capabilities import CapabilityColumn, CapabilityColumns
+from innkeeper.snapshot.kinds import Kinds
 from innkeeper.snapshot.pools import Codes, PoolTable
 from innkeeper.snapshot.residents import Residents
 
@@ -48,6 +49,7 @@ class HostTable(AmountTable):
         self._stale_since_s: float | None = None
         self.agent_seen_s: npt.NDArray[np.float64] = self._heard_s
         self._has_hosts: Mask | None = None
+        self._kinds: Kinds | None = None
         self._capabilities: list[Mapping[str, Any]] = self._add_list(dict)
         self._capability_columns = CapabilityColumns(self._capabilities)
         self.pools = PoolTable()
@@ -206,6 +208,14 @@ class HostTable(AmountTable):
         It shows the table as it is now; ask again after a change.
         """
         return self._capability_columns.column(name)
+
+    def kinds(self) -> Kinds:
+        """The kinds of hosts as they are now. Nobody keeps them: ask again after a change."""
+        if self._kinds is None:
+            self._kinds = Kinds(self)
+        else:
+            self._kinds.refresh(self)
+        return self._kinds
 
     def agent_has_hosts(self) -> Mask:
         """Which agents speak for a host now; the others' silence is of no interest."""

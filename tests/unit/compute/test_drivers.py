@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -50,15 +52,62 @@ def test_everything_can_be_ones_own() -> None:
         ({"default_host_filters": ("X",)}, "There is no host filter 'X'"),
         ({"default_host_weighers": ("spred",)}, "There is no weigher 'spred'"),
         ({"weigher_multipliers": {"FreeMemory": 1.0}}, "not among 'default_host_weighers'"),
-        ({"default_host_filters": (f"{OWN}:Halved",)}, "filter HalvedFilter has no READS"),
+        (
+            {"default_host_filters": (f"{OWN}:Halved",)},
+            f"host filter '{OWN}:Halved' has no READS",
+        ),
         ({"default_host_filters": (f"{OWN}:None",)}, "cannot be had"),
         ({"default_host_weighers": ("no.such.module:Thing",)}, "cannot be had"),
         ({"scheduler_driver": f"{OWN}:EvenHosts"}, "cannot be made"),
+        ({"scheduler_driver": "os:getcwd"}, "'os:getcwd' cannot be made: it is no class"),
+        ({"scheduler_driver": "os:path"}, "'os:path' cannot be made: it is no class"),
+        ({"scheduler_driver": "os.path"}, "'os.path' cannot be made: it is no class"),
+        ({"scheduler_driver": f"{OWN}:Obstinate"}, "cannot be made: "),
+        ({"default_host_weighers": ("os:path",)}, "weigher 'os:path' has no NAME, READS"),
+        ({"default_host_filters": ("os:getcwd",)}, "host filter 'os:getcwd' has no NAME"),
+        ({"default_host_filters": ("os:nothing",)}, "(AttributeError: module 'os' has no"),
     ],
 )
 def test_what_is_not_there_is_an_error_at_start(given: dict[str, Any], told: str) -> None:
-    with pytest.raises(ValueError, match=told.replace("(", r"\(")):
+    with pytest.raises(ValueError, match=re.escape(told)):
         scheduler_of(settings(**given))
+
+
+@pytest.mark.parametrize(
+    "name", ["", " ", ":", "a:", ":b", "a.b:", ".a", "a..b", "a:b:c", "a b"]
+)
+@pytest.mark.parametrize(
+    ("key", "noun"),
+    [
+        ("scheduler_driver", "driver"),
+        ("default_host_filters", "host filter"),
+        ("default_host_weighers", "weigher"),
+    ],
+)
+def test_the_setting_with_a_name_that_is_none_is_told(key: str, noun: str, name: str) -> None:
+    given = name if key == "scheduler_driver" else (name,)
+    with pytest.raises(ValueError, match=r"package\.module:name") as refused:
+        Schedulers(settings(**{key: given}))
+    told = f"The setting {key!r} is wrong. There is no {noun} {name!r}. There are: "
+    assert str(refused.value).startswith(told)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("this is no program\n", "SyntaxError: invalid syntax"),
+        ("raise RuntimeError('one\\ntwo')\n", "(RuntimeError: one)"),
+        ("import no_such_module\n", "(ModuleNotFoundError: No module named 'no_such_module')"),
+    ],
+)
+def test_what_ones_own_does_at_import_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, told: str
+) -> None:
+    name = f"own_{len(text)}"
+    (tmp_path / f"{name}.py").write_text(text, encoding="utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with pytest.raises(ValueError, match=re.escape(told)):
+        Schedulers(settings(default_host_filters=(f"{name}:Thing",)))
 
 
 def test_a_request_names_its_filters_and_keeps_those_of_tenancy() -> None:

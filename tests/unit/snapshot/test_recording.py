@@ -20,6 +20,7 @@ WORKED_OUT = frozenset(
         "_capability_columns",
         "_greatest",
         "_has_hosts",
+        "_kinds",
         "_lenders",
         "_silent_since_s",
         "_stale_since_s",

@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 
 from innkeeper.domain.numerals import number_of, whole_of
+from innkeeper.domain.slices import MANY_MAX
 
 DESCRIPTION = """\
 Decide again what was recorded, by the same means, compare, and explain. With other filters,
@@ -66,7 +67,7 @@ def _seed(text: str) -> int:
 
 
 def _count(text: str) -> int:
-    return _whole(text, 1, SEED_MAX)
+    return _whole(text, 1, MANY_MAX)
 
 
 def _whole(text: str, least: int, most: int) -> int:

@@ -57,8 +57,7 @@ def _packed(path: Path) -> bytes:
     """What is in a file; a device that never ends is none, nor is more than can be unpacked."""
     if path.exists() and not path.is_file():
         raise Invalid(f"{path} is no file.")
-    if path.stat().st_size > recordings.BYTES_MAX:
-        raise Invalid(f"{path} is larger than any recording.")
+    recordings.check_file_size(path.stat().st_size)
     return path.read_bytes()
 
 

@@ -50,7 +50,7 @@ class Draft:
             raise Invalid(f"{class_name!r} is no name of a resource class.")
         if not 1 <= amount <= TOTAL_MAX or amount != int(amount):
             raise Invalid(
-                f"A host {self.name} cannot have so much {class_name}: that must be a whole "
+                f"A host {self.name} cannot have that much {class_name}: that must be a whole "
                 f"number from 1 to {TOTAL_MAX}."
             )
         self.totals[class_name] = int(amount)

@@ -27,6 +27,7 @@ def is_one(head: bytes) -> bool:
 def load(path: Path) -> tuple[HostGroup, ...]:
     """Read the hosts; equal ones become one group, in the order of their first ones."""
     try:
+        recordings.check_file_size(path.stat().st_size)
         packed = path.read_bytes()
     except OSError as error:
         raise Invalid(f"Cannot read {path}: {error.strerror or error}.") from error

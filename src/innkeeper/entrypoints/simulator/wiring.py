@@ -12,7 +12,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from innkeeper.domain.errors import Invalid, Refusal
+from innkeeper.domain.errors import BROKEN_IMPORT, Invalid, Refusal
 from innkeeper.entrypoints.simulator import (
     host_files,
     hosts,
@@ -30,23 +30,6 @@ INTERRUPTED = 130
 """What a shell expects of a program that Ctrl-C ended."""
 FAILED = 2
 PAGE = "simulation.html"
-BREAKAGE = (
-    ArithmeticError,
-    AssertionError,
-    AttributeError,
-    EOFError,
-    ImportError,
-    LookupError,
-    NameError,
-    OSError,
-    RuntimeError,
-    SyntaxError,
-    SystemError,
-    TypeError,
-    ValueError,
-    Warning,
-)
-"""What a package raises at import that is damaged, half there, or made for another NumPy."""
 
 
 def run(options: Mapping[str, Any]) -> int:
@@ -113,7 +96,7 @@ def _plots() -> ModuleType:
         if find_spec("matplotlib") is None:
             raise _lacking("not installed: install innkeeper[simulate]")
         from innkeeper.entrypoints.simulator import plots  # noqa: PLC0415 - drags in matplotlib
-    except BREAKAGE as error:
+    except BROKEN_IMPORT as error:
         why = str(error).strip().splitlines()
         cause = ": ".join([type(error).__name__, *why[:1]]).removesuffix(".")
         raise _lacking(f"there, but cannot be imported ({cause}): install it anew") from error

@@ -7,7 +7,6 @@ nor takes counts by its rarity, the share of hosts that lack it. What all have c
 from __future__ import annotations
 
 from innkeeper.domain.placing import RequestSpec
-from innkeeper.scheduling.facts import kinds
 from innkeeper.scheduling.pipeline import Weights
 from innkeeper.scheduling.reading import Reads
 from innkeeper.snapshot.amounts import Rows
@@ -21,7 +20,7 @@ AGGREGATE_KEY = "misfit_weight_multiplier"
 def column(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Weights:
     """The sum of the rarities of what would stay unused, as a negative number."""
     asked = frozenset(spec.amounts) | spec.required_traits | spec.preferred_traits
-    return -kinds.of(hosts).unused(asked, rows)
+    return -hosts.kinds().unused(asked, rows)
 
 
 def scale(hosts: HostTable, spec: RequestSpec) -> float:
@@ -31,4 +30,4 @@ def scale(hosts: HostTable, spec: RequestSpec) -> float:
 
 def stamp(hosts: HostTable, spec: RequestSpec) -> object:
     """Which kinds of hosts there are: one host's trait makes those of all others less rare."""
-    return kinds.of(hosts).version
+    return hosts.kinds().version

@@ -7,11 +7,12 @@ place servers where they must not be.
 from __future__ import annotations
 
 import importlib
+import re
 from collections.abc import Iterable, Mapping
 from importlib.metadata import entry_points
 from typing import Any
 
-from innkeeper.domain.errors import Invalid
+from innkeeper.domain.errors import BROKEN_IMPORT, Invalid
 from innkeeper.domain.placing import Rules
 from innkeeper.domain.slices import Scheduling
 from innkeeper.scheduling.filters.capacity import NAME as CAPACITY
@@ -33,16 +34,39 @@ does without them."""
 PARTS_MAX = 16
 """Of so many servers of one request it is kept what each weigher gave to their hosts: of all of
 a thousand, it would take as long as deciding."""
+OWN = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*(:[^\W\d]\w*)?")
+"""How one's own is named: a module, or something in one."""
+SETTINGS = {
+    "driver": "scheduler_driver",
+    "host filter": "default_host_filters",
+    "weigher": "default_host_weighers",
+}
+"""Where what a noun stands for is named."""
 OF_REQUESTS_MAX = 8
 """Sets of filters that requests named lately; their schedulers are kept, and remember."""
 
 
+class NamesNothing(ValueError):
+    """A name that stands for no driver, filter or weigher; ``noun`` says which it should."""
+
+    def __init__(self, noun: str, message: str) -> None:
+        super().__init__(message)
+        self.noun = noun
+
+
 class Schedulers:
-    """The scheduler of the settings, and those for requests that name their filters."""
+    """The scheduler of the settings, and those for requests that name their filters.
+
+    Raises ``ValueError`` for settings that name what is none.
+    """
 
     def __init__(self, settings: Scheduling) -> None:
         self._settings = settings
-        self.default = scheduler_of(settings)
+        try:
+            self.default = scheduler_of(settings)
+        except NamesNothing as error:
+            setting = SETTINGS[error.noun]
+            raise ValueError(f"The setting {setting!r} is wrong. {error}") from error
         self._of_requests: dict[tuple[str, ...], Scheduler] = {}
 
     def of(self, names: tuple[str, ...] | None) -> Scheduler:
@@ -98,13 +122,21 @@ def scheduler_of(settings: Scheduling, filters: Iterable[str] | None = None) -> 
         settings.build_attempts_max - 1,
         PARTS_MAX if are_parts_kept else 0,
     )
+    return _driver_made(settings.scheduler_driver, driver, pipeline, choice)
+
+
+def _driver_made(name: str, driver: Any, pipeline: Pipeline, choice: Choice) -> Scheduler:
+    # What is no class is not called at all: who knows what it would do.
+    if not isinstance(driver, type) or not hasattr(driver, "plan"):
+        raise NamesNothing(
+            "driver", f"The driver {name!r} cannot be made: it is no class that has a 'plan'."
+        )
     try:
-        made: Scheduler = _checked(driver(pipeline, choice), Scheduler)
+        made = driver(pipeline, choice)
     except TypeError as error:
-        raise ValueError(
-            f"The driver {settings.scheduler_driver!r} cannot be made: {error}."
-        ) from error
-    return made
+        raise NamesNothing("driver", f"The driver {name!r} cannot be made: {error}.") from error
+    scheduler: Scheduler = _checked("driver", name, made, Scheduler)
+    return scheduler
 
 
 def rules_of(settings: Scheduling) -> Rules:
@@ -126,8 +158,11 @@ def rules_of(settings: Scheduling) -> Rules:
 def filters_of(names: Iterable[str]) -> tuple[Filter, ...]:
     """The filters of these names, and those that are always in force."""
     wanted = dict.fromkeys((FORCED_HOST, *names, *ALWAYS))
-    made = [_named("host filter", each, FILTERS, "innkeeper.filters") for each in wanted]
-    return tuple(_checked(each, Filter) for each in made)
+    noun = "host filter"
+    return tuple(
+        _checked(noun, each, _named(noun, each, FILTERS, "innkeeper.filters"), Filter)
+        for each in wanted
+    )
 
 
 def multipliers_of(settings: Scheduling) -> dict[str, float]:
@@ -146,11 +181,14 @@ def multipliers_of(settings: Scheduling) -> dict[str, float]:
 
 def _weighers_of(settings: Scheduling) -> tuple[Weighed, ...]:
     multipliers = multipliers_of(settings)
-    made = [
-        (_named("weigher", name, WEIGHERS, "innkeeper.weighers", WEIGHER_SETS), factor)
-        for name, factor in multipliers.items()
-    ]
-    return tuple((_checked(each, Weigher), factor) for each, factor in made)
+    made = {
+        name: _named("weigher", name, WEIGHERS, "innkeeper.weighers", WEIGHER_SETS)
+        for name in multipliers
+    }
+    return tuple(
+        (_checked("weigher", name, each, Weigher), multipliers[name])
+        for name, each in made.items()
+    )
 
 
 def _named(
@@ -167,21 +205,25 @@ def _named(
     try:
         if found:
             return found[0].load()
-        if ":" in name or "." in name:
+        if OWN.fullmatch(name) and (":" in name or "." in name):
             return _imported(name)
-    except (ImportError, AttributeError) as error:
-        raise ValueError(f"The {noun} {name!r} cannot be had: {error}.") from error
+    except BROKEN_IMPORT as error:
+        why = ": ".join([type(error).__name__, *str(error).strip().splitlines()[:1]])
+        raise NamesNothing(noun, f"The {noun} {name!r} cannot be had ({why}).") from error
     known = ", ".join(sorted([*ours, *sets]))
-    raise ValueError(f"There is no {noun} {name!r}. There are: {known}.")
+    raise NamesNothing(
+        noun,
+        f"There is no {noun} {name!r}. There are: {known}; one's own is named as "
+        "package.module:name.",
+    )
 
 
-def _checked(found: Any, kind: type) -> Any:
+def _checked(noun: str, name: str, found: Any, kind: type) -> Any:
     """What was found, if it has all that its kind has."""
-    wanted = [*kind.__annotations__, *(name for name in vars(kind) if name[0] != "_")]
-    lacking = [name for name in dict.fromkeys(wanted) if not hasattr(found, name)]
+    wanted = [*kind.__annotations__, *(each for each in vars(kind) if each[0] != "_")]
+    lacking = [each for each in dict.fromkeys(wanted) if not hasattr(found, each)]
     if lacking:
-        name = getattr(found, "NAME", getattr(found, "__name__", repr(found)))
-        raise ValueError(f"The {kind.__name__.lower()} {name} has no {', '.join(lacking)}.")
+        raise NamesNothing(noun, f"The {noun} {name!r} has no {', '.join(lacking)}.")
     return found
 
 

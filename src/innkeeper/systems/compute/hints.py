@@ -18,7 +18,7 @@ from innkeeper.domain.errors import Invalid
 from innkeeper.domain.grouping import Standing
 from innkeeper.domain.ids import canonical_uuid
 from innkeeper.domain.placing import Expression, Network
-from innkeeper.scheduling import expressions
+from innkeeper.scheduling import expressions, variables
 from innkeeper.scheduling.filters.catalogue import FILTERS
 from innkeeper.store.queries import servers
 from innkeeper.store.transactions import Tx
@@ -55,6 +55,7 @@ def resolve(tx: Tx, hints: Mapping[str, Any], *, project_id: str, is_admin: bool
     """Look up what hints name. Raises :class:`Invalid` for what is not there, or is no form."""
     if not hints:
         return NOTHING
+    _refuse_halves(hints)
     same, different = _uuids(hints, SAME_HOST), _uuids(hints, DIFFERENT_HOST)
     homes = _homes(tx, {*same, *different}, project_id, is_admin=is_admin)
     return Resolved(
@@ -65,6 +66,15 @@ def resolve(tx: Tx, hints: Mapping[str, Any], *, project_id: str, is_admin: bool
         query=_query(hints.get(QUERY)),
         filters=_filters(hints),
     )
+
+
+def names_hosts(hints: Mapping[str, Any]) -> bool:
+    """Whether a query among hints asks which host it is that it is asked of.
+
+    Raises :class:`Invalid` for a query that is none.
+    """
+    query = _query(hints.get(QUERY))
+    return not variables.HOST_NAMES.isdisjoint(expressions.variables(query or ()))
 
 
 def still_meant(tx: Tx, hints: Mapping[str, Any]) -> Resolved:
@@ -143,6 +153,22 @@ def _group(tx: Tx, hints: Mapping[str, Any], project_id: str) -> Standing | None
     if len(named) > 1:
         raise Invalid("A server can be in one server group only.")
     return groups.rule_for(tx, named[0], project_id) if named else None
+
+
+def _refuse_halves(hints: Mapping[str, Any]) -> None:
+    # Of new requests alone: servers from days when these meant nothing keep them, and move.
+    if hints.get(NEAR_RANGE) is not None and hints.get(NEAR_ADDRESS) is None:
+        raise Invalid(
+            f"The scheduler hint {NEAR_RANGE} says how near, and {NEAR_ADDRESS} is to say to "
+            "which address; it is missing."
+        )
+    for word in expressions.variables(_query(hints.get(QUERY)) or ()):
+        if variables.is_nameless(word):
+            kind = word.partition(".")[0]
+            raise Invalid(
+                f"The query for hosts cannot be used: the variable ${word} names none of the "
+                f"{kind}; it is written as ${kind}.NAME."
+            )
 
 
 def _near(hints: Mapping[str, Any]) -> Network | None:

@@ -23,12 +23,12 @@ from innkeeper.domain.hosts import (
     Reported,
 )
 from innkeeper.domain.ids import IdSource, ProviderId, ProviderUuid
-from innkeeper.domain.moves import MigrationStatus as Stage
 from innkeeper.store import changes
-from innkeeper.store.queries import hosts, migrations, orders
+from innkeeper.store.queries import hosts, orders
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import aggregates, reconcile
-from innkeeper.systems.placement import claims, providers, registration
+from innkeeper.systems.compute.moves import leftovers
+from innkeeper.systems.placement import providers, registration
 
 
 def report(
@@ -265,15 +265,16 @@ def change_service(tx: Tx, host: Host, wanted: ServiceChange, now: datetime) -> 
 def remove_service(tx: Tx, host: Host, now: datetime) -> None:
     """Forget a host, which leaves its aggregates; its provider too if nothing needs that.
 
-    Raises :class:`InUse` while servers are on it. An agent that goes on reporting the host
-    brings it back with its next registration.
+    Who forgets a host says that what moved servers left there will not come back with it.
+    Raises :class:`InUse` while servers are on it, or about to be. An agent that goes on
+    reporting the host brings it back with its next registration.
     """
     if hosts.server_counts(tx, [host.name]):
         raise InUse(
             "Unable to delete compute service that is hosting instances. Migrate or delete "
             "the instances first."
         )
-    _forget_evacuated(tx, host, now)
+    leftovers.forget(tx, host.name, now)
     aggregates.forget_host(tx, host, now)
     hosts.remove(tx, host.id)
     registration.retire(tx, host.provider_id)
@@ -281,19 +282,6 @@ def remove_service(tx: Tx, host: Host, now: datetime) -> None:
     with contextlib.suppress(InUse):
         # Others hold something of it, or remember having been on it: then it stays.
         providers.delete(tx, host.provider_uuid, now)
-
-
-def _forget_evacuated(tx: Tx, host: Host, now: datetime) -> None:
-    """Who forgets a host says that what was evacuated from it will not come back with it."""
-    left = migrations.open_on(tx, host.name)
-    if any(each.status != Stage.DONE or each.source_host != host.name for each in left):
-        raise InUse(
-            "Unable to delete compute service that has in-progress migrations. Complete the "
-            "migrations or delete the instances first."
-        )
-    claims.release(tx, [each.uuid for each in left], now)
-    for each in left:
-        migrations.change_status(tx, each, Stage.COMPLETED, now)
 
 
 def by_service(tx: Tx, service_uuid: str) -> Host:

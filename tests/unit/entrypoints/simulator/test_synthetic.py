@@ -140,7 +140,7 @@ def test_what_cannot_be_made_up(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("synthetic:nan", "with DAYS a number from 0.00347"),
+        ("synthetic:nan", "with DAYS a number from 0.00348"),
         ("synthetic:61", "to 60, not 'synthetic:61'"),
         ("synthetic:\u0663", "with DAYS a number"),
         ("synthetic:1:-1", "with SEED a whole number from 0 to 9223372036854775807"),
@@ -150,3 +150,7 @@ def test_what_cannot_be_made_up(text: str) -> None:
 def test_what_can_be_made_up_is_told(text: str, told: str) -> None:
     with pytest.raises(Invalid, match=told):
         make(text)
+
+
+def test_the_least_that_is_told_can_be_made_up() -> None:
+    assert make("synthetic:0.00348").count > 0

@@ -98,7 +98,8 @@ class Kind:
     OFFLOAD = "offload"
     """Nothing of it is here; its image stays."""
     UNSHELVE = "unshelve"
-    """It runs here: what was shelved here, or made of its image, which may go."""
+    """It runs here: what was shelved here, or made of its image. That stays where it is: if
+    nobody hears of this in time, ``offload`` follows, and it is asked for anew."""
 
     ABORT = "abort"
     """``send`` of that ``migration_id`` ends, or never begins, and the server stays. Raises

@@ -14,6 +14,7 @@ Always true: the same days, seed and numbers give the same trace.
 
 from __future__ import annotations
 
+import math
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -97,9 +98,11 @@ def make(text: str) -> Workload:
     days, seed = number_of(parts[0]), whole_of(parts[1]) if len(parts) > 1 else 0
     least = calibration().bin_s / DAY_S
     if days is None or not least <= days <= DAYS_MAX:
+        # Rounded up, so that what is told is taken.
+        told = math.ceil(least * 1e5) / 1e5
         raise Invalid(
             f"A made-up trace is {PREFIX}DAYS or {PREFIX}DAYS:SEED, with DAYS a number from "
-            f"{least:.5f} (one of its bins of time) to {DAYS_MAX:g}, not {text!r}."
+            f"{told:.5f} (one of its bins of time) to {DAYS_MAX:g}, not {text!r}."
         )
     if seed is None or not 0 <= seed <= SEED_MAX:
         raise Invalid(

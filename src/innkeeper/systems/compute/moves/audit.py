@@ -6,7 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from innkeeper.domain.auditing import Finding
-from innkeeper.domain.moves import COUNTED_TWICE, IN_FLIGHT, Migration, MigrationKind
+from innkeeper.domain.moves import (
+    COUNTED_TWICE,
+    IN_FLIGHT,
+    LEFT_AT_DESTINATION,
+    Migration,
+    MigrationKind,
+)
 from innkeeper.domain.moves import MigrationStatus as Stage
 from innkeeper.store.queries import compute_audit
 from innkeeper.store.queries import servers as rows
@@ -55,8 +61,7 @@ def _wrong_amounts(tx: Tx, moves: Sequence[Migration]) -> Iterator[Finding]:
 
 def _left(each: Migration) -> Mapping[str, Any]:
     """The flavor of what a migration holds: what goes back has left the new one behind."""
-    is_new = each.status in (Stage.REVERTING, Stage.CANCELLING)
-    return each.new_flavor if is_new else each.old_flavor
+    return each.new_flavor if each.status in LEFT_AT_DESTINATION else each.old_flavor
 
 
 def _compare(

@@ -18,7 +18,7 @@ from innkeeper.store.queries import servers as rows
 from innkeeper.store.queries.orders import OpenOrder
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import actions, servers
-from innkeeper.systems.compute.moves import moving
+from innkeeper.systems.compute.moves import endings, moving
 from innkeeper.systems.compute.results import Result, told
 from innkeeper.systems.placement import handovers
 
@@ -66,10 +66,16 @@ def follow_arrive(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> No
     if result.is_ok:
         _arrive(tx, migration, server, now)
         return
-    if result.is_late:
+    _stay(
+        tx,
+        migration,
+        server,
+        told(order, result),
+        now,
+        is_unsure=True,
         # It may have taken it all the same.
-        actions.tell(tx, order.host, server.uuid, OrderKind.DESTROY, {}, now)
-    _stay(tx, migration, server, told(order, result), now, is_unsure=True)
+        may_be_there=result.is_late,
+    )
 
 
 def follow_resize(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
@@ -80,14 +86,15 @@ def follow_resize(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> No
         if result.is_ok:
             _arrive(tx, migration, server, now)
         else:
-            _stay(tx, migration, server, told(order, result), now, is_unsure=result.is_late)
+            is_late, why = result.is_late, told(order, result)
+            _stay(tx, migration, server, why, now, is_unsure=is_late, may_be_there=is_late)
         return
     found = open_move(tx, order, Stage.REVERTING, Task.RESIZE_REVERTING)
     if found is not None:
         migration, server = found
         if result.is_ok:
             _be_back(tx, migration, server, now)
-            moving.end(tx, migration, Stage.REVERTED, now)
+            endings.end(tx, migration, Stage.REVERTED, now)
         else:
             undo_revert(tx, migration, server, told(order, result), now)
 
@@ -117,40 +124,24 @@ def _stay(
     now: datetime,
     *,
     is_unsure: bool,
+    may_be_there: bool = False,
 ) -> None:
-    """The server stays on its source. Where that has begun to let it go, it takes it back."""
-    moving.give_back(tx, migration, server, now)
+    """The server stays on its source. Where that has begun to let it go, it takes it back.
+
+    ``may_be_there`` is said where the destination may have it as well, or its other size.
+    """
     if migration.kind == MigrationKind.RESIZE:
         moving.count_down(tx, server.project_id, migration, migration.old_flavor)
-    moving.end(tx, migration, Stage.ERROR, now, message)
+    if may_be_there:
+        endings.fall_back(tx, migration, server, message, now)
+    else:
+        moving.give_back(tx, migration, server, now)
+        endings.end(tx, migration, Stage.ERROR, now, message)
     values: dict[str, Any] = {"task_state": None, "fault": servers.fault(message, now)}
     if is_unsure:
         values["task_state"] = Task.RESIZE_REVERTING
-        take_back(tx, migration, server, now)
+        moving.take_back(tx, migration, server, now)
     servers.write(tx, server, values, now)
-
-
-def take_back(
-    tx: Tx,
-    migration: Migration,
-    server: Server,
-    now: datetime,
-    *,
-    request_id: str | None = None,
-) -> None:
-    """Have the source run the server again as it did."""
-    body = actions.order_body(server, migration.old_flavor)
-    power = {"power_state": migration.old_state["power_state"]}
-    is_told = moving.tell(
-        tx,
-        migration,
-        migration.source_host,
-        OrderKind.RETURN,
-        {**body, **power},
-        now,
-        request_id=request_id,
-    )
-    assert is_told, "a host with a server on it is not forgotten"
 
 
 def follow_return(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
@@ -165,8 +156,10 @@ def follow_return(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> No
         _follow_returned(tx, migration, server, order, result, now)
     # Also where the server was deleted, or set right by hand, in the meantime. What its
     # destination could not destroy is asked for again.
-    if migration.status == Stage.REVERTING and not handovers.held(tx, migration.uuid):
-        moving.end(tx, migration, Stage.REVERTED, now)
+    is_clear = migration.status == Stage.REVERTING and not handovers.held(tx, migration.uuid)
+    has_its_size = migration.stays and migration.status in (Stage.FAILING, Stage.CANCELLING)
+    if is_clear or has_its_size:
+        endings.finish(tx, migration, now)
 
 
 def _follow_returned(
@@ -212,13 +205,17 @@ def is_reverting(tx: Tx, migration: Migration, server: Server | None) -> bool:
 
 
 def clearing(tx: Tx, migration: Migration) -> bool:
-    """Whether a host has still to destroy what is left of a migration's server."""
-    return _is_told(tx, migration, OrderKind.DESTROY)
+    """Whether a host has still to destroy what is left of a migration's server.
+
+    So it has while the server is being sent: what is destroyed now may yet arrive.
+    """
+    return is_told(tx, migration, OrderKind.DESTROY, OrderKind.SEND)
 
 
-def _is_told(tx: Tx, migration: Migration, kind: str) -> bool:
+def is_told(tx: Tx, migration: Migration, *kinds: str) -> bool:
+    """Whether an order of these kinds that is a part of a migration waits."""
     return any(
-        each.kind == kind and each.migration_id == migration.id
+        each.kind in kinds and each.migration_id == migration.id
         for each in orders.waiting_about(tx, [migration.server_uuid])
     )
 
@@ -245,5 +242,5 @@ def go_on_reverting(
     tx: Tx, migration: Migration, server: Server, now: datetime, request_id: str | None = None
 ) -> None:
     """Have the source run the server again, once; whether or not the destination is clear."""
-    if not _is_told(tx, migration, OrderKind.RETURN):
-        take_back(tx, migration, server, now, request_id=request_id)
+    if not is_told(tx, migration, OrderKind.RETURN):
+        moving.take_back(tx, migration, server, now, request_id=request_id)

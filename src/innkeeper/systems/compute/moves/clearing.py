@@ -10,25 +10,15 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from innkeeper.domain.compute import OrderKind, Task
-from innkeeper.domain.moves import MigrationStatus as Stage
-from innkeeper.store.queries import migrations, orders
+from innkeeper.store.queries import migrations
 from innkeeper.store.queries import servers as rows
 from innkeeper.store.queries.orders import OpenOrder
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import actions, servers
-from innkeeper.systems.compute.moves import carrying, moving
+from innkeeper.systems.compute.moves import carrying, endings
 from innkeeper.systems.compute.results import News, Result, Terms, told
 from innkeeper.systems.compute.servers import Failed
 from innkeeper.systems.placement import claims
-
-OVER = {
-    Stage.CONFIRMING: Stage.CONFIRMED,
-    Stage.CANCELLING: Stage.CANCELLED,
-    Stage.DONE: Stage.COMPLETED,
-    Stage.REVERTING: Stage.REVERTED,
-}
-"""What a migration is when the host that still had something of its server has cleared it away,
-by what it was until then."""
 
 
 def follow(tx: Tx, news: Sequence[News], _: Terms, now: datetime) -> None:
@@ -63,33 +53,24 @@ def _finish(news: Sequence[News], tx: Tx, now: datetime) -> None:
 def _follow_leftover(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
     assert order.migration_id is not None, "it is about what a migration left"
     migration = migrations.by_id(tx, order.migration_id)
-    if migration is None or migration.status not in OVER:
+    if migration is None or migration.status not in endings.OVER:
         return
     server = rows.by_uuid(tx, order.server_uuid)
     is_reverting = carrying.is_reverting(tx, migration, server)
-    actions.end(
-        tx,
-        order.server_uuid,
-        order.request_id,
-        None if result.is_ok else told(order, result),
-        now,
-    )
+    # What was left is cleared away after the move: how that goes is not how the move went.
+    if order.request_id != migration.request_id:
+        message = None if result.is_ok else told(order, result)
+        actions.end(tx, order.server_uuid, order.request_id, message, now)
     if not result.is_ok:
-        if is_reverting and server is not None and not _has_returned(tx, order):
+        is_returning = carrying.is_told(tx, migration, OrderKind.RETURN)
+        if is_reverting and server is not None and not is_returning:
             carrying.undo_revert(tx, migration, server, told(order, result), now)
         else:
             migrations.change_status(tx, migration, migration.status, now, result.message)
     elif is_reverting and server is not None:
         claims.release(tx, [migration.uuid], now)
         carrying.go_on_reverting(tx, migration, server, now, order.request_id)
+    elif carrying.clearing(tx, migration):
+        migrations.touch(tx, migration.id, now)
     else:
-        moving.end(tx, migration, OVER[migration.status], now)
-
-
-def _has_returned(tx: Tx, order: OpenOrder) -> bool:
-    """Whether the source was told already to run the server again."""
-    return any(
-        each.migration_id == order.migration_id
-        for each in orders.waiting_about(tx, [order.server_uuid])
-        if each.kind == OrderKind.RETURN
-    )
+        endings.finish(tx, migration, now)

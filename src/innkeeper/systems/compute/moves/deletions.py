@@ -10,7 +10,7 @@ from innkeeper.store.queries import orders, server_actions
 from innkeeper.store.queries.orders import NewOrder
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import servers
-from innkeeper.systems.compute.moves import moving
+from innkeeper.systems.compute.moves import endings
 
 
 def delete(
@@ -32,7 +32,7 @@ def delete(
     servers.demand_unlocked(server, may_override=may_override)
     home = servers.homes(tx, [server]).get(server.host or "")
     if server.task_state != Task.DELETING:
-        moving.let_go(tx, server, now)
+        endings.let_go(tx, server, now)
         if asker is not None:
             server_actions.add(tx, server.uuid, ActionName.DELETE, asker, now)
     if home is not None and server.task_state != Task.DELETING:

@@ -19,7 +19,7 @@ from innkeeper.store.queries.orders import OpenOrder
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import actions, servers, specs
 from innkeeper.systems.compute.means import Means
-from innkeeper.systems.compute.moves import carrying, moving
+from innkeeper.systems.compute.moves import carrying, endings, moving
 from innkeeper.systems.compute.moves.moving import Drawn, Start
 from innkeeper.systems.compute.results import Result, told
 
@@ -72,7 +72,7 @@ def evacuate(
     if isinstance(place, str):
         return moving.nowhere(tx, server, ActionName.EVACUATE, asker, place, now)
     # A live migration that was never heard of again, perhaps.
-    moving.let_go(tx, server, now)
+    endings.let_go(tx, server, now)
     # What it was told and has not confirmed is no longer worth doing.
     orders.withdraw(tx, server.uuid, source, now)
     task = {"task_state": Task.REBUILDING}
@@ -94,11 +94,12 @@ def follow(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
     migration, server = found
     values: dict[str, Any] = {"task_state": None}
     if not result.is_ok:
-        moving.give_back(tx, migration, server, now)
-        moving.end(tx, migration, Stage.FAILED, now, told(order, result))
         if result.is_late:
             # It may have been built all the same.
-            actions.tell(tx, order.host, server.uuid, OrderKind.DESTROY, {}, now)
+            endings.fall_back(tx, migration, server, told(order, result), now)
+        else:
+            moving.give_back(tx, migration, server, now)
+            endings.end(tx, migration, Stage.FAILED, now, told(order, result))
         values |= {
             "status": Status.ERROR,
             "fault": servers.fault(told(order, result), now, result.message),
@@ -116,4 +117,4 @@ def follow(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
     }
     servers.write(tx, server, values, now)
     actions.end(tx, server.uuid, migration.request_id, None, now)
-    moving.leave_behind(tx, migration, Stage.DONE, Stage.COMPLETED, migration.source_host, now)
+    endings.leave_behind(tx, migration, Stage.DONE, now)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from innkeeper.domain.compute import Server
+from innkeeper.domain.compute import OrderKind, Server
+from innkeeper.domain.errors import InUse
 from innkeeper.domain.moves import Migration
-from innkeeper.domain.moves import MigrationStatus as Stage
-from innkeeper.store.queries import migrations
+from innkeeper.store.queries import migrations, orders
 from innkeeper.store.queries import servers as rows
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute.moves import carrying, clearing, moving
+from innkeeper.systems.compute.moves import carrying, endings, moving
 
 
 def remind(tx: Tx, before: datetime, limit: int, now: datetime) -> int:
@@ -19,7 +19,7 @@ def remind(tx: Tx, before: datetime, limit: int, now: datetime) -> int:
     An order that still waits is not given twice. A revert goes on where its destination stays
     silent: the server starts on its source, and the destination's amounts stay held.
     """
-    old = migrations.quiet_since(tx, before, clearing.OVER.keys(), limit)
+    old = migrations.quiet_since(tx, before, endings.OVER.keys(), limit)
     for each in old:
         server = rows.by_uuid(tx, each.server_uuid)
         if carrying.clearing(tx, each):
@@ -31,13 +31,29 @@ def remind(tx: Tx, before: datetime, limit: int, now: datetime) -> int:
     return len(old)
 
 
+def forget(tx: Tx, host: str, now: datetime) -> None:
+    """Take it that nothing comes any more of what a host has, or may be sending.
+
+    Raises :class:`InUse` while a move needs it: a server is on its way from it or to it, or may
+    yet go back.
+    """
+    for each in migrations.open_on(tx, host):
+        server = rows.by_uuid(tx, each.server_uuid)
+        if each.status not in endings.OVER or carrying.is_reverting(tx, each, server):
+            raise InUse(
+                "Unable to delete compute service that has in-progress migrations. Complete "
+                "the migrations or delete the instances first."
+            )
+        if each.left_on == host:
+            endings.finish(tx, each, now)
+        elif carrying.is_told(tx, each, OrderKind.SEND):
+            orders.withdraw(tx, each.server_uuid, host, now)
+            endings.leave_behind(tx, each, each.status, now)
+
+
 def _ask_again(tx: Tx, each: Migration, server: Server | None, now: datetime) -> None:
-    was_left = each.source_host
-    if each.status in (Stage.REVERTING, Stage.CANCELLING):
-        assert each.dest_host is not None, "it was there, or on its way there"
-        was_left = each.dest_host
-    is_there = server is not None and server.host == was_left
-    if is_there or not moving.clear(tx, each, was_left, now):
-        moving.end(tx, each, clearing.OVER[each.status], now)
+    is_there = server is not None and server.host == each.left_on
+    if is_there or not moving.clear(tx, each, each.left_on, now):
+        endings.finish(tx, each, now)
     else:
         migrations.touch(tx, each.id, now)

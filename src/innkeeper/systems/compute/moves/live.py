@@ -22,7 +22,7 @@ from innkeeper.store.queries.orders import OpenOrder
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import actions, servers, specs
 from innkeeper.systems.compute.means import Means
-from innkeeper.systems.compute.moves import carrying, moving
+from innkeeper.systems.compute.moves import carrying, endings, moving
 from innkeeper.systems.compute.moves.moving import Drawn, Start
 from innkeeper.systems.compute.results import Result, told
 
@@ -77,7 +77,7 @@ def follow_expect(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> No
     migration, server = found
     if not result.is_ok:
         # It may have begun to make itself ready.
-        stay(tx, migration, server, Stage.ERROR, now, told(order, result))
+        stay(tx, migration, server, Stage.FAILING, now, told(order, result))
         return
     migrations.change_status(tx, migration, Stage.RUNNING, now)
     body = actions.order_body(server)
@@ -90,17 +90,16 @@ def follow_send(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None
     assert order.migration_id is not None, "sending is a part of a migration"
     migration = migrations.by_id(tx, order.migration_id)
     server = rows.by_uuid(tx, order.server_uuid)
-    if migration is None or migration.dest_host is None:
+    if migration is not None and migration.status == Stage.CANCELLING:
+        # The server was given up while it was on its way. What arrived has to go.
+        endings.leave_behind(tx, migration, Stage.CANCELLING, now)
         return
-    if migration.status != Stage.RUNNING or server is None:
-        if result.is_ok:
-            # The server was given up while it was on its way. What arrived has to go.
-            actions.tell(tx, migration.dest_host, order.server_uuid, OrderKind.DESTROY, {}, now)
+    if migration is None or migration.status != Stage.RUNNING or server is None:
         return
     if not result.is_ok:
         is_asked = bool(orders.of_migration(tx, migration.id, OrderKind.ABORT))
-        over = Stage.CANCELLED if is_asked else Stage.ERROR
-        stay(tx, migration, server, over, now, told(order, result))
+        status = Stage.CANCELLING if is_asked else Stage.FAILING
+        stay(tx, migration, server, status, now, told(order, result))
         return
     values: dict[str, Any] = {
         "host": migration.dest_host,
@@ -108,7 +107,7 @@ def follow_send(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None
         **_settled(migration, server),
     }
     servers.write(tx, server, values, now)
-    moving.end(tx, migration, Stage.COMPLETED, now)
+    endings.end(tx, migration, Stage.COMPLETED, now)
     actions.end(tx, server.uuid, migration.request_id, None, now)
 
 
@@ -116,15 +115,12 @@ def stay(
     tx: Tx,
     migration: Migration,
     server: Server,
-    over: str,
+    status: str,
     now: datetime,
     message: str,
 ) -> None:
-    """The server goes on where it is, and its destination is free."""
-    assert migration.dest_host is not None, "it had a place to go to"
-    moving.give_back(tx, migration, server, now)
-    moving.end(tx, migration, over, now, message)
-    actions.tell(tx, migration.dest_host, server.uuid, OrderKind.DESTROY, {}, now)
+    """The server goes on where it is; its destination clears away what was made ready."""
+    endings.fall_back(tx, migration, server, message, now, status=status)
     servers.write(tx, server, _settled(migration, server), now)
 
 

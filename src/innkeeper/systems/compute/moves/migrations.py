@@ -87,7 +87,7 @@ def abort(
         raise WrongMigrationState(migration, "abort live migration")
     server_actions.add(tx, server.uuid, ActionName.LIVE_MIGRATION_CANCEL, asker, now)
     if migration.status == Stage.PREPARING:
-        live.stay(tx, migration, server, Stage.CANCELLED, now, "It was cancelled.")
+        live.stay(tx, migration, server, Stage.CANCELLING, now, "It was cancelled.")
         return
     _tell(tx, migration, OrderKind.ABORT, asker, now)
 

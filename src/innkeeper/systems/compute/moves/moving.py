@@ -18,15 +18,7 @@ from typing import Any, TypedDict
 from innkeeper.domain.compute import Host, OrderKind, Server
 from innkeeper.domain.errors import Conflict, Invalid
 from innkeeper.domain.ids import ClassId, ConsumerUuid, ProviderId
-from innkeeper.domain.moves import (
-    COUNTED_TWICE,
-    IN_FLIGHT,
-    Asker,
-    Migration,
-    MigrationKind,
-    Moved,
-)
-from innkeeper.domain.moves import MigrationStatus as Stage
+from innkeeper.domain.moves import IN_FLIGHT, Asker, Migration, Moved
 from innkeeper.domain.placement import Amounts
 from innkeeper.domain.placing import RequestSpec
 from innkeeper.scheduling import reasons
@@ -35,7 +27,7 @@ from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import actions, servers
 from innkeeper.systems.compute.boot import CONSUMER_TYPE
 from innkeeper.systems.compute.means import Means
-from innkeeper.systems.placement import claims, handovers
+from innkeeper.systems.placement import handovers
 from innkeeper.systems.placement.handovers import Party
 
 MIGRATION_TYPE = "MIGRATION"
@@ -130,6 +122,15 @@ def demand_up(tx: Tx, means: Means, server: Server, now: datetime) -> None:
         raise Conflict("Service is unavailable at this time.")
 
 
+def demand_settled(tx: Tx, server: Server) -> None:
+    """Raise :class:`Conflict` for a server that may be on its way to another host.
+
+    It may be so with no task: nobody has told in time how sending it ended.
+    """
+    if any(each.status in IN_FLIGHT for each in migrations.open_ones(tx, [server.uuid])):
+        raise Conflict(f"Server {server.uuid} may still be on its way to another host.")
+
+
 def nowhere(
     tx: Tx, server: Server, action: str, asker: Asker, why: str, now: datetime
 ) -> Moved:
@@ -160,8 +161,10 @@ def begin(
 ) -> Migration:
     """Write a migration, and claim: the migration holds the source, the server its new place.
 
-    Raises what :func:`claims.replace` does where the new place has no room.
+    Raises what :func:`claims.replace` does where the new place has no room, and
+    :class:`Conflict` for a server that is on its way already.
     """
+    demand_settled(tx, server)
     made = migrations.add(
         tx,
         {
@@ -196,16 +199,6 @@ def give_back(tx: Tx, migration: Migration, server: Server, now: datetime) -> No
 def swap(tx: Tx, migration: Migration, server: Server, now: datetime) -> None:
     """The server and its migration change places."""
     handovers.swap(tx, party_of(migration, server), party(server), now)
-
-
-def end(
-    tx: Tx, migration: Migration, status: str, now: datetime, message: str | None = None
-) -> None:
-    """A migration is over and holds nothing."""
-    claims.release(tx, [migration.uuid], now)
-    migrations.change_status(tx, migration, status, now, message)
-    if message is not None:
-        actions.end(tx, migration.server_uuid, migration.request_id, message, now)
 
 
 def clear(
@@ -255,6 +248,29 @@ def tell(
     )
 
 
+def take_back(
+    tx: Tx,
+    migration: Migration,
+    server: Server,
+    now: datetime,
+    *,
+    request_id: str | None = None,
+) -> None:
+    """Have the source run the server again as it did."""
+    body = actions.order_body(server, migration.old_flavor)
+    power = {"power_state": migration.old_state["power_state"]}
+    is_told = tell(
+        tx,
+        migration,
+        migration.source_host,
+        OrderKind.RETURN,
+        {**body, **power},
+        now,
+        request_id=request_id,
+    )
+    assert is_told, "a host with a server on it is not forgotten"
+
+
 def shape(flavor: FlavorFacts) -> dict[str, Any]:
     """The columns of a server that its flavor decides."""
     swap_gb = -(-int(flavor["swap_mb"]) // 1024)
@@ -286,55 +302,3 @@ def larger(migration: Migration, than: FlavorFacts) -> tuple[int, int]:
         for name in ("vcpus", "memory_mb")
     )
     return vcpus, memory_mb
-
-
-UNTOLD = frozenset({Stage.MIGRATING})
-"""The destination has not heard of the server yet."""
-
-
-def let_go(tx: Tx, server: Server, now: datetime) -> None:
-    """End all that moves a server, or may still; it stays where it is for the moment.
-
-    Afterwards the server holds the host that it is on, and a migration what is to be cleared
-    away on another one.
-    """
-    for each in migrations.open_ones(tx, [server.uuid]):
-        if each.kind == MigrationKind.RESIZE and each.status in COUNTED_TWICE:
-            count_down(tx, server.project_id, each, server.flavor)
-        if each.status in IN_FLIGHT:
-            _turn_back(tx, each, server, now)
-        elif each.status == Stage.FINISHED:
-            leave_behind(tx, each, Stage.CONFIRMING, Stage.CONFIRMED, each.source_host, now)
-
-
-def _turn_back(tx: Tx, each: Migration, server: Server, now: datetime) -> None:
-    if each.stays or each.status in UNTOLD:
-        give_back(tx, each, server, now)
-        end(tx, each, Stage.CANCELLED, now)
-        return
-    swap(tx, each, server, now)
-    if each.status == Stage.RUNNING:
-        # Whatever still comes of it: the source is to stop, and the destination to destroy.
-        tell(tx, each, each.source_host, OrderKind.ABORT, {}, now)
-    assert each.dest_host is not None, "it went somewhere"
-    leave_behind(tx, each, Stage.CANCELLING, Stage.CANCELLED, each.dest_host, now)
-
-
-def leave_behind(
-    tx: Tx,
-    migration: Migration,
-    status: str,
-    over: str,
-    host: str,
-    now: datetime,
-    *,
-    request_id: str | None = None,
-) -> None:
-    """Keep what a migration holds until a host has cleared away what is left there.
-
-    It is over at once where the server stays on that very host, or the host is gone.
-    """
-    if migration.stays or not clear(tx, migration, host, now, request_id=request_id):
-        end(tx, migration, over, now)
-    else:
-        migrations.change_status(tx, migration, status, now)

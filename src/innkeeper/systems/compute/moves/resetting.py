@@ -8,17 +8,19 @@ from typing import Any
 from innkeeper.domain.compute import Power, Status
 from innkeeper.domain.errors import Invalid
 from innkeeper.domain.moves import ActionName, Asker
-from innkeeper.store.queries import server_actions
+from innkeeper.store.queries import migrations, server_actions
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import servers
-from innkeeper.systems.compute.moves import moving
+from innkeeper.systems.compute.moves import carrying, endings
 
 
 def reset_state(tx: Tx, uuid: str, asker: Asker, *, status: str, now: datetime) -> None:
     """Say that a server is ACTIVE, or in ERROR, and that nothing is being done to it.
 
-    What moves it is given up: it holds the host that it is on. One without a host cannot be
-    ACTIVE.
+    What moves it is given up: it holds the host that it is on, which is to run it again as it
+    did if it was made ready to leave. Where one is that is being sent
+    live, only its source can tell: both its hosts stay held until then. One without a host
+    cannot be ACTIVE.
     """
     server = servers.get(tx, uuid)
     values: dict[str, Any] = {"status": status, "task_state": None}
@@ -27,6 +29,9 @@ def reset_state(tx: Tx, uuid: str, asker: Asker, *, status: str, now: datetime) 
         values |= {"power_state": Power.RUNNING, "launched_at": server.launched_at or now}
     elif status != Status.ERROR:
         raise Invalid(f"A server cannot be made {status} by saying so.")
-    moving.let_go(tx, server, now)
+    for each in migrations.open_ones(tx, [server.uuid]):
+        if carrying.is_reverting(tx, each, server) and not each.stays:
+            carrying.go_on_reverting(tx, each, server, now)
+    endings.let_go(tx, server, now, is_kept=True)
     servers.write(tx, server, values, now)
     server_actions.add(tx, server.uuid, ActionName.RESET_STATE, asker, now)

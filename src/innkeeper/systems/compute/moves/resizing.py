@@ -24,7 +24,7 @@ from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import actions, flavors, images, quotas, servers, specs
 from innkeeper.systems.compute.intake import flavor_facts
 from innkeeper.systems.compute.means import Means
-from innkeeper.systems.compute.moves import moving
+from innkeeper.systems.compute.moves import endings, moving
 from innkeeper.systems.compute.moves.moving import Drawn, Place, Start
 
 MOVABLE = (Status.ACTIVE, Status.SHUTOFF)
@@ -149,15 +149,7 @@ def confirm(tx: Tx, uuid: str, asker: Asker, *, now: datetime) -> None:
     actions.begin(tx, server, ActionName.CONFIRM_RESIZE, asker, values, now)
     if migration.kind == MigrationKind.RESIZE:
         moving.count_down(tx, server.project_id, migration, migration.new_flavor)
-    moving.leave_behind(
-        tx,
-        migration,
-        Stage.CONFIRMING,
-        Stage.CONFIRMED,
-        migration.source_host,
-        now,
-        request_id=asker.request_id,
-    )
+    endings.leave_behind(tx, migration, Stage.CONFIRMING, now, request_id=asker.request_id)
 
 
 def revert(tx: Tx, uuid: str, asker: Asker, *, now: datetime) -> None:

@@ -40,6 +40,7 @@ def shelve(tx: Tx, uuid: str, asker: Asker, *, offload_time_s: int, now: datetim
     """Begin to shelve a server; its host is freed at once if ``offload_time_s`` is 0."""
     statuses = (Status.ACTIVE, Status.SHUTOFF, Status.PAUSED, Status.SUSPENDED)
     server = actions.admit(tx, uuid, asker, statuses)
+    moving.demand_settled(tx, server)
     values = {"task_state": Task.SHELVING}
     actions.begin(tx, server, ActionName.SHELVE, asker, values, now)
     body = {**actions.order_body(server), "offload": offload_time_s == AT_ONCE}
@@ -130,13 +131,15 @@ def unshelve(
 ) -> Moved:
     """Begin to start a shelved server: on its host, or where there is room if it has none.
 
+    One that could not be offloaded again, after it was not started in time, has a host still.
+
     With a zone it asks for that from now on; ``None`` is any. Raises :class:`NotOffloaded`,
     :class:`HostNotInZone`, and :class:`moving.UnknownHost`.
     """
     statuses = (Status.SHELVED, Status.SHELVED_OFFLOADED)
     server = actions.admit(tx, uuid, asker, statuses)
     values: dict[str, Any] = {"task_state": Task.UNSHELVING}
-    if server.status == Status.SHELVED:
+    if server.host is not None:
         if host is not None or availability_zone != UNCHANGED:
             raise NotOffloaded(
                 "Specifying an availability zone or a host when unshelving server "
@@ -203,13 +206,15 @@ def follow_unshelve(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> 
         servers.write(tx, server, values, now)
         return
     fault = servers.fault(told(order, result), now, result.message)
-    if server.status == Status.SHELVED_OFFLOADED:
-        if result.is_late:
-            # It may have been started all the same.
-            actions.tell(tx, order.host, server.uuid, OrderKind.DESTROY, {}, now)
-        _leave(tx, server, now, fault=fault)
-    else:
+    if server.status != Status.SHELVED_OFFLOADED:
         servers.write(tx, server, {"task_state": None, "fault": fault}, now)
+    elif result.is_late:
+        # It may have been started all the same, and holds its host until it is surely gone.
+        task = {"task_state": Task.SHELVING_OFFLOADING, "fault": fault}
+        servers.write(tx, server, task, now)
+        _tell(tx, server, OrderKind.OFFLOAD, {}, None, now)
+    else:
+        _leave(tx, server, now, fault=fault)
 
 
 def _tell(

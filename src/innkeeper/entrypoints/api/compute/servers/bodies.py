@@ -20,7 +20,7 @@ from innkeeper.domain.errors import Invalid
 from innkeeper.domain.ids import IdSource, ServerId, canonical_uuid
 from innkeeper.entrypoints.api.compute.servers.schemas import TRUE_WORDS
 from innkeeper.entrypoints.api.routing import Call
-from innkeeper.systems.compute.hints import FILTER_HINTS
+from innkeeper.systems.compute.hints import FILTER_HINTS, names_hosts
 
 HINT_KEYS = ("os:scheduler_hints", "OS-SCH-HNT:scheduler_hints")
 HINTS_BYTES_MAX = 16 * 1024
@@ -30,6 +30,7 @@ NO_BLOCK_STORAGE = (
     "servers boot from a local disk, blank or made from an image."
 )
 NO_NETWORKS = 'Networks are not managed here: "networks" can be "auto" or "none".'
+FORCED_HOST = "os_compute_api:servers:create:forced_host"
 NAMED_BATCH = "os_compute_api:servers:create:reservation_id"
 LETTERS = string.digits + string.ascii_letters
 PASSWORD_CHARS = 12
@@ -128,6 +129,10 @@ def boot_request(call: Call, wish: Asked) -> BootRequest:
     _bound_hints(wish.hints)
     if any(name in wish.hints for name in FILTER_HINTS):
         call.demand("os_compute_api:servers:create:host_filters", project_id=project_id)
+    if names_hosts(wish.hints):
+        # Whether the filter is in force or not: the hint stays with the server, and it may be
+        # in force when the server is moved.
+        call.demand(FORCED_HOST, project_id=project_id)
     server_ids = tuple(ServerId(ids.uuid()) for _ in range(count_max))
     return BootRequest(
         project_id=project_id,
@@ -204,7 +209,7 @@ def _place(call: Call, wish: Asked) -> tuple[str | None, str | None]:
     zone, host = _parse_zone(wish.availability_zone)
     if host is not None:
         project = {"project_id": call.context.project_id}
-        call.demand("os_compute_api:servers:create:forced_host", **project)
+        call.demand(FORCED_HOST, **project)
     named = [each for each in (wish.host, wish.hypervisor_hostname) if each is not None]
     if not named:
         return zone, host

@@ -33,7 +33,11 @@ SERVER_RULES = (
         "See a server's host and other facts that owners need not know.",
     ),
     Rule(f"{_SERVERS}:create", PROJECT_WRITER, "Boot servers."),
-    Rule(f"{_SERVERS}:create:forced_host", ADMIN, "Boot servers in a zone on a given host."),
+    Rule(
+        f"{_SERVERS}:create:forced_host",
+        ADMIN,
+        "Boot servers in a zone on a given host, or with a query that names hosts.",
+    ),
     Rule(
         "compute:servers:create:requested_destination",
         ADMIN,

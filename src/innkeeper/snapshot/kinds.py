@@ -1,23 +1,22 @@
 """Kinds of hosts: what sets of traits and resource classes there are, and how rare each is.
 
-There are many hosts and few kinds, so what is said of a kind is said of all its hosts. The
-kinds of a table are found once and kept beside it; then only edited rows are looked at again.
+There are many hosts and few kinds, so what is said of a kind is said of all its hosts. A
+table finds its kinds once, when somebody asks for them, and keeps them; then only edited rows
+are looked at again.
 
-Always true after :func:`of`: they are the kinds of the table as it is now, and the numbers are
-the same to the last bit, whatever the table showed before.
+Always true after :meth:`Kinds.refresh`: they are the kinds of the table as it is now, and the
+numbers are the same to the last bit, whatever the table showed before.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
 
-from innkeeper.snapshot.amounts import Amount, Mask, Rows
-from innkeeper.snapshot.columns import HostTable
+from innkeeper.snapshot.amounts import Amount, AmountTable, Mask, Rows
 
 Weights = npt.NDArray[np.float64]
 
@@ -30,12 +29,12 @@ ASKED_MAX = 64
 class Kinds:
     """The kinds of one table's hosts. ``version`` moves whenever one, or its rarity, does."""
 
-    def __init__(self, hosts: HostTable) -> None:
+    def __init__(self, hosts: AmountTable) -> None:
         self.version = 0
         self._place = 0
         self._look_at_all(hosts)
 
-    def refresh(self, hosts: HostTable) -> None:
+    def refresh(self, hosts: AmountTable) -> None:
         """Bring this up to what the table shows now."""
         sizes = (hosts.epoch, len(hosts.traits), len(hosts.free))
         edited = set(hosts.edits[self._place :]) if sizes == self._sizes else None
@@ -63,11 +62,11 @@ class Kinds:
             self._unused[asked] = by_kind
         return by_kind[self._codes[rows]]
 
-    def _look_at_all(self, hosts: HostTable) -> None:
+    def _look_at_all(self, hosts: AmountTable) -> None:
         self._sizes = (hosts.epoch, len(hosts.traits), len(hosts.free))
         self._place = len(hosts.edits)
         self._names = [*hosts.traits, *hosts.free]
-        has = np.zeros((len(self._names), hosts.host_count), dtype=np.bool_)
+        has = np.zeros((len(self._names), hosts.row_count), dtype=np.bool_)
         for number, column in enumerate(_columns(hosts.traits, hosts.free, hosts.used)):
             has[number] = column
         self._codes, self._has = _distinct(has)
@@ -75,7 +74,7 @@ class Kinds:
         self._counts = np.bincount(self._codes, minlength=self._has.shape[0]).tolist()
         self._weigh()
 
-    def _look_at(self, hosts: HostTable, index: int) -> bool:
+    def _look_at(self, hosts: AmountTable, index: int) -> bool:
         """Find the kind of one host again; whether it is another one."""
         has = np.array(_row(hosts.traits, hosts.free, hosts.used, index), dtype=np.bool_)
         code = self._numbers.setdefault(has.tobytes(), len(self._numbers))
@@ -126,16 +125,3 @@ def _distinct(has: npt.NDArray[np.bool_]) -> tuple[npt.NDArray[np.intp], npt.NDA
     whole = packed.view(np.dtype((np.void, packed.shape[1]))).ravel()
     _, first, codes = np.unique(whole, return_index=True, return_inverse=True)
     return codes.ravel(), np.ascontiguousarray(has[:, first].T)
-
-
-_known: WeakKeyDictionary[HostTable, Kinds] = WeakKeyDictionary()
-
-
-def of(hosts: HostTable) -> Kinds:
-    """The kinds of a table's hosts as they are now."""
-    kinds = _known.get(hosts)
-    if kinds is None:
-        kinds = _known[hosts] = Kinds(hosts)
-    else:
-        kinds.refresh(hosts)
-    return kinds
