@@ -97,7 +97,7 @@ class Mariadb:
             return False
         return True
 
-    def connect(self) -> pymysql.Connection:  # type: ignore[type-arg]
+    def connect(self) -> pymysql.Connection:
         """A connection that is not Innkeeper's."""
         return pymysql.connect(
             host="127.0.0.1", port=self.port, user="root", connect_timeout=2, autocommit=True
