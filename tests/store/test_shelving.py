@@ -12,7 +12,7 @@ from innkeeper.domain.compute import Status, Task
 from innkeeper.domain.errors import Invalid
 from innkeeper.domain.slices import Computing
 from innkeeper.systems.compute import history
-from innkeeper.systems.compute.moves import shelving
+from innkeeper.systems.compute.moves import resetting, shelving
 from innkeeper.systems.compute.moves.moving import UnknownHost
 from tests.support.clouds import reported
 from tests.support.moves import SMALL_TAKES, Movers
@@ -140,6 +140,19 @@ def test_a_server_that_does_not_start_is_shelved_again(movers: Movers, is_late: 
     assert movers.state(uuid) == OFFLOADED
     assert movers.held(uuid) == {}
     assert movers.unshelve(uuid).fault is None
+
+
+@pytest.mark.parametrize("fault", [None, "It is busy."])
+def test_what_left_its_host_is_not_there_whatever_is_said_of_it(
+    movers: Movers, fault: str | None
+) -> None:
+    uuid = movers.boot()
+    shelve(movers, uuid)
+    movers.tell("shelve", uuid)
+    movers.act(resetting.reset_state, uuid, status="ACTIVE")
+    movers.tell("offload", uuid, fault)
+    assert movers.state(uuid) == (OFFLOADED if fault is None else ("ACTIVE", None, "a1"))
+    assert movers.held(uuid) == ({} if fault is None else {"a1": SMALL_TAKES})
 
 
 def test_a_server_that_may_have_started_starts_nowhere_else(movers: Movers) -> None:

@@ -2,6 +2,7 @@
 
 Always true: the parser keeps no more than ``HEAD_BYTES_MAX`` and one piece off the wire, and
 what a client began but for a body is whole within its time. Bodies have bounds of their own.
+The head of an answer leaves with the first part of its body, if that is there already.
 """
 
 from __future__ import annotations
@@ -88,6 +89,7 @@ class Connection(HttpToolsProtocol):
             raise HeadTooLarge
         self._got_on()
         super().on_headers_complete()
+        self.cycle.transport = _Joining(self.transport, self.cycle, self.loop)
 
     def on_body(self, body: bytes) -> None:
         """Keep a part of the body for whoever reads it."""
@@ -130,3 +132,45 @@ class Connection(HttpToolsProtocol):
     def _give_up(self) -> None:
         self._timer = None
         self.transport.close()
+
+
+class _Joining(asyncio.Transport):
+    """What one answer is written to: its head is not sent alone, which would wake the client
+    for nothing and take as long as sending all of it."""
+
+    def __init__(
+        self,
+        transport: asyncio.Transport,
+        cycle: RequestResponseCycle,
+        loop: asyncio.AbstractEventLoop,
+    ) -> None:
+        self._transport = transport
+        self._cycle = cycle
+        self._loop = loop
+        self._head: bytes | None = None
+        self._is_begun = False
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        """Send, or keep what is the head."""
+        if self._head is not None:
+            data, self._head = self._head + data, None
+        elif self._cycle.response_started and not self._is_begun:
+            self._is_begun = True
+            self._head = bytes(data)
+            # What is made of a stream comes later, and some answers have no body.
+            self._loop.call_soon(self._send_head)
+            return
+        self._transport.write(data)
+
+    def _send_head(self) -> None:
+        if self._head is not None and not self.is_closing():
+            self.write(b"")
+
+    def close(self) -> None:
+        """Send what is left, and end."""
+        self._send_head()
+        self._transport.close()
+
+    def is_closing(self) -> bool:
+        """Whether nothing can be sent any more."""
+        return self._transport.is_closing()

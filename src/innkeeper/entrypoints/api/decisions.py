@@ -38,11 +38,12 @@ BATCH_MAX = 256
 LINES_MAX = 2_000
 """A batch ends with the step that brings it to so many lines. A line is a thing to write: one
 amount of an allocation, one server. One client's body can hold thousands of them."""
-GATHER_S = 0.001
-GATHER_MAX_S = 0.005
+GATHER_S = 0.003
+GATHER_MAX_S = 0.006
 """Where several steps came together the last time, others are on their way: their requests are
 being read. A commit waits until as many are here as were answered then, or as long as they keep
-coming, a little at a time and not for long."""
+coming, and not for long. To look whether they do takes the interpreter from who brings them, so
+it is looked once or twice."""
 FAILURES_MAX = 5
 """Batches in a row of which nothing was carried out, before the service is not ready."""
 WAITING_MAX = 10_000

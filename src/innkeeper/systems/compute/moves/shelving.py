@@ -88,7 +88,13 @@ def offload_due(tx: Tx, before: datetime, limit: int, now: datetime) -> int:
 def follow_offload(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
     """The host has let the server go, or it has not."""
     server = rows.by_uuid(tx, order.server_uuid)
-    if server is None or server.task_state != Task.SHELVING_OFFLOADING:
+    if server is None:
+        return
+    if result.is_ok and server.task_state is None and server.host == order.host:
+        # Somebody has said that it is something else; but this is where it is no more.
+        _leave(tx, server, now)
+        return
+    if server.task_state != Task.SHELVING_OFFLOADING:
         return
     message = None if result.is_ok else told(order, result)
     actions.end(tx, server.uuid, order.request_id, message, now)

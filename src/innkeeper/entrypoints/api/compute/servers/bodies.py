@@ -126,7 +126,8 @@ def boot_request(call: Call, wish: Asked) -> BootRequest:
     if project_id is None or user_id is None:
         raise Invalid("Servers belong to a project; the token names none.")
     _refuse_what_is_not_served(wish)
-    _bound_hints(wish.hints)
+    if wish.hints:
+        _bound_hints(wish.hints)
     if any(name in wish.hints for name in FILTER_HINTS):
         call.demand("os_compute_api:servers:create:host_filters", project_id=project_id)
     if names_hosts(wish.hints):

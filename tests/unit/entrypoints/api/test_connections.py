@@ -1,0 +1,139 @@
+"""What of an answer is sent in one piece, over a connection that keeps what it is told."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+
+import pytest
+from uvicorn.server import ServerState
+
+from innkeeper.entrypoints.api.connections import Connection, PatientConfig
+
+Message = MutableMapping[str, Any]
+Send = Callable[[Message], Awaitable[None]]
+OK = b"HTTP/1.1 200 OK\r\n"
+END = b"\r\n\r\n"
+TWO_BYTES = [(b"content-length", b"2")]
+
+
+class Wire(asyncio.Transport):
+    """The service's end of a connection, with every piece that was sent."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.pieces: list[bytes] = []
+        self.is_closed = False
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        assert not self.is_closed
+        self.pieces.append(bytes(data))
+
+    def is_closing(self) -> bool:
+        return self.is_closed
+
+    def close(self) -> None:
+        self.is_closed = True
+
+    def pause_reading(self) -> None:
+        """There is nothing to read."""
+
+    def resume_reading(self) -> None:
+        """There is nothing to read."""
+
+
+async def _whole(send: Send) -> None:
+    await send({"type": "http.response.start", "status": 200, "headers": TWO_BYTES})
+    await send({"type": "http.response.body", "body": b"ok"})
+
+
+async def _slowly(send: Send) -> None:
+    await send({"type": "http.response.start", "status": 200, "headers": TWO_BYTES})
+    await asyncio.sleep(0.01)
+    await send({"type": "http.response.body", "body": b"o", "more_body": True})
+    await send({"type": "http.response.body", "body": b"k"})
+
+
+def answered(
+    request: bytes, tell: Callable[[Send], Awaitable[None]] = _whole
+) -> tuple[list[bytes], bool]:
+    """The pieces that a request is answered with, and whether the connection was ended."""
+
+    async def app(_scope: Any, _receive: Any, send: Send) -> None:
+        await tell(send)
+
+    async def talk() -> tuple[list[bytes], bool]:
+        config = PatientConfig(app, 5.0, access_log=False)
+        config.load()
+        wire = Wire()
+        connection = Connection(config, ServerState(), {})
+        connection.connection_made(wire)
+        connection.data_received(request)
+        while connection.tasks:
+            await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        is_closed = wire.is_closed
+        connection.connection_lost(None)
+        return wire.pieces, is_closed
+
+    return asyncio.run(talk())
+
+
+def head(method: str, more: str = "") -> bytes:
+    return f"{method} / HTTP/1.1\r\nhost: here\r\n{more}\r\n".encode()
+
+
+def test_head_and_body_are_sent_together() -> None:
+    (piece,), is_closed = answered(head("GET"))
+    assert piece.startswith(OK)
+    assert piece.endswith(END + b"ok")
+    assert not is_closed
+
+
+@pytest.mark.parametrize("more", ["", "connection: close\r\n"])
+def test_a_head_without_a_body_is_sent(more: str) -> None:
+    (piece,), is_closed = answered(head("HEAD", more))
+    assert piece.startswith(OK)
+    assert piece.endswith(END)
+    assert is_closed == bool(more)
+
+
+def test_a_head_does_not_wait_for_a_body_that_comes_later() -> None:
+    (first, *others), _ = answered(head("GET"), _slowly)
+    assert first.startswith(OK)
+    assert first.endswith(END)
+    assert others == [b"o", b"k"]
+
+
+def test_answers_are_sent_in_the_order_of_their_requests() -> None:
+    (first, second), is_closed = answered(head("HEAD") + head("GET", "connection: close\r\n"))
+    assert first.endswith(END)
+    assert second.endswith(END + b"ok")
+    assert b"connection: close" in second
+    assert is_closed
+
+
+def test_what_says_to_go_on_is_sent_before_the_answer() -> None:
+    async def reading(scope: Any, receive: Any, send: Send) -> None:
+        await receive()
+        await _whole(send)
+
+    async def talk() -> list[bytes]:
+        config = PatientConfig(reading, 5.0, access_log=False)
+        config.load()
+        wire = Wire()
+        connection = Connection(config, ServerState(), {})
+        connection.connection_made(wire)
+        connection.data_received(head("POST", "expect: 100-continue\r\ncontent-length: 1\r\n"))
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        connection.data_received(b"1")
+        while connection.tasks:
+            await asyncio.sleep(0)
+        connection.connection_lost(None)
+        return wire.pieces
+
+    first, second = asyncio.run(talk())
+    assert first == b"HTTP/1.1 100 Continue" + END
+    assert second.endswith(END + b"ok")
