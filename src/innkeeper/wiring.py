@@ -153,7 +153,9 @@ class Service:
         )
         self.signer: Signer | None = None
         if settings.authenticating.auth == "builtin":
-            self.signer = opening.signer(self.store, secrets.token_bytes, now())
+            self.signer = opening.signer(
+                self.store, settings.storing, secrets.token_bytes, now()
+            )
         self.site = Site(
             settings=settings,
             readers=self.readers,

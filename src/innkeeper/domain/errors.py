@@ -117,6 +117,14 @@ class TooLarge(Refusal):
     """The request's body is larger than is accepted."""
 
 
+class TooManyAttempts(Refusal):
+    """Somebody tried too often; after a while they may try again."""
+
+    def __init__(self, message: str, *, retry_after_s: int) -> None:
+        super().__init__(message)
+        self.retry_after_s = retry_after_s
+
+
 class Unavailable(Refusal):
     """Something this service needs does not answer at the moment; trying again may help."""
 

@@ -161,6 +161,7 @@ class Endpoint:
             address=address,
             mount=self.mount,
             now=self.site.clock(),
+            client=request.client.host if request.client else "",
         )
         await self._prepare(request, checks, call)
         answer = await route.handler(call)
@@ -190,7 +191,8 @@ class Endpoint:
         self.site.policy.demand(route.policy, context, target)
 
     def _demand_project(self, context: RequestContext) -> None:
-        if not self.api.needs_project or context.is_admin or context.project_id is not None:
+        has_place = context.project_id is not None or context.speaker is not None
+        if not self.api.needs_project or context.is_admin or has_place:
             return
         raise Forbidden(
             f"The {self.api.title} API needs a token for a project, and this one is for none."

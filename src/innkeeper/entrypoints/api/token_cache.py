@@ -2,7 +2,8 @@
 
 Always true: nothing is remembered past a token's end or longer than the setting says; what was
 being looked up while :meth:`TokenCache.forget` was called is not remembered at all; however
-many requests bring an unknown token at once, it is looked up once.
+many requests bring an unknown token at once, it is looked up once. Where other processes write
+what tokens stand for, it is asked for each request whether any of them did since it came.
 """
 
 from __future__ import annotations
@@ -32,11 +33,21 @@ class Known:
 Look = Callable[[str, datetime], Awaitable[Known]]
 """Finds out about a token at a moment; raises :class:`Unauthenticated` if it is void."""
 
+Heard = Callable[[], Awaitable[int]]
+"""Gives a number that is another one than before if what tokens stand for was written."""
+
 
 class TokenCache:
-    """An authenticator that asks ``look`` about tokens it does not remember."""
+    """An authenticator that asks ``look`` about tokens it does not remember.
 
-    def __init__(self, look: Look, clock: Clock, remember_s: float) -> None:
+    Without ``heard``, nobody but this process writes what tokens stand for.
+    """
+
+    def __init__(
+        self, look: Look, clock: Clock, remember_s: float, heard: Heard | None = None
+    ) -> None:
+        self._heard = heard
+        self._number: int | None = None
         self._look = look
         self._clock = clock
         self._remember = timedelta(seconds=remember_s)
@@ -49,6 +60,11 @@ class TokenCache:
         token = headers.get("x-auth-token")
         if not token:
             raise Unauthenticated(NO_TOKEN)
+        if self._heard is not None:
+            number = await self._heard()
+            if number != self._number:
+                self.forget()
+                self._number = number
         now = self._clock()
         known = self._known.get(token)
         if known is None or known.until <= now:
@@ -62,6 +78,7 @@ class TokenCache:
             caller.user_name,
             caller.project_name,
             caller.is_system,
+            caller.speaker,
         )
 
     def forget(self) -> None:

@@ -95,6 +95,11 @@ def change_driver(tx: Tx, agent_id: AgentId, driver: str) -> None:
     tx.execute(agents.update().where(agents.c.id == agent_id).values(driver=driver))
 
 
+def change_user(tx: Tx, agent_id: AgentId, user_id: str | None) -> None:
+    """Tell who may speak for the agent from now on."""
+    tx.execute(agents.update().where(agents.c.id == agent_id).values(user_id=user_id))
+
+
 def heard(tx: Tx, agent_id: AgentId, now: datetime) -> bool:
     """Write down that an agent spoke; False if there is no such agent."""
     return tx.execute(_HEARD, {"agent": agent_id, "now": now}).rowcount == 1

@@ -24,6 +24,8 @@ from innkeeper.domain.errors import Unauthenticated
 from innkeeper.domain.identity import Holder
 from innkeeper.store.queries import identity
 from innkeeper.store.transactions import Tx
+from innkeeper.systems.identity import safes
+from innkeeper.systems.identity.safes import Safe
 
 TOKEN_LENGTH_MAX = 1024
 """Longer text is refused before it costs anything; ours are some 250 characters, and some 50
@@ -190,13 +192,35 @@ def revoke(tx: Tx, claims: Claims, *, now: datetime) -> None:
     identity.revoke_token(tx, claims.audit_ids[0], claims.expires_at)
 
 
-def signing_key(tx: Tx, *, draw: Callable[[int], bytes], now: datetime) -> bytes:
-    """The key that all processes of this database share; made at the first call."""
+def signing_key(
+    tx: Tx, safe: Callable[[], Safe], *, draw: Callable[[int], bytes], now: datetime
+) -> bytes:
+    """The key that all processes of this database share; made and sealed at the first call.
+
+    One that an older program left unsealed is used as it is: others of that program may be
+    at work, and :func:`seal_signing_key` is for when they are gone.
+    """
     text = identity.secret(tx, KEY_NAME)
     if text is None:
-        text = draw(KEY_BYTES).hex()
-        identity.add_secret(tx, KEY_NAME, text, now)
-    return bytes.fromhex(text)
+        key = draw(KEY_BYTES)
+        safes.keep(tx, safe(), KEY_NAME, key, now)
+        return key
+    return safe().open(KEY_NAME, text) if safes.is_sealed(text) else bytes.fromhex(text)
+
+
+def is_signing_key_open(tx: Tx) -> bool:
+    """Whether the key lies unsealed in the database, as an older program left it."""
+    text = identity.secret(tx, KEY_NAME)
+    return text is not None and not safes.is_sealed(text)
+
+
+def seal_signing_key(tx: Tx, safe: Safe, now: datetime) -> bool:
+    """Seal the key if it is not; tell whether it was to be done."""
+    text = identity.secret(tx, KEY_NAME)
+    if text is None or safes.is_sealed(text):
+        return False
+    safes.keep(tx, safe, KEY_NAME, bytes.fromhex(text), now)
+    return True
 
 
 def mint(tx: Tx, signer: Signer, user_name: str, project_name: str, **more: Any) -> str:
