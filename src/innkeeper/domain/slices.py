@@ -37,6 +37,9 @@ class Serving(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     ``apis`` names the APIs to serve; each has a prefix, which may be empty for one of them.
     ``public_url`` is the address that clients use, where it is not the one they called.
+    With ``tls_cert`` and ``tls_key`` TLS is spoken, and with ``tls_client_ca`` to those only
+    who have a certificate of that authority. ``trusted_proxies`` are the networks of whoever
+    may say, in ``X-Forwarded-For``, for whom they call.
     ``image_bytes_max`` is for uploads of images, which are measured and not kept; every other
     body ends at ``body_bytes_max``. ``client_timeout_s`` is for the head of a request, and for
     each wait for more of a body. ``cors_allowed_origins`` opens the APIs to pages of these
@@ -47,6 +50,10 @@ class Serving(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     host: str = "127.0.0.1"
     port: Port = 8780
     public_url: str | None = None
+    tls_cert: str | None = None
+    tls_key: str | None = None
+    tls_client_ca: str | None = None
+    trusted_proxies: tuple[str, ...] = ("127.0.0.1", "::1")
     apis: tuple[str, ...] = ("identity", "placement", "compute", "image")
     identity_prefix: str = "/identity"
     placement_prefix: str = "/placement"
