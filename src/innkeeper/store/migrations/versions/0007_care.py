@@ -1,4 +1,4 @@
-"""Keep what agents have that nobody knows, and which programs may work beside a newer schema."""
+"""Keep what agents have that nobody knows, and who may work beside a newer schema."""
 
 from __future__ import annotations
 
