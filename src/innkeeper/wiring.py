@@ -13,20 +13,22 @@ from pathlib import Path
 from typing import TypeVar
 
 from innkeeper.domain.slices import Settings
-from innkeeper.entrypoints.api import app
+from innkeeper.entrypoints.api import app, certificates, metrics
 from innkeeper.entrypoints.api.decisions import DecisionThread
 from innkeeper.entrypoints.api.identity import opening
 from innkeeper.entrypoints.api.policy import OsloPolicy
+from innkeeper.entrypoints.api.questions import SharedQuestion
 from innkeeper.entrypoints.api.readers import ReaderThreads
 from innkeeper.entrypoints.api.recordings import RecordingFiles
 from innkeeper.entrypoints.api.routing import Api
 from innkeeper.entrypoints.api.searching import SearchThread
 from innkeeper.entrypoints.api.site import Site, Tracing
 from innkeeper.entrypoints.api.tables import APIS
+from innkeeper.entrypoints.api.watching import OrderWatch
 from innkeeper.entrypoints.worker.child import Child
 from innkeeper.entrypoints.worker.loop import Task, WorkerThread
-from innkeeper.settings import SettingsError
-from innkeeper.store import schema
+from innkeeper.settings import ENV_PREFIX, SettingsError, environment_of
+from innkeeper.store import news, periodic, schema
 from innkeeper.store.backends import catalogue as backends
 from innkeeper.store.transactions import Store, Tx
 from innkeeper.systems.compute import work
@@ -38,11 +40,15 @@ from innkeeper.systems.placement.candidates import CandidateDesk
 
 DATABASE_FILE = "innkeeper.sqlite3"
 RECORDINGS_FOLDER = "recordings"
-READERS_BESIDE = 3
+READERS_BESIDE = 5
 """Threads that read beside the reader threads: the one that searches, the worker, which makes
-the agent's token, and the deciding one when it looks up a batch whose commit has failed."""
+the agent's token, the deciding one when it looks up a batch whose commit has failed, the one
+that watches for orders, and the one that asks for news."""
+PROGRAM = (sys.executable, "-m", "innkeeper.main")
 SWEEP_PERIOD_S = 10.0
 PRUNE_PERIOD_S = 60.0
+STOP_BESIDE_S = 10.0
+"""How long a worker may take to stop, beside the time for requests in progress."""
 TASK_TIMEOUT_S = 60.0
 """How long a periodic task waits for its commit; then it tries again at its next turn."""
 
@@ -124,12 +130,25 @@ def open_store(settings: Settings) -> Store:
     return store
 
 
+def open_store_as_it_is(settings: Settings) -> Store:
+    """Open a database whose schema somebody else has brought up.
+
+    Raises :class:`SettingsError` where that is not so.
+    """
+    store = connect(settings)
+    with store.read() as tx:
+        is_usable = schema.is_usable(tx)
+    if not is_usable:
+        raise SettingsError("The database is not at this program's schema.")
+    return store
+
+
 class Service:
     """One serving process, whole: made, started, asked, stopped."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, store: Store | None = None) -> None:
         self.settings = settings
-        self.store = open_store(settings)
+        self.store = store or open_store(settings)
         self.ids = RandomIds()
         self.recordings = RecordingFiles(
             Path(settings.storing.data_dir) / RECORDINGS_FOLDER,
@@ -141,6 +160,9 @@ class Service:
         self.decisions = DecisionThread(self.store, self.desk)
         self.readers = ReaderThreads(self.store, settings.serving.reader_threads)
         self.searching = SearchThread(self.store, CandidateDesk(settings.placing), self.ids)
+        # One thread, for a question that is asked once at a time, and must not wait for reads.
+        self.hearing = ReaderThreads(self.store, 1)
+        heard = SharedQuestion(self._news) if settings.is_one_of_several else None
         apis = served_apis(settings)
         overrides = settings.authenticating.policy_file
         policy = _or_settings_error(
@@ -163,7 +185,9 @@ class Service:
             candidates=self.searching,
             recordings=self.recordings,
             policy=policy,
-            authenticator=opening.authenticator(settings, self.signer, self.readers, now),
+            authenticator=opening.authenticator(
+                settings, self.signer, self.readers, now, heard
+            ),
             clock=now,
             ids=self.ids,
             services=opening.services(settings, apis),
@@ -172,8 +196,13 @@ class Service:
         )
         self.store.listen(self.site.bells.ring)
         self.app = app.make(self.site, apis, self.why_not_ready)
+        self.watch = OrderWatch(self.store, self.site.bells)
         self._has_agent = False
-        self.worker = WorkerThread(self._tasks(), time.monotonic)
+        self._is_started = False
+        self.worker = WorkerThread([], time.monotonic)
+
+    async def _news(self) -> int:
+        return await self.hearing.run(lambda tx: news.number(tx, news.IDENTITY))
 
     def prepare_logins(self, address: str) -> Path | None:
         """Make the logins that must be there; gives the administrator's if it is new.
@@ -218,28 +247,51 @@ class Service:
             return feed.prune(tx, now())
 
         return [
-            Task("late_orders", SWEEP_PERIOD_S, self._written(sweep)),
-            Task("old_changes", PRUNE_PERIOD_S, self._written(prune)),
-            Task("agent_token", opening.AGENT_TOKEN_PERIOD_S, self.renew_agent_token),
+            self._in_turn("late_orders", SWEEP_PERIOD_S, sweep),
+            self._in_turn("old_changes", PRUNE_PERIOD_S, prune),
+            self._token_task(),
         ]
 
-    def _written(self, act: Callable[[Tx], int]) -> Callable[[], int]:
-        return lambda: self.decisions.write_now(act, TASK_TIMEOUT_S)
+    def _token_task(self) -> Task:
+        return Task("agent_token", opening.AGENT_TOKEN_PERIOD_S, self.renew_agent_token)
+
+    def _in_turn(self, name: str, period_s: float, act: Callable[[Tx], int]) -> Task:
+        """A task that one of all processes does each time."""
+
+        def take_turn(tx: Tx) -> int:
+            is_mine = periodic.take_turn(tx, name, period_s, now())
+            return act(tx) if is_mine else 0
+
+        return Task(name, period_s, lambda: self.decisions.write_now(take_turn, TASK_TIMEOUT_S))
 
     def start(self) -> None:
         """Load the host table and begin to decide."""
         with self.store.read() as tx:
             self.desk.load(tx)
+        self._is_started = True
         self.decisions.start()
         self.searching.start()
+        if self.settings.is_one_of_several and "compute" in self.settings.serving.apis:
+            self.watch.start()
+        self._begin(self._tasks())
+
+    def start_beside(self) -> None:
+        """Begin what is done once for several workers, and serve nothing."""
+        self._begin([self._token_task()])
+
+    def _begin(self, tasks: list[Task]) -> None:
+        self.worker = WorkerThread(tasks, time.monotonic)
         self.worker.start()
 
     def stop(self) -> None:
         """Finish what was begun, then let go of everything."""
         self.worker.stop(self.settings.serving.shutdown_grace_s)
-        self.decisions.stop(self.settings.serving.shutdown_grace_s)
+        self.watch.stop()
+        if self._is_started:
+            self.decisions.stop(self.settings.serving.shutdown_grace_s)
         self.recordings.stop()
         self.readers.stop()
+        self.hearing.stop()
         self.searching.stop()
         self.site.passwords.stop()
         if self.site.tracing is not None:
@@ -290,17 +342,18 @@ def served_apis(settings: Settings) -> dict[str, Api]:
 def demo_agent(service: Service, address: str, hosts: int) -> Child:
     """An agent with made-up hosts, in a process of its own beside this one."""
     settings = service.settings
-    command = [sys.executable, "-m", "innkeeper.main", "agent", "--driver", "fake"]
+    command = [*PROGRAM, "agent", "--driver", "fake"]
     command += ["--hosts", str(hosts), "--name", "demo"]
     command += ["--with-parent", str(os.getpid())]
-    command += ["--url", address + settings.serving.compute_prefix]
+    command += [
+        "--url",
+        certificates.certified(settings.serving, address) + settings.serving.compute_prefix,
+    ]
     command += ["--state-dir", str(Path(settings.storing.data_dir) / "agent")]
     # Logins go by the environment: command lines are seen by everybody on the machine.
-    environ = {
-        name: value
-        for name, value in os.environ.items()
-        if not name.startswith(("OS_", "INNKEEPER_"))
-    }
+    environ = _environment_without("OS_", ENV_PREFIX)
+    if settings.serving.tls_cert is not None:
+        environ["OS_CACERT"] = os.environ.get("OS_CACERT", settings.serving.tls_cert)
     authenticating = settings.authenticating
     if authenticating.auth == "keystone":
         environ |= {
@@ -313,4 +366,27 @@ def demo_agent(service: Service, address: str, hosts: int) -> Child:
         }
     else:
         command += ["--token-file", str(service.keep_agent_token())]
-    return Child(command, environ)
+    return Child(command, environ, name="agent")
+
+
+def worker(settings: Settings, listener: int, numbers: Path, number: int) -> Child:
+    """One of several processes that serve the same socket.
+
+    ``numbers`` is the folder in which they all count. They are given the settings as they are
+    now, by the environment: what a file says may have changed when one of them starts again.
+    """
+    command = [*PROGRAM, "serve", "--with-parent", str(os.getpid())]
+    command += ["--listener", str(listener)]
+    environ = _environment_without(ENV_PREFIX) | environment_of(settings)
+    environ[metrics.FOLDER_VARIABLE] = str(numbers)
+    return Child(
+        command,
+        environ,
+        name=f"worker-{number}",
+        stop_s=settings.serving.shutdown_grace_s + STOP_BESIDE_S,
+        inherited=[listener],
+    )
+
+
+def _environment_without(*prefixes: str) -> dict[str, str]:
+    return {key: text for key, text in os.environ.items() if not key.startswith(prefixes)}

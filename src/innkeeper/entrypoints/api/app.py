@@ -11,10 +11,10 @@ from typing import Any
 from litestar import HttpMethod, Litestar, MediaType, Request, Response, get, route
 from litestar.exceptions import HTTPException
 from litestar.response.base import ASGIResponse
-from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+from prometheus_client import CONTENT_TYPE_LATEST
 
 from innkeeper.domain.errors import Refusal
-from innkeeper.entrypoints.api import openapi, origins
+from innkeeper.entrypoints.api import metrics, openapi, origins
 from innkeeper.entrypoints.api.endpoint import Endpoint
 from innkeeper.entrypoints.api.routing import Api
 from innkeeper.entrypoints.api.site import Site, Tracing
@@ -141,10 +141,10 @@ def _readyz(site: Site, is_ready: Callable[[], str | None]) -> Any:
     return readyz
 
 
-@get("/metrics", sync_to_thread=False)
+@get("/metrics", sync_to_thread=True)
 def _metrics() -> Response[bytes]:
     """Give all counters to Prometheus."""
-    return Response(generate_latest(), headers={"content-type": CONTENT_TYPE_LATEST})
+    return Response(metrics.told(), headers={"content-type": CONTENT_TYPE_LATEST})
 
 
 def _openapi(apis: Mapping[str, Api], mounts: Mapping[str, str]) -> Any:

@@ -1,8 +1,19 @@
-"""What the service counts about itself, in Prometheus' form at ``/metrics``."""
+"""What the service counts about itself, in Prometheus' form at ``/metrics``.
+
+Always true: with several workers each number is the sum of what all of them counted, those that
+have ended included, whichever of them is asked.
+"""
 
 from __future__ import annotations
 
-from prometheus_client import Counter, Histogram
+import os
+
+from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client.multiprocess import MultiProcessCollector
+
+FOLDER_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
+"""Names the folder where workers keep their numbers. The library reads it when it is loaded, so
+it has to be there from a process's start on."""
 
 REQUESTS = Histogram(
     "innkeeper_request_seconds",
@@ -44,3 +55,12 @@ def observe(api: str, path: str, method: str, status: int, took_s: float) -> Non
 
 # Looking a child up by its labels costs more than counting.
 _CHILDREN: dict[tuple[str, str, str, int], Histogram] = {}
+
+
+def told() -> bytes:
+    """All numbers, as Prometheus reads them."""
+    if FOLDER_VARIABLE not in os.environ:
+        return generate_latest()
+    registry = CollectorRegistry()
+    MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
+    return generate_latest(registry)

@@ -63,6 +63,17 @@ def waiting(tx: Tx, agent_id: AgentId, after: int, limit: int) -> list[WorkOrder
     return orders.waiting(tx, agent_id, after, limit)
 
 
+def newest(tx: Tx) -> int:
+    """The number of the newest order that was given."""
+    return orders.newest(tx)
+
+
+def given_since(tx: Tx, last: int) -> tuple[int, frozenset[str]]:
+    """The newest order behind ``last``, or that itself; and the agents with any behind it."""
+    behind = orders.agents_behind(tx, last)
+    return max(behind.values(), default=last), frozenset(behind)
+
+
 def settle(
     tx: Tx,
     agent_id: AgentId,
