@@ -21,9 +21,15 @@ from innkeeper.domain.errors import Invalid, Refusal
 from innkeeper.domain.slices import Settings
 from innkeeper.entrypoints.api import certificates
 from innkeeper.entrypoints.api.identity import agent_care, key_care, key_files, opening
-from innkeeper.entrypoints.api.listening import Listening, address_at, address_of, bound
+from innkeeper.entrypoints.api.listening import (
+    Listening,
+    address_at,
+    address_of,
+    bound,
+    reserved,
+)
 from innkeeper.entrypoints.api.logs import set_up_logs
-from innkeeper.entrypoints.care import auditing
+from innkeeper.entrypoints.care import auditing, saving, upgrading
 from innkeeper.entrypoints.worker.child import Child, stop_all
 from innkeeper.entrypoints.worker.parent import Signals, stop_with
 from innkeeper.settings import SettingsError
@@ -33,10 +39,12 @@ from innkeeper.wiring import (
     RandomIds,
     Service,
     connect,
+    database_url,
     demo_agent,
     now,
     open_store,
     open_store_as_it_is,
+    with_port,
     worker,
 )
 
@@ -71,7 +79,7 @@ def _run(command: str, settings: Settings, options: Mapping[str, Any]) -> int:
     if command == "audit":
         return audit(settings, options)
     if command == "db":
-        return upgrade(settings)
+        return care_for_database(settings, options)
     if command == "admin-password":
         return reset_admin_password(settings)
     if command == "encryption-key":
@@ -150,16 +158,24 @@ def audit(settings: Settings, options: Mapping[str, Any]) -> int:
         store.dispose()
 
 
-def upgrade(settings: Settings) -> int:
-    """Bring the schema up, and say what was done."""
+def care_for_database(settings: Settings, options: Mapping[str, Any]) -> int:
+    """Bring the schema up, look at it, save the database or put it back."""
+    act, say = options["act"], sys.stdout.write
+    if act in ("backup", "restore"):
+        url = database_url(settings)
+        try:
+            if act == "restore":
+                return saving.restore(url, options["file"], say, now())
+            return saving.backup(url, options["file"], say, may_overwrite=options["force"])
+        except Refusal as refusal:
+            raise SettingsError(refusal.message) from refusal
     store = connect(settings)
     try:
-        has_moved = schema.upgrade(store, now())
+        if act == "check":
+            return upgrading.check(store, say)
+        return upgrading.upgrade(store, now, say)
     finally:
         store.dispose()
-    what = "brought up to" if has_moved else "already at"
-    sys.stdout.write(f"The database is {what} revision {schema.newest_revision()}.\n")
-    return 0
 
 
 def serve(settings: Settings, options: Mapping[str, Any]) -> int:
@@ -169,8 +185,8 @@ def serve(settings: Settings, options: Mapping[str, Any]) -> int:
     if options["demo_hosts"] and "compute" not in settings.serving.apis:
         raise SettingsError("--demo-hosts needs the Compute API, which is not served.")
     set_up_logs(settings.serving)
-    if options["listener"] is not None:
-        return _be_worker(settings, options["listener"], options["with_parent"])
+    if options["with_parent"] is not None:
+        return _be_worker(settings, options["with_parent"])
     if settings.serving.workers > 1:
         return _supervise(settings, options["demo_hosts"])
     return _serve_alone(settings, options["demo_hosts"])
@@ -225,22 +241,19 @@ def _supervise(settings: Settings, demo_hosts: int) -> int:
     children: list[Child] = []
     try:
         with (
-            bound(settings.serving) as listener,
+            reserved(settings.serving) as port,
             TemporaryDirectory(prefix="innkeeper-metrics-") as numbers,
         ):
+            theirs = with_port(settings, port.getsockname()[1])
             for number in range(1, settings.serving.workers + 1):
-                child = worker(settings, listener.fileno(), Path(numbers), number)
+                child = worker(theirs, Path(numbers), number)
                 child.start()
                 children.append(child)
-            agent = _open(service, address_at(listener), demo_hosts)
+            agent = _open(service, address_at(port), demo_hosts)
             if agent is not None:
                 children.append(agent)
             service.start_beside()
             signals.wait()
-            for each in children:
-                each.ask_to_stop()
-            # Before they end: nobody would take what still comes.
-            listener.close()
             stop_all(children)
     finally:
         stop_all(children)
@@ -248,18 +261,17 @@ def _supervise(settings: Settings, demo_hosts: int) -> int:
     return 0
 
 
-def _be_worker(settings: Settings, number: int, parent: int) -> int:
-    """Serve a socket that the supervisor has bound, for as long as it lives."""
-    store = open_store_as_it_is(settings)
-    service = Service(settings, store)
-    with socket.socket(fileno=number) as listener:
-        try:
-            _make_ready(service)
+def _be_worker(settings: Settings, parent: int) -> int:
+    """Serve a port together with others, for as long as the supervisor lives."""
+    service = Service(settings, open_store_as_it_is(settings))
+    try:
+        _make_ready(service)
+        with bound(settings.serving, is_shared=True) as listener:
             listening = Listening(
                 service.app, settings.serving, service.site.bells.stop, listener
             )
             stop_with(parent, listening.stop)
             listening.run()
-        finally:
-            service.stop()
+    finally:
+        service.stop()
     return 0

@@ -40,7 +40,6 @@ def parser() -> argparse.ArgumentParser:
         help="start an agent with N fake hosts",
     )
     # What a supervisor tells its workers; nobody else has a use for it.
-    serve.add_argument("--listener", type=int, help=argparse.SUPPRESS)
     serve.add_argument("--with-parent", type=int, help=argparse.SUPPRESS)
     agent_options.add(commands.add_parser("agent", help="speak for hosts", allow_abbrev=False))
     import_options.add(
@@ -71,6 +70,15 @@ def parser() -> argparse.ArgumentParser:
     acts = database.add_subparsers(dest="act", required=True, metavar="ACT")
     upgrade = acts.add_parser("upgrade", help="bring the schema up", allow_abbrev=False)
     _add_settings(upgrade)
+    check = acts.add_parser("check", help="tell which steps it lacks", allow_abbrev=False)
+    _add_settings(check)
+    backup = acts.add_parser("backup", help="save it while it is used", allow_abbrev=False)
+    backup.add_argument("file", type=Path, metavar="FILE", help="where to; for you alone")
+    backup.add_argument("--force", action="store_true", help="overwrite what is there")
+    _add_settings(backup)
+    restore = acts.add_parser("restore", help="put a saved one back", allow_abbrev=False)
+    restore.add_argument("file", type=Path, metavar="FILE", help="what was saved")
+    _add_settings(restore)
     password = commands.add_parser(
         "admin-password",
         help="give the administrator a new password",
@@ -132,11 +140,12 @@ NOT_SETTINGS = (
     "act",
     "config",
     "demo_hosts",
-    "listener",
     "with_parent",
     "json",
     "repair",
     "dry_run",
+    "file",
+    "force",
     "agent_name",
     "agent_hosts",
     "days",

@@ -12,6 +12,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
 
+import msgspec
+
 from innkeeper.domain.slices import Settings
 from innkeeper.entrypoints.api import app, certificates, metrics
 from innkeeper.entrypoints.api.decisions import DecisionThread
@@ -101,7 +103,7 @@ class RandomIds:
 def connect(settings: Settings) -> Store:
     """Open the database as it is."""
     storing = settings.storing
-    url = storing.database_url or f"sqlite:///{_database_file(storing.data_dir)}"
+    url = database_url(settings)
     backend = _or_settings_error(lambda: backends.of_url(url))
     try:
         engines = backend.engines(
@@ -112,6 +114,12 @@ def connect(settings: Settings) -> Store:
     except OSError as error:
         raise SettingsError(f"Cannot use the database: {error}.") from error
     return Store(backend, engines)
+
+
+def database_url(settings: Settings) -> str:
+    """Where the database is; the folder of an embedded one is there afterwards."""
+    storing = settings.storing
+    return storing.database_url or f"sqlite:///{_database_file(storing.data_dir)}"
 
 
 def _database_file(data_dir: str) -> Path:
@@ -369,22 +377,25 @@ def demo_agent(service: Service, address: str, hosts: int) -> Child:
     return Child(command, environ, name="agent")
 
 
-def worker(settings: Settings, listener: int, numbers: Path, number: int) -> Child:
-    """One of several processes that serve the same socket.
+def with_port(settings: Settings, port: int) -> Settings:
+    """The same settings, and the port that the system has chosen."""
+    serving = msgspec.structs.replace(settings.serving, port=port)
+    return msgspec.structs.replace(settings, serving=serving)
+
+
+def worker(settings: Settings, numbers: Path, number: int) -> Child:
+    """One of several processes that serve the same port.
 
     ``numbers`` is the folder in which they all count. They are given the settings as they are
     now, by the environment: what a file says may have changed when one of them starts again.
     """
-    command = [*PROGRAM, "serve", "--with-parent", str(os.getpid())]
-    command += ["--listener", str(listener)]
     environ = _environment_without(ENV_PREFIX) | environment_of(settings)
     environ[metrics.FOLDER_VARIABLE] = str(numbers)
     return Child(
-        command,
+        [*PROGRAM, "serve", "--with-parent", str(os.getpid())],
         environ,
         name=f"worker-{number}",
         stop_s=settings.serving.shutdown_grace_s + STOP_BESIDE_S,
-        inherited=[listener],
     )
 
 

@@ -1,4 +1,4 @@
-"""Every kind of finding: planted, found and, where that is safe, repaired; on every database."""
+"""Every kind of finding: planted and found, and repaired where that is safe, everywhere."""
 
 from __future__ import annotations
 
