@@ -97,9 +97,21 @@ class Postgresql:
 
     def kill(self) -> None:
         """As if the machine lost its power: no process of it gets to say goodbye."""
+        self._signal("KILL")
         assert self._process is not None
-        subprocess.run(["pkill", "-KILL", "-s", str(self._process.pid)], check=False)
         self._process.wait()
+
+    def pause(self) -> None:
+        """Stop all its processes where they stand."""
+        self._signal("STOP")
+
+    def resume(self) -> None:
+        """Let them go on as if nothing had been."""
+        self._signal("CONT")
+
+    def _signal(self, name: str) -> None:
+        assert self._process is not None, "it was never started"
+        subprocess.run(["pkill", f"-{name}", "-s", str(self._process.pid)], check=False)
 
     def close(self) -> None:
         """Stop it, and remove all that it had."""
