@@ -68,14 +68,16 @@ def furnish(store: Store) -> Audited:
         made = aggregates.create(tx, ids.uuid(), "set", "east", NOW)
         aggregates.add_host(tx, made.id, "h0", NOW)
         groups.create(tx, ServerGroup(GROUP, "g", "project", "user", "affinity", None, NOW), -1)
-    uuids = [_boot(store, ids) for _ in range(3)]
+    first, second, deleted = (_boot(store, ids) for _ in range(3))
     with store.write() as tx:
         told = [Result(each.id, True) for each in orders.waiting(tx, AGENT.id, 0, 10)]
         work.settle(tx, AGENT.id, told, NOW)
-        servers.finish_deletes(tx, [uuids[2]], NOW)
+        servers.finish_deletes(tx, [deleted], NOW)
         known = tx.execute(sa.select(compute.hosts.c.name, compute.hosts.c.provider_id))
         named = sa.select(placement.resource_classes.c.name, placement.resource_classes.c.id)
-        return Audited(*uuids, {n: i for n, i in known}, {n: i for n, i in tx.execute(named)})
+        provider_ids = {name: row_id for name, row_id in known}
+        class_ids = {name: row_id for name, row_id in tx.execute(named)}
+    return Audited(first, second, deleted, provider_ids, class_ids)
 
 
 def _boot(store: Store, ids: Numbers) -> ServerId:
