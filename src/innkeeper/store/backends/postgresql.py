@@ -12,21 +12,30 @@ them one moment.
 
 from __future__ import annotations
 
-from typing import Any
+import math
+import time
+from collections.abc import Callable, Generator
+from typing import Any, TypeVar, cast
 
 import psycopg
 import sqlalchemy as sa
 from psycopg import errors
 
+from innkeeper.store.backends import addresses
 from innkeeper.store.backends.backend import Engines
 from innkeeper.store.backends.pooling import engine
 
+T = TypeVar("T")
 NAME = "postgresql"
 DRIVER = "postgresql+psycopg"
 WRITERS_MAX = 2
 """Connections that write: one for the thread that decides, one for whoever writes beside it."""
 ORDER = 7_152_306_419
 """The advisory lock that writers queue for. Any number does that no other program takes."""
+PASSED_OVER_AFTER_S = 2
+"""One of several servers that does not let in for so long; less is not possible."""
+ANSWER_WITHIN_S = 10
+"""How long a statement may take that waits for nobody."""
 IDLE_MAX_S = 15
 """A process that stops in the middle of a transaction, say for good, keeps all others from
 writing; the database ends its transaction after so long."""
@@ -58,6 +67,45 @@ class QuietCursor(psycopg.Cursor[Any]):
             raise
 
 
+class PromptConnection(psycopg.Connection[Any]):
+    """A connection that does not wait for good for a server that is gone without a word.
+
+    One that was stopped keeps its connections: its kernel answers, and nobody else.
+    """
+
+    silence_max_s: float = math.inf
+    usual_max_s: float = math.inf
+    """For so long nothing need come while an answer is waited for; and outside of upgrades."""
+
+    def wait(self, gen: Generator[Any, Any, T], *args: Any, **options: Any) -> T:
+        """See :meth:`psycopg.Connection.wait`."""
+        try:
+            return super().wait(_unless_silent(gen, self.silence_max_s), *args, **options)
+        except SilentServer:
+            # What was asked for may still come, so nothing else can be asked here.
+            self.close()
+            raise
+
+
+class SilentServer(psycopg.OperationalError):
+    """The server did not say anything for too long."""
+
+
+def _unless_silent(gen: Generator[Any, Any, T], silence_max_s: float) -> Generator[Any, Any, T]:
+    heard_s = time.monotonic()
+    ready = None
+    while True:
+        try:
+            wanted = gen.send(ready)
+        except StopIteration as done:
+            return cast(T, done.value)
+        ready = yield wanted
+        if ready:
+            heard_s = time.monotonic()
+        elif time.monotonic() - heard_s > silence_max_s:
+            raise SilentServer("The server does not answer.")
+
+
 def _quieten(error: psycopg.Error) -> None:
     # In its place: an error that was raised from it would still lead to it.
     named = error.diag.constraint_name or error.diag.column_name or ""
@@ -71,15 +119,23 @@ class Postgresql:
 
     def engines(self, url: str, *, readers_max: int, busy_timeout_s: float) -> Engines:
         """Make the pools. The first connection is made when it is needed."""
-        at = sa.make_url(url).set(drivername=DRIVER)
+        at, hosts = addresses.split(url)
+        at = at.set(drivername=DRIVER)
+        wait_s = max(2, round(busy_timeout_s))
+        if len(hosts) > 1:
+            # As SQLAlchemy says it. One that hangs is not waited for while there are others.
+            at = at.set(host=None, port=None).update_query_dict({"host": [*map(str, hosts)]})
+            wait_s = min(wait_s, PASSED_OVER_AFTER_S)
         wait_ms = max(1, round(busy_timeout_s * 1000))
         options = {
             "lock_timeout": f"{wait_ms}ms",
             "idle_in_transaction_session_timeout": f"{IDLE_MAX_S}s",
+            # Who cancels a commit that waits for a standby is told that it is done.
+            "statement_timeout": "0",
             "timezone": "UTC",
         }
         arguments = {
-            "connect_timeout": max(2, round(busy_timeout_s)),
+            "connect_timeout": wait_s,
             "application_name": "innkeeper",
             "cursor_factory": QuietCursor,
             # Of several addresses, the one of a server that takes writes: the primary.
@@ -99,18 +155,39 @@ class Postgresql:
                 at, WRITERS_MAX, busy_timeout_s, arguments, isolation_level="READ COMMITTED"
             ),
         )
+        connect = _connecting(busy_timeout_s + ANSWER_WITHIN_S)
+        sa.event.listen(made.reading, "do_connect", connect)
+        sa.event.listen(made.writing, "do_connect", connect)
         sa.event.listen(made.writing, "begin", _begin_writing)
         return made
 
     def begin_upgrade(self, tx: sa.Connection, *, is_empty: bool) -> None:
-        """Nothing to do: tables are altered within the transaction, which others wait for."""
+        """Others wait for the transaction; to alter a large table takes as long as it takes."""
+        _raw(tx).silence_max_s = math.inf
 
     def end_upgrade(self, tx: sa.Connection) -> None:
-        """Nothing to do."""
+        """Be as impatient as ever."""
+        raw = _raw(tx)
+        raw.silence_max_s = raw.usual_max_s
 
     def is_conflict(self, error: Exception) -> bool:
         """Somebody else was in the way, and the same work may be tried again."""
         return getattr(getattr(error, "orig", error), "sqlstate", None) in CONFLICTS
+
+
+def _connecting(silence_max_s: float) -> Callable[..., PromptConnection]:
+    def do_connect(
+        _dialect: Any, _record: Any, arguments: Any, named: dict[str, Any]
+    ) -> PromptConnection:
+        made = PromptConnection.connect(*arguments, **named)
+        made.silence_max_s = made.usual_max_s = silence_max_s
+        return made
+
+    return do_connect
+
+
+def _raw(tx: sa.Connection) -> PromptConnection:
+    return cast(PromptConnection, tx.connection.dbapi_connection)
 
 
 def _begin_writing(connection: sa.Connection) -> None:
