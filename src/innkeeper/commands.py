@@ -32,6 +32,7 @@ from innkeeper.entrypoints.api.logs import set_up_logs
 from innkeeper.entrypoints.care import auditing, saving, upgrading
 from innkeeper.entrypoints.worker.child import Child, stop_all
 from innkeeper.entrypoints.worker.parent import Signals, stop_with
+from innkeeper.programs import demo_agent, with_port, worker
 from innkeeper.settings import SettingsError
 from innkeeper.store import schema
 from innkeeper.wiring import (
@@ -40,12 +41,9 @@ from innkeeper.wiring import (
     Service,
     connect,
     database_url,
-    demo_agent,
     now,
     open_store,
     open_store_as_it_is,
-    with_port,
-    worker,
 )
 
 SWITCH_INTERVAL_S = 0.0005
@@ -209,7 +207,7 @@ def _serve_alone(settings: Settings, demo_hosts: int) -> int:
         _make_ready(service)
         listener = bound(settings.serving)
         listening = Listening(service.app, settings.serving, service.site.bells.stop, listener)
-        agent = _open(service, address_at(listener), demo_hosts)
+        agent = _open(service, listener, demo_hosts)
         listening.run()
     finally:
         if agent is not None:
@@ -220,8 +218,9 @@ def _serve_alone(settings: Settings, demo_hosts: int) -> int:
     return 0
 
 
-def _open(service: Service, address: str, demo_hosts: int) -> Child | None:
+def _open(service: Service, listener: socket.socket, demo_hosts: int) -> Child | None:
     """Make the logins, say where the service is, and start the agent that was asked for."""
+    address = address_at(listener, certificates.scheme(service.settings.serving))
     login = service.prepare_logins(address)
     sys.stderr.write(f"Innkeeper serves on {address}\n")
     if login is not None:
@@ -237,6 +236,7 @@ def _supervise(settings: Settings, demo_hosts: int) -> int:
     """Keep several workers running, and do once what is to be done once."""
     signals = Signals()
     # Whatever is wrong with the settings is said here, and once.
+    certificates.options(settings.serving)
     service = Service(settings)
     children: list[Child] = []
     try:
@@ -249,7 +249,7 @@ def _supervise(settings: Settings, demo_hosts: int) -> int:
                 child = worker(theirs, Path(numbers), number)
                 child.start()
                 children.append(child)
-            agent = _open(service, address_at(port), demo_hosts)
+            agent = _open(service, port, demo_hosts)
             if agent is not None:
                 children.append(agent)
             service.start_beside()

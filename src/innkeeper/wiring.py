@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import secrets
-import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -12,10 +11,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
 
-import msgspec
+import structlog
 
 from innkeeper.domain.slices import Settings
-from innkeeper.entrypoints.api import app, certificates, metrics
+from innkeeper.entrypoints.api import app, metrics
 from innkeeper.entrypoints.api.decisions import DecisionThread
 from innkeeper.entrypoints.api.identity import opening
 from innkeeper.entrypoints.api.policy import OsloPolicy
@@ -27,30 +26,30 @@ from innkeeper.entrypoints.api.searching import SearchThread
 from innkeeper.entrypoints.api.site import Site, Tracing
 from innkeeper.entrypoints.api.tables import APIS
 from innkeeper.entrypoints.api.watching import OrderWatch
-from innkeeper.entrypoints.worker.child import Child
 from innkeeper.entrypoints.worker.loop import Task, WorkerThread
-from innkeeper.settings import ENV_PREFIX, SettingsError, environment_of
+from innkeeper.settings import SettingsError
 from innkeeper.store import news, periodic, schema
 from innkeeper.store.backends import catalogue as backends
 from innkeeper.store.transactions import Store, Tx
-from innkeeper.systems.compute import work
+from innkeeper.systems.compute import table_audit, work
 from innkeeper.systems.compute.desk import BootDesk
 from innkeeper.systems.compute.results import Terms
 from innkeeper.systems.identity.tokens import Signer
 from innkeeper.systems.placement import feed
 from innkeeper.systems.placement.candidates import CandidateDesk
 
+LOG = structlog.get_logger("innkeeper.service")
 DATABASE_FILE = "innkeeper.sqlite3"
 RECORDINGS_FOLDER = "recordings"
 READERS_BESIDE = 5
 """Threads that read beside the reader threads: the one that searches, the worker, which makes
 the agent's token, the deciding one when it looks up a batch whose commit has failed, the one
 that watches for orders, and the one that asks for news."""
-PROGRAM = (sys.executable, "-m", "innkeeper.main")
 SWEEP_PERIOD_S = 10.0
 PRUNE_PERIOD_S = 60.0
-STOP_BESIDE_S = 10.0
-"""How long a worker may take to stop, beside the time for requests in progress."""
+MEASURE_PERIOD_S = 5.0
+TABLE_AUDIT_PERIOD_S = 20.0
+"""A table of 35,000 hosts is compared once an hour."""
 TASK_TIMEOUT_S = 60.0
 """How long a periodic task waits for its commit; then it tries again at its next turn."""
 
@@ -111,8 +110,9 @@ def connect(settings: Settings) -> Store:
             readers_max=settings.serving.reader_threads + READERS_BESIDE,
             busy_timeout_s=storing.busy_timeout_s,
         )
-    except OSError as error:
-        raise SettingsError(f"Cannot use the database: {error}.") from error
+    except (OSError, ValueError) as error:
+        told = str(error).removesuffix(".")
+        raise SettingsError(f"Cannot use the database: {told}.") from error
     return Store(backend, engines)
 
 
@@ -206,6 +206,7 @@ class Service:
         self.app = app.make(self.site, apis, self.why_not_ready)
         self.watch = OrderWatch(self.store, self.site.bells)
         self._has_agent = False
+        self._audited_row = 0
         self._is_started = False
         self.worker = WorkerThread([], time.monotonic)
 
@@ -257,8 +258,33 @@ class Service:
         return [
             self._in_turn("late_orders", SWEEP_PERIOD_S, sweep),
             self._in_turn("old_changes", PRUNE_PERIOD_S, prune),
+            Task("measures", MEASURE_PERIOD_S, self._measure),
+            Task("table_audit", TABLE_AUDIT_PERIOD_S, self._audit_table),
             self._token_task(),
         ]
+
+    def _measure(self) -> int:
+        """Tell what can only be seen by looking now and then."""
+        metrics.WAITING.set(self.decisions.waiting)
+        for name, engine in self.store.engines._asdict().items():
+            pool = engine.pool
+            metrics.CONNECTIONS.labels(name, "most").set(pool.size())
+            metrics.CONNECTIONS.labels(name, "in_use").set(pool.checkedout())
+        return 0
+
+    def _audit_table(self) -> int:
+        """Compare some more rows of the host table with the store; gives the differences."""
+        done = self.decisions.decide_now(
+            lambda tx, means: table_audit.compare(tx, means, self._audited_row),
+            now(),
+            TASK_TIMEOUT_S,
+        )
+        self._audited_row = done.next_row
+        metrics.COMPARED.inc(done.rows)
+        metrics.DIFFERENCES.inc(len(done.told))
+        if done.told:
+            LOG.error("table_differs", count=len(done.told), first=done.told[:10])
+        return len(done.told)
 
     def _token_task(self) -> Task:
         return Task("agent_token", opening.AGENT_TOKEN_PERIOD_S, self.renew_agent_token)
@@ -267,8 +293,10 @@ class Service:
         """A task that one of all processes does each time."""
 
         def take_turn(tx: Tx) -> int:
-            is_mine = periodic.take_turn(tx, name, period_s, now())
-            return act(tx) if is_mine else 0
+            if not periodic.take_turn(tx, name, period_s, now()):
+                return 0
+            metrics.TURNS.labels(name).inc()
+            return act(tx)
 
         return Task(name, period_s, lambda: self.decisions.write_now(take_turn, TASK_TIMEOUT_S))
 
@@ -345,59 +373,3 @@ def served_apis(settings: Settings) -> dict[str, Api]:
         for name in settings.serving.apis
         if name in APIS and (is_ours or name != "identity")
     }
-
-
-def demo_agent(service: Service, address: str, hosts: int) -> Child:
-    """An agent with made-up hosts, in a process of its own beside this one."""
-    settings = service.settings
-    command = [*PROGRAM, "agent", "--driver", "fake"]
-    command += ["--hosts", str(hosts), "--name", "demo"]
-    command += ["--with-parent", str(os.getpid())]
-    command += [
-        "--url",
-        certificates.certified(settings.serving, address) + settings.serving.compute_prefix,
-    ]
-    command += ["--state-dir", str(Path(settings.storing.data_dir) / "agent")]
-    # Logins go by the environment: command lines are seen by everybody on the machine.
-    environ = _environment_without("OS_", ENV_PREFIX)
-    if settings.serving.tls_cert is not None:
-        environ["OS_CACERT"] = os.environ.get("OS_CACERT", settings.serving.tls_cert)
-    authenticating = settings.authenticating
-    if authenticating.auth == "keystone":
-        environ |= {
-            "OS_AUTH_URL": str(authenticating.keystone_url),
-            "OS_USERNAME": str(authenticating.keystone_user),
-            "OS_PASSWORD": str(authenticating.keystone_password),
-            "OS_PROJECT_NAME": authenticating.keystone_project,
-            "OS_USER_DOMAIN_NAME": authenticating.keystone_domain,
-            "OS_PROJECT_DOMAIN_NAME": authenticating.keystone_domain,
-        }
-    else:
-        command += ["--token-file", str(service.keep_agent_token())]
-    return Child(command, environ, name="agent")
-
-
-def with_port(settings: Settings, port: int) -> Settings:
-    """The same settings, and the port that the system has chosen."""
-    serving = msgspec.structs.replace(settings.serving, port=port)
-    return msgspec.structs.replace(settings, serving=serving)
-
-
-def worker(settings: Settings, numbers: Path, number: int) -> Child:
-    """One of several processes that serve the same port.
-
-    ``numbers`` is the folder in which they all count. They are given the settings as they are
-    now, by the environment: what a file says may have changed when one of them starts again.
-    """
-    environ = _environment_without(ENV_PREFIX) | environment_of(settings)
-    environ[metrics.FOLDER_VARIABLE] = str(numbers)
-    return Child(
-        [*PROGRAM, "serve", "--with-parent", str(os.getpid())],
-        environ,
-        name=f"worker-{number}",
-        stop_s=settings.serving.shutdown_grace_s + STOP_BESIDE_S,
-    )
-
-
-def _environment_without(*prefixes: str) -> dict[str, str]:
-    return {key: text for key, text in os.environ.items() if not key.startswith(prefixes)}

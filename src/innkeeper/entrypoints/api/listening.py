@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import signal
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import uvicorn
@@ -30,24 +31,50 @@ BACKLOG = 2048
 """Connections that may wait to be taken."""
 
 
-def bound(serving: Serving) -> socket.socket:
-    """A socket that listens where the settings say.
+def bound(serving: Serving, *, is_shared: bool = False) -> socket.socket:
+    """A socket that listens where the settings say; others may do so too if it ``is_shared``.
 
     Raises :class:`OSError` for an address that cannot be listened on.
     """
-    host, port = serving.host, serving.port
-    made = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
-    try:
-        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        made.bind((host, port))
-        # Here already: of two who bind a port at the same time, only this tells the later one.
+    made = _named(serving, is_shared=is_shared)
+    # Here already: of two who bind a port at the same time, only this tells the later one.
+    with _refusing(made, serving):
         made.listen(BACKLOG)
+    return made
+
+
+def reserved(serving: Serving) -> socket.socket:
+    """A socket that holds a port for others to listen on together, and does not listen.
+
+    Connections are spread by the kernel over those who listen. Raises :class:`OSError` for an
+    address that cannot be listened on, or that is taken by a stranger.
+    """
+    # Sockets that share a port do not mind each other, whoever has them.
+    bound(serving).close()
+    return _named(serving, is_shared=True)
+
+
+def _named(serving: Serving, *, is_shared: bool) -> socket.socket:
+    made = socket.socket(socket.AF_INET6 if ":" in serving.host else socket.AF_INET)
+    with _refusing(made, serving):
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if is_shared:
+            made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        made.bind((serving.host, serving.port))
+    return made
+
+
+@contextmanager
+def _refusing(made: socket.socket, serving: Serving) -> Iterator[None]:
+    try:
+        yield
     except (OSError, ValueError) as error:
         made.close()
         # A name that is none, such as "a..b", is an error of its encoding.
         why = (error.strerror if isinstance(error, OSError) else None) or error
-        raise OSError(f"Cannot listen on {host!r}, port {port}: {why}.") from error
-    return made
+        raise OSError(
+            f"Cannot listen on {serving.host!r}, port {serving.port}: {why}."
+        ) from error
 
 
 def config_of(app: Any, serving: Serving) -> PatientConfig:

@@ -20,8 +20,7 @@ STOP_S = 10.0
 class Child:
     """One program: started, started again when it dies, and stopped with this process.
 
-    It has ``stop_s`` to stop by itself once it is asked to. ``inherited`` are the open files
-    that it is to have as well.
+    It has ``stop_s`` to stop by itself once it is asked to.
     """
 
     def __init__(
@@ -31,13 +30,11 @@ class Child:
         *,
         name: str = "child",
         stop_s: float = STOP_S,
-        inherited: Sequence[int] = (),
     ) -> None:
         self._name = name
         self._command = list(command)
         self._environ = dict(environ)
         self._stop_s = stop_s
-        self._inherited = tuple(inherited)
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
@@ -73,7 +70,6 @@ class Child:
         child = subprocess.Popen(  # noqa: S603 - our own
             self._command,
             env=self._environ,
-            pass_fds=self._inherited,
             # In a group of its own: what a terminal tells us, we tell it.
             process_group=0,
         )
