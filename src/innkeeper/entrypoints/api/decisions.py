@@ -18,8 +18,8 @@ import asyncio
 import threading
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Coroutine, Sequence
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
@@ -132,6 +132,11 @@ class DecisionThread:
         """
         return self._failures >= FAILURES_MAX
 
+    @property
+    def waiting(self) -> int:
+        """How many steps wait."""
+        return len(self._waiting)
+
     async def write(self, work: Callable[[Tx], T], lines: int = 1) -> T:
         """See :class:`innkeeper.entrypoints.api.site.Decisions`."""
         outcome: T = await self._submit("write", work, lines)
@@ -155,11 +160,15 @@ class DecisionThread:
 
     def write_now(self, work: Callable[[Tx], T], timeout_s: float) -> T:
         """As :meth:`write`, for a thread that may wait."""
-        loop = asyncio.new_event_loop()
-        try:
-            return loop.run_until_complete(asyncio.wait_for(self.write(work), timeout_s))
-        finally:
-            loop.close()
+        return self._now(self.write(work), timeout_s)
+
+    def decide_now(self, work: Any, now: Any, timeout_s: float) -> Any:
+        """As :meth:`decide`, for a thread that may wait."""
+        return self._now(self.decide(work, now), timeout_s)
+
+    def _now(self, answer: Coroutine[Any, Any, T], timeout_s: float) -> T:
+        with closing(asyncio.new_event_loop()) as loop:
+            return loop.run_until_complete(asyncio.wait_for(answer, timeout_s))
 
     async def _submit(self, kind: str, work: Any, lines: int = 1) -> Any:
         if self._is_stopping or not self.is_alive:
@@ -274,6 +283,7 @@ def carry_out(store: Store, desk: Desk, batch: Sequence[Step]) -> list[Any]:
         outcomes = _commit(store, desk, batch)
     except Exception as error:
         desk.forget()
+        metrics.lost(error)
         # Waiting for other writers once is enough; each step alone would wait as long.
         if isinstance(error, Busy):
             LOG.error("batch_failed", steps=len(batch), exc_info=error)
@@ -337,7 +347,9 @@ def _count(batch: Sequence[Step], outcomes: Sequence[Any], took_s: float) -> Non
 def _commit(store: Store, desk: Desk, batch: Sequence[Step]) -> list[Any]:
     outcomes: list[Any] = [None] * len(batch)
     boots = [i for i, each in enumerate(batch) if each.kind == "boot"]
+    asked_s = time.perf_counter()
     with store.write() as tx:
+        metrics.TURN.observe(time.perf_counter() - asked_s)
         desk.begin(tx)
         # Boots first: they are decided on the host table as of the last commit, which the
         # other steps of this batch are about to change.
@@ -350,6 +362,7 @@ def _commit(store: Store, desk: Desk, batch: Sequence[Step]) -> list[Any]:
             if each.kind not in ("boot", "together"):
                 outcomes[i] = _alone(tx, desk, each)
         desk.follow(tx)
+    metrics.FOLLOWED.set_to_current_time()
     return outcomes
 
 
