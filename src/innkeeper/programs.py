@@ -71,6 +71,7 @@ def worker(settings: Settings, numbers: Path, number: int) -> Child:
         environ,
         name=f"worker-{number}",
         stop_s=settings.serving.shutdown_grace_s + STOP_BESIDE_S,
+        died=lambda pid: metrics.forget(pid, numbers),
     )
 
 

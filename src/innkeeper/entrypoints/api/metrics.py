@@ -7,9 +7,10 @@ have ended included, whichever of them is asked.
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
-from prometheus_client.multiprocess import MultiProcessCollector
+from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
 
 from innkeeper.domain.errors import Busy, Refusal, Unavailable
 
@@ -111,6 +112,11 @@ def observe(api: str, path: str, method: str, status: int, took_s: float) -> Non
 
 # Looking a child up by its labels costs more than counting.
 _CHILDREN: dict[tuple[str, str, str, int], Histogram] = {}
+
+
+def forget(pid: int, folder: Path) -> None:
+    """Leave out what a worker said of its present, now that it has ended; its counts stay."""
+    mark_process_dead(pid, str(folder))  # type: ignore[no-untyped-call]
 
 
 def told() -> bytes:

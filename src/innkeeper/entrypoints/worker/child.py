@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import structlog
 
@@ -20,7 +20,8 @@ STOP_S = 10.0
 class Child:
     """One program: started, started again when it dies, and stopped with this process.
 
-    It has ``stop_s`` to stop by itself once it is asked to.
+    It has ``stop_s`` to stop by itself once it is asked to. ``died`` is told the number of
+    each process that has ended.
     """
 
     def __init__(
@@ -30,11 +31,13 @@ class Child:
         *,
         name: str = "child",
         stop_s: float = STOP_S,
+        died: Callable[[int], object] | None = None,
     ) -> None:
         self._name = name
         self._command = list(command)
         self._environ = dict(environ)
         self._stop_s = stop_s
+        self._died = died
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
@@ -83,6 +86,8 @@ class Child:
             except subprocess.TimeoutExpired:
                 child.kill()
                 child.wait()
+        if self._died is not None:
+            self._died(child.pid)
         return looks * LOOK_S
 
 
