@@ -29,6 +29,8 @@ class Etcd:
         """Start it, after a crash as well, and wait until it answers."""
         own, peers = f"http://127.0.0.1:{self.port}", f"http://127.0.0.1:{self._peer_port}"
         words = [
+            # By the newer interface, Patroni now and then goes by what is not so any more.
+            "--enable-v2",
             f"--data-dir={self.folder / 'data'}",
             f"--listen-client-urls={own}",
             f"--advertise-client-urls={own}",

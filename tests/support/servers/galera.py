@@ -177,7 +177,7 @@ class Node:
         """One of its ``wsrep_`` states; empty where it does not answer."""
         try:
             with self.connect() as connection, connection.cursor() as cursor:
-                cursor.execute("SHOW GLOBAL STATUS LIKE %s", f"wsrep_{name}")
+                cursor.execute("SHOW GLOBAL STATUS LIKE %s", [f"wsrep_{name}"])
                 row = cursor.fetchone()
         except pymysql.Error:
             return ""

@@ -53,7 +53,7 @@ class Node:
             "scope": "innkeeper",
             "name": self.name,
             "restapi": {"listen": rest, "connect_address": rest},
-            "etcd3": {"host": f"127.0.0.1:{etcd.port}"},
+            "etcd": {"host": f"127.0.0.1:{etcd.port}"},
             "bootstrap": {
                 "dcs": {
                     "ttl": TTL_S,
