@@ -17,6 +17,7 @@ import sqlalchemy as sa
 
 from innkeeper.domain.errors import Busy, Unavailable
 from innkeeper.store.backends.backend import Backend, Engines
+from innkeeper.store.guards import WITHOUT_TURN, Guards
 
 Tx = sa.Connection
 """An open transaction. Rooms hand it on; only the store speaks SQL on it."""
@@ -24,6 +25,7 @@ Tx = sa.Connection
 Listener = Callable[[str, frozenset[str]], None]
 """Told after a commit: a topic, and what was noted under it."""
 _NOTES = "innkeeper_notes"
+_GUARDS = "innkeeper_guards"
 
 
 def note(tx: Tx, topic: str, names: Iterable[str]) -> None:
@@ -36,12 +38,24 @@ def note(tx: Tx, topic: str, names: Iterable[str]) -> None:
     notes.setdefault(topic, set()).update(names)
 
 
+def guards_of(tx: Tx) -> Guards:
+    """What the store of a writing transaction was made with."""
+    guards: Guards = tx.info[_GUARDS]
+    return guards
+
+
 class Store:
     """A database, and the transactions on it. Shared by all threads of a process."""
 
-    def __init__(self, backend: Backend, engines: Engines) -> None:
+    def __init__(
+        self, backend: Backend, engines: Engines, guards: Guards | None = None
+    ) -> None:
         self.backend = backend
         self.engines = engines
+        self._guards = guards or Guards()
+        self._writing = engines.writing
+        if not self._guards.turns:
+            self._writing = engines.writing.execution_options(**{WITHOUT_TURN: True})
         self._listeners: list[Listener] = []
 
     def listen(self, listener: Listener) -> None:
@@ -71,9 +85,10 @@ class Store:
         :class:`Busy` if that is because of other writers, for whom it has waited.
         """
         try:
-            with self.engines.writing.connect() as tx:
+            with self._writing.connect() as tx:
                 # Connections are used again; what the last transaction noted is not ours.
                 tx.info.pop(_NOTES, None)
+                tx.info[_GUARDS] = self._guards
                 with tx.begin():
                     yield tx
                 notes = tx.info.pop(_NOTES, {})

@@ -30,6 +30,7 @@ from innkeeper.domain.errors import Conflict, Unavailable
 from innkeeper.store.backends import addresses, galera
 from innkeeper.store.backends.backend import Engines
 from innkeeper.store.backends.pooling import engine
+from innkeeper.store.guards import WITHOUT_TURN
 
 LOG = structlog.get_logger("innkeeper.store")
 
@@ -217,6 +218,8 @@ def _raw(tx: sa.Connection) -> galera.NodeConnection:
 
 
 def _begin_writing(connection: sa.Connection) -> None:
+    if connection.get_execution_options().get(WITHOUT_TURN):
+        return
     raw = _raw(connection)
     try:
         if raw.node is None:

@@ -24,6 +24,7 @@ from psycopg import errors
 from innkeeper.store.backends import addresses
 from innkeeper.store.backends.backend import Engines
 from innkeeper.store.backends.pooling import engine
+from innkeeper.store.guards import WITHOUT_TURN
 
 T = TypeVar("T")
 NAME = "postgresql"
@@ -191,4 +192,6 @@ def _raw(tx: sa.Connection) -> PromptConnection:
 
 
 def _begin_writing(connection: sa.Connection) -> None:
+    if connection.get_execution_options().get(WITHOUT_TURN):
+        return
     connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({ORDER})")

@@ -18,6 +18,7 @@ import sqlalchemy as sa
 from sqlalchemy.pool import QueuePool
 
 from innkeeper.store.backends.backend import Engines
+from innkeeper.store.guards import WITHOUT_TURN
 
 NAME = "sqlite"
 PAGE_CACHE_KIB = 64 * 1024
@@ -125,6 +126,9 @@ def _begin(connection: sa.Connection) -> None:
 
 
 def _begin_writing(connection: sa.Connection) -> None:
+    if connection.get_execution_options().get(WITHOUT_TURN):
+        _begin(connection)
+        return
     # The write lock at once: a transaction that reads first and asks for the lock later is
     # refused without any waiting when another one wrote in between.
     connection.exec_driver_sql("BEGIN IMMEDIATE")

@@ -46,7 +46,7 @@ def _claim_again(tx: Tx, party: Party, now: datetime) -> None:
     for row in allocations.of_consumers(tx, [party.uuid]):
         amounts.setdefault(row.provider_id, {})[row.class_id] = row.used
         seen[row.provider_id] = row.provider_generation
-    claims.release(tx, [party.uuid], now)
+    freed = claims.release(tx, [party.uuid], now)
     wanted = ConsumerClaim(
         uuid=party.uuid,
         project_id=party.project_id,
@@ -55,7 +55,7 @@ def _claim_again(tx: Tx, party: Party, now: datetime) -> None:
         seen=None,
         consumer_type=party.consumer_type,
     )
-    (refusal,) = claims.commit_together(tx, [Claim((wanted,), seen)], now)
+    (refusal,) = claims.commit_together(tx, [Claim((wanted,), seen)], now, given_back=freed)
     if refusal is not None:
         raise refusal
 
