@@ -19,8 +19,8 @@ SHORT = sa.String(255)
 
 def upgrade() -> None:
     """Widen the column of secrets, and make two tables."""
-    with op.batch_alter_table("secrets") as secrets:
-        secrets.alter_column("value", type_=LONG_TEXT, existing_type=SHORT, nullable=False)
+    with op.batch_alter_table("secrets") as altered:
+        altered.alter_column("value", type_=LONG_TEXT, existing_type=SHORT, nullable=False)
     op.create_table(
         "login_failures",
         sa.Column("subject", sa.String(64), nullable=False),
@@ -56,5 +56,5 @@ def downgrade() -> None:
     op.drop_table("login_failures")
     # An older program cannot open what is sealed, and makes a signing key of its own.
     op.execute(sa.text("DELETE FROM secrets WHERE value LIKE 'sealed.%'"))
-    with op.batch_alter_table("secrets") as secrets:
-        secrets.alter_column("value", type_=SHORT, existing_type=LONG_TEXT, nullable=False)
+    with op.batch_alter_table("secrets") as altered:
+        altered.alter_column("value", type_=SHORT, existing_type=LONG_TEXT, nullable=False)
