@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -54,9 +54,10 @@ class Fleet:
         *,
         processes: int = PROCESSES,
         settings: Mapping[str, str] | None = None,
-        serve: Sequence[str] = (),
+        program: str = "innkeeper.main",
     ) -> None:
         self.folder = folder
+        self._database_url = database_url
         self.ports = [steady_port() for _ in range(processes)]
         more = {**SETTINGS, **(settings or {})}
         self.services = [
@@ -64,17 +65,20 @@ class Fleet:
                 [
                     *("serve", "--auth", "none", "--port", str(port)),
                     *("--data-dir", str(folder / f"service-{port}")),
-                    *("--database-url", database_url, *serve),
+                    *("--database-url", database_url),
                 ],
                 folder / f"service-{port}.log",
                 more,
+                module=program,
             )
             for port in self.ports
         ]
         self.agent: Program | None = None
 
     def start(self) -> None:
-        """Start all; returns when each is ready."""
+        """Make the tables, then start all; returns when each is ready."""
+        found = run_command("db", "upgrade", "--database-url", self._database_url)
+        assert found.returncode == 0, found.stdout + found.stderr
         for each in self.services:
             each.start()
         self.wait_ready()
@@ -221,8 +225,13 @@ def wait_until(is_so: Callable[[], bool], what: str, within_s: float = STARTS_WI
 
 def audit(database_url: str) -> subprocess.CompletedProcess[str]:
     """Run ``innkeeper audit`` on the database."""
+    return run_command("audit", "--database-url", database_url)
+
+
+def run_command(*words: str) -> subprocess.CompletedProcess[str]:
+    """Run a command of the program to its end."""
     return subprocess.run(
-        [sys.executable, "-m", "innkeeper.main", "audit", "--database-url", database_url],
+        [sys.executable, "-m", "innkeeper.main", *words],
         capture_output=True,
         text=True,
         timeout=STARTS_WITHIN_S,
