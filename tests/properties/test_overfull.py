@@ -1,4 +1,4 @@
-"""The count after a claim refuses exactly what the rule before it refuses, whatever is there."""
+"""The count after a claim refuses what the rule before it refuses, whatever is there."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""A claim that no generation stops is stopped by the count; and each guard can be seen to work."""
+"""A claim that no generation stops is stopped by the count, and each guard is seen to work."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime
 
 import pytest
@@ -15,6 +15,7 @@ from innkeeper.domain.placement import Claim, ConsumerClaim
 from innkeeper.store import claims
 from innkeeper.store.guards import NO_GUARDS, Guards
 from innkeeper.store.queries import allocations, capacity, names
+from innkeeper.store.tables.placement import consumers
 from innkeeper.store.transactions import Store
 from innkeeper.systems.placement import handovers, inventories, mending, providers
 from innkeeper.systems.placement.handovers import Party
@@ -137,7 +138,7 @@ def test_more_than_is_there_may_be_passed_on_and_repaired(store: Store) -> None:
     giver, taker = (Party(consumer(number), "p", "u", "INSTANCE") for number in (1, 2))
     with house.store.write() as tx:
         handovers.swap(tx, giver, taker, NOW)
-        tx.exec_driver_sql(f"DELETE FROM consumers WHERE uuid = '{giver.uuid}'")
+        tx.execute(consumers.delete().where(consumers.c.uuid == giver.uuid))
         told = mending.adopt(tx, [giver.uuid], {}, NOW)
     assert len(told) == 1
     assert house.used == TOTAL

@@ -139,10 +139,11 @@ def commit_together(
     that is over its capacity.
 
     Raises :class:`Overtaken` if another transaction came between, or if a provider would have
-    given more than it has, which comes to the same: somebody counted on what is not so. It is for nobody here to catch: some rows are written by then, and allocations
-    beside a stale generation could overcommit a provider. It ends the whole transaction (or
-    the savepoint of its step), and who shared that is repeated alone, looking again; a client
-    who is told of it does the same.
+    given more than it has, which comes to the same: somebody counted on what is not so. It is
+    for nobody here to catch: some rows are written by then, and allocations beside a stale
+    generation could overcommit a provider. It ends the whole transaction (or the savepoint of
+    its step), and who shared that is repeated alone, looking again; a client who is told of it
+    does the same.
     """
     writing = _begin(tx, claims, are_read_here=are_read_here)
     outcomes: list[Refusal | None] = []

@@ -16,8 +16,8 @@ class Guards:
     """Which guards a store's transactions have: ``Store(backend, engines, Guards(...))``.
 
     ``turns``: who writes waits for all who write (see the backends). ``generations``: a claim
-    is written only where the generations of its providers are as the claimant saw them, which is
-    compared when it is taken in and again by the update. ``capacity``: no claim that gains
+    is written only where the generations of its providers are as the claimant saw them, which
+    is compared when it is taken in and again by the update. ``capacity``: no claim that gains
     something leaves a provider with more than it gives.
     """
 
