@@ -12,6 +12,8 @@ from typing import NamedTuple
 
 import sqlalchemy as sa
 
+from innkeeper.store.backends import addresses
+
 POSTGRESQL, MARIADB = "postgresql", "mariadb"
 
 
@@ -25,7 +27,8 @@ class Commands(NamedTuple):
 
 def commands(url: str, file: str) -> Commands:
     """The commands that save the database at ``url`` into ``file``, and put it back."""
-    at = sa.make_url(url)
+    # Of several servers, the first: what is in one of them is, or will be, in all.
+    at, _ = addresses.split(url)
     if at.get_backend_name() == POSTGRESQL:
         return _postgresql(at, file)
     return _mariadb(at, file)
@@ -33,7 +36,7 @@ def commands(url: str, file: str) -> Commands:
 
 def sqlite_file(url: str) -> Path | None:
     """The file of a SQLite database; ``None`` if it is none, or has no file."""
-    at = sa.make_url(url)
+    at, _ = addresses.split(url)
     if at.get_backend_name() != "sqlite" or at.database in (None, "", ":memory:"):
         return None
     return Path(str(at.database))

@@ -129,7 +129,7 @@ class Cluster:
         at = node.address if isinstance(node, Node) else node
         made = _open(at, arguments)
         if isinstance(node, Node):
-            made.node, made.looked_at_s = node.name, time.monotonic()
+            made.node, made.looked_at_s = node.name, time.perf_counter()
         return made
 
     def _in_order(self) -> list[Address]:
@@ -275,7 +275,9 @@ def _name(raw: Raw, old: str | None, new: str) -> bool:
     return bool(touched == 1)
 
 
-def is_still_usable(raw: NodeConnection, clock: Callable[[], float] = time.monotonic) -> bool:
+def is_still_usable(
+    raw: NodeConnection, clock: Callable[[], float] = time.perf_counter
+) -> bool:
     """Whether a connection's node can go on being used; asked now and then only."""
     if raw.must_be_replaced:
         return False
