@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import secrets
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -169,7 +171,8 @@ class Service:
         self.readers = ReaderThreads(self.store, settings.serving.reader_threads)
         self.searching = SearchThread(self.store, CandidateDesk(settings.placing), self.ids)
         # One thread, for a question that is asked once at a time, and must not wait for reads.
-        self.hearing = ReaderThreads(self.store, 1)
+        self.hearing = ThreadPoolExecutor(1, thread_name_prefix="hearing")
+        self.listener = news.Listener(self.store, news.IDENTITY)
         heard = SharedQuestion(self._news) if settings.is_one_of_several else None
         apis = served_apis(settings)
         overrides = settings.authenticating.policy_file
@@ -211,7 +214,8 @@ class Service:
         self.worker = WorkerThread([], time.monotonic)
 
     async def _news(self) -> int:
-        return await self.hearing.run(lambda tx: news.number(tx, news.IDENTITY))
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self.hearing, self.listener.number)
 
     def prepare_logins(self, address: str) -> Path | None:
         """Make the logins that must be there; gives the administrator's if it is new.
@@ -327,7 +331,8 @@ class Service:
             self.decisions.stop(self.settings.serving.shutdown_grace_s)
         self.recordings.stop()
         self.readers.stop()
-        self.hearing.stop()
+        self.hearing.shutdown()
+        self.listener.close()
         self.searching.stop()
         self.site.passwords.stop()
         if self.site.tracing is not None:

@@ -72,3 +72,20 @@ def test_news_come_with_the_commit(opened: Callable[[], Store]) -> None:
         news.tell(tx, news.IDENTITY)
         raise Conflict("It failed.")
     assert number(other) == before + 1
+
+
+def test_who_listens_hears_of_each_and_survives_a_lost_connection(
+    opened: Callable[[], Store],
+) -> None:
+    store, other = opened(), opened()
+    listener = news.Listener(store, news.IDENTITY)
+    before = listener.number()
+    for count in range(1, 4):
+        with other.write() as tx:
+            news.tell(tx, news.IDENTITY)
+        assert listener.number() == before + count
+    # As when its server is restarted: what it asks by is gone.
+    store.engines.reading.dispose()
+    listener.close()
+    assert listener.number() == before + 3
+    listener.close()
