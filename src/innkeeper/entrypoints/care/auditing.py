@@ -16,6 +16,7 @@ from innkeeper.domain.auditing import Finding, Repaired
 from innkeeper.domain.errors import Refusal
 from innkeeper.domain.ids import Clock
 from innkeeper.entrypoints.care.invariants import REPAIRS, findings
+from innkeeper.store import soundness
 from innkeeper.store.transactions import Store
 
 AT_ONCE = 100
@@ -64,6 +65,7 @@ def run(store: Store, clock: Clock, say: Say, wish: Wish) -> int:
 def look(store: Store) -> list[Finding]:
     """All that is broken at one moment."""
     with store.read() as tx:
+        soundness.expect_much(tx)
         return findings(tx)
 
 

@@ -195,7 +195,8 @@ def placed_servers(tx: Tx, only: Only = None) -> Iterator[Rows]:
     )
     query = query.where(_ALIVE).where(servers.c.provider_id.is_not(None))
     if only is not None:
-        yield narrowed(tx, query, servers.c.uuid, only)
+        for row in narrowed(tx, query, servers.c.uuid, only):
+            yield [row]
         return
     after = 0
     while rows := list(
@@ -205,21 +206,31 @@ def placed_servers(tx: Tx, only: Only = None) -> Iterator[Rows]:
         after = rows[-1][0]
 
 
-def holdings(tx: Tx, uuids: Collection[str]) -> dict[str, dict[str, int]]:
-    """What each of these consumers holds of each class, of all providers together."""
-    query = (
-        sa.select(
-            allocations.c.consumer_id,
-            resource_classes.c.name,
-            sa.func.sum(allocations.c.used),
-        )
-        .join(resource_classes, resource_classes.c.id == allocations.c.resource_class_id)
-        .where(allocations.c.consumer_id.in_(by_ids.IDS))
-        .group_by(allocations.c.consumer_id, resource_classes.c.name)
+_HOLDINGS = sa.select(
+    allocations.c.consumer_id, allocations.c.resource_class_id, allocations.c.used
+)
+
+
+def holdings(tx: Tx, placed: Rows, others: Collection[str]) -> dict[str, dict[str, int]]:
+    """What servers and others hold of each class, of all providers together.
+
+    ``placed`` are rows of :func:`placed_servers`, all those with ids between the first and the
+    last of them.
+    """
+    if not placed:
+        return {}
+    # By the ids of the rows, not by a list of thousands of uuids.
+    ids = [row[0] for row in placed]
+    of_servers = _HOLDINGS.join(servers, servers.c.uuid == allocations.c.consumer_id)
+    rows: list[Any] = list(
+        tx.execute(of_servers.where(servers.c.id.between(min(ids), max(ids))))
     )
+    rows += by_ids.rows(tx, _HOLDINGS.where(allocations.c.consumer_id.in_(by_ids.IDS)), others)
+    names = dict(tx.execute(sa.select(resource_classes.c.id, resource_classes.c.name)).all())
     found: dict[str, dict[str, int]] = {}
-    for uuid, name, used in by_ids.rows(tx, query, uuids):
-        found.setdefault(uuid, {})[name] = int(used)
+    for uuid, class_id, used in rows:
+        held, name = found.setdefault(uuid, {}), names[class_id]
+        held[name] = held.get(name, 0) + used
     return found
 
 

@@ -122,7 +122,7 @@ def wrong_amounts(tx: Tx, moves: Sequence[Migration], only: Only = None) -> Iter
     for placed in compute_audit.placed_servers(tx, only):
         uuids = [row[1] for row in placed]
         beside = [each.uuid for uuid in uuids for each in leaving.get(uuid, ())]
-        held = compute_audit.holdings(tx, [*uuids, *beside])
+        held = compute_audit.holdings(tx, placed, beside)
         for _, uuid, flavor, properties in placed:
             own = flying[uuid].new_flavor if uuid in flying else flavor
             # A server that holds nothing at all is told of already.
