@@ -85,8 +85,10 @@ def test_no_name_is_told_from_another_by_it(pair: tuple[Running, Clock]) -> None
     service, _ = pair
     told = {}
     for name in ("ann", "nobody"):
-        named = {"name": name, "domain": {"id": "default"}}
-        told[name] = [attempt(service, "wrong", **named) for _ in range(FREE + 1)]
+        told[name] = [
+            attempt(service, "wrong", name=name, domain={"id": "default"})
+            for _ in range(FREE + 1)
+        ]
     seen = {
         name: [(each.status_code, each.text) for each in answers]
         for name, answers in told.items()

@@ -97,7 +97,8 @@ def admin_token(service: Running) -> str:
     """The administrator's token."""
     password = service.admin_password()
     assert password is not None, "this was not the first start"
-    return log_in(service, "admin", "admin", password)[0]
+    token, _ = log_in(service, "admin", "admin", password)
+    return token
 
 
 class _Making:
@@ -121,7 +122,7 @@ class _Making:
         """A role's id; made where there is none."""
         if name not in self._roles:
             self._roles[name] = self._made("roles", "role", name=name)
-        return self._roles[name]
+        return str(self._roles[name])
 
     def project(self, name: str) -> str:
         """A project's id; made where there is none."""

@@ -17,7 +17,8 @@ from innkeeper.entrypoints.api.connections import PatientConfig
 
 def address_at(listener: socket.socket, scheme: str = "http") -> str:
     """An address at which clients on this machine reach who listens there."""
-    return address_of(*listener.getsockname()[:2], scheme)
+    host, port = listener.getsockname()[:2]
+    return address_of(host, port, scheme)
 
 
 def address_of(host: str, port: int, scheme: str = "http") -> str:
