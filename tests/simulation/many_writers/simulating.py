@@ -36,7 +36,7 @@ from tests.simulation.many_writers.writers import (
     project_of,
 )
 
-SECONDS = float(os.environ.get("SIMULATION_SECONDS", "35"))
+SECONDS = float(os.environ.get("SIMULATION_SECONDS", "25"))
 SEED = int(os.environ.get("SIMULATION_SEED", "2026"))
 WRITERS = 16
 READERS = 3

@@ -16,7 +16,7 @@ from tests.support.servers.postgresql import FAST, Postgresql
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 HOSTS = 10_000
 WRITERS = 16
-CLAIMS_EACH = 25
+CLAIMS_EACH = 15
 PROCESSES = (1, 2, 4)
 SHARE_MAX = 0.01
 

@@ -12,7 +12,7 @@ from tests.simulation.many_writers.simulating import SEED, simulate
 from tests.support.servers.postgresql import FAST, Postgresql
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
-SECONDS = 10.0
+SECONDS = 7.0
 UNGUARDED = "tests.simulation.many_writers.unguarded"
 
 
