@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,6 +47,7 @@ class Cloud:
     admin: str
     agent_id: str
     begun_s: float
+    kind: str
 
     def flavor(self, vcpus: int) -> str:
         """A flavor that any test may use."""
@@ -123,7 +126,7 @@ def cloud(
         path = f"/compute/v2.1/os-agents/{made['id']}/hosts"
         reported = second.call("PUT", path, admin, json={"hosts": hosts})
         assert reported.status_code == OK, reported.text
-        started = Cloud(first, second, admin, made["id"], begun_s)
+        started = Cloud(first, second, admin, made["id"], begun_s, request.param)
         started.flavor(1)
         yield started
 
@@ -271,6 +274,69 @@ def test_an_order_given_at_one_reaches_the_agent_that_waits_at_the_other(
         # Long before it would have looked by itself.
         assert took_s < 4.0
         last = order["id"]
+
+
+def test_one_that_is_stopped_in_the_middle_comes_back_right(cloud: Cloud) -> None:
+    """It holds up the others for as long as the database lets it; nothing is lost by that."""
+    acknowledged: list[str] = []
+    statuses: set[int] = set()
+    is_over = threading.Event()
+
+    def write(at: Started, prefix: str, timeout_s: float) -> None:
+        name = f"{prefix}-{len(acknowledged)}-{time.monotonic_ns()}"
+        body = {"flavor": {"name": name, "id": name, "ram": 64, "vcpus": 1, "disk": 1}}
+        path = "/compute/v2.1/flavors"
+        answer = at.call("POST", path, cloud.admin, json=body, timeout=timeout_s)
+        statuses.add(answer.status_code)
+        if answer.status_code == OK:
+            acknowledged.append(name)
+
+    def load() -> None:
+        while not is_over.is_set():
+            write(cloud.second, "second", 60.0)
+
+    def is_written() -> bool:
+        before = len([each for each in acknowledged if each.startswith("first")])
+        with suppress(httpx.TimeoutException):
+            write(cloud.first, "first", 1.0)
+        return len([each for each in acknowledged if each.startswith("first")]) > before
+
+    with ThreadPoolExecutor(3) as pool:
+        loading = [pool.submit(load) for _ in range(3)]
+        eventually(lambda: stopped_with_the_turn(cloud.second, is_written), within_s=60.0)
+        if cloud.kind != "sqlite":
+            eventually(is_written, within_s=40.0)
+        cloud.second.process.send_signal(signal.SIGCONT)
+        seen = len(acknowledged)
+        eventually(lambda: len(acknowledged) > seen + 20, within_s=30.0)
+        is_over.set()
+        for each in loading:
+            each.result()
+    assert statuses <= {OK, httpx.codes.SERVICE_UNAVAILABLE}
+    for at in (cloud.first, cloud.second):
+        assert at.is_ready()
+        assert set(acknowledged) <= flavors(at, cloud.admin)
+
+
+def stopped_with_the_turn(service: Started, is_written: Callable[[], bool]) -> bool:
+    """Stop a process; it goes on if it did not have the turn to write just then."""
+    service.process.send_signal(signal.SIGSTOP)
+    if not is_written():
+        return True
+    service.process.send_signal(signal.SIGCONT)
+    return False
+
+
+def flavors(at: Started, token: str) -> set[str]:
+    """The ids of all flavors, page by page."""
+    found: set[str] = set()
+    path = "/compute/v2.1/flavors"
+    while True:
+        page = at.call("GET", path, token).json()["flavors"]
+        found |= {each["id"] for each in page}
+        if not page:
+            return found
+        path = f"/compute/v2.1/flavors?marker={page[-1]['id']}"
 
 
 def test_what_is_done_now_and_then_is_done_by_one(cloud: Cloud) -> None:

@@ -142,27 +142,29 @@ def test_workers_end_without_their_supervisor(tmp_path: Path) -> None:
     with several(tmp_path, 1, settings(tmp_path, "sqlite"), "--workers", "2") as (service,):
         eventually(lambda: len(workers_of(service)) == WORKERS)
         workers = workers_of(service)
+        assert refused_beside(service, tmp_path / "other") == (
+            2,
+            "innkeeper: Cannot listen on '127.0.0.1', port PORT: Address already in use.\n",
+        )
         service.process.kill()
         service.process.wait()
         eventually(lambda: not any(b"--with-parent" in command(each) for each in workers))
         assert not is_served(service)
 
 
-def test_a_port_is_shared_with_no_other_service(tmp_path: Path) -> None:
-    with several(tmp_path, 1, settings(tmp_path, "sqlite"), "--workers", "2") as (service,):
-        port = str(service.http.base_url.port)
-        other = subprocess.run(
-            [
-                *(sys.executable, "-m", "innkeeper.main", "serve", "--workers", "2"),
-                *("--auth", "none", "--data-dir", str(tmp_path / "other"), "--port", port),
-            ],
-            env={"PYTHONPATH": str(SOURCE), "PATH": os.environ["PATH"]},
-            capture_output=True,
-            text=True,
-            timeout=WITHIN_S,
-            check=False,
-        )
-        assert (other.returncode, other.stderr) == (
-            2,
-            f"innkeeper: Cannot listen on '127.0.0.1', port {port}: Address already in use.\n",
-        )
+def refused_beside(service: Started, folder: Path) -> tuple[int, str]:
+    """How a second service ends that is to serve the same port."""
+    port = str(service.http.base_url.port)
+    other = subprocess.run(
+        [
+            *(sys.executable, "-m", "innkeeper.main", "serve", "--workers", "2"),
+            *("--auth", "none", "--data-dir", str(folder), "--port", port),
+        ],
+        env={"PYTHONPATH": str(SOURCE), "PATH": os.environ["PATH"]},
+        capture_output=True,
+        text=True,
+        timeout=WITHIN_S,
+        check=False,
+    )
+    told = other.stderr.replace(port, "PORT")
+    return other.returncode, told
