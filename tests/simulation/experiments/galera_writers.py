@@ -8,9 +8,9 @@ it says how things are, and ``docs/explanation/galera.md`` keeps what it said.
 
 Four ways of writing are tried. ``turns``: each transaction counts up the row of the queue
 first, as the service does. ``generations``: nothing but the generations of the providers.
-``blind``: a number is read and written back with one added, without any condition, under
-snapshot isolation, which should not let anything get lost. ``alone``: the same, by way of one
-node only.
+``blind``: a number is read and written back with one added, without any condition; with
+snapshot isolation (``--snapshot ON``, as is usual) that should lose nothing. ``alone``: the
+same, by way of one node only.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ PROVIDERS = 4
 TOTAL = 400
 WAYS = ("turns", "generations", "blind", "alone")
 BLIND = ("blind", "alone")
-SESSION = "wsrep_sync_wait = 7, innodb_snapshot_isolation = ON"
+SESSION = {"wsrep_sync_wait": "7", "innodb_snapshot_isolation": "ON"}
 counter = sa.table("blind_counter", sa.column("id"), sa.column("number"))
 READ = sa.select(counter.c.number)
 Told = Counter[str]
@@ -57,11 +57,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=10.0)
     parser.add_argument("--per-node", type=int, default=2)
+    parser.add_argument("--ways", nargs="+", choices=WAYS, default=WAYS)
+    parser.add_argument("--snapshot", choices=("ON", "OFF"), default="ON")
     given = parser.parse_args()
+    SESSION["innodb_snapshot_isolation"] = given.snapshot
     cluster = Galera()
     try:
         cluster.start()
-        for way in WAYS:
+        for way in given.ways:
             told = _try(cluster, way, given.seconds, given.per_node)
             words = ", ".join(f"{name} {count}" for name, count in sorted(told.items()))
             sys.stdout.write(f"{way}: {words}\n")
@@ -113,10 +116,11 @@ def _engine(port: int, database: str, isolation: str) -> Iterator[sa.Engine]:
     at = sa.URL.create(
         "mariadb+pymysql", "root", host="127.0.0.1", port=port, database=database
     )
+    settings = ", ".join(" = ".join(item) for item in SESSION.items())
     made = sa.create_engine(
         at,
         isolation_level=isolation,
-        connect_args={"init_command": f"SET SESSION {SESSION}"},
+        connect_args={"init_command": f"SET SESSION {settings}"},
     )
     yield made
     made.dispose()

@@ -167,22 +167,30 @@ class Cluster:
             nodes.append(found)
             if address == self._last and found.is_usable:
                 # Most connections are made while all is well.
-                with closing(_open(address, _briefly(arguments))) as raw:
+                with closing(_open(address, self._briefly(arguments))) as raw:
                     if _writer_named_by(raw) == found.name:
                         return found
         usable = [each for each in nodes if each.is_usable]
         if not usable:
             raise _nothing(why)
-        with closing(_open(usable[0].address, _briefly(arguments))) as raw:
+        with closing(_open(usable[0].address, self._briefly(arguments))) as raw:
             return _choose(raw, nodes, usable, why)
+
+    def _briefly(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """Arguments of a connection that is given up soon, as there are others."""
+        if len(self._addresses) == 1:
+            return dict(arguments)
+        return {**arguments, "read_timeout": LOOK_WITHIN_S, "connect_timeout": LOOK_WITHIN_S}
 
     def _look_at(self, address: Address, arguments: Mapping[str, Any]) -> Node | Address | str:
         """The node at an address; the address itself if it is of no cluster, or why not."""
         try:
             # Not on the connection that is used later, whose statements may wait for longer.
-            with closing(_open(address, _briefly(arguments))) as raw:
+            with closing(_open(address, self._briefly(arguments))) as raw:
                 found = look(raw, address)
         except pymysql.Error as error:
+            if len(self._addresses) == 1:
+                raise
             return str(error)
         if found is not None:
             return found
@@ -193,10 +201,6 @@ class Cluster:
                 "those given belongs to none."
             )
         return address
-
-
-def _briefly(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    return {**arguments, "read_timeout": LOOK_WITHIN_S, "connect_timeout": LOOK_WITHIN_S}
 
 
 def _open(address: Address, arguments: Mapping[str, Any]) -> NodeConnection:
