@@ -64,9 +64,7 @@ def _mariadb(at: sa.URL, file: str) -> Commands:
     where += ["--password"] if at.password else []
     database = at.database or ""
     # One moment of it, without keeping anybody from writing.
-    dump = _line(
-        "mariadb-dump", *where, "--single-transaction", "--quick", "--hex-blob", database
-    )
+    dump = _line("mariadb-dump", *where, "--single-transaction", "--quick", database)
     load = _line("mariadb", *where, "--default-character-set=utf8mb4", database)
     return Commands(
         f"{dump} > {shlex.quote(file)}",
