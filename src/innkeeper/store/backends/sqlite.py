@@ -1,7 +1,8 @@
 """SQLite, the embedded default: one file, one writer at a time, any number of readers.
 
 Always true: an acknowledged write is on the disk (``synchronous=FULL`` in WAL mode flushes the
-log at every commit); foreign keys are enforced; readers never wait for the writer. A file that
+log at every commit); foreign keys are enforced; readers never wait for the writer. Processes
+that write take turns in a queue beside the file, and SQLite's write lock behind it. A file that
 is made here is for its owner alone, and no error quotes what was to be written.
 """
 
@@ -18,6 +19,7 @@ import sqlalchemy as sa
 from sqlalchemy.pool import QueuePool
 
 from innkeeper.store.backends.backend import Engines
+from innkeeper.store.backends.turns import FileTurns
 from innkeeper.store.guards import WITHOUT_TURN
 
 NAME = "sqlite"
@@ -45,12 +47,17 @@ class Sqlite:
         Raises :class:`OSError` where the file is not there and cannot be made.
         """
         assert readers_max >= 1, "a pool of the size 0 is one without a limit"
-        _make_file(sa.make_url(url))
+        file = _file(sa.make_url(url))
+        if file is not None:
+            _make(file)
         made = Engines(
             reading=_engine(url, readers_max, busy_timeout_s),
             writing=_engine(url, WRITERS_MAX, busy_timeout_s),
         )
         sa.event.listen(made.reading, "begin", _begin)
+        if file is not None:
+            _queue(made.writing, FileTurns(file, busy_timeout_s))
+        # Behind the queue's listener: who asks for the write lock has its turn already.
         sa.event.listen(made.writing, "begin", _begin_writing)
         return made
 
@@ -92,16 +99,34 @@ def _engine(url: str, connections_max: int, busy_timeout_s: float) -> sa.Engine:
     return engine
 
 
-def _make_file(url: sa.URL) -> None:
+def _file(url: sa.URL) -> Path | None:
+    """The file that may be made and written; ``None`` in memory, or where a URL says how."""
     name = url.database or IN_MEMORY
     if name.startswith("file:"):
         name = unquote(urlsplit(name).path)
     if name == IN_MEMORY or url.query.get("mode", "rwc") != "rwc":
-        return
+        return None
+    return Path(name)
+
+
+def _make(file: Path) -> None:
     # It holds the key that signs tokens. SQLite itself would make it readable for everybody;
     # to the files beside it, it gives the permissions of this one.
     with suppress(FileExistsError):
-        Path(name).touch(mode=0o600, exist_ok=False)
+        file.touch(mode=0o600, exist_ok=False)
+
+
+def _queue(writing: sa.Engine, turns: FileTurns) -> None:
+    """Have those who write take their turn before they ask for the write lock."""
+
+    def take(connection: sa.Connection) -> None:
+        if not connection.get_execution_options().get(WITHOUT_TURN):
+            turns.take()
+
+    # The turn ends when the connection is back in its pool.
+    sa.event.listen(writing, "begin", take)
+    sa.event.listen(writing, "checkin", lambda *_: turns.give_back())
+    sa.event.listen(writing, "engine_disposed", lambda _: turns.close())
 
 
 def _encode_json(thing: Any) -> str:
