@@ -171,6 +171,22 @@ def test_a_node_that_is_cut_off_takes_no_writes(
             assert cursor.fetchone() == (count,)
 
 
+def test_a_node_that_is_not_synced_is_left(nodes: Galera, shared: Callable[[], Store]) -> None:
+    store = shared()
+    writer = writer_of(nodes, store)
+    set_desynced(writer, "ON")
+    try:
+        wait_until(lambda: goes_on(store) and port_of(store) != writer.port, "another node")
+    finally:
+        set_desynced(writer, "OFF")
+
+
+def set_desynced(node: Node, value: str) -> None:
+    """Have a node be as one that sends its data to another."""
+    with node.connect() as raw, raw.cursor() as cursor:
+        cursor.execute(f"SET GLOBAL wsrep_desync = {value}")
+
+
 def test_a_node_that_hangs_is_left(nodes: Galera, shared: Callable[[], Store]) -> None:
     store = shared()
     writer = writer_of(nodes, store)
