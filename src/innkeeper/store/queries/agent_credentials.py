@@ -10,7 +10,6 @@ import sqlalchemy as sa
 
 from innkeeper.domain.identity import AgentCredential
 from innkeeper.store import news
-from innkeeper.store import news
 from innkeeper.store.tables.identity import agent_credentials
 from innkeeper.store.transactions import Tx
 
@@ -66,7 +65,6 @@ def page(tx: Tx, after_id: str | None, limit: int) -> list[AgentCredential]:
 
 def remove(tx: Tx, credential_id: str) -> bool:
     """Drop one; tell whether it was there."""
-    news.tell(tx, news.IDENTITY)
     # Others of several processes may remember it.
     news.tell(tx, news.IDENTITY)
     result = tx.execute(
