@@ -16,7 +16,7 @@ from innkeeper.domain.slices import Settings
 from innkeeper.entrypoints.api import certificates, metrics
 from innkeeper.entrypoints.worker.child import Child
 from innkeeper.settings import ENV_PREFIX, environment_of
-from innkeeper.wiring import Service
+from innkeeper.wiring import Service, environment_without
 
 PROGRAM = (sys.executable, "-m", "innkeeper.main")
 STOP_BESIDE_S = 10.0
@@ -34,7 +34,7 @@ def demo_agent(service: Service, address: str, hosts: int) -> Child:
         certificates.certified(settings.serving, address) + settings.serving.compute_prefix,
     ]
     command += ["--state-dir", str(Path(settings.storing.data_dir) / "agent")]
-    environ = _environment_without("OS_", ENV_PREFIX)
+    environ = environment_without("OS_", ENV_PREFIX)
     if settings.serving.tls_cert is not None:
         environ["OS_CACERT"] = os.environ.get("OS_CACERT", settings.serving.tls_cert)
     authenticating = settings.authenticating
@@ -64,7 +64,7 @@ def worker(settings: Settings, numbers: Path, number: int) -> Child:
     ``numbers`` is the folder in which they all count. They are given the settings as they are
     now, by the environment: what a file says may have changed when one of them starts again.
     """
-    environ = _environment_without(ENV_PREFIX) | environment_of(settings)
+    environ = environment_without(ENV_PREFIX) | environment_of(settings)
     environ[metrics.FOLDER_VARIABLE] = str(numbers)
     return Child(
         [*PROGRAM, "serve", "--with-parent", str(os.getpid())],
@@ -73,7 +73,3 @@ def worker(settings: Settings, numbers: Path, number: int) -> Child:
         stop_s=settings.serving.shutdown_grace_s + STOP_BESIDE_S,
         died=lambda pid: metrics.forget(pid, numbers),
     )
-
-
-def _environment_without(*prefixes: str) -> dict[str, str]:
-    return {key: text for key, text in os.environ.items() if not key.startswith(prefixes)}

@@ -378,3 +378,8 @@ def served_apis(settings: Settings) -> dict[str, Api]:
         for name in settings.serving.apis
         if name in APIS and (is_ours or name != "identity")
     }
+
+
+def environment_without(*prefixes: str) -> dict[str, str]:
+    """The variables of this process whose names do not begin so."""
+    return {key: text for key, text in os.environ.items() if not key.startswith(prefixes)}

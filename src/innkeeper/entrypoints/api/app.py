@@ -49,7 +49,7 @@ def make(site: Site, apis: Mapping[str, Api], is_ready: Callable[[], str | None]
             by_path.append((openapi.pattern(mounts[name] + path), endpoint))
         # Answers for the paths that are not there, in the form of the API they would be in.
         endpoints[name] = Endpoint(site, api, mounts[name], "")
-    handlers += [_healthz, _readyz(site, is_ready), _metrics, _openapi(apis, mounts)]
+    handlers += [_healthz, _readyz(site, is_ready), _metrics(site), _openapi(apis, mounts)]
     whole = Litestar(
         handlers,
         openapi_config=None,
@@ -141,10 +141,14 @@ def _readyz(site: Site, is_ready: Callable[[], str | None]) -> Any:
     return readyz
 
 
-@get("/metrics", sync_to_thread=True)
-def _metrics() -> Response[bytes]:
-    """Give all counters to Prometheus."""
-    return Response(metrics.told(), headers={"content-type": CONTENT_TYPE_LATEST})
+def _metrics(site: Site) -> Any:
+    @get("/metrics", sync_to_thread=True)
+    def give() -> Response[bytes]:
+        """Give all counters to Prometheus, those of other workers on the port included."""
+        told = metrics.told(of_workers=site.settings.serving.workers > 1)
+        return Response(told, headers={"content-type": CONTENT_TYPE_LATEST})
+
+    return give
 
 
 def _openapi(apis: Mapping[str, Api], mounts: Mapping[str, str]) -> Any:

@@ -6,7 +6,6 @@ have ended included, whichever of them is asked.
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
@@ -119,9 +118,9 @@ def forget(pid: int, folder: Path) -> None:
     mark_process_dead(pid, str(folder))  # type: ignore[no-untyped-call]
 
 
-def told() -> bytes:
-    """All numbers, as Prometheus reads them."""
-    if FOLDER_VARIABLE not in os.environ:
+def told(*, of_workers: bool = False) -> bytes:
+    """All numbers, as Prometheus reads them; ``of_workers`` if they are in that folder."""
+    if not of_workers:
         return generate_latest()
     registry = CollectorRegistry()
     MultiProcessCollector(registry)  # type: ignore[no-untyped-call]

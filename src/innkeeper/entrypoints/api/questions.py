@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
@@ -32,8 +31,7 @@ class SharedQuestion(Generic[T]):
 
     async def _ask_next(self) -> T:
         if self._under_way is not None:
-            # What became of that one is for those who wait for it.
-            with suppress(Exception):
-                await asyncio.shield(self._under_way)
+            # Its outcome, whatever it is, is for those who asked it.
+            await asyncio.wait([self._under_way])
         self._under_way, self._next = self._next, None
         return await self._ask()

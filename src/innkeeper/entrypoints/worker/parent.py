@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import threading
-import time
 from collections.abc import Callable
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
@@ -19,8 +18,9 @@ def stop_with(parent: int, stop: Callable[[], None]) -> None:
     """
 
     def watch() -> None:
+        pause = threading.Event()
         while os.getppid() == parent:
-            time.sleep(PERIOD_S)
+            pause.wait(PERIOD_S)
         stop()
 
     threading.Thread(target=watch, name="parent", daemon=True).start()
