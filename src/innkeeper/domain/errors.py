@@ -133,5 +133,28 @@ class Unavailable(Refusal):
         self.retry_after_s = retry_after_s
 
 
+class Doubtful(Unavailable):
+    """A commit was asked for, and its answer never came: it happened, or it did not.
+
+    Nobody but who asked for the work may repeat it: what is found done would be refused.
+    """
+
+
 class Busy(Unavailable):
     """Others were in the way for as long as it was worth waiting."""
+
+
+class Collided(Busy):
+    """Another write was in the way. Nothing happened, and the same may be tried at once."""
+
+
+class Unreachable(Unavailable):
+    """The database was not there to be asked. Nothing happened, and the same may be tried
+    again on another connection."""
+
+
+class Unanswered(Unavailable):
+    """Nobody knows whether this happened: the answer to the commit did not arrive.
+
+    Only who can recognize its own work may try again without looking.
+    """

@@ -4,19 +4,20 @@ Always true: a write is either committed whole, or leaves no trace; what ``Store
 returned from without an error is on the disk.
 
 May be false: that a commit which raised did *not* happen. The connection may have died between
-the commit and its answer; that is why every claim carries its consumer's id, and a retry finds
-its own rows.
+the commit and its answer, which :class:`Doubtful` tells; that is why every claim carries its
+consumer's id, by which whoever asked for it finds it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
 import sqlalchemy as sa
 
-from innkeeper.domain.errors import Busy, Unavailable
-from innkeeper.store.backends.backend import Backend, Engines
+from innkeeper.domain.errors import Busy, Doubtful, Unavailable
+from innkeeper.store.backends.backend import LEAVES_CONNECTION, Backend, Engines, Trouble
 from innkeeper.store.guards import WITHOUT_TURN, Guards
 
 Tx = sa.Connection
@@ -53,6 +54,8 @@ class Store:
         self.backend = backend
         self.engines = engines
         self._guards = guards or Guards()
+        self._trouble: Trouble | None = None
+        self.written_at_s = time.monotonic()
         self._writing = engines.writing
         if not self._guards.turns:
             self._writing = engines.writing.execution_options(**{WITHOUT_TURN: True})
@@ -62,17 +65,23 @@ class Store:
         """Have ``listener`` told, in the writing thread, what each commit has noted."""
         self._listeners.append(listener)
 
+    @property
+    def trouble(self) -> str | None:
+        """What kept the last transaction from being written, if it was the database."""
+        return None if self._trouble is None else self._trouble.value
+
     @contextmanager
     def read(self) -> Iterator[Tx]:
         """One moment of the store, seen unchanged until the block ends.
 
-        Raises :class:`Busy` where more read at the same time than there are connections for.
+        Raises :class:`Busy` where more read at the same time than there are connections for,
+        and :class:`Unavailable` where the database does not answer.
         """
         try:
-            with self.engines.reading.connect() as tx, tx.begin():
+            with self.engines.reading.connect() as tx, self._leaving(tx), tx.begin():
                 yield tx
         except sa.exc.SQLAlchemyError as error:
-            refusal = self._refusal(error)
+            refusal = _refusal(error, self.backend.trouble(error))
             if refusal is None:
                 raise
             raise refusal from error
@@ -81,40 +90,99 @@ class Store:
     def write(self) -> Iterator[Tx]:
         """A transaction that is committed at the block's end, or rolled back on an error.
 
-        Raises :class:`Unavailable` where the database does not take the write at present;
-        :class:`Busy` if that is because of other writers, for whom it has waited.
+        Raises :class:`Unavailable` where the database does not take the write at present:
+        :class:`Unreachable` and :class:`Collided` where the same may be tried again at once,
+        :class:`Busy` after waiting for other writers, and :class:`Unanswered` where nobody
+        knows whether the commit happened. In all other cases it did not.
         """
+        notes: dict[str, set[str]] = {}
+        is_committing = False
         try:
-            with self._writing.connect() as tx:
+            with self._writing.connect() as tx, self._leaving(tx):
                 # Connections are used again; what the last transaction noted is not ours.
-                tx.info.pop(_NOTES, None)
-                tx.info[_GUARDS] = self._guards
-                with tx.begin():
+                tx.info.update({_NOTES: notes, _GUARDS: self._guards})
+                with tx.begin() as whole:
                     yield tx
-                notes = tx.info.pop(_NOTES, {})
+                    is_committing = True
+                    whole.commit()
         except sa.exc.SQLAlchemyError as error:
-            refusal = self._refusal(error)
+            refusal = self._failed(error, is_committing)
+            if isinstance(refusal, Unanswered):
+                # If it happened nobody else will tell of it.
+                self._tell(notes)
             if refusal is None:
                 raise
             raise refusal from error
+        self._trouble = None
+        self.written_at_s = time.monotonic()
+        self._tell(notes)
+
+    @contextmanager
+    def _leaving(self, tx: Tx) -> Iterator[None]:
+        """Have a connection that is of no use any more thrown away, and not pooled."""
+        try:
+            yield
+        except sa.exc.SQLAlchemyError as error:
+            if self.backend.trouble(error) in LEAVES_CONNECTION and not tx.invalidated:
+                tx.invalidate(error)
+            raise
+
+    def _tell(self, notes: Mapping[str, Collection[str]]) -> None:
         for topic, names in notes.items():
             for listener in self._listeners:
                 listener(topic, frozenset(names))
 
-    def _refusal(self, error: sa.exc.SQLAlchemyError) -> Unavailable | None:
-        """What the caller is told in place of an error; ``None`` leaves it as it is."""
-        # The text of the driver stays in the log: it can hold SQL.
-        if isinstance(error, sa.exc.TimeoutError):
-            return Busy("No connection to the database came free in time.")
-        if self.backend.is_conflict(error):
-            return Busy("The database is busy with others' writes.")
-        if isinstance(error, sa.exc.OperationalError):
-            return Unavailable("The database does not answer at the moment.")
-        return None
+    def _failed(self, error: sa.exc.SQLAlchemyError, is_committing: bool) -> Unavailable | None:
+        trouble = self.backend.trouble(error)
+        if trouble is not None and trouble not in OF_OTHERS:
+            self._trouble = trouble
+        if is_committing and _leaves_open(error, trouble):
+            return Unanswered(
+                "The database did not say whether this was carried out. Look before trying "
+                "again."
+            )
+        return _refusal(error, trouble)
 
     def dispose(self) -> None:
         """Close all connections; for the end of the process."""
         self.engines.dispose()
+
+
+def _may_have_happened(error: sa.exc.SQLAlchemyError, refusal: Unavailable | None) -> bool:
+    """Whether a commit that failed with this may be on the disk all the same."""
+    if isinstance(refusal, Busy):
+        # Another transaction was in the way, which the database has said.
+        return False
+    is_cut = isinstance(error, sa.exc.DBAPIError) and error.connection_invalidated
+    return is_cut or refusal is not None
+
+
+OF_OTHERS = frozenset({Trouble.COLLISION, Trouble.WAITED})
+"""Says nothing about the database."""
+DECIDED = frozenset({*OF_OTHERS, Trouble.FULL, Trouble.READ_ONLY})
+"""A commit that ends like this did not happen."""
+ANSWERS = (sa.exc.IntegrityError, sa.exc.ProgrammingError, sa.exc.DataError)
+
+
+def _leaves_open(error: sa.exc.SQLAlchemyError, trouble: Trouble | None) -> bool:
+    """Whether a commit that raised this may have happened."""
+    return trouble not in DECIDED and not isinstance(error, ANSWERS)
+
+
+def _refusal(error: sa.exc.SQLAlchemyError, trouble: Trouble | None) -> Unavailable | None:
+    """What the caller is told in place of an error; ``None`` leaves it as it is."""
+    # The text of the driver stays in the log: it can hold SQL.
+    if isinstance(error, sa.exc.TimeoutError):
+        return Busy("No connection to the database came free in time.")
+    if trouble is Trouble.COLLISION:
+        return Collided("The database is busy with others' writes.")
+    if trouble is Trouble.WAITED:
+        return Busy("The database is busy with others' writes.")
+    if trouble in LEAVES_CONNECTION:
+        return Unreachable("The database does not answer at the moment.")
+    if trouble is not None or isinstance(error, sa.exc.OperationalError):
+        return Unavailable("The database cannot do this at the moment.")
+    return None
 
 
 def greet(tx: Tx) -> None:

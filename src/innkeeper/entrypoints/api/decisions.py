@@ -6,10 +6,9 @@ falls alone; only this thread touches the host table, so no decision sees half a
 Always true: every step that was taken in is answered, even if the thread itself ends.
 
 May be false: that two steps of one batch share a fate. A refusal undoes its own step only, and
-a batch that the database rejects is repeated step by step. And that a step is carried out once:
-a commit that raised may have happened (a connection that died before the answer). Boots are
-looked up before they are repeated. A write that is repeated finds its own work done, as with a
-client who repeats a request, and is refused where that matters.
+a batch that the database rejects is repeated step by step. And that a :class:`Doubtful` step was
+not carried out. Boots are looked up then; nothing is repeated, since a write that finds its own
+work done would be refused, and its client told that it did not happen.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from typing import Any, Protocol, TypeVar
 
 import structlog
 
-from innkeeper.domain.errors import Busy, Refusal, Unavailable
+from innkeeper.domain.errors import Busy, Doubtful, Refusal, Unavailable
 from innkeeper.entrypoints.api import metrics
 from innkeeper.entrypoints.api.site import Together
 from innkeeper.store.transactions import Store, Tx, step
@@ -298,6 +297,9 @@ def _without_the_batch(
 ) -> list[Any]:
     """Answer the steps of a batch whose commit has raised ``error``, each for itself."""
     found = _already_booted(store, desk, batch)
+    if isinstance(error, Doubtful):
+        LOG.error("commit_in_doubt", steps=len(batch), exc_info=error)
+        return [error if answer is None else answer for answer in found]
     if len(batch) == 1 and found[0] is None:
         if isinstance(error, Unavailable) or not isinstance(error, Refusal):
             LOG.error("batch_failed", steps=1, exc_info=error)
