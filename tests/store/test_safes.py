@@ -13,6 +13,7 @@ import sqlalchemy as sa
 from innkeeper.domain.slices import Storing
 from innkeeper.entrypoints.api.identity import key_care, key_files, opening
 from innkeeper.entrypoints.api.identity.key_files import KeyFileError
+from innkeeper.main import main
 from innkeeper.store.queries import identity
 from innkeeper.store.tables.identity import secrets
 from innkeeper.store.transactions import Store
@@ -186,3 +187,16 @@ def test_an_older_programs_key_is_used_until_it_is_sealed(store: Store, tmp_path
     assert care(store, tmp_path, "rotate").startswith("1 secrets")
     assert kept(store, KEY_NAME).startswith("sealed.1.")
     assert started(store, tmp_path) == first
+
+
+def test_the_command_tells_and_refuses(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["encryption-key", "--data-dir", str(tmp_path)]
+    assert main([*command, "rotate"]) == 0
+    assert main([*command, "show"]) == 0
+    told = capsys.readouterr().out
+    assert "encryption.key: there" in told and "seals; 0 secrets" in told
+    (tmp_path / "encryption.key").chmod(0o644)
+    assert main([*command, "show"]) == 2
+    assert "chmod 600" in capsys.readouterr().err
