@@ -323,6 +323,24 @@ def _refused(service: Running, credential: str) -> int:
     return int(Rack(service, "rack-9", credential).register().status_code)
 
 
+def test_beside_a_keystone_that_is_away(tmp_path: Path) -> None:
+    """Agents do not depend on it: their credentials are this service's own."""
+    keystone = {
+        "keystone_url": "http://127.0.0.1:9/v3",
+        "keystone_user": "innkeeper",
+        "keystone_password": "any",
+    }
+    file = tmp_path / "agent.credential"
+    with running(tmp_path / "data", auth="keystone", **keystone) as service:
+        command = ["agent-credential", "rack-7", "--file", str(file)]
+        assert main([*command, "--data-dir", str(tmp_path / "data")]) == 0
+        made = Rack(service, "rack-7", file.read_text().strip())
+        made.id = good(made.register())["agent"]["id"]
+        good(made.report("rack-7-1"))
+        assert service.call("GET", f"{COMPUTE}/servers", "a-token").status_code == 503
+        assert service.call("GET", f"{COMPUTE}/servers", made.credential).status_code == 403
+
+
 @pytest.mark.parametrize(
     "wrong",
     [["a b"], ["ok", "--hosts", "a b"], ["ok", "--days", "0"], ["ok", "--days", "999999999"]],
