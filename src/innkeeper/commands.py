@@ -66,7 +66,9 @@ def run(command: str, settings: Settings, options: Mapping[str, Any]) -> int:
         why = getattr(error, "orig", None) or error
         raise SettingsError(f"Cannot use the database: {why}.") from error
     except Refusal as refusal:
-        raise SettingsError(f"Cannot use the database: {refusal.message}") from refusal
+        # Whoever stands at the terminal is told what clients are not.
+        said = str(getattr(refusal.__cause__, "orig", None) or refusal.message)
+        raise SettingsError(f"Cannot use the database: {said.removesuffix('.')}.") from refusal
     except OSError as error:
         raise SettingsError(str(error).removesuffix(".") + ".") from error
 
