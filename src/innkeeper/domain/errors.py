@@ -136,7 +136,7 @@ class Unavailable(Refusal):
 class Doubtful(Unavailable):
     """A commit was asked for, and its answer never came: it happened, or it did not.
 
-    Nobody but who asked for the work may repeat it: what is found done would be refused.
+    Nobody repeats it but who can recognize their own work: what is found done is refused.
     """
 
 
@@ -151,10 +151,3 @@ class Collided(Busy):
 class Unreachable(Unavailable):
     """The database was not there to be asked. Nothing happened, and the same may be tried
     again on another connection."""
-
-
-class Unanswered(Unavailable):
-    """Nobody knows whether this happened: the answer to the commit did not arrive.
-
-    Only who can recognize its own work may try again without looking.
-    """

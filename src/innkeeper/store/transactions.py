@@ -3,9 +3,10 @@
 Always true: a write is either committed whole, or leaves no trace; what ``Store.write``
 returned from without an error is on the disk.
 
-May be false: that a commit which raised did *not* happen. The connection may have died between
-the commit and its answer, which :class:`Doubtful` tells; that is why every claim carries its
-consumer's id, by which whoever asked for it finds it.
+May be false: that a commit which raised :class:`Doubtful` did *not* happen. The connection died
+between the commit and its answer; that is why every claim carries its consumer's id, and a
+retry finds its own rows. Whoever looks in a transaction that writes waits for the lost one to
+end, if it has not yet, and so sees the truth. After every other error nothing happened.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from contextlib import contextmanager
 
 import sqlalchemy as sa
 
-from innkeeper.domain.errors import Busy, Doubtful, Unavailable
+from innkeeper.domain.errors import Busy, Collided, Doubtful, Unavailable, Unreachable
 from innkeeper.store.backends.backend import LEAVES_CONNECTION, Backend, Engines, Trouble
 from innkeeper.store.guards import WITHOUT_TURN, Guards
 
@@ -92,7 +93,7 @@ class Store:
 
         Raises :class:`Unavailable` where the database does not take the write at present:
         :class:`Unreachable` and :class:`Collided` where the same may be tried again at once,
-        :class:`Busy` after waiting for other writers, and :class:`Unanswered` where nobody
+        :class:`Busy` after waiting for other writers, and :class:`Doubtful` where nobody
         knows whether the commit happened. In all other cases it did not.
         """
         notes: dict[str, set[str]] = {}
@@ -101,13 +102,12 @@ class Store:
             with self._writing.connect() as tx, self._leaving(tx):
                 # Connections are used again; what the last transaction noted is not ours.
                 tx.info.update({_NOTES: notes, _GUARDS: self._guards})
-                with tx.begin() as whole:
+                with tx.begin():
                     yield tx
                     is_committing = True
-                    whole.commit()
         except sa.exc.SQLAlchemyError as error:
             refusal = self._failed(error, is_committing)
-            if isinstance(refusal, Unanswered):
+            if isinstance(refusal, Doubtful):
                 # If it happened nobody else will tell of it.
                 self._tell(notes)
             if refusal is None:
@@ -137,7 +137,7 @@ class Store:
         if trouble is not None and trouble not in OF_OTHERS:
             self._trouble = trouble
         if is_committing and _leaves_open(error, trouble):
-            return Unanswered(
+            return Doubtful(
                 "The database did not say whether this was carried out. Look before trying "
                 "again."
             )
@@ -146,15 +146,6 @@ class Store:
     def dispose(self) -> None:
         """Close all connections; for the end of the process."""
         self.engines.dispose()
-
-
-def _may_have_happened(error: sa.exc.SQLAlchemyError, refusal: Unavailable | None) -> bool:
-    """Whether a commit that failed with this may be on the disk all the same."""
-    if isinstance(refusal, Busy):
-        # Another transaction was in the way, which the database has said.
-        return False
-    is_cut = isinstance(error, sa.exc.DBAPIError) and error.connection_invalidated
-    return is_cut or refusal is not None
 
 
 OF_OTHERS = frozenset({Trouble.COLLISION, Trouble.WAITED})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import Enum
 from typing import NamedTuple, Protocol
 
 import sqlalchemy as sa
@@ -21,6 +22,22 @@ class Engines(NamedTuple):
         """Close all connections."""
         self.reading.dispose()
         self.writing.dispose()
+
+
+class Trouble(Enum):
+    """What a driver's error means for who asked, in words for who runs the database."""
+
+    COLLISION = "another transaction was in the way"
+    WAITED = "others were in the way for too long"
+    GONE = "the database does not answer"
+    CROWDED = "the database has no connection left"
+    READ_ONLY = "the database is read-only"
+    FULL = "the database's disk is full"
+    DISK = "the database's disk gives errors"
+
+
+LEAVES_CONNECTION = frozenset({Trouble.GONE, Trouble.READ_ONLY, Trouble.CROWDED})
+"""Behind these, another connection may lead to a server that takes the same work."""
 
 
 class Backend(Protocol):
@@ -49,8 +66,5 @@ class Backend(Protocol):
     def end_upgrade(self, tx: sa.Connection) -> None:
         """Undo :meth:`begin_upgrade`."""
 
-    def is_conflict(self, error: Exception) -> bool:
-        """Whether a driver's error means that another transaction was in the way.
-
-        The same work may then be tried again.
-        """
+    def trouble(self, error: Exception) -> Trouble | None:
+        """What an error of the driver means; ``None`` if it is about what was asked."""

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 import pymysql
 import structlog
 
-from innkeeper.domain.errors import Unavailable
+from innkeeper.domain.errors import Unavailable, Unreachable
 from innkeeper.store.backends.addresses import Address
 
 if TYPE_CHECKING:
@@ -209,9 +209,9 @@ def _open(address: Address, arguments: Mapping[str, Any]) -> NodeConnection:
     return NodeConnection(**{**arguments, "host": host, **port})
 
 
-def _nothing(why: Mapping[str, str]) -> Unavailable:
+def _nothing(why: Mapping[str, str]) -> Unreachable:
     LOG.warning("no_writer", **{"nodes": dict(why)})
-    return Unavailable("No node of the database can be used at the moment.")
+    return Unreachable("No node of the database can be used at the moment.")
 
 
 def _writer_named_by(raw: Raw) -> str | None:

@@ -26,9 +26,9 @@ import structlog
 from pymysql import err
 from pymysql.cursors import Cursor
 
-from innkeeper.domain.errors import Conflict, Unavailable
+from innkeeper.domain.errors import Conflict, Unreachable
 from innkeeper.store.backends import addresses, galera
-from innkeeper.store.backends.backend import Engines
+from innkeeper.store.backends.backend import Engines, Trouble
 from innkeeper.store.backends.pooling import engine
 from innkeeper.store.guards import WITHOUT_TURN
 
@@ -52,11 +52,31 @@ DEADLOCK = 1213
 """Also how Galera says that the certification of a commit failed."""
 LOCK_WAIT = 1205
 RECORD_CHANGED = 1020
-CONFLICTS = frozenset({DEADLOCK, LOCK_WAIT, RECORD_CHANGED})
 NO_SUCH_TABLE = 1146
-GONE = frozenset({1047, 1053, 1180, 1290, 1927})
+READ_ONLY = frozenset({1290, 1792, 1836})
+GONE = frozenset({1047, 1053, 1180, 1927, 2002, 2003, 2005, 2006, 2013, 2014, 2055, 4031})
 """Another connection is needed: a node that was put out of its cluster, a server that ends, a
-commit whose end nobody knows, a server that is made to read only, a connection cut short."""
+commit whose end nobody knows, a connection cut short. From 2000 on they are the driver's own
+numbers for a server that cannot be reached, or is not there any more."""
+TROUBLES = {
+    DEADLOCK: Trouble.COLLISION,
+    RECORD_CHANGED: Trouble.COLLISION,
+    LOCK_WAIT: Trouble.WAITED,
+    # A statement that took longer than the server allows.
+    1969: Trouble.WAITED,
+    # More connections than the server, or this user, may have.
+    1040: Trouble.CROWDED,
+    1203: Trouble.CROWDED,
+    1226: Trouble.CROWDED,
+    **dict.fromkeys(READ_ONLY, Trouble.READ_ONLY),
+    # No space, and a table that cannot grow.
+    1021: Trouble.FULL,
+    1114: Trouble.FULL,
+    # Reading, writing, and what the storage engine says of itself.
+    1024: Trouble.DISK,
+    1026: Trouble.DISK,
+    1030: Trouble.DISK,
+}
 SAFE_SETTINGS = {
     "innodb_flush_log_at_trx_commit": ("1",),
     "innodb_doublewrite": ("ON", "1"),
@@ -145,10 +165,15 @@ class Mariadb:
         sa.event.listen(made.writing, "begin", _begin_writing)
         return made
 
-    def is_conflict(self, error: Exception) -> bool:
-        """Somebody else was in the way, and the same work may be tried again."""
+    def trouble(self, error: Exception) -> Trouble | None:
+        """See :class:`Backend`. What comes without a number comes from the driver itself."""
         origin = getattr(error, "orig", error)
-        return isinstance(origin, pymysql.Error) and number_of(origin) in CONFLICTS
+        if not isinstance(origin, pymysql.Error):
+            return None
+        if isinstance(origin, err.InterfaceError):
+            return Trouble.GONE
+        number = number_of(origin)
+        return Trouble.GONE if number in GONE else TROUBLES.get(number)
 
     def begin_upgrade(self, tx: sa.Connection, *, is_empty: bool) -> None:
         """Keep others from upgrading: each statement that alters a table commits by itself."""
@@ -209,7 +234,7 @@ def _check_out(raw: galera.NodeConnection, _record: Any, _proxy: Any) -> None:
 
 
 def _find_out(context: sa.engine.ExceptionContext) -> None:
-    if number_of(context.original_exception) in GONE:
+    if number_of(context.original_exception) in GONE | READ_ONLY:
         context.is_disconnect = True
 
 
@@ -235,7 +260,7 @@ def _begin_writing(connection: sa.Connection) -> None:
         return
     if touched != 1:
         connection.invalidate()
-        raise Unavailable("Another node of the database takes the writes now.")
+        raise Unreachable("Another node of the database takes the writes now.")
 
 
 def _check_collations(tx: sa.Connection) -> None:

@@ -22,7 +22,7 @@ import sqlalchemy as sa
 from psycopg import errors
 
 from innkeeper.store.backends import addresses
-from innkeeper.store.backends.backend import Engines
+from innkeeper.store.backends.backend import Engines, Trouble
 from innkeeper.store.backends.pooling import engine
 from innkeeper.store.guards import WITHOUT_TURN
 
@@ -40,8 +40,33 @@ ANSWER_WITHIN_S = 10
 IDLE_MAX_S = 15
 """A process that stops in the middle of a transaction, say for good, keeps all others from
 writing; the database ends its transaction after so long."""
-CONFLICTS = frozenset({"40001", "40P01", "55P03"})
-"""Serialization failure, deadlock, and a lock that did not come free in time."""
+READ_ONLY = "25006"
+TROUBLES = {
+    "40001": Trouble.COLLISION,
+    "40P01": Trouble.COLLISION,
+    # A lock that did not come free in time, and a statement that took too long.
+    "55P03": Trouble.WAITED,
+    "57014": Trouble.WAITED,
+    READ_ONLY: Trouble.READ_ONLY,
+    # Idle in a transaction for too long: the server has ended it.
+    "25P03": Trouble.GONE,
+    "40003": Trouble.GONE,
+    # The server ends, has crashed, or is not there yet; the session was idle for too long.
+    "57P01": Trouble.GONE,
+    "57P02": Trouble.GONE,
+    "57P03": Trouble.GONE,
+    "57P05": Trouble.GONE,
+    "53100": Trouble.FULL,
+    "53300": Trouble.CROWDED,
+}
+CLASSES = {"08": Trouble.GONE, "53": Trouble.GONE, "58": Trouble.DISK, "XX": Trouble.DISK}
+"""By the first two characters of an error's state."""
+TOLD = {
+    "too many clients": Trouble.CROWDED,
+    "remaining connection slots": Trouble.CROWDED,
+    "session is read-only": Trouble.READ_ONLY,
+}
+"""Who is not let in is told why in words alone."""
 
 
 TELLING = (errors.IntegrityError, errors.DataError)
@@ -158,6 +183,8 @@ class Postgresql:
         connect = _connecting(busy_timeout_s + ANSWER_WITHIN_S)
         sa.event.listen(made.reading, "do_connect", connect)
         sa.event.listen(made.writing, "do_connect", connect)
+        sa.event.listen(made.reading, "handle_error", _find_out)
+        sa.event.listen(made.writing, "handle_error", _find_out)
         sa.event.listen(made.writing, "begin", _begin_writing)
         return made
 
@@ -170,9 +197,24 @@ class Postgresql:
         raw = _raw(tx)
         raw.silence_max_s = raw.usual_max_s
 
-    def is_conflict(self, error: Exception) -> bool:
-        """Somebody else was in the way, and the same work may be tried again."""
-        return getattr(getattr(error, "orig", error), "sqlstate", None) in CONFLICTS
+    def trouble(self, error: Exception) -> Trouble | None:
+        """See :class:`Backend`. What comes without a state comes from the way to the server."""
+        origin = getattr(error, "orig", error)
+        if not isinstance(origin, psycopg.Error):
+            return None
+        if origin.sqlstate is not None:
+            return TROUBLES.get(origin.sqlstate) or CLASSES.get(origin.sqlstate[:2])
+        is_of_connection = isinstance(origin, (errors.OperationalError, errors.InterfaceError))
+        if not is_of_connection:
+            return None
+        told = str(origin)
+        return next((kind for part, kind in TOLD.items() if part in told), Trouble.GONE)
+
+
+def _find_out(context: sa.engine.ExceptionContext) -> None:
+    # A server that became a standby keeps its connections, which are of no use any more.
+    if getattr(context.original_exception, "sqlstate", None) == READ_ONLY:
+        context.is_disconnect = True
 
 
 def _connecting(silence_max_s: float) -> Callable[..., PromptConnection]:

@@ -18,7 +18,7 @@ import msgspec
 import sqlalchemy as sa
 from sqlalchemy.pool import QueuePool
 
-from innkeeper.store.backends.backend import Engines
+from innkeeper.store.backends.backend import Engines, Trouble
 from innkeeper.store.backends.turns import FileTurns
 from innkeeper.store.guards import WITHOUT_TURN
 
@@ -34,6 +34,17 @@ WRITERS_MAX = 1
 """Connections that write. A second one could only wait for the one lock there is; so whoever
 comes second waits for the connection instead, and as long."""
 IN_MEMORY = ":memory:"
+PLAIN_CODE = 0xFF
+TROUBLES = {
+    # Both after all the waiting there was: nothing but a lock is ever in the way.
+    sqlite3.SQLITE_BUSY: Trouble.WAITED,
+    sqlite3.SQLITE_LOCKED: Trouble.WAITED,
+    sqlite3.SQLITE_READONLY: Trouble.READ_ONLY,
+    sqlite3.SQLITE_FULL: Trouble.FULL,
+    sqlite3.SQLITE_IOERR: Trouble.DISK,
+    sqlite3.SQLITE_CORRUPT: Trouble.DISK,
+    sqlite3.SQLITE_CANTOPEN: Trouble.GONE,
+}
 
 
 class Sqlite:
@@ -67,14 +78,10 @@ class Sqlite:
     def end_upgrade(self, tx: sa.Connection) -> None:
         """Nothing to do."""
 
-    def is_conflict(self, error: Exception) -> bool:
-        """A lock that did not come free in time; any other error would only come again."""
-        origin = getattr(error, "orig", error)
-        return isinstance(origin, sqlite3.OperationalError) and origin.sqlite_errorname in (
-            "SQLITE_BUSY",
-            "SQLITE_BUSY_SNAPSHOT",
-            "SQLITE_LOCKED",
-        )
+    def trouble(self, error: Exception) -> Trouble | None:
+        """See :class:`Backend`; an extended code has the plain one in its last byte."""
+        code = getattr(getattr(error, "orig", error), "sqlite_errorcode", None)
+        return None if code is None else TROUBLES.get(code & PLAIN_CODE)
 
 
 def _engine(url: str, connections_max: int, busy_timeout_s: float) -> sa.Engine:
