@@ -37,7 +37,10 @@ NOT_SENT = -1
 class Door:
     """Used by one thread, which is shown to another entrance each time."""
 
-    def __init__(self, ports: Sequence[int], dice: Random) -> None:
+    def __init__(
+        self, ports: Sequence[int], dice: Random, within_s: float = ANSWER_WITHIN_S
+    ) -> None:
+        self._within_s = within_s
         self._ports = ports
         self._dice = dice
         self._open: dict[int, http.client.HTTPConnection] = {}
@@ -47,7 +50,7 @@ class Door:
         port = self._dice.choice(self._ports)
         connection = self._open.pop(port, None)
         if connection is None:
-            connection = http.client.HTTPConnection(ADDRESS, port, timeout=ANSWER_WITHIN_S)
+            connection = http.client.HTTPConnection(ADDRESS, port, timeout=self._within_s)
             try:
                 connection.connect()
             except OSError:

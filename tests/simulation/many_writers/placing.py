@@ -11,6 +11,7 @@ import threading
 import uuid
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from random import Random
 
@@ -22,6 +23,8 @@ CANDIDATES = 20
 """How many a client asks for, to choose one at random."""
 CHOOSES = 0.25
 """How often a client looks for candidates by itself, and does not just boot."""
+PATIENCE_S = 60.0
+"""Nothing goes wrong here, so whoever waits long is still answered."""
 CONFLICT = 409
 OVERTAKEN = ("write_overtaken", "batch_repeated", "boot_repeated")
 """What a service logs when it repeats a claim."""
@@ -32,7 +35,7 @@ class Placer:
 
     def __init__(self, number: int, ports: Sequence[int], count: int) -> None:
         self._dice = Random(number)  # noqa: S311 - a choice, no secret
-        self._door = Door(ports, self._dice)
+        self._door = Door(ports, self._dice, PATIENCE_S)
         self._count = count
         self._names = (f"placer-{number}-{n}" for n in itertools.count())
         self._thread = threading.Thread(target=self._run, daemon=True)
@@ -48,10 +51,10 @@ class Placer:
         self._thread.join()
 
     def _run(self) -> None:
-        for _ in range(self._count):
-            status = self._claim() if self._dice.random() < CHOOSES else self._boot()
-            self.outcomes[status] += 1
-        self._door.close()
+        with closing(self._door):
+            for _ in range(self._count):
+                status = self._claim() if self._dice.random() < CHOOSES else self._boot()
+                self.outcomes[status] += 1
 
     def _boot(self) -> int:
         body = {"name": next(self._names), "flavorRef": FLAVOR, "imageRef": ""}
