@@ -26,7 +26,7 @@ CHOOSES = 0.25
 PATIENCE_S = 60.0
 """Nothing goes wrong here, so whoever waits long is still answered."""
 CONFLICT = 409
-OVERTAKEN = ("write_overtaken", "batch_repeated", "boot_repeated")
+OVERTAKEN = ("write_overtaken", "batch_repeated", "batch_tried_again")
 """What a service logs when it repeats a claim."""
 
 
