@@ -10,6 +10,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -50,6 +51,9 @@ that watches for orders, and the one that asks for news."""
 SWEEP_PERIOD_S = 10.0
 PRUNE_PERIOD_S = 60.0
 MEASURE_PERIOD_S = 5.0
+PROBE_PERIOD_S = 5.0
+"""How soon it is noticed that a database takes no writes, or does again, if nobody writes."""
+PROBE = "probe"
 TABLE_AUDIT_PERIOD_S = 20.0
 """A table of 35,000 hosts is compared once an hour."""
 TASK_TIMEOUT_S = 60.0
@@ -263,9 +267,18 @@ class Service:
             self._in_turn("late_orders", SWEEP_PERIOD_S, sweep),
             self._in_turn("old_changes", PRUNE_PERIOD_S, prune),
             Task("measures", MEASURE_PERIOD_S, self._measure),
+            Task("probe", PROBE_PERIOD_S, self._probe),
             Task("table_audit", TABLE_AUDIT_PERIOD_S, self._audit_table),
             self._token_task(),
         ]
+
+    def _probe(self) -> int:
+        """Write something, unless somebody has just done so: a full disk looks healthy."""
+        if time.perf_counter() - self.store.written_at_s < PROBE_PERIOD_S:
+            return 0
+        mark = partial(periodic.leave_mark, name=PROBE, now=now())
+        self.decisions.write_now(mark, TASK_TIMEOUT_S)
+        return 0
 
     def _measure(self) -> int:
         """Tell what can only be seen by looking now and then."""
@@ -343,6 +356,8 @@ class Service:
         """The reason why requests cannot be served; ``None`` if they can."""
         if not self.decisions.is_alive:
             return "decisions are not being made"
+        if self.store.trouble is not None:
+            return f"nothing can be written: {self.store.trouble}"
         return "nothing can be written" if self.decisions.is_failing else None
 
 

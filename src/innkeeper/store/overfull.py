@@ -1,8 +1,8 @@
 """The second guard of capacity: what was just claimed is counted once more, by the database.
 
 The first guard is the generation, at which the claimant checked what is left. This one trusts
-nobody: it adds up what is held after all was written, in the same transaction. Its cost goes by
-the providers that were touched and what is held of them, not by how many there are.
+nobody: it adds up what is held after all was written, in the same transaction. How long that
+takes goes by the providers that were touched, not by how many there are.
 
 Always true: only what a batch of claims adds to is looked at. A provider that is over its
 capacity because its operator shrank it goes on passing on what it holds, and losing it.

@@ -26,6 +26,11 @@ _TAKE = (
     .where(periodic_tasks.c.last_at == sa.bindparam("seen"))
     .values(last_at=sa.bindparam("now"))
 )
+_MARK = (
+    periodic_tasks.update()
+    .where(periodic_tasks.c.name == sa.bindparam("named"))
+    .values(last_at=sa.bindparam("now"))
+)
 
 
 def take_turn(tx: Tx, name: str, period_s: float, now: datetime) -> bool:
@@ -42,3 +47,10 @@ def take_turn(tx: Tx, name: str, period_s: float, now: datetime) -> bool:
         return False
     # Compared once more: who believes wrongly to be the only writer has no turn.
     return tx.execute(_TAKE, {"named": name, "seen": last, "now": now}).rowcount == 1
+
+
+def leave_mark(tx: Tx, name: str, now: datetime) -> None:
+    """Write that something was done, whoever did it last."""
+    written = tx.execute(_MARK, {"named": name, "now": now}).rowcount
+    if not written and tx.execute(_LAST, {"named": name}).scalar() is None:
+        tx.execute(periodic_tasks.insert().values(name=name, last_at=now))

@@ -56,7 +56,7 @@ class Store:
         self.engines = engines
         self._guards = guards or Guards()
         self._trouble: Trouble | None = None
-        self.written_at_s = time.monotonic()
+        self.written_at_s = time.perf_counter()
         self._writing = engines.writing
         if not self._guards.turns:
             self._writing = engines.writing.execution_options(**{WITHOUT_TURN: True})
@@ -114,7 +114,7 @@ class Store:
                 raise
             raise refusal from error
         self._trouble = None
-        self.written_at_s = time.monotonic()
+        self.written_at_s = time.perf_counter()
         self._tell(notes)
 
     @contextmanager

@@ -113,11 +113,15 @@ class Postgresql:
         assert self._process is not None, "it was never started"
         subprocess.run(["pkill", f"-{name}", "-s", str(self._process.pid)], check=False)
 
-    def close(self) -> None:
-        """Stop it, and remove all that it had."""
+    def stop(self) -> None:
+        """End it as an operator does: clients are cut off, and everything is written."""
         if self._process is not None and self._process.poll() is None:
             self._process.send_signal(signal.SIGINT)
             self._process.wait(START_WITHIN_S)
+
+    def close(self) -> None:
+        """Stop it, and remove all that it had."""
+        self.stop()
         shutil.rmtree(self.folder, ignore_errors=True)
 
 

@@ -134,7 +134,9 @@ def _readyz(site: Site, is_ready: Callable[[], str | None]) -> Any:
         if reason is None:
             try:
                 await asyncio.wait_for(site.readers.run(greet), READY_WITHIN_S)
-            except (Refusal, TimeoutError):
+            except Refusal as refusal:
+                reason = refusal.message
+            except TimeoutError:
                 reason = "the database does not answer"
         return Response(reason or "ready", status_code=503 if reason else 200)
 

@@ -19,10 +19,9 @@ What is repeated, and what is not:
 from __future__ import annotations
 
 import asyncio
-import random
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -30,26 +29,20 @@ import structlog
 
 from innkeeper.domain.errors import (
     Busy,
-    Collided,
     Doubtful,
     Refusal,
     Unavailable,
     Unreachable,
 )
 from innkeeper.entrypoints.api import metrics
+from innkeeper.entrypoints.api.repeats import PASSING, Repeats
 from innkeeper.entrypoints.api.site import Together
 from innkeeper.store.transactions import Store, Tx, step
 
 LOG = structlog.get_logger("innkeeper.decisions")
 
-PAUSES_S = (0.05, 0.2, 0.6)
-"""Before each repeat, give or take half. A collision is over by then, a dead connection is
-replaced; a fail-over takes longer, which the client is told and waits for."""
-REPEAT_WITHIN_S = 3.0
-"""No repeat is begun later: others wait for the thread meanwhile, and are better refused."""
 LOOK_UPS_MAX = 3
 """How often a boot is looked up whose commit was not answered."""
-DICE = random.SystemRandom()
 
 
 class Desk(Protocol):
@@ -98,35 +91,34 @@ class Step:
 
 def carry_out(store: Store, desk: Desk, batch: Sequence[Step]) -> list[Any]:
     """Carry out one batch in one commit; an exception in the list is that step's answer."""
+    repeats = Repeats()
+    outcomes: list[Any] | None = None
+    while outcomes is None:
+        outcomes = _attempt(store, desk, batch, repeats)
+    return outcomes
+
+
+def _attempt(
+    store: Store, desk: Desk, batch: Sequence[Step], repeats: Repeats
+) -> list[Any] | None:
+    """The steps' answers; ``None`` if nothing happened and it is worth another attempt."""
     started_s = time.perf_counter()
-    repeats = pauses()
-    while True:
-        try:
-            outcomes = _commit(store, desk, batch)
-        except Exception as error:
-            desk.forget()
-            metrics.lost(error)
-            if isinstance(error, Doubtful):
-                return _after_doubt(store, desk, batch, error)
-            if isinstance(error, (Collided, Unreachable)) and next(repeats, False):
-                LOG.warning("batch_tried_again", steps=len(batch), error=str(error))
-                continue
-            if isinstance(error, (Busy, Unreachable)):
-                LOG.error("batch_failed", steps=len(batch), exc_info=error)
-                return [error] * len(batch)
-            return _one_by_one(store, desk, batch, error)
-        _count(batch, outcomes, time.perf_counter() - started_s)
-        return outcomes
-
-
-def pauses() -> Iterator[bool]:
-    """Sleep for a while and say True, as long as something is worth trying again."""
-    begun_s = time.perf_counter()
-    for pause_s in PAUSES_S:
-        if time.perf_counter() - begun_s > REPEAT_WITHIN_S:
-            return
-        time.sleep(pause_s * DICE.uniform(0.5, 1.5))
-        yield True
+    try:
+        outcomes = _commit(store, desk, batch)
+    except Exception as error:
+        desk.forget()
+        metrics.lost(error)
+        if isinstance(error, Doubtful):
+            return _after_doubt(store, desk, batch, error)
+        if isinstance(error, PASSING) and repeats.wait():
+            LOG.warning("batch_tried_again", steps=len(batch), error=str(error))
+            return None
+        if isinstance(error, (Busy, Unreachable)):
+            LOG.error("batch_failed", steps=len(batch), exc_info=error)
+            return [error] * len(batch)
+        return _one_by_one(store, desk, batch, error)
+    _count(batch, outcomes, time.perf_counter() - started_s)
+    return outcomes
 
 
 def _one_by_one(store: Store, desk: Desk, batch: Sequence[Step], error: Exception) -> list[Any]:

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-from innkeeper.domain.errors import Collided, Unavailable, Unreachable
-from innkeeper.entrypoints.api.carrying import pauses
+from innkeeper.domain.errors import Unavailable
+from innkeeper.entrypoints.api.repeats import PASSING, Repeats
 from innkeeper.store.transactions import Store, Tx
 
 T = TypeVar("T")
@@ -41,14 +41,16 @@ class ReaderThreads:
             self._waiting -= 1
 
     def _read(self, work: Callable[[Tx], T]) -> T:
-        repeats = pauses()
-        while True:
+        repeats = Repeats()
+        found: list[T] = []
+        while not found:
             try:
                 with self._store.read() as tx:
-                    return work(tx)
-            except (Collided, Unreachable):
-                if not next(repeats, False):
+                    found.append(work(tx))
+            except PASSING:
+                if not repeats.wait():
                     raise
+        return found[0]
 
     def stop(self) -> None:
         """Let running reads end."""

@@ -18,6 +18,7 @@ import fcntl
 import os
 import time
 from pathlib import Path
+from threading import Event
 
 from innkeeper.domain.errors import Busy
 
@@ -49,7 +50,7 @@ class FileTurns:
         except OSError:
             # It is about order alone; a folder that takes no files tells SQLite so as well.
             return
-        until_s = time.monotonic() + self._within_s
+        until_s = time.perf_counter() + self._within_s
         _lock(following, until_s)
         try:
             _lock(turn, until_s)
@@ -86,15 +87,20 @@ class FileTurns:
 
 def _lock(file: int, until_s: float) -> None:
     pause_s = FIRST_PAUSE_S
-    while True:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            if error.errno not in BUSY:
-                raise
-        else:
-            return
-        if time.monotonic() >= until_s:
+    pause = Event()
+    while not _is_locked(file):
+        if time.perf_counter() >= until_s:
             raise Busy("The database is busy with others' writes.")
-        time.sleep(pause_s)
+        pause.wait(pause_s)
         pause_s = min(pause_s * GROWTH, LONGEST_PAUSE_S)
+
+
+def _is_locked(file: int) -> bool:
+    """Lock a file, unless somebody else has it locked."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        if error.errno not in BUSY:
+            raise
+        return False
+    return True
