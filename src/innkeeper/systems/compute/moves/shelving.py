@@ -78,7 +78,16 @@ def offload(tx: Tx, uuid: str, asker: Asker, *, now: datetime) -> None:
 
 def offload_due(tx: Tx, before: datetime, limit: int, now: datetime) -> int:
     """Begin to free the hosts of servers that were shelved before a moment."""
-    due = rows.idle_since(tx, Status.SHELVED, before, limit)
+    return _offload_idle(tx, Status.SHELVED, before, limit, now)
+
+
+def remind(tx: Tx, before: datetime, limit: int, now: datetime) -> int:
+    """Ask again for what hosts should have let go by a moment; gives of how many servers."""
+    return _offload_idle(tx, Status.SHELVED_OFFLOADED, before, limit, now)
+
+
+def _offload_idle(tx: Tx, status: str, before: datetime, limit: int, now: datetime) -> int:
+    due = rows.idle_since(tx, status, before, limit)
     for server in due:
         servers.write(tx, server, {"task_state": Task.SHELVING_OFFLOADING}, now)
         _tell(tx, server, OrderKind.OFFLOAD, {}, None, now)
