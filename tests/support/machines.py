@@ -7,7 +7,7 @@ has given up waiting for it in the meantime, as real agents do.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import partial
 from random import Random
@@ -155,9 +155,14 @@ class Machines:
             self.tell()
         raise AssertionError("It does not end.")
 
-    def uncovered(self) -> Iterator[str]:
-        """What is on a host, and neither its server nor a migration of that holds it there."""
+    def uncovered(self, but: Collection[tuple[str | None, ServerId]]) -> Iterator[str]:
+        """What is on a host, and neither its server nor a migration of that holds it there.
+
+        Some hosts and servers are passed over.
+        """
         for (host, uuid), vcpus in self.there.items():
+            if (host, uuid) in but:
+                continue
             holders = [uuid, *(each.uuid for each in self.movers.migrations(uuid))]
             held = sum(self.movers.held(each).get(host, {}).get("VCPU", 0) for each in holders)
             if held < vcpus:
