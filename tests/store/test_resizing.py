@@ -346,6 +346,16 @@ def test_a_server_whose_state_is_reset_on_its_way_is_taken_back(
     assert movers.usage() == (1, 1, 1024)
 
 
+def test_a_server_that_is_not_to_go_any_more_is_not_in_error_for_not_going(
+    movers: Movers,
+) -> None:
+    uuid = movers.boot()
+    movers.delete(uuid)
+    movers.act(resetting.reset_state, uuid, status="ACTIVE")
+    movers.tell("destroy", uuid, "It is busy.")
+    assert movers.state(uuid) == ("ACTIVE", None, "a1")
+
+
 def test_a_size_that_a_host_may_have_given_is_held_until_it_is_taken_back(
     tmp_path: Path,
 ) -> None:
