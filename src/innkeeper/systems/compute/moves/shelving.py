@@ -1,8 +1,8 @@
 """Shelving: a server is shut down and kept as an image, and its host is free sooner or later.
 
 Always true: a shelved server holds its host until the host's agent has confirmed that nothing
-of it is left there, as does an offloaded one that may have been started on a host. Offloaded and
-on no host, it holds nothing but its share of the quota.
+of it is left there, as does an offloaded one that may have been started on a host. Offloaded
+and on no host, it holds nothing but its share of the quota.
 """
 
 from __future__ import annotations
