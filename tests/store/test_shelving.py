@@ -13,7 +13,7 @@ from innkeeper.domain.errors import Invalid
 from innkeeper.domain.slices import Computing
 from innkeeper.systems.compute import history
 from innkeeper.systems.compute.moves import resetting, shelving
-from innkeeper.systems.compute.moves.moving import UnknownHost
+from innkeeper.systems.compute.moves.destinations import UnknownHost
 from tests.support.clouds import reported
 from tests.support.moves import SMALL_TAKES, Movers
 

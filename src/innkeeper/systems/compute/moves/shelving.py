@@ -20,7 +20,7 @@ from innkeeper.store.queries.orders import OpenOrder
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import actions, servers, specs
 from innkeeper.systems.compute.means import Means
-from innkeeper.systems.compute.moves import moving
+from innkeeper.systems.compute.moves import destinations, moving
 from innkeeper.systems.compute.results import Result, told
 from innkeeper.systems.placement import claims, handovers
 
@@ -150,7 +150,7 @@ def unshelve(
     One that could not be offloaded again, after it was not started in time, has a host still.
 
     With a zone it asks for that from now on; ``None`` is any. Raises :class:`NotOffloaded`,
-    :class:`HostNotInZone`, and :class:`moving.UnknownHost`.
+    :class:`HostNotInZone`, and :class:`destinations.UnknownHost`.
     """
     statuses = (Status.SHELVED, Status.SHELVED_OFFLOADED)
     server = actions.admit(tx, uuid, asker, statuses)
@@ -171,7 +171,7 @@ def unshelve(
     spec = specs.of_server(
         tx, means, server, now=now, seed=seed, forced_host=host, availability_zone=zone
     )
-    place = moving.find(tx, means, spec)
+    place = destinations.find(means, spec)
     if isinstance(place, str):
         return moving.nowhere(tx, server, ActionName.UNSHELVE, asker, place, now)
     handovers.claim_beside(tx, moving.party(server), place.amounts, now)
@@ -199,7 +199,7 @@ def _demand_place(
         return
     found = hosts.by_names(tx, [host]).get(host)
     if found is None:
-        raise moving.UnknownHost(f"Compute host {host} could not be found.")
+        raise destinations.UnknownHost(f"Compute host {host} could not be found.")
     if zone is not None and found.availability_zone != zone:
         raise HostNotInZone(f'Host "{host}" is not in the availability zone "{zone}".')
 
