@@ -47,7 +47,7 @@ class Plan:
 
 def measure(directory: Path, plan: Plan) -> Iterator[Figure]:
     """Rates, latencies and ratios at each number of clients."""
-    directory.mkdir(parents=True)
+    directory.mkdir(parents=True, exist_ok=True)
     acknowledged: list[str] = []
     seeds = iter(range(SEED, SEED + 1_000_000))
     with started(directory, {}) as service:

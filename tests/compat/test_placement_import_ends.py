@@ -52,8 +52,9 @@ def test_what_was_killed_goes_on(
 
 
 def test_it_can_be_interrupted(filled: Original, target: Running) -> None:
-    with begun(filled.url, at(target)) as program:
-        until(program, "target: writing consumers: 0 of")
+    # It cannot come to its end before it hears: others keep the target from writing.
+    with target.service.store.write(), begun(filled.url, at(target)) as program:
+        until(program, "target: writing providers: 0 of")
         program.send_signal(signal.SIGINT)
         assert program.wait(ENDS_WITHIN_S) == 130
         assert program.stderr is not None

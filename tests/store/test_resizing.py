@@ -14,7 +14,7 @@ from innkeeper.domain.moves import MigrationStatus as Stage
 from innkeeper.domain.slices import Computing
 from innkeeper.systems.compute import history, power
 from innkeeper.systems.compute.moves import resetting, resizing
-from innkeeper.systems.compute.moves.moving import UnknownHost
+from innkeeper.systems.compute.moves.destinations import UnknownHost
 from tests.support.clouds import reported
 from tests.support.moves import BIG_TAKES, SMALL_TAKES, Movers
 
@@ -344,6 +344,16 @@ def test_a_server_whose_state_is_reset_on_its_way_is_taken_back(
     assert not movers.migration(uuid).is_open
     assert movers.state(uuid) == ("ACTIVE", None, "a1")
     assert movers.usage() == (1, 1, 1024)
+
+
+def test_a_server_that_is_not_to_go_any_more_is_not_in_error_for_not_going(
+    movers: Movers,
+) -> None:
+    uuid = movers.boot()
+    movers.delete(uuid)
+    movers.act(resetting.reset_state, uuid, status="ACTIVE")
+    movers.tell("destroy", uuid, "It is busy.")
+    assert movers.state(uuid) == ("ACTIVE", None, "a1")
 
 
 def test_a_size_that_a_host_may_have_given_is_held_until_it_is_taken_back(

@@ -13,7 +13,7 @@ from innkeeper.domain.errors import Invalid
 from innkeeper.domain.slices import Computing
 from innkeeper.systems.compute import history
 from innkeeper.systems.compute.moves import resetting, shelving
-from innkeeper.systems.compute.moves.moving import UnknownHost
+from innkeeper.systems.compute.moves.destinations import UnknownHost
 from tests.support.clouds import reported
 from tests.support.moves import SMALL_TAKES, Movers
 
@@ -155,7 +155,10 @@ def test_what_left_its_host_is_not_there_whatever_is_said_of_it(
     assert movers.held(uuid) == ({} if fault is None else {"a1": SMALL_TAKES})
 
 
-def test_a_server_that_may_have_started_starts_nowhere_else(movers: Movers) -> None:
+@pytest.mark.parametrize("is_wanted", [False, True])
+def test_a_server_that_may_have_started_starts_nowhere_else(
+    movers: Movers, is_wanted: bool
+) -> None:
     uuid = movers.boot()
     shelve(movers, uuid)
     movers.finish()
@@ -167,9 +170,17 @@ def test_a_server_that_may_have_started_starts_nowhere_else(movers: Movers) -> N
     assert movers.held(uuid) == {"b1": SMALL_TAKES}
     with pytest.raises(shelving.NotOffloaded):
         movers.unshelve(uuid, host="a1")
-    assert movers.unshelve(uuid).fault is None
-    assert movers.tell("unshelve", uuid) == "b1"
-    assert movers.state(uuid) == ("ACTIVE", None, "b1")
+    if is_wanted:
+        assert movers.unshelve(uuid).fault is None
+        assert movers.tell("unshelve", uuid) == "b1"
+        assert movers.state(uuid) == ("ACTIVE", None, "b1")
+    else:
+        # It is asked for again.
+        movers.wait()
+        movers.sweep()
+        movers.finish()
+        assert movers.state(uuid) == OFFLOADED
+        assert movers.held(uuid) == {}
 
 
 def test_a_server_that_may_have_started_can_be_deleted(movers: Movers) -> None:

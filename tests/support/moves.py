@@ -218,9 +218,13 @@ class Movers:
 
     def migration(self, uuid: ServerId) -> Migration:
         """A server's newest migration."""
-        wish = MigrationSelection(server_uuid=uuid, limit=1)
+        return self.migrations(uuid)[0]
+
+    def migrations(self, uuid: ServerId) -> list[Migration]:
+        """All migrations of a server, newest first."""
+        wish = MigrationSelection(server_uuid=uuid)
         found: list[Migration] = self.cloud.read(lambda tx: migrations.page(tx, wish))
-        return found[0]
+        return found
 
     def held(self, uuid: str) -> dict[str, dict[str, int]]:
         """What a consumer holds, by host."""

@@ -23,6 +23,8 @@ REFUSED = (
     b"content-length: %d\r\n"
     b"connection: close\r\n\r\n%b" % (len(TOO_LARGE), TOO_LARGE)
 )
+GO_ON = b"HTTP/1.1 100 Continue\r\n\r\n"
+"""The server's own word ahead of an answer, for clients that wait with their body."""
 SEPARATORS = len(b": \r\n")
 
 
@@ -89,7 +91,7 @@ class Connection(HttpToolsProtocol):
             raise HeadTooLarge
         self._got_on()
         super().on_headers_complete()
-        self.cycle.transport = _Joining(self.transport, self.cycle, self.loop)
+        self.cycle.transport = _Joining(self.transport, self.loop)
 
     def on_body(self, body: bytes) -> None:
         """Keep a part of the body for whoever reads it."""
@@ -136,25 +138,24 @@ class Connection(HttpToolsProtocol):
 
 class _Joining(asyncio.Transport):
     """What one answer is written to: its head is not sent alone, which would wake the client
-    for nothing and take as long as sending all of it."""
+    for nothing and take as long as sending all of it.
 
-    def __init__(
-        self,
-        transport: asyncio.Transport,
-        cycle: RequestResponseCycle,
-        loop: asyncio.AbstractEventLoop,
-    ) -> None:
+    It does not know the answer: the two would be garbage that only the collector can free.
+    """
+
+    __slots__ = ("_head", "_is_begun", "_loop", "_transport")
+
+    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
         self._transport = transport
-        self._cycle = cycle
         self._loop = loop
-        self._head: bytes | None = None
+        self._head = b""
         self._is_begun = False
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
         """Send, or keep what is the head."""
-        if self._head is not None:
-            data, self._head = self._head + data, None
-        elif self._cycle.response_started and not self._is_begun:
+        if self._head:
+            data, self._head = self._head + data, b""
+        elif not self._is_begun and data != GO_ON:
             self._is_begun = True
             self._head = bytes(data)
             # What is made of a stream comes later, and some answers have no body.
@@ -163,7 +164,7 @@ class _Joining(asyncio.Transport):
         self._transport.write(data)
 
     def _send_head(self) -> None:
-        if self._head is not None and not self.is_closing():
+        if self._head and not self.is_closing():
             self.write(b"")
 
     def close(self) -> None:

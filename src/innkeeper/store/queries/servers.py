@@ -93,9 +93,10 @@ def alive(tx: Tx, uuids: Iterable[str]) -> list[Alive]:
 
 
 def idle_since(tx: Tx, status: str, before: datetime, limit: int) -> list[Server]:
-    """Servers in a status to which nothing happened since a moment, and nothing happens."""
+    """Servers on hosts, in a status to which nothing happened since a moment, nor happens."""
     query = (
         ROWS.where(servers.c.status == status)
+        .where(servers.c.host.is_not(None))
         .where(servers.c.task_state.is_(None))
         .where(servers.c.deleted_at.is_(None))
         .where(servers.c.updated_at < before)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from innkeeper.domain.compute import Host, Locker, Server, Status
+from innkeeper.domain.compute import Host, Locker, Server, Status, Task
 from innkeeper.domain.errors import (
     ConcurrentUpdate,
     Forbidden,
@@ -140,13 +140,14 @@ def finish_deletes(tx: Tx, uuids: Iterable[ServerId], now: datetime) -> set[Serv
 def fail_deletes(tx: Tx, failed: Iterable[Failed], now: datetime) -> None:
     """To ERROR with a fault, for servers that are still there and still hold what they held.
 
-    Deleting such a server again tries again. Nothing changes for one that is not on the host.
+    Deleting such a server again tries again. Nothing changes for one that is not on the host,
+    or not to go any more.
     """
     told = {each.uuid: each for each in failed}
     faults = {
         each.uuid: fault(told[each.uuid].message, now, told[each.uuid].details)
         for each in rows.alive(tx, told)
-        if each.host == told[each.uuid].host
+        if each.host == told[each.uuid].host and each.task_state == Task.DELETING
     }
     if faults:
         rows.mark_kept(tx, faults, now)

@@ -149,6 +149,7 @@ def sweep(
     for order in orders.waiting_since(tx, limit, {OrderKind.SEND}, SWEEP_MAX):
         live.give_up_waiting(tx, order, told % (order.host, order.kind), now)
     count = len(late) + leftovers.remind(tx, limit, SWEEP_MAX, now)
+    count += shelving.remind(tx, limit, SWEEP_MAX, now)
     if terms.shelved_offload_time > 0:
         before = now - timedelta(seconds=terms.shelved_offload_time)
         count += shelving.offload_due(tx, before, SWEEP_MAX, now)

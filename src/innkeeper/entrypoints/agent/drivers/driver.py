@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 
 class DriverFailed(Exception):
-    """An order could not be carried out. The message is shown to the server's owner."""
+    """An order could not be carried out. The message is for administrators alone."""
 
 
 @dataclass(frozen=True, slots=True)

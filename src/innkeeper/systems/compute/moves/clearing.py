@@ -1,7 +1,7 @@
 """What follows when a host has destroyed a server, or what was left of one.
 
 Always true: what a migration holds of a host is free in the transaction that takes the word of
-that host's agent that nothing is left there.
+that host's agent that nothing is left there; or later, where the server may yet arrive there.
 """
 
 from __future__ import annotations

@@ -11,15 +11,15 @@ from datetime import datetime
 from typing import Any, Unpack
 
 from innkeeper.domain.compute import OrderKind, Power, Status, Task
-from innkeeper.domain.errors import Conflict, Invalid
+from innkeeper.domain.errors import Invalid
 from innkeeper.domain.moves import ActionName, Asker, MigrationKind, Moved
 from innkeeper.domain.moves import MigrationStatus as Stage
 from innkeeper.store.queries import orders
 from innkeeper.store.queries.orders import OpenOrder
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute import actions, servers, specs
+from innkeeper.systems.compute import actions, servers
 from innkeeper.systems.compute.means import Means
-from innkeeper.systems.compute.moves import carrying, endings, moving
+from innkeeper.systems.compute.moves import carrying, destinations, endings, moving
 from innkeeper.systems.compute.moves.moving import Drawn, Start
 from innkeeper.systems.compute.results import Result, told
 
@@ -48,27 +48,15 @@ def evacuate(
     """
     now = drawn["now"]
     server = actions.admit(tx, uuid, asker, EVACUABLE)
-    wanted = moving.demand_other(tx, server, host)
+    wanted = destinations.demand_other(tx, server, host)
     source = servers.demand_host(server)
     home = servers.homes(tx, [server]).get(source)
     silence_max_s = means.computing.service_down_time_s
     if home is not None and home.is_up(now, silence_max_s):
         raise HostInUse(f"Compute service of {source} is still in use.")
-    spec = specs.of_server(
-        tx,
-        means,
-        server,
-        now=now,
-        seed=drawn["seed"],
-        refused_hosts=moving.refused_hosts(tx, server),
-        forced_host=None if wanted is None else wanted.name,
+    place = destinations.elsewhere(
+        tx, means, server, wanted, seed=drawn["seed"], now=now, is_forced=is_forced
     )
-    if wanted is not None and is_forced:
-        if not wanted.is_up(now, silence_max_s):
-            raise Conflict(f"Compute service of {wanted.name} is unavailable at this time.")
-        place: moving.Place | str = moving.take(means, spec, wanted)
-    else:
-        place = moving.find(tx, means, spec)
     if isinstance(place, str):
         return moving.nowhere(tx, server, ActionName.EVACUATE, asker, place, now)
     # A live migration that was never heard of again, perhaps.

@@ -13,16 +13,15 @@ from datetime import datetime
 from typing import Any, Unpack
 
 from innkeeper.domain.compute import OrderKind, Server, Status, Task
-from innkeeper.domain.errors import Conflict
 from innkeeper.domain.moves import ActionName, Asker, Migration, MigrationKind, Moved
 from innkeeper.domain.moves import MigrationStatus as Stage
 from innkeeper.store.queries import migrations, orders
 from innkeeper.store.queries import servers as rows
 from innkeeper.store.queries.orders import OpenOrder
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute import actions, servers, specs
+from innkeeper.systems.compute import actions, servers
 from innkeeper.systems.compute.means import Means
-from innkeeper.systems.compute.moves import carrying, endings, moving
+from innkeeper.systems.compute.moves import carrying, destinations, endings, moving
 from innkeeper.systems.compute.moves.moving import Drawn, Start
 from innkeeper.systems.compute.results import Result, told
 
@@ -42,23 +41,11 @@ def migrate(
     """Begin to move a running server. A forced host is not judged by the scheduler."""
     now = drawn["now"]
     server = actions.admit(tx, uuid, asker, MOVABLE)
-    wanted = moving.demand_other(tx, server, host)
-    moving.demand_up(tx, means, server, now)
-    spec = specs.of_server(
-        tx,
-        means,
-        server,
-        now=now,
-        seed=drawn["seed"],
-        refused_hosts=moving.refused_hosts(tx, server),
-        forced_host=None if wanted is None else wanted.name,
+    wanted = destinations.demand_other(tx, server, host)
+    destinations.demand_up(tx, means, server, now)
+    place = destinations.elsewhere(
+        tx, means, server, wanted, seed=drawn["seed"], now=now, is_forced=is_forced
     )
-    if wanted is not None and is_forced:
-        if not wanted.is_up(now, means.computing.service_down_time_s):
-            raise Conflict(f"Compute service of {wanted.name} is unavailable at this time.")
-        place: moving.Place | str = moving.take(means, spec, wanted)
-    else:
-        place = moving.find(tx, means, spec)
     if isinstance(place, str):
         return moving.nowhere(tx, server, ActionName.LIVE_MIGRATION, asker, place, now)
     values = {"task_state": Task.MIGRATING}

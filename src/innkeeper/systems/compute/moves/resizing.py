@@ -24,8 +24,9 @@ from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import actions, flavors, images, quotas, servers, specs
 from innkeeper.systems.compute.intake import flavor_facts
 from innkeeper.systems.compute.means import Means
-from innkeeper.systems.compute.moves import endings, moving
-from innkeeper.systems.compute.moves.moving import Drawn, Place, Start
+from innkeeper.systems.compute.moves import destinations, endings, moving
+from innkeeper.systems.compute.moves.destinations import Place
+from innkeeper.systems.compute.moves.moving import Drawn, Start
 
 MOVABLE = (Status.ACTIVE, Status.SHUTOFF)
 
@@ -45,19 +46,19 @@ def resize(
     now = drawn["now"]
     server = actions.admit(tx, uuid, asker, MOVABLE)
     flavor = _other_flavor(tx, server, flavor_id, asker)
-    moving.demand_up(tx, means, server, now)
+    destinations.demand_up(tx, means, server, now)
     more = (
         max(0, flavor.vcpus - server.vcpus),
         max(0, flavor.memory_mb - server.memory_mb),
     )
     quotas.demand_room(tx, server.project_id, quotas.defaults(means.computing), *more)
-    refused = moving.refused_hosts(tx, server)
+    refused = destinations.refused_hosts(tx, server)
     if means.computing.allow_resize_to_same_host:
         refused -= {servers.demand_host(server)}
     spec = specs.of_server(
         tx, means, server, flavor=flavor, now=now, seed=drawn["seed"], refused_hosts=refused
     )
-    place = moving.find(tx, means, spec)
+    place = destinations.find(means, spec)
     if isinstance(place, str):
         return moving.nowhere(tx, server, ActionName.RESIZE, asker, place, now)
     start = Start(MigrationKind.RESIZE, Stage.MIGRATING, flavor_facts(flavor))
@@ -78,18 +79,9 @@ def migrate(
     """Begin to move a server to another host, or to a certain one; it is shut down for it."""
     now = drawn["now"]
     server = actions.admit(tx, uuid, asker, MOVABLE)
-    wanted = moving.demand_other(tx, server, host)
-    moving.demand_up(tx, means, server, now)
-    spec = specs.of_server(
-        tx,
-        means,
-        server,
-        now=now,
-        seed=drawn["seed"],
-        refused_hosts=moving.refused_hosts(tx, server),
-        forced_host=None if wanted is None else wanted.name,
-    )
-    place = moving.find(tx, means, spec)
+    wanted = destinations.demand_other(tx, server, host)
+    destinations.demand_up(tx, means, server, now)
+    place = destinations.elsewhere(tx, means, server, wanted, seed=drawn["seed"], now=now)
     if isinstance(place, str):
         return moving.nowhere(tx, server, ActionName.MIGRATE, asker, place, now)
     start = Start(MigrationKind.MIGRATION, Stage.MIGRATING)

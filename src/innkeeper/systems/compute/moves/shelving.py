@@ -1,7 +1,8 @@
 """Shelving: a server is shut down and kept as an image, and its host is free sooner or later.
 
 Always true: a shelved server holds its host until the host's agent has confirmed that nothing
-of it is left there; offloaded, it holds nothing but its share of the quota.
+of it is left there, as does an offloaded one that may have been started on a host. Offloaded
+and on no host, it holds nothing but its share of the quota.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from innkeeper.store.queries.orders import OpenOrder
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import actions, servers, specs
 from innkeeper.systems.compute.means import Means
-from innkeeper.systems.compute.moves import moving
+from innkeeper.systems.compute.moves import destinations, moving
 from innkeeper.systems.compute.results import Result, told
 from innkeeper.systems.placement import claims, handovers
 
@@ -78,7 +79,16 @@ def offload(tx: Tx, uuid: str, asker: Asker, *, now: datetime) -> None:
 
 def offload_due(tx: Tx, before: datetime, limit: int, now: datetime) -> int:
     """Begin to free the hosts of servers that were shelved before a moment."""
-    due = rows.idle_since(tx, Status.SHELVED, before, limit)
+    return _offload_idle(tx, Status.SHELVED, before, limit, now)
+
+
+def remind(tx: Tx, before: datetime, limit: int, now: datetime) -> int:
+    """Ask again for what hosts should have let go by a moment; gives of how many servers."""
+    return _offload_idle(tx, Status.SHELVED_OFFLOADED, before, limit, now)
+
+
+def _offload_idle(tx: Tx, status: str, before: datetime, limit: int, now: datetime) -> int:
+    due = rows.idle_since(tx, status, before, limit)
     for server in due:
         servers.write(tx, server, {"task_state": Task.SHELVING_OFFLOADING}, now)
         _tell(tx, server, OrderKind.OFFLOAD, {}, None, now)
@@ -140,7 +150,7 @@ def unshelve(
     One that could not be offloaded again, after it was not started in time, has a host still.
 
     With a zone it asks for that from now on; ``None`` is any. Raises :class:`NotOffloaded`,
-    :class:`HostNotInZone`, and :class:`moving.UnknownHost`.
+    :class:`HostNotInZone`, and :class:`destinations.UnknownHost`.
     """
     statuses = (Status.SHELVED, Status.SHELVED_OFFLOADED)
     server = actions.admit(tx, uuid, asker, statuses)
@@ -161,7 +171,7 @@ def unshelve(
     spec = specs.of_server(
         tx, means, server, now=now, seed=seed, forced_host=host, availability_zone=zone
     )
-    place = moving.find(tx, means, spec)
+    place = destinations.find(means, spec)
     if isinstance(place, str):
         return moving.nowhere(tx, server, ActionName.UNSHELVE, asker, place, now)
     handovers.claim_beside(tx, moving.party(server), place.amounts, now)
@@ -189,7 +199,7 @@ def _demand_place(
         return
     found = hosts.by_names(tx, [host]).get(host)
     if found is None:
-        raise moving.UnknownHost(f"Compute host {host} could not be found.")
+        raise destinations.UnknownHost(f"Compute host {host} could not be found.")
     if zone is not None and found.availability_zone != zone:
         raise HostNotInZone(f'Host "{host}" is not in the availability zone "{zone}".')
 

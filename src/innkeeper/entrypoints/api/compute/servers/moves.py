@@ -16,7 +16,7 @@ from innkeeper.entrypoints.api.compute.servers.bodies import made_password
 from innkeeper.entrypoints.api.routing import Answer
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.moves import evacuation, live, resizing
-from innkeeper.systems.compute.moves.moving import UnknownHost
+from innkeeper.systems.compute.moves.destinations import UnknownHost
 
 MIGRATE_TO = "os_compute_api:os-migrate-server:migrate:host"
 MIGRATE_LIVE_TO = "os_compute_api:os-migrate-server:migrate_live:host"

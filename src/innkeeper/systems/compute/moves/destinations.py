@@ -1,0 +1,121 @@
+"""Where a server that moves may go: a host that somebody named, or the best one.
+
+Always true: what is found here was judged by the scheduler, unless somebody forces a host.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from innkeeper.domain.compute import Host, Server
+from innkeeper.domain.errors import Conflict, Invalid
+from innkeeper.domain.ids import ClassId, ProviderId
+from innkeeper.domain.placement import Amounts
+from innkeeper.domain.placing import RequestSpec
+from innkeeper.scheduling import reasons
+from innkeeper.store.queries import hosts, migrations
+from innkeeper.store.transactions import Tx
+from innkeeper.systems.compute import servers, specs
+from innkeeper.systems.compute.means import Means
+
+
+class UnknownHost(Invalid):
+    """Somebody named a host that is not there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a server may go, and what it takes there."""
+
+    host: str
+    provider_id: ProviderId
+    amounts: Amounts
+
+
+def elsewhere(
+    tx: Tx,
+    means: Means,
+    server: Server,
+    wanted: Host | None,
+    *,
+    seed: int,
+    now: datetime,
+    is_forced: bool = False,
+) -> Place | str:
+    """Another host for a server as it is: the wanted one, or the best; or why there is none.
+
+    A host that is forced is not judged by the scheduler. Raises :class:`Conflict` if it is
+    down.
+    """
+    spec = specs.of_server(
+        tx,
+        means,
+        server,
+        now=now,
+        seed=seed,
+        refused_hosts=refused_hosts(tx, server),
+        forced_host=None if wanted is None else wanted.name,
+    )
+    if wanted is None or not is_forced:
+        return find(means, spec)
+    if not wanted.is_up(now, means.computing.service_down_time_s):
+        raise Conflict(f"Compute service of {wanted.name} is unavailable at this time.")
+    return _take(means, spec, wanted)
+
+
+def find(means: Means, spec: RequestSpec) -> Place | str:
+    """The best place for a server, or the sentence why there is none."""
+    plan = means.plan(spec)
+    if not plan.entries:
+        return reasons.sentence(plan, 1)
+    entry = plan.entries[0]
+    amounts: dict[ProviderId, dict[ClassId, int]] = {entry.provider_id: _by_class(means, spec)}
+    for each in entry.loans:
+        class_id = means.follower.table.class_ids[each.class_name]
+        lent = amounts.setdefault(each.provider_id, {})
+        lent[class_id] = amounts[entry.provider_id].pop(class_id)
+    return Place(entry.host, entry.provider_id, amounts)
+
+
+def _take(means: Means, spec: RequestSpec, host: Host) -> Place:
+    """A host as it is, without asking the scheduler. Whether it has room, the claim proves."""
+    return Place(host.name, host.provider_id, {host.provider_id: _by_class(means, spec)})
+
+
+def _by_class(means: Means, spec: RequestSpec) -> dict[ClassId, int]:
+    class_ids = means.follower.table.class_ids
+    for name in spec.amounts:
+        if name not in class_ids:
+            raise Invalid(f"No host has any {name}.")
+    return {class_ids[name]: amount for name, amount in spec.amounts.items()}
+
+
+def demand_other(tx: Tx, server: Server, name: str | None) -> Host | None:
+    """The host that somebody named for a server to go to, if any.
+
+    Raises :class:`UnknownHost`, and :class:`Invalid` for the host that the server is on.
+    """
+    if name is None:
+        return None
+    host = hosts.by_names(tx, [name]).get(name)
+    if host is None:
+        raise UnknownHost(f"Compute host {name} could not be found.")
+    if name == server.host:
+        raise Invalid(f"Server {server.uuid} cannot go to {name}: it is there.")
+    return host
+
+
+def refused_hosts(tx: Tx, server: Server) -> frozenset[str]:
+    """The host that a server is on, and those that still have something of it."""
+    named = {server.host}
+    for each in migrations.open_ones(tx, [server.uuid]):
+        named |= {each.source_host, each.dest_host}
+    return frozenset(name for name in named if name is not None)
+
+
+def demand_up(tx: Tx, means: Means, server: Server, now: datetime) -> None:
+    """Raise :class:`Conflict` unless a server's host can let it go."""
+    home = servers.homes(tx, [server]).get(servers.demand_host(server))
+    if home is None or not home.is_up(now, means.computing.service_down_time_s):
+        raise Conflict("Service is unavailable at this time.")
