@@ -191,7 +191,9 @@ def step(tx: Tx) -> Iterator[None]:
     try:
         yield
     except Exception:
-        tx.exec_driver_sql("ROLLBACK TO SAVEPOINT step")
-        tx.exec_driver_sql("RELEASE SAVEPOINT step")
+        # On a connection that was thrown away there is nothing left to be undone.
+        if not tx.invalidated:
+            tx.exec_driver_sql("ROLLBACK TO SAVEPOINT step")
+            tx.exec_driver_sql("RELEASE SAVEPOINT step")
         raise
     tx.exec_driver_sql("RELEASE SAVEPOINT step")
