@@ -30,6 +30,7 @@ from innkeeper.entrypoints.api.site import Site, Tracing
 from innkeeper.entrypoints.api.tables import APIS
 from innkeeper.entrypoints.api.watching import OrderWatch
 from innkeeper.entrypoints.worker.loop import Task, WorkerThread
+from innkeeper.entrypoints.worker.steps import ClockSteps
 from innkeeper.settings import SettingsError
 from innkeeper.store import news, periodic, schema
 from innkeeper.store.backends import catalogue as backends
@@ -115,6 +116,7 @@ def connect(settings: Settings) -> Store:
             url,
             readers_max=settings.serving.reader_threads + READERS_BESIDE,
             busy_timeout_s=storing.busy_timeout_s,
+            idle_timeout_s=storing.idle_timeout_s,
         )
     except (OSError, ValueError) as error:
         told = str(error).removesuffix(".")
@@ -256,16 +258,14 @@ class Service:
         """What is done again and again, whether anybody asks or not."""
         timeout_s = self.settings.computing.order_timeout_s
         terms = Terms.of(self.settings.scheduling, self.settings.computing)
+        steps = ClockSteps(now, time.monotonic)
 
         def sweep(tx: Tx) -> int:
-            return work.sweep(tx, timeout_s, now(), terms)
-
-        def prune(tx: Tx) -> int:
-            return feed.prune(tx, now())
+            return work.sweep(tx, timeout_s + steps.forward_s(timeout_s), now(), terms)
 
         return [
             self._in_turn("late_orders", SWEEP_PERIOD_S, sweep),
-            self._in_turn("old_changes", PRUNE_PERIOD_S, prune),
+            self._in_turn("old_changes", PRUNE_PERIOD_S, lambda tx: feed.prune(tx, now())),
             Task("measures", MEASURE_PERIOD_S, self._measure),
             Task("probe", PROBE_PERIOD_S, self._probe),
             Task("table_audit", TABLE_AUDIT_PERIOD_S, self._audit_table),

@@ -192,3 +192,27 @@ def test_who_finds_nobody_there_is_told_to_come_back(frayed: Frayed) -> None:
     with pytest.raises(Unreachable), away.read():
         pass
     away.dispose()
+
+
+@pytest.mark.parametrize("name", sorted(KILL))
+def test_who_falls_asleep_with_the_turn_loses_it(name: str, tmp_path: Path) -> None:
+    url = DATABASES[name](tmp_path)
+    backend = catalogue.of_url(url)
+    asleep, awake = (
+        Store(
+            backend,
+            backend.engines(url, readers_max=1, busy_timeout_s=20.0, idle_timeout_s=1.0),
+        )
+        for _ in range(2)
+    )
+    schema.upgrade(awake, NOW)
+    with pytest.raises(Unreachable), asleep.write() as tx:
+        mark("asleep")(tx)
+        # Waits until the server has ended the other's transaction.
+        with awake.write() as other:
+            mark("awake")(other)
+        mark("asleep again")(tx)
+    with asleep.write() as tx:
+        assert list(tx.execute(sa.select(periodic_tasks.c.name)).scalars()) == ["awake"]
+    asleep.dispose()
+    awake.dispose()

@@ -41,10 +41,11 @@ class Serving(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     who have a certificate of that authority. ``trusted_proxies`` are the networks of whoever
     may say, in ``X-Forwarded-For``, for whom they call.
     ``image_bytes_max`` is for uploads of images, which are measured and not kept; every other
-    body ends at ``body_bytes_max``. ``client_timeout_s`` is for the head of a request, and for
-    each wait for more of a body. ``cors_allowed_origins`` opens the APIs to pages of these
-    origins; the settings beside it say how. With several ``workers``, so many processes serve
-    the same port.
+    body ends at ``body_bytes_max``. ``requests_max``, ``bodies_bytes_max`` and
+    ``connections_max`` bound what one process holds at a time. ``client_timeout_s`` is for the
+    head of a request, and for each wait for more of a body. ``cors_allowed_origins`` opens the
+    APIs to pages of these origins; the settings beside it say how. With several ``workers``, so
+    many processes serve the same port.
     """
 
     host: str = "127.0.0.1"
@@ -62,6 +63,9 @@ class Serving(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     body_bytes_max: Bytes = 1024 * 1024
     image_bytes_max: Annotated[int, msgspec.Meta(ge=1, le=2**60)] = 1024 * 1024 * 1024 * 1024
     page_size_max: Many = 1000
+    requests_max: Many = 10_000
+    bodies_bytes_max: Bytes = 128 * 1024 * 1024
+    connections_max: Many = 20_000
     client_timeout_s: Seconds = 30.0
     cors_allowed_origins: tuple[str, ...] = ()
     cors_allow_credentials: bool = True
@@ -94,7 +98,9 @@ class Serving(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Storing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Where the store is. Without ``database_url`` it is a SQLite file in ``data_dir``; without
     ``encryption_key_file`` that one lies there too. ``database_is_shared`` says whether other
-    processes serve the same database.
+    processes serve the same database. ``busy_timeout_s`` is how long the database is waited
+    for; a transaction in which a process has asked nothing for ``idle_timeout_s`` is ended by
+    the database's server.
     """
 
     data_dir: str = "innkeeper-data"
@@ -102,6 +108,7 @@ class Storing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     encryption_key_file: str | None = None
     database_is_shared: bool | None = None
     busy_timeout_s: Annotated[float, msgspec.Meta(gt=0, le=24 * 3600)] = 10.0
+    idle_timeout_s: Annotated[float, msgspec.Meta(ge=1, le=24 * 3600)] = 15.0
 
 
 class Authenticating(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -179,3 +179,28 @@ def test_what_is_being_looked_up_while_others_write_is_looked_up_anew() -> None:
         assert issuer.asked == ["a", "a"]
 
     finish(story())
+
+
+def test_a_clock_that_is_set_back_makes_nothing_remembered_longer() -> None:
+    async def story() -> None:
+        issuer = Issuer()
+        await issuer.use("a")
+        issuer.now -= timedelta(hours=1)
+        await issuer.use("a")
+        assert issuer.asked == ["a", "a"]
+        issuer.now += timedelta(seconds=REMEMBER_S - 1)
+        await issuer.use("a")
+        assert issuer.asked == ["a", "a"]
+
+    finish(story())
+
+
+def test_a_clock_that_is_set_forward_has_it_asked_for_again() -> None:
+    async def story() -> None:
+        issuer = Issuer()
+        await issuer.use("a")
+        issuer.now += timedelta(minutes=50)
+        await issuer.use("a")
+        assert issuer.asked == ["a", "a"]
+
+    finish(story())

@@ -87,7 +87,8 @@ class Endpoint:
         request_id = "req-" + self.site.ids.uuid()
         version: Version | None = None
         try:
-            answer, version = await self._carry_out(request, request_id)
+            with self.site.load.count(headers, self.site.settings.serving):
+                answer, version = await self._carry_out(request, request_id)
             response = self._response(answer, request_id, version)
         except Exception as error:
             version = _version_or_none(self.api.versions, headers)

@@ -86,6 +86,7 @@ def config_of(app: Any, serving: Serving) -> PatientConfig:
     return PatientConfig(
         app,
         serving.client_timeout_s,
+        serving.connections_max,
         host=serving.host,
         port=serving.port,
         log_level="warning",

@@ -1,8 +1,9 @@
 """What is remembered of tokens, so that most requests cost no look at anything.
 
-Always true: nothing is remembered past a token's end or longer than the setting says; what was
-being looked up while :meth:`TokenCache.forget` was called is not remembered at all; however
-many requests bring an unknown token at once, it is looked up once. Where other processes write
+Always true: nothing is remembered past a token's end or longer than the setting says, nor by a
+clock that was set back since; what was being looked up while :meth:`TokenCache.forget` was
+called is not remembered at all; however many requests bring an unknown token at once, it is
+looked up once. Where other processes write
 what tokens stand for, it is asked for each request whether any of them did since it came.
 """
 
@@ -51,7 +52,7 @@ class TokenCache:
         self._look = look
         self._clock = clock
         self._remember = timedelta(seconds=remember_s)
-        self._known: dict[str, Known] = {}
+        self._known: dict[str, tuple[Known, datetime]] = {}
         self._asked: dict[str, asyncio.Task[Known]] = {}
         self._times_forgotten = 0
 
@@ -66,8 +67,9 @@ class TokenCache:
                 self.forget()
                 self._number = number
         now = self._clock()
-        known = self._known.get(token)
-        if known is None or known.until <= now:
+        known, since = self._known.get(token, (None, now))
+        # Before it was learned: the clock was set back, and nobody knows how long ago that was.
+        if known is None or not since <= now < known.until:
             known = await self._ask(token, now)
         caller = known.context
         return RequestContext(
@@ -108,5 +110,5 @@ class TokenCache:
             if len(self._known) >= TOKENS_MAX:
                 # The oldest: dictionaries keep the order of insertion.
                 del self._known[next(iter(self._known))]
-            self._known[token] = known
+            self._known[token] = (known, now)
         return known

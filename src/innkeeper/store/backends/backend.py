@@ -7,6 +7,8 @@ from typing import NamedTuple, Protocol
 
 import sqlalchemy as sa
 
+IDLE_TIMEOUT_S = 15.0
+
 
 class Engines(NamedTuple):
     """The connections of one process, in two pools.
@@ -49,11 +51,20 @@ class Backend(Protocol):
 
     name: str
 
-    def engines(self, url: str, *, readers_max: int, busy_timeout_s: float) -> Engines:
+    def engines(
+        self,
+        url: str,
+        *,
+        readers_max: int,
+        busy_timeout_s: float,
+        idle_timeout_s: float = IDLE_TIMEOUT_S,
+    ) -> Engines:
         """Make both pools of connections; every one of them is durable and isolated.
 
         ``readers_max`` (at least one) is how many threads read at the same moment; one more
-        waits for a connection, ``busy_timeout_s`` at most. How many write at the same moment
+        waits for a connection, ``busy_timeout_s`` at most. A process that stops in the middle
+        of a transaction, say for good, keeps all others from writing; where there is a server,
+        it ends such a transaction after ``idle_timeout_s``. How many write at the same moment
         is the backend's to say. No error of theirs quotes the parameters of a statement.
         """
 

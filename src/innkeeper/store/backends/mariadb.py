@@ -28,7 +28,7 @@ from pymysql.cursors import Cursor
 
 from innkeeper.domain.errors import Conflict, Unreachable
 from innkeeper.store.backends import addresses, galera
-from innkeeper.store.backends.backend import Engines, Trouble
+from innkeeper.store.backends.backend import IDLE_TIMEOUT_S, Engines, Trouble
 from innkeeper.store.backends.pooling import engine
 from innkeeper.store.guards import WITHOUT_TURN
 
@@ -39,9 +39,6 @@ DRIVER = "mariadb+pymysql"
 WRITERS_MAX = 2
 """Connections that write: one for the thread that decides, one for whoever writes beside it."""
 COLLATION = "utf8mb4_nopad_bin"
-IDLE_MAX_S = 15
-"""A process that stops in the middle of a transaction, say for good, keeps all others from
-writing; the server ends its connection after so long."""
 ANSWER_WITHIN_S = 10
 """How long a statement may take that waits for nobody. A node that was stopped keeps its
 connections, and whoever has asked it something finds out by this alone."""
@@ -122,7 +119,14 @@ class Mariadb:
 
     name = NAME
 
-    def engines(self, url: str, *, readers_max: int, busy_timeout_s: float) -> Engines:
+    def engines(
+        self,
+        url: str,
+        *,
+        readers_max: int,
+        busy_timeout_s: float,
+        idle_timeout_s: float = IDLE_TIMEOUT_S,
+    ) -> Engines:
         """Make the pools. The first connection is made when it is needed."""
         at, hosts = addresses.split(url)
         at = at.set(drivername=DRIVER)
@@ -131,7 +135,7 @@ class Mariadb:
             "sql_mode": "'TRADITIONAL,ONLY_FULL_GROUP_BY,ANSI_QUOTES'",
             "time_zone": "'+00:00'",
             "innodb_lock_wait_timeout": wait_s,
-            "idle_transaction_timeout": IDLE_MAX_S,
+            "idle_transaction_timeout": max(1, round(idle_timeout_s)),
         }
         arguments = {
             "charset": "utf8mb4",

@@ -22,7 +22,7 @@ import sqlalchemy as sa
 from psycopg import errors
 
 from innkeeper.store.backends import addresses
-from innkeeper.store.backends.backend import Engines, Trouble
+from innkeeper.store.backends.backend import IDLE_TIMEOUT_S, Engines, Trouble
 from innkeeper.store.backends.pooling import engine
 from innkeeper.store.guards import WITHOUT_TURN
 
@@ -37,9 +37,6 @@ PASSED_OVER_AFTER_S = 2
 """One of several servers that does not let in for so long; less is not possible."""
 ANSWER_WITHIN_S = 10
 """How long a statement may take that waits for nobody."""
-IDLE_MAX_S = 15
-"""A process that stops in the middle of a transaction, say for good, keeps all others from
-writing; the database ends its transaction after so long."""
 READ_ONLY = "25006"
 TROUBLES = {
     "40001": Trouble.COLLISION,
@@ -142,7 +139,14 @@ class Postgresql:
 
     name = NAME
 
-    def engines(self, url: str, *, readers_max: int, busy_timeout_s: float) -> Engines:
+    def engines(
+        self,
+        url: str,
+        *,
+        readers_max: int,
+        busy_timeout_s: float,
+        idle_timeout_s: float = IDLE_TIMEOUT_S,
+    ) -> Engines:
         """Make the pools. The first connection is made when it is needed."""
         at, hosts = addresses.split(url)
         at = at.set(drivername=DRIVER)
@@ -154,7 +158,7 @@ class Postgresql:
         wait_ms = max(1, round(busy_timeout_s * 1000))
         options = {
             "lock_timeout": f"{wait_ms}ms",
-            "idle_in_transaction_session_timeout": f"{IDLE_MAX_S}s",
+            "idle_in_transaction_session_timeout": f"{max(1, round(idle_timeout_s))}s",
             # Who cancels a commit that waits for a standby is told that it is done.
             "statement_timeout": "0",
             "timezone": "UTC",

@@ -18,7 +18,7 @@ import msgspec
 import sqlalchemy as sa
 from sqlalchemy.pool import QueuePool
 
-from innkeeper.store.backends.backend import Engines, Trouble
+from innkeeper.store.backends.backend import IDLE_TIMEOUT_S, Engines, Trouble
 from innkeeper.store.backends.turns import FileTurns
 from innkeeper.store.guards import WITHOUT_TURN
 
@@ -52,8 +52,17 @@ class Sqlite:
 
     name = NAME
 
-    def engines(self, url: str, *, readers_max: int, busy_timeout_s: float) -> Engines:
+    def engines(
+        self,
+        url: str,
+        *,
+        readers_max: int,
+        busy_timeout_s: float,
+        idle_timeout_s: float = IDLE_TIMEOUT_S,
+    ) -> Engines:
         """Make the pools; connections open their transactions by an explicit BEGIN.
+
+        No server ends what is idle: a process that is stopped with the lock keeps it.
 
         Raises :class:`OSError` where the file is not there and cannot be made.
         """

@@ -29,6 +29,16 @@ _HEARD = (
     .where(agents.c.id == sa.bindparam("agent"))
     .values(last_seen_at=sa.bindparam("now"))
 )
+_PULL_BACK = (
+    agents.update()
+    .where(agents.c.last_seen_at > sa.bindparam("latest"))
+    .values(last_seen_at=sa.bindparam("now"))
+)
+
+
+def pull_back(tx: Tx, latest: datetime, now: datetime) -> int:
+    """Have agents be heard ``now`` that were heard after ``latest``; give their number."""
+    return tx.execute(_PULL_BACK, {"latest": latest, "now": now}).rowcount
 
 
 def _agent(row: Sequence[Any]) -> Agent:

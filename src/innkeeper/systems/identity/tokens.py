@@ -33,6 +33,8 @@ more for every token by way of which they were got."""
 CHAIN_MAX = 12
 """Tokens in a row that were each got by the one before. Whoever needs more logs in again, so
 that a token stays short enough for a header."""
+SKEW_US = 300_000_000
+"""By how much the clocks of two machines may differ without anybody being logged out."""
 KEY_NAME = "token_signing"
 KEY_BYTES = 32
 _PURPOSE = b"innkeeper token 1\x00"
@@ -128,7 +130,8 @@ class Signer:
     def open(self, token: str, now: datetime) -> Claims:
         """Give a token's claims; raises :class:`Unauthenticated` unless we signed them.
 
-        A token that has ended is refused as well. Nothing is said about the present: see
+        A token that has ended is refused as well, and one that was made further in the future
+        than it lasts. Nothing is said about the present: see
         :func:`holder`.
         """
         raw = _bytes(token)
@@ -140,7 +143,11 @@ class Signer:
         except msgspec.DecodeError as error:
             # Signed, but of another time of this program.
             raise Unauthenticated(WRONG_TOKEN) from error
-        if claims.expires_us <= microseconds(now):
+        now_us = microseconds(now)
+        # Made by a clock that was wrong: it would not end for as long as that was ahead.
+        lasts_us = claims.expires_us - claims.issued_us
+        is_of_the_future = claims.issued_us - now_us > lasts_us + SKEW_US
+        if claims.expires_us <= now_us or is_of_the_future:
             raise Unauthenticated(WRONG_TOKEN)
         return claims
 
