@@ -53,6 +53,7 @@ def until(is_so: Callable[[], bool]) -> None:
 
 def test_who_lets_go_and_asks_again_comes_behind_who_waited(tmp_path: Path) -> None:
     database = tmp_path / "x"
+    database.touch()
     near, far = FileTurns(database, WITHIN_S), FileTurns(database, WITHIN_S)
     order: list[str] = []
 
@@ -76,6 +77,7 @@ def test_who_lets_go_and_asks_again_comes_behind_who_waited(tmp_path: Path) -> N
 
 def test_who_waits_too_long_is_told_so_and_holds_nobody_up(tmp_path: Path) -> None:
     database = tmp_path / "x"
+    database.touch()
     near, far = FileTurns(database, WITHIN_S), FileTurns(database, 0.01)
     near.take()
     with pytest.raises(Busy):
@@ -90,6 +92,7 @@ def test_who_waits_too_long_is_told_so_and_holds_nobody_up(tmp_path: Path) -> No
 
 def test_a_process_that_is_killed_has_no_turn(tmp_path: Path) -> None:
     database = tmp_path / "x"
+    database.touch()
     holder = subprocess.Popen(
         [sys.executable, "-c", HOLD, str(database)], stdout=subprocess.PIPE
     )

@@ -16,6 +16,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import stat
 import time
 from pathlib import Path
 from threading import Event
@@ -82,7 +83,9 @@ class FileTurns:
 
     def _open(self, ending: str) -> int:
         path = self._database.with_name(self._database.name + ending)
-        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        # Who may write the database may wait for it.
+        mode = stat.S_IMODE(self._database.stat().st_mode)
+        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, mode)
 
 
 def _lock(file: int, until_s: float) -> None:
