@@ -10,6 +10,7 @@ import pytest
 from innkeeper.domain.compute import Power, Status, Task
 from innkeeper.domain.errors import Conflict, Invalid, QuotaExceeded, WrongState
 from innkeeper.domain.ids import ServerId
+from innkeeper.domain.moves import Migration
 from innkeeper.domain.moves import MigrationStatus as Stage
 from innkeeper.domain.slices import Computing
 from innkeeper.systems.compute import history, power
@@ -161,9 +162,8 @@ def test_a_destination_that_cannot_let_go_keeps_the_server(movers: Movers) -> No
     assert movers.state(uuid) == ("ACTIVE", None, "a1")
 
 
-def test_a_silent_destination_does_not_stop_a_revert_and_keeps_its_amounts(
-    movers: Movers,
-) -> None:
+def reverted_without_the_destination(movers: Movers) -> tuple[str, Migration]:
+    """A resized server on its way back, and the agent of where it was says nothing in time."""
     uuid = movers.boot()
     movers.resize(uuid)
     carry(movers, uuid)
@@ -171,6 +171,13 @@ def test_a_silent_destination_does_not_stop_a_revert_and_keeps_its_amounts(
     migration = movers.migration(uuid)
     movers.wait(silent="b")
     movers.sweep()
+    return uuid, migration
+
+
+def test_a_silent_destination_does_not_stop_a_revert_and_keeps_its_amounts(
+    movers: Movers,
+) -> None:
+    uuid, migration = reverted_without_the_destination(movers)
     assert movers.told() == [("destroy", "b1"), ("return", "a1")]
     movers.tell("return", uuid)
     assert movers.state(uuid) == ("ACTIVE", None, "a1")
@@ -184,13 +191,7 @@ def test_a_silent_destination_does_not_stop_a_revert_and_keeps_its_amounts(
 def test_a_destination_that_fails_to_let_go_after_the_return_keeps_its_amounts(
     movers: Movers,
 ) -> None:
-    uuid = movers.boot()
-    movers.resize(uuid)
-    carry(movers, uuid)
-    movers.act(resizing.revert, uuid)
-    migration = movers.migration(uuid)
-    movers.wait(silent="b")
-    movers.sweep()
+    uuid, migration = reverted_without_the_destination(movers)
     movers.tell("destroy", uuid, "It is busy.")
     movers.tell("return", uuid)
     assert movers.state(uuid) == ("ACTIVE", None, "a1")

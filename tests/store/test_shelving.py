@@ -155,16 +155,22 @@ def test_what_left_its_host_is_not_there_whatever_is_said_of_it(
     assert movers.held(uuid) == ({} if fault is None else {"a1": SMALL_TAKES})
 
 
-@pytest.mark.parametrize("is_wanted", [False, True])
-def test_a_server_that_may_have_started_starts_nowhere_else(
-    movers: Movers, is_wanted: bool
-) -> None:
+def maybe_started(movers: Movers) -> str:
+    """A server that was told to start on b1, of which nobody has said whether it did."""
     uuid = movers.boot()
     shelve(movers, uuid)
     movers.finish()
     movers.unshelve(uuid, host="b1")
     movers.wait()
     movers.sweep()
+    return uuid
+
+
+@pytest.mark.parametrize("is_wanted", [False, True])
+def test_a_server_that_may_have_started_starts_nowhere_else(
+    movers: Movers, is_wanted: bool
+) -> None:
+    uuid = maybe_started(movers)
     movers.tell("offload", uuid, "It is busy.")
     assert movers.state(uuid) == ("SHELVED_OFFLOADED", None, "b1")
     assert movers.held(uuid) == {"b1": SMALL_TAKES}
@@ -184,12 +190,7 @@ def test_a_server_that_may_have_started_starts_nowhere_else(
 
 
 def test_a_server_that_may_have_started_can_be_deleted(movers: Movers) -> None:
-    uuid = movers.boot()
-    shelve(movers, uuid)
-    movers.finish()
-    movers.unshelve(uuid, host="b1")
-    movers.wait()
-    movers.sweep()
+    uuid = maybe_started(movers)
     movers.delete(uuid)
     movers.finish()
     assert movers.server(uuid).status == Status.DELETED
