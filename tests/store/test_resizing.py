@@ -162,7 +162,7 @@ def test_a_destination_that_cannot_let_go_keeps_the_server(movers: Movers) -> No
     assert movers.state(uuid) == ("ACTIVE", None, "a1")
 
 
-def reverted_without_the_destination(movers: Movers) -> tuple[str, Migration]:
+def reverted_without_the_destination(movers: Movers) -> tuple[ServerId, Migration]:
     """A resized server on its way back, and the agent of where it was says nothing in time."""
     uuid = movers.boot()
     movers.resize(uuid)

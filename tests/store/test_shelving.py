@@ -10,6 +10,7 @@ import pytest
 
 from innkeeper.domain.compute import Status, Task
 from innkeeper.domain.errors import Invalid
+from innkeeper.domain.ids import ServerId
 from innkeeper.domain.slices import Computing
 from innkeeper.systems.compute import history
 from innkeeper.systems.compute.moves import resetting, shelving
@@ -155,7 +156,7 @@ def test_what_left_its_host_is_not_there_whatever_is_said_of_it(
     assert movers.held(uuid) == ({} if fault is None else {"a1": SMALL_TAKES})
 
 
-def maybe_started(movers: Movers) -> str:
+def maybe_started(movers: Movers) -> ServerId:
     """A server that was told to start on b1, of which nobody has said whether it did."""
     uuid = movers.boot()
     shelve(movers, uuid)
