@@ -13,6 +13,8 @@ T         ?=
 CHECK_ONLY := tests/tidy tests/fuzz
 # Files of tests run side by side; JOBS=0 runs them one after the other, in one process.
 JOBS      ?= $(shell nproc)
+# "check" asks the package index for known weaknesses of what is pinned; AUDIT= leaves that out.
+AUDIT     ?= yes
 PYTEST    := $(VENV)/bin/python -m pytest --numprocesses $(JOBS) --dist loadfile
 
 COMPILE := $(BIN)/pip-compile --quiet --strip-extras --allow-unsafe --no-header --no-emit-options
@@ -50,11 +52,12 @@ demo: $(STAMP) ## tell the story of a first server, from start to the reason why
 test: $(STAMP) ## run the tests, or some of them: make test T=tests/unit
 	$(PYTEST) $(if $(T),$(T),$(addprefix --ignore=,$(CHECK_ONLY)))
 
-check: $(STAMP) ## judge format, lint, types, layers, house rules, requests at random, documentation
+check: $(STAMP) ## judge format, lint, types, layers, packages, house rules, requests at random, documentation
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
+	$(if $(AUDIT),$(BIN)/python -m tests.support.dependency_audit requirements/dev.txt,@echo "The packages are not audited: AUDIT is empty.")
 	$(PYTEST) $(wildcard $(CHECK_ONLY))
 	$(MAKE) --no-print-directory docs
 

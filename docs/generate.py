@@ -12,6 +12,7 @@ from pathlib import Path
 from innkeeper.domain.slices import Serving
 from innkeeper.entrypoints.api.routing import Api
 from innkeeper.entrypoints.api.tables import APIS
+from innkeeper.entrypoints.care.invariants import INVARIANTS
 
 FOLDER = Path(__file__).parent / "reference"
 WRITTEN_BY_A_PROGRAM = "<!-- Written by `make reference`; edit the program instead. -->"
@@ -118,10 +119,39 @@ PAGES: Mapping[str, Callable[[Mapping[str, Api]], str]] = {
 }
 
 
+AUDIT_PAGE = Path(__file__).parent / "operations" / "audit.md"
+BEGIN, END = "<!-- begin: invariants -->\n", "<!-- end: invariants -->\n"
+
+
+def invariants() -> str:
+    """All invariants that an audit checks; a part of a page that says more."""
+    head = ("Room", "Kind", "What is always true", "`--repair`", "Otherwise")
+    rows = (
+        (
+            each.room,
+            f"`{each.kind}`",
+            cell(each.rule),
+            "by hand" if each.repair is None else cell(each.repair),
+            cell(each.advice),
+        )
+        for each in INVARIANTS
+    )
+    return "\n".join(("", *table(head, rows), ""))
+
+
+def with_invariants(text: str) -> str:
+    """The page about audits as it should be."""
+    before, _, rest = text.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    return before + BEGIN + invariants() + END + after
+
+
 def main() -> None:
     """Write all pages."""
     for name, make in PAGES.items():
         (FOLDER / name).write_text(make(APIS), encoding="utf-8")
+    text = AUDIT_PAGE.read_text(encoding="utf-8")
+    AUDIT_PAGE.write_text(with_invariants(text), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -8,31 +8,42 @@ from __future__ import annotations
 
 import gc
 import secrets
+import socket
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from innkeeper.domain.errors import Refusal
+from innkeeper.domain.errors import Invalid, Refusal
 from innkeeper.domain.slices import Settings
-from innkeeper.entrypoints.api.identity import opening
-from innkeeper.entrypoints.api.listening import Listening, address_of
+from innkeeper.entrypoints.api import certificates
+from innkeeper.entrypoints.api.identity import agent_care, key_care, key_files, opening
+from innkeeper.entrypoints.api.listening import (
+    Listening,
+    address_at,
+    address_of,
+    bound,
+    reserved,
+)
 from innkeeper.entrypoints.api.logs import set_up_logs
-from innkeeper.entrypoints.worker.child import Child
+from innkeeper.entrypoints.care import auditing, saving, upgrading
+from innkeeper.entrypoints.worker.child import Child, stop_all
+from innkeeper.entrypoints.worker.parent import Signals, stop_with
+from innkeeper.programs import demo_agent, with_port, worker
 from innkeeper.settings import SettingsError
 from innkeeper.store import schema
-from innkeeper.systems.compute import audit as compute_audit
-from innkeeper.systems.placement import audit as placement_audit
 from innkeeper.wiring import (
     DATABASE_FILE,
     RandomIds,
     Service,
     connect,
-    demo_agent,
+    database_url,
     now,
     open_store,
+    open_store_as_it_is,
 )
 
 SWITCH_INTERVAL_S = 0.0005
@@ -55,7 +66,9 @@ def run(command: str, settings: Settings, options: Mapping[str, Any]) -> int:
         why = getattr(error, "orig", None) or error
         raise SettingsError(f"Cannot use the database: {why}.") from error
     except Refusal as refusal:
-        raise SettingsError(f"Cannot use the database: {refusal.message}") from refusal
+        # Whoever stands at the terminal is told what clients are not.
+        said = str(getattr(refusal.__cause__, "orig", None) or refusal.message)
+        raise SettingsError(f"Cannot use the database: {said.removesuffix('.')}.") from refusal
     except OSError as error:
         raise SettingsError(str(error).removesuffix(".") + ".") from error
 
@@ -64,11 +77,15 @@ def _run(command: str, settings: Settings, options: Mapping[str, Any]) -> int:
     if command == "serve":
         return serve(settings, options)
     if command == "audit":
-        return audit(settings)
+        return audit(settings, options)
     if command == "db":
-        return upgrade(settings)
+        return care_for_database(settings, options)
     if command == "admin-password":
         return reset_admin_password(settings)
+    if command == "encryption-key":
+        return care_for_keys(settings, options)
+    if command == "agent-credential":
+        return care_for_agents(settings, options)
     raise AssertionError(f"no such command: {command}")
 
 
@@ -79,7 +96,11 @@ def reset_admin_password(settings: Settings) -> int:
         path = opening.reset_password(
             store,
             settings,
-            address_of(settings.serving.host, settings.serving.port),
+            address_of(
+                settings.serving.host,
+                settings.serving.port,
+                certificates.scheme(settings.serving),
+            ),
             RandomIds(),
             secrets.token_urlsafe,
             now(),
@@ -90,8 +111,37 @@ def reset_admin_password(settings: Settings) -> int:
     return 0
 
 
-def audit(settings: Settings) -> int:
+def care_for_keys(settings: Settings, options: Mapping[str, Any]) -> int:
+    """Look at the encryption keys, take a new one, or drop old ones."""
+    store = open_store(settings)
+    try:
+        path = key_files.path_of(settings.storing)
+        lines = key_care.carry_out(options["act"], store, path, secrets.token_bytes, now())
+    finally:
+        store.dispose()
+    sys.stdout.write("".join(f"{line}\n" for line in lines))
+    return 0
+
+
+def care_for_agents(settings: Settings, options: Mapping[str, Any]) -> int:
+    """Issue a credential for an agent, or take back those it has."""
+    store = open_store(settings)
+    try:
+        lines = agent_care.carry_out(store, options, RandomIds(), now())
+    except Invalid as refusal:
+        sys.stderr.write(f"innkeeper: {refusal.message}\n")
+        return 2
+    finally:
+        store.dispose()
+    sys.stdout.write("".join(f"{line}\n" for line in lines))
+    return 0
+
+
+def audit(settings: Settings, options: Mapping[str, Any]) -> int:
     """Check every room's invariants; one line per finding, and status 1 if there are any."""
+    wish = auditing.Wish(
+        is_json=options["json"], repairs=options["repair"], is_dry=options["dry_run"]
+    )
     database = Path(settings.storing.data_dir) / DATABASE_FILE
     if settings.storing.database_url is None and not database.exists():
         sys.stderr.write(f"innkeeper: there is no database at {database}\n")
@@ -99,28 +149,33 @@ def audit(settings: Settings) -> int:
     store = connect(settings)
     try:
         with store.read() as tx:
-            if schema.revision(tx) != schema.newest_revision():
-                sys.stderr.write("innkeeper: the database is not at this program's schema\n")
-                return 2
-            found = [*placement_audit.findings(tx), *compute_audit.findings(tx)]
+            is_usable = schema.is_usable(tx)
+        if not is_usable:
+            sys.stderr.write("innkeeper: the database is not at this program's schema\n")
+            return 2
+        return auditing.run(store, now, sys.stdout.write, wish)
     finally:
         store.dispose()
-    for each in found:
-        sys.stdout.write(f"{each}\n")
-    sys.stdout.write(f"{len(found)} findings\n")
-    return 1 if found else 0
 
 
-def upgrade(settings: Settings) -> int:
-    """Bring the schema up, and say what was done."""
+def care_for_database(settings: Settings, options: Mapping[str, Any]) -> int:
+    """Bring the schema up, look at it, save the database or put it back."""
+    act, say = options["act"], sys.stdout.write
+    if act in ("backup", "restore"):
+        url = database_url(settings)
+        try:
+            if act == "restore":
+                return saving.restore(url, options["file"], say, now())
+            return saving.backup(url, options["file"], say, may_overwrite=options["force"])
+        except Refusal as refusal:
+            raise SettingsError(refusal.message) from refusal
     store = connect(settings)
     try:
-        has_moved = schema.upgrade(store, now())
+        if act == "check":
+            return upgrading.check(store, say)
+        return upgrading.upgrade(store, now, say)
     finally:
         store.dispose()
-    what = "brought up to" if has_moved else "already at"
-    sys.stdout.write(f"The database is {what} revision {schema.newest_revision()}.\n")
-    return 0
 
 
 def serve(settings: Settings, options: Mapping[str, Any]) -> int:
@@ -129,30 +184,96 @@ def serve(settings: Settings, options: Mapping[str, Any]) -> int:
         raise SettingsError("--demo-hosts is a number of hosts.")
     if options["demo_hosts"] and "compute" not in settings.serving.apis:
         raise SettingsError("--demo-hosts needs the Compute API, which is not served.")
-    sys.setswitchinterval(SWITCH_INTERVAL_S)
     set_up_logs(settings.serving)
-    service = Service(settings)
+    if options["with_parent"] is not None:
+        return _be_worker(settings, options["with_parent"])
+    if settings.serving.workers > 1:
+        return _supervise(settings, options["demo_hosts"])
+    return _serve_alone(settings, options["demo_hosts"])
+
+
+def _make_ready(service: Service) -> None:
+    sys.setswitchinterval(SWITCH_INTERVAL_S)
     service.start()
     # What is there now stays: the collector need not go through it again and again.
     gc.collect()
     gc.freeze()
     gc.set_threshold(GARBAGE_THRESHOLD)
-    listening: Listening | None = None
+
+
+def _serve_alone(settings: Settings, demo_hosts: int) -> int:
+    service = Service(settings)
+    listener: socket.socket | None = None
     agent: Child | None = None
     try:
-        listening = Listening(service.app, settings.serving, service.site.bells.stop)
-        login = service.prepare_logins(listening.address)
-        sys.stderr.write(f"Innkeeper serves on {listening.address}\n")
-        if login is not None:
-            sys.stderr.write(opening.how_to_log_in(login))
-        if options["demo_hosts"]:
-            agent = demo_agent(service, listening.address, options["demo_hosts"])
-            agent.start()
+        _make_ready(service)
+        listener = bound(settings.serving)
+        listening = Listening(service.app, settings.serving, service.site.bells.stop, listener)
+        agent = _open(service, listener, demo_hosts)
         listening.run()
     finally:
         if agent is not None:
             agent.stop()
         service.stop()
-        if listening is not None:
-            listening.close()
+        if listener is not None:
+            listener.close()
+    return 0
+
+
+def _open(service: Service, listener: socket.socket, demo_hosts: int) -> Child | None:
+    """Make the logins, say where the service is, and start the agent that was asked for."""
+    address = address_at(listener, certificates.scheme(service.settings.serving))
+    login = service.prepare_logins(address)
+    sys.stderr.write(f"Innkeeper serves on {address}\n")
+    if login is not None:
+        sys.stderr.write(opening.how_to_log_in(login))
+    if not demo_hosts:
+        return None
+    agent = demo_agent(service, address, demo_hosts)
+    agent.start()
+    return agent
+
+
+def _supervise(settings: Settings, demo_hosts: int) -> int:
+    """Keep several workers running, and do once what is to be done once."""
+    signals = Signals()
+    # Whatever is wrong with the settings is said here, and once.
+    certificates.options(settings.serving)
+    service = Service(settings)
+    children: list[Child] = []
+    try:
+        with (
+            reserved(settings.serving) as port,
+            TemporaryDirectory(prefix="innkeeper-metrics-") as numbers,
+        ):
+            theirs = with_port(settings, port.getsockname()[1])
+            for number in range(1, settings.serving.workers + 1):
+                child = worker(theirs, Path(numbers), number)
+                child.start()
+                children.append(child)
+            agent = _open(service, port, demo_hosts)
+            if agent is not None:
+                children.append(agent)
+            service.start_beside()
+            signals.wait()
+            stop_all(children)
+    finally:
+        stop_all(children)
+        service.stop()
+    return 0
+
+
+def _be_worker(settings: Settings, parent: int) -> int:
+    """Serve a port together with others, for as long as the supervisor lives."""
+    service = Service(settings, open_store_as_it_is(settings))
+    try:
+        _make_ready(service)
+        with bound(settings.serving, is_shared=True) as listener:
+            listening = Listening(
+                service.app, settings.serving, service.site.bells.stop, listener
+            )
+            stop_with(parent, listening.stop)
+            listening.run()
+    finally:
+        service.stop()
     return 0

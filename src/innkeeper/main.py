@@ -25,6 +25,7 @@ def parser() -> argparse.ArgumentParser:
     _add_settings(serve)
     serve.add_argument("--host", help="address to listen on")
     serve.add_argument("--port", type=int, help="port to listen on; 0 takes a free one")
+    serve.add_argument("--workers", type=int, help="how many processes serve the port")
     serve.add_argument("--apis", type=_names, help="APIs to serve, with commas between them")
     serve.add_argument("--auth", help="none, builtin or keystone")
     serve.add_argument("--policy-file", help="overrides of policy rules, as YAML")
@@ -38,6 +39,8 @@ def parser() -> argparse.ArgumentParser:
         metavar="N",
         help="start an agent with N fake hosts",
     )
+    # What a supervisor tells its workers; nobody else has a use for it.
+    serve.add_argument("--with-parent", type=int, help=argparse.SUPPRESS)
     agent_options.add(commands.add_parser("agent", help="speak for hosts", allow_abbrev=False))
     import_options.add(
         commands.add_parser(
@@ -60,17 +63,66 @@ def parser() -> argparse.ArgumentParser:
         "audit", help="check every invariant against the store", allow_abbrev=False
     )
     _add_settings(audit)
+    audit.add_argument("--repair", action="store_true", help="repair what can be, safely")
+    audit.add_argument("--dry-run", action="store_true", help="tell what --repair would do")
+    audit.add_argument("--json", action="store_true", help="tell it as JSON, for programs")
     database = commands.add_parser("db", help="care for the database", allow_abbrev=False)
     acts = database.add_subparsers(dest="act", required=True, metavar="ACT")
     upgrade = acts.add_parser("upgrade", help="bring the schema up", allow_abbrev=False)
     _add_settings(upgrade)
+    check = acts.add_parser("check", help="tell which steps it lacks", allow_abbrev=False)
+    _add_settings(check)
+    backup = acts.add_parser("backup", help="save it while it is used", allow_abbrev=False)
+    backup.add_argument("file", type=Path, metavar="FILE", help="where to; for you alone")
+    backup.add_argument("--force", action="store_true", help="overwrite what is there")
+    _add_settings(backup)
+    restore = acts.add_parser("restore", help="put a saved one back", allow_abbrev=False)
+    restore.add_argument("file", type=Path, metavar="FILE", help="what was saved")
+    _add_settings(restore)
     password = commands.add_parser(
         "admin-password",
         help="give the administrator a new password",
         allow_abbrev=False,
     )
     _add_settings(password)
+    key = commands.add_parser(
+        "encryption-key", help="care for the keys that seal secrets", allow_abbrev=False
+    )
+    key.add_argument(
+        "act",
+        choices=("show", "rotate", "drop-old", "reset"),
+        help="show: which there are; rotate: seal all with a new one; drop-old: forget those "
+        "that seal nothing; reset: forget what no key opens",
+    )
+    _add_settings(key)
+    key.add_argument("--encryption-key-file", help="where the keys are")
+    _add_credentials(commands)
     return made
+
+
+def _add_credentials(commands: Any) -> None:
+    credential = commands.add_parser(
+        "agent-credential", help="issue a credential for an agent", allow_abbrev=False
+    )
+    credential.add_argument("agent_name", metavar="NAME", help="the agent's name")
+    credential.add_argument(
+        "--hosts",
+        dest="agent_hosts",
+        action="append",
+        metavar="PATTERN",
+        help="hosts it may report, such as 'rack-1-*'; may be given again",
+    )
+    credential.add_argument("--days", type=int, help="how long it lasts; without it, for good")
+    credential.add_argument(
+        "--replace", action="store_true", help="take back the agent's other credentials"
+    )
+    credential.add_argument(
+        "--revoke", action="store_true", help="take all of them back, and issue none"
+    )
+    credential.add_argument(
+        "--file", dest="into", type=Path, help="write it into a private file, not to the output"
+    )
+    _add_settings(credential)
 
 
 def _add_settings(command: argparse.ArgumentParser) -> None:
@@ -83,7 +135,24 @@ def _names(text: str) -> list[str]:
     return [part.strip() for part in text.split(",") if part.strip()]
 
 
-NOT_SETTINGS = ("command", "act", "config", "demo_hosts")
+NOT_SETTINGS = (
+    "command",
+    "act",
+    "config",
+    "demo_hosts",
+    "with_parent",
+    "json",
+    "repair",
+    "dry_run",
+    "file",
+    "force",
+    "agent_name",
+    "agent_hosts",
+    "days",
+    "replace",
+    "revoke",
+    "into",
+)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

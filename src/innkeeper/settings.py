@@ -8,6 +8,7 @@ one, because a typo must not be a silent default.
 from __future__ import annotations
 
 import difflib
+import ipaddress
 import json
 import os
 import re
@@ -82,6 +83,18 @@ def load(
     return settings
 
 
+def environment_of(settings: Settings) -> dict[str, str]:
+    """The environment from which :func:`load` reads the same settings again."""
+    environ: dict[str, str] = {}
+    for key, slice_name in KEYS.items():
+        value = getattr(getattr(settings, slice_name), key)
+        if value == getattr(SLICES[slice_name](), key):
+            continue
+        text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
+        environ[ENV_PREFIX + key.upper()] = text
+    return environ
+
+
 def _refuse_no_names(slice_: Any) -> None:
     for key in slice_.__struct_fields__:
         value = getattr(slice_, key)
@@ -123,8 +136,23 @@ def _check_serving(settings: Settings) -> None:
         raise SettingsError(
             f"The setting 'public_url' is no http or https address: {serving.public_url!r}."
         )
+    _check_tls(serving)
     _check_prefixes(serving)
     _check_origins(serving)
+
+
+def _check_tls(serving: Serving) -> None:
+    if (serving.tls_cert is None) != (serving.tls_key is None):
+        raise SettingsError("The settings 'tls_cert' and 'tls_key' go together.")
+    if serving.tls_client_ca is not None and serving.tls_cert is None:
+        raise SettingsError("The setting 'tls_client_ca' needs 'tls_cert' and 'tls_key'.")
+    for text in serving.trusted_proxies:
+        try:
+            ipaddress.ip_network(text)
+        except ValueError as error:
+            raise SettingsError(
+                f"The setting 'trusted_proxies' names no network address: {text!r}."
+            ) from error
 
 
 def _check_prefixes(serving: Serving) -> None:

@@ -2,47 +2,61 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import secrets
-import sys
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
+import structlog
+
 from innkeeper.domain.slices import Settings
-from innkeeper.entrypoints.api import app
+from innkeeper.entrypoints.api import app, metrics
 from innkeeper.entrypoints.api.decisions import DecisionThread
 from innkeeper.entrypoints.api.identity import opening
 from innkeeper.entrypoints.api.policy import OsloPolicy
+from innkeeper.entrypoints.api.questions import SharedQuestion
 from innkeeper.entrypoints.api.readers import ReaderThreads
 from innkeeper.entrypoints.api.recordings import RecordingFiles
 from innkeeper.entrypoints.api.routing import Api
 from innkeeper.entrypoints.api.searching import SearchThread
 from innkeeper.entrypoints.api.site import Site, Tracing
 from innkeeper.entrypoints.api.tables import APIS
-from innkeeper.entrypoints.worker.child import Child
+from innkeeper.entrypoints.api.watching import OrderWatch
 from innkeeper.entrypoints.worker.loop import Task, WorkerThread
+from innkeeper.entrypoints.worker.steps import ClockSteps
 from innkeeper.settings import SettingsError
-from innkeeper.store import schema
+from innkeeper.store import news, periodic, schema
 from innkeeper.store.backends import catalogue as backends
 from innkeeper.store.transactions import Store, Tx
-from innkeeper.systems.compute import work
+from innkeeper.systems.compute import table_audit, work
 from innkeeper.systems.compute.desk import BootDesk
 from innkeeper.systems.compute.results import Terms
 from innkeeper.systems.identity.tokens import Signer
 from innkeeper.systems.placement import feed
 from innkeeper.systems.placement.candidates import CandidateDesk
 
+LOG = structlog.get_logger("innkeeper.service")
 DATABASE_FILE = "innkeeper.sqlite3"
 RECORDINGS_FOLDER = "recordings"
-READERS_BESIDE = 3
+READERS_BESIDE = 5
 """Threads that read beside the reader threads: the one that searches, the worker, which makes
-the agent's token, and the deciding one when it looks up a batch whose commit has failed."""
+the agent's token, the deciding one when it looks up a batch whose commit has failed, the one
+that watches for orders, and the one that asks for news."""
 SWEEP_PERIOD_S = 10.0
 PRUNE_PERIOD_S = 60.0
+MEASURE_PERIOD_S = 5.0
+PROBE_PERIOD_S = 5.0
+"""How soon it is noticed that a database takes no writes, or does again, if nobody writes."""
+PROBE = "probe"
+TABLE_AUDIT_PERIOD_S = 20.0
+"""A table of 35,000 hosts is compared once an hour."""
 TASK_TIMEOUT_S = 60.0
 """How long a periodic task waits for its commit; then it tries again at its next turn."""
 
@@ -95,17 +109,25 @@ class RandomIds:
 def connect(settings: Settings) -> Store:
     """Open the database as it is."""
     storing = settings.storing
-    url = storing.database_url or f"sqlite:///{_database_file(storing.data_dir)}"
+    url = database_url(settings)
     backend = _or_settings_error(lambda: backends.of_url(url))
     try:
         engines = backend.engines(
             url,
             readers_max=settings.serving.reader_threads + READERS_BESIDE,
             busy_timeout_s=storing.busy_timeout_s,
+            idle_timeout_s=storing.idle_timeout_s,
         )
-    except OSError as error:
-        raise SettingsError(f"Cannot use the database: {error}.") from error
+    except (OSError, ValueError) as error:
+        told = str(error).removesuffix(".")
+        raise SettingsError(f"Cannot use the database: {told}.") from error
     return Store(backend, engines)
+
+
+def database_url(settings: Settings) -> str:
+    """Where the database is; the folder of an embedded one is there afterwards."""
+    storing = settings.storing
+    return storing.database_url or f"sqlite:///{_database_file(storing.data_dir)}"
 
 
 def _database_file(data_dir: str) -> Path:
@@ -124,12 +146,25 @@ def open_store(settings: Settings) -> Store:
     return store
 
 
+def open_store_as_it_is(settings: Settings) -> Store:
+    """Open a database whose schema somebody else has brought up.
+
+    Raises :class:`SettingsError` where that is not so.
+    """
+    store = connect(settings)
+    with store.read() as tx:
+        is_usable = schema.is_usable(tx)
+    if not is_usable:
+        raise SettingsError("The database is not at this program's schema.")
+    return store
+
+
 class Service:
     """One serving process, whole: made, started, asked, stopped."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, store: Store | None = None) -> None:
         self.settings = settings
-        self.store = open_store(settings)
+        self.store = store or open_store(settings)
         self.ids = RandomIds()
         self.recordings = RecordingFiles(
             Path(settings.storing.data_dir) / RECORDINGS_FOLDER,
@@ -141,6 +176,10 @@ class Service:
         self.decisions = DecisionThread(self.store, self.desk)
         self.readers = ReaderThreads(self.store, settings.serving.reader_threads)
         self.searching = SearchThread(self.store, CandidateDesk(settings.placing), self.ids)
+        # One thread, for a question that is asked once at a time, and must not wait for reads.
+        self.hearing = ThreadPoolExecutor(1, thread_name_prefix="hearing")
+        self.listener = news.Listener(self.store, news.IDENTITY)
+        heard = SharedQuestion(self._news) if settings.is_one_of_several else None
         apis = served_apis(settings)
         overrides = settings.authenticating.policy_file
         policy = _or_settings_error(
@@ -153,7 +192,9 @@ class Service:
         )
         self.signer: Signer | None = None
         if settings.authenticating.auth == "builtin":
-            self.signer = opening.signer(self.store, secrets.token_bytes, now())
+            self.signer = opening.signer(
+                self.store, settings.storing, secrets.token_bytes, now()
+            )
         self.site = Site(
             settings=settings,
             readers=self.readers,
@@ -161,7 +202,9 @@ class Service:
             candidates=self.searching,
             recordings=self.recordings,
             policy=policy,
-            authenticator=opening.authenticator(settings, self.signer, self.readers, now),
+            authenticator=opening.authenticator(
+                settings, self.signer, self.readers, now, heard
+            ),
             clock=now,
             ids=self.ids,
             services=opening.services(settings, apis),
@@ -170,8 +213,15 @@ class Service:
         )
         self.store.listen(self.site.bells.ring)
         self.app = app.make(self.site, apis, self.why_not_ready)
+        self.watch = OrderWatch(self.store, self.site.bells)
         self._has_agent = False
-        self.worker = WorkerThread(self._tasks(), time.monotonic)
+        self._audited_row = 0
+        self._is_started = False
+        self.worker = WorkerThread([], time.monotonic)
+
+    async def _news(self) -> int:
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self.hearing, self.listener.number)
 
     def prepare_logins(self, address: str) -> Path | None:
         """Make the logins that must be there; gives the administrator's if it is new.
@@ -208,36 +258,94 @@ class Service:
         """What is done again and again, whether anybody asks or not."""
         timeout_s = self.settings.computing.order_timeout_s
         terms = Terms.of(self.settings.scheduling, self.settings.computing)
+        steps = ClockSteps(now, time.monotonic)
 
         def sweep(tx: Tx) -> int:
-            return work.sweep(tx, timeout_s, now(), terms)
-
-        def prune(tx: Tx) -> int:
-            return feed.prune(tx, now())
+            return work.sweep(tx, timeout_s + steps.forward_s(timeout_s), now(), terms)
 
         return [
-            Task("late_orders", SWEEP_PERIOD_S, self._written(sweep)),
-            Task("old_changes", PRUNE_PERIOD_S, self._written(prune)),
-            Task("agent_token", opening.AGENT_TOKEN_PERIOD_S, self.renew_agent_token),
+            self._in_turn("late_orders", SWEEP_PERIOD_S, sweep),
+            self._in_turn("old_changes", PRUNE_PERIOD_S, lambda tx: feed.prune(tx, now())),
+            Task("measures", MEASURE_PERIOD_S, self._measure),
+            Task("probe", PROBE_PERIOD_S, self._probe),
+            Task("table_audit", TABLE_AUDIT_PERIOD_S, self._audit_table),
+            self._token_task(),
         ]
 
-    def _written(self, act: Callable[[Tx], int]) -> Callable[[], int]:
-        return lambda: self.decisions.write_now(act, TASK_TIMEOUT_S)
+    def _probe(self) -> int:
+        """Write something, unless somebody has just done so: a full disk looks healthy."""
+        if time.perf_counter() - self.store.written_at_s < PROBE_PERIOD_S:
+            return 0
+        mark = partial(periodic.leave_mark, name=PROBE, now=now())
+        self.decisions.write_now(mark, TASK_TIMEOUT_S)
+        return 0
+
+    def _measure(self) -> int:
+        """Tell what can only be seen by looking now and then."""
+        metrics.WAITING.set(self.decisions.waiting)
+        for name, engine in self.store.engines._asdict().items():
+            pool = engine.pool
+            metrics.CONNECTIONS.labels(name, "most").set(pool.size())
+            metrics.CONNECTIONS.labels(name, "in_use").set(pool.checkedout())
+        return 0
+
+    def _audit_table(self) -> int:
+        """Compare some more rows of the host table with the store; gives the differences."""
+        done = self.decisions.decide_now(
+            lambda tx, means: table_audit.compare(tx, means, self._audited_row),
+            now(),
+            TASK_TIMEOUT_S,
+        )
+        self._audited_row = done.next_row
+        metrics.COMPARED.inc(done.rows)
+        metrics.DIFFERENCES.inc(len(done.told))
+        if done.told:
+            LOG.error("table_differs", count=len(done.told), first=done.told[:10])
+        return len(done.told)
+
+    def _token_task(self) -> Task:
+        return Task("agent_token", opening.AGENT_TOKEN_PERIOD_S, self.renew_agent_token)
+
+    def _in_turn(self, name: str, period_s: float, act: Callable[[Tx], int]) -> Task:
+        """A task that one of all processes does each time."""
+
+        def take_turn(tx: Tx) -> int:
+            if not periodic.take_turn(tx, name, period_s, now()):
+                return 0
+            metrics.TURNS.labels(name).inc()
+            return act(tx)
+
+        return Task(name, period_s, lambda: self.decisions.write_now(take_turn, TASK_TIMEOUT_S))
 
     def start(self) -> None:
         """Load the host table and begin to decide."""
         with self.store.read() as tx:
             self.desk.load(tx)
+        self._is_started = True
         self.decisions.start()
         self.searching.start()
+        if self.settings.is_one_of_several and "compute" in self.settings.serving.apis:
+            self.watch.start()
+        self._begin(self._tasks())
+
+    def start_beside(self) -> None:
+        """Begin what is done once for several workers, and serve nothing."""
+        self._begin([self._token_task()])
+
+    def _begin(self, tasks: list[Task]) -> None:
+        self.worker = WorkerThread(tasks, time.monotonic)
         self.worker.start()
 
     def stop(self) -> None:
         """Finish what was begun, then let go of everything."""
         self.worker.stop(self.settings.serving.shutdown_grace_s)
-        self.decisions.stop(self.settings.serving.shutdown_grace_s)
+        self.watch.stop()
+        if self._is_started:
+            self.decisions.stop(self.settings.serving.shutdown_grace_s)
         self.recordings.stop()
         self.readers.stop()
+        self.hearing.shutdown()
+        self.listener.close()
         self.searching.stop()
         self.site.passwords.stop()
         if self.site.tracing is not None:
@@ -248,6 +356,8 @@ class Service:
         """The reason why requests cannot be served; ``None`` if they can."""
         if not self.decisions.is_alive:
             return "decisions are not being made"
+        if self.store.trouble is not None:
+            return f"nothing can be written: {self.store.trouble}"
         return "nothing can be written" if self.decisions.is_failing else None
 
 
@@ -285,30 +395,6 @@ def served_apis(settings: Settings) -> dict[str, Api]:
     }
 
 
-def demo_agent(service: Service, address: str, hosts: int) -> Child:
-    """An agent with made-up hosts, in a process of its own beside this one."""
-    settings = service.settings
-    command = [sys.executable, "-m", "innkeeper.main", "agent", "--driver", "fake"]
-    command += ["--hosts", str(hosts), "--name", "demo"]
-    command += ["--with-parent", str(os.getpid())]
-    command += ["--url", address + settings.serving.compute_prefix]
-    command += ["--state-dir", str(Path(settings.storing.data_dir) / "agent")]
-    # Logins go by the environment: command lines are seen by everybody on the machine.
-    environ = {
-        name: value
-        for name, value in os.environ.items()
-        if not name.startswith(("OS_", "INNKEEPER_"))
-    }
-    authenticating = settings.authenticating
-    if authenticating.auth == "keystone":
-        environ |= {
-            "OS_AUTH_URL": str(authenticating.keystone_url),
-            "OS_USERNAME": str(authenticating.keystone_user),
-            "OS_PASSWORD": str(authenticating.keystone_password),
-            "OS_PROJECT_NAME": authenticating.keystone_project,
-            "OS_USER_DOMAIN_NAME": authenticating.keystone_domain,
-            "OS_PROJECT_DOMAIN_NAME": authenticating.keystone_domain,
-        }
-    else:
-        command += ["--token-file", str(service.keep_agent_token())]
-    return Child(command, environ)
+def environment_without(*prefixes: str) -> dict[str, str]:
+    """The variables of this process whose names do not begin so."""
+    return {key: text for key, text in os.environ.items() if not key.startswith(prefixes)}

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from innkeeper.domain.errors import Unauthenticated
-from innkeeper.systems.identity.tokens import Claims, Signer, microseconds, moment
+from innkeeper.systems.identity.tokens import SKEW_US, Claims, Signer, microseconds, moment
 
 NOON = datetime(2026, 1, 1, 12)  # noqa: DTZ001 - the core's clock is naive and in UTC
 KEYS = st.binary(min_size=32, max_size=32)
@@ -27,7 +27,7 @@ def claims(draw: st.DrawFn) -> Claims:
         user_id=draw(NAMES),
         project_id=draw(st.none() | NAMES),
         methods=tuple(draw(st.lists(NAMES, max_size=3))),
-        issued_us=draw(MOMENTS),
+        issued_us=draw(st.integers(min_value=0, max_value=microseconds(NOON))),
         expires_us=microseconds(NOON) + draw(st.integers(min_value=1, max_value=2**40)),
         stamp_us=draw(MOMENTS),
     )
@@ -70,3 +70,20 @@ def test_a_token_ends(key: bytes, made: Claims, later_us: int) -> None:
 def test_no_other_text_is_a_token(key: bytes, text: str) -> None:
     with pytest.raises(Unauthenticated):
         Signer(key).open(text, NOON)
+
+
+@given(
+    KEYS, st.integers(min_value=1, max_value=2**33), st.integers(min_value=0, max_value=2**40)
+)
+def test_what_a_wrong_clock_made_lasts_no_longer_than_twice(
+    key: bytes, lasts_us: int, ahead_us: int
+) -> None:
+    issued_us = microseconds(NOON) + ahead_us
+    made = Claims(("a",), "user", None, (), issued_us, issued_us + lasts_us, 0)
+    signer = Signer(key)
+    token = signer.sign(made)
+    if ahead_us <= lasts_us + SKEW_US:
+        assert signer.open(token, NOON) == made
+    else:
+        with pytest.raises(Unauthenticated):
+            signer.open(token, NOON)

@@ -42,13 +42,15 @@ class Program:
     log: Path
     settings: Mapping[str, str] = field(default_factory=dict)
     process: subprocess.Popen[bytes] | None = None
+    module: str = "innkeeper.main"
+    """Another one is a program of the tests."""
 
     def start(self) -> None:
         """Start it; the caller finds out when it is there."""
         kept = {k: v for k, v in os.environ.items() if not k.startswith(("OS_", "INNKEEPER_"))}
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "innkeeper.main", *self.words],
+                [sys.executable, "-m", self.module, *self.words],
                 stdout=log,
                 stderr=log,
                 env={**kept, **self.settings},

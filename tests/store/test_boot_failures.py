@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 from structlog.testing import capture_logs
 
 from innkeeper.domain.compute import Booted, BootRequest
-from innkeeper.domain.errors import Busy, Conflict, NotFound, Unavailable
+from innkeeper.domain.errors import Busy, Conflict, NotFound, Unavailable, Unreachable
 from innkeeper.domain.ids import ServerId
 from innkeeper.store.queries import servers
 from innkeeper.store.transactions import Tx
@@ -208,16 +209,24 @@ def test_a_full_disk_lets_through_what_still_fits(cloud: Cloud) -> None:
     assert cloud.table.used["VCPU"][cloud.table.index_by_name["a"]] == 4
 
 
+def refuse_writes(raw: sqlite3.Connection, _record: object) -> None:
+    """Make a connection one that only reads."""
+    raw.execute("PRAGMA query_only=ON")
+
+
 def query_only(cloud: Cloud, is_so: bool) -> None:
-    """Have the connection refuse all writes."""
+    """Have the connection refuse all writes, and each that takes its place."""
     pragma(cloud, f"query_only={'ON' if is_so else 'OFF'}")
+    change = sa.event.listen if is_so else sa.event.remove
+    change(cloud.store.engines.writing, "connect", refuse_writes)
 
 
 def test_a_database_that_became_read_only_refuses_and_loses_nothing(cloud: Cloud) -> None:
     cloud.boot(cloud.request(1))
     query_only(cloud, True)
     answers = cloud.carry_out(("boot", cloud.request(3)), ("write", close_host("a")))
-    assert [type(each) for each in answers] == [Unavailable, Unavailable]
+    assert [type(each) for each in answers] == [Unreachable, Unreachable]
+    assert cloud.store.trouble == "the database is read-only"
     query_only(cloud, False)
     assert faults(cloud.boot(cloud.request(7))) == [None]
     assert cloud.table.used["VCPU"].sum() == 8

@@ -12,11 +12,12 @@ import pytest
 import sqlalchemy as sa
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
 
 from innkeeper.domain.errors import Conflict
 from innkeeper.store import schema
 from innkeeper.store.backends.sqlite import Sqlite
-from innkeeper.store.tables import compute, identity, placement
+from innkeeper.store.tables import compute, identity, ordering, placement
 from innkeeper.store.tables.metadata import METADATA
 from innkeeper.store.transactions import Store
 
@@ -63,12 +64,66 @@ def test_standard_names_are_there(empty: Store) -> None:
     assert traits == set(os_traits.get_traits())
 
 
-def test_the_database_of_a_newer_program_is_left_alone(empty: Store) -> None:
-    schema.upgrade(empty, NOW)
-    with empty.write() as tx:
+def made_by_a_newer_program(store: Store, compatible_since: str | None) -> None:
+    """Have the database say that it is at a revision that this program does not know."""
+    with store.write() as tx:
         tx.exec_driver_sql("UPDATE alembic_version SET version_num = '9999'")
+        tx.execute(ordering.schema_promises.delete())
+        if compatible_since is not None:
+            row = {"id": 1, "compatible_since": compatible_since}
+            tx.execute(ordering.schema_promises.insert(), row)
+
+
+@pytest.mark.parametrize("promise", ["9999", "9998", None])
+def test_the_database_of_a_newer_program_is_left_alone(
+    empty: Store, promise: str | None
+) -> None:
+    schema.upgrade(empty, NOW)
+    made_by_a_newer_program(empty, promise)
     with pytest.raises(Conflict, match="9999"):
         schema.upgrade(empty, NOW)
+    with empty.read() as tx:
+        assert not schema.is_usable(tx)
+
+
+def test_a_newer_schema_may_promise_that_this_program_can_go_on(empty: Store) -> None:
+    schema.upgrade(empty, NOW)
+    made_by_a_newer_program(empty, schema.newest_revision())
+    assert not schema.upgrade(empty, NOW)
+    with empty.read() as tx:
+        assert schema.is_usable(tx)
+        assert schema.revision(tx) == "9999"
+
+
+def test_an_upgrade_keeps_what_the_strictest_step_promises(empty: Store) -> None:
+    schema.upgrade(empty, NOW)
+    with empty.read() as tx:
+        kept = tx.execute(sa.select(ordering.schema_promises.c.compatible_since)).scalars()
+        assert list(kept) == [schema.compatible_since(schema.steps())]
+    loose, strict = schema.Step("0010", "", "0007"), schema.Step("0011", "", "0011")
+    assert schema.compatible_since([loose]) == "0007"
+    assert schema.compatible_since([strict, loose]) == "0011"
+
+
+def test_every_step_since_the_promises_says_what_it_promises() -> None:
+    scripts = ScriptDirectory.from_config(schema.config()).walk_revisions()
+    silent = [
+        each.revision
+        for each in scripts
+        if each.revision > "0006" and not hasattr(each.module, "compatible_since")
+    ]
+    assert silent == []
+
+
+def test_an_older_schema_is_not_usable_before_the_upgrade(empty: Store) -> None:
+    with empty.read() as tx:
+        assert not schema.is_usable(tx)
+    with empty.write() as tx:
+        alembic.command.upgrade(schema.config(tx), "0005")
+    with empty.read() as tx:
+        assert not schema.is_usable(tx)
+        missing = schema.steps_from(schema.revision(tx))
+    assert [each.revision for each in missing][:2] == ["0006", "0007"]
 
 
 def test_names_fit_every_database() -> None:

@@ -93,7 +93,7 @@ def test_the_files_of_a_database_are_for_their_owner(
         }
     finally:
         opened.dispose()
-    assert len(modes) == 3, "the database, its log and its index"
+    assert len(modes) == 5, "the database, its log and its index, and its queue of writers"
     assert set(modes.values()) == {stat.S_IRUSR | stat.S_IWUSR}, modes
 
 

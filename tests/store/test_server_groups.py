@@ -150,5 +150,4 @@ def test_an_audit_sees_members_that_are_none(store: Store) -> None:
         groups.add_members(tx, number, [uuid(1), uuid(2), uuid(3)])
     with store.read() as tx:
         found = grouping_audit.strayed_members(tx)
-        assert grouping_audit.dangling_memberships(tx) == []
-    assert sorted(uuid_ for uuid_, _ in found) == [uuid(2), uuid(3)]
+    assert sorted(row[0] for row in found) == [uuid(2), uuid(3)]

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from innkeeper.store.backends.sqlite import Sqlite
 from innkeeper.store.transactions import Store
+from tests.support.servers import mariadb, postgresql
 
 
 def sqlite_url(folder: Path) -> str:
@@ -17,7 +18,21 @@ def sqlite_url(folder: Path) -> str:
     return f"sqlite:///{folder / 'store.sqlite3'}"
 
 
-DATABASES: Mapping[str, Callable[[Path], str]] = {"sqlite": sqlite_url}
+def postgresql_url(_: Path) -> str:
+    """A database of a server that all tests share."""
+    return postgresql.shared().fresh()
+
+
+def mariadb_url(_: Path) -> str:
+    """A database of a server that all tests share."""
+    return mariadb.shared().fresh()
+
+
+DATABASES: Mapping[str, Callable[[Path], str]] = {
+    "sqlite": sqlite_url,
+    "postgresql": postgresql_url,
+    "mariadb": mariadb_url,
+}
 """By the backend's name: gives the address of a database that is empty and one test's own."""
 
 

@@ -12,9 +12,11 @@ from typing import Any, NoReturn
 import pytest
 from litestar.testing import TestClient
 
+from innkeeper.domain.errors import Refusal
 from innkeeper.domain.slices import Serving, Settings
 from innkeeper.entrypoints.api import app
-from innkeeper.entrypoints.api.auth import TrustingAuthenticator
+from innkeeper.entrypoints.api.auth import NO_TOKEN, TrustingAuthenticator
+from innkeeper.entrypoints.api.faults import Fault
 from innkeeper.entrypoints.api.routing import Api, Route
 from innkeeper.entrypoints.api.site import Site
 from innkeeper.entrypoints.api.tables import APIS
@@ -83,3 +85,10 @@ def test_no_token_no_entry(door: TestClient[Any], api: Api, route: Route) -> Non
     headers = {"openstack-api-version": f"{api.service_type} latest"}
     answer = door.request(route.method, path or "/", headers=headers)
     assert answer.status_code == 401, answer.text
+    assert answer.headers["www-authenticate"].startswith("Keystone uri=")
+    assert answer.headers["x-openstack-request-id"].startswith("req-")
+    # Not only the status: the words too are in the form that clients of this API know.
+    form = api.fault_form(Fault(401, NO_TOKEN, Refusal.code, "req-1", accept="*/*"))[1]
+    assert answer.headers["content-type"].partition(";")[0] == form.partition(";")[0]
+    if route.method != "HEAD":
+        assert NO_TOKEN in answer.text or "401 Unauthorized" in answer.text

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from innkeeper.domain.slices import SLICES, Settings
-from innkeeper.settings import KEYS, SettingsError, load
+from innkeeper.settings import KEYS, SettingsError, environment_of, load
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "settings.toml"
 COMMENTED_OUT = re.compile(r"^# (?=[a-z_]+ = )", re.MULTILINE)
@@ -270,3 +270,41 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
 def test_a_file_that_is_not_toml(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="is not TOML"):
         load(written(tmp_path, "port: 8780\n"), environ={})
+
+
+def test_settings_go_through_an_environment_unchanged(tmp_path: Path) -> None:
+    text = COMMENTED_OUT.sub("", EXAMPLE.read_text(encoding="utf-8"))
+    for settings in (
+        load(written(tmp_path, text), environ={}),
+        load(
+            environ={},
+            overrides={
+                "apis": ["compute", "identity"],
+                "cors_allow_headers": [],
+                "cors_allow_credentials": False,
+                "keystone_password": "[a, b] = 'c'",
+                "data_dir": "a folder",
+                "weigher_multipliers": {"A": -1.5, "B=": 2.0},
+                "isolated_hosts": ["with, comma"],
+                "compute_prefix": "",
+            },
+        ),
+    ):
+        assert load(environ=environment_of(settings)) == settings
+    assert environment_of(Settings()) == {}
+
+
+@pytest.mark.parametrize(
+    ("given", "is_one"),
+    [
+        ({}, False),
+        ({"workers": 2}, True),
+        ({"workers": 2, "database_is_shared": False}, True),
+        ({"database_is_shared": True}, True),
+        ({"database_url": "sqlite:///a"}, False),
+        ({"database_url": "postgresql://a/b"}, True),
+        ({"database_url": "postgresql://a/b", "database_is_shared": False}, False),
+    ],
+)
+def test_who_else_writes(given: dict[str, Any], is_one: bool) -> None:
+    assert load(environ={}, overrides=given).is_one_of_several is is_one

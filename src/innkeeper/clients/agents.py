@@ -34,13 +34,13 @@ API = "/v2.1"
 class AgentApi:
     """The agent's side of the protocol. Any number of threads may call at once."""
 
-    def __init__(self, url: str | None, login: Login, ca_file: str | None = None) -> None:
+    def __init__(self, url: str | None, login: Login, trust: ssl.SSLContext) -> None:
         self._url = url
         self._login = login
         self._http = httpx.Client(
             timeout=CALL_TIMEOUT_S,
             limits=httpx.Limits(max_connections=CONNECTIONS_MAX),
-            verify=ssl.create_default_context(cafile=ca_file),
+            verify=trust,
             trust_env=False,
         )
 

@@ -117,6 +117,14 @@ class TooLarge(Refusal):
     """The request's body is larger than is accepted."""
 
 
+class TooManyAttempts(Refusal):
+    """Somebody tried too often; after a while they may try again."""
+
+    def __init__(self, message: str, *, retry_after_s: int) -> None:
+        super().__init__(message)
+        self.retry_after_s = retry_after_s
+
+
 class Unavailable(Refusal):
     """Something this service needs does not answer at the moment; trying again may help."""
 
@@ -125,5 +133,21 @@ class Unavailable(Refusal):
         self.retry_after_s = retry_after_s
 
 
+class Doubtful(Unavailable):
+    """A commit was asked for, and its answer never came: it happened, or it did not.
+
+    Nobody repeats it but who can recognize their own work: what is found done is refused.
+    """
+
+
 class Busy(Unavailable):
     """Others were in the way for as long as it was worth waiting."""
+
+
+class Collided(Busy):
+    """Another write was in the way. Nothing happened, and the same may be tried at once."""
+
+
+class Unreachable(Unavailable):
+    """The database was not there to be asked. Nothing happened, and the same may be tried
+    again on another connection."""

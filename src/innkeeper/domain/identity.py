@@ -6,6 +6,7 @@ never widened on the way down.
 
 from __future__ import annotations
 
+import fnmatch
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -16,8 +17,28 @@ ROLES = ("admin", "member", "reader", "service")
 
 
 @dataclass(frozen=True, slots=True)
+class Speaker:
+    """An agent that called with a credential of its own: its name, and of which hosts it may
+    speak, by patterns of their names. Without patterns those are all that nobody else has.
+    """
+
+    agent_name: str
+    hosts: tuple[str, ...] = ()
+
+    def may_report(self, host_name: str) -> bool:
+        """Whether the patterns let a host in."""
+        return not self.hosts or any(
+            fnmatch.fnmatchcase(host_name, pattern) for pattern in self.hosts
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class RequestContext:
-    """The caller of one request, as the token says, and the request's own id."""
+    """The caller of one request, as the token says, and the request's own id.
+
+    ``speaker`` is set for agents with a credential of their own, who may do nothing else than
+    what agents do.
+    """
 
     request_id: str
     user_id: str | None = None
@@ -26,6 +47,7 @@ class RequestContext:
     user_name: str | None = None
     project_name: str | None = None
     is_system: bool = False
+    speaker: Speaker | None = None
 
     @property
     def is_admin(self) -> bool:
@@ -113,3 +135,15 @@ class Service:
     name: str
     type: str
     path: str
+
+
+@dataclass(frozen=True, slots=True)
+class AgentCredential:
+    """What one agent proves with that it is that agent; of its secret only a hash is kept."""
+
+    id: str
+    agent_name: str
+    secret_hash: str = field(repr=False)
+    hosts: tuple[str, ...]
+    created_at: datetime
+    expires_at: datetime | None = None

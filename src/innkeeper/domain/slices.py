@@ -37,15 +37,24 @@ class Serving(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     ``apis`` names the APIs to serve; each has a prefix, which may be empty for one of them.
     ``public_url`` is the address that clients use, where it is not the one they called.
+    With ``tls_cert`` and ``tls_key`` TLS is spoken, and with ``tls_client_ca`` to those only
+    who have a certificate of that authority. ``trusted_proxies`` are the networks of whoever
+    may say, in ``X-Forwarded-For``, for whom they call.
     ``image_bytes_max`` is for uploads of images, which are measured and not kept; every other
-    body ends at ``body_bytes_max``. ``client_timeout_s`` is for the head of a request, and for
-    each wait for more of a body. ``cors_allowed_origins`` opens the APIs to pages of these
-    origins; the settings beside it say how.
+    body ends at ``body_bytes_max``. ``requests_max``, ``bodies_bytes_max`` and
+    ``connections_max`` bound what one process holds at a time. ``client_timeout_s`` is for the
+    head of a request, and for each wait for more of a body. ``cors_allowed_origins`` opens the
+    APIs to pages of these origins; the settings beside it say how. With several ``workers``, so
+    many processes serve the same port.
     """
 
     host: str = "127.0.0.1"
     port: Port = 8780
     public_url: str | None = None
+    tls_cert: str | None = None
+    tls_key: str | None = None
+    tls_client_ca: str | None = None
+    trusted_proxies: tuple[str, ...] = ("127.0.0.1", "::1")
     apis: tuple[str, ...] = ("identity", "placement", "compute", "image")
     identity_prefix: str = "/identity"
     placement_prefix: str = "/placement"
@@ -54,6 +63,9 @@ class Serving(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     body_bytes_max: Bytes = 1024 * 1024
     image_bytes_max: Annotated[int, msgspec.Meta(ge=1, le=2**60)] = 1024 * 1024 * 1024 * 1024
     page_size_max: Many = 1000
+    requests_max: Many = 10_000
+    bodies_bytes_max: Bytes = 128 * 1024 * 1024
+    connections_max: Many = 20_000
     client_timeout_s: Seconds = 30.0
     cors_allowed_origins: tuple[str, ...] = ()
     cors_allow_credentials: bool = True
@@ -76,6 +88,7 @@ class Serving(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         "OpenStack-API-Version",
     )
     shutdown_grace_s: Seconds = 30.0
+    workers: Few = 1
     reader_threads: Few = 8
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     log_format: Literal["console", "json"] = "console"
@@ -83,11 +96,19 @@ class Serving(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Storing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Where the store is. Without ``database_url`` it is a SQLite file in ``data_dir``."""
+    """Where the store is. Without ``database_url`` it is a SQLite file in ``data_dir``; without
+    ``encryption_key_file`` that one lies there too. ``database_is_shared`` says whether other
+    processes serve the same database. ``busy_timeout_s`` is how long the database is waited
+    for; a transaction in which a process has asked nothing for ``idle_timeout_s`` is ended by
+    the database's server.
+    """
 
     data_dir: str = "innkeeper-data"
     database_url: str | None = None
+    encryption_key_file: str | None = None
+    database_is_shared: bool | None = None
     busy_timeout_s: Annotated[float, msgspec.Meta(gt=0, le=24 * 3600)] = 10.0
+    idle_timeout_s: Annotated[float, msgspec.Meta(ge=1, le=24 * 3600)] = 15.0
 
 
 class Authenticating(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -97,6 +118,8 @@ class Authenticating(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     this service) or ``keystone`` (tokens are validated by a Keystone at ``keystone_url``,
     asked as ``keystone_user``). Without ``enforce_new_defaults`` the legacy defaults of policy
     rules let in as well, and without ``enforce_scope`` a token for the whole system does.
+    After ``login_failures_free`` wrong passwords in a row, the next attempt has to wait, each
+    time twice as long, up to ``login_wait_max_s``.
     """
 
     auth: Literal["none", "builtin", "keystone"] = "builtin"
@@ -105,6 +128,8 @@ class Authenticating(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     enforce_scope: bool = True
     token_lifetime_s: Seconds = 3600.0
     token_cache_s: Seconds = 10.0
+    login_failures_free: Few = 5
+    login_wait_max_s: Annotated[float, msgspec.Meta(gt=0, le=3600)] = 60.0
     keystone_url: str | None = None
     keystone_user: str | None = None
     keystone_password: str | None = None
@@ -213,6 +238,19 @@ class Settings(msgspec.Struct, frozen=True):
     scheduling: Scheduling = Scheduling()
     placing: Placing = Placing()
     computing: Computing = Computing()
+
+    @property
+    def is_one_of_several(self) -> bool:
+        """Whether other processes write what this one remembers.
+
+        Unless it is said, a database server is there for several, and a file for one.
+        """
+        said = self.storing.database_is_shared
+        if said is not None:
+            return said or self.serving.workers > 1
+        url = self.storing.database_url
+        is_file = url is None or url.startswith("sqlite")
+        return self.serving.workers > 1 or not is_file
 
 
 SLICES: dict[str, type[msgspec.Struct]] = {

@@ -9,7 +9,7 @@ and not told by the change feed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -47,6 +47,32 @@ def differences(mine: HostTable, theirs: HostTable) -> list[str]:
     told += pair.pools_near()
     told += _pools(mine.pools, theirs.pools)
     return told
+
+
+def differences_of_some(
+    mine: HostTable, theirs: HostTable, asked: Collection[ProviderId]
+) -> list[str]:
+    """As :func:`differences`, where the second table was made for these providers only.
+
+    Pools are left out: the second table has those that its few hosts are near to.
+    """
+    ids, my_rows, their_rows = np.intersect1d(
+        mine.provider_ids, theirs.provider_ids, return_indices=True
+    )
+    known = set(ids.tolist())
+    told = [
+        f"{mine.names[mine.index_of[each]]} (provider {each}) is only in the first table."
+        for each in sorted(asked)
+        if each in mine.index_of and each not in known
+    ]
+    told += _alone(theirs, ids, "is only in the second table")
+    pair = _Pair(mine, theirs, my_rows, their_rows)
+    return [
+        *told,
+        *pair.facts(),
+        *pair.amounts(),
+        *pair.keyed("trait", mine.traits, theirs.traits),
+    ]
 
 
 def _contradictions(table: HostTable) -> Iterator[str]:

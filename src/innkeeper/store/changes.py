@@ -6,11 +6,10 @@ misses no change that was committed before he began to read.
 
 May be false: that the numbers have no gaps.
 
-Not true on a database with several writers, and there is no backend for one yet. Numbers are
-given before the commit: row 6 may be there to read while the transaction of row 5 is still
-open, and nobody who has read 6 would ever see 5. Such a backend has to make the order of the
-numbers that of the commits (one row that every writer counts up, and so waits for), or
-followers have to go back to the oldest number whose transaction was open when they last read.
+Always true: numbers are given in the order of commits. A database gives them before the commit,
+and would show row 6 while the transaction of row 5 is still open, which nobody who has read 6
+would ever see. So all who write, of all processes, take turns (ADR 0021): the next number is
+given when the last one is there to read.
 """
 
 from __future__ import annotations

@@ -11,8 +11,9 @@ errors stay SQLAlchemy's.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import sqlalchemy as sa
 from sqlalchemy.engine.interfaces import DBAPICursor
@@ -22,6 +23,7 @@ from innkeeper.store.by_ids import IDS
 from innkeeper.store.transactions import Tx
 
 _ANY_ERROR = sa.exc.DBAPIError
+T = TypeVar("T")
 Kind = sa.types.TypeEngine[Any]
 Convert = Callable[[Any], Any]
 Conversions = tuple[tuple[Convert, tuple[int, ...]], ...]
@@ -36,7 +38,8 @@ class _Text(NamedTuple):
     constants: Mapping[str, Any]
     values: Callable[[Mapping[str, Any]], tuple[Any, ...]]
     written: Conversions
-    read: Conversions
+    kinds: tuple[Kind, ...]
+    """Of the columns that are read."""
 
 
 class Prepared:
@@ -56,7 +59,7 @@ class Prepared:
     def rows(self, tx: Tx, parameters: Mapping[str, Any]) -> list[Any]:
         """All rows that a query finds."""
         made = self._made(tx, parameters)
-        return _converted(made.read, self._execute(tx, made, [parameters]).fetchall())
+        return _fetched(tx, made.kinds, self._execute(tx, made, [parameters]))
 
     def _made(self, tx: Tx, names: Mapping[str, Any]) -> _Text:
         key = (tx.dialect.name, tx.dialect.driver)
@@ -83,8 +86,11 @@ class Prepared:
             tuple(order),
             {name: compiled.params[name] for name in order if name not in names},
             itemgetter(*order) if len(order) > 1 else lambda row: (row[order[0]],),
-            _conversions((compiled.binds[name].type for name in order), dialect, _writing),
-            _read(self._statement, dialect),
+            _conversions(
+                (compiled.binds[name].type for name in order),
+                lambda kind: _writing(kind, dialect),
+            ),
+            _kinds(self._statement),
         )
 
 
@@ -114,7 +120,8 @@ class PreparedForIds:
 
     def __init__(self, query: sa.Select[*tuple[Any, ...]]) -> None:
         self._query = query
-        self._texts: dict[Any, tuple[str, list[str], Conversions]] = {}
+        self._texts: dict[Any, tuple[str, list[str]]] = {}
+        self._kinds = _kinds(query)
 
     def rows(self, tx: Tx, ids: Iterable[Any]) -> list[Any]:
         """All rows for these ids; none for no ids."""
@@ -122,21 +129,20 @@ class PreparedForIds:
         for part in by_ids.parts(ids):
             count = 1 << (len(part) - 1).bit_length()
             filled = part + part[-1:] * (count - len(part))
-            text, names, read = self._text(tx.dialect, count)
+            text, names = self._text(tx.dialect, count)
             is_positional = tx.dialect.positional
             values = filled if is_positional else dict(zip(names, filled, strict=True))
-            found += _converted(read, _execute(tx, text, [values]).fetchall())
+            found += _fetched(tx, self._kinds, _execute(tx, text, [values]))
         return found
 
-    def _text(self, dialect: sa.Dialect, count: int) -> tuple[str, list[str], Conversions]:
+    def _text(self, dialect: sa.Dialect, count: int) -> tuple[str, list[str]]:
         key = (dialect.name, dialect.driver, count)
         made = self._texts.get(key)
         if made is None:
             compiled = self._query.compile(dialect=dialect)
             state = compiled.construct_expanded_state({**compiled.params, IDS.key: [0] * count})
             assert len(state.parameters) == count, "constants are written into the text"
-            read = _read(self._query, dialect)
-            made = self._texts[key] = (state.statement, list(state.parameters), read)
+            made = self._texts[key] = (state.statement, list(state.parameters))
         return made
 
 
@@ -149,6 +155,9 @@ def _execute(tx: Tx, text: str, values: Sequence[Any]) -> DBAPICursor:
         else:
             cursor.execute(text, values[0])
     except tx.dialect.loaded_dbapi.Error as error:
+        if tx.dialect.is_disconnect(error, tx.connection.dbapi_connection, cursor):
+            # Nobody is to get this one out of the pool again.
+            tx.invalidate(error)
         raise _as_known(error, text) from error
     return cursor
 
@@ -165,27 +174,34 @@ def _as_known(error: Exception, text: str) -> sa.exc.DBAPIError:
     return known(text, None, error, hide_parameters=True)
 
 
-def _conversions(
-    kinds: Iterable[Kind],
-    dialect: sa.Dialect,
-    way: Callable[[Kind, sa.Dialect], Convert | None],
+def _fetched(tx: Tx, kinds: tuple[Kind, ...], cursor: DBAPICursor) -> list[Any]:
+    # What the driver calls the columns' types decides about conversions as well.
+    codes = tuple(column[1] for column in cursor.description)
+    return _converted(_reading(tx.dialect, kinds, codes), cursor.fetchall())
+
+
+@cache
+def _reading(
+    dialect: sa.Dialect, kinds: tuple[Kind, ...], codes: tuple[Any, ...]
 ) -> Conversions:
+    return _conversions(
+        zip(kinds, codes, strict=True),
+        lambda pair: pair[0].dialect_impl(dialect).result_processor(dialect, pair[1]),
+    )
+
+
+def _conversions(kinds: Iterable[T], way: Callable[[T], Convert | None]) -> Conversions:
     """What is done to values of these kinds, in their order, on the way in or out."""
-    places: dict[Kind, list[int]] = {}
+    places: dict[T, list[int]] = {}
     for i, kind in enumerate(kinds):
         places.setdefault(kind, []).append(i)
-    made = ((way(kind, dialect), tuple(where)) for kind, where in places.items())
+    made = ((way(kind), tuple(where)) for kind, where in places.items())
     return tuple((convert, where) for convert, where in made if convert is not None)
 
 
-def _read(statement: sa.ClauseElement, dialect: sa.Dialect) -> Conversions:
+def _kinds(statement: sa.ClauseElement) -> tuple[Kind, ...]:
     found = statement.selected_columns if isinstance(statement, sa.Select) else ()
-    return _conversions((column.type for column in found), dialect, _reading)
-
-
-def _reading(kind: Kind, dialect: sa.Dialect) -> Convert | None:
-    made: Convert | None = kind.dialect_impl(dialect).result_processor(dialect, None)
-    return made
+    return tuple(column.type for column in found)
 
 
 def _writing(kind: Kind, dialect: sa.Dialect) -> Convert | None:

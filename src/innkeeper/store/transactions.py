@@ -3,20 +3,23 @@
 Always true: a write is either committed whole, or leaves no trace; what ``Store.write``
 returned from without an error is on the disk.
 
-May be false: that a commit which raised did *not* happen. The connection may have died between
-the commit and its answer; that is why every claim carries its consumer's id, and a retry finds
-its own rows.
+May be false: that a commit which raised :class:`Doubtful` did *not* happen. The connection died
+between the commit and its answer; that is why every claim carries its consumer's id, and a
+retry finds its own rows. Whoever looks in a transaction that writes waits for the lost one to
+end, if it has not yet, and so sees the truth. After every other error nothing happened.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
 import sqlalchemy as sa
 
-from innkeeper.domain.errors import Busy, Unavailable
-from innkeeper.store.backends.backend import Backend, Engines
+from innkeeper.domain.errors import Busy, Collided, Doubtful, Unavailable, Unreachable
+from innkeeper.store.backends.backend import LEAVES_CONNECTION, Backend, Engines, Trouble
+from innkeeper.store.guards import WITHOUT_TURN, Guards
 
 Tx = sa.Connection
 """An open transaction. Rooms hand it on; only the store speaks SQL on it."""
@@ -24,6 +27,7 @@ Tx = sa.Connection
 Listener = Callable[[str, frozenset[str]], None]
 """Told after a commit: a topic, and what was noted under it."""
 _NOTES = "innkeeper_notes"
+_GUARDS = "innkeeper_guards"
 
 
 def note(tx: Tx, topic: str, names: Iterable[str]) -> None:
@@ -36,29 +40,49 @@ def note(tx: Tx, topic: str, names: Iterable[str]) -> None:
     notes.setdefault(topic, set()).update(names)
 
 
+def guards_of(tx: Tx) -> Guards:
+    """What the store of a writing transaction was made with."""
+    guards: Guards = tx.info[_GUARDS]
+    return guards
+
+
 class Store:
     """A database, and the transactions on it. Shared by all threads of a process."""
 
-    def __init__(self, backend: Backend, engines: Engines) -> None:
+    def __init__(
+        self, backend: Backend, engines: Engines, guards: Guards | None = None
+    ) -> None:
         self.backend = backend
         self.engines = engines
+        self._guards = guards or Guards()
+        self._trouble: Trouble | None = None
+        self.written_at_s = time.perf_counter()
+        self._writing = engines.writing
+        if not self._guards.turns:
+            self._writing = engines.writing.execution_options(**{WITHOUT_TURN: True})
         self._listeners: list[Listener] = []
 
     def listen(self, listener: Listener) -> None:
         """Have ``listener`` told, in the writing thread, what each commit has noted."""
         self._listeners.append(listener)
 
+    @property
+    def trouble(self) -> str | None:
+        """What kept the last transaction from being written, if it was the database."""
+        return None if self._trouble is None else self._trouble.value
+
     @contextmanager
     def read(self) -> Iterator[Tx]:
         """One moment of the store, seen unchanged until the block ends.
 
-        Raises :class:`Busy` where more read at the same time than there are connections for.
+        Raises :class:`Busy` where more read at the same time than there are connections for,
+        and :class:`Unavailable` where the database does not answer.
         """
         try:
-            with self.engines.reading.connect() as tx, tx.begin():
+            with self.engines.reading.connect() as tx, self._leaving(tx), tx.begin():
                 yield tx
         except sa.exc.SQLAlchemyError as error:
-            refusal = self._refusal(error)
+            refusal = _refusal(error, self.backend.trouble(error))
             if refusal is None:
                 raise
             raise refusal from error
@@ -67,39 +91,89 @@ class Store:
     def write(self) -> Iterator[Tx]:
         """A transaction that is committed at the block's end, or rolled back on an error.
 
-        Raises :class:`Unavailable` where the database does not take the write at present;
-        :class:`Busy` if that is because of other writers, for whom it has waited.
+        Raises :class:`Unavailable` where the database does not take the write at present:
+        :class:`Unreachable` and :class:`Collided` where the same may be tried again at once,
+        :class:`Busy` after waiting for other writers, and :class:`Doubtful` where nobody
+        knows whether the commit happened. In all other cases it did not.
         """
+        notes: dict[str, set[str]] = {}
+        is_committing = False
         try:
-            with self.engines.writing.connect() as tx:
+            with self._writing.connect() as tx, self._leaving(tx):
                 # Connections are used again; what the last transaction noted is not ours.
-                tx.info.pop(_NOTES, None)
+                tx.info.update({_NOTES: notes, _GUARDS: self._guards})
                 with tx.begin():
                     yield tx
-                notes = tx.info.pop(_NOTES, {})
+                    is_committing = True
         except sa.exc.SQLAlchemyError as error:
-            refusal = self._refusal(error)
+            refusal = self._failed(error, is_committing)
+            if isinstance(refusal, Doubtful):
+                # If it happened nobody else will tell of it.
+                self._tell(notes)
             if refusal is None:
                 raise
             raise refusal from error
+        self._trouble = None
+        self.written_at_s = time.perf_counter()
+        self._tell(notes)
+
+    @contextmanager
+    def _leaving(self, tx: Tx) -> Iterator[None]:
+        """Have a connection that is of no use any more thrown away, and not pooled."""
+        try:
+            yield
+        except sa.exc.SQLAlchemyError as error:
+            if self.backend.trouble(error) in LEAVES_CONNECTION and not tx.invalidated:
+                tx.invalidate(error)
+            raise
+
+    def _tell(self, notes: Mapping[str, Collection[str]]) -> None:
         for topic, names in notes.items():
             for listener in self._listeners:
                 listener(topic, frozenset(names))
 
-    def _refusal(self, error: sa.exc.SQLAlchemyError) -> Unavailable | None:
-        """What the caller is told in place of an error; ``None`` leaves it as it is."""
-        # The text of the driver stays in the log: it can hold SQL.
-        if isinstance(error, sa.exc.TimeoutError):
-            return Busy("No connection to the database came free in time.")
-        if self.backend.is_conflict(error):
-            return Busy("The database is busy with others' writes.")
-        if isinstance(error, sa.exc.OperationalError):
-            return Unavailable("The database does not answer at the moment.")
-        return None
+    def _failed(self, error: sa.exc.SQLAlchemyError, is_committing: bool) -> Unavailable | None:
+        trouble = self.backend.trouble(error)
+        if trouble is not None and trouble not in OF_OTHERS:
+            self._trouble = trouble
+        if is_committing and _leaves_open(error, trouble):
+            return Doubtful(
+                "The database did not say whether this was carried out. Look before trying "
+                "again."
+            )
+        return _refusal(error, trouble)
 
     def dispose(self) -> None:
         """Close all connections; for the end of the process."""
         self.engines.dispose()
+
+
+OF_OTHERS = frozenset({Trouble.COLLISION, Trouble.WAITED})
+"""Says nothing about the database."""
+DECIDED = frozenset({*OF_OTHERS, Trouble.FULL, Trouble.READ_ONLY})
+"""A commit that ends like this did not happen."""
+ANSWERS = (sa.exc.IntegrityError, sa.exc.ProgrammingError, sa.exc.DataError)
+
+
+def _leaves_open(error: sa.exc.SQLAlchemyError, trouble: Trouble | None) -> bool:
+    """Whether a commit that raised this may have happened."""
+    return trouble not in DECIDED and not isinstance(error, ANSWERS)
+
+
+def _refusal(error: sa.exc.SQLAlchemyError, trouble: Trouble | None) -> Unavailable | None:
+    """What the caller is told in place of an error; ``None`` leaves it as it is."""
+    # The text of the driver stays in the log: it can hold SQL.
+    if isinstance(error, sa.exc.TimeoutError):
+        return Busy("No connection to the database came free in time.")
+    if trouble is Trouble.COLLISION:
+        return Collided("The database is busy with others' writes.")
+    if trouble is Trouble.WAITED:
+        return Busy("The database is busy with others' writes.")
+    if trouble in LEAVES_CONNECTION:
+        return Unreachable("The database does not answer at the moment.")
+    if trouble is not None or isinstance(error, sa.exc.OperationalError):
+        return Unavailable("The database cannot do this at the moment.")
+    return None
 
 
 def greet(tx: Tx) -> None:
@@ -117,7 +191,9 @@ def step(tx: Tx) -> Iterator[None]:
     try:
         yield
     except Exception:
-        tx.exec_driver_sql("ROLLBACK TO SAVEPOINT step")
-        tx.exec_driver_sql("RELEASE SAVEPOINT step")
+        # On a connection that was thrown away there is nothing left to be undone.
+        if not tx.invalidated:
+            tx.exec_driver_sql("ROLLBACK TO SAVEPOINT step")
+            tx.exec_driver_sql("RELEASE SAVEPOINT step")
         raise
     tx.exec_driver_sql("RELEASE SAVEPOINT step")

@@ -130,3 +130,77 @@ def test_there_is_an_end_to_memory() -> None:
         assert issuer.asked == ["0"]
 
     finish(story())
+
+
+def test_what_others_wrote_makes_it_forget() -> None:
+    async def story() -> None:
+        issuer = Issuer()
+        numbers = [1]
+
+        async def heard() -> int:
+            return numbers[-1]
+
+        issuer.cache = TokenCache(issuer.look, lambda: issuer.now, REMEMBER_S, heard)
+        await issuer.use("a")
+        await issuer.use("a")
+        assert issuer.asked == ["a"]
+        numbers.append(2)
+        await issuer.use("a")
+        assert issuer.asked == ["a", "a"]
+        # A database that was restored counts from where it was.
+        numbers.append(1)
+        await issuer.use("a")
+        assert issuer.asked == ["a", "a", "a"]
+
+    finish(story())
+
+
+def test_what_is_being_looked_up_while_others_write_is_looked_up_anew() -> None:
+    async def story() -> None:
+        issuer = Issuer()
+        numbers = [1]
+
+        async def heard() -> int:
+            return numbers[-1]
+
+        issuer.cache = TokenCache(issuer.look, lambda: issuer.now, REMEMBER_S, heard)
+        issuer.answers.clear()
+        early = asyncio.create_task(issuer.use("a"))
+        while issuer.asked != ["a"]:
+            await asyncio.sleep(0)
+        numbers.append(2)
+        late = asyncio.create_task(issuer.use("a"))
+        while issuer.asked != ["a", "a"]:
+            await asyncio.sleep(0)
+        issuer.answers.set()
+        await asyncio.gather(early, late)
+        # Of the two only the later one is remembered.
+        await issuer.use("a")
+        assert issuer.asked == ["a", "a"]
+
+    finish(story())
+
+
+def test_a_clock_that_is_set_back_makes_nothing_remembered_longer() -> None:
+    async def story() -> None:
+        issuer = Issuer()
+        await issuer.use("a")
+        issuer.now -= timedelta(hours=1)
+        await issuer.use("a")
+        assert issuer.asked == ["a", "a"]
+        issuer.now += timedelta(seconds=REMEMBER_S - 1)
+        await issuer.use("a")
+        assert issuer.asked == ["a", "a"]
+
+    finish(story())
+
+
+def test_a_clock_that_is_set_forward_has_it_asked_for_again() -> None:
+    async def story() -> None:
+        issuer = Issuer()
+        await issuer.use("a")
+        issuer.now += timedelta(minutes=50)
+        await issuer.use("a")
+        assert issuer.asked == ["a", "a"]
+
+    finish(story())

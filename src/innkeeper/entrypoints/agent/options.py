@@ -47,9 +47,18 @@ def add(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument(
         "--token-file",
-        help="file with a token, which is read again when the token is refused; for whoever "
-        "renews the token by other means",
+        help="file with the agent's credential, or with a token; it is read again when that is "
+        "refused, so whoever renews it writes the new one there",
     )
+    command.add_argument(
+        "--ca-file",
+        help="file with the authorities whose certificates are believed; without it OS_CACERT "
+        "names it, or the machine's own are believed",
+    )
+    command.add_argument(
+        "--cert-file", help="file with the agent's own certificate, for services that ask"
+    )
+    command.add_argument("--key-file", help="file with the key of that certificate")
     command.add_argument("--threads", type=_count, default=16, help="orders at the same time")
     command.add_argument(
         "--with-parent",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import ssl
 import sys
 import threading
 from collections.abc import Mapping
@@ -14,6 +15,7 @@ import structlog
 
 from innkeeper.clients import logins
 from innkeeper.clients.agents import AgentApi
+from innkeeper.clients.certificates import trust_of
 from innkeeper.clients.logins import GivenToken, Login, TokenFile
 from innkeeper.clients.streams import LosingStream
 from innkeeper.domain.errors import Invalid
@@ -35,6 +37,7 @@ def run(options: Mapping[str, Any]) -> int:
     state_dir = Path(options["state_dir"])
     try:
         login = _login(options)
+        trust = _trust(options)
         # Open for as long as the agent lives, and with it the lock.
         lock = _take_lock(state_dir)
     except (Invalid, OSError) as error:
@@ -43,7 +46,7 @@ def run(options: Mapping[str, Any]) -> int:
     stop_by_signal_or_with(parent, stop)
     driver = DRIVERS[options["driver"]](options, state_dir, stop.wait)
     agent = Agent(
-        AgentApi(options["url"], login, os.environ.get("OS_CACERT")),
+        AgentApi(options["url"], login, trust),
         driver,
         name=options["name"],
         driver_name=options["driver"],
@@ -60,7 +63,19 @@ def _login(options: Mapping[str, Any]) -> Login:
         return GivenToken(options["token"])
     if options["token_file"]:
         return TokenFile(Path(options["token_file"]))
-    return logins.from_environment(os.environ)
+    environ = dict(os.environ)
+    if options["ca_file"]:
+        environ["OS_CACERT"] = options["ca_file"]
+    return logins.from_environment(environ)
+
+
+def _trust(options: Mapping[str, Any]) -> ssl.SSLContext:
+    """Whom to believe to be the service, and how to prove to it who the agent is."""
+    return trust_of(
+        options["ca_file"] or os.environ.get("OS_CACERT"),
+        options["cert_file"],
+        options["key_file"],
+    )
 
 
 def _take_lock(state_dir: Path) -> IO[str]:

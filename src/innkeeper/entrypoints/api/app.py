@@ -11,10 +11,10 @@ from typing import Any
 from litestar import HttpMethod, Litestar, MediaType, Request, Response, get, route
 from litestar.exceptions import HTTPException
 from litestar.response.base import ASGIResponse
-from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+from prometheus_client import CONTENT_TYPE_LATEST
 
 from innkeeper.domain.errors import Refusal
-from innkeeper.entrypoints.api import openapi, origins
+from innkeeper.entrypoints.api import metrics, openapi, origins
 from innkeeper.entrypoints.api.endpoint import Endpoint
 from innkeeper.entrypoints.api.routing import Api
 from innkeeper.entrypoints.api.site import Site, Tracing
@@ -49,7 +49,7 @@ def make(site: Site, apis: Mapping[str, Api], is_ready: Callable[[], str | None]
             by_path.append((openapi.pattern(mounts[name] + path), endpoint))
         # Answers for the paths that are not there, in the form of the API they would be in.
         endpoints[name] = Endpoint(site, api, mounts[name], "")
-    handlers += [_healthz, _readyz(site, is_ready), _metrics, _openapi(apis, mounts)]
+    handlers += [_healthz, _readyz(site, is_ready), _metrics(site), _openapi(apis, mounts)]
     whole = Litestar(
         handlers,
         openapi_config=None,
@@ -134,17 +134,23 @@ def _readyz(site: Site, is_ready: Callable[[], str | None]) -> Any:
         if reason is None:
             try:
                 await asyncio.wait_for(site.readers.run(greet), READY_WITHIN_S)
-            except (Refusal, TimeoutError):
+            except Refusal as refusal:
+                reason = refusal.message
+            except TimeoutError:
                 reason = "the database does not answer"
         return Response(reason or "ready", status_code=503 if reason else 200)
 
     return readyz
 
 
-@get("/metrics", sync_to_thread=False)
-def _metrics() -> Response[bytes]:
-    """Give all counters to Prometheus."""
-    return Response(generate_latest(), headers={"content-type": CONTENT_TYPE_LATEST})
+def _metrics(site: Site) -> Any:
+    @get("/metrics", sync_to_thread=True)
+    def give() -> Response[bytes]:
+        """Give all counters to Prometheus, those of other workers on the port included."""
+        told = metrics.told(of_workers=site.settings.serving.workers > 1)
+        return Response(told, headers={"content-type": CONTENT_TYPE_LATEST})
+
+    return give
 
 
 def _openapi(apis: Mapping[str, Api], mounts: Mapping[str, str]) -> Any:

@@ -7,13 +7,17 @@ from datetime import datetime
 from innkeeper.domain.identity import Holder, RequestContext
 from innkeeper.domain.ids import Clock
 from innkeeper.entrypoints.api.site import Readers
-from innkeeper.entrypoints.api.token_cache import Known, TokenCache
+from innkeeper.entrypoints.api.token_cache import Heard, Known, TokenCache
 from innkeeper.systems.identity import roles, tokens
 from innkeeper.systems.identity.tokens import Signer
 
 
 def authenticator(
-    signer: Signer, readers: Readers, clock: Clock, remember_s: float
+    signer: Signer,
+    readers: Readers,
+    clock: Clock,
+    remember_s: float,
+    heard: Heard | None = None,
 ) -> TokenCache:
     """An authenticator for tokens that ``signer`` made.
 
@@ -25,7 +29,7 @@ def authenticator(
         holder = await readers.run(lambda tx: tokens.holder(tx, claims))
         return Known(context_of(holder), claims.expires_at)
 
-    return TokenCache(look, clock, remember_s)
+    return TokenCache(look, clock, remember_s, heard)
 
 
 def context_of(holder: Holder, request_id: str = "") -> RequestContext:

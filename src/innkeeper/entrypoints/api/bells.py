@@ -1,7 +1,8 @@
 """Wakes requests that wait for something to be committed.
 
 Always true: a bell that rings between listening and waiting is heard. May be false: that the
-bell rings for all there is; other processes commit too, so who waits also looks by himself.
+bell rings for all there is; other processes commit too, and what watches them may come to
+know of it late, so who waits also looks by himself.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ class Bells:
         self._lock = threading.Lock()
         self._waiters: dict[tuple[str, str], set[Waiter]] = {}
         self._is_stopping = False
+        self._has_come = threading.Condition(self._lock)
 
     @property
     def is_stopping(self) -> bool:
@@ -35,6 +37,7 @@ class Bells:
         key = (topic, name)
         with self._lock:
             self._waiters.setdefault(key, set()).add(waiter)
+            self._has_come.notify_all()
         try:
             yield event
         finally:
@@ -49,10 +52,35 @@ class Bells:
             woken = [each for name in names for each in self._waiters.get((topic, name), ())]
         _wake(woken)
 
+    def ring_all(self, topic: str) -> None:
+        """Wake whoever listens for any name of a topic."""
+        with self._lock:
+            heard = [waiters for key, waiters in self._waiters.items() if key[0] == topic]
+            woken = [each for waiters in heard for each in waiters]
+        _wake(woken)
+
+    def has_listener(self, topic: str) -> bool:
+        """Whether anybody listens for a name of a topic."""
+        with self._lock:
+            return self._is_awaited(topic)
+
+    def await_listener(self, topic: str) -> bool:
+        """Sleep until somebody listens for a name of a topic; whether there is one.
+
+        There may be none once the service is about to stop.
+        """
+        with self._lock:
+            self._has_come.wait_for(lambda: self._is_stopping or self._is_awaited(topic))
+            return self._is_awaited(topic)
+
+    def _is_awaited(self, topic: str) -> bool:
+        return any(key[0] == topic for key in self._waiters)
+
     def stop(self) -> None:
         """Wake everybody, since the service is about to stop."""
         with self._lock:
             self._is_stopping = True
+            self._has_come.notify_all()
             woken = [each for waiters in self._waiters.values() for each in waiters]
         _wake(woken)
 

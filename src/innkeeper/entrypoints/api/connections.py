@@ -16,6 +16,7 @@ from uvicorn.server import ServerState
 
 HEAD_BYTES_MAX = 64 * 1024
 """For the line of a request and its headers; stock clients send a few hundred bytes."""
+TOO_MANY = b"Too many connections are open."
 TOO_LARGE = b"The head of the request is too large."
 REFUSED = (
     b"HTTP/1.1 431 Request Header Fields Too Large\r\n"
@@ -35,10 +36,25 @@ class HeadTooLarge(Exception):
 class PatientConfig(uvicorn.Config):
     """The server's configuration, and how long its clients may take."""
 
-    def __init__(self, app: Any, client_timeout_s: float, **more: Any) -> None:
+    def __init__(
+        self, app: Any, client_timeout_s: float, connections_max: int, **more: Any
+    ) -> None:
         # Nothing here speaks over web sockets.
         super().__init__(app, http=Connection, ws="none", **more)
         self.client_timeout_s = client_timeout_s
+        self.connections_max = connections_max
+
+
+async def refuse_connection(_scope: Any, _receive: Any, send: Any) -> None:
+    """Answer a request on a connection beyond the last that may be."""
+    headers = [
+        (b"content-type", b"text/plain; charset=utf-8"),
+        (b"content-length", str(len(TOO_MANY)).encode()),
+        (b"retry-after", b"1"),
+        (b"connection", b"close"),
+    ]
+    await send({"type": "http.response.start", "status": 503, "headers": headers})
+    await send({"type": "http.response.body", "body": TOO_MANY})
 
 
 class Connection(HttpToolsProtocol):
@@ -53,6 +69,7 @@ class Connection(HttpToolsProtocol):
     ) -> None:
         super().__init__(config, server_state, app_state, _loop)
         self._timeout_s = config.client_timeout_s
+        self._connections_max = config.connections_max
         self._held_bytes = 0
         self._is_too_large = False
         self._timer: asyncio.TimerHandle | None = None
@@ -90,6 +107,9 @@ class Connection(HttpToolsProtocol):
             self._is_too_large = True
             raise HeadTooLarge
         self._got_on()
+        if len(self.connections) > self._connections_max:
+            # The connections that are there keep their places; this one ends with its answer.
+            self.app = refuse_connection
         super().on_headers_complete()
         self.cycle.transport = _Joining(self.transport, self.loop)
 

@@ -3,13 +3,9 @@
 Always true: a step is answered only after the commit that carries it; each step stands or
 falls alone; only this thread touches the host table, so no decision sees half a claim.
 
-Always true: every step that was taken in is answered, even if the thread itself ends.
-
-May be false: that two steps of one batch share a fate. A refusal undoes its own step only, and
-a batch that the database rejects is repeated step by step. And that a step is carried out once:
-a commit that raised may have happened (a connection that died before the answer). Boots are
-looked up before they are repeated. A write that is repeated finds its own work done, as with a
-client who repeats a request, and is refused where that matters.
+Always true: every step that was taken in is answered, even if the thread itself ends. How a
+batch is carried out, and what becomes of it when the database fails, is in
+:mod:`innkeeper.entrypoints.api.carrying`.
 """
 
 from __future__ import annotations
@@ -17,18 +13,17 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections import Counter, deque
-from collections.abc import Callable, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from collections import deque
+from collections.abc import Callable, Coroutine, Sequence
+from contextlib import closing, suppress
+from typing import Any, TypeVar
 
 import structlog
 
-from innkeeper.domain.errors import Busy, Refusal, Unavailable
-from innkeeper.entrypoints.api import metrics
+from innkeeper.domain.errors import Refusal, Unavailable
+from innkeeper.entrypoints.api.carrying import Desk, Step, carry_out
 from innkeeper.entrypoints.api.site import Together
-from innkeeper.store.transactions import Store, Tx, step
+from innkeeper.store.transactions import Store, Tx
 
 LOG = structlog.get_logger("innkeeper.decisions")
 T = TypeVar("T")
@@ -48,48 +43,6 @@ FAILURES_MAX = 5
 """Batches in a row of which nothing was carried out, before the service is not ready."""
 WAITING_MAX = 10_000
 """Steps that may wait. More would not be answered before their clients give up."""
-
-
-class Desk(Protocol):
-    """What the thread needs of the rooms: boots in bulk, and the host table kept in step."""
-
-    def begin(self, tx: Tx) -> None:
-        """Start the work of one transaction."""
-
-    def boot(self, tx: Tx, requests: Sequence[Any]) -> list[Any]:
-        """Decide on and write all requests; an exception in the list is that one's refusal."""
-
-    def already_booted(self, tx: Tx, request: Any) -> Any:
-        """The answer to a request that an earlier commit has carried out; else ``None``."""
-
-    def explain(self, tx: Tx, request: Any) -> Any:
-        """Decide without writing, and tell why."""
-
-    def decide(self, tx: Tx, work: Any, now: Any) -> Any:
-        """Do work that decides; it is given the transaction and the means to decide."""
-
-    def follow(self, tx: Tx) -> None:
-        """Bring the host table up to all that ``tx`` sees."""
-
-    def forget(self) -> None:
-        """Throw away what the last transaction did to the host table; it did not happen."""
-
-
-@dataclass(slots=True)
-class Step:
-    """One piece of work that waits.
-
-    ``kind`` is ``write``, ``together``, ``boot``, ``decide`` or ``explain``. What is done
-    together is a pair: the work, and the item that this step adds to it. What decides is a pair
-    too: the work, and the moment of asking. ``lines`` is how much it writes.
-    """
-
-    kind: str
-    work: Any
-    future: asyncio.Future[Any] | None
-    loop: asyncio.AbstractEventLoop | None
-    lines: int = 1
-    outcome: Any = None
 
 
 class DecisionThread:
@@ -132,6 +85,11 @@ class DecisionThread:
         """
         return self._failures >= FAILURES_MAX
 
+    @property
+    def waiting(self) -> int:
+        """How many steps wait."""
+        return len(self._waiting)
+
     async def write(self, work: Callable[[Tx], T], lines: int = 1) -> T:
         """See :class:`innkeeper.entrypoints.api.site.Decisions`."""
         outcome: T = await self._submit("write", work, lines)
@@ -155,11 +113,15 @@ class DecisionThread:
 
     def write_now(self, work: Callable[[Tx], T], timeout_s: float) -> T:
         """As :meth:`write`, for a thread that may wait."""
-        loop = asyncio.new_event_loop()
-        try:
-            return loop.run_until_complete(asyncio.wait_for(self.write(work), timeout_s))
-        finally:
-            loop.close()
+        return self._now(self.write(work), timeout_s)
+
+    def decide_now(self, work: Any, now: Any, timeout_s: float) -> Any:
+        """As :meth:`decide`, for a thread that may wait."""
+        return self._now(self.decide(work, now), timeout_s)
+
+    def _now(self, answer: Coroutine[Any, Any, T], timeout_s: float) -> T:
+        with closing(asyncio.new_event_loop()) as loop:
+            return loop.run_until_complete(asyncio.wait_for(answer, timeout_s))
 
     async def _submit(self, kind: str, work: Any, lines: int = 1) -> Any:
         if self._is_stopping or not self.is_alive:
@@ -265,121 +227,3 @@ def _fails(outcome: Any) -> bool:
     """Whether a step was not carried out for no fault of who asked for it."""
     is_refused = isinstance(outcome, Refusal) and not isinstance(outcome, Unavailable)
     return isinstance(outcome, Exception) and not is_refused
-
-
-def carry_out(store: Store, desk: Desk, batch: Sequence[Step]) -> list[Any]:
-    """Carry out one batch in one commit; an exception in the list is that step's answer."""
-    started_s = time.perf_counter()
-    try:
-        outcomes = _commit(store, desk, batch)
-    except Exception as error:
-        desk.forget()
-        # Waiting for other writers once is enough; each step alone would wait as long.
-        if isinstance(error, Busy):
-            LOG.error("batch_failed", steps=len(batch), exc_info=error)
-            return [error] * len(batch)
-        return _without_the_batch(store, desk, batch, error)
-    _count(batch, outcomes, time.perf_counter() - started_s)
-    return outcomes
-
-
-def _without_the_batch(
-    store: Store, desk: Desk, batch: Sequence[Step], error: Exception
-) -> list[Any]:
-    """Answer the steps of a batch whose commit has raised ``error``, each for itself."""
-    found = _already_booted(store, desk, batch)
-    if len(batch) == 1 and found[0] is None:
-        if isinstance(error, Unavailable) or not isinstance(error, Refusal):
-            LOG.error("batch_failed", steps=1, exc_info=error)
-        return [error]
-    # One of them is poison. Alone, it cannot take the others with it.
-    LOG.warning("batch_repeated", steps=len(batch), error=str(error))
-    return [
-        carry_out(store, desk, [each])[0] if answer is None else answer
-        for each, answer in zip(batch, found, strict=True)
-    ]
-
-
-def _already_booted(store: Store, desk: Desk, batch: Sequence[Step]) -> list[Any]:
-    if not any(each.kind == "boot" for each in batch):
-        return [None] * len(batch)
-    try:
-        with store.read() as tx:
-            return [
-                desk.already_booted(tx, each.work) if each.kind == "boot" else None
-                for each in batch
-            ]
-    except Exception as error:
-        # A database that is broken does not answer this either.
-        LOG.warning("batch_not_looked_up", steps=len(batch), exc_info=error)
-        return [None] * len(batch)
-
-
-def _count(batch: Sequence[Step], outcomes: Sequence[Any], took_s: float) -> None:
-    try:
-        boots = [
-            outcome
-            for each, outcome in zip(batch, outcomes, strict=True)
-            if each.kind == "boot"
-        ]
-        for kind, count in Counter(map(_kind_of, boots)).items():
-            metrics.BOOTS.labels(kind).inc(count)
-        refusing = (getattr(each, "refused_by", None) for each in boots)
-        for name, count in Counter(filter(None, refusing)).items():
-            metrics.REFUSALS.labels(name).inc(count)
-        metrics.BATCH.observe(len(batch))
-        metrics.COMMIT.observe(took_s)
-    except Exception as error:
-        # What was committed is not undone by a number that nobody could make of it.
-        LOG.error("commit_uncounted", exc_info=error)
-
-
-def _commit(store: Store, desk: Desk, batch: Sequence[Step]) -> list[Any]:
-    outcomes: list[Any] = [None] * len(batch)
-    boots = [i for i, each in enumerate(batch) if each.kind == "boot"]
-    with store.write() as tx:
-        desk.begin(tx)
-        # Boots first: they are decided on the host table as of the last commit, which the
-        # other steps of this batch are about to change.
-        if boots:
-            answers = desk.boot(tx, [batch[i].work for i in boots])
-            for i, answer in zip(boots, answers, strict=True):
-                outcomes[i] = answer
-        _write_together(tx, batch, outcomes)
-        for i, each in enumerate(batch):
-            if each.kind not in ("boot", "together"):
-                outcomes[i] = _alone(tx, desk, each)
-        desk.follow(tx)
-    return outcomes
-
-
-def _write_together(tx: Tx, batch: Sequence[Step], outcomes: list[Any]) -> None:
-    """Do for all at once what several steps want done; they need no savepoints."""
-    alike: dict[Together[Any], list[int]] = {}
-    for i, each in enumerate(batch):
-        if each.kind == "together":
-            work, _ = each.work
-            alike.setdefault(work, []).append(i)
-    for work, indices in alike.items():
-        refusals = work(tx, [batch[i].work[1] for i in indices])
-        for i, refusal in zip(indices, refusals, strict=True):
-            outcomes[i] = refusal
-
-
-def _alone(tx: Tx, desk: Desk, each: Step) -> Any:
-    try:
-        if each.kind == "explain":
-            return desk.explain(tx, each.work)
-        with step(tx):
-            if each.kind == "decide":
-                work, now = each.work
-                return desk.decide(tx, work, now)
-            return each.work(tx)
-    except Refusal as refusal:
-        return refusal
-
-
-def _kind_of(answer: Any) -> str:
-    if isinstance(answer, Exception):
-        return "refused"
-    return "placed" if answer.fault is None else "no_valid_host"

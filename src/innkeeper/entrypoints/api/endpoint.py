@@ -87,7 +87,8 @@ class Endpoint:
         request_id = "req-" + self.site.ids.uuid()
         version: Version | None = None
         try:
-            answer, version = await self._carry_out(request, request_id)
+            with self.site.load.count(headers, self.site.settings.serving):
+                answer, version = await self._carry_out(request, request_id)
             response = self._response(answer, request_id, version)
         except Exception as error:
             version = _version_or_none(self.api.versions, headers)
@@ -161,6 +162,7 @@ class Endpoint:
             address=address,
             mount=self.mount,
             now=self.site.clock(),
+            client=request.client.host if request.client else "",
         )
         await self._prepare(request, checks, call)
         answer = await route.handler(call)
@@ -190,7 +192,8 @@ class Endpoint:
         self.site.policy.demand(route.policy, context, target)
 
     def _demand_project(self, context: RequestContext) -> None:
-        if not self.api.needs_project or context.is_admin or context.project_id is not None:
+        has_place = context.project_id is not None or context.speaker is not None
+        if not self.api.needs_project or context.is_admin or has_place:
             return
         raise Forbidden(
             f"The {self.api.title} API needs a token for a project, and this one is for none."

@@ -46,6 +46,7 @@ STATUSES: tuple[tuple[type[errors.Refusal], int], ...] = (
     (errors.NotFound, 404),
     (errors.Conflict, 409),
     (errors.TooLarge, 413),
+    (errors.TooManyAttempts, 429),
     (errors.Unavailable, 503),
 )
 """Subclasses of these have the same status."""
@@ -92,7 +93,7 @@ def fault_of(
             error.extra,
             error.is_versionless,
         )
-    if isinstance(error, errors.Unavailable):
+    if isinstance(error, errors.Unavailable | errors.TooManyAttempts):
         headers["retry-after"] = str(error.retry_after_s)
     for kind, status in STATUSES:
         if isinstance(error, kind):

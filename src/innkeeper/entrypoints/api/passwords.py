@@ -1,14 +1,18 @@
 """Hashing passwords off the event loop and off the decision thread.
 
 Always true: at most so many hashes are computed at once as there are threads, whoever asks;
-each takes memory and tens of milliseconds, and strangers can ask for them.
+each takes memory and tens of milliseconds, and strangers can ask for them. Of those who try
+the same thing at the same time, one is at it and the others wait: so an attempt is counted
+before the next is let in.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable, Hashable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 from innkeeper.domain.errors import Unavailable
@@ -19,6 +23,15 @@ T = TypeVar("T")
 THREADS = 2
 WAITING_MAX = 100
 """Logins that may wait; at some 25 ms each, more would wait longer than a client does."""
+FULL = "Too many logins wait already."
+
+
+@dataclass(slots=True)
+class _Turn:
+    """Who waits for the same thing."""
+
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    users: int = 0
 
 
 class PasswordThreads:
@@ -27,6 +40,25 @@ class PasswordThreads:
     def __init__(self) -> None:
         self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="passwords")
         self._waiting = 0
+        self._turns: dict[Hashable, _Turn] = {}
+        self._in_line = 0
+
+    @asynccontextmanager
+    async def turn(self, tried: Hashable) -> AsyncIterator[None]:
+        """Wait until nobody else in this process tries the same thing."""
+        if self._in_line >= WAITING_MAX:
+            raise Unavailable(FULL)
+        self._in_line += 1
+        turn = self._turns.setdefault(tried, _Turn())
+        turn.users += 1
+        try:
+            async with turn.lock:
+                yield
+        finally:
+            self._in_line -= 1
+            turn.users -= 1
+            if not turn.users:
+                del self._turns[tried]
 
     async def hash_of(self, password: str) -> str:
         """See :func:`innkeeper.systems.identity.passwords.hash_of`."""
@@ -42,7 +74,7 @@ class PasswordThreads:
 
     async def _run(self, work: Callable[[], T]) -> T:
         if self._waiting >= WAITING_MAX:
-            raise Unavailable("Too many logins wait already.")
+            raise Unavailable(FULL)
         self._waiting += 1
         try:
             return await asyncio.get_running_loop().run_in_executor(self._pool, work)

@@ -27,9 +27,9 @@ VERDICTS_MAX = 65536
 class OsloPolicy:
     """The verdicts of one set of rules.
 
-    Rules see the caller's ``roles``, ``user_id``, ``project_id`` and ``system_scope``, and of
-    the target whatever the handler names; equal questions have equal answers, so they are
-    remembered.
+    Rules see the caller's ``roles``, ``user_id``, ``project_id`` and ``system_scope``, whether
+    it ``is_agent`` with a credential of its own, and of the target whatever the handler names;
+    equal questions have equal answers, so they are remembered.
     """
 
     def __init__(
@@ -52,6 +52,7 @@ class OsloPolicy:
         self._needs_project = frozenset(
             rule.name for rule in rules if rule.needs_project_scope and scopes_count
         )
+        self._for_agents = frozenset(rule.name for rule in rules if rule.is_for_agents)
         # A name of the operator's own is a word for rules to use, and nothing to ask for.
         self._names = frozenset(checks)
         if overrides is not None:
@@ -67,12 +68,17 @@ class OsloPolicy:
         """See :class:`innkeeper.entrypoints.api.site.Policy`."""
         if rule not in self._names or (context.is_system and rule in self._needs_project):
             return False
+        if context.speaker is not None and rule not in self._for_agents:
+            # Some checks let everybody in, and some those who have no project as nobody's
+            # things have none.
+            return False
         key = (
             rule,
             context.roles,
             context.user_id,
             context.project_id,
             context.is_system,
+            context.speaker is not None,
             tuple(sorted(target.items())),
         )
         verdict = self._verdicts.get(key)
@@ -102,6 +108,7 @@ def _credentials(context: RequestContext) -> dict[str, Any]:
         "project_id": context.project_id,
         "system_scope": "all" if context.is_system else None,
         "is_admin": context.is_admin,
+        "is_agent": context.speaker is not None,
     }
 
 

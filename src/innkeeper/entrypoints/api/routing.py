@@ -38,7 +38,8 @@ class Answer:
 class Call:
     """One request, checked, and brought up to the newest version.
 
-    ``version`` is the one the client speaks; handlers do not look at it. ``address`` is the
+    ``version`` is the one the client speaks; handlers do not look at it. ``client`` is the
+    network address that it calls from, as far as proxies are believed. ``address`` is the
     scheme, address and prefix under which the client reached this API, for links; ``mount``
     is the prefix alone. ``query`` holds all values of each parameter, in order.
     """
@@ -55,6 +56,7 @@ class Call:
     address: str
     mount: str
     now: datetime
+    client: str = ""
     terms: set[str] = field(default_factory=set)
     """What the steps of older versions say about the request's meaning, where neither its
     body nor its query can; each such step and its handler share the word."""
@@ -145,7 +147,8 @@ class Rule:
 
     ``legacy`` is a default of older days, by which the rule passes as well where the settings
     say so. ``needs_project_scope`` refuses tokens for the whole system, unless they say
-    otherwise.
+    otherwise. ``is_for_agents`` lets in agents with a credential of their own, to whom all
+    other rules say no whatever their checks are.
     """
 
     name: str
@@ -153,6 +156,7 @@ class Rule:
     description: str
     legacy: str | None = None
     needs_project_scope: bool = False
+    is_for_agents: bool = False
 
 
 @dataclass(frozen=True, slots=True)

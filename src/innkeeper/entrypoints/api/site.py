@@ -14,6 +14,7 @@ from innkeeper.domain.identity import RequestContext, Service
 from innkeeper.domain.ids import Clock, IdSource
 from innkeeper.domain.slices import Settings
 from innkeeper.entrypoints.api.bells import Bells
+from innkeeper.entrypoints.api.load import Load
 from innkeeper.entrypoints.api.passwords import PasswordThreads
 from innkeeper.entrypoints.api.recordings import RecordingFiles
 from innkeeper.store.transactions import Tx
@@ -125,4 +126,5 @@ class Site:
     signer: Signer | None = None
     passwords: PasswordThreads = field(default_factory=PasswordThreads)
     bells: Bells = field(default_factory=Bells)
+    load: Load = field(default_factory=Load)
     tracing: Tracing | None = None

@@ -1,8 +1,10 @@
 """What is remembered of tokens, so that most requests cost no look at anything.
 
-Always true: nothing is remembered past a token's end or longer than the setting says; what was
-being looked up while :meth:`TokenCache.forget` was called is not remembered at all; however
-many requests bring an unknown token at once, it is looked up once.
+Always true: nothing is remembered past a token's end or longer than the setting says, nor by a
+clock that was set back since; what was being looked up while :meth:`TokenCache.forget` was
+called is not remembered at all; however many requests bring an unknown token at once, it is
+looked up once. Where other processes write
+what tokens stand for, it is asked for each request whether any of them did since it came.
 """
 
 from __future__ import annotations
@@ -32,15 +34,25 @@ class Known:
 Look = Callable[[str, datetime], Awaitable[Known]]
 """Finds out about a token at a moment; raises :class:`Unauthenticated` if it is void."""
 
+Heard = Callable[[], Awaitable[int]]
+"""Gives a number that is another one than before if what tokens stand for was written."""
+
 
 class TokenCache:
-    """An authenticator that asks ``look`` about tokens it does not remember."""
+    """An authenticator that asks ``look`` about tokens it does not remember.
 
-    def __init__(self, look: Look, clock: Clock, remember_s: float) -> None:
+    Without ``heard``, nobody but this process writes what tokens stand for.
+    """
+
+    def __init__(
+        self, look: Look, clock: Clock, remember_s: float, heard: Heard | None = None
+    ) -> None:
+        self._heard = heard
+        self._number: int | None = None
         self._look = look
         self._clock = clock
         self._remember = timedelta(seconds=remember_s)
-        self._known: dict[str, Known] = {}
+        self._known: dict[str, tuple[Known, datetime]] = {}
         self._asked: dict[str, asyncio.Task[Known]] = {}
         self._times_forgotten = 0
 
@@ -49,9 +61,15 @@ class TokenCache:
         token = headers.get("x-auth-token")
         if not token:
             raise Unauthenticated(NO_TOKEN)
+        if self._heard is not None:
+            number = await self._heard()
+            if number != self._number:
+                self.forget()
+                self._number = number
         now = self._clock()
-        known = self._known.get(token)
-        if known is None or known.until <= now:
+        known, since = self._known.get(token, (None, now))
+        # Before it was learned: the clock was set back, and nobody knows how long ago that was.
+        if known is None or not since <= now < known.until:
             known = await self._ask(token, now)
         caller = known.context
         return RequestContext(
@@ -62,6 +80,7 @@ class TokenCache:
             caller.user_name,
             caller.project_name,
             caller.is_system,
+            caller.speaker,
         )
 
     def forget(self) -> None:
@@ -91,5 +110,5 @@ class TokenCache:
             if len(self._known) >= TOKENS_MAX:
                 # The oldest: dictionaries keep the order of insertion.
                 del self._known[next(iter(self._known))]
-            self._known[token] = known
+            self._known[token] = (known, now)
         return known

@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from pkgutil import resolve_name
+from typing import cast
 
 from innkeeper.store.backends.backend import Backend
-from innkeeper.store.backends.sqlite import NAME as SQLITE
-from innkeeper.store.backends.sqlite import Sqlite
 
-BACKENDS: Mapping[str, Callable[[], Backend]] = {SQLITE: Sqlite}
+# By their names: the drivers of database servers are extras, imported for who asks for them.
+BACKENDS: Mapping[str, str] = {
+    "sqlite": "innkeeper.store.backends.sqlite:Sqlite",
+    "postgresql": "innkeeper.store.backends.postgresql:Postgresql",
+    "mariadb": "innkeeper.store.backends.mariadb:Mariadb",
+}
 
 
 def of_url(url: str) -> Backend:
-    """The backend for a URL; raises ``ValueError`` where there is none."""
+    """The backend for a URL; raises ``ValueError`` where there is none, or lacks its driver."""
     # "postgresql+psycopg://" names a driver behind the plus.
     scheme = url.partition("://")[0].partition("+")[0]
     if scheme not in BACKENDS:
         raise ValueError(
             f"There is no backend for {scheme!r} databases. There are: {', '.join(BACKENDS)}."
         )
-    return BACKENDS[scheme]()
+    try:
+        return cast(Backend, resolve_name(BACKENDS[scheme])())
+    except ModuleNotFoundError as error:
+        raise ValueError(
+            f"The driver for {scheme!r} databases is not installed: "
+            f"pip install 'innkeeper[{scheme}]' ({error})."
+        ) from error

@@ -1,7 +1,8 @@
 """SQLite, the embedded default: one file, one writer at a time, any number of readers.
 
 Always true: an acknowledged write is on the disk (``synchronous=FULL`` in WAL mode flushes the
-log at every commit); foreign keys are enforced; readers never wait for the writer. A file that
+log at every commit); foreign keys are enforced; readers never wait for the writer. Processes
+that write take turns in a queue beside the file, and SQLite's write lock behind it. A file that
 is made here is for its owner alone, and no error quotes what was to be written.
 """
 
@@ -17,7 +18,9 @@ import msgspec
 import sqlalchemy as sa
 from sqlalchemy.pool import QueuePool
 
-from innkeeper.store.backends.backend import Engines
+from innkeeper.store.backends.backend import IDLE_TIMEOUT_S, Engines, Trouble
+from innkeeper.store.backends.turns import FileTurns
+from innkeeper.store.guards import WITHOUT_TURN
 
 NAME = "sqlite"
 PAGE_CACHE_KIB = 64 * 1024
@@ -31,6 +34,17 @@ WRITERS_MAX = 1
 """Connections that write. A second one could only wait for the one lock there is; so whoever
 comes second waits for the connection instead, and as long."""
 IN_MEMORY = ":memory:"
+PLAIN_CODE = 0xFF
+TROUBLES = {
+    # Both after all the waiting there was: nothing but a lock is ever in the way.
+    sqlite3.SQLITE_BUSY: Trouble.WAITED,
+    sqlite3.SQLITE_LOCKED: Trouble.WAITED,
+    sqlite3.SQLITE_READONLY: Trouble.READ_ONLY,
+    sqlite3.SQLITE_FULL: Trouble.FULL,
+    sqlite3.SQLITE_IOERR: Trouble.DISK,
+    sqlite3.SQLITE_CORRUPT: Trouble.DISK,
+    sqlite3.SQLITE_CANTOPEN: Trouble.GONE,
+}
 
 
 class Sqlite:
@@ -38,29 +52,45 @@ class Sqlite:
 
     name = NAME
 
-    def engines(self, url: str, *, readers_max: int, busy_timeout_s: float) -> Engines:
+    def engines(
+        self,
+        url: str,
+        *,
+        readers_max: int,
+        busy_timeout_s: float,
+        idle_timeout_s: float = IDLE_TIMEOUT_S,
+    ) -> Engines:
         """Make the pools; connections open their transactions by an explicit BEGIN.
+
+        No server ends what is idle: a process that is stopped with the lock keeps it.
 
         Raises :class:`OSError` where the file is not there and cannot be made.
         """
         assert readers_max >= 1, "a pool of the size 0 is one without a limit"
-        _make_file(sa.make_url(url))
+        file = _file(sa.make_url(url))
+        if file is not None:
+            _make(file)
         made = Engines(
             reading=_engine(url, readers_max, busy_timeout_s),
             writing=_engine(url, WRITERS_MAX, busy_timeout_s),
         )
         sa.event.listen(made.reading, "begin", _begin)
+        if file is not None:
+            _queue(made.writing, FileTurns(file, busy_timeout_s))
+        # Behind the queue's listener: who asks for the write lock has its turn already.
         sa.event.listen(made.writing, "begin", _begin_writing)
         return made
 
-    def is_conflict(self, error: Exception) -> bool:
-        """A lock that did not come free in time; any other error would only come again."""
-        origin = getattr(error, "orig", error)
-        return isinstance(origin, sqlite3.OperationalError) and origin.sqlite_errorname in (
-            "SQLITE_BUSY",
-            "SQLITE_BUSY_SNAPSHOT",
-            "SQLITE_LOCKED",
-        )
+    def begin_upgrade(self, tx: sa.Connection, *, is_empty: bool) -> None:
+        """Nothing to do: tables are altered within the transaction, which others wait for."""
+
+    def end_upgrade(self, tx: sa.Connection) -> None:
+        """Nothing to do."""
+
+    def trouble(self, error: Exception) -> Trouble | None:
+        """See :class:`Backend`; an extended code has the plain one in its last byte."""
+        code = getattr(getattr(error, "orig", error), "sqlite_errorcode", None)
+        return None if code is None else TROUBLES.get(code & PLAIN_CODE)
 
 
 def _engine(url: str, connections_max: int, busy_timeout_s: float) -> sa.Engine:
@@ -85,16 +115,34 @@ def _engine(url: str, connections_max: int, busy_timeout_s: float) -> sa.Engine:
     return engine
 
 
-def _make_file(url: sa.URL) -> None:
+def _file(url: sa.URL) -> Path | None:
+    """The file that may be made and written; ``None`` in memory, or where a URL says how."""
     name = url.database or IN_MEMORY
     if name.startswith("file:"):
         name = unquote(urlsplit(name).path)
     if name == IN_MEMORY or url.query.get("mode", "rwc") != "rwc":
-        return
+        return None
+    return Path(name)
+
+
+def _make(file: Path) -> None:
     # It holds the key that signs tokens. SQLite itself would make it readable for everybody;
     # to the files beside it, it gives the permissions of this one.
     with suppress(FileExistsError):
-        Path(name).touch(mode=0o600, exist_ok=False)
+        file.touch(mode=0o600, exist_ok=False)
+
+
+def _queue(writing: sa.Engine, turns: FileTurns) -> None:
+    """Have those who write take their turn before they ask for the write lock."""
+
+    def take(connection: sa.Connection) -> None:
+        if not connection.get_execution_options().get(WITHOUT_TURN):
+            turns.take()
+
+    # The turn ends when the connection is back in its pool.
+    sa.event.listen(writing, "begin", take)
+    sa.event.listen(writing, "checkin", lambda *_: turns.give_back())
+    sa.event.listen(writing, "engine_disposed", lambda _: turns.close())
 
 
 def _encode_json(thing: Any) -> str:
@@ -119,6 +167,9 @@ def _begin(connection: sa.Connection) -> None:
 
 
 def _begin_writing(connection: sa.Connection) -> None:
+    if connection.get_execution_options().get(WITHOUT_TURN):
+        _begin(connection)
+        return
     # The write lock at once: a transaction that reads first and asks for the lock later is
     # refused without any waiting when another one wrote in between.
     connection.exec_driver_sql("BEGIN IMMEDIATE")

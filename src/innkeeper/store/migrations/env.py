@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from alembic import context
 
-from innkeeper.store.tables import compute, identity, placement
+from innkeeper.store.tables import compute, identity, ordering, placement
 from innkeeper.store.tables.metadata import METADATA
 
-TABLES = (compute, identity, placement)
+TABLES = (compute, identity, ordering, placement)
 """Imported for what they add to the metadata."""
 
 connection = context.config.attributes["connection"]

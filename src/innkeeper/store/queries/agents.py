@@ -29,6 +29,16 @@ _HEARD = (
     .where(agents.c.id == sa.bindparam("agent"))
     .values(last_seen_at=sa.bindparam("now"))
 )
+_PULL_BACK = (
+    agents.update()
+    .where(agents.c.last_seen_at > sa.bindparam("latest"))
+    .values(last_seen_at=sa.bindparam("now"))
+)
+
+
+def pull_back(tx: Tx, latest: datetime, now: datetime) -> int:
+    """Have agents be heard ``now`` that were heard after ``latest``; give their number."""
+    return tx.execute(_PULL_BACK, {"latest": latest, "now": now}).rowcount
 
 
 def _agent(row: Sequence[Any]) -> Agent:
@@ -93,6 +103,11 @@ def add(tx: Tx, agent: Agent) -> None:
 def change_driver(tx: Tx, agent_id: AgentId, driver: str) -> None:
     """Tell what drives the agent's hosts now."""
     tx.execute(agents.update().where(agents.c.id == agent_id).values(driver=driver))
+
+
+def change_user(tx: Tx, agent_id: AgentId, user_id: str | None) -> None:
+    """Tell who may speak for the agent from now on."""
+    tx.execute(agents.update().where(agents.c.id == agent_id).values(user_id=user_id))
 
 
 def heard(tx: Tx, agent_id: AgentId, now: datetime) -> bool:

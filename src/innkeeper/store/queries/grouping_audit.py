@@ -1,13 +1,14 @@
-"""Questions about aggregates and server groups: what an audit compares."""
+"""Questions about aggregates and server groups: what an audit compares, and mends."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Collection, Iterator
 
 import sqlalchemy as sa
 
 from innkeeper.domain.grouping import ZONE_KEY
+from innkeeper.store import by_ids
+from innkeeper.store.narrowing import Only, Rows, narrowed
 from innkeeper.store.tables.compute import (
     aggregate_hosts,
     aggregates,
@@ -18,7 +19,6 @@ from innkeeper.store.tables.compute import (
 )
 from innkeeper.store.transactions import Tx
 
-Rows = list[sa.Row[*tuple[Any, ...]]]
 _ZONES = (
     sa.select(
         hosts.c.name, hosts.c.availability_zone, hosts.c.reported_zone, aggregates.c.metadata
@@ -29,12 +29,12 @@ _ZONES = (
 )
 
 
-def zones(tx: Tx) -> Iterator[tuple[str, str, str, set[str]]]:
-    """Every host: its name, the zone in force, the one reported, and those of aggregates."""
+def zones(tx: Tx, only: Only = None) -> Iterator[tuple[str, str, str, set[str]]]:
+    """Every host, or these: its name, the zone in force, the one reported, and aggregates'."""
     # What is in a JSON column is asked for differently by every database, so all is read.
     host: tuple[str, str, str] | None = None
     decided: set[str] = set()
-    for *said, metadata in tx.execute(_ZONES):
+    for *said, metadata in narrowed(tx, _ZONES, hosts.c.name, only):
         name, in_force, reported = said
         if host is not None and host[0] != name:
             yield (*host, decided)
@@ -46,27 +46,28 @@ def zones(tx: Tx) -> Iterator[tuple[str, str, str, set[str]]]:
         yield (*host, decided)
 
 
-def dangling_memberships(tx: Tx) -> Rows:
-    """Rows of aggregate's row, host's row, where one of the two is not there."""
+def strayed_members(tx: Tx, only: Only = None) -> Rows:
+    """Rows of server, group's row, whether the server is there: where it is not, or belongs to
+    another project than its group.
+    """
     query = (
-        sa.select(aggregate_hosts.c.aggregate_id, aggregate_hosts.c.host_id)
-        .outerjoin(aggregates, aggregates.c.id == aggregate_hosts.c.aggregate_id)
-        .outerjoin(hosts, hosts.c.id == aggregate_hosts.c.host_id)
-        .where(aggregates.c.id.is_(None) | hosts.c.id.is_(None))
-    )
-    return list(tx.execute(query))
-
-
-def strayed_members(tx: Tx) -> Rows:
-    """Rows of server, group's row, where one is not there, or they are of two projects."""
-    query = (
-        sa.select(server_group_members.c.server_uuid, server_group_members.c.group_id)
-        .outerjoin(server_groups, server_groups.c.id == server_group_members.c.group_id)
-        .outerjoin(servers, servers.c.uuid == server_group_members.c.server_uuid)
-        .where(
-            server_groups.c.id.is_(None)
-            | servers.c.id.is_(None)
-            | (server_groups.c.project_id != servers.c.project_id)
+        sa.select(
+            server_group_members.c.server_uuid,
+            server_group_members.c.group_id,
+            servers.c.id.is_not(None),
         )
+        .join(server_groups, server_groups.c.id == server_group_members.c.group_id)
+        .outerjoin(servers, servers.c.uuid == server_group_members.c.server_uuid)
+        .where(servers.c.id.is_(None) | (server_groups.c.project_id != servers.c.project_id))
     )
-    return list(tx.execute(query))
+    return narrowed(tx, query, server_group_members.c.server_uuid, only)
+
+
+def remove_members(tx: Tx, uuids: Collection[str]) -> None:
+    """Take servers out of their groups."""
+    by_ids.run(tx, _REMOVE, uuids)
+
+
+_REMOVE = server_group_members.delete().where(
+    server_group_members.c.server_uuid.in_(by_ids.IDS)
+)

@@ -14,7 +14,7 @@ from innkeeper.domain.ids import AgentId, ProviderId, ProviderUuid
 from innkeeper.store import by_ids
 from innkeeper.store.by_ids import IDS
 from innkeeper.store.prepared import PreparedForIds
-from innkeeper.store.tables.compute import agents, hosts, servers
+from innkeeper.store.tables.compute import agents, hosts, servers, unknown_servers
 from innkeeper.store.tables.placement import resource_providers
 from innkeeper.store.transactions import Tx
 
@@ -236,7 +236,9 @@ def change_service(
 
 
 def remove(tx: Tx, host_id: int) -> None:
-    """Forget a host; its provider stays."""
+    """Forget a host and what was found there; its provider stays."""
+    name = sa.select(hosts.c.name).where(hosts.c.id == host_id).scalar_subquery()
+    tx.execute(unknown_servers.delete().where(unknown_servers.c.host == name))
     tx.execute(hosts.delete().where(hosts.c.id == host_id))
 
 

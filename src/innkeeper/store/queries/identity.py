@@ -1,7 +1,8 @@
 """Users, projects, roles, who has which, revoked tokens and secrets.
 
 Always true: a function that adds or renames raises :class:`AlreadyExists` for a name that is
-taken, whoever was faster.
+taken, whoever was faster. One that changes what a token stands for tells so to all processes
+that remember it, in the same transaction.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import sqlalchemy as sa
 
 from innkeeper.domain.errors import AlreadyExists
 from innkeeper.domain.identity import Assignment, Project, Role, User
+from innkeeper.store import news
 from innkeeper.store.tables.identity import (
     projects,
     revoked_tokens,
@@ -93,11 +95,13 @@ def projects_of_user(tx: Tx, user_id: str) -> list[Project]:
 
 def update_project(tx: Tx, project_id: str, values: Mapping[str, Any]) -> None:
     """Change some columns of a project."""
+    news.tell(tx, news.IDENTITY)
     _update(tx, projects, project_id, values)
 
 
 def delete_project(tx: Tx, project_id: str) -> None:
     """Drop a project, and all roles on it."""
+    news.tell(tx, news.IDENTITY)
     tx.execute(role_assignments.delete().where(role_assignments.c.project_id == project_id))
     tx.execute(projects.delete().where(projects.c.id == project_id))
 
@@ -142,17 +146,20 @@ def find_users(
 
 def update_user(tx: Tx, user_id: str, values: Mapping[str, Any]) -> None:
     """Change some columns of a user."""
+    news.tell(tx, news.IDENTITY)
     _update(tx, users, user_id, values)
 
 
 def delete_user(tx: Tx, user_id: str) -> None:
     """Drop a user, and all roles of the user."""
+    news.tell(tx, news.IDENTITY)
     tx.execute(role_assignments.delete().where(role_assignments.c.user_id == user_id))
     tx.execute(users.delete().where(users.c.id == user_id))
 
 
 def void_tokens(tx: Tx, user_ids: Collection[str], now: datetime) -> None:
     """Leave all tokens behind that these users have."""
+    news.tell(tx, news.IDENTITY)
     rows = tx.execute(
         sa.select(users.c.id, users.c.tokens_valid_from).where(users.c.id.in_(list(user_ids)))
     ).all()
@@ -189,11 +196,13 @@ def find_roles(tx: Tx, *, names: Iterable[str] | None = None) -> list[Role]:
 
 def update_role(tx: Tx, role_id: str, values: Mapping[str, Any]) -> None:
     """Change some columns of a role."""
+    news.tell(tx, news.IDENTITY)
     _update(tx, roles, role_id, values)
 
 
 def delete_role(tx: Tx, role_id: str) -> None:
     """Drop a role, and take it from everybody."""
+    news.tell(tx, news.IDENTITY)
     tx.execute(role_assignments.delete().where(role_assignments.c.role_id == role_id))
     tx.execute(roles.delete().where(roles.c.id == role_id))
 
@@ -217,6 +226,7 @@ def roles_of(tx: Tx, user_id: str, project_id: str) -> list[Role]:
 
 def grant(tx: Tx, user_id: str, project_id: str, role_id: str) -> None:
     """Give a role that the user does not have there yet."""
+    news.tell(tx, news.IDENTITY)
     tx.execute(
         role_assignments.insert().values(
             user_id=user_id, project_id=project_id, role_id=role_id
@@ -226,6 +236,7 @@ def grant(tx: Tx, user_id: str, project_id: str, role_id: str) -> None:
 
 def withdraw(tx: Tx, user_id: str, project_id: str, role_id: str) -> bool:
     """Take a role away; tell whether it was there."""
+    news.tell(tx, news.IDENTITY)
     result = tx.execute(
         role_assignments.delete()
         .where(role_assignments.c.user_id == user_id)
@@ -289,6 +300,7 @@ def user_of_token(tx: Tx, user_id: str, chain: Sequence[str]) -> User | None:
 
 def revoke_token(tx: Tx, audit_id: str, expires_at: datetime) -> None:
     """Remember that a token is void until it would have ended by itself."""
+    news.tell(tx, news.IDENTITY)
     there = tx.execute(
         sa.select(revoked_tokens.c.audit_id).where(revoked_tokens.c.audit_id == audit_id)
     ).first()
@@ -309,3 +321,14 @@ def secret(tx: Tx, name: str) -> str | None:
 def add_secret(tx: Tx, name: str, value: str, now: datetime) -> None:
     """Add a secret that is not there yet."""
     tx.execute(sa.insert(secrets).values(name=name, value=value, created_at=now))
+
+
+def remove_secret(tx: Tx, name: str) -> None:
+    """Drop a secret, if it is there."""
+    tx.execute(sa.delete(secrets).where(secrets.c.name == name))
+
+
+def secrets_by_name(tx: Tx) -> dict[str, str]:
+    """All that is kept, by name."""
+    rows = tx.execute(sa.select(secrets.c.name, secrets.c.value).order_by(secrets.c.name))
+    return {name: value for name, value in rows}

@@ -162,6 +162,21 @@ def waiting(tx: Tx, agent_id: AgentId, after: int, limit: int) -> list[WorkOrder
     return [_order(row) for row in tx.execute(_WAITING_FOR, values)]
 
 
+def newest(tx: Tx) -> int:
+    """The number of the newest order; 0 before the first."""
+    return tx.execute(sa.select(sa.func.max(work_orders.c.id))).scalar() or 0
+
+
+def agents_behind(tx: Tx, after: int) -> dict[AgentId, int]:
+    """The agents with orders behind a number, and the newest number of each."""
+    query = (
+        sa.select(work_orders.c.agent_id, sa.func.max(work_orders.c.id))
+        .where(work_orders.c.id > after)
+        .group_by(work_orders.c.agent_id)
+    )
+    return {AgentId(agent_id): number for agent_id, number in tx.execute(query)}
+
+
 def waiting_about(tx: Tx, servers: Collection[ServerId]) -> list[OpenOrder]:
     """The orders about these servers that are not ended."""
     query = _OPEN.where(work_orders.c.server_uuid.in_(list(servers)))

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import sqlalchemy as sa
 
+from innkeeper.store.narrowing import Only, Rows, narrowed
 from innkeeper.store.tables.placement import (
     allocations,
+    changes,
     consumers,
     inventories,
     resource_classes,
     resource_providers,
 )
 from innkeeper.store.transactions import Tx
-
-Rows = list[sa.Row[*tuple[Any, ...]]]
 
 
 def over_capacity(tx: Tx) -> Rows:
@@ -66,7 +64,7 @@ def without_inventory(tx: Tx) -> Rows:
     return list(tx.execute(query))
 
 
-def without_consumer(tx: Tx) -> Rows:
+def without_consumer(tx: Tx, only: Only = None) -> Rows:
     """Rows of consumer, number of allocations, for consumers that do not exist."""
     query = (
         sa.select(allocations.c.consumer_id, sa.func.count())
@@ -74,27 +72,100 @@ def without_consumer(tx: Tx) -> Rows:
         .where(consumers.c.id.is_(None))
         .group_by(allocations.c.consumer_id)
     )
-    return list(tx.execute(query))
+    return narrowed(tx, query, allocations.c.consumer_id, only)
 
 
-def idle_consumers(tx: Tx) -> Rows:
+def idle_consumers(tx: Tx, only: Only = None) -> Rows:
     """Rows of consumer, for consumers that hold nothing and should be gone."""
     query = (
         sa.select(consumers.c.uuid)
         .outerjoin(allocations, allocations.c.consumer_id == consumers.c.uuid)
         .where(allocations.c.id.is_(None))
     )
-    return list(tx.execute(query))
+    return narrowed(tx, query, consumers.c.uuid, only)
 
 
-def lost_roots(tx: Tx) -> Rows:
-    """Rows of provider's uuid, for children whose root is not their parent's root."""
+def lost_roots(tx: Tx, only: Only = None) -> Rows:
+    """Rows of provider's uuid, whose root is not their parent's, or not themselves."""
     child = resource_providers.alias("child")
     parent = resource_providers.alias("parent")
-    parents_root = sa.func.coalesce(parent.c.root_provider_id, parent.c.id)
+    # Without a parent it is its own root.
+    parents_root = sa.func.coalesce(parent.c.root_provider_id, parent.c.id, child.c.id)
     query = (
         sa.select(child.c.uuid)
-        .join(parent, parent.c.id == child.c.parent_provider_id)
+        .outerjoin(parent, parent.c.id == child.c.parent_provider_id)
         .where(sa.func.coalesce(child.c.root_provider_id, child.c.id) != parents_root)
+        .order_by(child.c.id)
+    )
+    return narrowed(tx, query, child.c.uuid, only)
+
+
+def circles(tx: Tx) -> Rows:
+    """Rows of provider's uuid, for those from which no way up leads to one without a parent."""
+    # WITH RECURSIVE tree AS (roots UNION ALL the children of what is there)
+    top = sa.select(resource_providers.c.id).where(
+        resource_providers.c.parent_provider_id.is_(None)
+    )
+    tree = top.cte("tree", recursive=True)
+    below = resource_providers.alias("below")
+    tree = tree.union_all(
+        sa.select(below.c.id).join(tree, below.c.parent_provider_id == tree.c.id)
+    )
+    query = (
+        sa.select(resource_providers.c.uuid)
+        .outerjoin(tree, tree.c.id == resource_providers.c.id)
+        .where(tree.c.id.is_(None))
+        .order_by(resource_providers.c.id)
     )
     return list(tx.execute(query))
+
+
+def empty_allocations(tx: Tx) -> Rows:
+    """Rows of consumer, provider's uuid, used, where that is less than one unit."""
+    query = (
+        sa.select(allocations.c.consumer_id, resource_providers.c.uuid, allocations.c.used)
+        .join(resource_providers, resource_providers.c.id == allocations.c.resource_provider_id)
+        .where(allocations.c.used < 1)
+    )
+    return list(tx.execute(query))
+
+
+def strange_inventories(tx: Tx) -> Rows:
+    """Rows of provider's uuid, class of inventories that nobody could have written."""
+    query = (
+        sa.select(resource_providers.c.uuid, resource_classes.c.name)
+        .select_from(inventories)
+        .join(resource_providers, resource_providers.c.id == inventories.c.resource_provider_id)
+        .join(resource_classes, resource_classes.c.id == inventories.c.resource_class_id)
+        .where(
+            (inventories.c.total < 1)
+            | (inventories.c.reserved < 0)
+            | (inventories.c.reserved > inventories.c.total)
+            | (inventories.c.min_unit < 1)
+            | (inventories.c.max_unit < 1)
+            | (inventories.c.step_size < 1)
+            | (inventories.c.allocation_ratio <= 0)
+        )
+    )
+    return list(tx.execute(query))
+
+
+def untold(tx: Tx, only: Only = None) -> Rows:
+    """Rows of provider's uuid, id, generation, and the last one that the feed told of."""
+    told = sa.func.max(changes.c.generation)
+    # Behind those for "read it anyway", which are no generations.
+    query = (
+        sa.select(
+            resource_providers.c.uuid,
+            resource_providers.c.id,
+            resource_providers.c.generation,
+            told,
+        )
+        .join(changes, changes.c.provider_id == resource_providers.c.id)
+        .where(changes.c.generation >= 0)
+        .group_by(
+            resource_providers.c.uuid, resource_providers.c.id, resource_providers.c.generation
+        )
+        .having(told != resource_providers.c.generation)
+    )
+    return narrowed(tx, query, resource_providers.c.uuid, only)

@@ -172,6 +172,8 @@ def _has_room(class_id: ClassId, amount: int) -> sa.ColumnElement[bool]:
     #   AND :amount BETWEEN min_unit AND max_unit
     #   AND (:amount = min_unit OR :amount % step_size = 0))
     has = inventories.c
+    # Anything may be asked for; some databases compare with no more than the columns hold.
+    asked = sa.literal(amount, sa.BigInteger)
     held = (
         sa.select(sa.func.coalesce(sa.func.sum(allocations.c.used), 0))
         .where(allocations.c.resource_provider_id == resource_providers.c.id)
@@ -184,10 +186,10 @@ def _has_room(class_id: ClassId, amount: int) -> sa.ColumnElement[bool]:
         .select_from(inventories)
         .where(has.resource_provider_id == resource_providers.c.id)
         .where(has.resource_class_id == class_id)
-        .where((has.total - has.reserved) * has.allocation_ratio >= held + amount)
-        .where(has.min_unit <= amount)
-        .where(has.max_unit >= amount)
-        .where(sa.or_(has.min_unit == amount, sa.literal(amount) % has.step_size == 0))
+        .where((has.total - has.reserved) * has.allocation_ratio >= held + asked)
+        .where(has.min_unit <= asked)
+        .where(has.max_unit >= asked)
+        .where(sa.or_(has.min_unit == asked, asked % has.step_size == 0))
         .correlate(resource_providers)
     )
 

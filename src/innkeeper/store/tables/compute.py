@@ -313,3 +313,13 @@ quota_usages = sa.Table(
     sa.Column("vcpus", sa.BigInteger, nullable=False),
     sa.Column("memory_mb", sa.BigInteger, nullable=False),
 )
+
+unknown_servers = sa.Table(
+    "unknown_servers",
+    METADATA,
+    # What an agent found on its host when it last named all servers there, and what nobody here
+    # has ever heard of. By the host's name, as orders are: it outlives nothing else.
+    sa.Column("host", Name, primary_key=True),
+    sa.Column("server_uuid", Uuid, primary_key=True),
+    sa.Column("reported_at", Moment, nullable=False),
+)

@@ -65,6 +65,31 @@ secrets = sa.Table(
     METADATA,
     # "token_signing" and alike: made at the first start, shared by all processes.
     sa.Column("name", sa.String(64), primary_key=True),
-    sa.Column("value", sa.String(255), nullable=False),
+    # Sealed with a key that is not in the database, but for what is no secret at all.
+    sa.Column("value", LongText, nullable=False),
     sa.Column("created_at", Moment, nullable=False),
+)
+
+login_failures = sa.Table(
+    "login_failures",
+    METADATA,
+    # Whom somebody said to be, and from where, as hashes: what is typed into a field for a
+    # name is a password now and then.
+    sa.Column("subject", sa.String(64), primary_key=True),
+    sa.Column("source", sa.String(64), primary_key=True),
+    sa.Column("count", sa.Integer, nullable=False),
+    sa.Column("last_at", Moment, nullable=False, index=True),
+)
+
+agent_credentials = sa.Table(
+    "agent_credentials",
+    METADATA,
+    sa.Column("id", sa.String(32), primary_key=True),
+    # By name, since a credential is given out before its agent was ever heard of.
+    sa.Column("agent_name", Name, nullable=False, index=True),
+    sa.Column("secret_hash", sa.String(64), nullable=False),
+    # Patterns of the names of hosts that it may report; none of them: those of nobody else.
+    sa.Column("hosts", sa.JSON, nullable=False),
+    sa.Column("created_at", Moment, nullable=False),
+    sa.Column("expires_at", Moment),
 )

@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from innkeeper.domain.compute import Agent
-from innkeeper.domain.errors import AlreadyExists, NotFound
+from innkeeper.domain.errors import AlreadyExists, Forbidden, NotFound
 from innkeeper.domain.identity import RequestContext
 from innkeeper.domain.ids import AgentId
 from innkeeper.store.queries import agents
@@ -19,13 +19,21 @@ def register(
     """Make an agent known, or know it again by its name: a restarted one is the same.
 
     One that is known is not heard by that: it may yet find that its machines do not answer.
-    Raises :class:`AlreadyExists` if another user's agent has the name.
+    Who calls with the agent's own credential takes it over from the user who registered it
+    before. Raises :class:`AlreadyExists` if another user's agent has the name, and
+    :class:`Forbidden` for a credential that is another agent's.
     """
+    speaker = context.speaker
+    if speaker is not None and speaker.agent_name != name:
+        raise Forbidden("The credential belongs to an agent of another name.")
     known = agents.by_name(tx, name)
     if known is None:
         made = Agent(AgentId(new_id), name, driver, context.user_id, now, now)
         agents.add(tx, made)
         return made
+    if speaker is not None and known.user_id != context.user_id:
+        agents.change_user(tx, known.id, context.user_id)
+        known = replace(known, user_id=context.user_id)
     if not _is_own(known, context):
         raise AlreadyExists(f"There is an agent {name!r} already, and it is not yours.")
     if known.driver != driver:

@@ -14,7 +14,7 @@ from datetime import datetime
 from typing import Any
 
 from innkeeper.domain.compute import Agent, Host
-from innkeeper.domain.errors import Conflict, InUse, Invalid, NotFound
+from innkeeper.domain.errors import Conflict, Forbidden, InUse, Invalid, NotFound
 from innkeeper.domain.hosts import (
     HostDefaults,
     HostReport,
@@ -22,6 +22,7 @@ from innkeeper.domain.hosts import (
     Registered,
     Reported,
 )
+from innkeeper.domain.identity import Speaker
 from innkeeper.domain.ids import IdSource, ProviderId, ProviderUuid
 from innkeeper.store import changes
 from innkeeper.store.queries import hosts, orders
@@ -37,18 +38,22 @@ def report(
     reports: Sequence[HostReport],
     defaults: HostDefaults,
     *,
+    speaker: Speaker | None = None,
     ids: IdSource,
     now: datetime,
 ) -> list[Reported]:
     """Make hosts what their agent reports of them; hosts that it leaves out stay as they are.
 
     A report of what is known already writes nothing but when it came. Raises
-    :class:`Conflict` for a host that another agent speaks for which is alive.
+    :class:`Conflict` for a host that another agent speaks for which is alive, and
+    :class:`Forbidden` for one that the credential of ``speaker`` is not for.
     """
     names = [each.name for each in reports]
     if len(set(names)) != len(names):
         raise Invalid("A host is reported twice.")
     known = hosts.by_names(tx, names)
+    if speaker is not None:
+        _must_be_allowed(agent, speaker, names, known)
     _must_be_ours(agent, known, defaults, now)
     before = hosts.reported(tx, [each.id for each in known.values()])
     registered = registration.register(
@@ -75,6 +80,21 @@ def report(
         )
         for name in names
     ]
+
+
+def _must_be_allowed(
+    agent: Agent, speaker: Speaker, names: Sequence[str], known: Mapping[str, Host]
+) -> None:
+    for name in names:
+        if not speaker.may_report(name):
+            raise Forbidden(f"The agent's credential is not for the host {name}.")
+        host = known.get(name)
+        # That an agent is silent proves nothing about who may have its hosts; only an
+        # administrator knows, who names them in the credential.
+        if host is not None and host.agent_id != agent.id and not speaker.hosts:
+            raise Forbidden(
+                f"Host {name} is another agent's, and the credential does not name it."
+            )
 
 
 def _must_be_ours(

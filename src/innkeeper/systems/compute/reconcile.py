@@ -4,8 +4,9 @@ An agent names its hosts' servers when it starts, before it asks for work. Then
 
 - a server that was deleted or placed elsewhere while the agent was away gets an order to be
   destroyed, unless a migration that is not over has left it there;
-- a server that nobody here has ever heard of is left alone, and told to the caller: an agent
-  may have been pointed at another cloud, or the database may come from a backup;
+- a server that nobody here has ever heard of is left alone, told to the caller, and kept for
+  audits: an agent may have been pointed at another cloud, or the database may come from a
+  backup;
 - a server that the host no longer has goes to ERROR with a fault that says so. It keeps its
   allocation and its host, because both may come back: nothing is built anew, since what was on
   the server would be lost without anybody having decided it;
@@ -28,7 +29,7 @@ from innkeeper.domain.compute import OrderKind, Power, Status
 from innkeeper.domain.hosts import HostReport
 from innkeeper.domain.ids import AgentId, ServerId
 from innkeeper.store import by_ids
-from innkeeper.store.queries import hosts, migrations, orders
+from innkeeper.store.queries import hosts, migrations, orders, unknown_servers
 from innkeeper.store.queries import servers as rows
 from innkeeper.store.queries.orders import NewOrder
 from innkeeper.store.transactions import Tx
@@ -98,6 +99,7 @@ def servers(
     for host, uuid in strays:
         if uuid not in known:
             unknown.setdefault(host, []).append(uuid)
+    unknown_servers.keep(tx, sorted(there), unknown, now)
     return {host: tuple(uuids) for host, uuids in unknown.items()}
 
 

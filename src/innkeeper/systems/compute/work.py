@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 
 from innkeeper.domain.compute import OrderKind, OrderStatus, WorkOrder
 from innkeeper.domain.ids import AgentId, ServerId
-from innkeeper.store.queries import orders
+from innkeeper.store.queries import agents, orders
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import builds, power
 from innkeeper.systems.compute.moves import (
@@ -61,6 +61,17 @@ TIMED = frozenset(FOLLOWS) - ENDLESS
 def waiting(tx: Tx, agent_id: AgentId, after: int, limit: int) -> list[WorkOrder]:
     """An agent's orders, oldest first; each is given again until its result is reported."""
     return orders.waiting(tx, agent_id, after, limit)
+
+
+def newest(tx: Tx) -> int:
+    """The number of the newest order that was given."""
+    return orders.newest(tx)
+
+
+def given_since(tx: Tx, last: int) -> tuple[int, frozenset[str]]:
+    """The newest order behind ``last``, or that itself; and the agents with any behind it."""
+    behind = orders.agents_behind(tx, last)
+    return max(behind.values(), default=last), frozenset(behind)
 
 
 def settle(
@@ -126,6 +137,8 @@ def sweep(
     What is still to be destroyed is asked for again, and servers leave the hosts that they were
     shelved on long enough ago.
     """
+    # A clock that was set back must not have the dead be heard for as long as it was wrong.
+    agents.pull_back(tx, now + timedelta(seconds=terms.service_down_time_s), now)
     limit = now - timedelta(seconds=order_timeout_s)
     late = orders.waiting_since(tx, limit, TIMED, SWEEP_MAX)
     told = f"Host %s did not confirm the %s in {order_timeout_s:.0f} s."

@@ -13,6 +13,7 @@ from innkeeper.domain.identity import ROLES, Project, Role, User
 from innkeeper.domain.ids import IdSource
 from innkeeper.store.queries import identity
 from innkeeper.store.transactions import Tx
+from innkeeper.systems.identity import attempts
 
 MARK = "first_start"
 ADMIN = "admin"
@@ -46,6 +47,7 @@ def reset_administrator(tx: Tx, *, admin_hash: str, ids: IdSource, now: datetime
     user = _administrator(tx, admin_hash, ids, now)
     identity.update_user(tx, user.id, {"password_hash": admin_hash, "is_enabled": True})
     identity.void_tokens(tx, [user.id], now)
+    attempts.forgive(tx, user.id)
 
 
 def _administrator(tx: Tx, admin_hash: str, ids: IdSource, now: datetime) -> User:

@@ -24,6 +24,8 @@ from innkeeper.domain.errors import Unauthenticated
 from innkeeper.domain.identity import Holder
 from innkeeper.store.queries import identity
 from innkeeper.store.transactions import Tx
+from innkeeper.systems.identity import safes
+from innkeeper.systems.identity.safes import Safe
 
 TOKEN_LENGTH_MAX = 1024
 """Longer text is refused before it costs anything; ours are some 250 characters, and some 50
@@ -31,6 +33,8 @@ more for every token by way of which they were got."""
 CHAIN_MAX = 12
 """Tokens in a row that were each got by the one before. Whoever needs more logs in again, so
 that a token stays short enough for a header."""
+SKEW_US = 300_000_000
+"""By how much the clocks of two machines may differ without anybody being logged out."""
 KEY_NAME = "token_signing"
 KEY_BYTES = 32
 _PURPOSE = b"innkeeper token 1\x00"
@@ -126,7 +130,8 @@ class Signer:
     def open(self, token: str, now: datetime) -> Claims:
         """Give a token's claims; raises :class:`Unauthenticated` unless we signed them.
 
-        A token that has ended is refused as well. Nothing is said about the present: see
+        A token that has ended is refused as well, and one that was made further in the future
+        than it lasts. Nothing is said about the present: see
         :func:`holder`.
         """
         raw = _bytes(token)
@@ -138,7 +143,11 @@ class Signer:
         except msgspec.DecodeError as error:
             # Signed, but of another time of this program.
             raise Unauthenticated(WRONG_TOKEN) from error
-        if claims.expires_us <= microseconds(now):
+        now_us = microseconds(now)
+        # Made by a clock that was wrong: it would not end for as long as that was ahead.
+        lasts_us = claims.expires_us - claims.issued_us
+        is_of_the_future = claims.issued_us - now_us > lasts_us + SKEW_US
+        if claims.expires_us <= now_us or is_of_the_future:
             raise Unauthenticated(WRONG_TOKEN)
         return claims
 
@@ -190,13 +199,35 @@ def revoke(tx: Tx, claims: Claims, *, now: datetime) -> None:
     identity.revoke_token(tx, claims.audit_ids[0], claims.expires_at)
 
 
-def signing_key(tx: Tx, *, draw: Callable[[int], bytes], now: datetime) -> bytes:
-    """The key that all processes of this database share; made at the first call."""
+def signing_key(
+    tx: Tx, safe: Callable[[], Safe], *, draw: Callable[[int], bytes], now: datetime
+) -> bytes:
+    """The key that all processes of this database share; made and sealed at the first call.
+
+    One that an older program left unsealed is used as it is: others of that program may be
+    at work, and :func:`seal_signing_key` is for when they are gone.
+    """
     text = identity.secret(tx, KEY_NAME)
     if text is None:
-        text = draw(KEY_BYTES).hex()
-        identity.add_secret(tx, KEY_NAME, text, now)
-    return bytes.fromhex(text)
+        key = draw(KEY_BYTES)
+        safes.keep(tx, safe(), KEY_NAME, key, now)
+        return key
+    return safe().open(KEY_NAME, text) if safes.is_sealed(text) else bytes.fromhex(text)
+
+
+def is_signing_key_open(tx: Tx) -> bool:
+    """Whether the key lies unsealed in the database, as an older program left it."""
+    text = identity.secret(tx, KEY_NAME)
+    return text is not None and not safes.is_sealed(text)
+
+
+def seal_signing_key(tx: Tx, safe: Safe, now: datetime) -> bool:
+    """Seal the key if it is not; tell whether it was to be done."""
+    text = identity.secret(tx, KEY_NAME)
+    if text is None or safes.is_sealed(text):
+        return False
+    safes.keep(tx, safe, KEY_NAME, bytes.fromhex(text), now)
+    return True
 
 
 def mint(tx: Tx, signer: Signer, user_name: str, project_name: str, **more: Any) -> str:

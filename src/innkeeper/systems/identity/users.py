@@ -14,6 +14,7 @@ from innkeeper.domain.errors import NotFound, Unauthenticated
 from innkeeper.domain.identity import User
 from innkeeper.store.queries import identity
 from innkeeper.store.transactions import Tx
+from innkeeper.systems.identity import attempts
 from innkeeper.systems.identity.names import could_be_stored
 
 
@@ -41,12 +42,15 @@ def find(tx: Tx, *, name: str | None = None, is_enabled: bool | None = None) -> 
 def update(tx: Tx, user_id: str, changes: Mapping[str, Any], *, now: datetime) -> User:
     """Change what ``changes`` names, by the words of :class:`User`.
 
-    A new password, and being disabled, void the user's tokens.
+    A new password, and being disabled, void the user's tokens. A new one also ends all waits
+    for those who failed with the old one.
     """
     get(tx, user_id)
     identity.update_user(tx, user_id, changes)
     if "password_hash" in changes or changes.get("is_enabled") is False:
         identity.void_tokens(tx, [user_id], now)
+    if "password_hash" in changes:
+        attempts.forgive(tx, user_id)
     return get(tx, user_id)
 
 

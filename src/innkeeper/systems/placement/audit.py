@@ -4,38 +4,118 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from innkeeper.domain.auditing import Finding
+from innkeeper.domain.auditing import Finding, Invariant
 from innkeeper.store.queries import placement_audit
 from innkeeper.store.transactions import Tx
 
 ROOM = "placement"
+OVER_CAPACITY = Invariant(
+    ROOM,
+    "over-capacity",
+    "sold at most the capacity",
+    "Move or delete what holds it, or give the provider the inventory that it really has.",
+)
+NO_INVENTORY = Invariant(
+    ROOM,
+    "no-inventory",
+    "allocations stand on an inventory",
+    "Write the inventory anew, or delete the consumer's allocations if it is gone.",
+)
+NO_CONSUMER = Invariant(
+    ROOM,
+    "no-consumer",
+    "allocations belong to a consumer",
+    "Delete the allocations if nobody knows whose they are.",
+    "makes the consumer anew, of the project of its server or migration, else of nobody's",
+)
+IDLE_CONSUMER = Invariant(
+    ROOM,
+    "idle-consumer",
+    "consumers exist while they hold something",
+    "Delete the consumer's allocations, of which there are none.",
+    "removes the consumer",
+)
+EMPTY_ALLOCATION = Invariant(
+    ROOM,
+    "empty-allocation",
+    "an allocation is at least one unit",
+    "Replace the consumer's allocations with what it really uses.",
+)
+STRANGE_INVENTORY = Invariant(
+    ROOM,
+    "strange-inventory",
+    "an inventory is within its bounds",
+    "Write the inventory anew; of a host, its agent does so when it is started again.",
+)
+WRONG_ROOT = Invariant(
+    ROOM,
+    "wrong-root",
+    "a child has its parent's root",
+    "Hang the provider below its parent again.",
+    "writes the root that its parents lead to",
+)
+CIRCLE = Invariant(
+    ROOM,
+    "circle",
+    "every provider hangs below a root",
+    "Say in the database which of them has no parent.",
+)
+UNTOLD = Invariant(
+    ROOM,
+    "untold-change",
+    "the change feed tells of every generation",
+    "Start all processes again: what they know of the provider may be old.",
+    "has every process read the provider again",
+)
+INVARIANTS = (
+    OVER_CAPACITY,
+    NO_INVENTORY,
+    NO_CONSUMER,
+    IDLE_CONSUMER,
+    EMPTY_ALLOCATION,
+    STRANGE_INVENTORY,
+    WRONG_ROOT,
+    CIRCLE,
+    UNTOLD,
+)
 
 
 def findings(tx: Tx) -> Iterator[Finding]:
     """Everything about providers, consumers and allocations that is not as it must be."""
+    yield from _of_allocations(tx)
+    yield from _of_providers(tx)
+
+
+def _of_allocations(tx: Tx) -> Iterator[Finding]:
     for uuid, name, used, capacity in placement_audit.over_capacity(tx):
-        yield Finding(
-            ROOM,
-            "sold at most the capacity",
+        yield OVER_CAPACITY.broken(
+            uuid,
             f"{used} of {name} are held of provider {uuid}, whose capacity is {capacity:g}",
         )
     for consumer, uuid, name in placement_audit.without_inventory(tx):
-        yield Finding(
-            ROOM,
-            "allocations stand on an inventory",
-            f"consumer {consumer} holds {name} of provider {uuid}, which has none",
+        yield NO_INVENTORY.broken(
+            consumer, f"consumer {consumer} holds {name} of provider {uuid}, which has none"
         )
     for consumer, count in placement_audit.without_consumer(tx):
-        yield Finding(
-            ROOM,
-            "allocations belong to a consumer",
-            f"{count} allocations belong to {consumer}, which does not exist",
+        yield NO_CONSUMER.broken(
+            consumer, f"{count} allocations belong to {consumer}, which does not exist"
         )
     for (consumer,) in placement_audit.idle_consumers(tx):
-        yield Finding(
-            ROOM, "consumers exist while they hold something", f"{consumer} holds nothing"
+        yield IDLE_CONSUMER.broken(consumer, f"{consumer} holds nothing")
+    for consumer, uuid, used in placement_audit.empty_allocations(tx):
+        yield EMPTY_ALLOCATION.broken(
+            consumer, f"consumer {consumer} holds {used} units of provider {uuid}"
         )
+
+
+def _of_providers(tx: Tx) -> Iterator[Finding]:
+    for uuid, name in placement_audit.strange_inventories(tx):
+        yield STRANGE_INVENTORY.broken(uuid, f"that of {name} of provider {uuid} is not")
     for (uuid,) in placement_audit.lost_roots(tx):
-        yield Finding(
-            ROOM, "a child has its parent's root", f"provider {uuid} names another root"
+        yield WRONG_ROOT.broken(uuid, f"provider {uuid} names another root")
+    for (uuid,) in placement_audit.circles(tx):
+        yield CIRCLE.broken(uuid, f"provider {uuid} hangs below itself, or below such a one")
+    for uuid, _, generation, told in placement_audit.untold(tx):
+        yield UNTOLD.broken(
+            uuid, f"provider {uuid} is at generation {generation}, and {told} was told last"
         )

@@ -27,9 +27,11 @@ from innkeeper.store.queries.names import Kind
 from innkeeper.store.transactions import Tx
 
 
-def commit_together(tx: Tx, ready: Sequence[Claim], now: datetime) -> list[Refusal | None]:
+def commit_together(
+    tx: Tx, ready: Sequence[Claim], now: datetime, given_back: Sequence[Freed] = ()
+) -> list[Refusal | None]:
     """Commit claims that were checked at the generations they name; see the store's."""
-    return claims.commit_together(tx, ready, now)
+    return claims.commit_together(tx, ready, now, given_back=given_back)
 
 
 def release(tx: Tx, consumers: Sequence[ConsumerUuid], now: datetime) -> list[Freed]:
@@ -83,9 +85,9 @@ def _replace_together(
     refusals = claims.commit_together(
         tx, list(ready.values()), now, are_read_here=are_read_here
     )
-    # No second look here: it would be at the same moment of the store, which one transaction
-    # sees unchanged. On a database with one writer nobody comes between at all. With several,
-    # who is told that a provider changed repeats the step in another transaction.
+    # No second look here: whoever has its turn is the only one who writes, and sees the same
+    # again. Who is told all the same that a provider changed, which takes a fail-over, repeats
+    # the step in another transaction.
     for index, refusal in zip(ready, refusals, strict=True):
         outcomes[index] = refusal
     return outcomes

@@ -64,7 +64,7 @@ def answered(
         await tell(send)
 
     async def talk() -> tuple[list[bytes], bool]:
-        config = PatientConfig(app, 5.0, access_log=False)
+        config = PatientConfig(app, 5.0, 1_000, access_log=False)
         config.load()
         wire = Wire()
         connection = Connection(config, ServerState(), {})
@@ -120,7 +120,7 @@ def test_what_says_to_go_on_is_sent_before_the_answer() -> None:
         await _whole(send)
 
     async def talk() -> list[bytes]:
-        config = PatientConfig(reading, 5.0, access_log=False)
+        config = PatientConfig(reading, 5.0, 1_000, access_log=False)
         config.load()
         wire = Wire()
         connection = Connection(config, ServerState(), {})

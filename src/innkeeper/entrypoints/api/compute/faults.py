@@ -23,6 +23,9 @@ KEYS = {
 }
 """Nova's word for each status; whatever else happens is a ``computeFault``."""
 _UNKNOWN_SERVER = re.compile(r"\AServer (?=.* could not be found\.\Z)", re.DOTALL)
+SECRET_FIELDS = frozenset({"adminpass", "admin_pass", "password", "user_data"})
+"""Of servers, in small letters, and as they are misspelt; no complaint quotes them."""
+MASK = "***"
 SHOWN_MAX = 200
 """Characters of a refused value that are repeated to who sent it."""
 
@@ -68,9 +71,27 @@ def _refusal(error: Any, noun: str, name: Any) -> str:
     if name is None:
         return _shortened(error.message, 2 * SHOWN_MAX)
     named = _shortened(str(name), SHOWN_MAX)
-    value = _shortened(str(error.instance), SHOWN_MAX)
-    message = _shortened(error.message, 2 * SHOWN_MAX)
+    is_secret = any(_is_secret(part) for part in error.path)
+    masked = MASK if is_secret else _masked(error.instance)
+    value = _shortened(str(masked), SHOWN_MAX)
+    message = str(error.message)
+    if masked != error.instance:
+        message = message.replace(repr(error.instance), repr(masked))
+    message = _shortened(message, 2 * SHOWN_MAX)
     return f"Invalid input for {noun} {named}. Value: {value}. {message}"
+
+
+def _is_secret(name: Any) -> bool:
+    return str(name).lower() in SECRET_FIELDS
+
+
+def _masked(thing: Any) -> Any:
+    """The same without what nobody should read in a complaint about something else."""
+    if isinstance(thing, dict):
+        return {
+            name: MASK if _is_secret(name) else _masked(value) for name, value in thing.items()
+        }
+    return [_masked(each) for each in thing] if isinstance(thing, list) else thing
 
 
 def _shortened(text: str, length_max: int) -> str:

@@ -8,6 +8,10 @@ from innkeeper.entrypoints.api.faults import Fault, encode
 
 SECRET_FIELDS = frozenset({"password", "original_password", "token"})
 """What is wrong with these is said without quoting them."""
+LOGIN = "auth"
+"""The same goes for whatever is wrong with a login: secrets stand in its wrong places."""
+QUOTING_NOTHING = frozenset({"required", "additionalProperties"})
+"""Complaints that name fields, and no values."""
 
 
 def form(fault: Fault) -> tuple[bytes, str]:
@@ -21,7 +25,9 @@ def body_refusal(error: Any) -> str:
     path = [str(part) for part in error.path]
     if not path:
         return str(error.message)
-    reason = f"wrong {error.validator}" if SECRET_FIELDS & set(path) else error.message
+    is_secret = path[0] == LOGIN or bool(SECRET_FIELDS & set(path))
+    quotes = error.validator not in QUOTING_NOTHING
+    reason = f"wrong {error.validator}" if is_secret and quotes else error.message
     return f"Invalid input for field '{'/'.join(path)}': {reason}"
 
 

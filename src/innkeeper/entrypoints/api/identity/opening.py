@@ -10,18 +10,23 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from pathlib import Path
 
+import structlog
+
 from innkeeper.domain.identity import Service
 from innkeeper.domain.ids import Clock, IdSource
-from innkeeper.domain.slices import Settings
+from innkeeper.domain.slices import Settings, Storing
 from innkeeper.entrypoints.api import auth_builtin
 from innkeeper.entrypoints.api.auth import TrustingAuthenticator
-from innkeeper.entrypoints.api.identity import clouds_file, private_files
+from innkeeper.entrypoints.api.auth_agents import AgentsAuthenticator
+from innkeeper.entrypoints.api.identity import clouds_file, key_files, private_files
 from innkeeper.entrypoints.api.routing import Api
 from innkeeper.entrypoints.api.site import Authenticator, Readers
+from innkeeper.entrypoints.api.token_cache import Heard
 from innkeeper.store.transactions import Store
 from innkeeper.systems.identity import catalog, first_start, passwords, tokens
 from innkeeper.systems.identity.tokens import Signer
 
+LOG = structlog.get_logger("innkeeper.identity")
 KEYSTONE_TIMEOUT_S = 5.0
 """How long one answer of a Keystone may take."""
 KEYSTONE_DEADLINE_S = 12.0
@@ -36,16 +41,48 @@ Draw = Callable[[], str]
 """Gives a new text that nobody can guess."""
 
 
-def signer(store: Store, draw: Callable[[int], bytes], now: datetime) -> Signer:
-    """What makes tokens, with the key of this database."""
+def signer(
+    store: Store, storing: Storing, draw: Callable[[int], bytes], now: datetime
+) -> Signer:
+    """What makes tokens, with the key of this database.
+
+    Raises :class:`~innkeeper.entrypoints.api.identity.key_files.KeyFileError` where the file is
+    missing, or not the right one, with which that key is sealed.
+    """
+    path = key_files.path_of(storing)
     with store.write() as tx:
-        return Signer(tokens.signing_key(tx, draw=draw, now=now))
+        if tokens.is_signing_key_open(tx):
+            LOG.warning("signing_key_not_sealed", advice="innkeeper encryption-key rotate")
+        return Signer(
+            tokens.signing_key(
+                tx, lambda: key_files.safe_for(tx, path, draw), draw=draw, now=now
+            )
+        )
 
 
 def authenticator(
-    settings: Settings, signer: Signer | None, readers: Readers, clock: Clock
+    settings: Settings,
+    signer: Signer | None,
+    readers: Readers,
+    clock: Clock,
+    heard: Heard | None = None,
 ) -> Authenticator:
-    """What turns tokens into callers, by the mode of identity."""
+    """What turns tokens into callers, by the mode of identity; agents have their own in all.
+
+    ``heard`` tells of what other processes wrote, where there are any.
+    """
+    remember_s = settings.authenticating.token_cache_s
+    others = _of_users(settings, signer, readers, clock, heard)
+    return AgentsAuthenticator(others, readers, clock, remember_s, heard)
+
+
+def _of_users(
+    settings: Settings,
+    signer: Signer | None,
+    readers: Readers,
+    clock: Clock,
+    heard: Heard | None,
+) -> Authenticator:
     authenticating = settings.authenticating
     remember_s = authenticating.token_cache_s
     if authenticating.auth == "keystone":
@@ -63,7 +100,7 @@ def authenticator(
         )
         return auth_keystone.authenticator(asked, clock, remember_s, KEYSTONE_DEADLINE_S)
     if signer is not None:
-        return auth_builtin.authenticator(signer, readers, clock, remember_s)
+        return auth_builtin.authenticator(signer, readers, clock, remember_s, heard)
     return TrustingAuthenticator()
 
 

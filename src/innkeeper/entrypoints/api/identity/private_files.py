@@ -22,5 +22,15 @@ def write(path: Path, text: str) -> None:
             file.flush()
             os.fsync(file.fileno())
         draft.replace(path)
+        _settle(path.parent)
     finally:
         draft.unlink(missing_ok=True)
+
+
+def _settle(directory: Path) -> None:
+    """Have the name itself on the disk, and not only what it names."""
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

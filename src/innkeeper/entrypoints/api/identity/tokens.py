@@ -11,7 +11,7 @@ from typing import Any
 
 from innkeeper.domain.errors import Invalid, NotFound, Unauthenticated
 from innkeeper.domain.identity import Holder, Role, User
-from innkeeper.entrypoints.api.identity import trusting, words
+from innkeeper.entrypoints.api.identity import proving, trusting, words
 from innkeeper.entrypoints.api.identity.token_documents import Shown, document
 from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.store.transactions import Tx
@@ -84,8 +84,8 @@ async def _by_password(
     fields = identity[PASSWORD]["user"]
     who = _named(fields)
     user = await call.read(lambda tx: logins.user_named(tx, who))
-    password_hash = None if user is None else user.password_hash
-    is_right = await call.site.passwords.verify(password_hash, fields["password"])
+    name = who.id or who.name or ""
+    is_right = await proving.is_right(call, user, name, fields["password"])
     if user is None or not is_right:
         raise Unauthenticated(logins.REFUSED)
     known = user

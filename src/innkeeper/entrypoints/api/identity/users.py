@@ -10,7 +10,7 @@ from typing import Any
 
 from innkeeper.domain.errors import Unauthenticated
 from innkeeper.domain.identity import DEFAULT_DOMAIN_ID, User
-from innkeeper.entrypoints.api.identity import words
+from innkeeper.entrypoints.api.identity import proving, words
 from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.systems.identity import users
 
@@ -106,7 +106,7 @@ async def change_password(call: Call) -> Answer:
     fields = call.body["user"]
     passwords = call.site.passwords
     user = await call.read(lambda tx: users.get(tx, user_id))
-    if not await passwords.verify(user.password_hash, fields["original_password"]):
+    if not await proving.is_right(call, user, user_id, fields["original_password"]):
         raise Unauthenticated("The original password is wrong.")
     new_hash = await passwords.hash_of(fields["password"])
     await call.write(

@@ -4,7 +4,7 @@ Always true: every attempt is a step of its own, which looks at the store anew, 
 one wrote is undone. What the client has said of generations is compared in each of them, so
 nothing is repeated that the client must decide on.
 
-On a database with one writer nobody comes between a look and a write of the same transaction.
+While writers take turns nobody comes between a look and a write of the same transaction.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from innkeeper.domain.auditing import Finding
+from innkeeper.domain.auditing import Finding, Invariant
 from innkeeper.domain.moves import (
     COUNTED_TWICE,
     IN_FLIGHT,
@@ -14,7 +14,8 @@ from innkeeper.domain.moves import (
     MigrationKind,
 )
 from innkeeper.domain.moves import MigrationStatus as Stage
-from innkeeper.store.queries import compute_audit
+from innkeeper.store.narrowing import Only
+from innkeeper.store.queries import compute_audit, reports_audit
 from innkeeper.store.queries import servers as rows
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import demands, specs
@@ -22,41 +23,116 @@ from innkeeper.systems.compute.moves import moving
 from innkeeper.systems.compute.moves.moving import MIGRATION_TYPE
 
 ROOM = "compute"
+TOO_LITTLE = Invariant(
+    ROOM,
+    "too-little",
+    "a server or migration holds what its flavor takes",
+    "Put back what it held, with the amounts of its flavor.",
+    "claims for a server what it lacks, if all of it is of its host and there is room",
+)
+TOO_MUCH = Invariant(
+    ROOM,
+    "too-much",
+    "a server or migration holds no more than its flavor takes",
+    "Find out what it uses, and replace its allocations with the amounts of its flavor.",
+)
+ENDED_MIGRATION = Invariant(
+    ROOM,
+    "ended-migration",
+    "a migration that is over holds nothing",
+    "Delete its allocations.",
+    "gives back what it holds",
+)
+UNKNOWN_MIGRATION = Invariant(
+    ROOM,
+    "unknown-migration",
+    "what is held for a migration is of one that is known",
+    "Find out what uses it, and delete the allocations if nothing does.",
+)
+IDLE_TASK = Invariant(
+    ROOM,
+    "idle-task",
+    "someone does what is being done",
+    "Reset the server's state.",
+    "has the server be what it was, if it is not on its way to another host",
+)
+LOST_MIGRATION = Invariant(
+    ROOM,
+    "lost-migration",
+    "a migration that is not over has its server",
+    "Delete the migration's allocations once its hosts have nothing of the server.",
+)
+DOUBLE_MOVE = Invariant(
+    ROOM,
+    "double-move",
+    "a server is on its way to one host",
+    "Reset the server's state, which ends all of its moves.",
+)
+INVARIANTS = (
+    TOO_LITTLE,
+    TOO_MUCH,
+    ENDED_MIGRATION,
+    UNKNOWN_MIGRATION,
+    IDLE_TASK,
+    LOST_MIGRATION,
+    DOUBLE_MOVE,
+)
 
 
 def findings(tx: Tx) -> Iterator[Finding]:
     """Everything about what is held by who moves, or stays, that is not right."""
-    yield from _wrong_amounts(tx, compute_audit.open_migrations(tx))
+    yield from wrong_amounts(tx, compute_audit.open_migrations(tx))
     for uuid, status in compute_audit.loose_migrations(tx, MIGRATION_TYPE):
-        yield Finding(
-            ROOM,
-            "a migration that is over holds nothing",
-            f"{uuid} is {status or 'unknown'} and holds capacity",
-        )
+        if status is None:
+            yield UNKNOWN_MIGRATION.broken(uuid, f"{uuid} is unknown and holds capacity")
+        else:
+            yield ENDED_MIGRATION.broken(uuid, f"{uuid} is {status} and holds capacity")
     for uuid, task in compute_audit.idle_tasks(tx):
-        yield Finding(
-            ROOM, "someone does what is being done", f"{uuid} is {task}, and nobody is told"
-        )
+        yield IDLE_TASK.broken(uuid, f"{uuid} is {task}, and nobody is told")
+    for uuid, server in reports_audit.migrations_of_nobody(tx):
+        yield LOST_MIGRATION.broken(uuid, f"{uuid} moves {server}, which is not there")
+    for uuid, count in reports_audit.double_moves(tx):
+        yield DOUBLE_MOVE.broken(uuid, f"{uuid} is on its way {count} times")
 
 
-def _wrong_amounts(tx: Tx, moves: Sequence[Migration]) -> Iterator[Finding]:
+class _Takes:
+    """What flavors take together with images; worked out once for servers that are alike."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, Mapping[str, int]] = {}
+
+    def amounts(
+        self, flavor: Mapping[str, Any], properties: Mapping[str, Any]
+    ) -> Mapping[str, int]:
+        key = repr((flavor, properties))
+        found = self._known.get(key)
+        if found is None:
+            texts = {name: str(value) for name, value in properties.items()}
+            found = self._known[key] = demands.of(specs.flavor_of(flavor), texts).amounts
+        return found
+
+
+def wrong_amounts(tx: Tx, moves: Sequence[Migration], only: Only = None) -> Iterator[Finding]:
+    """Servers, all or these, and what moves of them, that do not hold what they take."""
+    takes = _Takes()
     flying = {each.server_uuid: each for each in moves if each.status in IN_FLIGHT}
     leaving: dict[str, list[Migration]] = {}
     for each in moves:
         leaving.setdefault(each.server_uuid, []).append(each)
-    for placed in compute_audit.placed_servers(tx):
+    for placed in compute_audit.placed_servers(tx, only):
         uuids = [row[1] for row in placed]
         beside = [each.uuid for uuid in uuids for each in leaving.get(uuid, ())]
-        held = compute_audit.holdings(tx, [*uuids, *beside])
+        held = compute_audit.holdings(tx, placed, beside)
         for _, uuid, flavor, properties in placed:
             own = flying[uuid].new_flavor if uuid in flying else flavor
             # A server that holds nothing at all is told of already.
             if uuid in held:
-                yield from _compare("server", uuid, held[uuid], own, properties)
+                yield from _compare("server", uuid, held[uuid], takes.amounts(own, properties))
             for each in leaving.get(uuid, ()):
                 has = held.get(each.uuid, {})
                 if has or each.status != Stage.REVERTING:
-                    yield from _compare("migration", each.uuid, has, _left(each), properties)
+                    takes_there = takes.amounts(_left(each), properties)
+                    yield from _compare("migration", each.uuid, has, takes_there)
 
 
 def _left(each: Migration) -> Mapping[str, Any]:
@@ -65,20 +141,14 @@ def _left(each: Migration) -> Mapping[str, Any]:
 
 
 def _compare(
-    what: str,
-    uuid: str,
-    held: Mapping[str, int],
-    flavor: Mapping[str, Any],
-    properties: Mapping[str, Any],
+    what: str, uuid: str, held: Mapping[str, int], wanted: Mapping[str, int]
 ) -> Iterator[Finding]:
-    texts = {name: str(value) for name, value in properties.items()}
-    wanted = demands.of(specs.flavor_of(flavor), texts).amounts
-    if held != wanted:
-        yield Finding(
-            ROOM,
-            f"a {what} holds what its flavor takes",
-            f"{uuid} holds {dict(held)}; its flavor takes {dict(wanted)}",
-        )
+    if held == wanted:
+        return
+    is_more = any(amount > wanted.get(name, 0) for name, amount in held.items())
+    yield (TOO_MUCH if is_more else TOO_LITTLE).broken(
+        uuid, f"{what} {uuid} holds {dict(held)}; its flavor takes {dict(wanted)}"
+    )
 
 
 def counted_beside(tx: Tx) -> dict[str, tuple[int, int]]:

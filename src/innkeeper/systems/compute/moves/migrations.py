@@ -43,7 +43,8 @@ def page(tx: Tx, wish: MigrationSelection) -> list[Migration]:
     behind = None
     if wish.marker is not None:
         behind = migrations.by_uuid(tx, wish.marker)
-        if behind is None:
+        # Another project's is not there for who lists the migrations of one.
+        if behind is None or wish.project_id not in (None, behind.project_id):
             raise Invalid(f"Marker {wish.marker} could not be found.")
     return migrations.page(tx, wish, behind)
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from innkeeper.domain.amounts import UNIT_MAX
 from innkeeper.entrypoints.api.compute.schema_types import (
+    ANY_VALUE,
     NAME_PATTERN,
     NO_NUL_PATTERN,
     PAGE_VALUES,
@@ -132,3 +133,26 @@ RESULTS = closed(
     ("results",),
 )
 LIST = query(PAGE_VALUES)
+
+PATTERN_HOSTS = r"^[a-zA-Z0-9*?][a-zA-Z0-9._*?-]*$(?!\n)"
+HOST_PATTERNS_MAX = 100
+LIFETIME_S_MAX = 10 * 366 * 24 * 3600
+CREDENTIAL = closed(
+    {
+        "agent_credential": closed(
+            {
+                "agent_name": HOST,
+                "hosts": {
+                    "type": "array",
+                    "items": {**HOST, "pattern": PATTERN_HOSTS},
+                    "maxItems": HOST_PATTERNS_MAX,
+                },
+                "lifetime_s": {"type": "integer", "minimum": 1, "maximum": LIFETIME_S_MAX},
+                "replace": {"type": "boolean"},
+            },
+            ("agent_name",),
+        )
+    },
+    ("agent_credential",),
+)
+CREDENTIALS = query({**PAGE_VALUES, "agent_name": ANY_VALUE})

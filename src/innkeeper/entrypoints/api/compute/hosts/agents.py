@@ -87,7 +87,15 @@ async def report(call: Call) -> Answer:
 
     def write(tx: Tx) -> list[Reported]:
         agent = agents.own(tx, call.context, _id(call))
-        return hosts.report(tx, agent, reports, defaults, ids=call.site.ids, now=call.now)
+        return hosts.report(
+            tx,
+            agent,
+            reports,
+            defaults,
+            speaker=call.context.speaker,
+            ids=call.site.ids,
+            now=call.now,
+        )
 
     known = await call.write(write, len(reports))
     # Here and not there: what is written in a transaction may still be undone.

@@ -10,6 +10,7 @@ from innkeeper.entrypoints.api.compute.hosts import (
     services,
 )
 from innkeeper.entrypoints.api.compute.hosts.agent_bodies import ReportBody, ResultsBody, quick
+from innkeeper.entrypoints.api.compute.hosts.credential_routes import CREDENTIAL_ROUTES
 from innkeeper.entrypoints.api.microversions import Version
 from innkeeper.entrypoints.api.routing import Route
 
@@ -255,4 +256,4 @@ HYPERVISOR_ROUTES = (
     ),
 )
 
-HOST_ROUTES = (*AGENT_ROUTES, *SERVICE_ROUTES, *HYPERVISOR_ROUTES)
+HOST_ROUTES = (*AGENT_ROUTES, *CREDENTIAL_ROUTES, *SERVICE_ROUTES, *HYPERVISOR_ROUTES)

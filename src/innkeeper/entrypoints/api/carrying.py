@@ -1,0 +1,237 @@
+"""Carrying out one batch of steps in one commit, and what becomes of it when that fails.
+
+Always true: each step has one answer, and an answer that is no error is on the disk. Repeats
+are bounded in number and time, and paused at random, so that processes which failed together do
+not come back together.
+
+What is repeated, and what is not:
+
+- Where another transaction was in the way, or the database was gone before the commit was
+  sent, nothing has happened: the whole batch is tried again, on another connection.
+- Who has waited for other writers in vain is refused; each step alone would wait as long.
+- A batch that fails for another reason is repeated step by step: one of them is poison.
+- Where the answer to the commit did not arrive, boots are looked up, by the ids of their
+  servers, in the transaction that would repeat them. It writes, so it has waited for the end of
+  the lost one. Any other step is answered that nobody knows: if it was done, a repeat would be
+  refused, and its client told that it had not been.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import structlog
+
+from innkeeper.domain.errors import (
+    Busy,
+    Doubtful,
+    Refusal,
+    Unavailable,
+    Unreachable,
+)
+from innkeeper.entrypoints.api import metrics
+from innkeeper.entrypoints.api.repeats import PASSING, Repeats
+from innkeeper.entrypoints.api.site import Together
+from innkeeper.store.transactions import Store, Tx, step
+
+LOG = structlog.get_logger("innkeeper.decisions")
+
+LOOK_UPS_MAX = 3
+"""How often a boot is looked up whose commit was not answered."""
+
+
+class Desk(Protocol):
+    """What the thread needs of the rooms: boots in bulk, and the host table kept in step."""
+
+    def begin(self, tx: Tx) -> None:
+        """Start the work of one transaction."""
+
+    def boot(self, tx: Tx, requests: Sequence[Any]) -> list[Any]:
+        """Decide on and write all requests; an exception in the list is that one's refusal."""
+
+    def already_booted(self, tx: Tx, request: Any) -> Any:
+        """The answer to a request that an earlier commit has carried out; else ``None``."""
+
+    def explain(self, tx: Tx, request: Any) -> Any:
+        """Decide without writing, and tell why."""
+
+    def decide(self, tx: Tx, work: Any, now: Any) -> Any:
+        """Do work that decides; it is given the transaction and the means to decide."""
+
+    def follow(self, tx: Tx) -> None:
+        """Bring the host table up to all that ``tx`` sees."""
+
+    def forget(self) -> None:
+        """Throw away what the last transaction did to the host table; it did not happen."""
+
+
+@dataclass(slots=True)
+class Step:
+    """One piece of work that waits.
+
+    ``kind`` is ``write``, ``together``, ``boot``, ``decide`` or ``explain``. What is done
+    together is a pair: the work, and the item that this step adds to it. What decides is a pair
+    too: the work, and the moment of asking. ``lines`` is how much it writes. A boot that has
+    ``look_ups`` may have been carried out before, so it is looked up first.
+    """
+
+    kind: str
+    work: Any
+    future: asyncio.Future[Any] | None
+    loop: asyncio.AbstractEventLoop | None
+    lines: int = 1
+    look_ups: int = 0
+    outcome: Any = None
+
+
+def carry_out(store: Store, desk: Desk, batch: Sequence[Step]) -> list[Any]:
+    """Carry out one batch in one commit; an exception in the list is that step's answer."""
+    repeats = Repeats()
+    outcomes: list[Any] | None = None
+    while outcomes is None:
+        outcomes = _attempt(store, desk, batch, repeats)
+    return outcomes
+
+
+def _attempt(
+    store: Store, desk: Desk, batch: Sequence[Step], repeats: Repeats
+) -> list[Any] | None:
+    """The steps' answers; ``None`` if nothing happened and it is worth another attempt."""
+    started_s = time.perf_counter()
+    try:
+        outcomes = _commit(store, desk, batch)
+    except Exception as error:
+        desk.forget()
+        metrics.lost(error)
+        if isinstance(error, Doubtful):
+            return _after_doubt(store, desk, batch, error)
+        if isinstance(error, PASSING) and repeats.wait():
+            LOG.warning("batch_tried_again", steps=len(batch), error=str(error))
+            return None
+        if isinstance(error, (Busy, Unreachable)):
+            LOG.error("batch_failed", steps=len(batch), exc_info=error)
+            return [error] * len(batch)
+        return _one_by_one(store, desk, batch, error)
+    _count(batch, outcomes, time.perf_counter() - started_s)
+    return outcomes
+
+
+def _one_by_one(store: Store, desk: Desk, batch: Sequence[Step], error: Exception) -> list[Any]:
+    """Answer the steps of a batch that raised ``error``, each for itself."""
+    if len(batch) == 1:
+        if isinstance(error, Unavailable) or not isinstance(error, Refusal):
+            LOG.error("batch_failed", steps=1, exc_info=error)
+        return [error]
+    # One of them is poison. Alone, it cannot take the others with it.
+    LOG.warning("batch_repeated", steps=len(batch), error=str(error))
+    return [carry_out(store, desk, [each])[0] for each in batch]
+
+
+def _after_doubt(store: Store, desk: Desk, batch: Sequence[Step], error: Doubtful) -> list[Any]:
+    """Answer the steps of a batch whose commit nobody has answered."""
+    LOG.error("commit_in_doubt", steps=len(batch), exc_info=error)
+    asked = [_asked_again(each) for each in batch]
+    again = [each for each in asked if each is not None]
+    answers = iter(carry_out(store, desk, again) if again else [])
+    # Whoever could not be looked up is still in doubt, whatever the reason was.
+    return [error if each is None else _known(next(answers), error) for each in asked]
+
+
+def _asked_again(each: Step) -> Step | None:
+    """How a step is repeated that may be done already; ``None`` if it cannot be."""
+    if each.kind == "explain":
+        return each
+    if each.kind == "boot" and each.look_ups < LOOK_UPS_MAX:
+        return replace(each, look_ups=each.look_ups + 1)
+    return None
+
+
+def _known(answer: Any, doubt: Doubtful) -> Any:
+    return doubt if isinstance(answer, Unavailable) else answer
+
+
+def _count(batch: Sequence[Step], outcomes: Sequence[Any], took_s: float) -> None:
+    try:
+        boots = [
+            outcome
+            for each, outcome in zip(batch, outcomes, strict=True)
+            if each.kind == "boot"
+        ]
+        for kind, count in Counter(map(_kind_of, boots)).items():
+            metrics.BOOTS.labels(kind).inc(count)
+        refusing = (getattr(each, "refused_by", None) for each in boots)
+        for name, count in Counter(filter(None, refusing)).items():
+            metrics.REFUSALS.labels(name).inc(count)
+        metrics.BATCH.observe(len(batch))
+        metrics.COMMIT.observe(took_s)
+    except Exception as error:
+        # What was committed is not undone by a number that nobody could make of it.
+        LOG.error("commit_uncounted", exc_info=error)
+
+
+def _commit(store: Store, desk: Desk, batch: Sequence[Step]) -> list[Any]:
+    outcomes: list[Any] = [None] * len(batch)
+    asked_s = time.perf_counter()
+    with store.write() as tx:
+        metrics.TURN.observe(time.perf_counter() - asked_s)
+        desk.begin(tx)
+        # Boots first: they are decided on the host table as of the last commit, which the
+        # other steps of this batch are about to change.
+        _boot(tx, desk, batch, outcomes)
+        _write_together(tx, batch, outcomes)
+        for i, each in enumerate(batch):
+            if each.kind not in ("boot", "together"):
+                outcomes[i] = _alone(tx, desk, each)
+        desk.follow(tx)
+    metrics.FOLLOWED.set_to_current_time()
+    return outcomes
+
+
+def _boot(tx: Tx, desk: Desk, batch: Sequence[Step], outcomes: list[Any]) -> None:
+    boots = []
+    for i, each in enumerate(batch):
+        if each.kind == "boot":
+            outcomes[i] = desk.already_booted(tx, each.work) if each.look_ups else None
+            if outcomes[i] is None:
+                boots.append(i)
+    if boots:
+        answers = desk.boot(tx, [batch[i].work for i in boots])
+        for i, answer in zip(boots, answers, strict=True):
+            outcomes[i] = answer
+
+
+def _write_together(tx: Tx, batch: Sequence[Step], outcomes: list[Any]) -> None:
+    """Do for all at once what several steps want done; they need no savepoints."""
+    alike: dict[Together[Any], list[int]] = {}
+    for i, each in enumerate(batch):
+        if each.kind == "together":
+            work, _ = each.work
+            alike.setdefault(work, []).append(i)
+    for work, indices in alike.items():
+        refusals = work(tx, [batch[i].work[1] for i in indices])
+        for i, refusal in zip(indices, refusals, strict=True):
+            outcomes[i] = refusal
+
+
+def _alone(tx: Tx, desk: Desk, each: Step) -> Any:
+    try:
+        if each.kind == "explain":
+            return desk.explain(tx, each.work)
+        with step(tx):
+            if each.kind == "decide":
+                work, now = each.work
+                return desk.decide(tx, work, now)
+            return each.work(tx)
+    except Refusal as refusal:
+        return refusal
+
+
+def _kind_of(answer: Any) -> str:
+    if isinstance(answer, Exception):
+        return "refused"
+    return "placed" if answer.fault is None else "no_valid_host"

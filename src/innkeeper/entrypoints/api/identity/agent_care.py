@@ -1,0 +1,73 @@
+"""What operators do on the service's own machine about the credentials of agents.
+
+It is the way in before there is any administrator to log in as, and where Keystone is the one
+who makes tokens.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from innkeeper.domain.errors import Invalid
+from innkeeper.domain.ids import IdSource
+from innkeeper.entrypoints.api.compute.hosts.agent_schemas import (
+    HOST_PATTERN,
+    HOST_PATTERNS_MAX,
+    LIFETIME_S_MAX,
+    PATTERN_HOSTS,
+)
+from innkeeper.entrypoints.api.identity import private_files
+from innkeeper.store.transactions import Store
+from innkeeper.systems.identity import agent_credentials
+
+NAME_MAX = 200
+DAY_S = 24 * 3600
+DAYS_MAX = LIFETIME_S_MAX // DAY_S
+
+
+def carry_out(
+    store: Store, options: Mapping[str, Any], ids: IdSource, now: datetime
+) -> list[str]:
+    """Issue a credential, or take all of an agent back; gives the lines that tell of it.
+
+    Raises :class:`Invalid` for options that say nothing sensible.
+    """
+    name: str = options["agent_name"]
+    _must_fit(name, HOST_PATTERN, "name of an agent")
+    if options["revoke"]:
+        with store.write() as tx:
+            count = agent_credentials.revoke_all(tx, name)
+        return [f"{count} credentials of the agent {name} are taken back."]
+    hosts: Sequence[str] = options["agent_hosts"] or ()
+    for pattern in hosts:
+        _must_fit(pattern, PATTERN_HOSTS, "pattern of host names")
+    if len(hosts) > HOST_PATTERNS_MAX:
+        raise Invalid(f"A credential has at most {HOST_PATTERNS_MAX} patterns of host names.")
+    days = options["days"]
+    if days is not None and not 1 <= days <= DAYS_MAX:
+        raise Invalid(f"A credential lasts for 1 to {DAYS_MAX} days.")
+    into: Path | None = options["into"]
+    with store.write() as tx:
+        _, text = agent_credentials.issue(
+            tx,
+            name,
+            hosts=hosts,
+            lifetime_s=None if days is None else days * DAY_S,
+            is_replacing=options["replace"],
+            ids=ids,
+            now=now,
+        )
+        if into is None:
+            return [text]
+        # Before it is valid: nobody can be left with a valid one that is nowhere.
+        private_files.write(into, text + "\n")
+    return [f"The credential of the agent {name} is in {into.resolve()}."]
+
+
+def _must_fit(text: str, pattern: str, noun: str) -> None:
+    if len(text) > NAME_MAX or re.search(pattern, text) is None:
+        raise Invalid(f"{text!r} is no {noun}.")

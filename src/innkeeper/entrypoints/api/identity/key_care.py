@@ -1,0 +1,80 @@
+"""What operators do with the encryption keys: look at them, take a new one, drop the old.
+
+Always true: a key is in the file before anything is sealed with it, and stays there until
+nothing is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+
+from innkeeper.entrypoints.api.identity import key_files
+from innkeeper.store.transactions import Store, Tx
+from innkeeper.systems.identity import safes, tokens
+from innkeeper.systems.identity.safes import KEY_BYTES, Draw, Safe
+
+ACTS = ("show", "rotate", "drop-old", "reset")
+
+
+def carry_out(act: str, store: Store, path: Path, draw: Draw, now: datetime) -> list[str]:
+    """Do one of :data:`ACTS`; gives the lines that tell of it.
+
+    Raises :class:`~innkeeper.entrypoints.api.identity.key_files.KeyFileError`.
+    """
+    if act == "show":
+        with store.read() as tx:
+            return _shown(tx, path)
+    doing: dict[str, Callable[[Tx], list[str]]] = {
+        "rotate": lambda tx: _rotate(tx, path, draw, now),
+        "drop-old": lambda tx: _drop_old(tx, path),
+        "reset": lambda tx: _reset(tx, path, draw),
+    }
+    with store.write() as tx:
+        return doing[act](tx)
+
+
+def _shown(tx: Tx, path: Path) -> list[str]:
+    used = safes.used_keys(tx)
+    here = [safes.key_id(key) for key in key_files.read(path)] if path.exists() else []
+    lines = [f"key file {path}: {'there' if here else 'missing'}"]
+    for number, name in enumerate(here):
+        role = "seals" if number == 0 else "opens"
+        lines.append(f"key {name}: {role}; {len(used.get(name, ()))} secrets")
+    missing = sorted(used.keys() - set(here))
+    lines += [f"key {name}: MISSING here; {len(used[name])} secrets" for name in missing]
+    if tokens.is_signing_key_open(tx):
+        lines.append("the signing key is not sealed yet: rotate seals it")
+    return lines
+
+
+def _rotate(tx: Tx, path: Path, draw: Draw, now: datetime) -> list[str]:
+    key_files.safe_for(tx, path, draw)
+    keys = [draw(KEY_BYTES), *key_files.read(path)]
+    # Before anything is sealed with it: who dies here leaves a key too many and loses nothing.
+    key_files.write(path, keys)
+    safe = Safe(keys, draw)
+    count = safes.reseal(tx, safe, now) + tokens.seal_signing_key(tx, safe, now)
+    return [
+        f"{count} secrets are sealed with the new key {safes.key_id(keys[0])}.",
+        f"Copy {path} to all machines that serve this database; then drop the old keys.",
+    ]
+
+
+def _drop_old(tx: Tx, path: Path) -> list[str]:
+    used = safes.used_keys(tx)
+    first, *others = key_files.read(path)
+    kept = [key for key in others if safes.key_id(key) in used]
+    key_files.write(path, [first, *kept])
+    return [f"{len(others) - len(kept)} keys dropped, {1 + len(kept)} kept."]
+
+
+def _reset(tx: Tx, path: Path, draw: Draw) -> list[str]:
+    if not path.exists():
+        key_files.write(path, [draw(KEY_BYTES)])
+    lost = safes.forget_lost(tx, Safe(key_files.read(path), draw))
+    lines = [f"{name}: forgotten, no key here opens it" for name in lost]
+    if tokens.KEY_NAME in lost:
+        lines.append("All tokens are void once the service is started anew on all machines.")
+    return lines or ["Everything that is sealed can be opened; nothing was forgotten."]

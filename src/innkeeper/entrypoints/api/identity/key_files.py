@@ -1,0 +1,104 @@
+"""The file with the keys that seal secrets: one key per line, the first of which seals.
+
+Always true: the file is its owner's alone, or it is not used. It is made when the first secret
+is to be sealed, and never where the database holds something that is sealed already: a key of
+its own would help nobody there.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import stat
+from collections.abc import Sequence
+from pathlib import Path
+
+from innkeeper.domain.slices import Storing
+from innkeeper.entrypoints.api.identity import private_files
+from innkeeper.store.transactions import Tx
+from innkeeper.systems.identity import safes
+from innkeeper.systems.identity.safes import KEY_BYTES, Draw, NoSuchKey, Safe
+
+NAME = "encryption.key"
+HEAD = "# Innkeeper's encryption keys. The first one seals, the others open what they sealed.\n"
+OTHERS = stat.S_IRWXG | stat.S_IRWXO
+
+
+class KeyFileError(OSError):
+    """The key file cannot be used; the message says why, and what to do."""
+
+
+def path_of(storing: Storing) -> Path:
+    """Where the file is."""
+    named = storing.encryption_key_file
+    return Path(storing.data_dir) / NAME if named is None else Path(named)
+
+
+def read(path: Path) -> list[bytes]:
+    """The keys. Raises :class:`KeyFileError` where there are none to be used."""
+    try:
+        if path.stat().st_mode & OTHERS:
+            raise KeyFileError(
+                f"Others than its owner can open {path}, which holds encryption keys. Make it "
+                "private: chmod 600"
+            )
+        lines = path.read_text(encoding="ascii").splitlines()
+        keys = [_key(line.strip()) for line in lines if line.strip() and line[0] != "#"]
+    except KeyFileError:
+        raise
+    except OSError as error:
+        raise KeyFileError(f"Cannot read the key file {path}: {error.strerror}") from error
+    except ValueError as error:
+        raise KeyFileError(
+            f"The key file {path} is damaged: a key is {KEY_BYTES} bytes in URL-safe Base64"
+        ) from error
+    if not keys:
+        raise KeyFileError(f"The key file {path} has no key in it")
+    return keys
+
+
+def _key(line: str) -> bytes:
+    try:
+        key = base64.urlsafe_b64decode(line)
+    except binascii.Error as error:
+        raise ValueError("no Base64") from error
+    if len(key) != KEY_BYTES:
+        raise ValueError("too long or too short")
+    return key
+
+
+def write(path: Path, keys: Sequence[bytes]) -> None:
+    """Write the file anew."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    lines = [base64.urlsafe_b64encode(key).decode() + "\n" for key in keys]
+    try:
+        private_files.write(path, HEAD + "".join(lines))
+    except OSError as error:
+        raise KeyFileError(f"Cannot write the key file {path}: {error.strerror}") from error
+
+
+def safe_for(tx: Tx, path: Path, draw: Draw) -> Safe:
+    """The safe of this machine, with a new key in a new file where nothing is sealed yet.
+
+    To be called in a writing transaction: of those who start at the same time the later ones
+    see what the first has sealed, and look for its file. Raises :class:`KeyFileError` where
+    something is sealed and the file, or a key in it, is missing.
+    """
+    sealed = safes.used_keys(tx)
+    if not path.exists() and not sealed:
+        write(path, [draw(KEY_BYTES)])
+    if not path.exists():
+        raise KeyFileError(
+            f"The secrets of this database are sealed with the encryption key "
+            f"{', '.join(sorted(sealed))}, and there is no key file at {path}. Copy it from a "
+            "machine that serves this database, or from where you keep it with the backups"
+        )
+    keys = read(path)
+    missing = sealed.keys() - {safes.key_id(key) for key in keys}
+    if missing:
+        first = min(missing)
+        raise KeyFileError(
+            f"{NoSuchKey(sealed[first][0], first).message} The key file is {path}; that of a "
+            "machine that serves this database has the key"
+        )
+    return Safe(keys, draw)

@@ -1,0 +1,75 @@
+"""The programs that run beside a service: its workers, and the agent of a demonstration.
+
+Always true: what they have to know comes by the environment. Command lines are seen by
+everybody on the machine.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import msgspec
+
+from innkeeper.domain.slices import Settings
+from innkeeper.entrypoints.api import certificates, metrics
+from innkeeper.entrypoints.worker.child import Child
+from innkeeper.settings import ENV_PREFIX, environment_of
+from innkeeper.wiring import Service, environment_without
+
+PROGRAM = (sys.executable, "-m", "innkeeper.main")
+STOP_BESIDE_S = 10.0
+"""How long a worker may take to stop, beside the time for requests in progress."""
+
+
+def demo_agent(service: Service, address: str, hosts: int) -> Child:
+    """An agent with made-up hosts, in a process of its own beside this one."""
+    settings = service.settings
+    command = [*PROGRAM, "agent", "--driver", "fake"]
+    command += ["--hosts", str(hosts), "--name", "demo"]
+    command += ["--with-parent", str(os.getpid())]
+    command += [
+        "--url",
+        certificates.certified(settings.serving, address) + settings.serving.compute_prefix,
+    ]
+    command += ["--state-dir", str(Path(settings.storing.data_dir) / "agent")]
+    environ = environment_without("OS_", ENV_PREFIX)
+    if settings.serving.tls_cert is not None:
+        environ["OS_CACERT"] = os.environ.get("OS_CACERT", settings.serving.tls_cert)
+    authenticating = settings.authenticating
+    if authenticating.auth == "keystone":
+        environ |= {
+            "OS_AUTH_URL": str(authenticating.keystone_url),
+            "OS_USERNAME": str(authenticating.keystone_user),
+            "OS_PASSWORD": str(authenticating.keystone_password),
+            "OS_PROJECT_NAME": authenticating.keystone_project,
+            "OS_USER_DOMAIN_NAME": authenticating.keystone_domain,
+            "OS_PROJECT_DOMAIN_NAME": authenticating.keystone_domain,
+        }
+    else:
+        command += ["--token-file", str(service.keep_agent_token())]
+    return Child(command, environ, name="agent")
+
+
+def with_port(settings: Settings, port: int) -> Settings:
+    """The same settings, and the port that the system has chosen."""
+    serving = msgspec.structs.replace(settings.serving, port=port)
+    return msgspec.structs.replace(settings, serving=serving)
+
+
+def worker(settings: Settings, numbers: Path, number: int) -> Child:
+    """One of several processes that serve the same port.
+
+    ``numbers`` is the folder in which they all count. They are given the settings as they are
+    now, by the environment: what a file says may have changed when one of them starts again.
+    """
+    environ = environment_without(ENV_PREFIX) | environment_of(settings)
+    environ[metrics.FOLDER_VARIABLE] = str(numbers)
+    return Child(
+        [*PROGRAM, "serve", "--with-parent", str(os.getpid())],
+        environ,
+        name=f"worker-{number}",
+        stop_s=settings.serving.shutdown_grace_s + STOP_BESIDE_S,
+        died=lambda pid: metrics.forget(pid, numbers),
+    )

@@ -1,0 +1,153 @@
+"""Whole copies of a SQLite database: made while it is used, and put back while it is not.
+
+Always true: a copy is one moment of the database, and what was being written at that moment is
+in it whole or not at all. Putting one back is one transaction of SQLite's: whoever comes after
+a crash finds the database as it was before, or as it is to be.
+
+Other databases have programs of their own for this; see :mod:`innkeeper.store.dumping`.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from urllib.parse import quote
+
+from innkeeper.domain.errors import Conflict, InUse
+
+PARTIAL = ".partial"
+BESIDE = ("-wal", "-shm", "-journal")
+"""What SQLite keeps beside a file; of another database, it would spoil the one that came."""
+LOCK_WAIT_S = 2.0
+NOT_A_DATABASE = "file is not a database"
+
+
+def save(source: Path, target: Path, look: Callable[[Path], object]) -> None:
+    """Copy the database in ``source`` into the new file ``target``, for its owner alone.
+
+    ``look`` is given the copy before it is there under its name, and may raise. So there is a
+    whole copy or none. What ``target`` was before is gone then. Raises :class:`Conflict` for a
+    database that is damaged.
+    """
+    partial = target.with_name(target.name + PARTIAL)
+    _remove(partial)
+    try:
+        _make_private(partial)
+        with _opened(source, is_read=True) as have, _opened(partial) as made:
+            # All pages at once: in parts, it would begin anew with each write in between.
+            have.backup(made)
+            demand_whole(made, target)
+        look(partial)
+        _flush(partial)
+        _remove(target)
+        partial.replace(target)
+        _flush(target.parent)
+    finally:
+        _remove(partial)
+
+
+def demand_whole(connection: sqlite3.Connection, name: Path) -> None:
+    """Raise :class:`Conflict` unless SQLite finds the database as it should be."""
+    told = [str(row[0]) for row in connection.execute("PRAGMA integrity_check(3)")]
+    if told != ["ok"]:
+        raise Conflict(f"The database {name} is damaged: {'; '.join(told)}.")
+
+
+def check(file: Path) -> None:
+    """Raise :class:`Conflict` unless a file is a whole SQLite database."""
+    with _opened(file, is_read=True) as connection:
+        demand_whole(connection, file)
+
+
+def revision(file: Path) -> str | None:
+    """The revision of the schema in a file. Raises :class:`Conflict` for another's database."""
+    with _opened(file, is_read=True) as connection:
+        try:
+            row = connection.execute("SELECT version_num FROM alembic_version").fetchone()
+        except sqlite3.OperationalError as error:
+            raise Conflict(f"{file} is no database of Innkeeper's.") from error
+    return None if row is None else str(row[0])
+
+
+def put_back(source: Path, target: Path, kept: Path) -> bool:
+    """Make the database in ``target`` what ``source`` is; gives whether there was one.
+
+    What was there is in ``kept`` then. Raises :class:`InUse` while any process has it open.
+    """
+    was_there = target.exists()
+    if not was_there:
+        for name in BESIDE:
+            Path(f"{target}{name}").unlink(missing_ok=True)
+        _make_private(target)
+    try:
+        with _opened(target) as there:
+            _take_alone(there, target)
+            if was_there:
+                _make_private(kept)
+                with _opened(kept) as old:
+                    there.backup(old)
+                _flush(kept)
+            with _opened(source, is_read=True) as have:
+                have.backup(there)
+    except sqlite3.DatabaseError as error:
+        if not was_there or NOT_A_DATABASE not in str(error):
+            raise
+        # No process can be using it, and nothing of it can be copied.
+        _move(target, kept)
+        put_back(source, target, kept)
+    _flush(target)
+    return was_there
+
+
+def _take_alone(connection: sqlite3.Connection, name: Path) -> None:
+    """Be the only one who uses a database, until the connection is closed."""
+    connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+    try:
+        # Whoever has it open reads by way of the log; it ends only with the last of them.
+        (mode,) = connection.execute("PRAGMA journal_mode = DELETE").fetchone()
+        connection.execute("BEGIN EXCLUSIVE")
+        connection.execute("COMMIT")
+    except sqlite3.OperationalError as error:
+        if "locked" not in str(error):
+            raise
+        mode = "wal"
+    if mode != "delete":
+        raise InUse(f"The database {name} is in use. Stop the service first.")
+
+
+@contextmanager
+def _opened(file: Path, *, is_read: bool = False) -> Iterator[sqlite3.Connection]:
+    uri = f"file:{quote(str(file.absolute()))}?mode={'ro' if is_read else 'rw'}"
+    if is_read and not Path(f"{file}-wal").exists() and not os.access(file.parent, os.W_OK):
+        # Nothing can be made beside it, and nothing is there that would have to be read.
+        uri += "&immutable=1"
+    connection = sqlite3.connect(uri, uri=True, timeout=LOCK_WAIT_S, isolation_level=None)
+    with closing(connection):
+        yield connection
+
+
+def _make_private(file: Path) -> None:
+    # It holds password hashes and the key that signs tokens.
+    os.close(os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+
+
+def _remove(file: Path) -> None:
+    for name in ("", *BESIDE):
+        Path(f"{file}{name}").unlink(missing_ok=True)
+
+
+def _move(file: Path, to: Path) -> None:
+    for name in ("", *BESIDE):
+        with suppress(FileNotFoundError):
+            Path(f"{file}{name}").rename(f"{to}{name}")
+
+
+def _flush(path: Path) -> None:
+    number = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(number)
+    finally:
+        os.close(number)

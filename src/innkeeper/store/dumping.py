@@ -1,0 +1,77 @@
+"""How databases are saved and put back that have programs of their own for that.
+
+Always true: the commands are whole and can be run as they stand; a password is not in them.
+It is asked for, or taken from where the programs look for it themselves.
+"""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import NamedTuple
+
+import sqlalchemy as sa
+
+from innkeeper.store.backends import addresses
+
+POSTGRESQL, MARIADB = "postgresql", "mariadb"
+
+
+class Commands(NamedTuple):
+    """What to run, for the one database, and for a whole server with all that ran since."""
+
+    save: str
+    restore: str
+    whole: str
+
+
+def commands(url: str, file: str) -> Commands:
+    """The commands that save the database at ``url`` into ``file``, and put it back."""
+    # Of several servers, the first: what is in one of them is, or will be, in all.
+    at, _ = addresses.split(url)
+    if at.get_backend_name() == POSTGRESQL:
+        return _postgresql(at, file)
+    return _mariadb(at, file)
+
+
+def sqlite_file(url: str) -> Path | None:
+    """The file of a SQLite database; ``None`` if it is none, or has no file."""
+    at, _ = addresses.split(url)
+    if at.get_backend_name() != "sqlite" or at.database in (None, "", ":memory:"):
+        return None
+    return Path(str(at.database))
+
+
+def _postgresql(at: sa.URL, file: str) -> Commands:
+    plain = sa.URL.create(
+        POSTGRESQL, at.username, None, at.host, at.port, at.database, at.query
+    )
+    where = f"--dbname={plain.render_as_string(hide_password=False)}"
+    return Commands(
+        _line("pg_dump", "--format=custom", f"--file={file}", where),
+        _line(
+            *("pg_restore", "--clean", "--if-exists", "--no-owner", "--exit-on-error"),
+            *("--single-transaction", where, file),
+        ),
+        _line("pg_basebackup", "--checkpoint=fast", "--pgdata=FOLDER", where),
+    )
+
+
+def _mariadb(at: sa.URL, file: str) -> Commands:
+    where = [f"--host={at.host or 'localhost'}"]
+    where += [f"--port={at.port}"] if at.port else []
+    where += [f"--user={at.username}"] if at.username else []
+    where += ["--password"] if at.password else []
+    database = at.database or ""
+    # One moment of it, without keeping anybody from writing.
+    dump = _line("mariadb-dump", *where, "--single-transaction", "--quick", database)
+    load = _line("mariadb", *where, "--default-character-set=utf8mb4", database)
+    return Commands(
+        f"{dump} > {shlex.quote(file)}",
+        f"{load} < {shlex.quote(file)}",
+        _line("mariadb-backup", "--backup", *where, "--target-dir=FOLDER"),
+    )
+
+
+def _line(*words: str) -> str:
+    return " ".join(shlex.quote(word) for word in words)

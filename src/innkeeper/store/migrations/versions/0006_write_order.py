@@ -1,0 +1,45 @@
+"""Have a row that writers queue for, and rows by which processes on one database agree."""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+from alembic import op
+
+from innkeeper.store.migrations.column_types import BIG_ID, MOMENT
+
+revision = "0006"
+down_revision = "0005"
+branch_labels = None
+depends_on = None
+
+
+def upgrade() -> None:
+    """Make three tables, and the rows that must be there."""
+    made = op.create_table(
+        "write_order",
+        sa.Column("id", sa.Integer(), autoincrement=False, nullable=False),
+        sa.Column("number", BIG_ID, nullable=False),
+        sa.Column("writer", sa.String(length=255), nullable=True),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_write_order")),
+    )
+    op.bulk_insert(made, [{"id": 1, "number": 0}])
+    news = op.create_table(
+        "news",
+        sa.Column("topic", sa.String(length=32), nullable=False),
+        sa.Column("number", BIG_ID, nullable=False),
+        sa.PrimaryKeyConstraint("topic", name=op.f("pk_news")),
+    )
+    op.bulk_insert(news, [{"topic": "identity", "number": 0}])
+    op.create_table(
+        "periodic_tasks",
+        sa.Column("name", sa.String(length=64), nullable=False),
+        sa.Column("last_at", MOMENT, nullable=False),
+        sa.PrimaryKeyConstraint("name", name=op.f("pk_periodic_tasks")),
+    )
+
+
+def downgrade() -> None:
+    """Drop them."""
+    op.drop_table("periodic_tasks")
+    op.drop_table("news")
+    op.drop_table("write_order")

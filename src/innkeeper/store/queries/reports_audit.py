@@ -1,0 +1,139 @@
+"""Questions about what agents said of their hosts, and about what they are told to do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sqlalchemy as sa
+
+from innkeeper.domain.compute import OrderStatus, Status
+from innkeeper.domain.moves import IN_FLIGHT, OPEN
+from innkeeper.store.narrowing import Only, Rows, narrowed
+from innkeeper.store.tables.compute import (
+    hosts,
+    migrations,
+    servers,
+    unknown_servers,
+    work_orders,
+)
+from innkeeper.store.tables.placement import (
+    inventories,
+    resource_classes,
+    resource_provider_traits,
+    traits,
+)
+from innkeeper.store.transactions import Tx
+
+_WAITS = work_orders.c.status == OrderStatus.WAITING
+
+
+def strangers(tx: Tx) -> Rows:
+    """Rows of host, server's uuid, moment, of what agents found and nobody knows."""
+    query = (
+        sa.select(
+            unknown_servers.c.host,
+            unknown_servers.c.server_uuid,
+            unknown_servers.c.reported_at,
+        )
+        .outerjoin(servers, servers.c.uuid == unknown_servers.c.server_uuid)
+        .where(servers.c.id.is_(None))
+        .order_by(unknown_servers.c.host, unknown_servers.c.server_uuid)
+    )
+    return list(tx.execute(query))
+
+
+def faulty_servers(tx: Tx) -> Rows:
+    """Rows of uuid, host, fault, of servers in ERROR that have a host."""
+    query = (
+        sa.select(servers.c.uuid, servers.c.host, servers.c.fault)
+        .where(servers.c.status == Status.ERROR)
+        .where(servers.c.deleted_at.is_(None))
+        .where(servers.c.host.is_not(None))
+    )
+    return list(tx.execute(query))
+
+
+def reported_names(tx: Tx) -> Rows:
+    """Rows of host, provider's row, classes and traits that its agent reported last."""
+    return list(tx.execute(sa.select(hosts.c.name, hosts.c.provider_id, hosts.c.reported)))
+
+
+def kept_classes(tx: Tx) -> set[tuple[int, str]]:
+    """Rows of hosts' providers, and the classes of which they have inventories."""
+    query = (
+        sa.select(inventories.c.resource_provider_id, resource_classes.c.name)
+        .join(hosts, hosts.c.provider_id == inventories.c.resource_provider_id)
+        .join(resource_classes, resource_classes.c.id == inventories.c.resource_class_id)
+    )
+    return _pairs(tx, query)
+
+
+def kept_traits(tx: Tx) -> set[tuple[int, str]]:
+    """Rows of hosts' providers, and the traits that they have."""
+    query = (
+        sa.select(resource_provider_traits.c.resource_provider_id, traits.c.name)
+        .join(hosts, hosts.c.provider_id == resource_provider_traits.c.resource_provider_id)
+        .join(traits, traits.c.id == resource_provider_traits.c.trait_id)
+    )
+    return _pairs(tx, query)
+
+
+def _pairs(tx: Tx, query: sa.Select[Any]) -> set[tuple[int, str]]:
+    return {(row[0], row[1]) for row in tx.execute(query)}
+
+
+def misdirected_orders(tx: Tx, only: Only = None) -> Rows:
+    """Rows of host, its agent, number, of orders that wait for another one than that."""
+    query = (
+        sa.select(hosts.c.name, hosts.c.agent_id, sa.func.count())
+        .join(work_orders, work_orders.c.host == hosts.c.name)
+        .where(_WAITS)
+        .where(work_orders.c.agent_id != hosts.c.agent_id)
+        .group_by(hosts.c.name, hosts.c.agent_id)
+    )
+    return narrowed(tx, query, hosts.c.name, only)
+
+
+def orders_of_nobody(tx: Tx, only: Only = None) -> Rows:
+    """Rows of number, kind, server's uuid, of orders that wait about what is not there."""
+    query = (
+        sa.select(work_orders.c.id, work_orders.c.kind, work_orders.c.server_uuid)
+        .outerjoin(servers, servers.c.uuid == work_orders.c.server_uuid)
+        .where(_WAITS)
+        .where(servers.c.id.is_(None))
+    )
+    return narrowed(tx, query, work_orders.c.id, only)
+
+
+def migrations_of_nobody(tx: Tx) -> Rows:
+    """Rows of uuid, server's uuid, of migrations that are not over and have no server."""
+    query = (
+        sa.select(migrations.c.uuid, migrations.c.server_uuid)
+        .outerjoin(servers, servers.c.uuid == migrations.c.server_uuid)
+        .where(migrations.c.status.in_(sorted(OPEN)))
+        .where(servers.c.id.is_(None))
+    )
+    return list(tx.execute(query))
+
+
+def double_moves(tx: Tx) -> Rows:
+    """Rows of server's uuid, number, of servers that are on their way more than once."""
+    query = (
+        sa.select(migrations.c.server_uuid, sa.func.count())
+        .where(migrations.c.status.in_(sorted(IN_FLIGHT)))
+        .group_by(migrations.c.server_uuid)
+        .having(sa.func.count() > 1)
+    )
+    return list(tx.execute(query))
+
+
+def homeless_but_running(tx: Tx) -> Rows:
+    """Rows of uuid, status, of servers that should be on a host and are on none."""
+    rest = (Status.BUILD, Status.ERROR, Status.SHELVED_OFFLOADED)
+    query = (
+        sa.select(servers.c.uuid, servers.c.status)
+        .where(servers.c.deleted_at.is_(None))
+        .where(servers.c.provider_id.is_(None))
+        .where(servers.c.status.not_in(rest))
+    )
+    return list(tx.execute(query))

@@ -1,0 +1,242 @@
+"""Repairs of what an audit of this room has found.
+
+Always true: each function is given what findings are about, looks again in its own
+transaction, and repairs what is still broken; it tells what it did, and leaves alone what is in
+doubt. What a server holds is only taken away where the server is deleted, or nowhere and nobody
+is told anything of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
+
+from innkeeper.domain.compute import OrderKind, OrderStatus, Server, Status
+from innkeeper.domain.errors import Refusal
+from innkeeper.domain.ids import AgentId, ConsumerUuid, ServerId
+from innkeeper.store import changes
+from innkeeper.store.queries import (
+    compute_audit,
+    grouping_audit,
+    hosts,
+    migrations,
+    orders,
+    quota_usages,
+    reports_audit,
+)
+from innkeeper.store.queries import servers as rows
+from innkeeper.store.queries.orders import NewOrder
+from innkeeper.store.transactions import Tx, step
+from innkeeper.systems.compute import audit, demands, servers, specs
+from innkeeper.systems.compute import reports_audit as of_reports
+from innkeeper.systems.compute.boot import CONSUMER_TYPE
+from innkeeper.systems.compute.moves import audit as move_audit
+from innkeeper.systems.compute.moves.moving import MIGRATION_TYPE
+from innkeeper.systems.placement import allocations, claims, mending
+from innkeeper.systems.placement.allocations import Wish
+from innkeeper.systems.placement.audit import NO_CONSUMER
+from innkeeper.systems.placement.handovers import Party
+
+NOT_BUILT = "Nobody was told to build this server."
+
+
+def adopt(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
+    """Make consumers anew: servers' and migrations' with their owners."""
+    owners: dict[str, Party] = {}
+    for uuid in keys:
+        server = rows.by_uuid(tx, uuid, is_deleted_wanted=True)
+        moved = migrations.by_uuid(tx, uuid) if server is None else None
+        for owner, kind in ((server, CONSUMER_TYPE), (moved, MIGRATION_TYPE)):
+            if owner is not None:
+                owners[uuid] = Party(ConsumerUuid(uuid), owner.project_id, owner.user_id, kind)
+    return mending.adopt(tx, keys, owners, now)
+
+
+def claim_missing(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
+    """Claim what servers lack of what their flavors take, where their hosts have room."""
+    moves = compute_audit.open_migrations(tx)
+    lacking = [uuid for uuid, _ in compute_audit.unbacked_servers(tx, keys)]
+    lacking += [
+        each.key
+        for each in move_audit.wrong_amounts(tx, moves, keys)
+        if each.invariant is move_audit.TOO_LITTLE
+    ]
+    moving = {each.server_uuid for each in moves}
+    told = []
+    for uuid in lacking:
+        server = rows.by_uuid(tx, uuid)
+        # While it moves, what it should hold is a matter of its migration.
+        if server is not None and server.uuid not in moving and _claim_all(tx, server, now):
+            told.append(f"{uuid} holds what its flavor takes of {server.host}")
+    return told
+
+
+def _claim_all(tx: Tx, server: Server, now: datetime) -> bool:
+    host = hosts.by_names(tx, [server.host or ""]).get(server.host or "")
+    if host is None or host.provider_id != server.provider_id:
+        return False
+    held = allocations.of_consumer(tx, server.uuid).allocations
+    if any(each.provider_id != host.provider_id for each in held):
+        return False
+    texts = {name: str(value) for name, value in server.image_properties.items()}
+    wish = Wish(
+        server.uuid,
+        {host.provider_uuid: demands.of(specs.flavor_of(server.flavor), texts).amounts},
+        asks_no_generation=True,
+        project_id=server.project_id,
+        user_id=server.user_id,
+        consumer_type=CONSUMER_TYPE,
+    )
+    try:
+        with step(tx):
+            allocations.write(tx, [wish], now)
+    except Refusal:
+        # No room, or a pool's: then somebody has to decide.
+        return False
+    return True
+
+
+def free_deleted(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
+    """Give back what deleted servers hold."""
+    return _release(tx, (row[0] for row in compute_audit.held_by_deleted(tx, keys)), now)
+
+
+def free_homeless(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
+    """Give back what servers hold that are nowhere, and of which no agent is told anything."""
+    found = [ServerId(row[0]) for row in compute_audit.held_by_homeless(tx, keys)]
+    busy = {each.server_uuid for each in orders.waiting_about(tx, found)}
+    busy |= {each.server_uuid for each in migrations.open_ones(tx, found)}
+    settled = [
+        each.uuid
+        for each in rows.alive(tx, found)
+        if each.uuid not in busy
+        and each.task_state is None
+        and each.status in (Status.ERROR, Status.SHELVED_OFFLOADED)
+    ]
+    return _release(tx, settled, now)
+
+
+def end_migrations(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
+    """Give back what migrations hold that are over."""
+    found = compute_audit.loose_migrations(tx, MIGRATION_TYPE, keys)
+    return _release(tx, (uuid for uuid, status in found if status is not None), now)
+
+
+def _release(tx: Tx, uuids: Iterable[str], now: datetime) -> list[str]:
+    consumers = [ConsumerUuid(each) for each in uuids]
+    claims.release(tx, consumers, now)
+    return [f"{uuid} holds nothing any more" for uuid in consumers]
+
+
+def count_again(tx: Tx, keys: Sequence[str], _: datetime) -> list[str]:
+    """Have quotas' usages be the sums of the servers."""
+    told = []
+    for row in compute_audit.wrong_usages(tx, move_audit.counted_beside(tx)):
+        project, counted, real = row[0], row[1:4], row[4:7]
+        if project in keys:
+            count, vcpus, memory_mb = (
+                int(r) - int(c) for r, c in zip(real, counted, strict=True)
+            )
+            quota_usages.add_usage(tx, project, count, vcpus, memory_mb)
+            told.append(f"project {project} is counted with {tuple(real)}")
+    return told
+
+
+def fail_builds(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
+    """Put servers into ERROR that nobody builds.
+
+    They may be there all the same, and so keep what they hold.
+    """
+    found = [row[0] for row in compute_audit.idle_builds(tx, keys)]
+    values = {
+        "status": Status.ERROR,
+        "task_state": None,
+        "fault": servers.fault(NOT_BUILT, now),
+    }
+    for uuid in found:
+        servers.change(tx, uuid, values, now)
+    return [f"{uuid} is in ERROR" for uuid in found]
+
+
+def delete_again(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
+    """Have servers destroyed that are to be deleted, as if it were asked for again."""
+    told = []
+    for (uuid,) in compute_audit.idle_deletes(tx, keys):
+        server = servers.get(tx, uuid)
+        host = hosts.by_names(tx, [server.host or ""]).get(server.host or "")
+        if host is not None:
+            orders.add(
+                tx, [NewOrder(host.agent_id, host.name, server.uuid, OrderKind.DESTROY)], now
+            )
+            told.append(f"{host.name} is told again to destroy {uuid}")
+        elif server.host is None:
+            servers.finish_deletes(tx, [server.uuid], now)
+            told.append(f"{uuid}, which was nowhere, is deleted")
+    return told
+
+
+def end_tasks(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
+    """Have servers be what they were before something was to be done that nobody does."""
+    idle = {uuid: task for uuid, task in compute_audit.idle_tasks(tx, keys)}
+    moving = {each.server_uuid for each in migrations.open_ones(tx, idle)}
+    told = []
+    for uuid, task in sorted(idle.items()):
+        if uuid not in moving:
+            servers.change(tx, uuid, {"task_state": None}, now)
+            told.append(f"{uuid} is not {task} any more")
+    return told
+
+
+def put_into_zones(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
+    """Put hosts into the zones that their aggregates or agents name."""
+    told = []
+    wrong = {each.key for each in audit.zones(tx, keys) if each.invariant is audit.WRONG_ZONE}
+    known = hosts.by_names(tx, sorted(wrong))
+    for name, in_force, reported, decided in grouping_audit.zones(tx, sorted(wrong)):
+        zone = next(iter(decided), reported)
+        hosts.put_into_zone(tx, [known[name].id], zone, now)
+        changes.add_always_read(tx, [known[name].provider_id], now)
+        told.append(f"{name} is in {zone}, not {in_force}")
+    return told
+
+
+def remove_members(tx: Tx, keys: Sequence[str], _: datetime) -> list[str]:
+    """Take servers out of groups that are not there at all."""
+    gone = [row[0] for row in grouping_audit.strayed_members(tx, keys) if not row[2]]
+    grouping_audit.remove_members(tx, gone)
+    return [f"{uuid} is in no group any more" for uuid in gone]
+
+
+def direct_orders(tx: Tx, keys: Sequence[str], _: datetime) -> list[str]:
+    """Give orders to the agents of their hosts."""
+    told = []
+    for host, agent, count in reports_audit.misdirected_orders(tx, keys):
+        orders.move(tx, [host], AgentId(agent))
+        told.append(f"{count} orders for {host} wait for {agent}")
+    return told
+
+
+def end_orders(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
+    """End orders about servers that are not there."""
+    found = [row[0] for row in reports_audit.orders_of_nobody(tx, [int(key) for key in keys])]
+    orders.end(tx, found, OrderStatus.FAILED, now)
+    return [f"order {number} is ended" for number in found]
+
+
+Repair = Callable[[Tx, Sequence[str], datetime], list[str]]
+REPAIRS: dict[str, Repair] = {
+    NO_CONSUMER.kind: adopt,
+    audit.UNBACKED_SERVER.kind: claim_missing,
+    move_audit.TOO_LITTLE.kind: claim_missing,
+    audit.HELD_BY_DELETED.kind: free_deleted,
+    audit.HELD_BY_HOMELESS.kind: free_homeless,
+    move_audit.ENDED_MIGRATION.kind: end_migrations,
+    audit.WRONG_USAGE.kind: count_again,
+    audit.IDLE_BUILD.kind: fail_builds,
+    audit.IDLE_DELETE.kind: delete_again,
+    move_audit.IDLE_TASK.kind: end_tasks,
+    audit.WRONG_ZONE.kind: put_into_zones,
+    audit.STRAY_MEMBER.kind: remove_members,
+    of_reports.MISDIRECTED_ORDER.kind: direct_orders,
+    of_reports.ORDER_OF_NOBODY.kind: end_orders,
+}

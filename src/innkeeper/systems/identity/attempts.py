@@ -1,0 +1,118 @@
+"""Guessing passwords: after a few failures, each further attempt has to wait longer.
+
+What is counted are failures in a row of one user name from one source. So a stranger makes
+themselves wait, and not the user, who is somewhere else; and even who shares the source with a
+stranger waits no longer than the longest wait.
+
+Always true: a name that nobody has is counted as one that somebody has, and told the same.
+There are no more than :data:`ROWS_MAX` counts; where there would be more, those go that were
+quiet the longest. An attempt that comes while it has to wait is not an attempt, and makes
+nobody wait longer.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import ipaddress
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from math import ceil
+
+from innkeeper.domain.errors import TooManyAttempts
+from innkeeper.store.queries import login_failures
+from innkeeper.store.transactions import Tx
+
+ROWS_MAX = 10_000
+"""A stranger who wants a count forgotten has to fail as often under other names, which at some
+25 ms a password takes longer than the count would have made them wait."""
+FORGET_S = 900.0
+"""After so long without a failure, or twice the longest wait, all is forgotten."""
+DOUBLINGS_MAX = 30
+PREFIX_BITS = 64
+"""Who has one address of IPv6 has all with the same first half."""
+TOO_MANY = "Too many attempts to log in have failed. Please wait before the next one."
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """How many failures are free, and how long the longest wait is."""
+
+    free: int
+    wait_max_s: float
+
+    def wait_s(self, count: int) -> float:
+        """How long to wait after so many failures: 1 s, 2 s, 4 s and so on."""
+        if count < self.free:
+            return 0.0
+        doubled: float = min(self.wait_max_s, 2.0 ** min(count - self.free, DOUBLINGS_MAX))
+        return doubled
+
+    @property
+    def forgotten_after(self) -> timedelta:
+        """How long a count lasts."""
+        return timedelta(seconds=max(FORGET_S, 2 * self.wait_max_s))
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """Somebody who says to be somebody, somewhere; both as hashes."""
+
+    subject: str
+    source: str
+
+
+def attempt(name: str, address: str) -> Attempt:
+    """An attempt as the user with this id, or name if no user has it, from an address."""
+    return Attempt(_hash("subject", name), _hash("source", _network(address)))
+
+
+def check(tx: Tx, tried: Attempt, terms: Terms, now: datetime) -> int:
+    """Raise :class:`TooManyAttempts` where this one comes too early; else give the failures."""
+    found = login_failures.of(tx, tried.subject, tried.source)
+    if found is None:
+        return 0
+    count, last_at = found
+    # A clock that stepped back must not make a wait longer than it is.
+    passed = max(now - last_at, timedelta())
+    if passed >= terms.forgotten_after:
+        return 0
+    left_s = terms.wait_s(count) - passed.total_seconds()
+    if left_s > 0:
+        raise TooManyAttempts(TOO_MANY, retry_after_s=ceil(left_s))
+    return count
+
+
+def fail(tx: Tx, tried: Attempt, terms: Terms, now: datetime) -> None:
+    """Count one more failure."""
+    login_failures.prune(tx, now - terms.forgotten_after)
+    found = login_failures.of(tx, tried.subject, tried.source)
+    count = 0 if found is None else found[0]
+    if found is None:
+        login_failures.drop_oldest(tx, login_failures.size(tx) - ROWS_MAX + 1)
+    login_failures.write(tx, tried.subject, tried.source, count + 1, now)
+
+
+def succeed(tx: Tx, tried: Attempt) -> None:
+    """Forget the failures that came before the right password."""
+    login_failures.remove(tx, tried.subject, tried.source)
+
+
+def forgive(tx: Tx, name: str) -> None:
+    """Forget all failures of a user, from wherever: the password is another one now."""
+    login_failures.remove(tx, _hash("subject", name))
+
+
+def _hash(kind: str, text: str) -> str:
+    return hashlib.sha256(f"{kind} {text}".encode("utf-8", "replace")).hexdigest()
+
+
+def _network(address: str) -> str:
+    try:
+        found = ipaddress.ip_address(address.partition("%")[0])
+    except ValueError:
+        return address
+    if isinstance(found, ipaddress.IPv4Address):
+        return str(found)
+    if found.ipv4_mapped is not None:
+        return str(found.ipv4_mapped)
+    return str(ipaddress.ip_network((int(found), PREFIX_BITS), strict=False))

@@ -1,0 +1,410 @@
+"""Two projects with one of each thing: neither sees, lists, counts, changes or infers what the
+other one has.
+
+A stranger's thing must look like one that does not exist: for each question there is a twin
+that names nothing at all, and the answers may differ in the name only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import parse_qs, quote_plus
+
+import pytest
+
+from tests.support.parties import (
+    MARK,
+    PUBLIC_KEY,
+    Parties,
+    Party,
+    belongings,
+    good,
+    lost,
+    parties,
+)
+
+OTHER = "birchword"
+NOBODYS = "01a1fb83-0000-7000-8000-000000000000"
+BUSY = ("news", "periodic_tasks", "changes", "traits", "resource_classes", "write_order")
+COMPUTE, IMAGE, IDENTITY = "/compute/v2.1", "/image/v2", "/identity/v3"
+PATCH = {"content-type": "application/openstack-images-v2.1-json-patch"}
+RENAMED = [{"op": "replace", "path": "/name", "value": "mine"}]
+NAME_LENGTH_MIN = 6
+"""Shorter words are in every text."""
+Sides = tuple[Parties, Party, str, dict[str, str]]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Parties]:
+    with parties(tmp_path_factory.mktemp("isolation")) as started:
+        birchs = belongings(started, started.birch, OTHER)
+        started.things |= {f"birch {name}": text for name, text in birchs.items()}
+        yield started
+
+
+@pytest.fixture(params=["amber looks at birch", "birch looks at amber"])
+def sides(request: pytest.FixtureRequest, made: Parties) -> Sides:
+    """Who looks, the word in the names of the others' things, and those things."""
+    prefix = "birch "
+    if request.param == "amber looks at birch":
+        things = {
+            name.removeprefix(prefix): text
+            for name, text in made.things.items()
+            if name.startswith(prefix)
+        }
+        return made, made.amber, OTHER, things
+    things = {k: text for k, text in made.things.items() if not k.startswith(prefix)}
+    return made, made.birch, MARK, things
+
+
+VERBS: tuple[tuple[str, str, Any], ...] = (
+    ("GET", f"{COMPUTE}/servers/{{server_id}}", None),
+    ("PUT", f"{COMPUTE}/servers/{{server_id}}", {"server": {"name": "mine"}}),
+    ("DELETE", f"{COMPUTE}/servers/{{server_id}}", None),
+    ("GET", f"{COMPUTE}/servers/{{server_id}}/metadata", None),
+    ("POST", f"{COMPUTE}/servers/{{server_id}}/metadata", {"metadata": {"a": "b"}}),
+    ("PUT", f"{COMPUTE}/servers/{{server_id}}/metadata", {"metadata": {"a": "b"}}),
+    ("GET", f"{COMPUTE}/servers/{{server_id}}/metadata/{{key}}", None),
+    ("DELETE", f"{COMPUTE}/servers/{{server_id}}/metadata/{{key}}", None),
+    ("GET", f"{COMPUTE}/servers/{{server_id}}/tags", None),
+    ("PUT", f"{COMPUTE}/servers/{{server_id}}/tags", {"tags": ["a"]}),
+    ("DELETE", f"{COMPUTE}/servers/{{server_id}}/tags", None),
+    ("PUT", f"{COMPUTE}/servers/{{server_id}}/tags/mine", None),
+    ("GET", f"{COMPUTE}/servers/{{server_id}}/ips", None),
+    ("GET", f"{COMPUTE}/servers/{{server_id}}/os-interface", None),
+    ("GET", f"{COMPUTE}/servers/{{server_id}}/os-security-groups", None),
+    ("GET", f"{COMPUTE}/servers/{{server_id}}/os-volume_attachments", None),
+    ("GET", f"{COMPUTE}/servers/{{server_id}}/os-explain", None),
+    ("GET", f"{COMPUTE}/servers/{{server_id}}/os-instance-actions", None),
+    ("GET", f"{COMPUTE}/servers/{{server_id}}/os-instance-actions/{{request_id}}", None),
+    ("GET", f"{COMPUTE}/servers/{{server_id}}/migrations", None),
+    ("DELETE", f"{COMPUTE}/servers/{{server_id}}/migrations/{{migration_id}}", None),
+    (
+        "POST",
+        f"{COMPUTE}/servers/{{server_id}}/migrations/{{migration_id}}/action",
+        {"force_complete": None},
+    ),
+    ("GET", f"{COMPUTE}/os-server-groups/{{group_id}}", None),
+    ("DELETE", f"{COMPUTE}/os-server-groups/{{group_id}}", None),
+    ("GET", f"{COMPUTE}/os-keypairs/{{name}}", None),
+    ("DELETE", f"{COMPUTE}/os-keypairs/{{name}}", None),
+    ("GET", f"{IMAGE}/images/{{image_id}}", None),
+    ("PATCH", f"{IMAGE}/images/{{image_id}}", RENAMED),
+    ("DELETE", f"{IMAGE}/images/{{image_id}}", None),
+    ("GET", f"{IMAGE}/images/{{image_id}}/file", None),
+    ("PUT", f"{IMAGE}/images/{{image_id}}/file", b"bits"),
+    ("PUT", f"{IMAGE}/images/{{image_id}}/tags/mine", None),
+    ("DELETE", f"{IMAGE}/images/{{image_id}}/tags/{{tag}}", None),
+)
+ACTIONS: tuple[dict[str, Any], ...] = (
+    {"os-start": None},
+    {"os-stop": None},
+    {"reboot": {"type": "HARD"}},
+    {"pause": None},
+    {"unpause": None},
+    {"suspend": None},
+    {"resume": None},
+    {"lock": None},
+    {"unlock": None},
+    {"resize": {"flavorRef": "small"}},
+    {"confirmResize": None},
+    {"revertResize": None},
+    {"migrate": None},
+    {"os-migrateLive": {"block_migration": "auto", "host": None}},
+    {"shelve": None},
+    {"unshelve": None},
+    {"forceDelete": None},
+)
+EVERYTHING = (
+    *VERBS,
+    *(("POST", f"{COMPUTE}/servers/{{server_id}}/action", body) for body in ACTIONS),
+)
+
+
+def ids_of(entry: tuple[str, str, Any]) -> str:
+    method, path, body = entry
+    action = next(iter(body)) if path.endswith("/action") else ""
+    return f"{method} {path} {action}"
+
+
+def send(made: Parties, who: Party, entry: tuple[str, str, Any], ids: dict[str, str]) -> Any:
+    """Send a request that names these things; gives its status and its text without them."""
+    method, path, body = entry
+    path = path.format_map(ids)
+    if isinstance(body, bytes):
+        octets = {"content-type": "application/octet-stream"}
+        answer = made.ask(who, method, path, content=body, headers=octets)
+    elif isinstance(body, list):
+        answer = made.ask(who, method, path, json=body, headers=PATCH)
+    else:
+        answer = made.ask(who, method, path, **({"json": body} if body else {}))
+    told = answer.text
+    for word in sorted(ids.values(), key=len, reverse=True):
+        told = told.replace(word, "ID") if len(word) >= NAME_LENGTH_MIN else told
+    request_id = answer.headers["x-openstack-request-id"]
+    return answer.status_code, told.replace(request_id, "REQUEST")
+
+
+@pytest.mark.parametrize("entry", EVERYTHING, ids=ids_of)
+def test_a_strangers_thing_is_like_none(sides: Sides, entry: tuple[str, str, Any]) -> None:
+    made, who, _, theirs = sides
+    before = made.rows()
+    nothings = dict.fromkeys(theirs, NOBODYS) | {"migration_id": "999999"}
+    status, told = send(made, who, entry, theirs)
+    assert status == 404, told
+    assert (status, told) == send(made, who, entry, nothings)
+    assert {n: r for n, r in lost(before, made.rows()).items() if n not in BUSY} == {}
+
+
+LISTS = (
+    f"{COMPUTE}/servers",
+    f"{COMPUTE}/servers/detail",
+    f"{COMPUTE}/servers/detail?name={{word}}",
+    f"{COMPUTE}/servers/detail?project_id={{project_id}}",
+    f"{COMPUTE}/servers/detail?tenant_id={{project_id}}",
+    f"{COMPUTE}/servers/detail?user_id={{user_id}}",
+    f"{COMPUTE}/servers/detail?tags={{word}}-tag",
+    f"{COMPUTE}/servers/detail?uuid={{server_id}}",
+    f"{COMPUTE}/servers/detail?image={{image_id}}",
+    f"{COMPUTE}/servers/detail?key_name={{word}}-key",
+    f"{COMPUTE}/servers/detail?changes-since=2020-01-01T00:00:00Z",
+    f"{COMPUTE}/os-keypairs",
+    f"{COMPUTE}/os-server-groups",
+    f"{COMPUTE}/os-server-groups?all_projects=True",
+    f"{COMPUTE}/flavors/detail",
+    f"{COMPUTE}/flavors/detail?is_public=none",
+    f"{COMPUTE}/limits",
+    f"{COMPUTE}/os-availability-zone",
+    f"{COMPUTE}/os-migrations?project_id={{own}}",
+    f"{COMPUTE}/os-migrations?project_id={{own}}&instance_uuid={{server_id}}",
+    f"{COMPUTE}/os-migrations?project_id={{own}}&user_id={{user_id}}",
+    f"{IMAGE}/images",
+    f"{IMAGE}/images?visibility=all",
+    f"{IMAGE}/images?visibility=private",
+    f"{IMAGE}/images?owner={{project_id}}",
+    f"{IMAGE}/images?id={{image_id}}",
+    f"{IMAGE}/images?id=in:{{image_id}}",
+    f"{IMAGE}/images?tag={{word}}-tag",
+    f"{IMAGE}/images?member_status=all",
+    f"{IDENTITY}/auth/projects",
+    f"{IDENTITY}/auth/catalog",
+    f"{IDENTITY}/users/{{me}}/projects",
+    f"{IDENTITY}/role_assignments?user.id={{me}}&include_names",
+    f"{IDENTITY}/role_assignments?user.id={{me}}&scope.project.id={{project_id}}",
+    "/placement/usages?project_id={own}",
+    "/placement/usages?project_id={own}&user_id={user_id}",
+)
+
+
+@pytest.mark.parametrize("path", LISTS)
+def test_lists_hold_nothing_of_strangers(sides: Sides, path: str) -> None:
+    made, who, word, theirs = sides
+    named = {**theirs, "word": word, "own": str(who.project_id), "me": who.user_id}
+    answer = made.ask(who, "GET", path.format_map(named))
+    assert answer.status_code == 200, answer.text
+    found = answer.text
+    for asked in parse_qs(path.partition("?")[2].format_map(named)).values():
+        # The link to the next page, or to this one, says again what was asked.
+        for form in (asked[0], quote_plus(asked[0])):
+            found = found.replace(form, "")
+    for secret in (word, theirs["server_id"], theirs["image_id"], theirs["group_id"]):
+        assert secret not in found
+    for secret in (theirs["project_id"], theirs["user_id"], theirs["migration_uuid"]):
+        assert secret not in found
+
+
+REFUSED_LISTS = (
+    f"{COMPUTE}/servers?all_tenants=1",
+    f"{COMPUTE}/servers/detail?all_tenants=1",
+    f"{COMPUTE}/servers?sort_key=host",
+    f"{COMPUTE}/servers/detail?status=DELETED",
+    f"{COMPUTE}/os-keypairs?user_id={{user_id}}",
+    f"{COMPUTE}/os-quota-sets/{{project_id}}",
+    f"{COMPUTE}/os-quota-sets/{{project_id}}/detail",
+    f"{COMPUTE}/limits?tenant_id={{project_id}}",
+    f"{COMPUTE}/os-simple-tenant-usage/{{project_id}}",
+    f"{COMPUTE}/os-simple-tenant-usage",
+    f"{COMPUTE}/os-migrations",
+    f"{COMPUTE}/os-migrations?project_id={{project_id}}",
+    f"{IDENTITY}/projects/{{project_id}}",
+    f"{IDENTITY}/projects",
+    f"{IDENTITY}/users/{{user_id}}",
+    f"{IDENTITY}/users/{{user_id}}/projects",
+    f"{IDENTITY}/users",
+    f"{IDENTITY}/role_assignments",
+    f"{IDENTITY}/role_assignments?user.id={{user_id}}",
+    f"{IDENTITY}/projects/{{project_id}}/users/{{user_id}}/roles",
+    "/placement/usages?project_id={project_id}",
+    "/placement/allocations/{server_id}",
+    "/placement/resource_providers",
+)
+
+
+@pytest.mark.parametrize("path", REFUSED_LISTS)
+def test_who_asks_for_strangers_things_is_refused_alike(sides: Sides, path: str) -> None:
+    made, who, word, theirs = sides
+    status, told = send(made, who, ("GET", path, None), theirs)
+    assert status == 403, told
+    assert word not in told
+    assert (status, told) == send(
+        made, who, ("GET", path, None), dict.fromkeys(theirs, NOBODYS)
+    )
+
+
+MARKERS = (
+    f"{COMPUTE}/servers?marker={{server_id}}",
+    f"{COMPUTE}/servers/detail?marker={{server_id}}",
+    f"{COMPUTE}/os-keypairs?marker={{name}}",
+    f"{COMPUTE}/os-migrations?project_id={{own}}&marker={{migration_uuid}}",
+    f"{COMPUTE}/os-simple-tenant-usage/{{own}}?marker={{server_id}}",
+    f"{COMPUTE}/servers/{{mine}}/os-instance-actions?marker={{request_id}}",
+    f"{COMPUTE}/servers/{{mine}}/os-instance-actions/{{request_id}}",
+    f"{IMAGE}/images?marker={{image_id}}",
+    f"{COMPUTE}/flavors?marker={MARK}-flavor",
+)
+
+
+@pytest.mark.parametrize("path", MARKERS)
+def test_pages_do_not_begin_behind_what_is_a_strangers(sides: Sides, path: str) -> None:
+    made, who, _, theirs = sides
+    own = {"own": str(who.project_id)}
+    mine = "birch server_id" if who is made.birch else "server_id"
+    own["mine"] = made.things[mine]
+    if MARK in path and who is made.amber:
+        return
+    asked = send(made, who, ("GET", path, None), theirs | own)
+    nothings = dict.fromkeys(theirs, NOBODYS) | own
+    path = path.replace(f"{MARK}-flavor", NOBODYS)
+    status, told = send(made, who, ("GET", path, None), nothings)
+    assert (asked[0], asked[1].replace(f"{MARK}-flavor", "ID")) == (
+        status,
+        told.replace(NOBODYS, "ID"),
+    )
+
+
+def boot(**more: Any) -> dict[str, Any]:
+    hints = more.pop("hints", None)
+    body: dict[str, Any] = {
+        "server": {"name": "mine", "flavorRef": "small", "networks": "none", **more}
+    }
+    return body if hints is None else {**body, "os:scheduler_hints": hints}
+
+
+WISHES: tuple[dict[str, Any], ...] = (
+    {"hints": {"same_host": "{server_id}"}},
+    {"hints": {"same_host": ["{server_id}"]}},
+    {"hints": {"different_host": "{server_id}"}},
+    {"hints": {"different_host": ["{server_id}"]}},
+    {"hints": {"group": "{group_id}"}},
+    {"imageRef": "{image_id}"},
+    {"key_name": "{name}"},
+    {"flavorRef": "{flavor_id}"},
+)
+
+
+def put_in(wish: Any, ids: dict[str, str]) -> Any:
+    """The wish, with these ids in it."""
+    if isinstance(wish, dict):
+        return {name: put_in(value, ids) for name, value in wish.items()}
+    if isinstance(wish, list):
+        return [put_in(each, ids) for each in wish]
+    return str(wish).format_map(ids)
+
+
+@pytest.mark.parametrize("path", [f"{COMPUTE}/servers", f"{COMPUTE}/os-explain"])
+@pytest.mark.parametrize("wish", WISHES, ids=str)
+def test_no_boot_can_use_or_find_out_what_is_a_strangers(
+    sides: Sides, path: str, wish: dict[str, Any]
+) -> None:
+    made, who, word, theirs = sides
+    theirs = {"flavor_id": f"{MARK}-flavor", **theirs}
+    if "flavorRef" in wish and who is made.amber:
+        return
+    asked = send(made, who, ("POST", path, boot(**put_in(wish, theirs))), theirs)
+    nothings = dict.fromkeys(theirs, NOBODYS)
+    assert asked == send(made, who, ("POST", path, boot(**put_in(wish, nothings))), nothings)
+    assert 400 <= asked[0] < 500
+    assert word not in asked[1]
+
+
+def test_names_may_be_the_same_in_both(sides: Sides) -> None:
+    """Whether a name is taken tells nothing about strangers."""
+    made, who, word, theirs = sides
+    keypair = {"name": theirs["name"], "type": "ssh", "public_key": PUBLIC_KEY}
+    good(made.ask(who, "POST", f"{COMPUTE}/os-keypairs", json={"keypair": keypair}))
+    good(made.ask(who, "DELETE", f"{COMPUTE}/os-keypairs/{theirs['name']}"))
+    group = {"server_group": {"name": f"{word}-group", "policy": "affinity"}}
+    answer = good(made.ask(who, "POST", f"{COMPUTE}/os-server-groups", json=group))
+    good(made.ask(who, "DELETE", f"{COMPUTE}/os-server-groups/{answer['server_group']['id']}"))
+
+
+def test_one_projects_quota_is_not_used_by_the_other(sides: Sides) -> None:
+    made, who, _, _ = sides
+    limits = good(made.ask(who, "GET", f"{COMPUTE}/limits"))["limits"]["absolute"]
+    assert limits["totalInstancesUsed"] == limits["totalCoresUsed"] == 1
+    assert limits["totalServerGroupsUsed"] == 1
+    usages = good(made.ask(who, "GET", f"/placement/usages?project_id={who.project_id}"))
+    used = next(iter(usages["usages"].values()))
+    assert used["VCPU"] in (1, 2), "its server's, and while it moves twice"
+
+
+def test_an_image_cannot_be_taken_over(sides: Sides) -> None:
+    made, who, _, theirs = sides
+    image = {"name": "mine", "owner": theirs["project_id"]}
+    assert made.ask(who, "POST", f"{IMAGE}/images", json=image).status_code == 403
+    patch = [{"op": "replace", "path": "/owner", "value": theirs["project_id"]}]
+    own = good(made.ask(who, "POST", f"{IMAGE}/images", json={"name": "mine"}))["id"]
+    answer = made.ask(who, "PATCH", f"{IMAGE}/images/{own}", json=patch, headers=PATCH)
+    assert answer.status_code == 403
+    good(made.ask(who, "DELETE", f"{IMAGE}/images/{own}"))
+
+
+def test_tokens_of_others_cannot_be_read_or_voided(sides: Sides) -> None:
+    made, who, _, _ = sides
+    other = made.amber if who is made.birch else made.birch
+    for method in ("GET", "HEAD", "DELETE"):
+        headers = {"x-subject-token": other.token}
+        answer = made.ask(who, method, f"{IDENTITY}/auth/tokens", headers=headers)
+        assert answer.status_code == 403, answer.text
+    assert made.ask(other, "GET", f"{COMPUTE}/servers").status_code == 200
+
+
+def test_nobody_logs_in_to_a_strangers_project(sides: Sides) -> None:
+    made, who, _, theirs = sides
+    body = {
+        "auth": {
+            "identity": {"methods": ["token"], "token": {"id": who.token}},
+            "scope": {"project": {"id": theirs["project_id"]}},
+        }
+    }
+    told = made.service.call("POST", f"{IDENTITY}/auth/tokens", None, json=body)
+    body["auth"]["scope"] = {"project": {"id": "f" * 32}}
+    twin = made.service.call("POST", f"{IDENTITY}/auth/tokens", None, json=body)
+    assert (told.status_code, told.text) == (twin.status_code, twin.text) == (401, twin.text)
+
+
+def test_the_names_of_hosts_are_told_to_administrators_only(sides: Sides) -> None:
+    made, who, _, _ = sides
+    mine = "birch server_id" if who is made.birch else "server_id"
+    server = made.things[mine]
+    paths = (
+        f"servers/{server}",
+        f"servers/{server}/os-explain",
+        f"servers/{server}/os-instance-actions",
+        f"os-migrations?project_id={who.project_id}",
+    )
+    for path in paths:
+        answer = made.ask(who, "GET", f"{COMPUTE}/{path}")
+        assert answer.status_code == 200, answer.text
+        assert "host-1" not in answer.text and "host-2" not in answer.text
+    told = made.ask(who, "POST", f"{COMPUTE}/os-explain", json=boot()).text
+    assert "host-1" not in told and "host-2" not in told
+
+
+def test_a_host_has_another_id_for_each_project(made: Parties) -> None:
+    ids = set()
+    for who, name in ((made.amber, "server_id"), (made.birch, "birch server_id")):
+        path = f"{COMPUTE}/servers/{made.things[name]}"
+        ids.add(good(made.ask(who, "GET", path))["server"]["hostId"])
+    assert len(ids) == 2

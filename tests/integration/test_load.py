@@ -1,0 +1,126 @@
+"""More than one process can hold is refused, and those who are served notice nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import httpx
+import pytest
+
+from innkeeper.domain.errors import Unavailable
+from innkeeper.entrypoints.api import readers
+from innkeeper.entrypoints.api.readers import ReaderThreads
+from innkeeper.store.transactions import Store, Tx, greet
+from tests.support.databases import open_store
+from tests.support.running import Running, running
+
+FLAVORS = "/compute/v2.1/flavors"
+UNFINISHED = (
+    "POST {path} HTTP/1.1\r\nhost: localhost\r\nx-auth-token: admin\r\n"
+    "content-type: application/json\r\ncontent-length: {length}\r\n\r\n{{"
+)
+UNAVAILABLE = 503
+
+
+@pytest.fixture
+def service(tmp_path: Path) -> Iterator[Running]:
+    """A service that holds little."""
+    with running(
+        tmp_path,
+        requests_max=4,
+        body_bytes_max=1000,
+        bodies_bytes_max=2500,
+        connections_max=6,
+    ) as started:
+        yield started
+
+
+def address(service: Running) -> tuple[str, int]:
+    url = httpx.URL(service.url)
+    assert url.port is not None
+    return url.host, url.port
+
+
+def begin(service: Running, length: int) -> socket.socket:
+    """A request whose body is on its way."""
+    connection = socket.create_connection(address(service))
+    connection.sendall(UNFINISHED.format(path=FLAVORS, length=length).encode())
+    return connection
+
+
+def until(service: Running, requests: int) -> None:
+    """Wait until so many are under way."""
+    while service.service.site.load.requests != requests:
+        greeted = service.call("GET", "/healthz")
+        assert greeted.status_code == httpx.codes.OK
+
+
+def test_more_requests_than_may_be_are_refused(service: Running) -> None:
+    with ExitStack() as stack:
+        for _ in range(4):
+            stack.enter_context(begin(service, 10))
+        until(service, 4)
+        refused = service.call("GET", FLAVORS)
+        assert refused.status_code == UNAVAILABLE
+        assert refused.headers["retry-after"] == "1"
+        assert "serviceUnavailable" in refused.json()
+    until(service, 0)
+    assert service.call("GET", FLAVORS).status_code == httpx.codes.OK
+
+
+def test_more_bytes_than_may_be_held_are_refused_before_they_are_read(
+    service: Running,
+) -> None:
+    with begin(service, 1000), begin(service, 999):
+        until(service, 2)
+        # A body beyond the limit counts as one at the limit, and is told that it is too large.
+        refused = service.call("POST", FLAVORS, json={"flavor": {"name": "x" * 600}})
+        assert refused.status_code == UNAVAILABLE
+        assert int(refused.headers["retry-after"]) >= 1
+        assert service.call("GET", FLAVORS).status_code == httpx.codes.OK
+        assert service.call("POST", FLAVORS, json={}).status_code == httpx.codes.BAD_REQUEST
+    until(service, 0)
+    assert service.service.site.load.body_bytes == 0
+
+
+def test_more_connections_than_may_be_are_refused(service: Running) -> None:
+    with ExitStack() as stack:
+        for _ in range(6):
+            kept = stack.enter_context(httpx.Client(base_url=service.url))
+            assert kept.get("/healthz").text == "ok"
+        refused = stack.enter_context(httpx.Client(base_url=service.url)).get("/healthz")
+        assert refused.status_code == UNAVAILABLE
+        assert refused.headers["retry-after"] == "1"
+        assert refused.headers["connection"] == "close"
+        assert kept.get("/healthz").text == "ok"
+
+
+def test_more_reads_than_may_wait_are_refused(tmp_path: Path) -> None:
+    store: Store = open_store(tmp_path)
+    threads = ReaderThreads(store, 1)
+    let_go = asyncio.Event()
+
+    async def read_all() -> list[object]:
+        loop = asyncio.get_running_loop()
+
+        def wait(tx: Tx) -> None:
+            greet(tx)
+            asyncio.run_coroutine_threadsafe(let_go.wait(), loop).result()
+
+        waiting = [asyncio.ensure_future(threads.run(wait))]
+        waiting += [
+            asyncio.ensure_future(threads.run(greet)) for _ in range(readers.WAITING_MAX - 1)
+        ]
+        await asyncio.sleep(0)
+        with pytest.raises(Unavailable):
+            await threads.run(greet)
+        let_go.set()
+        return list(await asyncio.gather(*waiting))
+
+    assert asyncio.run(read_all()) == [None] * readers.WAITING_MAX
+    threads.stop()
+    store.dispose()

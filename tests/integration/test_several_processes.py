@@ -1,0 +1,360 @@
+"""Several services on one database: what one has acknowledged holds at every other at once."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+import pytest
+
+from innkeeper.store.periodic import EARLY
+from innkeeper.wiring import SWEEP_PERIOD_S
+from tests.support.databases import DATABASES
+from tests.support.several import (
+    UNLIMITED,
+    Started,
+    administrator,
+    logged_in,
+    several,
+)
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
+OK, ACCEPTED, NO_CONTENT = httpx.codes.OK, httpx.codes.ACCEPTED, httpx.codes.NO_CONTENT
+VCPUS = 16
+HOSTS = 4
+INVENTORIES = {
+    "VCPU": {"total": VCPUS, "allocation_ratio": 1.0},
+    "MEMORY_MB": {"total": 65536},
+    "DISK_GB": {"total": 1000},
+}
+PASSWORD = "correct horse battery"
+ROOMS = 3
+
+
+@dataclass(slots=True)
+class Cloud:
+    """Two services, the administrator's token, and an agent that is this test."""
+
+    first: Started
+    second: Started
+    admin: str
+    agent_id: str
+    begun_s: float
+    kind: str
+
+    def flavor(self, vcpus: int) -> str:
+        """A flavor that any test may use."""
+        flavor_id = f"v{vcpus}"
+        body = {"name": flavor_id, "id": flavor_id, "ram": 64, "vcpus": vcpus, "disk": 1}
+        self.first.call("POST", "/compute/v2.1/flavors", self.admin, json={"flavor": body})
+        return flavor_id
+
+    def boot(self, at: Started, token: str | None = None, **more: Any) -> httpx.Response:
+        """Boot a server at one of the services."""
+        hints = more.pop("hints", None)
+        server = {"name": "a", "flavorRef": "v1", "networks": "none", "imageRef": "", **more}
+        body = {"server": server} | ({} if hints is None else {"os:scheduler_hints": hints})
+        answer: httpx.Response = at.call(
+            "POST", "/compute/v2.1/servers", token or self.admin, json=body
+        )
+        return answer
+
+    def shown(self, at: Started, server_id: str) -> Any:
+        """A server as one of the services shows it."""
+        answer = at.call("GET", f"/compute/v2.1/servers/{server_id}", self.admin)
+        return answer.json().get("server", answer.status_code)
+
+    def delete(self, at: Started, *server_ids: str) -> None:
+        """Delete servers at one of the services, and have the agent say that it is done."""
+        for each in server_ids:
+            gone = at.call("DELETE", f"/compute/v2.1/servers/{each}", self.admin)
+            assert gone.status_code == NO_CONTENT
+        path = f"/compute/v2.1/os-agents/{self.agent_id}"
+        while orders := at.call("POST", f"{path}/work", self.admin, json={"wait_s": 0}).json()[
+            "orders"
+        ]:
+            results = [{"order_id": each["id"], "ok": True} for each in orders]
+            at.call("POST", f"{path}/results", self.admin, json={"results": results})
+
+    def project(self, name: str) -> tuple[str, str, str]:
+        """A new project and a member of it: the ids of both, and a token."""
+        made = self.first.call(
+            "POST", "/identity/v3/projects", self.admin, json={"project": {"name": name}}
+        )
+        project_id = made.json()["project"]["id"]
+        user = {"name": f"{name}-user", "password": PASSWORD}
+        made = self.first.call("POST", "/identity/v3/users", self.admin, json={"user": user})
+        user_id = made.json()["user"]["id"]
+        self.first.call("PUT", self.role(project_id, user_id), self.admin)
+        return project_id, user_id, logged_in(self.first, f"{name}-user", PASSWORD, name)
+
+    def role(self, project_id: str, user_id: str) -> str:
+        """Where it is said that a user is a member of a project."""
+        found = self.first.call("GET", "/identity/v3/roles?name=member", self.admin)
+        role_id = found.json()["roles"][0]["id"]
+        return f"/identity/v3/projects/{project_id}/users/{user_id}/roles/{role_id}"
+
+
+@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+def cloud(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Cloud]:
+    """Two services on one database of each kind."""
+    begun_s = time.monotonic()
+    folder = tmp_path_factory.mktemp("several")
+    settings = {
+        "database_url": DATABASES[request.param](folder),
+        "database_is_shared": "true",
+        "service_down_time_s": "600",
+        **UNLIMITED,
+    }
+    with several(folder, 2, settings) as (first, second):
+        admin = administrator(folder, first)
+        body = {"agent": {"name": "test", "driver": "fake"}}
+        made = first.call("POST", "/compute/v2.1/os-agents", admin, json=body).json()["agent"]
+        hosts = [
+            {"name": f"host-{number}", "inventories": INVENTORIES, "traits": []}
+            for number in range(HOSTS)
+        ]
+        path = f"/compute/v2.1/os-agents/{made['id']}/hosts"
+        reported = second.call("PUT", path, admin, json={"hosts": hosts})
+        assert reported.status_code == OK, reported.text
+        started = Cloud(first, second, admin, made["id"], begun_s, request.param)
+        started.flavor(1)
+        yield started
+
+
+def test_what_is_booted_at_one_is_seen_at_the_other(cloud: Cloud) -> None:
+    whole = cloud.flavor(VCPUS)
+    candidates = f"/placement/allocation_candidates?resources=VCPU:{VCPUS}"
+
+    def rooms(at: Started) -> int:
+        return len(at.call("GET", candidates, cloud.admin).json()["allocation_requests"])
+
+    before = rooms(cloud.first)
+    assert before == rooms(cloud.second)
+    for at, other in ((cloud.first, cloud.second), (cloud.second, cloud.first)):
+        booted = cloud.boot(at, flavorRef=whole)
+        assert booted.status_code == ACCEPTED, booted.text
+        server_id = booted.json()["server"]["id"]
+        listed = other.call("GET", "/compute/v2.1/servers", cloud.admin).json()["servers"]
+        assert server_id in {each["id"] for each in listed}
+        assert rooms(other) == before - 1
+        cloud.delete(other, server_id)
+        assert rooms(at) == before
+        assert cloud.shown(at, server_id) == httpx.codes.NOT_FOUND
+
+
+def test_what_was_sold_at_one_is_not_chosen_at_the_other(cloud: Cloud) -> None:
+    """Hosts that one process has just filled are full for the next decision of the other."""
+    whole = cloud.flavor(VCPUS)
+    services = (cloud.first, cloud.second)
+    booted = [cloud.boot(services[i % 2], flavorRef=whole) for i in range(HOSTS + 2)]
+    ids = [each.json()["server"]["id"] for each in booted]
+    shown = [cloud.shown(services[1 - i % 2], each) for i, each in enumerate(ids)]
+    hosts = [each["OS-EXT-SRV-ATTR:host"] for each in shown]
+    assert len(set(hosts[:HOSTS])) == HOSTS
+    assert [each["status"] for each in shown] == ["BUILD"] * HOSTS + ["ERROR"] * 2
+    cloud.delete(cloud.first, *ids)
+
+
+def test_a_quota_is_one_for_all(cloud: Cloud) -> None:
+    project_id, _, token = cloud.project("narrow")
+    quota = {"quota_set": {"instances": ROOMS}}
+    path = f"/compute/v2.1/os-quota-sets/{project_id}"
+    assert cloud.first.call("PUT", path, cloud.admin, json=quota).status_code == OK
+    services = [cloud.first, cloud.second] * 6
+    with ThreadPoolExecutor(len(services)) as pool:
+        answers = list(pool.map(lambda at: cloud.boot(at, token), services))
+    statuses = sorted(each.status_code for each in answers)
+    assert statuses == [ACCEPTED] * ROOMS + [httpx.codes.FORBIDDEN] * (12 - ROOMS)
+
+
+def test_the_members_of_a_group_stay_together(cloud: Cloud) -> None:
+    body = {"server_group": {"name": "together", "policy": "affinity"}}
+    made = cloud.first.call("POST", "/compute/v2.1/os-server-groups", cloud.admin, json=body)
+    group = made.json()["server_group"]["id"]
+    services = [cloud.first, cloud.second] * 4
+    with ThreadPoolExecutor(len(services)) as pool:
+        answers = list(pool.map(lambda at: cloud.boot(at, hints={"group": group}), services))
+    ids = [each.json()["server"]["id"] for each in answers]
+    shown = [cloud.shown(cloud.first, each) for each in ids]
+    assert {each["status"] for each in shown} == {"BUILD"}
+    assert len({each["OS-EXT-SRV-ATTR:host"] for each in shown}) == 1
+    group_now = cloud.second.call(
+        "GET", f"/compute/v2.1/os-server-groups/{group}", cloud.admin
+    ).json()["server_group"]
+    assert set(group_now["members"]) == set(ids)
+
+
+def asked(at: Started, token: str) -> int:
+    return int(at.call("GET", "/compute/v2.1/servers", token).status_code)
+
+
+def test_a_token_that_was_revoked_at_one_is_void_at_the_other(cloud: Cloud) -> None:
+    cloud.project("short")
+    for _ in range(5):
+        token = logged_in(cloud.first, "short-user", PASSWORD, "short")
+        # It is remembered there from now on.
+        assert (asked(cloud.second, token), asked(cloud.first, token)) == (OK, OK)
+        gone = cloud.first.call(
+            "DELETE", "/identity/v3/auth/tokens", token, headers={"x-subject-token": token}
+        )
+        assert gone.status_code == NO_CONTENT
+        assert asked(cloud.second, token) == httpx.codes.UNAUTHORIZED
+
+
+def test_a_role_that_was_taken_at_one_is_gone_at_the_other(cloud: Cloud) -> None:
+    project_id, user_id, token = cloud.project("former")
+    assert asked(cloud.second, token) == OK
+    path = cloud.role(project_id, user_id)
+    assert cloud.first.call("DELETE", path, cloud.admin).status_code == NO_CONTENT
+    assert asked(cloud.second, token) == httpx.codes.UNAUTHORIZED
+
+
+def test_a_user_who_is_shut_out_under_load_is_shut_out(cloud: Cloud) -> None:
+    """However many requests share a question, none is answered by what was known before."""
+    _, user_id, token = cloud.project("shut")
+    seen: list[tuple[float, int]] = []
+    is_over = threading.Event()
+
+    def ask() -> None:
+        while not is_over.is_set():
+            begun_s = time.monotonic()
+            seen.append((begun_s, asked(cloud.second, token)))
+
+    with ThreadPoolExecutor(4) as pool:
+        asking = [pool.submit(ask) for _ in range(4)]
+        while len(seen) < 40:
+            time.sleep(0.01)
+        body = {"user": {"enabled": False}}
+        answer = cloud.first.call(
+            "PATCH", f"/identity/v3/users/{user_id}", cloud.admin, json=body
+        )
+        acknowledged_s = time.monotonic()
+        assert answer.status_code == OK
+        while sum(begun_s > acknowledged_s for begun_s, _ in seen) < 40:
+            time.sleep(0.01)
+        is_over.set()
+        for each in asking:
+            each.result()
+    assert {status for begun_s, status in seen if begun_s > acknowledged_s} == {
+        httpx.codes.UNAUTHORIZED
+    }
+    assert OK in {status for _, status in seen}
+
+
+def test_an_order_given_at_one_reaches_the_agent_that_waits_at_the_other(
+    cloud: Cloud,
+) -> None:
+    path = f"/compute/v2.1/os-agents/{cloud.agent_id}/work"
+
+    def waiting(after: int, wait_s: float) -> Any:
+        body = {"after": after, "wait_s": wait_s}
+        return cloud.second.call("POST", path, cloud.admin, json=body).json()["orders"]
+
+    known = waiting(0, 0)
+    last = max((each["id"] for each in known), default=0)
+    for _ in range(3):
+        with ThreadPoolExecutor(1) as pool:
+            begun_s = time.monotonic()
+            answer = pool.submit(waiting, last, 20.0)
+            time.sleep(0.5)
+            server_id = cloud.boot(cloud.first).json()["server"]["id"]
+            (order,) = answer.result()
+            took_s = time.monotonic() - begun_s
+        assert order["server_id"] == server_id
+        # Long before it would have looked by itself.
+        assert took_s < 4.0
+        last = order["id"]
+
+
+def test_one_that_is_stopped_in_the_middle_comes_back_right(cloud: Cloud) -> None:
+    """It holds up the others for as long as the database lets it; nothing is lost by that."""
+    acknowledged: list[str] = []
+    statuses: set[int] = set()
+    is_over = threading.Event()
+
+    def write(at: Started, prefix: str, timeout_s: float) -> None:
+        name = f"{prefix}-{len(acknowledged)}-{time.monotonic_ns()}"
+        body = {"flavor": {"name": name, "id": name, "ram": 64, "vcpus": 1, "disk": 1}}
+        path = "/compute/v2.1/flavors"
+        answer = at.call("POST", path, cloud.admin, json=body, timeout=timeout_s)
+        statuses.add(answer.status_code)
+        if answer.status_code == OK:
+            acknowledged.append(name)
+
+    def load() -> None:
+        while not is_over.is_set():
+            write(cloud.second, "second", 60.0)
+
+    def is_written() -> bool:
+        before = len([each for each in acknowledged if each.startswith("first")])
+        with suppress(httpx.TimeoutException):
+            write(cloud.first, "first", 1.0)
+        return len([each for each in acknowledged if each.startswith("first")]) > before
+
+    with ThreadPoolExecutor(3) as pool:
+        loading = [pool.submit(load) for _ in range(3)]
+        eventually(lambda: stopped_with_the_turn(cloud.second, is_written), within_s=60.0)
+        if cloud.kind != "sqlite":
+            eventually(is_written, within_s=40.0)
+        cloud.second.process.send_signal(signal.SIGCONT)
+        seen = len(acknowledged)
+        eventually(lambda: len(acknowledged) > seen + 20, within_s=30.0)
+        is_over.set()
+        for each in loading:
+            each.result()
+    assert statuses <= {OK, httpx.codes.SERVICE_UNAVAILABLE}
+    for at in (cloud.first, cloud.second):
+        assert at.is_ready()
+        assert set(acknowledged) <= flavors(at, cloud.admin)
+
+
+def stopped_with_the_turn(service: Started, is_written: Callable[[], bool]) -> bool:
+    """Stop a process; it goes on if it did not have the turn to write just then."""
+    service.process.send_signal(signal.SIGSTOP)
+    if not is_written():
+        return True
+    service.process.send_signal(signal.SIGCONT)
+    return False
+
+
+def flavors(at: Started, token: str) -> set[str]:
+    """The ids of all flavors, page by page."""
+    found: set[str] = set()
+    path = "/compute/v2.1/flavors"
+    while True:
+        page = at.call("GET", path, token).json()["flavors"]
+        found |= {each["id"] for each in page}
+        if not page:
+            return found
+        path = f"/compute/v2.1/flavors?marker={page[-1]['id']}"
+
+
+def test_what_is_done_now_and_then_is_done_by_one(cloud: Cloud) -> None:
+    services = (cloud.first, cloud.second)
+    eventually(lambda: sum(map(turns, services)) > 0, within_s=3 * SWEEP_PERIOD_S)
+    possible = (time.monotonic() - cloud.begun_s) / (EARLY * SWEEP_PERIOD_S) + 1
+    assert 1 <= sum(map(turns, services)) <= possible
+
+
+def turns(service: Started) -> int:
+    """How often a process has swept up late orders."""
+    name = 'innkeeper_periodic_turns_total{task="late_orders"} '
+    told = service.http.get("/metrics").text.splitlines()
+    return sum(int(float(line.removeprefix(name))) for line in told if line.startswith(name))
+
+
+def eventually(is_so: Callable[[], bool], within_s: float) -> None:
+    deadline_s = time.monotonic() + within_s
+    while not is_so():
+        assert time.monotonic() < deadline_s
+        time.sleep(0.1)

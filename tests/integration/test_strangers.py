@@ -1,0 +1,148 @@
+"""Every route of every API, tried by strangers: who has no token, who has one for another
+project, who may only look, and who has no role anywhere.
+
+The routes are read from the program, so a new one is tried without anybody remembering to.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from innkeeper.domain.identity import RequestContext
+from innkeeper.domain.slices import Serving
+from innkeeper.entrypoints.api.routing import Api, Route
+from innkeeper.entrypoints.api.tables import APIS
+from innkeeper.systems.identity.roles import names_with_implied
+from tests.support.parties import MARK, Parties, Party, lost, parties
+
+PLACEHOLDER = re.compile(r"\{([^}]*)\}")
+REFUSED = (401, 403, 404)
+SOMEBODYS = frozenset(
+    {"server_id", "group_id", "image_id", "project_id", "user_id", "flavor_id", "consumer"}
+)
+"""Path parameters that name something of Amber's."""
+ABOUT_NOBODY = ("/v2.1/os-quota-sets/{project_id}/defaults",)
+"""Routes that name a project, and tell nothing about it."""
+BUSY = ("news", "periodic_tasks", "changes", "traits", "resource_classes", "write_order")
+"""Tables that go on changing by themselves, or hold what is everybody's."""
+PATCH_TYPE = "application/openstack-images-v2.1-json-patch"
+BODIES: dict[str, Any] = {
+    "PUT /v2.1/servers/{server_id}": {"server": {"name": "mine"}},
+    "POST /v2.1/servers/{server_id}/metadata": {"metadata": {"a": "b"}},
+    "PUT /v2.1/servers/{server_id}/metadata": {"metadata": {"a": "b"}},
+    "PUT /v2.1/servers/{server_id}/metadata/{key}": {"meta": {f"{MARK}-key": "b"}},
+    "PUT /v2.1/servers/{server_id}/tags": {"tags": ["a"]},
+    "POST /v2.1/servers/{server_id}/action": {"lock": None},
+    "POST /v2.1/servers/{server_id}/migrations/{migration_id}/action": {"force_complete": None},
+    "POST /v2.1/flavors/{flavor_id}/action": {"addTenantAccess": {"tenant": "mine"}},
+    "PATCH /v2/images/{image_id}": [{"op": "replace", "path": "/name", "value": "mine"}],
+    "POST /v3/users/{user_id}/password": {
+        "user": {"password": "mine", "original_password": "theirs"}
+    },
+}
+"""Good bodies: a body that is refused would hide that its sender is not."""
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Parties]:
+    with parties(tmp_path_factory.mktemp("strangers")) as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def before(made: Parties) -> dict[str, set[str]]:
+    rows = made.rows()
+    return {name: found for name, found in rows.items() if name not in BUSY}
+
+
+def guarded() -> list[Any]:
+    """Every route that has a policy."""
+    return [
+        pytest.param(api, route, id=f"{api.name} {route.method} {route.path} {route.since}")
+        for api in APIS.values()
+        for route in api.routes
+        if route.policy is not None
+    ]
+
+
+def request_of(api: Api, route: Route, made: Parties) -> tuple[str, dict[str, Any]]:
+    """A path that names Amber's things, and the rest of a good request."""
+    path = PLACEHOLDER.sub(lambda m: made.things.get(m[1], f"{MARK}-{m[1]}"), route.path)
+    path = getattr(Serving(), f"{api.name}_prefix") + path
+    version = route.until or route.since
+    headers = {"openstack-api-version": f"{api.service_type} {version or 'latest'}"}
+    body = BODIES.get(f"{route.method} {route.path}", {})
+    if isinstance(body, list):
+        headers["content-type"] = PATCH_TYPE
+    if route.takes_stream:
+        headers["content-type"] = "application/octet-stream"
+        return path, {"headers": headers, "content": b"bits"}
+    has_body = route.body is not None
+    return path, {"headers": headers, **({"json": body} if has_body else {})}
+
+
+def is_let_in(made: Parties, route: Route, party: Party, roles: tuple[str, ...]) -> bool:
+    """Whether the route's rule lets somebody in, for things of their own."""
+    assert route.policy is not None
+    context = RequestContext(
+        "", party.user_id, party.project_id, names_with_implied(roles), party.name
+    )
+    own: dict[str, Any] = {"project_id": party.project_id, "user_id": party.user_id}
+    own |= dict.fromkeys(route.policy_parameters)
+    return made.service.service.site.policy.allows(route.policy, context, own)
+
+
+@pytest.mark.parametrize(("api", "route"), guarded())
+def test_strangers_are_refused_and_change_nothing(
+    made: Parties, before: dict[str, set[str]], api: Api, route: Route
+) -> None:
+    path, rest = request_of(api, route, made)
+    answer = made.ask(None, route.method, path, **rest)
+    assert answer.status_code == 401, answer.text
+    named = set(PLACEHOLDER.findall(route.path)) & SOMEBODYS
+    strangers = {
+        made.birch: ("member", "manager"),
+        made.reader: ("reader",),
+        made.roleless: (),
+    }
+    for party, roles in strangers.items():
+        answer = made.ask(party, route.method, path, **rest)
+        about = f"{party.name}: {answer.status_code} {answer.text[:300]}"
+        assert answer.status_code < 500, about
+        is_theirs = is_let_in(made, route, party, roles)
+        if not is_theirs or (named and route.path not in ABOUT_NOBODY):
+            assert answer.status_code in REFUSED, about
+        told = answer.text
+        for word in path.split("/"):
+            told = told.replace(word, "")
+        assert MARK not in told, about
+    assert lost(before, made.rows_of(before)) == {}
+
+
+def test_agents_are_strangers_to_everything_but_their_own_routes(made: Parties) -> None:
+    answer = made.ask(
+        made.admin,
+        "POST",
+        "/compute/v2.1/os-agent-credentials",
+        json={"agent_credential": {"agent_name": "other-rack"}},
+    )
+    assert answer.status_code == 201, answer.text
+    credential = answer.json()["agent_credential"]["credential"]
+    let_in = []
+    for api, route in ((each.values[0], each.values[1]) for each in guarded()):
+        path, rest = request_of(api, route, made)
+        answer = made.ask(credential, route.method, path, **rest)
+        if answer.status_code != 403:
+            let_in.append((route.method, route.path, answer.status_code))
+    assert let_in == [
+        ("POST", "/v2.1/os-agents", 400),
+        ("GET", "/v2.1/os-agents/{agent_id}", 404),
+        ("PUT", "/v2.1/os-agents/{agent_id}/hosts", 400),
+        ("POST", "/v2.1/os-agents/{agent_id}/heartbeat", 404),
+        ("POST", "/v2.1/os-agents/{agent_id}/work", 404),
+        ("POST", "/v2.1/os-agents/{agent_id}/results", 400),
+    ]

@@ -1,0 +1,89 @@
+"""A wire between services and PostgreSQL that can be cut at the worst moment.
+
+Always true: a commit whose answer is kept back has been carried out. The service cannot know
+that, and its database is there again at once.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import socket
+import threading
+from random import Random
+
+from tests.simulation.many_writers.doors import ADDRESS
+
+COMMIT = re.compile(rb"COMMIT(?!TED)")
+"""And not the name of an isolation level, which transactions begin with."""
+CHUNK = 65_536
+
+
+class Wire:
+    """Listens on a port of its own and hands all bytes to and fro."""
+
+    def __init__(self, port: int, dice: Random) -> None:
+        self._to = port
+        self._dice = dice
+        self._listener = socket.create_server((ADDRESS, 0))
+        self.port: int = self._listener.getsockname()[1]
+        self._share = 0.0
+        self.cuts = 0
+        threading.Thread(target=self._listen, daemon=True).start()
+
+    def fray(self, share: float) -> None:
+        """From now on the answers of so many commits are lost, with their connections."""
+        self._share = share
+
+    def mend(self) -> None:
+        """From now on none is."""
+        self._share = 0.0
+
+    def close(self) -> None:
+        """Take no more connections."""
+        self._listener.close()
+
+    def _listen(self) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                service, _ = self._listener.accept()
+                threading.Thread(target=self._connect, args=(service,), daemon=True).start()
+
+    def _connect(self, service: socket.socket) -> None:
+        with service, contextlib.suppress(OSError):
+            server = socket.create_connection((ADDRESS, self._to))
+            with server:
+                for end in (service, server):
+                    end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                line = _Line(service, server)
+                back = threading.Thread(target=line.hand_back, daemon=True)
+                back.start()
+                while sent := service.recv(CHUNK):
+                    if COMMIT.search(sent) and self._dice.random() < self._share:
+                        self.cuts += 1
+                        line.is_cut = True
+                    server.sendall(sent)
+                line.close()
+                back.join()
+
+
+class _Line:
+    """One connection."""
+
+    def __init__(self, service: socket.socket, server: socket.socket) -> None:
+        self._service = service
+        self._server = server
+        self.is_cut = False
+
+    def hand_back(self) -> None:
+        """Hand answers back until there are no more; the one to a cut commit is the last."""
+        with contextlib.suppress(OSError):
+            while (answer := self._server.recv(CHUNK)) and not self.is_cut:
+                self._service.sendall(answer)
+        self.close()
+
+    def close(self) -> None:
+        """Hang up at both ends."""
+        for end in (self._service, self._server):
+            with contextlib.suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)

@@ -1,0 +1,75 @@
+"""One client's way to the service: a connection to each of several addresses of it.
+
+Always true: what was answered, what was lost on the way and what was never sent are told
+apart.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+from collections.abc import Sequence
+from random import Random
+from typing import Any, NamedTuple
+
+ADDRESS = "127.0.0.1"
+ANSWER_WITHIN_S = 5.0
+HEADERS = {
+    "x-auth-token": "admin",
+    "x-roles": "admin,service",
+    "openstack-api-version": "compute 2.74, placement 1.39",
+    "content-type": "application/json",
+}
+
+
+class Answer(NamedTuple):
+    """What came back, and from where; status 0 is none, :data:`NOT_SENT` never had one."""
+
+    status: int
+    body: Any
+    entrance: str
+
+
+LOST = 0
+NOT_SENT = -1
+
+
+class Door:
+    """Used by one thread, which is shown to another entrance each time."""
+
+    def __init__(
+        self, ports: Sequence[int], dice: Random, within_s: float = ANSWER_WITHIN_S
+    ) -> None:
+        self._within_s = within_s
+        self._ports = ports
+        self._dice = dice
+        self._open: dict[int, http.client.HTTPConnection] = {}
+
+    def call(self, method: str, path: str, body: Any = None) -> Answer:
+        """Send one request, and never a second time."""
+        port = self._dice.choice(self._ports)
+        connection = self._open.pop(port, None)
+        if connection is None:
+            connection = http.client.HTTPConnection(ADDRESS, port, timeout=self._within_s)
+            try:
+                connection.connect()
+            except OSError:
+                return Answer(NOT_SENT, None, str(port))
+        try:
+            sent = None if body is None else json.dumps(body)
+            connection.request(method, path, sent, HEADERS)
+            found = connection.getresponse()
+            text = found.read()
+        except (OSError, http.client.HTTPException):
+            connection.close()
+            return Answer(LOST, None, str(port))
+        if not found.will_close:
+            self._open[port] = connection
+        is_json = found.headers.get_content_type() == "application/json"
+        return Answer(found.status, json.loads(text) if is_json and text else None, str(port))
+
+    def close(self) -> None:
+        """Let all connections go."""
+        for each in self._open.values():
+            each.close()
+        self._open.clear()

@@ -1,0 +1,239 @@
+"""Several whole services on one database, an agent, and the things that clients fight for.
+
+Always true: a process that was killed or stopped in its tracks can be brought back at the same
+port; whatever is left at the end is gone after :meth:`Fleet.close`.
+"""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from tests.simulation.many_writers.asking import FLAVOR, PER_SERVER, PROVIDERS
+from tests.simulation.many_writers.doors import ADDRESS, Answer, Door
+from tests.simulation.many_writers.history import UNIT
+from tests.simulation.many_writers.writers import Places
+from tests.simulation.programs import UNLIMITED, Program
+from tests.support.servers.ports import steady_port
+
+PROCESSES = 3
+PLAIN = 5
+"""Providers that clients resize. Together with the hosts they are the eight hot ones."""
+HOSTS = 3
+HOST_CPUS = 8
+"""Four servers share a processor."""
+SIZE = 32
+LARGE = 10_000
+STARTS_WITHIN_S = 60.0
+LOOK_AGAIN_S = 0.05
+LOG_LINES = 12
+LOG_WIDTH = 400
+SETTINGS = {
+    **UNLIMITED,
+    "INNKEEPER_BUSY_TIMEOUT_S": "5",
+    # A second would be enough: what an agent cannot tell now, it tells again.
+    "INNKEEPER_WORK_POLL_S": "2",
+}
+
+
+class Fleet:
+    """The services of one database."""
+
+    def __init__(
+        self,
+        folder: Path,
+        database_url: str,
+        *,
+        processes: int = PROCESSES,
+        settings: Mapping[str, str] | None = None,
+        program: str = "innkeeper.main",
+    ) -> None:
+        self.folder = folder
+        self._database_url = database_url
+        self.ports = [steady_port() for _ in range(processes)]
+        more = {**SETTINGS, **(settings or {})}
+        self.services = [
+            Program(
+                [
+                    *("serve", "--auth", "none", "--port", str(port)),
+                    *("--data-dir", str(folder / f"service-{port}")),
+                    *("--database-url", database_url),
+                ],
+                folder / f"service-{port}.log",
+                more,
+                module=program,
+            )
+            for port in self.ports
+        ]
+        self.agent: Program | None = None
+
+    def start(self) -> None:
+        """Make the tables, then start all; returns when each is ready."""
+        found = run_command("db", "upgrade", "--database-url", self._database_url)
+        assert found.returncode == 0, found.stdout + found.stderr
+        for each in self.services:
+            each.start()
+        self.wait_ready()
+
+    def wait_ready(self) -> None:
+        """Wait until every process says that it is ready."""
+        for number in range(len(self.services)):
+            self._wait_ready(number)
+
+    def revive(self, number: int) -> None:
+        """Start a process that was killed; returns when it is ready."""
+        self.services[number].start()
+        self._wait_ready(number)
+
+    def _wait_ready(self, number: int) -> None:
+        program, port = self.services[number], self.ports[number]
+        door = self.door(port)
+        deadline = time.monotonic() + STARTS_WITHIN_S
+        while not _is_ready(door):
+            if time.monotonic() > deadline:
+                raise AssertionError(f"waited in vain for {port}\n{self.log_ends()}")
+            if program.process is not None and program.process.poll() is not None:
+                # Whoever supervises services starts those again that end, for want of their
+                # database, say.
+                program.start()
+            time.sleep(LOOK_AGAIN_S)
+        door.close()
+
+    def door(self, *ports: int) -> Door:
+        """A way in, by some or all of the processes."""
+        return Door(ports or self.ports, Random(0))  # noqa: S311 - a choice, no secret
+
+    def start_agent(self, hosts: int = HOSTS, cpus: int = HOST_CPUS, entrance: int = 0) -> None:
+        """Start an agent with made-up hosts, which speaks with the process at one port."""
+        port = entrance or self.ports[0]
+        words = (
+            f"agent --driver fake --name simulation --url http://{ADDRESS}:{port}/compute "
+            f"--token admin --state-dir {self.folder / 'agent'} --hosts {hosts} "
+            f"--vcpus {cpus} --memory-mb 1000000 --disk-gb 0"
+        )
+        self.agent = Program(words.split(), self.folder / "agent.log")
+        self.agent.start()
+
+    def furnish(self) -> Places:
+        """Make the flavor and the plain providers, and wait for the hosts."""
+        door = self.door()
+        flavor = {"id": FLAVOR, "name": FLAVOR, "vcpus": PER_SERVER["VCPU"], "disk": 0}
+        flavor["ram"] = PER_SERVER["MEMORY_MB"]
+        must(door.call("POST", "/compute/v2.1/flavors", {"flavor": flavor}))
+        wait_until(lambda: len(_providers(door)) == HOSTS, "the agent's hosts")
+        hosts = _providers(door)
+        plain = [f"00000000-0000-4000-8000-0000000000a{n}" for n in range(PLAIN)]
+        for each in plain:
+            must(door.call("POST", PROVIDERS, {"name": each, "uuid": each}))
+            has = {UNIT: {"total": SIZE}}
+            body = {"resource_provider_generation": 0, "inventories": has}
+            must(door.call("PUT", f"{PROVIDERS}/{each}/inventories", body))
+        door.close()
+        return Places([*plain, *hosts], plain)
+
+    def settle(self) -> None:
+        """Wait until nothing is on its way any more, of all that clients have sent.
+
+        In each process writes are carried out in the order of their arrival, so one more is
+        carried out behind all of them. Twice: who was overtaken is put at the end once more.
+        """
+        for port in self.ports:
+            door = self.door(port)
+            for _ in range(2):
+                wait_until(partial(_has_written, door), f"a write by {port}")
+            door.close()
+        if self.agent is not None:
+            # It has learned to wait, and would go on doing so for a while.
+            self.agent.kill()
+            self.agent.start()
+
+    def enlarge(self, places: Places) -> None:
+        """Give each provider more than is held of it: an audit tells of those that shrank."""
+        door = self.door()
+        for each in places.resized:
+            path = f"{PROVIDERS}/{each}/inventories"
+            seen = must(door.call("GET", path))["resource_provider_generation"]
+            body = {"resource_provider_generation": seen, "total": LARGE}
+            must(door.call("PUT", f"{path}/{UNIT}", body))
+        door.close()
+
+    def close(self) -> None:
+        """Stop all."""
+        if self.agent is not None:
+            self.agent.kill()
+        for each in self.services:
+            proceed(each)
+            each.kill()
+
+    def log_ends(self) -> str:
+        """The last of what each program said beside its usual talk."""
+        ends: list[str] = []
+        for log in sorted(self.folder.glob("*.log")):
+            text = log.read_text(errors="replace").splitlines()
+            wanted = [line for line in text if "level=info" not in line]
+            ends += [f"--- {log.name}", *(line[:LOG_WIDTH] for line in wanted[-LOG_LINES:])]
+        return "\n".join(ends)
+
+
+def pause(program: Program) -> None:
+    """Stop a process where it stands."""
+    if program.process is not None:
+        program.process.send_signal(signal.SIGSTOP)
+
+
+def proceed(program: Program) -> None:
+    """Let it go on."""
+    if program.process is not None:
+        program.process.send_signal(signal.SIGCONT)
+
+
+def must(answer: Answer) -> Any:
+    """The body of an answer that has to be a success."""
+    assert 200 <= answer.status < 300, answer
+    return answer.body
+
+
+def _is_ready(door: Door) -> bool:
+    return door.call("GET", "/readyz").status == 200
+
+
+def _has_written(door: Door) -> bool:
+    """Whether the release of what was never there was carried out."""
+    return door.call("DELETE", f"/placement/allocations/{uuid.uuid4()}").status == 404
+
+
+def _providers(door: Door) -> list[str]:
+    found = must(door.call("GET", PROVIDERS))["resource_providers"]
+    return sorted(each["uuid"] for each in found)
+
+
+def wait_until(is_so: Callable[[], bool], what: str, within_s: float = STARTS_WITHIN_S) -> None:
+    """Look again and again until it is so; fail when it takes too long."""
+    deadline = time.monotonic() + within_s
+    while not is_so():
+        assert time.monotonic() < deadline, f"waited in vain for {what}"
+        time.sleep(LOOK_AGAIN_S)
+
+
+def audit(database_url: str) -> subprocess.CompletedProcess[str]:
+    """Run ``innkeeper audit`` on the database."""
+    return run_command("audit", "--database-url", database_url)
+
+
+def run_command(*words: str) -> subprocess.CompletedProcess[str]:
+    """Run a command of the program to its end."""
+    return subprocess.run(
+        [sys.executable, "-m", "innkeeper.main", *words],
+        capture_output=True,
+        text=True,
+        timeout=STARTS_WITHIN_S,
+        check=False,
+    )

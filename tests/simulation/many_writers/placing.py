@@ -1,0 +1,92 @@
+"""Clients that place as clouds do: they boot, or choose among candidates and claim one.
+
+Always true: an attempt that was refused because somebody else was faster is counted, by whoever
+noticed it: the client, or the service, which repeats some by itself.
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import uuid
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+from random import Random
+
+from tests.simulation.many_writers.asking import FLAVOR, PER_SERVER, SERVERS
+from tests.simulation.many_writers.doors import Door
+from tests.simulation.many_writers.fleet import must
+
+CANDIDATES = 20
+"""How many a client asks for, to choose one at random."""
+CHOOSES = 0.25
+"""How often a client looks for candidates by itself, and does not just boot."""
+PATIENCE_S = 60.0
+"""Nothing goes wrong here, so whoever waits long is still answered."""
+CONFLICT = 409
+OVERTAKEN = ("write_overtaken", "batch_repeated", "batch_tried_again")
+"""What a service logs when it repeats a claim."""
+
+
+class Placer:
+    """One client, which places one thing after the other."""
+
+    def __init__(self, number: int, ports: Sequence[int], count: int) -> None:
+        self._dice = Random(number)  # noqa: S311 - a choice, no secret
+        self._door = Door(ports, self._dice, PATIENCE_S)
+        self._count = count
+        self._names = (f"placer-{number}-{n}" for n in itertools.count())
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self.outcomes: Counter[int] = Counter()
+        """Statuses of claims."""
+
+    def start(self) -> None:
+        """Begin."""
+        self._thread.start()
+
+    def join(self) -> None:
+        """Wait for the end."""
+        self._thread.join()
+
+    def _run(self) -> None:
+        with closing(self._door):
+            for _ in range(self._count):
+                status = self._claim() if self._dice.random() < CHOOSES else self._boot()
+                self.outcomes[status] += 1
+
+    def _boot(self) -> int:
+        body = {"name": next(self._names), "flavorRef": FLAVOR, "imageRef": ""}
+        answer = self._door.call("POST", SERVERS, {"server": {**body, "networks": "none"}})
+        return answer.status
+
+    def _claim(self) -> int:
+        wanted = ",".join(f"{name}:{amount}" for name, amount in PER_SERVER.items())
+        path = f"/placement/allocation_candidates?resources={wanted}&limit={CANDIDATES}"
+        found = must(self._door.call("GET", path))["allocation_requests"]
+        body = {
+            "allocations": self._dice.choice(found)["allocations"],
+            "project_id": "simulation",
+            "user_id": next(self._names),
+            "consumer_generation": None,
+            "consumer_type": "INSTANCE",
+        }
+        path = f"/placement/allocations/{uuid.uuid4()}"
+        return self._door.call("PUT", path, body).status
+
+
+def place(ports: Sequence[int], clients: int, count: int) -> Counter[int]:
+    """Let so many clients place so many things each; give the statuses of their claims."""
+    placers = [Placer(number, ports, count) for number in range(clients)]
+    for each in placers:
+        each.start()
+    for each in placers:
+        each.join()
+    return sum((each.outcomes for each in placers), Counter())
+
+
+def overtaken(logs: Sequence[Path]) -> int:
+    """How often services have repeated a claim by themselves."""
+    texts = [each.read_text(errors="replace") for each in logs]
+    return sum(text.count(f"event={word} ") for text in texts for word in OVERTAKEN)

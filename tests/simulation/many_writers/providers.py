@@ -1,0 +1,222 @@
+"""Whether one provider's story can be true: its generation, what it has, what is held of it.
+
+Every write but a release moves a provider by one generation, so the generation is the order of
+writes, and what was read at one can be held against what was read and written at others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from tests.simulation.many_writers.history import Kind, Operation, Outcome, Wish
+
+FIRST = 1
+"""The generation of a provider that was given its inventory, and nothing else yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What one read told of a provider."""
+
+    name: str
+    begun_s: float
+    ended_s: float
+    generation: int
+    used: int | None = None
+    total: int | None = None
+
+
+@dataclass(slots=True)
+class Provider:
+    """All that a history has about one provider."""
+
+    uuid: str
+    size: int
+    """What it had at first."""
+    is_resized: bool
+    """Whether nobody but the clients writes it, so that its moves can be counted."""
+    looks: list[Look] = field(default_factory=list)
+    resizes: list[Operation] = field(default_factory=list)
+    claims: list[Operation] = field(default_factory=list)
+    """Those that name it."""
+    passers: list[Operation] = field(default_factory=list)
+    """Claims that do not name it, of consumers that may have held something of it before."""
+
+    def problems(self) -> Iterator[str]:
+        """What cannot be, in words."""
+        yield from self._going_back()
+        yield from self._lost_resizes()
+        yield from self._wrong_totals()
+        yield from self._over_capacity()
+        yield from self._growth_without_generation()
+        if self.is_resized:
+            yield from self._moves()
+
+    def _going_back(self) -> Iterator[str]:
+        """A read begins at or behind what anybody has seen or been promised before.
+
+        A claim moves each provider that it names, so it ends one behind what was known when it
+        began, wherever that was.
+        """
+        done = [each for each in (*self.resizes, *self.claims) if each.outcome is Outcome.DONE]
+        seen: list[Look | Operation] = [*self.looks, *done]
+        begins = [(each.begun_s, 0, number) for number, each in enumerate(seen)]
+        ends = [(each.ended_s, 1, number) for number, each in enumerate(seen)]
+        known, by_whom = 0, "nobody"
+        least: dict[int, int] = {}
+        for _, is_end, number in sorted(begins + ends):
+            each = seen[number]
+            if not is_end:
+                least[number] = known
+                continue
+            reached = _reached(each, least[number])
+            # A write is behind all that was known before it began; a read may be there.
+            needed = least[number] + isinstance(each, Operation)
+            if reached < needed:
+                yield f"{each.name} came to generation {reached} after {by_whom}: {needed}"
+            if reached > known:
+                known, by_whom = reached, each.name
+
+    def _lost_resizes(self) -> Iterator[str]:
+        done: dict[int | None, str] = {}
+        for each in self.resizes:
+            if each.outcome is Outcome.DONE:
+                if each.seen in done:
+                    yield f"{done[each.seen]} and {each.name} both moved generation {each.seen}"
+                done[each.seen] = each.name
+
+    def totals(self) -> Sequence[set[int]]:
+        """What it can have had, by generation."""
+        written: dict[int, list[Operation]] = {}
+        for each in self.resizes:
+            assert each.seen is not None
+            if each.outcome is not Outcome.REFUSED:
+                written.setdefault(each.seen + 1, []).append(each)
+        read = [each.generation for each in self.looks]
+        found: list[set[int]] = [{self.size}] * (FIRST + 1)
+        for at in range(FIRST + 1, max([FIRST, *written, *read]) + 1):
+            here = written.get(at, [])
+            sure = {each.total for each in here if each.outcome is Outcome.DONE}
+            found.append(sure or found[-1] | {each.total for each in here})
+        return found
+
+    def _wrong_totals(self) -> Iterator[str]:
+        by_generation: dict[int, tuple[int, str]] = {}
+        totals = self.totals()
+        for each in self.looks:
+            if each.total is None:
+                continue
+            if each.total not in totals[each.generation]:
+                yield f"{each.name} read a total of {each.total}, which nobody wrote there"
+            other, name = by_generation.setdefault(each.generation, (each.total, each.name))
+            if other != each.total:
+                yield f"{name} and {each.name} read other totals at {each.generation}"
+
+    def _over_capacity(self) -> Iterator[str]:
+        """No more is held than there is; where it shrank below that, no more than before.
+
+        Between two reads, what is held never grows beyond the larger of what was held at the
+        first of them, and the most that the provider had in between.
+        """
+        used: dict[int, list[tuple[int, str]]] = {}
+        for each in self.looks:
+            if each.used is not None:
+                used.setdefault(each.generation, []).append((each.used, each.name))
+        totals = [max(each) for each in self.totals()]
+        before, left = FIRST, 0
+        for at, looks in sorted(used.items()):
+            most, name = max(looks)
+            roof = max(left, *totals[min(before, at) : at + 1])
+            if most > roof:
+                yield f"{name} read {most} of {roof} in use at generation {at}"
+            before, (left, _) = at, min(looks)
+
+    def _growth_without_generation(self) -> Iterator[str]:
+        """Within a generation things are only given back."""
+        by_generation: dict[int, list[Look]] = {}
+        for each in self.looks:
+            if each.used is not None:
+                by_generation.setdefault(each.generation, []).append(each)
+        for at, looks in by_generation.items():
+            looks.sort(key=lambda look: look.ended_s)
+            for first, second in pairwise(looks):
+                assert first.used is not None and second.used is not None
+                if first.ended_s < second.begun_s and first.used < second.used:
+                    yield (
+                        f"{first.name} and {second.name} read {first.used} and then "
+                        f"{second.used} in use at the same generation {at}"
+                    )
+
+    def _moves(self) -> Iterator[str]:
+        """Each write moves it once: a write that was lost leaves the generation too low."""
+        if not self.looks:
+            return
+        last = max(self.looks, key=lambda look: look.begun_s)
+        writes = [each for each in self.resizes + self.claims if each.ended_s < last.begun_s]
+        sure = sum(each.outcome is Outcome.DONE for each in writes)
+        if last.generation < FIRST + sure:
+            yield f"{last.name} read generation {last.generation} after {sure} writes"
+        others = [*self.resizes, *self.claims, *self.passers]
+        possible = sum(each.outcome is not Outcome.REFUSED for each in others)
+        if last.generation > FIRST + possible:
+            yield f"{last.name} read generation {last.generation} of {possible} writes"
+
+
+def _reached(each: Look | Operation, least: int) -> int:
+    """The generation that this read told, or that this write came to at least."""
+    if isinstance(each, Look):
+        return each.generation
+    return least + 1 if each.seen is None else each.seen + 1
+
+
+def gather(
+    operations: Sequence[Operation], sizes: Mapping[str, int], resized: Iterable[str]
+) -> list[Provider]:
+    """Sort a history by provider."""
+    made = {uuid: Provider(uuid, size, uuid in set(resized)) for uuid, size in sizes.items()}
+    held_once = _held_once(operations)
+    for each in operations:
+        if each.kind is Kind.CLAIM:
+            named = {uuid for wish in each.wishes for uuid in wish.amounts}
+            was = {uuid for wish in each.wishes for uuid in _held_before(held_once, wish)}
+            for uuid in named:
+                made[uuid].claims.append(each)
+            for uuid in was - named:
+                made[uuid].passers.append(each)
+        elif each.kind is Kind.RESIZE:
+            made[each.subject].resizes.append(each)
+        elif each.outcome is Outcome.DONE and each.subject in made:
+            made[each.subject].looks.append(_look(each))
+    return list(made.values())
+
+
+def _look(each: Operation) -> Look:
+    found = each.found
+    return Look(
+        each.name,
+        each.begun_s,
+        each.ended_s,
+        found["generation"],
+        found.get("used"),
+        found.get("total"),
+    )
+
+
+HeldOnce = Mapping[tuple[str, int], set[str]]
+
+
+def _held_once(operations: Iterable[Operation]) -> HeldOnce:
+    """The providers that a consumer can have held something of at a generation."""
+    found: dict[tuple[str, int], set[str]] = {}
+    for each in operations:
+        if each.kind is Kind.CLAIM and each.outcome is not Outcome.REFUSED:
+            for wish in each.wishes:
+                key = (wish.consumer, wish.generation)
+                found.setdefault(key, set()).update(wish.amounts)
+    return found
+
+
+def _held_before(held_once: HeldOnce, wish: Wish) -> set[str]:
+    return set() if wish.seen is None else held_once.get((wish.consumer, wish.seen), set())

@@ -1,0 +1,50 @@
+"""Commits that happened, and whose answers never came, on a database that is always there.
+
+Whoever repeats such work on its own account finds it done, and must not take that for a
+refusal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from tests.simulation.many_writers.cutting import Wire
+from tests.simulation.many_writers.fleet import Fleet
+from tests.simulation.many_writers.nemesis import Harm
+from tests.simulation.many_writers.simulating import SEED, simulate
+from tests.support.servers.postgresql import FAST, Postgresql
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
+SECONDS = 8.0
+SHARE = 0.1
+
+
+@pytest.fixture
+def server() -> Iterator[Postgresql]:
+    made = Postgresql(**FAST)
+    try:
+        made.start()
+        yield made
+    finally:
+        made.close()
+
+
+def test_what_is_repeated_is_not_taken_for_refused(server: Postgresql, tmp_path: Path) -> None:
+    dice = Random(SEED)  # noqa: S311 - to be repeated
+    wire = Wire(server.port, dice)
+    url = server.fresh().replace(f":{server.port}/", f":{wire.port}/")
+    fleet = Fleet(tmp_path, url)
+    harms = [Harm("commits cut", partial(wire.fray, SHARE), wire.mend, (1.0, 3.0))]
+    try:
+        fleet.start()
+        run = simulate(fleet, harms, seconds=SECONDS, harms_services=False)
+    finally:
+        fleet.close()
+        wire.close()
+    assert wire.cuts > 0
+    assert run.problems == []

@@ -1,0 +1,72 @@
+"""Many writers on three Galera nodes, which die, stop and are cut off from each other.
+
+The services are three behind one proxy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from tests.simulation.many_writers.fleet import Fleet, audit
+from tests.simulation.many_writers.nemesis import Harm
+from tests.simulation.many_writers.simulating import SECONDS, simulate
+from tests.support.servers.galera import Galera, Node
+from tests.support.servers.haproxy import Haproxy
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(240 + 2 * SECONDS)]
+
+
+@pytest.fixture
+def cluster() -> Iterator[Galera]:
+    made = Galera()
+    try:
+        made.start()
+        yield made
+    finally:
+        made.close()
+
+
+def harms_of(cluster: Galera) -> list[Harm]:
+    """What can happen to each of the nodes; two of them are always whole."""
+
+    def revive(node: Node) -> None:
+        cluster.restart(node)
+        cluster.wait_whole()
+
+    def resume(node: Node) -> None:
+        node.resume()
+        cluster.wait_whole()
+
+    def reconnect(node: Node) -> None:
+        node.reconnect()
+        cluster.wait_whole()
+
+    found: list[Harm] = []
+    for each in cluster.nodes:
+        found += [
+            Harm(f"{each.name} killed", each.kill, partial(revive, each), (0.5, 4.0)),
+            Harm(f"{each.name} paused", each.pause, partial(resume, each), (0.5, 5.0)),
+            Harm(f"{each.name} cut off", each.cut_off, partial(reconnect, each), (0.5, 5.0)),
+        ]
+    return found
+
+
+def test_nothing_is_lost_and_nothing_is_sold_twice(cluster: Galera, tmp_path: Path) -> None:
+    url = cluster.fresh()
+    fleet = Fleet(tmp_path, url)
+    proxy = Haproxy(fleet.ports)
+    try:
+        fleet.start()
+        proxy.start()
+        run = simulate(fleet, harms_of(cluster), ports=[proxy.port])
+    finally:
+        proxy.close()
+        fleet.close()
+    assert run.problems == []
+    assert run.harms > 0
+    found = audit(url)
+    assert found.returncode == 0, found.stdout + found.stderr

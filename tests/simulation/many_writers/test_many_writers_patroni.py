@@ -1,0 +1,76 @@
+"""Many writers on PostgreSQL under Patroni: the primary dies and stops, and its standby too."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.simulation.many_writers.fleet import Fleet, audit
+from tests.simulation.many_writers.nemesis import Harm
+from tests.simulation.many_writers.simulating import SECONDS, simulate
+from tests.support.servers.patroni import Node, Patroni
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(240 + 2 * SECONDS)]
+
+
+@pytest.fixture
+def cluster() -> Iterator[Patroni]:
+    made = Patroni()
+    try:
+        made.start()
+        yield made
+    finally:
+        made.close()
+
+
+class Harming:
+    """Remembers whom it harms: who is the primary is another one soon after."""
+
+    def __init__(self, cluster: Patroni) -> None:
+        self._cluster = cluster
+        self._harmed: Node | None = None
+
+    def kill_primary(self) -> None:
+        self._harmed = self._cluster.primary
+        self._harmed.kill()
+
+    def kill_standby(self) -> None:
+        self._harmed = self._cluster.standby
+        self._harmed.kill()
+
+    def revive(self) -> None:
+        assert self._harmed is not None
+        self._harmed.start()
+        self._cluster.wait_whole()
+
+    def pause_primary(self) -> None:
+        self._harmed = self._cluster.primary
+        self._harmed.pause()
+
+    def resume(self) -> None:
+        assert self._harmed is not None
+        self._harmed.resume()
+        self._cluster.wait_whole()
+
+
+def test_nothing_is_lost_and_nothing_is_sold_twice(cluster: Patroni, tmp_path: Path) -> None:
+    url = cluster.fresh()
+    fleet = Fleet(tmp_path, url)
+    harming = Harming(cluster)
+    harms = [
+        Harm("primary killed", harming.kill_primary, harming.revive, (1.0, 9.0)),
+        Harm("standby killed", harming.kill_standby, harming.revive, (0.5, 3.0)),
+        # Shorter and longer than it takes to make the other one the primary.
+        Harm("primary paused", harming.pause_primary, harming.resume, (1.0, 9.0)),
+    ]
+    try:
+        fleet.start()
+        run = simulate(fleet, harms)
+    finally:
+        fleet.close()
+    assert run.problems == []
+    assert run.harms > 0
+    found = audit(url)
+    assert found.returncode == 0, found.stdout + found.stderr

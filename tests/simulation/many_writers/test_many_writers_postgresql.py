@@ -1,0 +1,48 @@
+"""Many writers on PostgreSQL, whose server dies and comes back, as the services do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.simulation.many_writers.fleet import Fleet, audit
+from tests.simulation.many_writers.nemesis import Harm
+from tests.simulation.many_writers.simulating import SECONDS, simulate
+from tests.support.servers.postgresql import Postgresql
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(240 + 2 * SECONDS)]
+
+
+SAFE = {"fsync": "off", "synchronous_commit": "on"}
+"""A commit is acknowledged when the system has it. It outlives the server's death then, if not
+the machine's; and the server comes back without bringing every file to the disk first."""
+
+
+@pytest.fixture
+def server() -> Iterator[Postgresql]:
+    made = Postgresql(**SAFE)
+    try:
+        made.start()
+        yield made
+    finally:
+        made.close()
+
+
+def test_nothing_is_lost_and_nothing_is_sold_twice(server: Postgresql, tmp_path: Path) -> None:
+    url = server.fresh()
+    fleet = Fleet(tmp_path, url)
+    harms = [
+        Harm("database killed", server.kill, server.start, (0.2, 2.0)),
+        Harm("database paused", server.pause, server.resume, (1.0, 4.0)),
+    ]
+    try:
+        fleet.start()
+        run = simulate(fleet, harms)
+    finally:
+        fleet.close()
+    assert run.problems == []
+    assert run.harms > 0
+    found = audit(url)
+    assert found.returncode == 0, found.stdout + found.stderr

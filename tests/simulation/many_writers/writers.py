@@ -1,0 +1,269 @@
+"""Clients with dice: some write, some only read, all of them on a few hot providers.
+
+Always true: who was left without an answer looks before it writes upon that again; a consumer
+is given up where the answer to a request without a generation is missing, since that might
+still be carried out at any later time.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+import uuid
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from random import Random
+
+from tests.simulation.many_writers.asking import Asking
+from tests.simulation.many_writers.doors import Door
+from tests.simulation.many_writers.history import History, Kind, Operation, Outcome, Wish
+
+OWN = 2
+"""Consumers that each writer has for itself at the same time."""
+SHARED = tuple(f"00000000-0000-4000-8000-0000000000c{n}" for n in range(4))
+"""Consumers that everybody writes. They are never released, so their generations only grow."""
+PAIR_UNITS = 4
+"""What the two consumers of a pair hold together, wherever."""
+CLAIM_MAX = 3
+SIZES = (20, 44)
+"""Between these a provider is resized."""
+BREATH_S = 0.25
+"""How long a client waits after it was not answered."""
+SERVERS_EACH = 4
+LISTENS_S = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """The providers: all of them, and those that clients resize."""
+
+    all: Sequence[str]
+    resized: Sequence[str]
+
+
+class Client:
+    """One client with a thread of its own."""
+
+    def __init__(
+        self, name: str, dice: Random, ports: Sequence[int], history: History, places: Places
+    ) -> None:
+        self.name = name
+        self.dice = dice
+        self.places = places
+        self.asking = Asking(name, Door(ports, dice), history)
+        self.acknowledged = 0
+        self._is_over = threading.Event()
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self._error: BaseException | None = None
+
+    def acts(self) -> Sequence[tuple[int, Callable[[], Operation | None]]]:
+        """What it does, and how often in comparison."""
+        raise NotImplementedError
+
+    def start(self) -> None:
+        """Begin."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Have it end after what it does at present."""
+        self._is_over.set()
+
+    def join(self) -> None:
+        """Wait for its end; raises what it failed with."""
+        self._thread.join(LISTENS_S)
+        assert not self._thread.is_alive(), f"{self.name} does not end"
+        if self._error is not None:
+            raise self._error
+
+    def _run(self) -> None:
+        weights, acts = zip(*self.acts(), strict=True)
+        try:
+            while not self._is_over.is_set():
+                (act,) = self.dice.choices(acts, weights)
+                done = act()
+                if done is None:
+                    continue
+                if done.outcome is Outcome.DONE:
+                    self.acknowledged += 1
+                elif done.outcome is Outcome.UNKNOWN or not done.status:
+                    time.sleep(BREATH_S)
+        except Exception as error:
+            self._error = error
+        self.asking.door.close()
+
+
+class Reader(Client):
+    """Looks at everything."""
+
+    def acts(self) -> Sequence[tuple[int, Callable[[], Operation | None]]]:
+        """See :meth:`Client.acts`."""
+        ask, dice, places = self.asking, self.dice, self.places
+        return (
+            (3, lambda: ask.usages(dice.choice(places.all))),
+            (3, lambda: ask.given(dice.choice(places.all))),
+            (1, lambda: ask.inventory(dice.choice(places.all))),
+            (2, lambda: ask.consumer(dice.choice(SHARED))),
+            (2, lambda: ask.project(project_of(dice.randrange(16)))),
+        )
+
+
+def project_of(number: int) -> str:
+    """The project of a writer's pair."""
+    return f"pair-{number}"
+
+
+class Writer(Client):
+    """Claims, moves, releases, resizes, boots and deletes; and looks."""
+
+    def __init__(
+        self,
+        number: int,
+        dice: Random,
+        ports: Sequence[int],
+        history: History,
+        places: Places,
+    ) -> None:
+        super().__init__(f"writer-{number}", dice, ports, history, places)
+        self._project = project_of(number)
+        self._pair = [self._new_consumer(), self._new_consumer()]
+        self._own = [self._new_consumer() for _ in range(OWN)]
+        self._known: dict[str, int | None] = dict.fromkeys((*self._pair, *self._own))
+        """Generations as this writer knows them; who is not in here must be looked at."""
+        self._servers: list[str] = []
+
+    def acts(self) -> Sequence[tuple[int, Callable[[], Operation | None]]]:
+        """See :meth:`Client.acts`."""
+        return (
+            (6, self._claim_own),
+            (3, self._claim_shared),
+            (5, self._move_pair),
+            (2, self._release_own),
+            (2, self._hand_over),
+            (2, self._resize),
+            (2, self._boot_or_delete),
+            (2, lambda: self.asking.consumer(self.dice.choice(self._own + self._pair))),
+            (2, lambda: self.asking.usages(self.dice.choice(self.places.all))),
+        )
+
+    def _new_consumer(self) -> str:
+        return str(uuid.UUID(int=self.dice.getrandbits(128), version=4))
+
+    def _look(self, consumer: str) -> bool:
+        """Find out where a consumer is, if that is not known; whether it is known now."""
+        if consumer in self._known:
+            return True
+        found = self.asking.consumer(consumer)
+        if found.outcome is Outcome.DONE:
+            self._known[consumer] = found.found["generation"]
+        return consumer in self._known
+
+    def _amounts(self) -> dict[str, int]:
+        chosen = self.dice.sample(self.places.all, self.dice.choice((1, 1, 2, 3)))
+        return {each: self.dice.randint(1, CLAIM_MAX) for each in chosen}
+
+    def _note(self, done: Operation) -> Operation:
+        """Remember where the consumers of a claim are now."""
+        for each in done.wishes:
+            if done.outcome is Outcome.DONE:
+                self._known[each.consumer] = each.generation if each.amounts else None
+            else:
+                self._known.pop(each.consumer, None)
+        return done
+
+    def _claim_own(self) -> Operation | None:
+        consumer = self.dice.choice(self._own)
+        if not self._look(consumer):
+            return None
+        seen = self._known[consumer]
+        done = self._note(self.asking.claim([Wish(consumer, seen, self._amounts())]))
+        if seen is None and done.outcome is Outcome.UNKNOWN:
+            self._give_up(consumer)
+        return done
+
+    def _give_up(self, consumer: str, successor: str | None = None) -> None:
+        fresh = successor or self._new_consumer()
+        self._own[self._own.index(consumer)] = fresh
+        self._known.pop(consumer, None)
+        self._known.setdefault(fresh, None)
+
+    def _hand_over(self) -> Operation | None:
+        """Let one consumer have what another one had, or so: the other one is gone then."""
+        consumer = self.dice.choice(self._own)
+        seen = self._known.get(consumer)
+        if seen is None:
+            return None
+        successor = self._new_consumer()
+        wishes = [Wish(consumer, seen, {}), Wish(successor, None, self._amounts())]
+        done = self._note(self.asking.claim(wishes))
+        if done.outcome is Outcome.DONE:
+            self._give_up(consumer, successor)
+        elif done.outcome is Outcome.UNKNOWN:
+            self._give_up(consumer)
+        return done
+
+    def _claim_shared(self) -> Operation | None:
+        many = self.dice.sample(SHARED, self.dice.choice((1, 1, 2)))
+        wishes: list[Wish] = []
+        for each in many:
+            found = self.asking.consumer(each)
+            if found.outcome is not Outcome.DONE:
+                return found
+            wishes.append(Wish(each, found.found["generation"], self._amounts()))
+        return self.asking.claim(wishes)
+
+    def _move_pair(self) -> Operation | None:
+        """Move units between two consumers, and from provider to provider.
+
+        Both are always named, and always hold something: so a move that is carried out late is
+        refused, since their generations grow together.
+        """
+        if not all([self._look(each) for each in self._pair]):
+            return None
+        first = self.dice.randint(1, PAIR_UNITS - 1)
+        wishes = [
+            Wish(each, self._known[each], {self.dice.choice(self.places.all): units})
+            for each, units in zip(self._pair, (first, PAIR_UNITS - first), strict=True)
+        ]
+        return self._note(self.asking.claim(wishes, self._project))
+
+    def _release_own(self) -> Operation | None:
+        consumer = self.dice.choice(self._own)
+        if self._known.get(consumer) is None:
+            return None
+        done = self.asking.release(consumer)
+        if done.outcome is Outcome.DONE:
+            self._known[consumer] = None
+        elif done.outcome is Outcome.UNKNOWN:
+            self._give_up(consumer)
+        else:
+            self._known.pop(consumer)
+        return done
+
+    def _resize(self) -> Operation | None:
+        provider = self.dice.choice(self.places.resized)
+        found = self.asking.inventory(provider)
+        if found.outcome is not Outcome.DONE:
+            return found
+        total = self.dice.randint(*SIZES)
+        return self.asking.resize(provider, found.found["generation"], total)
+
+    def _boot_or_delete(self) -> Operation | None:
+        if len(self._servers) < SERVERS_EACH:
+            done = self.asking.boot()
+            if done.outcome is Outcome.DONE:
+                self._servers.append(done.found["server"])
+            return done
+        server = self._servers.pop(self.dice.randrange(len(self._servers)))
+        return self.asking.delete(server)
+
+
+def all_consumers(operations: Sequence[Operation]) -> list[str]:
+    """Everybody for whom anything was ever claimed."""
+    return sorted(
+        {
+            wish.consumer
+            for each in operations
+            if each.kind is Kind.CLAIM
+            for wish in each.wishes
+        }
+    )

@@ -1,0 +1,257 @@
+"""Databases saved while they are used, and put back while they are not."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import stat
+import subprocess
+import threading
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+
+from innkeeper.domain.errors import Conflict, InUse
+from innkeeper.entrypoints.care import auditing, saving
+from innkeeper.store import dumping, schema
+from innkeeper.store.backends import catalogue
+from innkeeper.store.tables.compute import servers
+from innkeeper.store.tables.placement import traits
+from innkeeper.store.transactions import Store
+from innkeeper.systems.placement import traits as naming
+from tests.support.audited import PLANTS, furnish
+from tests.support.clouds import NOW
+from tests.support.databases import mariadb_url, postgresql_url, sqlite_url
+from tests.support.servers import packages
+
+LATER = NOW + timedelta(hours=1)
+
+
+def opened(url: str) -> Store:
+    backend = catalogue.of_url(url)
+    return Store(backend, backend.engines(url, readers_max=2, busy_timeout_s=5.0))
+
+
+def furnished(url: str) -> Store:
+    store = opened(url)
+    schema.upgrade(store, NOW)
+    furnish(store)
+    return store
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> str:
+    return sqlite_url(tmp_path)
+
+
+@pytest.fixture
+def store(url: str) -> Iterator[Store]:
+    made = furnished(url)
+    yield made
+    made.dispose()
+
+
+class Told(list[str]):
+    @property
+    def text(self) -> str:
+        return "".join(self)
+
+
+def count(file: Path) -> int:
+    with sqlite3.connect(file) as connection:
+        (number,) = connection.execute("SELECT count(*) FROM traits").fetchone()
+    connection.close()
+    return int(number)
+
+
+def test_a_backup_is_one_moment_of_a_database_in_use(
+    store: Store, url: str, tmp_path: Path
+) -> None:
+    target, told, ended = tmp_path / "saved", Told(), threading.Event()
+
+    def write() -> None:
+        for number in range(10_000):
+            with store.write() as tx:
+                # Both or none: an even number of them.
+                naming.ensure(tx, f"CUSTOM_A{number}", NOW)
+                naming.ensure(tx, f"CUSTOM_B{number}", NOW)
+            if ended.is_set():
+                return
+
+    with store.read() as tx:
+        before = tx.execute(sa.select(sa.func.count()).select_from(traits)).scalar_one()
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        for _ in range(3):
+            assert saving.backup(url, target, told.append, may_overwrite=True) == 0
+            assert (count(target) - before) % 2 == 0
+    finally:
+        ended.set()
+        writer.join()
+    assert stat.S_IMODE(target.stat().st_mode) == 0o600
+    assert told.text.startswith("0 findings\nSaved ")
+    assert sorted(each.name for each in tmp_path.glob("saved*")) == ["saved"]
+
+
+def test_a_backup_overwrites_nothing_unasked(store: Store, url: str, tmp_path: Path) -> None:
+    target = tmp_path / "saved"
+    target.write_text("mine")
+    with pytest.raises(Conflict, match="--force"):
+        saving.backup(url, target, Told().append, may_overwrite=False)
+    assert target.read_text() == "mine"
+    own = Path(url.removeprefix("sqlite:///"))
+    with pytest.raises(Conflict, match="the database itself"):
+        saving.backup(url, own, Told().append, may_overwrite=True)
+
+
+def test_a_backup_tells_what_is_wrong_with_it(store: Store, url: str, tmp_path: Path) -> None:
+    with store.write() as tx:
+        PLANTS["idle-consumer"](tx, None)  # type: ignore[arg-type]
+    told = Told()
+    assert saving.backup(url, tmp_path / "saved", told.append, may_overwrite=False) == 1
+    assert "placement: idle-consumer: " in told.text
+
+
+def test_nothing_is_saved_of_a_damaged_database(tmp_path: Path, url: str) -> None:
+    furnished(url).dispose()
+    file = Path(url.removeprefix("sqlite:///"))
+    whole = file.read_bytes()
+    middle = len(whole) // 2
+    file.write_bytes(whole[:middle] + b"A" * 8192 + whole[middle + 8192 :])
+    target = tmp_path / "saved"
+    with pytest.raises(Conflict, match=r"damaged|malformed"):
+        saving.backup(url, target, Told().append, may_overwrite=False)
+    assert list(tmp_path.glob("saved*")) == []
+
+
+def put_back(url: str, file: Path) -> str:
+    told = Told()
+    assert saving.restore(url, file, told.append, LATER) == 0
+    return told.text
+
+
+def test_what_is_restored_is_what_was_saved_and_the_other_is_kept(
+    store: Store, url: str, tmp_path: Path
+) -> None:
+    saved = tmp_path / "saved"
+    saving.backup(url, saved, Told().append, may_overwrite=False)
+    with store.write() as tx:
+        naming.ensure(tx, "CUSTOM_LATER", NOW)
+    with pytest.raises(InUse, match="Stop the service first"):
+        saving.restore(url, saved, Told().append, LATER)
+    store.dispose()
+    then = count(saved)
+    told = put_back(url, saved)
+    file = Path(url.removeprefix("sqlite:///"))
+    kept = file.with_name(f"{file.name}.before-20260101T010000")
+    assert told == f"0 findings\nRestored {file} from {saved}.\nWhat was there is in {kept}.\n"
+    assert (count(file), count(kept)) == (then, then + 1)
+    for each in (file, kept):
+        assert stat.S_IMODE(each.stat().st_mode) == 0o600
+    with pytest.raises(Conflict, match="is there already"):
+        saving.restore(url, saved, Told().append, LATER)
+
+
+def test_restoring_where_there_is_nothing_or_no_database(
+    store: Store, url: str, tmp_path: Path
+) -> None:
+    saved = tmp_path / "saved"
+    saving.backup(url, saved, Told().append, may_overwrite=False)
+    fresh = tmp_path / "fresh.sqlite3"
+    assert put_back(f"sqlite:///{fresh}", saved).endswith(f"from {saved}.\n")
+    assert count(fresh) == count(saved)
+    letter = tmp_path / "letter.sqlite3"
+    letter.write_bytes(b"This is a letter, and no database at all. " * 100)
+    put_back(f"sqlite:///{letter}", saved)
+    assert count(letter) == count(saved)
+    kept = letter.with_name(f"{letter.name}.before-20260101T010000")
+    assert kept.read_bytes().startswith(b"This is a letter")
+
+
+def _nothing(file: Path) -> None:
+    file.write_bytes(b"")
+
+
+def _no_database(file: Path) -> None:
+    file.write_bytes(b"x" * 5000)
+
+
+def _of_another(file: Path) -> None:
+    with sqlite3.connect(file) as connection:
+        connection.execute("CREATE TABLE mine (id INTEGER)")
+    connection.close()
+
+
+def _newer(file: Path) -> None:
+    furnished(f"sqlite:///{file}").dispose()
+    with sqlite3.connect(file) as connection:
+        connection.execute("UPDATE alembic_version SET version_num = '9999'")
+    connection.close()
+
+
+@pytest.mark.parametrize("make", [_nothing, _no_database, _of_another, _newer])
+def test_only_what_can_be_used_is_restored(
+    store: Store, url: str, tmp_path: Path, make: Callable[[Path], None]
+) -> None:
+    store.dispose()
+    file = Path(url.removeprefix("sqlite:///"))
+    before = file.read_bytes()
+    make(tmp_path / "strange")
+    with pytest.raises(Conflict):
+        saving.restore(url, tmp_path / "strange", Told().append, LATER)
+    with pytest.raises(Conflict, match="There is no file"):
+        saving.restore(url, tmp_path / "nowhere", Told().append, LATER)
+    assert file.read_bytes() == before
+
+
+# Other databases: the commands that are told
+
+
+def carry_out(command: str) -> None:
+    done = subprocess.run(
+        ["sh", "-c", command], capture_output=True, text=True, check=False, env=dict(os.environ)
+    )
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("fresh", "program", "package"),
+    [
+        (postgresql_url, "pg_dump", "postgresql-client"),
+        (mariadb_url, "mariadb-dump", "mariadb-client"),
+    ],
+)
+def test_the_commands_for_other_databases_do_it(
+    tmp_path: Path, fresh: Callable[[Path], str], program: str, package: str
+) -> None:
+    packages.find(program, package)
+    url, file = fresh(tmp_path), str(tmp_path / "it's saved")
+    store = furnished(url)
+    told = Told()
+    assert saving.backup(url, Path(file), told.append, may_overwrite=False) == 2
+    commands = dumping.commands(url, file)
+    assert f"  {commands.save}\n" in told.text
+    carry_out(commands.save)
+    with store.write() as tx:
+        tx.execute(servers.update().values(name="spoilt", deleted_at=LATER))
+    store.dispose()
+    carry_out(commands.restore)
+    other = fresh(tmp_path)
+    carry_out(dumping.commands(other, file).restore)
+    for each in (url, other):
+        again = opened(each)
+        assert auditing.look(again) == []
+        assert not schema.upgrade(again, LATER)
+        with again.read() as tx:
+            names = tx.execute(sa.select(servers.c.name).distinct()).scalars()
+            assert list(names) == ["web"]
+        again.dispose()
+
+
+def test_passwords_are_not_told() -> None:
+    for url in ("postgresql://ann:secret@db:5/x", "mariadb://ann:secret@db:5/x"):
+        assert "secret" not in "".join(dumping.commands(url, "file"))

@@ -1,0 +1,218 @@
+"""Connections to database servers that end at the worst moments, before and after a commit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from random import Random
+from typing import Any, NamedTuple
+
+import pytest
+import sqlalchemy as sa
+from structlog.testing import capture_logs
+
+from innkeeper.domain.compute import Booted, BootRequest
+from innkeeper.domain.errors import Doubtful, Unreachable
+from innkeeper.domain.ids import ServerId
+from innkeeper.domain.slices import Scheduling
+from innkeeper.entrypoints.api.carrying import carry_out
+from innkeeper.store import periodic, schema
+from innkeeper.store.backends import catalogue
+from innkeeper.store.queries import servers
+from innkeeper.store.tables.ordering import periodic_tasks
+from innkeeper.store.transactions import Store, Tx, greet
+from innkeeper.systems.compute.desk import BootDesk
+from tests.simulation.many_writers.cutting import Wire
+from tests.support.audited import furnish
+from tests.support.clouds import SMALL, UNLIMITED, Numbers, steps_of
+from tests.support.databases import DATABASES
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC).replace(tzinfo=None)
+KILL = {
+    "postgresql": "SELECT pg_terminate_backend(pg_backend_pid())",
+    "mariadb": "KILL CONNECTION_ID()",
+}
+FEW_READ_ONLY = {
+    "postgresql": ("SET TRANSACTION READ ONLY",),
+    "mariadb": ("COMMIT", "SET SESSION TRANSACTION READ ONLY", "BEGIN"),
+}
+"""As after a fail-over that has left the connection open; for this connection alone."""
+
+
+class Next(Random):
+    """Dice that hit once for each time they are loaded."""
+
+    hits = 0
+
+    def random(self) -> float:
+        """Below a half if it is a hit."""
+        self.hits -= 1
+        return float(self.hits < 0)
+
+
+class Frayed(NamedTuple):
+    """A store behind a wire that can be cut, and a desk on it."""
+
+    store: Store
+    dice: Next
+    desk: BootDesk
+    ids: Numbers
+
+    def cut_next_commit(self) -> None:
+        """Keep back the answer to the next commit, and end its connection."""
+        self.dice.hits = 1
+
+    def carry_out(self, *steps: tuple[str, Any]) -> list[Any]:
+        """Carry out steps in one batch."""
+        with capture_logs():
+            return carry_out(self.store, self.desk, steps_of(steps))
+
+    def request(self) -> BootRequest:
+        """A boot of one small server."""
+        return BootRequest(
+            project_id="project",
+            user_id="user",
+            request_id="req-1",
+            name="web",
+            flavor_id=SMALL.flavor_id,
+            server_ids=(ServerId(f"c0000000-0000-4000-8000-{self.ids.seed():012x}"),),
+            batch_id="r-1",
+            seed=1,
+            now=NOW,
+        )
+
+    def marked(self) -> list[str]:
+        """The names of the marks that are there."""
+        with self.store.read() as tx:
+            return sorted(tx.execute(sa.select(periodic_tasks.c.name)).scalars())
+
+
+def mark(name: str) -> Callable[[Tx], str]:
+    """A step that leaves a mark."""
+
+    def write(tx: Tx) -> str:
+        periodic.leave_mark(tx, name, NOW)
+        return name
+
+    return write
+
+
+@pytest.fixture(params=sorted(KILL))
+def frayed(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Frayed]:
+    """A furnished cloud."""
+    url = sa.make_url(DATABASES[request.param](tmp_path))
+    assert url.port is not None
+    dice = Next()
+    wire = Wire(url.port, dice)
+    wire.fray(0.5)
+    backend = catalogue.of_url(request.param + "://")
+    behind = str(url.set(port=wire.port))
+    store = Store(backend, backend.engines(behind, readers_max=2, busy_timeout_s=5.0))
+    schema.upgrade(store, NOW)
+    furnish(store)
+    desk = BootDesk(Scheduling(), UNLIMITED)
+    with store.read() as tx:
+        desk.load(tx)
+    yield Frayed(store, dice, desk, Numbers())
+    store.dispose()
+    wire.close()
+
+
+def test_a_commit_that_is_not_answered_is_in_doubt(frayed: Frayed) -> None:
+    frayed.cut_next_commit()
+    with pytest.raises(Doubtful), frayed.store.write() as tx:
+        mark("first")(tx)
+    with frayed.store.write() as tx:
+        mark("second")(tx)
+    assert frayed.marked() == ["first", "second"]
+
+
+def test_a_boot_in_doubt_is_found_and_nothing_is_done_twice(frayed: Frayed) -> None:
+    frayed.cut_next_commit()
+    request = frayed.request()
+    booted, marked = frayed.carry_out(("boot", request), ("write", mark("x")))
+    assert booted == Booted(request.batch_id, request.server_ids)
+    assert isinstance(marked, Doubtful)
+    assert frayed.marked() == ["x"]
+    with frayed.store.read() as tx:
+        assert len(servers.alive(tx, request.server_ids)) == 1
+
+
+def test_a_connection_that_ends_before_the_commit_is_replaced_unseen(frayed: Frayed) -> None:
+    attempts: list[str] = []
+
+    def write(tx: Tx) -> str:
+        attempts.append("write")
+        mark("x")(tx)
+        if len(attempts) == 1:
+            tx.exec_driver_sql(KILL[frayed.store.backend.name])
+            greet(tx)
+        return "written"
+
+    request = frayed.request()
+    booted, written = frayed.carry_out(("boot", request), ("write", write))
+    assert isinstance(booted, Booted) and booted.fault is None
+    assert written == "written"
+    assert attempts == ["write", "write"]
+    assert frayed.marked() == ["x"]
+    assert frayed.store.trouble is None
+
+
+def test_a_connection_that_only_reads_is_thrown_away(frayed: Frayed) -> None:
+    seen: list[object] = []
+
+    def write(tx: Tx) -> None:
+        seen.append(tx.connection.dbapi_connection)
+        if len(seen) == 1:
+            for text in FEW_READ_ONLY[frayed.store.backend.name]:
+                tx.exec_driver_sql(text)
+        mark("x")(tx)
+
+    assert frayed.carry_out(("write", write)) == [None]
+    assert len(set(map(id, seen))) == 2
+    assert frayed.marked() == ["x"]
+
+
+def test_who_finds_nobody_there_is_told_to_come_back(frayed: Frayed) -> None:
+    backend = frayed.store.backend
+    nowhere = frayed.store.engines.writing.url.set(port=1)
+    away = Store(
+        backend,
+        backend.engines(
+            nowhere.set(drivername=backend.name).render_as_string(hide_password=False),
+            readers_max=1,
+            busy_timeout_s=1.0,
+        ),
+    )
+    with pytest.raises(Unreachable) as caught, away.write():
+        pass
+    assert caught.value.retry_after_s >= 1
+    assert away.trouble == "the database does not answer"
+    with pytest.raises(Unreachable), away.read():
+        pass
+    away.dispose()
+
+
+@pytest.mark.parametrize("name", sorted(KILL))
+def test_who_falls_asleep_with_the_turn_loses_it(name: str, tmp_path: Path) -> None:
+    url = DATABASES[name](tmp_path)
+    backend = catalogue.of_url(url)
+    asleep, awake = (
+        Store(
+            backend,
+            backend.engines(url, readers_max=1, busy_timeout_s=20.0, idle_timeout_s=1.0),
+        )
+        for _ in range(2)
+    )
+    schema.upgrade(awake, NOW)
+    with pytest.raises(Unreachable), asleep.write() as tx:
+        mark("asleep")(tx)
+        # Waits until the server has ended the other's transaction.
+        with awake.write() as other:
+            mark("awake")(other)
+        mark("asleep again")(tx)
+    with asleep.write() as tx:
+        assert list(tx.execute(sa.select(periodic_tasks.c.name)).scalars()) == ["awake"]
+    asleep.dispose()
+    awake.dispose()

@@ -1,0 +1,74 @@
+"""What a MariaDB server must be like, and what is told of one that is not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+import pytest
+import structlog
+
+from innkeeper.domain.errors import Conflict, Unavailable
+from innkeeper.store import schema
+from innkeeper.store.backends.mariadb import Mariadb
+from innkeeper.store.tables.metadata import METADATA
+from innkeeper.store.transactions import Store
+from tests.support.servers import mariadb
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC).replace(tzinfo=None)
+
+
+def opened(url: str) -> Store:
+    """A store, whose connections are made later."""
+    backend = Mariadb()
+    return Store(backend, backend.engines(url, readers_max=1, busy_timeout_s=5.0))
+
+
+@pytest.fixture
+def url() -> str:
+    """An empty database."""
+    return mariadb.shared().fresh()
+
+
+@pytest.fixture
+def store(url: str) -> Iterator[Store]:
+    """An empty database, opened."""
+    made = opened(url)
+    yield made
+    made.dispose()
+
+
+def test_every_table_has_a_primary_key() -> None:
+    # Galera deletes no row of a table without one, and certifies none.
+    assert [
+        each.name for each in METADATA.tables.values() if not each.primary_key.columns
+    ] == []
+
+
+def test_a_database_that_takes_different_names_for_one_is_refused(store: Store) -> None:
+    schema.upgrade(store, NOW)
+    with store.write() as tx:
+        tx.exec_driver_sql(
+            "ALTER TABLE traits CONVERT TO CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci"
+        )
+    with pytest.raises(Conflict, match="traits of the database has the collation utf8mb4_gen"):
+        schema.upgrade(store, NOW)
+
+
+def test_unsafe_settings_of_a_server_are_told_once(store: Store) -> None:
+    with structlog.testing.capture_logs() as told:
+        for _ in range(2):
+            with store.read():
+                pass
+            store.engines.reading.dispose()
+    unsafe = {each["setting"]: each["value"] for each in told}
+    assert unsafe == {"innodb_flush_log_at_trx_commit": "0", "innodb_doublewrite": "OFF"}
+    assert len(told) == len(unsafe)
+
+
+def test_several_addresses_of_no_cluster_are_refused(url: str) -> None:
+    port = mariadb.shared().port
+    store = opened(url.replace(f"127.0.0.1:{port}", f"127.0.0.1:{port},localhost:{port}"))
+    with pytest.raises(Unavailable, match="belongs to none"), store.read():
+        pass
+    store.dispose()

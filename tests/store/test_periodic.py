@@ -1,0 +1,91 @@
+"""Turns at periodic work, and news: processes on one database agree."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime, timedelta
+
+import pytest
+
+from innkeeper.domain.errors import Conflict
+from innkeeper.store import news, periodic
+from innkeeper.store.transactions import Store
+from tests.store.conftest import NOW
+
+PERIOD_S = 10.0
+TASK = "task"
+
+
+def asks(store: Store, now: datetime) -> bool:
+    with store.write() as tx:
+        return periodic.take_turn(tx, TASK, PERIOD_S, now)
+
+
+def at(seconds: float) -> datetime:
+    return NOW + timedelta(seconds=seconds)
+
+
+def test_one_of_several_has_the_turn(opened: Callable[[], Store]) -> None:
+    stores = [opened() for _ in range(4)]
+    for number in range(3):
+        moment = at(number * PERIOD_S)
+        with ThreadPoolExecutor(len(stores)) as pool:
+            turns = list(pool.map(lambda store, now=moment: asks(store, now), stores))
+        assert turns.count(True) == 1
+
+
+def test_a_turn_comes_after_a_period(store: Store) -> None:
+    assert asks(store, at(0))
+    assert not asks(store, at(PERIOD_S / 2))
+    # The clock of who had it last may be a little behind.
+    assert asks(store, at(PERIOD_S - 0.01))
+
+
+def test_a_clock_that_was_ahead_stops_nobody(store: Store) -> None:
+    assert asks(store, at(3600))
+    assert asks(store, at(0))
+    assert not asks(store, at(1))
+
+
+def test_work_that_fails_leaves_the_turn(store: Store) -> None:
+    assert asks(store, at(0))
+    with pytest.raises(Conflict), store.write() as tx:
+        assert periodic.take_turn(tx, TASK, PERIOD_S, at(PERIOD_S))
+        raise Conflict("It failed.")
+    assert asks(store, at(PERIOD_S))
+
+
+def number(store: Store) -> int:
+    with store.read() as tx:
+        return news.number(tx, news.IDENTITY)
+
+
+def test_news_come_with_the_commit(opened: Callable[[], Store]) -> None:
+    store, other = opened(), opened()
+    before = number(other)
+    with store.write() as tx:
+        news.tell(tx, news.IDENTITY)
+        assert number(other) == before
+    assert number(other) == before + 1
+    with pytest.raises(Conflict), store.write() as tx:
+        news.tell(tx, news.IDENTITY)
+        raise Conflict("It failed.")
+    assert number(other) == before + 1
+
+
+def test_who_listens_hears_of_each_and_survives_a_lost_connection(
+    opened: Callable[[], Store],
+) -> None:
+    store, other = opened(), opened()
+    listener = news.Listener(store, news.IDENTITY)
+    before = listener.number()
+    for count in range(1, 4):
+        with other.write() as tx:
+            news.tell(tx, news.IDENTITY)
+        assert listener.number() == before + count
+    # As when its server is restarted: what it asks by is gone.
+    store.engines.reading.dispose()
+    listener.close()
+    assert listener.number() == before + 3
+    listener.close()

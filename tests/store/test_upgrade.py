@@ -1,0 +1,169 @@
+"""A database of an older program, with all that was in it, becomes one of this program.
+
+``data/revision_0005.json`` was written by the program of that revision: servers in several
+states, one that is being moved and one that may go back, orders that wait, users and roles.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import alembic.command
+import pytest
+import sqlalchemy as sa
+
+from innkeeper.domain.compute import OrderKind
+from innkeeper.domain.ids import AgentId
+from innkeeper.entrypoints.care import auditing, upgrading
+from innkeeper.store import schema
+from innkeeper.store.backends import catalogue
+from innkeeper.store.queries import orders
+from innkeeper.store.tables.compute import work_orders
+from innkeeper.store.transactions import Store, Tx
+from innkeeper.systems.compute import work
+from innkeeper.systems.compute.results import Result
+from tests.support.clouds import AGENT, NOW
+from tests.support.databases import DATABASES
+from tests.support.moves import OTHER
+
+REVISION = "0005"
+DATA = Path(__file__).parent / "data" / f"revision_{REVISION}.json"
+Rows = Mapping[str, list[dict[str, Any]]]
+
+
+def rows() -> Rows:
+    kept: Rows = json.loads(DATA.read_text(encoding="utf-8"))
+    return kept
+
+
+@pytest.fixture(params=DATABASES)
+def old(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
+    """A database as the older program left it."""
+    url = DATABASES[request.param](tmp_path)
+    backend = catalogue.of_url(url)
+    store = Store(backend, backend.engines(url, readers_max=2, busy_timeout_s=5.0))
+    with store.write() as tx:
+        store.backend.begin_upgrade(tx, is_empty=True)
+        alembic.command.upgrade(schema.config(tx), REVISION)
+        store.backend.end_upgrade(tx)
+    with store.write() as tx:
+        fill(tx)
+    yield store
+    store.dispose()
+
+
+def fill(tx: Tx) -> None:
+    """Write the rows into the tables as they were, which only the database knows by now."""
+    there = sa.MetaData()
+    there.reflect(tx)
+    kept = rows()
+    for table in there.sorted_tables:
+        if table.name in kept:
+            made = [_written(table, row) for row in kept[table.name]]
+            tx.execute(table.insert(), made)
+            _count_on(tx, table)
+
+
+def _written(table: sa.Table, row: Mapping[str, Any]) -> dict[str, Any]:
+    made: dict[str, Any] = {}
+    for name, value in row.items():
+        kind = table.c[name].type
+        if isinstance(kind, sa.DateTime) and value is not None:
+            made[name] = datetime.fromisoformat(value)
+        elif isinstance(value, (dict, list)) and not isinstance(kind, sa.JSON):
+            # What MariaDB calls JSON is a text.
+            made[name] = json.dumps(value)
+        else:
+            made[name] = value
+    return made
+
+
+def _count_on(tx: Tx, table: sa.Table) -> None:
+    """The program had its ids from the database, which knows of none that are given to it."""
+    if tx.dialect.name == "postgresql" and "id" in table.c:
+        counter = sa.func.pg_get_serial_sequence(table.name, "id")
+        if tx.execute(sa.select(counter)).scalar() is not None:
+            greatest = sa.select(sa.func.max(table.c.id)).scalar_subquery()
+            tx.execute(sa.select(sa.func.setval(counter, greatest)))
+
+
+def contents(store: Store, names: Mapping[str, Any]) -> dict[str, set[str]]:
+    """What is in these tables, by columns that there were."""
+    there = sa.MetaData()
+    found: dict[str, set[str]] = {}
+    with store.read() as tx:
+        there.reflect(tx)
+        for name, kept in names.items():
+            columns = [there.tables[name].c[each] for each in kept[0]]
+            found[name] = {repr(tuple(row)) for row in tx.execute(sa.select(*columns))}
+    return found
+
+
+def test_what_was_there_is_there_and_nothing_is_wrong_with_it(old: Store) -> None:
+    kept = rows()
+    before = contents(old, kept)
+    told: list[str] = []
+    assert upgrading.check(old, told.append) == upgrading.STEPS_LEFT
+    assert f"at revision {REVISION}" in told[0]
+    assert contents(old, kept) == before
+    assert upgrading.upgrade(old, lambda: NOW, told.append) == 0
+    assert upgrading.check(old, told.append) == upgrading.DONE
+    after = contents(old, kept)
+    for name in kept:
+        # Names that came to be standard since are added.
+        assert before[name] <= after[name], name
+        if name not in ("resource_classes", "traits"):
+            assert before[name] == after[name]
+    assert auditing.look(old) == []
+
+
+def test_what_was_under_way_goes_on(old: Store) -> None:
+    schema.upgrade(old, NOW)
+    later = NOW + timedelta(minutes=1)
+    for _ in range(10):
+        with old.write() as tx:
+            waiting = [
+                (agent, each)
+                for agent in (AGENT.id, OTHER.id)
+                for each in orders.waiting(tx, AgentId(agent), 0, 10)
+            ]
+            for agent, each in waiting:
+                work.settle(tx, agent, [Result(each.id, True)], later)
+        if not waiting:
+            break
+    with old.read() as tx:
+        states = tx.exec_driver_sql("SELECT status FROM servers ORDER BY id").scalars()
+        assert list(states) == ["SHUTOFF", "VERIFY_RESIZE", "ACTIVE", "DELETED", "ACTIVE"]
+        built = sa.select(sa.func.count()).where(work_orders.c.kind == OrderKind.BUILD)
+        assert tx.execute(built).scalar() == len(rows()["servers"])
+    assert auditing.look(old) == []
+
+
+UNREFERENCED = ("work_orders", "server_actions", "quotas", "changes", "secrets")
+"""Tables whose rows no other names, so that one can go and come again."""
+
+
+def test_what_the_older_program_writes_still_fits(old: Store) -> None:
+    """No step since demands or takes away anything, as they promise."""
+    schema.upgrade(old, NOW)
+    assert schema.compatible_since(schema.steps_from(REVISION)) <= "0006"
+    kept = rows()
+    before = contents(old, kept)
+    there = sa.MetaData()
+    with old.write() as tx:
+        there.reflect(tx)
+        for name in UNREFERENCED:
+            tx.execute(there.tables[name].delete())
+            tx.execute(
+                there.tables[name].insert(),
+                [_written(there.tables[name], row) for row in kept[name]],
+            )
+        for row in kept["servers"]:
+            table = there.tables["servers"]
+            tx.execute(table.update().where(table.c.id == row["id"]), _written(table, row))
+    assert contents(old, kept) == before
+    assert auditing.look(old) == []

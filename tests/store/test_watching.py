@@ -1,0 +1,75 @@
+"""Agents that wait at one process hear of orders that others commit, and nobody else does."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from innkeeper.domain.ids import AgentId, ServerId
+from innkeeper.entrypoints.api.bells import Bells
+from innkeeper.entrypoints.api.watching import PERIOD_S, OrderWatch
+from innkeeper.store.queries import agents, orders
+from innkeeper.store.queries.orders import NewOrder
+from innkeeper.store.transactions import Store
+from tests.store.conftest import NOW
+from tests.support.clouds import AGENT
+
+WITHIN_S = 10.0
+SERVER = ServerId("10000000-0000-4000-8000-000000000001")
+
+
+@pytest.fixture
+def other(opened: Callable[[], Store]) -> Store:
+    """Another process's store, with an agent."""
+    made = opened()
+    with made.write() as tx:
+        agents.add(tx, AGENT)
+    return made
+
+
+@pytest.fixture
+def bells(opened: Callable[[], Store]) -> Iterator[Bells]:
+    """Bells that a watch rings."""
+    made = Bells()
+    watch = OrderWatch(opened(), made)
+    watch.start()
+    yield made
+    watch.stop()
+
+
+def order(store: Store) -> None:
+    with store.write() as tx:
+        orders.add(tx, [NewOrder(AGENT.id, "host", SERVER, "build")], NOW)
+
+
+def test_an_order_of_another_process_rings(other: Store, bells: Bells) -> None:
+    async def story() -> None:
+        with (
+            bells.listen(orders.TOPIC, AGENT.id) as mine,
+            bells.listen(orders.TOPIC, AgentId("somebody else")) as theirs,
+        ):
+            # The first look rings for all: it may be later than the one of who listens.
+            await asyncio.wait_for(asyncio.gather(mine.wait(), theirs.wait()), WITHIN_S)
+            for _ in range(3):
+                mine.clear()
+                theirs.clear()
+                await asyncio.to_thread(order, other)
+                await asyncio.wait_for(mine.wait(), WITHIN_S)
+                assert not theirs.is_set()
+            await asyncio.sleep(2 * PERIOD_S)
+            mine.clear()
+            await asyncio.sleep(2 * PERIOD_S)
+            assert not mine.is_set()
+
+    asyncio.run(story())
+
+
+def test_nothing_is_asked_while_nobody_waits(bells: Bells) -> None:
+    assert not bells.has_listener(orders.TOPIC)
+    bells.stop()
+    begun_s = time.monotonic()
+    assert not bells.await_listener(orders.TOPIC)
+    assert time.monotonic() - begun_s < WITHIN_S

@@ -1,0 +1,75 @@
+"""Looks whether a pinned package has a known weakness; "make check" runs it.
+
+Always true: it fails for a weakness that is known, and for nothing else. Without a network, or
+with an index that tells nothing of weaknesses, it says that nobody looked, and passes.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+COMMAND = (
+    "pip-audit",
+    "--no-deps",
+    "--disable-pip",
+    "--progress-spinner=off",
+    "--timeout=10",
+    "--format=json",
+)
+"""Of what is pinned, and of nothing that would have to be resolved or downloaded first."""
+AUDIT_TIMEOUT_S = 180.0
+
+
+def judge(report: str) -> tuple[int, list[str]]:
+    """The exit status for a report, and what to say; a report that is none says nothing."""
+    try:
+        packages: list[dict[str, Any]] = json.loads(report)["dependencies"]
+    except (ValueError, KeyError, TypeError):
+        return 0, ["Nobody looked for known weaknesses of the packages: there is no answer."]
+    looked_at = [each for each in packages if "skip_reason" not in each]
+    found = [
+        f"{each['name']} {each['version']}: {weakness['id']}"
+        + (f", mended in {', '.join(weakness['fix_versions'])}" if fixed(weakness) else "")
+        for each in looked_at
+        for weakness in each.get("vulns", ())
+    ]
+    if found:
+        return 1, ["Packages with known weaknesses:", *found]
+    if not looked_at:
+        return 0, [
+            "Nobody looked for known weaknesses of the packages: the index tells of none."
+        ]
+    left = len(packages) - len(looked_at)
+    also = f"; of {left} the index tells nothing" if left else ""
+    return 0, [f"No known weakness in {len(looked_at)} packages{also}."]
+
+
+def fixed(weakness: dict[str, Any]) -> bool:
+    """Whether there are versions without it."""
+    return bool(weakness.get("fix_versions"))
+
+
+def main(files: Sequence[str]) -> int:
+    """Audit the pins in these files."""
+    # The environment's own: the one beside this interpreter.
+    command = [sys.executable, "-m", COMMAND[0].replace("-", "_"), *COMMAND[1:]]
+    for file in files:
+        command += ["--requirement", file]
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, check=False, timeout=AUDIT_TIMEOUT_S
+        )
+        report = done.stdout
+    except subprocess.TimeoutExpired:
+        report = ""
+    status, lines = judge(report)
+    sys.stdout.write("".join(f"{line}\n" for line in lines))
+    return status
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))

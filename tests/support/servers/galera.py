@@ -1,0 +1,344 @@
+"""Throw-away Galera clusters of MariaDB on this machine."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import itertools
+import os
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+import pymysql
+
+from tests.support.servers import packages
+from tests.support.servers.ports import steady_port
+
+USER = "mysql"
+START_WITHIN_S = 60.0
+LIBRARY = "libgalera_smm.so"
+LIBRARY_PLACE = "usr/lib*/galera*"
+NODES = 3
+RECOVER = ("--wsrep-recover", "--wsrep-cluster-address=gcomm://")
+POSITION = re.compile(r"Recovered position:? ?([0-9a-f-]+):(-?\d+)")
+BASIC = {
+    "bind-address": "127.0.0.1",
+    "max-connections": "300",
+    "innodb-buffer-pool-size": "64M",
+    "innodb-log-file-size": "16M",
+    "innodb-flush-log-at-trx-commit": "1",
+    "skip-log-bin": "",
+}
+CLUSTERED = {
+    "wsrep-on": "ON",
+    "wsrep-sst-method": "rsync",
+    "binlog-format": "ROW",
+    "innodb-autoinc-lock-mode": "2",
+}
+SWIFT = {
+    "evs.keepalive_period": "PT0.2S",
+    "evs.inactive_check_period": "PT0.1S",
+    "evs.suspect_timeout": "PT1S",
+    "evs.inactive_timeout": "PT2S",
+    "evs.install_timeout": "PT2S",
+    "gmcast.peer_timeout": "PT1S",
+    "pc.announce_timeout": "PT1S",
+    "gcache.size": "32M",
+}
+"""A node that is silent for a second is put out, so that a test need not wait for five."""
+
+
+def _run(words: list[str | Path], folder: Path) -> str:
+    """Run a program as the servers' user; give all that it said."""
+    done = subprocess.run(
+        words,
+        check=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        cwd=folder,
+        **packages.account(USER),  # type: ignore[call-overload]
+    )
+    return str(done.stdout, errors="replace")
+
+
+def _words(settings: dict[str, str]) -> list[str]:
+    return [f"--{name}={value}" if value else f"--{name}" for name, value in settings.items()]
+
+
+class Node:
+    """One server of a cluster, in a folder of its own.
+
+    Whatever happens to it, :meth:`start` brings it back, as Debian's unit does: it looks how
+    far its data is, and asks the others for the rest.
+    """
+
+    def __init__(self, folder: Path, name: str, settings: dict[str, str]) -> None:
+        self.name = name
+        self.folder = folder
+        self.data = folder / "data"
+        self.port, self.group_port = steady_port(), steady_port()
+        self._server = packages.find("mariadbd", "mariadb-server")
+        self._settings = settings
+        self._transfer_port, self._state_port = steady_port(), steady_port()
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def pid(self) -> int:
+        """The number of its process."""
+        assert self._process is not None, "it was never started"
+        return self._process.pid
+
+    @property
+    def log(self) -> str:
+        """The end of what it wrote into its log."""
+        return (self.folder / "log").read_text(errors="replace")[-4_000:]
+
+    def start(self, group: str) -> None:
+        """Let it start and join ``group``; an empty one makes it the first of a new cluster."""
+        uuid, seqno = self.position()
+        options = {
+            **SWIFT,
+            "gmcast.listen_addr": f"tcp://127.0.0.1:{self.group_port}",
+            "ist.recv_addr": f"127.0.0.1:{self._transfer_port}",
+        }
+        settings = {
+            "wsrep-provider-options": ";".join(f"{n}={value}" for n, value in options.items()),
+            "wsrep-cluster-name": "innkeeper",
+            "wsrep-cluster-address": f"gcomm://{group}",
+            "wsrep-node-name": self.name,
+            "wsrep-node-address": f"127.0.0.1:{self.group_port}",
+            "wsrep-node-incoming-address": f"127.0.0.1:{self.port}",
+            "wsrep-sst-receive-address": f"127.0.0.1:{self._state_port}",
+            "wsrep-start-position": f"{uuid}:{seqno}",
+        }
+        with (self.folder / "log").open("ab") as log:
+            self._process = subprocess.Popen(
+                [self._server, "--no-defaults", *_words(self._own() | settings)],
+                stdout=log,
+                stderr=log,
+                cwd=self.folder,
+                start_new_session=True,
+                **packages.account(USER),  # type: ignore[call-overload]
+            )
+
+    def _own(self) -> dict[str, str]:
+        return {
+            "datadir": str(self.data),
+            "port": str(self.port),
+            "socket": str(self.folder / "socket"),
+            "pid-file": str(self.folder / "pid"),
+            "wsrep-provider": str(packages.find(LIBRARY, "galera-4", beside=LIBRARY_PLACE)),
+            **BASIC,
+            **CLUSTERED,
+            **self._settings,
+        }
+
+    def position(self) -> tuple[str, int]:
+        """The history that its data belongs to, and how far it has come in it."""
+        state = self.data / "grastate.dat"
+        if not state.exists():
+            return "", -1
+        told = dict(re.findall(r"^(\w+):\s*(\S+)$", state.read_text(), re.MULTILINE))
+        if int(told["seqno"]) >= 0:
+            return told["uuid"], int(told["seqno"])
+        # It did not get to write that down: what InnoDB has is looked up.
+        told_log = _run(
+            [self._server, "--no-defaults", *_words(self._own()), *RECOVER], self.folder
+        )
+        found = POSITION.findall(told_log)
+        return (found[-1][0], int(found[-1][1])) if found else ("", -1)
+
+    def make_first(self) -> None:
+        """Permit it to be the first of the cluster, though it may not have been the last."""
+        state = self.data / "grastate.dat"
+        text = state.read_text()
+        state.write_text(re.sub(r"safe_to_bootstrap: 0", "safe_to_bootstrap: 1", text))
+
+    def connect(self, database: str | None = None) -> pymysql.Connection:
+        """A connection that is not Innkeeper's."""
+        return pymysql.connect(
+            host="127.0.0.1",
+            port=self.port,
+            user="root",
+            connect_timeout=2,
+            read_timeout=5,
+            autocommit=True,
+            database=database,
+        )
+
+    def status(self, name: str) -> str:
+        """One of its ``wsrep_`` states; empty where it does not answer."""
+        try:
+            with self.connect() as connection, connection.cursor() as cursor:
+                cursor.execute("SHOW GLOBAL STATUS LIKE %s", [f"wsrep_{name}"])
+                row = cursor.fetchone()
+        except pymysql.Error:
+            return ""
+        return str(row[1]) if row else ""
+
+    def is_synced(self) -> bool:
+        """Whether it belongs to the cluster and has all that the cluster has."""
+        return self.status("ready") == "ON" and self.status("local_state_comment") == "Synced"
+
+    def is_running(self) -> bool:
+        """Whether its process is there, be it paused."""
+        return self._process is not None and self._process.poll() is None
+
+    def kill(self) -> None:
+        """As if its machine lost its power, except for what the disk's cache holds."""
+        self._signal(signal.SIGKILL)
+        assert self._process is not None
+        self._process.wait()
+
+    def pause(self) -> None:
+        """Stop it where it stands; it keeps its connections, and answers on none."""
+        self._signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """Let it go on as if nothing had been."""
+        self._signal(signal.SIGCONT)
+
+    def cut_off(self) -> None:
+        """Take the network to the other nodes away; clients still reach it."""
+        self._isolate(1)
+
+    def reconnect(self) -> None:
+        """Give the network back."""
+        self._isolate(0)
+
+    def _isolate(self, whether: int) -> None:
+        with self.connect() as connection, connection.cursor() as cursor:
+            cursor.execute(f"SET GLOBAL wsrep_provider_options = 'gmcast.isolate={whether}'")
+
+    def _signal(self, number: int) -> None:
+        # With the programs that it runs to copy data to or from another node.
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.pid, number)
+
+    def stop(self) -> None:
+        """Let it end in peace."""
+        if self.is_running():
+            self.resume()
+            self._signal(signal.SIGTERM)
+            assert self._process is not None
+            try:
+                self._process.wait(START_WITHIN_S)
+            except subprocess.TimeoutExpired:
+                self.kill()
+
+
+class Galera:
+    """A cluster of three, each on ports of loopback, that certify each other's writes.
+
+    They begin as copies of one node's folder, so none has to send its data to another.
+    """
+
+    def __init__(self, **settings: str) -> None:
+        self.folder = Path(tempfile.mkdtemp(prefix="innkeeper-galera-"))
+        packages.hand_over(self.folder, USER)
+        self._numbers = itertools.count(1)
+        self.nodes = [self._node(f"node{number}", settings) for number in range(1, NODES + 1)]
+
+    def _node(self, name: str, settings: dict[str, str]) -> Node:
+        folder = self.folder / name
+        folder.mkdir()
+        packages.hand_over(folder, USER)
+        return Node(folder, name, settings)
+
+    @property
+    def group(self) -> str:
+        """Where the nodes meet each other."""
+        return ",".join(f"127.0.0.1:{each.group_port}" for each in self.nodes)
+
+    def start(self) -> None:
+        """Start all, for the first time."""
+        first = self.nodes[0]
+        self._install(first)
+        first.start("")
+        self.wait(first.is_synced)
+        # Its folder then says which history it belongs to.
+        first.stop()
+        for each in self.nodes[1:]:
+            _run(["cp", "-r", first.data, each.data], self.folder)
+            (each.data / "galera.cache").unlink(missing_ok=True)
+        self.bootstrap()
+
+    def _install(self, node: Node) -> None:
+        _run(
+            [
+                packages.find("mariadb-install-db", "mariadb-server"),
+                *("--no-defaults", f"--datadir={node.data}", "--skip-test-db"),
+                "--auth-root-authentication-method=normal",
+            ],
+            node.folder,
+        )
+
+    def bootstrap(self) -> None:
+        """Start all when none is there: the one first that has come furthest."""
+        assert not any(each.is_running() for each in self.nodes)
+        first = max(self.nodes, key=lambda each: each.position()[1])
+        first.make_first()
+        for each in self.nodes:
+            # Else it would wait for those whom it was with when it ended.
+            (each.data / "gvwstate.dat").unlink(missing_ok=True)
+        first.start("")
+        self.wait(first.is_synced)
+        for each in self.nodes:
+            if each is not first:
+                # At once, and all by way of the first: they would wait for each other.
+                each.start(f"127.0.0.1:{first.group_port}")
+        self.wait_whole()
+
+    def restart(self, node: Node) -> None:
+        """Have a node that was killed join again; :meth:`wait_whole` for its being back."""
+        node.start(self.group)
+
+    def wait_whole(self) -> None:
+        """Wait until all nodes belong together and show the same."""
+        self.wait(lambda: all(each.is_synced() for each in self.nodes))
+        size = str(len(self.nodes))
+        self.wait(lambda: all(each.status("cluster_size") == size for each in self.nodes))
+
+    def wait(self, is_so: Callable[[], bool]) -> None:
+        """Wait until something is so."""
+        deadline = time.monotonic() + START_WITHIN_S
+        while not is_so():
+            if time.monotonic() > deadline:
+                raise RuntimeError("\n".join(f"{each.name}: {each.log}" for each in self.nodes))
+            time.sleep(0.05)
+
+    def url(self, database: str) -> str:
+        """The address of one of its databases, with those of all nodes."""
+        hosts = ",".join(f"127.0.0.1:{each.port}" for each in self.nodes)
+        return f"mariadb://root@{hosts}/{database}"
+
+    def fresh(self) -> str:
+        """The address of a new, empty database."""
+        name = f"fresh_{next(self._numbers)}"
+        node = next(each for each in self.nodes if each.is_synced())
+        with node.connect() as connection, connection.cursor() as cursor:
+            cursor.execute(f"CREATE DATABASE {name}")
+        return self.url(name)
+
+    def close(self) -> None:
+        """Stop all, and remove all that they had."""
+        for each in self.nodes:
+            if each.is_running():
+                each.kill()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+@cache
+def shared() -> Galera:
+    """One for all tests that do it no harm, or mend it."""
+    made = Galera()
+    atexit.register(made.close)
+    made.start()
+    return made

@@ -1,0 +1,141 @@
+"""Throw-away MariaDB servers on this machine."""
+
+from __future__ import annotations
+
+import atexit
+import itertools
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from functools import cache
+from pathlib import Path
+
+import pymysql
+
+from tests.support.servers import packages
+from tests.support.servers.ports import free_port
+
+USER = "mysql"
+START_WITHIN_S = 30.0
+FAST = {
+    "innodb-flush-log-at-trx-commit": "0",
+    "innodb-doublewrite": "0",
+    "innodb-flush-method": "nosync",
+    "innodb-file-per-table": "0",
+    "innodb-stats-persistent": "0",
+}
+"""For tests that kill nothing."""
+SAFE = {"innodb-flush-log-at-trx-commit": "1"}
+
+
+class Mariadb:
+    """One server and its databases, on a port of loopback.
+
+    It runs in a folder of its own, which is gone once it is closed.
+    """
+
+    def __init__(self, **settings: str) -> None:
+        self._server = packages.find("mariadbd", "mariadb-server")
+        self.port = free_port()
+        self._settings = settings
+        self._numbers = itertools.count(1)
+        self._process: subprocess.Popen[bytes] | None = None
+        self.folder = Path(tempfile.mkdtemp(prefix="innkeeper-mariadb-"))
+        packages.hand_over(self.folder, USER)
+        self._data = self.folder / "data"
+        subprocess.run(
+            [
+                packages.find("mariadb-install-db", "mariadb-server"),
+                *("--no-defaults", f"--datadir={self._data}", "--skip-test-db"),
+                "--auth-root-authentication-method=normal",
+            ],
+            check=True,
+            capture_output=True,
+            cwd=self.folder,
+            **packages.account(USER),  # type: ignore[call-overload]
+        )
+
+    def start(self, *more: str) -> None:
+        """Start it, after a crash as well, and wait until it answers."""
+        settings = {
+            "datadir": str(self._data),
+            "port": str(self.port),
+            "socket": str(self.folder / "socket"),
+            "pid-file": str(self.folder / "pid"),
+            "bind-address": "127.0.0.1",
+            "max-connections": "300",
+            "innodb-buffer-pool-size": "64M",
+            "innodb-log-file-size": "64M",
+            "skip-log-bin": "",
+            **self._settings,
+        }
+        words = [
+            f"--{name}={value}" if value else f"--{name}" for name, value in settings.items()
+        ]
+        with (self.folder / "log").open("ab") as log:
+            self._process = subprocess.Popen(
+                [self._server, "--no-defaults", *words, *more],
+                stdout=log,
+                stderr=log,
+                cwd=self.folder,
+                start_new_session=True,
+                **packages.account(USER),  # type: ignore[call-overload]
+            )
+        deadline = time.monotonic() + START_WITHIN_S
+        while not self.answers():
+            if self._process.poll() is not None or time.monotonic() > deadline:
+                raise RuntimeError((self.folder / "log").read_text()[-2_000:])
+            time.sleep(0.05)
+
+    def answers(self) -> bool:
+        """Whether it lets in."""
+        try:
+            self.connect().close()
+        except pymysql.Error:
+            return False
+        return True
+
+    def connect(self) -> pymysql.Connection:
+        """A connection that is not Innkeeper's."""
+        return pymysql.connect(
+            host="127.0.0.1", port=self.port, user="root", connect_timeout=2, autocommit=True
+        )
+
+    def url(self, database: str) -> str:
+        """The address of one of its databases."""
+        return f"mariadb://root@127.0.0.1:{self.port}/{database}"
+
+    def fresh(self) -> str:
+        """The address of a new, empty database."""
+        name = f"fresh_{next(self._numbers)}"
+        with self.connect() as connection, connection.cursor() as cursor:
+            cursor.execute(f"CREATE DATABASE {name}")
+        return self.url(name)
+
+    def kill(self) -> None:
+        """As if the machine lost its power."""
+        assert self._process is not None
+        self._process.kill()
+        self._process.wait()
+
+    def stop(self) -> None:
+        """End it as an operator does: clients are cut off, and everything is written."""
+        if self._process is not None and self._process.poll() is None:
+            self._process.send_signal(signal.SIGTERM)
+            self._process.wait(START_WITHIN_S)
+
+    def close(self) -> None:
+        """Stop it, and remove all that it had."""
+        self.stop()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+@cache
+def shared() -> Mariadb:
+    """One for all tests that do it no harm."""
+    made = Mariadb(**FAST)
+    atexit.register(made.close)
+    made.start()
+    return made

@@ -1,0 +1,75 @@
+"""Servers that tests need, from Debian's packages.
+
+As root they are installed by the first test that needs them. Elsewhere a test without its
+server is skipped, and says what to install; where ``CI`` is set it fails instead.
+"""
+
+from __future__ import annotations
+
+import os
+import pwd
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+INSTALL_WITHIN_S = 600
+PLACES = ("/usr/local/bin", "/usr/bin", "/usr/sbin", "/bin", "/sbin")
+
+
+def find(program: str, package: str, *, beside: str = "") -> Path:
+    """The path of a server's program; ``beside`` is where else to look, a pattern below /.
+
+    Fails or skips the test where there is none, and none can be installed.
+    """
+    found = _look(program, beside)
+    if found is None and _can_install():
+        _install(package)
+        found = _look(program, beside)
+    if found is not None:
+        return found
+    told = f"{program} is not here; install it with: apt-get install {package}"
+    if os.environ.get("CI"):
+        pytest.fail(told)
+    pytest.skip(told)
+
+
+def _look(program: str, beside: str) -> Path | None:
+    found = shutil.which(program, path=os.pathsep.join(PLACES))
+    if found is not None:
+        return Path(found)
+    # The newest version last, as its folder's name has more digits or greater ones.
+    others = sorted(Path("/").glob(f"{beside}/{program}")) if beside else []
+    return others[-1] if others else None
+
+
+def _can_install() -> bool:
+    return os.geteuid() == 0 and shutil.which("apt-get") is not None
+
+
+def _install(package: str) -> None:
+    quiet = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    words = ["apt-get", "install", "-y", "-qq", "--no-install-recommends", package]
+    for command in (["apt-get", "update", "-qq"], words):
+        subprocess.run(
+            command, env=quiet, check=True, capture_output=True, timeout=INSTALL_WITHIN_S
+        )
+
+
+def account(name: str) -> dict[str, object]:
+    """Arguments of a subprocess that is to run as this user, who is made by its package.
+
+    Servers refuse to run as root. Who is not root runs them as themselves.
+    """
+    if os.geteuid() != 0:
+        return {}
+    user = pwd.getpwnam(name)
+    return {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
+
+
+def hand_over(folder: Path, name: str) -> None:
+    """Give a folder to the user whom :func:`account` runs as."""
+    if os.geteuid() == 0:
+        user = pwd.getpwnam(name)
+        os.chown(folder, user.pw_uid, user.pw_gid)

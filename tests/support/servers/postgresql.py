@@ -1,0 +1,134 @@
+"""Throw-away PostgreSQL servers on this machine."""
+
+from __future__ import annotations
+
+import atexit
+import itertools
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from functools import cache
+from pathlib import Path
+
+import psycopg
+
+from tests.support.servers import packages
+from tests.support.servers.ports import free_port
+
+USER = "postgres"
+PLACE = "usr/lib/postgresql/*/bin"
+START_WITHIN_S = 30.0
+FAST = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
+"""For tests that kill nothing."""
+SAFE = {"fsync": "on", "synchronous_commit": "on", "full_page_writes": "on"}
+
+
+class Postgresql:
+    """One server and its databases, on a port of loopback.
+
+    It runs in a folder of its own, which is gone once it is closed.
+    """
+
+    def __init__(self, **settings: str) -> None:
+        self._programs = packages.find("initdb", "postgresql", beside=PLACE).parent
+        self.port = free_port()
+        self._settings = settings
+        self._numbers = itertools.count(1)
+        self._process: subprocess.Popen[bytes] | None = None
+        self.folder = Path(tempfile.mkdtemp(prefix="innkeeper-postgresql-"))
+        packages.hand_over(self.folder, USER)
+        self._data = self.folder / "data"
+        subprocess.run(
+            [
+                self._programs / "initdb",
+                *("-D", self._data, "-U", USER, "--auth=trust", "-E", "UTF8"),
+                *("--locale=C.UTF-8", "--no-sync", "--no-instructions"),
+            ],
+            check=True,
+            capture_output=True,
+            cwd=self.folder,
+            **packages.account(USER),  # type: ignore[call-overload]
+        )
+
+    def start(self) -> None:
+        """Start it, after a crash as well, and wait until it answers."""
+        settings = {
+            "listen_addresses": "127.0.0.1",
+            "port": str(self.port),
+            "unix_socket_directories": "",
+            "max_connections": "200",
+            **self._settings,
+        }
+        words = [word for item in settings.items() for word in ("-c", "=".join(item))]
+        with (self.folder / "log").open("ab") as log:
+            self._process = subprocess.Popen(
+                [self._programs / "postgres", "-D", self._data, *words],
+                stdout=log,
+                stderr=log,
+                cwd=self.folder,
+                start_new_session=True,
+                **packages.account(USER),  # type: ignore[call-overload]
+            )
+        deadline = time.monotonic() + START_WITHIN_S
+        while not self._answers():
+            if self._process.poll() is not None or time.monotonic() > deadline:
+                raise RuntimeError((self.folder / "log").read_text()[-2_000:])
+            time.sleep(0.05)
+
+    def _answers(self) -> bool:
+        try:
+            psycopg.connect(self.url("postgres"), connect_timeout=2).close()
+        except psycopg.OperationalError:
+            return False
+        return True
+
+    def url(self, database: str) -> str:
+        """The address of one of its databases."""
+        return f"postgresql://{USER}@127.0.0.1:{self.port}/{database}"
+
+    def fresh(self) -> str:
+        """The address of a new, empty database."""
+        name = f"fresh_{next(self._numbers)}"
+        with psycopg.connect(self.url("postgres"), autocommit=True) as connection:
+            connection.execute(f"CREATE DATABASE {name}")
+        return self.url(name)
+
+    def kill(self) -> None:
+        """As if the machine lost its power: no process of it gets to say goodbye."""
+        self._signal("KILL")
+        assert self._process is not None
+        self._process.wait()
+
+    def pause(self) -> None:
+        """Stop all its processes where they stand."""
+        self._signal("STOP")
+
+    def resume(self) -> None:
+        """Let them go on as if nothing had been."""
+        self._signal("CONT")
+
+    def _signal(self, name: str) -> None:
+        assert self._process is not None, "it was never started"
+        subprocess.run(["pkill", f"-{name}", "-s", str(self._process.pid)], check=False)
+
+    def stop(self) -> None:
+        """End it as an operator does: clients are cut off, and everything is written."""
+        if self._process is not None and self._process.poll() is None:
+            self._process.send_signal(signal.SIGINT)
+            self._process.wait(START_WITHIN_S)
+
+    def close(self) -> None:
+        """Stop it, and remove all that it had."""
+        self.stop()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+@cache
+def shared() -> Postgresql:
+    """One for all tests that do it no harm."""
+    made = Postgresql(**FAST)
+    atexit.register(made.close)
+    made.start()
+    return made

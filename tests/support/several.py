@@ -1,0 +1,133 @@
+"""Several real services on one database, each a process with an address of its own."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+import yaml
+
+from tests.support.agents import SOURCE
+from tests.support.servers.ports import steady_port
+
+START_WITHIN_S = 60.0
+STOP_WITHIN_S = 30.0
+LOOK_AGAIN_S = 0.05
+VERSIONS = {"openstack-api-version": "compute 2.100, placement 1.39"}
+UNLIMITED = {"quota_instances": "-1", "quota_cores": "-1", "quota_ram": "-1"}
+
+
+@dataclass(slots=True)
+class Started:
+    """One ``innkeeper serve``, and a client for it."""
+
+    process: subprocess.Popen[bytes]
+    http: httpx.Client
+    log: Path
+
+    def call(self, method: str, path: str, token: str | None = "admin", **more: Any) -> Any:
+        """Send one request."""
+        headers = {**VERSIONS, **more.pop("headers", {})}
+        if token is not None:
+            headers["x-auth-token"] = token
+        return self.http.request(method, path, headers=headers, **more)
+
+    def is_ready(self) -> bool:
+        """Whether it serves."""
+        try:
+            return bool(self.http.get("/readyz").status_code == httpx.codes.OK)
+        except httpx.TransportError:
+            return False
+
+    def stop(self) -> int:
+        """End it as an operator does; gives its status."""
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(STOP_WITHIN_S)
+
+
+def started(folder: Path, settings: Mapping[str, str], *options: str) -> Started:
+    """Begin a service with its data in a folder, at a port of its own."""
+    port = steady_port()
+    folder.mkdir(exist_ok=True)
+    log = folder / f"log-{port}"
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(("OS_", "INNKEEPER_"))}
+    given = {f"INNKEEPER_{key.upper()}": value for key, value in settings.items()}
+    with log.open("ab") as file:
+        process = subprocess.Popen(
+            [
+                *(sys.executable, "-m", "innkeeper.main", "serve"),
+                *("--data-dir", str(folder), "--port", str(port), *options),
+            ],
+            stdout=file,
+            stderr=file,
+            env={**kept, "PYTHONPATH": str(SOURCE), **given},
+        )
+    url = f"http://127.0.0.1:{port}"
+    client = httpx.Client(base_url=url, timeout=START_WITHIN_S, trust_env=False)
+    return Started(process, client, log)
+
+
+def wait_until_ready(service: Started) -> None:
+    """Wait until it serves; fails with its log."""
+    deadline_s = time.monotonic() + START_WITHIN_S
+    while not service.is_ready():
+        is_over = time.monotonic() > deadline_s or service.process.poll() is not None
+        assert not is_over, service.log.read_text()
+        time.sleep(LOOK_AGAIN_S)
+
+
+@contextmanager
+def several(
+    folder: Path, count: int, settings: Mapping[str, str], *options: str
+) -> Iterator[list[Started]]:
+    """So many services until the block ends; the first of them makes the database."""
+    with ExitStack() as stack:
+        made: list[Started] = []
+        for number in range(count):
+            each = started(folder, settings, *options)
+            stack.callback(_end, each)
+            made.append(each)
+            if number == 0:
+                wait_until_ready(each)
+        for each in made:
+            wait_until_ready(each)
+        yield made
+
+
+def _end(service: Started) -> None:
+    service.http.close()
+    service.process.send_signal(signal.SIGCONT)
+    service.process.terminate()
+    try:
+        service.process.wait(STOP_WITHIN_S)
+    except subprocess.TimeoutExpired:
+        service.process.kill()
+        service.process.wait()
+
+
+def administrator(folder: Path, service: Started) -> str:
+    """A token of the administrator, whose login is in the data's folder."""
+    clouds = yaml.safe_load((folder / "clouds.yaml").read_text(encoding="utf-8"))["clouds"]
+    password = clouds["innkeeper"]["auth"]["password"]
+    return logged_in(service, "admin", password, "admin")
+
+
+def logged_in(service: Started, name: str, password: str, project: str) -> str:
+    """A token of somebody for a project."""
+    domain = {"id": "default"}
+    user = {"name": name, "password": password, "domain": domain}
+    identity = {"methods": ["password"], "password": {"user": user}}
+    scope = {"project": {"name": project, "domain": domain}}
+    body = {"auth": {"identity": identity, "scope": scope}}
+    answer = service.call("POST", "/identity/v3/auth/tokens", None, json=body)
+    assert answer.status_code == httpx.codes.CREATED, answer.text
+    return str(answer.headers["x-subject-token"])

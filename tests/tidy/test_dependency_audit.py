@@ -1,0 +1,42 @@
+"""How the audit of dependencies judges, without asking anybody."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.support.dependency_audit import judge
+
+GOOD = {"name": "a", "version": "1", "vulns": []}
+BAD = {
+    "name": "b",
+    "version": "2",
+    "vulns": [{"id": "PYSEC-1", "fix_versions": ["2.1"]}, {"id": "PYSEC-2"}],
+}
+SKIPPED = {"name": "c", "skip_reason": "not found"}
+
+
+@pytest.mark.parametrize(
+    ("packages", "status", "words"),
+    [
+        ([GOOD], 0, "No known weakness in 1 packages."),
+        ([GOOD, SKIPPED], 0, "of 1 the index tells nothing"),
+        ([GOOD, BAD], 1, "b 2: PYSEC-1, mended in 2.1\nb 2: PYSEC-2"),
+        ([SKIPPED, BAD], 1, "b 2: PYSEC-1"),
+        ([SKIPPED], 0, "Nobody looked"),
+        ([], 0, "Nobody looked"),
+    ],
+)
+def test_reports(packages: list[Any], status: int, words: str) -> None:
+    judged, lines = judge(json.dumps({"dependencies": packages}))
+    assert judged == status
+    assert words in "\n".join(lines)
+
+
+@pytest.mark.parametrize("report", ["", "no network", "[]", "{}", "null"])
+def test_no_report_is_no_failure(report: str) -> None:
+    status, lines = judge(report)
+    assert status == 0
+    assert "Nobody looked" in lines[0]
