@@ -10,18 +10,18 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from innkeeper.domain.errors import Refusal
-from innkeeper.domain.ids import ChangeId, ConsumerUuid
-from innkeeper.store import changes
+from innkeeper.domain.ids import ConsumerUuid
 from innkeeper.store.queries import allocations, capacity
 from innkeeper.store.transactions import Store, step
 from innkeeper.systems.placement import providers
 from innkeeper.systems.placement.allocations import Bundle, Wish, write, write_together
 from tests.properties.test_claims import CLASSES, NOW, PROVIDERS, TOTAL, template
 from tests.support.databases import open_store
+from tests.support.told import told_since
 
 CONSUMERS = tuple(f"10000000-0000-4000-8000-00000000000{n}" for n in range(4))
 SECOND = timedelta(seconds=1)
@@ -75,7 +75,7 @@ def state(store: Store) -> State:
             ),
             allocations.consumers_by_uuid(tx, [ConsumerUuid(each) for each in CONSUMERS]),
             [views[pid].generation for pid in ids],
-            {pid: generation for _, pid, generation in changes.after(tx, ChangeId(0))},
+            dict(told_since(tx)),
         )
 
 
@@ -104,10 +104,18 @@ def told(outcomes: Sequence[Refusal | None]) -> list[Any]:
     return [each and (type(each), each.message, each.code) for each in outcomes]
 
 
+def wish(number: int, vcpus: int, consumer_type: str = "INSTANCE") -> list[Wish]:
+    """What one client asks for: processors of the first provider, or nothing."""
+    resources = {PROVIDERS[0]: {"VCPU": vcpus}} if vcpus else {}
+    return [Wish(CONSUMERS[number], resources, None, False, "one", "user", consumer_type)]
+
+
 # A failure is made small before it is shown, which takes longer than finding it.
 @pytest.mark.timeout(600)
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(batches=st.lists(asked, min_size=1, max_size=3))
+# Whoever waits because of the same consumer is not overtaken by those behind.
+@example(batches=[[wish(0, 0, "no type"), wish(0, 4), wish(1, 3)]])
 def test_together_is_as_one_by_one(batches: list[list[list[Wish]]]) -> None:
     with tempfile.TemporaryDirectory(prefix="innkeeper-wishes-") as folder:
         stores = []

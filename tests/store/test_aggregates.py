@@ -10,7 +10,6 @@ import pytest
 
 from innkeeper.domain.errors import AlreadyExists, Conflict, Invalid, NotFound
 from innkeeper.domain.grouping import ZONE_KEY, Aggregate
-from innkeeper.domain.ids import ChangeId
 from innkeeper.store import changes
 from innkeeper.store.queries import aggregates as rows
 from innkeeper.store.transactions import Tx
@@ -20,6 +19,7 @@ from innkeeper.systems.placement import aggregates as mirror
 from innkeeper.systems.placement import providers
 from tests.support.clouds import NOW, Cloud, cloud_in, faults, reported
 from tests.support.moves import Movers
+from tests.support.told import told_since
 
 
 @pytest.fixture
@@ -54,7 +54,7 @@ def told(cloud: Cloud, work: Any) -> set[str]:
     """The hosts whose providers a write tells of."""
     before = cloud.read(changes.newest)
     cloud.write(work)
-    moved = {row[1] for row in cloud.read(lambda tx: changes.after(tx, ChangeId(before)))}
+    moved = {pid for pid, _ in cloud.read(lambda tx: told_since(tx, before))}
     return {each.name for each in cloud.read(hosts.page) if each.provider_id in moved}
 
 

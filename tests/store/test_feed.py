@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
-from innkeeper.domain.ids import ChangeId, ProviderId
+from innkeeper.domain.ids import ChangeId, ConsumerUuid, Generation, ProviderId
+from innkeeper.domain.placement import ConsumerClaim
 from innkeeper.snapshot import feed, provider_loader
 from innkeeper.snapshot.providers import ProviderTable
 from innkeeper.store import changes
+from innkeeper.store.queries import names
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.placement import providers
-from tests.support.clouds import NOW, Cloud, cloud_in
+from innkeeper.systems.placement import claims, providers
+from tests.support.clouds import NOW, Cloud, cloud_in, reported
+from tests.support.told import told_since
 
 ONE = "10000000-0000-4000-8000-000000000000"
+HOUR = timedelta(hours=1)
+MANY = 1_000
 
 
 @pytest.fixture
@@ -42,9 +48,20 @@ def tell(cloud: Cloud, times: int) -> None:
 
 
 def take(cloud: Cloud, table: ProviderTable) -> set[ProviderId] | None:
-    """What of the table must be read again."""
+    """What of the table must be read again; None is all of it."""
     with cloud.store.read() as tx:
-        return feed.take(tx, table)
+        taken = feed.take(tx, table)
+        return None if taken is None else taken.stale
+
+
+def claim(cloud: Cloud, number: int, pid: ProviderId, vcpus: int, seen: int | None) -> None:
+    """Have a consumer hold processors of a provider, instead of what it held."""
+    uuid = ConsumerUuid(f"20000000-0000-4000-8000-{number:012}")
+    generation = None if seen is None else Generation(seen)
+    with cloud.store.write() as tx:
+        amounts = {pid: {names.class_ids(tx)["VCPU"]: vcpus}}
+        wanted = ConsumerClaim(uuid, "project", "user", amounts, generation)
+        claims.replace(tx, [wanted], NOW)
 
 
 def test_a_table_that_is_far_behind_is_read_anew(cloud: Cloud) -> None:
@@ -67,5 +84,53 @@ def test_rows_of_the_feed_are_given_in_order_and_no_more_than_are_asked_for(
     tell(cloud, 5)
     with cloud.store.read() as tx:
         every = changes.after(tx, ChangeId(0))
+        assert every is not None
         assert changes.after(tx, ChangeId(0), 3) == every[:3]
         assert changes.after(tx, every[2][0]) == every[3:]
+
+
+def test_what_is_pruned_is_pruned_from_the_beginning_on(cloud: Cloud) -> None:
+    """Even after a clock was set back: who stands before a hole is to find out."""
+    cloud.write(lambda tx: providers.create(tx, ONE, "one", None, now=NOW))
+    behind = table_of(cloud)
+    for moment in (NOW + HOUR, NOW, NOW + HOUR):
+        with cloud.store.write() as tx:
+            changes.add_always_read(tx, [ProviderId(1)], moment)
+    assert cloud.write(lambda tx: changes.prune(tx, NOW + HOUR / 2, MANY)) == 3
+    assert take(cloud, behind) is None
+    assert take(cloud, table_of(cloud)) == set()
+
+
+def test_no_more_is_kept_than_is_asked_for(cloud: Cloud) -> None:
+    cloud.write(lambda tx: providers.create(tx, ONE, "one", None, now=NOW))
+    tell(cloud, 10)
+    assert cloud.write(lambda tx: changes.prune(tx, NOW, 4)) == 7
+    with cloud.store.read() as tx:
+        newest = changes.newest(tx)
+        assert len(told_since(tx, newest - 4 + 1)) == 3
+    assert cloud.write(lambda tx: changes.prune(tx, NOW + HOUR, 0)) == 3
+    assert cloud.write(lambda tx: changes.prune(tx, NOW + HOUR, 0)) == 0
+
+
+def test_claims_are_taken_over_without_reading_the_providers(cloud: Cloud) -> None:
+    cloud.report(reported("a", vcpus=8, memory_mb=1024))
+    table = table_of(cloud)
+    (pid,) = table.index_of
+    claim(cloud, 1, pid, 3, None)
+    claim(cloud, 2, pid, 2, None)
+    claim(cloud, 1, pid, 1, 1)
+    assert take(cloud, table) == set()
+    index = table.index_of[pid]
+    assert (table.used["VCPU"][index], table.free["VCPU"][index]) == (3, 5)
+    assert table.shows(pid, table_of(cloud).generation(index))
+    assert take(cloud, table) == set()
+
+
+def test_claims_behind_something_that_was_missed_are_read(cloud: Cloud) -> None:
+    cloud.report(reported("a", vcpus=8, memory_mb=1024))
+    table = table_of(cloud)
+    (pid,) = table.index_of
+    cloud.report(reported("a", vcpus=9, memory_mb=1024))
+    claim(cloud, 1, pid, 3, None)
+    assert take(cloud, table) == {pid}
+    assert table.used["VCPU"][0] == 0, "reading is left to who asked"

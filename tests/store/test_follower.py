@@ -56,7 +56,7 @@ def follow(cloud: Cloud) -> None:
 
 def prune(cloud: Cloud) -> int:
     """Forget all of the feed but its newest row."""
-    dropped: int = cloud.write(lambda tx: changes.prune(tx, LATER))
+    dropped: int = cloud.write(lambda tx: changes.prune(tx, LATER, 0))
     return dropped
 
 
@@ -139,7 +139,7 @@ def test_what_a_failed_transaction_cut_and_read_whole_is_forgotten(
 
     def write_and_cut(tx: Tx) -> None:
         behind.report_in(tx, reported("c", vcpus=99))
-        changes.prune(tx, LATER)
+        changes.prune(tx, LATER, 0)
 
     with pytest.raises(RuntimeError), behind.store.write() as tx:
         behind.desk.begin(tx)

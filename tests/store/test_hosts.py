@@ -30,6 +30,7 @@ from innkeeper.systems.compute.results import Result
 from innkeeper.systems.placement import claims
 from tests.store.conftest import NOW
 from tests.support.server_rows import row
+from tests.support.told import told_since
 
 ADMIN = RequestContext("req-1", user_id="admin", roles=frozenset({"admin"}))
 DEFAULTS = HostDefaults("nova", {"VCPU": 4.0}, 60.0)
@@ -142,11 +143,10 @@ def test_facts_that_the_host_table_shows_are_told(store: Store) -> None:
         ):
             newest = changes.newest(tx)
             tell(tx, agent, [changed])
-            rows = changes.after(tx, newest)
-            assert [(pid, told) for _, pid, told in rows] == [(found.provider_id, -1)]
+            assert told_since(tx, newest) == [(found.provider_id, -1)]
         newest = changes.newest(tx)
         hosts.change_service(tx, found, ServiceChange(is_disabled=True), NOW)
-        assert [pid for _, pid, _ in changes.after(tx, newest)] == [found.provider_id]
+        assert [pid for pid, _ in told_since(tx, newest)] == [found.provider_id]
 
 
 def test_facts_for_people_alone_are_written_and_not_told(store: Store) -> None:

@@ -215,6 +215,28 @@ class AmountTable:
             self.used[name][index] -= amount
         self.note(index)
 
+    def follow_claims(
+        self,
+        provider_id: ProviderId,
+        seen: int,
+        generation: Generation,
+        taken: Mapping[ClassId, int],
+    ) -> bool:
+        """Show what somebody else's claims took, who moved a provider on from ``seen``.
+
+        Gives whether that was possible. It is not if the row shows another generation, or has
+        no column for a class: then it must be read.
+        """
+        index = self.index_of.get(provider_id)
+        if index is None or self.generations[index] != seen:
+            return False
+        names = {class_id: name for name, class_id in self.class_ids.items()}
+        if not all(names.get(class_id) in self.free for class_id in taken):
+            return False
+        self.take(index, {names[class_id]: amount for class_id, amount in taken.items()})
+        self.generations[index] = generation
+        return True
+
     def has_left(self, index: HostIndex, amounts: Mapping[str, int]) -> bool:
         """Whether one row has these amounts free, each given out in one piece."""
         for name, amount in amounts.items():

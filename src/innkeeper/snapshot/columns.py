@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from innkeeper.domain.ids import AgentId, HostIndex, ProviderId
+from innkeeper.domain.ids import AgentId, ClassId, Generation, HostIndex, ProviderId
 from innkeeper.snapshot.aggregates import AggregateSets, Verdict
 from innkeeper.snapshot.amounts import ROWS_MIN, Amount, AmountTable, Indexes, Mask, Rows
 from innkeeper.snapshot.capabilities import CapabilityColumn, CapabilityColumns
@@ -327,6 +327,17 @@ class HostTable(AmountTable):
         """See :meth:`AmountTable.shows`; pools have rows of their own."""
         is_hosts = super().shows(provider_id, generation)
         return is_hosts or self.pools.shows(provider_id, generation)
+
+    def follow_claims(
+        self,
+        provider_id: ProviderId,
+        seen: int,
+        generation: Generation,
+        taken: Mapping[ClassId, int],
+    ) -> bool:
+        """See :meth:`AmountTable.follow_claims`; pools have rows of their own."""
+        of_its_own = super().follow_claims(provider_id, seen, generation, taken)
+        return of_its_own or self.pools.follow_claims(provider_id, seen, generation, taken)
 
     def expect_claim(self, providers: Iterable[ProviderId]) -> None:
         """Show these providers as they will be once a claim on them is committed."""

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 from innkeeper.domain.ids import ProviderId
 from innkeeper.snapshot.amounts import AmountTable
 from innkeeper.store import changes
+from innkeeper.store.changes import Change
 from innkeeper.store.transactions import Tx
 
 CHANGES_MIN = 10_000
@@ -13,29 +16,51 @@ CHANGES_PER_ROW = 2
 is read anew. Applying so many takes no longer than that."""
 
 
-def take(tx: Tx, table: AmountTable) -> set[ProviderId] | None:
-    """Move a table's ``change_id`` on, and give the providers whose rows must be read anew.
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What was taken over from the feed."""
 
-    ``None`` means all of them, and leaves ``change_id`` alone: the feed was cut behind the
-    table, so what it said is lost; or it says so much that reading everything is less.
+    stale: set[ProviderId] = field(default_factory=set)
+    """Providers whose rows must be read anew."""
+    edited: set[ProviderId] = field(default_factory=set)
+    """Those whose rows show by now what others claimed."""
+
+
+def take(tx: Tx, table: AmountTable) -> Taken | None:
+    """Move a table's ``change_id`` on, and apply what can be applied without reading more.
+
+    ``None`` means that all rows must be read anew, and leaves the table alone: the feed was cut
+    behind it, so what was said there is lost; or there is so much that reading all is less.
     """
     most = CHANGES_MIN + CHANGES_PER_ROW * table.row_count
     rows = changes.after(tx, table.change_id, most)
-    if not rows:
-        return set()
-    if len(rows) == most:
+    if rows is None or len(rows) == most:
         return None
-    if rows[0][0] > table.change_id + 1 and changes.oldest(tx) > table.change_id + 1:
-        return None
-    stale: set[ProviderId] = set()
-    for _, provider_id, generation in rows:
-        if generation == changes.SERVERS_ONLY:
-            is_stale = table.knows_servers
+    taken = Taken()
+    for each in rows:
+        if each.provider_id in taken.stale or _is_shown(table, each):
+            continue
+        if _apply(table, each):
+            taken.edited.add(each.provider_id)
         else:
-            is_stale = generation == changes.ALWAYS_READ or not table.shows(
-                provider_id, generation
-            )
-        if is_stale:
-            stale.add(provider_id)
-    table.change_id = rows[-1][0]
-    return stale
+            taken.stale.add(each.provider_id)
+    if rows:
+        table.change_id = rows[-1].id
+    return taken
+
+
+def _is_shown(table: AmountTable, change: Change) -> bool:
+    if change.generation == changes.SERVERS_ONLY:
+        return not table.knows_servers
+    if change.generation == changes.ALWAYS_READ:
+        return False
+    return table.shows(change.provider_id, change.generation)
+
+
+def _apply(table: AmountTable, change: Change) -> bool:
+    """Take what claims took, if it is known and nothing else is missing before it."""
+    # Whose servers came with the claims is not told, so who counts them has to read.
+    if change.taken is None or change.seen is None or table.knows_servers:
+        return False
+    amounts = changes.amounts(change.taken)
+    return table.follow_claims(change.provider_id, change.seen, change.generation, amounts)

@@ -98,11 +98,13 @@ class Follower:
 
     def catch_up(self, tx: Tx) -> None:
         """Apply all changes that ``tx`` sees and the table does not show yet."""
-        stale = feed.take(tx, self.table)
-        if stale is None:
+        taken = feed.take(tx, self.table)
+        if taken is None:
             # What this very transaction wrote is read as well.
             self._read_all(tx)
             self._is_all_touched = True
-        elif stale:
-            self._touched |= stale
-            self._touched |= loader.load(tx, self.table, stale)
+            return
+        self._touched |= taken.edited
+        if taken.stale:
+            self._touched |= taken.stale
+            self._touched |= loader.load(tx, self.table, taken.stale)

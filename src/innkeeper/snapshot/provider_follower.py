@@ -24,10 +24,10 @@ class ProviderFollower:
         some of its rows may be half new.
         """
         table, self._table = self._table, None
-        stale = None if table is None else feed.take(tx, table)
-        if table is None or stale is None:
+        taken = None if table is None else feed.take(tx, table)
+        if table is None or taken is None:
             table = provider_loader.load_all(tx)
-        elif stale:
-            provider_loader.load(tx, table, stale)
+        elif taken.stale:
+            provider_loader.load(tx, table, taken.stale)
         self._table = table
         return table

@@ -1,25 +1,27 @@
 """The change feed: every capacity write adds a numbered row in the same transaction.
 
-Always true where transactions write one after the other, as in SQLite: rows appear in the
-order of their numbers, so who has applied all rows up to a number, and reads the ones after it,
-misses no change that was committed before he began to read.
-
-May be false: that the numbers have no gaps.
-
 Always true: numbers are given in the order of commits. A database gives them before the commit,
 and would show row 6 while the transaction of row 5 is still open, which nobody who has read 6
 would ever see. So all who write, of all processes, take turns (ADR 0021): the next number is
-given when the last one is there to read.
+given when the last one is there to read. Who has applied all rows up to a number, and reads the
+ones after it, misses no change that was committed before he began to read.
+
+Always true: while a row is there, so are all after it. What is pruned is pruned from the
+beginning on, whatever clocks said.
+
+May be false: that the numbers have no gaps.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from typing import NamedTuple
 
 import sqlalchemy as sa
 
-from innkeeper.domain.ids import ChangeId, Generation, ProviderId
+from innkeeper.domain.ids import ChangeId, ClassId, Generation, ProviderId
 from innkeeper.store.prepared import Prepared
 from innkeeper.store.tables.placement import changes
 from innkeeper.store.transactions import Tx
@@ -31,15 +33,68 @@ SERVERS_ONLY = -2
 """In place of a generation: nothing that the provider has or gives changed, only what its
 servers are busy with. Who does not count servers has nothing to read."""
 
+PRUNED_MAX = 50_000
+"""Numbers that are pruned in one transaction, which others wait for."""
+
+
+class Change(NamedTuple):
+    """One row of the feed.
+
+    Where claims alone moved the provider, ``seen`` is the generation before them, and ``taken``
+    what they took in all, to be read by :func:`amounts`. Else both are ``None``.
+    """
+
+    id: ChangeId
+    provider_id: ProviderId
+    generation: Generation
+    seen: Generation | None
+    taken: str | None
+
+
+class Claimed(NamedTuple):
+    """What claims did to one provider: its generation before and after, and what they took.
+
+    Amounts are negative where more was given back than taken.
+    """
+
+    provider_id: ProviderId
+    seen: Generation
+    generation: Generation
+    taken: Mapping[ClassId, int]
+
 
 _ADD = Prepared(changes.insert())
 
 
 def add(tx: Tx, moved: Iterable[tuple[ProviderId, int]], now: datetime) -> None:
     """Tell that these providers changed, with the generation each has now."""
+    _add(tx, [(provider_id, generation, None, None) for provider_id, generation in moved], now)
+
+
+def add_claimed(tx: Tx, claimed: Iterable[Claimed], now: datetime) -> None:
+    """Tell what claims took, so that nobody need read the providers for that."""
+    _add(
+        tx,
+        [
+            (each.provider_id, each.generation, each.seen, json.dumps(each.taken))
+            for each in claimed
+        ],
+        now,
+    )
+
+
+def _add(
+    tx: Tx, told: Sequence[tuple[ProviderId, int, int | None, str | None]], now: datetime
+) -> None:
     rows = [
-        {"provider_id": provider_id, "generation": generation, "created_at": now}
-        for provider_id, generation in moved
+        {
+            "provider_id": provider_id,
+            "generation": generation,
+            "seen": seen,
+            "taken": taken,
+            "created_at": now,
+        }
+        for provider_id, generation, seen, taken in told
     ]
     if rows:
         _ADD.run(tx, rows)
@@ -55,20 +110,39 @@ def add_servers_only(tx: Tx, providers: Iterable[ProviderId], now: datetime) -> 
     add(tx, ((provider_id, SERVERS_ONLY) for provider_id in providers), now)
 
 
-_AFTER = Prepared(
-    sa.select(changes.c.id, changes.c.provider_id, changes.c.generation)
-    .where(changes.c.id > sa.bindparam("after", type_=sa.BigInteger))
+def amounts(taken: str) -> dict[ClassId, int]:
+    """What :attr:`Change.taken` says."""
+    return {ClassId(int(class_id)): amount for class_id, amount in json.loads(taken).items()}
+
+
+_FROM = Prepared(
+    sa.select(
+        changes.c.id,
+        changes.c.provider_id,
+        changes.c.generation,
+        changes.c.seen,
+        changes.c.taken,
+    )
+    .where(changes.c.id >= sa.bindparam("first", type_=sa.BigInteger))
     .order_by(changes.c.id)
     .limit(sa.bindparam("most", type_=sa.BigInteger))
 )
 _WITHOUT_LIMIT = 2**62
 
 
-def after(
-    tx: Tx, last: ChangeId, most: int = _WITHOUT_LIMIT
-) -> list[tuple[ChangeId, ProviderId, Generation]]:
-    """Give the rows behind ``last``, in order: number, provider, its generation then."""
-    return _AFTER.rows(tx, {"after": last, "most": most})
+def after(tx: Tx, last: ChangeId, most: int = _WITHOUT_LIMIT) -> list[Change] | None:
+    """Give the rows behind ``last``, in order, at most so many.
+
+    ``None`` says that some of them may be gone: row ``last`` is not there any more. Before the
+    first row, 0, nothing is gone as long as row 1 is there.
+    """
+    rows = _FROM.rows(tx, {"first": last, "most": most + 1})
+    if not last:
+        is_whole = not rows or rows[0][0] == 1
+        return [Change(*row) for row in rows[:most]] if is_whole else None
+    if not rows or rows[0][0] != last:
+        return None
+    return [Change(*row) for row in rows[1:]]
 
 
 def newest(tx: Tx) -> ChangeId:
@@ -76,18 +150,17 @@ def newest(tx: Tx) -> ChangeId:
     return ChangeId(tx.execute(sa.select(sa.func.max(changes.c.id))).scalar() or 0)
 
 
-def oldest(tx: Tx) -> ChangeId:
-    """The number of the oldest change that is kept; 0 if none is."""
-    return ChangeId(tx.execute(sa.select(sa.func.min(changes.c.id))).scalar() or 0)
+def prune(tx: Tx, before: datetime, kept_max: int) -> int:
+    """Drop rows from the beginning on; give how many.
 
-
-def prune(tx: Tx, before: datetime) -> int:
-    """Drop the rows written before a moment, but keep the newest; give their number.
-
-    The newest row stays, so that :func:`newest` goes on growing.
+    All up to the last one written before a moment go, and more until ``kept_max`` are left, but
+    not the newest, nor many at once.
     """
-    kept = newest(tx)
-    result = tx.execute(
-        changes.delete().where(changes.c.created_at < before).where(changes.c.id < kept)
-    )
-    return result.rowcount
+    ends = tx.execute(sa.select(sa.func.min(changes.c.id), sa.func.max(changes.c.id))).one()
+    if ends[0] is None:
+        return 0
+    first, last = ends
+    old = sa.select(sa.func.max(changes.c.id)).where(changes.c.created_at < before)
+    until = max(tx.execute(old).scalar() or 0, last - kept_max)
+    until = min(until, last - 1, first + PRUNED_MAX)
+    return tx.execute(changes.delete().where(changes.c.id <= until)).rowcount

@@ -20,7 +20,7 @@ checker that never failed has proved nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -33,11 +33,15 @@ from innkeeper.domain.ids import ClassId, ConsumerUuid, Generation, ProviderId
 from innkeeper.domain.placement import Claim, ConsumerClaim
 from innkeeper.store import by_ids, changes, overfull
 from innkeeper.store.by_ids import IDS
+from innkeeper.store.overfull import Gains
 from innkeeper.store.prepared import Prepared, PreparedForIds
 from innkeeper.store.tables.placement import allocations, consumers, resource_providers
 from innkeeper.store.transactions import Tx, guards_of
 
 LOG = structlog.get_logger("innkeeper.store")
+
+Moves = Mapping[ProviderId, tuple[Generation, Generation]]
+"""From which generation to which providers are moved."""
 
 _GENERATIONS = PreparedForIds(
     sa.select(resource_providers.c.id, resource_providers.c.generation).where(
@@ -265,9 +269,16 @@ def _write(tx: Tx, writing: _Writing, given_back: Sequence[Freed], now: datetime
     advanced = {
         pid: (seen, writing.generations[pid]) for pid, seen in writing.first_seen.items()
     }
-    _advance(tx, advanced, now)
-    is_counted = guards_of(tx).capacity
-    let_go = [*given_back, *(_held(tx, writing.replaced) if is_counted else ())]
+    _move(tx, advanced, now)
+    gains = overfull.gains_of(
+        (
+            (row["resource_provider_id"], row["resource_class_id"], row["used"])
+            for row in writing.allocation_rows
+        ),
+        _parts(_held(tx, writing.replaced)),
+    )
+    # What was given back beside the claims has been told where it was.
+    _tell_claimed(tx, advanced, gains, now)
     by_ids.run(tx, _DELETE_ALLOCATIONS, writing.replaced)
     by_ids.run(tx, _DELETE_CONSUMERS, writing.gone)
     if writing.moved_rows:
@@ -276,16 +287,29 @@ def _write(tx: Tx, writing: _Writing, given_back: Sequence[Freed], now: datetime
         _ADD_CONSUMERS.run(tx, writing.new_rows)
     if writing.allocation_rows:
         _ADD_ALLOCATIONS.run(tx, writing.allocation_rows)
-        if is_counted:
-            _count_again(tx, writing.allocation_rows, let_go)
+        if guards_of(tx).capacity:
+            _count_again(tx, overfull.less(gains, _parts(given_back)))
 
 
-def _count_again(tx: Tx, added: Sequence[Mapping[str, Any]], let_go: Sequence[Freed]) -> None:
-    """See that nobody gained what is not there."""
-    gains = overfull.gains_of(
-        ((row["resource_provider_id"], row["resource_class_id"], row["used"]) for row in added),
-        ((each.provider_id, each.class_id, each.used) for each in let_go),
+def _parts(freed: Iterable[Freed]) -> Iterator[tuple[ProviderId, ClassId, int]]:
+    return ((each.provider_id, each.class_id, each.used) for each in freed)
+
+
+def _tell_claimed(tx: Tx, moves: Moves, gains: Gains, now: datetime) -> None:
+    taken: dict[ProviderId, dict[ClassId, int]] = {pid: {} for pid in sorted(moves)}
+    elsewhere = {provider_id for provider_id, _ in gains} - taken.keys()
+    for (provider_id, class_id), amount in gains.items():
+        if amount and provider_id not in elsewhere:
+            taken[provider_id][class_id] = amount
+    # Where something was let go of and the claim did not name it, no generation says so.
+    changes.add_always_read(tx, sorted(elsewhere), now)
+    changes.add_claimed(
+        tx, [changes.Claimed(pid, *moves[pid], amounts) for pid, amounts in taken.items()], now
     )
+
+
+def _count_again(tx: Tx, gains: Gains) -> None:
+    """See that nobody gained what is not there."""
     found = overfull.by_gains(tx, gains)
     if found:
         # Never in healthy days: generations say the same, and before anything is written.
@@ -307,13 +331,12 @@ def advance(
         if current.get(provider_id) != generation:
             raise ProviderChanged(provider_id, generation)
     moved = {pid: (old, Generation(old + 1)) for pid, old in seen.items()}
-    _advance(tx, moved, now)
+    _move(tx, moved, now)
+    changes.add(tx, ((pid, moved[pid][1]) for pid in sorted(moved)), now)
     return {pid: new for pid, (_, new) in moved.items()}
 
 
-def _advance(
-    tx: Tx, moves: Mapping[ProviderId, tuple[Generation, Generation]], now: datetime
-) -> None:
+def _move(tx: Tx, moves: Moves, now: datetime) -> None:
     # In id order: transactions that share providers then queue instead of deadlocking.
     rows = [
         {"provider": pid, "seen": moves[pid][0], "new": moves[pid][1], "now": now}
@@ -324,7 +347,6 @@ def _advance(
             _must_touch(tx, _ADVANCE, rows)
         else:
             _ADVANCE_UNGUARDED.run(tx, [_without_seen(row) for row in rows])
-        changes.add(tx, ((pid, moves[pid][1]) for pid in sorted(moves)), now)
 
 
 def _without_seen(row: Mapping[str, Any]) -> dict[str, Any]:

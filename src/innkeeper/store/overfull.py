@@ -66,6 +66,12 @@ def gains_of(
     for provider_id, class_id, used in added:
         key = (provider_id, class_id)
         sums[key] = sums.get(key, 0) + used
+    return less(sums, let_go)
+
+
+def less(gains: Gains, let_go: Iterable[tuple[ProviderId, ClassId, int]]) -> Gains:
+    """Count as well what is let go beside them."""
+    sums = dict(gains)
     for provider_id, class_id, used in let_go:
         key = (provider_id, class_id)
         sums[key] = sums.get(key, 0) - used

@@ -21,7 +21,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -89,22 +89,42 @@ class Step:
     outcome: Any = None
 
 
-def carry_out(store: Store, desk: Desk, batch: Sequence[Step]) -> list[Any]:
-    """Carry out one batch in one commit; an exception in the list is that step's answer."""
+def nobody_late(batch: Sequence[Step]) -> Sequence[Step]:
+    """No more steps than a batch has."""
+    del batch
+    return ()
+
+
+def carry_out(
+    store: Store,
+    desk: Desk,
+    batch: list[Step],
+    late: Callable[[Sequence[Step]], Sequence[Step]] = nobody_late,
+) -> list[Any]:
+    """Carry out one batch in one commit; an exception in the list is that step's answer.
+
+    ``late`` gives steps that are to be added to the batch: those that came while it waited for
+    its turn to write. As many processes as there are wait, and a batch that leaves half full
+    makes the other half wait for all of them once more.
+    """
     repeats = Repeats()
     outcomes: list[Any] | None = None
     while outcomes is None:
-        outcomes = _attempt(store, desk, batch, repeats)
+        outcomes = _attempt(store, desk, batch, late, repeats)
     return outcomes
 
 
 def _attempt(
-    store: Store, desk: Desk, batch: Sequence[Step], repeats: Repeats
+    store: Store,
+    desk: Desk,
+    batch: list[Step],
+    late: Callable[[Sequence[Step]], Sequence[Step]],
+    repeats: Repeats,
 ) -> list[Any] | None:
     """The steps' answers; ``None`` if nothing happened and it is worth another attempt."""
     started_s = time.perf_counter()
     try:
-        outcomes = _commit(store, desk, batch)
+        outcomes = _commit(store, desk, batch, late)
     except Exception as error:
         desk.forget()
         metrics.lost(error)
@@ -174,11 +194,17 @@ def _count(batch: Sequence[Step], outcomes: Sequence[Any], took_s: float) -> Non
         LOG.error("commit_uncounted", exc_info=error)
 
 
-def _commit(store: Store, desk: Desk, batch: Sequence[Step]) -> list[Any]:
-    outcomes: list[Any] = [None] * len(batch)
+def _commit(
+    store: Store,
+    desk: Desk,
+    batch: list[Step],
+    late: Callable[[Sequence[Step]], Sequence[Step]],
+) -> list[Any]:
     asked_s = time.perf_counter()
     with store.write() as tx:
         metrics.TURN.observe(time.perf_counter() - asked_s)
+        batch += late(batch)
+        outcomes: list[Any] = [None] * len(batch)
         desk.begin(tx)
         # Boots first: they are decided on the host table as of the last commit, which the
         # other steps of this batch are about to change.

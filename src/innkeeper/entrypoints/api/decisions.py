@@ -142,7 +142,7 @@ class DecisionThread:
         batch: list[Step] = []
         try:
             while batch := self._take():
-                outcomes = carry_out(self._store, self._desk, batch)
+                outcomes = carry_out(self._store, self._desk, batch, self._late)
                 self._failures = self._failures + 1 if all(map(_fails, outcomes)) else 0
                 self._answered = len(batch)
                 self._answer(batch, outcomes)
@@ -170,12 +170,17 @@ class DecisionThread:
         # A step that waited alone is not made to wait: nobody else is about to come.
         if self._answered > 1:
             self._gather()
-        batch: list[Step] = []
-        lines = 0
-        while self._waiting and len(batch) < BATCH_MAX and lines < LINES_MAX:
-            batch.append(self._waiting.popleft())
-            lines += batch[-1].lines
-        return batch
+        return self._late(())
+
+    def _late(self, batch: Sequence[Step]) -> list[Step]:
+        """What waits now and has room in a batch beside these."""
+        found: list[Step] = []
+        room = BATCH_MAX - len(batch)
+        lines = sum(each.lines for each in batch)
+        while self._waiting and len(found) < room and lines < LINES_MAX:
+            found.append(self._waiting.popleft())
+            lines += found[-1].lines
+        return found
 
     def _gather(self) -> None:
         until_s = time.perf_counter() + GATHER_MAX_S

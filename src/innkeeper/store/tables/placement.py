@@ -149,6 +149,10 @@ changes = sa.Table(
     # -1: something else about the host changed (its state, its agent, its traits' names).
     # -2: only what its servers are busy with.
     sa.Column("generation", sa.Integer, nullable=False),
+    # Of a change by claims alone: from which generation on, and what they took in all, as a
+    # JSON object of amounts by class id. Null where the provider has to be read.
+    sa.Column("seen", sa.Integer, nullable=True),
+    sa.Column("taken", sa.Text, nullable=True),
     sa.Column("created_at", Moment, nullable=False, index=True),
     sqlite_autoincrement=True,
 )

@@ -110,31 +110,27 @@ def write_together(tx: Tx, asked: Sequence[Bundle]) -> list[Refusal | None]:
     already.
     """
     outcomes: list[Refusal | None] = [None] * len(asked)
-    waiting = list(range(len(asked)))
-    while waiting:
-        turn, waiting = _without_repeats(asked, waiting)
-        refusals = _write_turn(tx, [asked[index] for index in turn])
-        for index, refusal in zip(turn, refusals, strict=True):
-            outcomes[index] = refusal
+    start = 0
+    while start < len(asked):
+        end = _end_of_turn(asked, start)
+        outcomes[start:end] = _write_turn(tx, asked[start:end])
+        start = end
     return outcomes
 
 
-def _without_repeats(
-    asked: Sequence[Bundle], waiting: Sequence[int]
-) -> tuple[list[int], list[int]]:
-    """Who is written in one turn, and who waits for the next.
+def _end_of_turn(asked: Sequence[Bundle], start: int) -> int:
+    """Before whom a turn ends: the first one about a consumer that somebody in it names.
 
-    Of those about the same consumer the later ones wait: what it holds, and its generation,
-    depend on whether the first is granted.
+    What that consumer holds, and its generation, depend on whether the one before is granted.
+    Whoever comes behind waits as well, since what is left for him depends on both.
     """
     named: set[str | None] = set()
-    turn: list[int] = []
-    later: list[int] = []
-    for index in waiting:
+    for index in range(start, len(asked)):
         uuids = {canonical_uuid(wish.consumer) for wish in asked[index].all} - {None}
-        (later if uuids & named else turn).append(index)
+        if uuids & named:
+            return index
         named |= uuids
-    return turn, later
+    return len(asked)
 
 
 def _write_turn(tx: Tx, asked: Sequence[Bundle]) -> list[Refusal | None]:

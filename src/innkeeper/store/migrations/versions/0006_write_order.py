@@ -1,4 +1,4 @@
-"""Have a row that writers queue for, and rows by which processes on one database agree."""
+"""Have a row that writers queue for, and what processes on one database agree by."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Make three tables, and the rows that must be there."""
+    """Make three tables and the rows that must be there, and have changes tell of claims."""
     made = op.create_table(
         "write_order",
         sa.Column("id", sa.Integer(), autoincrement=False, nullable=False),
@@ -36,10 +36,14 @@ def upgrade() -> None:
         sa.Column("last_at", MOMENT, nullable=False),
         sa.PrimaryKeyConstraint("name", name=op.f("pk_periodic_tasks")),
     )
+    op.add_column("changes", sa.Column("seen", sa.Integer(), nullable=True))
+    op.add_column("changes", sa.Column("taken", sa.Text(), nullable=True))
 
 
 def downgrade() -> None:
     """Drop them."""
+    op.drop_column("changes", "taken")
+    op.drop_column("changes", "seen")
     op.drop_table("periodic_tasks")
     op.drop_table("news")
     op.drop_table("write_order")
