@@ -25,7 +25,7 @@ from innkeeper.store.backends.sqlite import Sqlite
 from innkeeper.store.queries import agents
 from innkeeper.store.transactions import Store, Tx
 from innkeeper.systems.compute import audit as compute_audit
-from innkeeper.systems.compute import flavors, hosts
+from innkeeper.systems.compute import flavors, hosts, reports_audit
 from innkeeper.systems.compute.desk import BootDesk
 from innkeeper.systems.compute.explanations import Question
 from innkeeper.systems.placement import audit as placement_audit
@@ -36,6 +36,8 @@ DEFAULTS = HostDefaults("nova", {}, service_down_time_s=60.0)
 AGENT = Agent(AgentId("a0000000-0000-4000-8000-000000000001"), "agent", "fake", None, NOW, NOW)
 SMALL = Flavor(id=0, flavor_id="small", name="small", vcpus=1, memory_mb=1024, disk_gb=10)
 FILE = "store.sqlite3"
+OF_MACHINES = (reports_audit.UNKNOWN_SERVER, reports_audit.LOST_SERVER)
+"""What agents say of their machines may be bad news without anything wrong in the store."""
 
 
 def open_store(folder: Path, readers_max: int = 2, busy_timeout_s: float = 5.0) -> Store:
@@ -207,7 +209,7 @@ class Cloud:
         with self.store.read() as tx:
             assert differences(self.table, loader.load_all(tx)) == []
             found = [*placement_audit.findings(tx), *compute_audit.findings(tx)]
-        assert found == []
+        assert [each for each in found if each.invariant not in OF_MACHINES] == []
 
     def close(self) -> None:
         """Let go of the database."""
