@@ -1,6 +1,7 @@
 """The stock ``openstack`` command against a service that was started as users start it.
 
-Both are processes of their own; nothing is shared but the network and the login file.
+All are processes of their own, each command as well; nothing is shared but the network and the
+login file.
 """
 
 from __future__ import annotations
@@ -20,9 +21,10 @@ from typing import IO, Any
 
 import httpx
 
+from tests.compat.openstack_copies import Copies, Outcome
+
 START_WITHIN_S = 30.0
 STOP_WITHIN_S = 15.0
-COMMAND_WITHIN_S = 60.0
 SOURCE = Path(__file__).resolve().parents[2] / "src"
 SERVES_ON = "Innkeeper serves on "
 PAUSE_S = 0.1
@@ -34,15 +36,6 @@ def environment(**more: str) -> dict[str, str]:
     return {**kept, **more}
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What a command answered."""
-
-    status: int
-    output: str
-    errors: str
-
-
 @dataclass(slots=True)
 class Started:
     """A started service, and the stock command for it."""
@@ -50,6 +43,7 @@ class Started:
     url: str
     data_dir: Path
     program: subprocess.Popen[str]
+    copies: Copies
     told: list[str] = field(default_factory=list)
     """The lines that the service has written so far."""
 
@@ -65,16 +59,7 @@ class Started:
         """
         if login is None:
             login = {"OS_CLIENT_CONFIG_FILE": str(self.login_file), "OS_CLOUD": "innkeeper"}
-        # Without a home: what a developer has in theirs is nobody's business here.
-        ran = subprocess.run(
-            [sys.executable, "-m", "openstackclient.shell", *words],
-            env=environment(HOME=str(self.data_dir), **login),
-            capture_output=True,
-            text=True,
-            timeout=COMMAND_WITHIN_S,
-            check=False,
-        )
-        return Outcome(ran.returncode, ran.stdout, ran.stderr)
+        return self.copies.run(words, login)
 
     def ask(self, *words: str, login: Mapping[str, str] | None = None) -> Any:
         """Run a command that must go well, and give its answer, read from JSON."""
@@ -119,7 +104,9 @@ def started(data_dir: Path, *options: str) -> Iterator[Started]:
         text=True,
     )
     lines: queue.Queue[str] = queue.Queue()
-    service = Started("", data_dir, program)
+    # Without a home: what a developer has in theirs is nobody's business here.
+    copies = Copies(environment(HOME=str(data_dir)))
+    service = Started("", data_dir, program, copies)
     assert program.stderr is not None
     reader = threading.Thread(
         target=_read, args=(program.stderr, lines, service.told), daemon=True
@@ -130,6 +117,7 @@ def started(data_dir: Path, *options: str) -> Iterator[Started]:
         _wait_until_ready(service.url)
         yield service
     finally:
+        copies.close()
         program.terminate()
         program.wait(STOP_WITHIN_S)
         reader.join(STOP_WITHIN_S)

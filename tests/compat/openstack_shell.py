@@ -14,7 +14,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tests.compat.openstack_command import Outcome, environment
+from tests.compat.openstack_command import environment
+from tests.compat.openstack_copies import Outcome
 
 PROGRAM = Path(__file__).with_name("serve_openstack.py")
 STOP_WITHIN_S = 10.0

@@ -9,7 +9,7 @@ from typing import Any
 
 import httpx
 
-from tests.compat.openstack_command import Outcome
+from tests.compat.openstack_copies import Outcome
 from tests.compat.openstack_shell import Shell
 
 DEFAULT = "1"

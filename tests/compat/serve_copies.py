@@ -1,0 +1,96 @@
+"""The program that ``openstack_copies`` starts: each command in a fresh copy of this process.
+
+A line holds the words of a command and the variables that its environment has more than this
+one. It is answered by one line with the exit status and what was written to the two streams.
+All that is shared by the commands is what the client has when its modules have been read.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import logging
+import os
+import pkgutil
+import signal
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from typing import IO
+
+import openstackclient
+import osc_placement
+from openstackclient import shell
+
+# The client asks a port where nobody listens for its versions. So it has been through all that
+# it needs when it fails, and has nothing yet that it would keep.
+FIRST_WORDS = (
+    *("--os-auth-type", "admin_token", "--os-token", "none"),
+    *("--os-endpoint", "http://127.0.0.1:1", "resource", "provider", "list", "-f", "json"),
+)
+WITHIN_S = 60
+READ_BEFORE = (
+    *("openstackclient.common", "openstackclient.compute", "openstackclient.identity.v3"),
+    *("openstackclient.image.v2", "osc_placement.resources"),
+)
+FAILED = 1
+
+
+def main() -> None:
+    """Run commands until there are no more."""
+    _read_modules()
+    answers, errors = os.fdopen(os.dup(1), "w"), os.dup(2)
+    with open(os.devnull, "w") as nowhere:
+        os.dup2(nowhere.fileno(), 1)
+        os.dup2(nowhere.fileno(), 2)
+        shell.main(list(FIRST_WORDS))
+        # Every shell adds its own; with those of the first one things would be said twice.
+        logging.getLogger().handlers.clear()
+        os.dup2(errors, 2)
+    with answers:
+        # Whoever asks waits for each answer: nothing is read ahead of a copy.
+        for line in iter(sys.stdin.readline, ""):
+            words, variables = json.loads(line)
+            answers.write(json.dumps(_run(words, variables)) + "\n")
+            answers.flush()
+
+
+def _read_modules() -> None:
+    for package in (openstackclient, osc_placement):
+        for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            if found.name.startswith(READ_BEFORE):
+                importlib.import_module(found.name)
+
+
+def _run(words: Sequence[str], variables: Mapping[str, str]) -> tuple[int, str, str]:
+    with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
+        copy = os.fork()
+        if copy == 0:
+            os._exit(_be_command(words, variables, output, errors))
+        _, ended = os.waitpid(copy, 0)
+        return os.waitstatus_to_exitcode(ended), _whole(output), _whole(errors)
+
+
+def _be_command(
+    words: Sequence[str], variables: Mapping[str, str], output: IO[bytes], errors: IO[bytes]
+) -> int:
+    signal.alarm(WITHIN_S)
+    os.environ.update(variables)
+    for number, file in enumerate((output, errors), start=1):
+        os.dup2(file.fileno(), number)
+    try:
+        status = shell.main(list(words))
+    except SystemExit as ended:
+        status = ended.code if isinstance(ended.code, int) else FAILED
+    sys.stdout.flush()
+    sys.stderr.flush()
+    return int(status or 0)
+
+
+def _whole(file: IO[bytes]) -> str:
+    file.seek(0)
+    return file.read().decode()
+
+
+if __name__ == "__main__":
+    main()
