@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
+import logging
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import structlog
+
 from benchmarks import (
     claiming,
+    database_servers,
     deciding,
     explaining,
     history,
@@ -22,6 +27,7 @@ from benchmarks import (
     running,
     searching,
     serving,
+    several_processes,
     together,
 )
 from benchmarks.figures import Figure
@@ -36,6 +42,7 @@ PARTS = (
     "building",
     "placement_claims",
     "candidates",
+    "several_processes",
 )
 
 
@@ -53,6 +60,7 @@ class Extent:
     building: Plan
     claiming: claiming.Plan
     searching: searching.Plan
+    several: several_processes.Plan
 
 
 FULL = Extent(
@@ -66,6 +74,7 @@ FULL = Extent(
     building=Plan((1_000,), (1, 16), seconds=5.0, repetitions=3),
     claiming=claiming.Plan(1_000, (1, 8, 64), seconds=5.0, repetitions=3),
     searching=searching.Plan((1_000, 10_000), seconds=5.0),
+    several=several_processes.Plan((8, 10_000), (1, 2, 4), 16, seconds=1.5, repetitions=2),
 )
 QUICK = Extent(
     decided_hosts=(1_000, 10_000, 100_000),
@@ -78,6 +87,7 @@ QUICK = Extent(
     building=Plan((1_000,), (16,), seconds=1.5, repetitions=1),
     claiming=claiming.Plan(1_000, (1, 8, 64), seconds=1.5, repetitions=1),
     searching=searching.Plan((1_000, 10_000), seconds=1.0),
+    several=several_processes.Plan((10_000,), (1, 4), 16, seconds=0.5, repetitions=1),
 )
 
 
@@ -96,6 +106,9 @@ class Paper:
 def main(arguments: list[str] | None = None) -> int:
     """Measure, print, compare with the last record; gives the exit status."""
     wanted = _parser().parse_args(arguments)
+    # Stores are opened here, too, and tell of each database what a service would log.
+    errors_only = structlog.make_filtering_bound_logger(logging.ERROR)
+    structlog.configure(wrapper_class=errors_only)
     extent = QUICK if wanted.quick else FULL
     paper = Paper()
     started_s = time.perf_counter()
@@ -125,7 +138,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="about a minute; not recorded")
+    parser.add_argument("--quick", action="store_true", help="about two minutes; not recorded")
     parser.add_argument("--part", action="append", choices=PARTS, help="only this; repeatable")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures as JSON")
     parser.add_argument("--page", type=Path, metavar="FILE", help="put the tables into a page")
@@ -164,6 +177,7 @@ def _measured(part: str, place: Path, extent: Extent) -> Iterable[Figure]:
         "building": lambda: serving.measure(directory, extent.building, is_building=True),
         "placement_claims": lambda: claiming.measure(directory, extent.claiming),
         "candidates": lambda: searching.measure(directory, extent.searching),
+        "several_processes": lambda: several_processes.measure(directory, extent.several),
     }
     return measures[part]()
 
@@ -171,34 +185,52 @@ def _measured(part: str, place: Path, extent: Extent) -> Iterable[Figure]:
 def _shown(part: str, figures: Iterable[Figure], extent: Extent, paper: Paper) -> list[Figure]:
     """Measure one part and print its tables."""
     found = {each.name: each for each in figures}
-    if part == "deciding":
-        tables = [report.deciding(found, deciding.cases(extent.decided_hosts))]
-    elif part == "explanations":
-        tables = [report.explaining(found, extent.explaining.hosts)]
-    elif part == "loading":
-        tables = [report.loading(found, extent.loaded_hosts)]
-    elif part == "together":
-        tables = [report.together(found, extent.together.host_counts)]
-    elif part == "placement_claims":
-        asked = extent.claiming
-        words = ("providers", "claims/s")
-        counts = asked.client_counts
-        tables = [report.serving(found, "claim", [asked.providers], counts, words)]
-    elif part == "candidates":
-        hosts = extent.searching.host_counts
-        tables = [
-            report.searching(found, searching.MACHINES, hosts, searching.LIMITS),
-            report.reading(found, searching.MACHINES, hosts),
-        ]
-    else:
-        plan = extent.serving if part == "serving" else extent.building
-        kind = "boot" if part == "serving" else "building"
-        tables = [
-            report.serving(found, kind, plan.host_counts, plan.client_counts),
-            report.memory(found, kind, plan.host_counts),
-        ]
+    tables = _tables(part, extent, found)
     paper.write("\n\n".join((f"### {TITLES[part]}", *tables)))
     return list(found.values())
+
+
+def _tables(part: str, extent: Extent, found: report.Found) -> Sequence[str]:
+    claims = extent.claiming
+    searched = (found, searching.MACHINES, extent.searching.host_counts)
+    makers: Mapping[str, Callable[[], Sequence[str]]] = {
+        "deciding": lambda: [report.deciding(found, deciding.cases(extent.decided_hosts))],
+        "explanations": lambda: [report.explaining(found, extent.explaining.hosts)],
+        "loading": lambda: [report.loading(found, extent.loaded_hosts)],
+        "serving": lambda: _of_boots(found, "boot", extent.serving),
+        "together": lambda: [report.together(found, extent.together.host_counts)],
+        "building": lambda: _of_boots(found, "building", extent.building),
+        "placement_claims": lambda: [
+            report.serving(
+                found,
+                "claim",
+                [claims.providers],
+                claims.client_counts,
+                ("providers", "claims/s"),
+            )
+        ],
+        "candidates": lambda: [
+            report.searching(*searched, searching.LIMITS),
+            report.reading(*searched),
+        ],
+        "several_processes": lambda: _of_several(found, extent.several),
+    }
+    return makers[part]()
+
+
+def _of_boots(found: report.Found, kind: str, plan: Plan) -> Sequence[str]:
+    return [
+        report.serving(found, kind, plan.host_counts, plan.client_counts),
+        report.memory(found, kind, plan.host_counts),
+    ]
+
+
+def _of_several(found: report.Found, plan: several_processes.Plan) -> Sequence[str]:
+    names = tuple(database_servers.SERVERS)
+    rows = tuple(itertools.product(names, plan.host_counts, plan.process_counts))
+    flush_us = machine.flush_us(Path(tempfile.gettempdir()))
+    head = report.servers(database_servers.versions(), flush_us)
+    return [head, *(report.several(found, kind, rows) for kind in ("claim", "boot"))]
 
 
 TITLES = {
@@ -210,6 +242,7 @@ TITLES = {
     "building": "The same while an agent carries the builds out",
     "placement_claims": "Durable PUT /allocations/{consumer} beside an empty POST",
     "candidates": "GET /allocation_candidates, one client",
+    "several_processes": "Claims and boots by way of several processes, 16 clients",
 }
 
 

@@ -51,14 +51,14 @@ def measure(directory: Path, plan: Plan) -> Iterator[Figure]:
     acknowledged: list[str] = []
     seeds = iter(range(SEED, SEED + 1_000_000))
     with started(directory, {}) as service:
-        claim = _claim(_make_providers(service, plan.providers))
+        asked = claim(_make_providers(service, plan.providers))
         ask(service, empty(ADMIN), 1, WARM_UP_S)
-        acknowledged += ask(service, claim, 4, WARM_UP_S, next(seeds))["new_uuids"]
+        acknowledged += ask(service, asked, 4, WARM_UP_S, next(seeds))["new_uuids"]
         for clients in plan.client_counts:
             yardstick, claims = Outcome(), Outcome()
             for _ in range(plan.repetitions):
                 yardstick.add(ask(service, empty(ADMIN), clients, plan.seconds))
-                found = ask(service, claim, clients, plan.seconds, next(seeds))
+                found = ask(service, asked, clients, plan.seconds, next(seeds))
                 acknowledged += found["new_uuids"]
                 claims.add(found)
             name = f"claim.{plan.providers}.{clients}"
@@ -94,7 +94,8 @@ def _send(
         raise RuntimeError(f"{method} {path}: {answer.status} {text[:500]!r}")
 
 
-def _claim(providers: Sequence[str]) -> Question:
+def claim(providers: Sequence[str], refusals: Sequence[int] = ()) -> Question:
+    """Let a new consumer take some of one of these providers, at random."""
     body = {
         "allocations": {PICK.decode(): {"resources": AMOUNTS}},
         "consumer_generation": None,
@@ -103,4 +104,4 @@ def _claim(providers: Sequence[str]) -> Question:
         "user_id": USER,
     }
     path = f"/placement/allocations/{NEW_UUID.decode()}"
-    return Question("PUT", path, HEADERS, json.dumps(body), 204, providers)
+    return Question("PUT", path, HEADERS, json.dumps(body), 204, providers, refusals)

@@ -25,6 +25,8 @@ SHAPES = ((32, 131_072, 2_000), (64, 262_144, 4_000), (96, 524_288, 8_000))
 RATIOS = (4.0, 1.0, 1.0)
 HELD = ((1, 2_048, 20), (2, 4_096, 40), (4, 8_192, 80), (8, 16_384, 160))
 """What the consumers that are there already hold."""
+OTHERS = "others"
+"""Project and user of those consumers."""
 AGENT_ID = "00000000-0000-4000-8000-000000000001"
 AGENT_NAME = "benchmark"
 FLAVOR_ID = "1"
@@ -34,14 +36,20 @@ ROWS_AT_ONCE = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Fleet:
-    """How big a cloud to make. ``allocations`` are rows: each consumer has three."""
+    """How big a cloud to make. ``allocations`` are rows: each consumer has three.
+
+    All hosts are of one ``shape`` if it is given.
+    """
 
     hosts: int
     allocations: int
     seed: int = 2026
+    shape: tuple[int, int, int] | None = None
 
     def shapes(self) -> list[tuple[int, int, int]]:
         """What each host has."""
+        if self.shape is not None:
+            return [self.shape] * self.hosts
         dice = random.Random(self.seed)
         return [SHAPES[dice.randrange(len(SHAPES))] for _ in range(self.hosts)]
 
@@ -168,8 +176,8 @@ def _consumers(uuids: list[str], now: datetime) -> Iterator[dict[str, Any]]:
     for each in uuids:
         yield {
             "uuid": each,
-            "project_id": "others",
-            "user_id": "others",
+            "project_id": OTHERS,
+            "user_id": OTHERS,
             "generation": 1,
             "consumer_type": "BENCHMARK",
             "created_at": now,

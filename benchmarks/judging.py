@@ -1,95 +1,119 @@
-"""The state that a measured run left behind: without safety a rate is worth nothing."""
+"""The state that a measured run left behind: without safety a rate is worth nothing.
+
+Always true: it is looked at after the service has stopped, by questions that stand here and are
+not the service's own.
+"""
 
 from __future__ import annotations
 
-import sqlite3
+import os
 import subprocess
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from innkeeper.wiring import DATABASE_FILE
+import sqlalchemy as sa
+
+from benchmarks.fleet import OTHERS
+from benchmarks.running import database_at, store_in
+from innkeeper.store.transactions import Store
 
 CLASSES_HELD = 3
 OVERSOLD = """
-SELECT p.name, i.resource_class_id, SUM(a.used)
+SELECT p.name, a.resource_class_id, SUM(a.used)
   FROM allocations a
   JOIN resource_providers p ON p.id = a.resource_provider_id
   LEFT JOIN inventories i ON i.resource_provider_id = a.resource_provider_id
                          AND i.resource_class_id = a.resource_class_id
- GROUP BY a.resource_provider_id, a.resource_class_id
+ GROUP BY p.name, a.resource_class_id, i.total, i.reserved, i.allocation_ratio
 HAVING SUM(a.used) > COALESCE((i.total - i.reserved) * i.allocation_ratio, 0)
 """
 PLACED = """
-SELECT s.uuid, COUNT(a.id), COUNT(DISTINCT a.resource_provider_id), MIN(a.resource_provider_id
-       = s.provider_id)
+SELECT s.uuid, COUNT(a.id), COUNT(DISTINCT a.resource_provider_id),
+       MIN(CASE WHEN a.resource_provider_id = s.provider_id THEN 1 ELSE 0 END)
   FROM servers s LEFT JOIN allocations a ON a.consumer_id = s.uuid
  WHERE s.deleted_at IS NULL
  GROUP BY s.uuid
 """
-HELD = """
+HELD = f"""
 SELECT c.uuid, COUNT(a.id), COUNT(DISTINCT a.resource_provider_id)
   FROM consumers c LEFT JOIN allocations a ON a.consumer_id = c.uuid
+ WHERE c.project_id <> '{OTHERS}'
  GROUP BY c.uuid
-"""
+"""  # noqa: S608 - a constant of ours
 
 
 class Unsafe(Exception):
     """The final state breaks a promise; the run's figures are worth nothing."""
 
 
-def judge(directory: Path, acknowledged: Sequence[str]) -> None:
-    """Raise :class:`Unsafe` unless exactly the acknowledged servers are there, all placed.
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One sort of thing that was acknowledged; each must be found as ``expected``."""
 
-    The service must have stopped.
-    """
-    _judge(directory, PLACED, (CLASSES_HELD, 1, 1), "server", acknowledged)
+    word: str
+    query: str
+    expected: tuple[int, ...]
+
+
+SERVERS = Kind("server", PLACED, (CLASSES_HELD, 1, 1))
+CONSUMERS = Kind("consumer", HELD, (CLASSES_HELD, 1))
+
+
+def judge(directory: Path, acknowledged: Sequence[str]) -> None:
+    """Raise :class:`Unsafe` unless exactly the acknowledged servers are there, all placed."""
+    _judge(directory, None, {SERVERS: acknowledged})
 
 
 def judge_claims(directory: Path, acknowledged: Sequence[str]) -> None:
-    """Raise :class:`Unsafe` unless exactly the acknowledged consumers hold what they asked.
+    """Raise :class:`Unsafe` unless exactly the acknowledged consumers hold what they asked."""
+    _judge(directory, None, {CONSUMERS: acknowledged})
 
-    The service must have stopped.
-    """
-    _judge(directory, HELD, (CLASSES_HELD, 1), "consumer", acknowledged)
+
+def judge_both(
+    directory: Path, url: str, servers: Sequence[str], claims: Sequence[str]
+) -> None:
+    """Judge a database in which servers were booted, and consumers took of the same hosts."""
+    _judge(directory, url, {SERVERS: servers, CONSUMERS: [*servers, *claims]})
 
 
 def _judge(
-    directory: Path,
-    query: str,
-    expected: tuple[int, ...],
-    what: str,
-    acknowledged: Sequence[str],
+    directory: Path, url: str | None, acknowledged: Mapping[Kind, Sequence[str]]
 ) -> None:
-    found = _problems(directory / DATABASE_FILE, query, expected, what, acknowledged)
-    problems = list(found)
-    audit = [sys.executable, "-m", "innkeeper.main", "audit", "--data-dir", str(directory)]
-    done = subprocess.run(audit, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        problems += (done.stdout + done.stderr).splitlines()[:20]
-    if problems:
-        raise Unsafe("\n".join(problems))
-
-
-def _problems(
-    database: Path,
-    query: str,
-    expected: tuple[int, ...],
-    what: str,
-    acknowledged: Sequence[str],
-) -> Iterable[str]:
-    store = sqlite3.connect(f"file:{database}?mode=ro", uri=True)
+    store = store_in(directory, url)
     try:
-        for host, class_id, used in store.execute(OVERSOLD):
-            yield f"{host} has sold {used} of class {class_id}, more than it has."
-        placed = {uuid: tuple(rest) for uuid, *rest in store.execute(query)}
+        found = list(problems(store, acknowledged))
     finally:
-        store.close()
-    if len(set(acknowledged)) != len(acknowledged):
-        yield f"One {what} was acknowledged twice."
+        store.dispose()
+    audit = [sys.executable, "-m", "innkeeper.main", "audit", "--data-dir", str(directory)]
+    environ = {**os.environ, **database_at(url)}
+    done = subprocess.run(audit, capture_output=True, text=True, check=False, env=environ)
+    if done.returncode != 0:
+        found += (done.stdout + done.stderr).splitlines()[:20]
+    if found:
+        raise Unsafe("\n".join(found))
+
+
+def problems(store: Store, acknowledged: Mapping[Kind, Sequence[str]]) -> Iterator[str]:
+    """All that is wrong with a database in which exactly this was acknowledged, in words."""
+    with store.read() as tx:
+        for host, class_id, used in tx.execute(sa.text(OVERSOLD)):
+            yield f"{host} has sold {used} of class {class_id}, more than it has."
+        for kind, uuids in acknowledged.items():
+            found = {uuid: tuple(rest) for uuid, *rest in tx.execute(sa.text(kind.query))}
+            yield from _differences(kind, uuids, found)
+
+
+def _differences(
+    kind: Kind, acknowledged: Sequence[str], found: Mapping[str, tuple[int, ...]]
+) -> Iterator[str]:
+    known = set(acknowledged)
+    if len(known) != len(acknowledged):
+        yield f"One {kind.word} was acknowledged twice."
     for uuid in acknowledged:
-        if placed.get(uuid) != expected:
-            yield f"The {what} {uuid} was acknowledged, and holds {placed.get(uuid)}."
-    extra = len(placed.keys() - set(acknowledged))
+        if found.get(uuid) != kind.expected:
+            yield f"The {kind.word} {uuid} was acknowledged, and holds {found.get(uuid)}."
+    extra = len(found.keys() - known)
     if extra:
-        yield f"{extra} {what}s are there that nobody was told of."
+        yield f"{extra} {kind.word}s are there that nobody was told of."

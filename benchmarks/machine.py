@@ -65,7 +65,7 @@ def look(directory: Path) -> Machine:
         libraries={name: version for name in LIBRARIES if (version := _version(name))},
         sqlite=sqlite3.sqlite_version,
         commit=_commit(),
-        flush_us=_flush_us(directory),
+        flush_us=flush_us(directory),
     )
 
 
@@ -105,7 +105,8 @@ def _commit() -> str:
     return (git("rev-parse", "--short=10", "HEAD") or "unknown") + changed
 
 
-def _flush_us(directory: Path) -> float:
+def flush_us(directory: Path) -> float:
+    """The median time of writing a little to a file there and flushing it to the disk."""
     took: list[float] = []
     with tempfile.NamedTemporaryFile(dir=directory) as file:
         for _ in range(FLUSHES):

@@ -27,6 +27,9 @@ CLAIMS_MIN = 1_500.0
 SEARCH_AT = 10_000
 SEARCH_MAX_MS = {"1": 2.0, "1000": 15.0}
 """The longest median of a search for candidates among flat providers, by its limit."""
+CONFLICTS_AT = 10_000
+CONFLICTS_MAX = 1.0
+"""Percent of writes by way of several processes that others may come between."""
 
 BEGIN = "<!-- figures: make bench writes them -->"
 END = "<!-- end of the figures -->"
@@ -174,6 +177,41 @@ def reading(found: Found, shapes: Iterable[str], hosts: Sequence[int]) -> str:
     return _table(("providers", "hosts", "first search, s", "resident after, MB"), rows)
 
 
+def servers(versions: Iterable[str], flush_us: float) -> str:
+    """Where the figures of database servers come from."""
+    return "\n".join(
+        (
+            "```text",
+            f"servers    {'; '.join(versions)}",
+            "galera     three nodes on this machine; one of them takes all writes",
+            f"disk       {flush_us:.0f} us to write 8 KiB and flush it where they lie",
+            "```",
+        )
+    )
+
+
+def several(found: Found, kind: str, rows: Iterable[tuple[str, int, int]]) -> str:
+    """One kind of request; each row is a database, and numbers of hosts and processes."""
+    made = [
+        (
+            server,
+            f"{hosts:,}",
+            str(processes),
+            _of(found, f"{name}.empty.rate", ",.0f"),
+            _of(found, f"{name}.{kind}.rate", ",.0f"),
+            _of(found, f"{name}.{kind}.median", ".1f"),
+            _of(found, f"{name}.{kind}.p99", ".1f"),
+            _of(found, f"{name}.{kind}.ratio", ".2f"),
+            _of(found, f"{name}.{kind}.steps", ".1f"),
+            _of(found, f"{name}.{kind}.conflicts", ".2f"),
+        )
+        for server, hosts, processes in rows
+        for name in [f"several.{server}.{hosts}.{processes}"]
+    ]
+    names = ("on", "hosts", "processes", "empty/s", f"{kind}s/s", "median ms", "p99 ms")
+    return _table((*names, "ratio", f"{kind}s per commit", "conflicts, %"), made)
+
+
 def memory(found: Found, kind: str, hosts: Iterable[int]) -> str:
     """Resident memory of the serving process around the runs."""
     rows = [
@@ -211,6 +249,20 @@ def targets(found: Found) -> Iterable[str]:
         if search is not None:
             what = f"ms per search at {SEARCH_AT:,} flat hosts, limit {limit}"
             yield _verdict(what, search.value, most, search.value <= most)
+    yield from _conflicts(found)
+
+
+def _conflicts(found: Found) -> Iterable[str]:
+    shares = [
+        each
+        for name, each in found.items()
+        if name.startswith("several.") and f".{CONFLICTS_AT}." in name
+        if name.endswith(".conflicts")
+    ]
+    if shares:
+        worst = max(shares, key=lambda each: each.value)
+        what = f"{worst.name}, the most of all, {worst.unit}"
+        yield _verdict(what, worst.value, CONFLICTS_MAX, worst.value <= CONFLICTS_MAX)
 
 
 def _boots(found: Found) -> Iterable[str]:

@@ -37,6 +37,9 @@ ALIVE_WITHOUT_AGENT = {
     "INNKEEPER_ORDER_TIMEOUT_S": A_DAY_S,
 }
 LOG = "service.log"
+SOCKETS = Path("/proc/net/tcp")
+"""One line per socket: number, own address, other address, state, and more."""
+LISTENING = "0A"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,14 +58,20 @@ class Started:
         raise AssertionError("Linux tells every process's memory")
 
 
-def store_in(directory: Path) -> Store:
-    """The store of a service with this data directory."""
-    return wiring.open_store(load(None, environ={}, overrides={"data_dir": str(directory)}))
+def database_at(url: str | None) -> dict[str, str]:
+    """The setting by which a program finds a database that is not in its data directory."""
+    return {} if url is None else {"INNKEEPER_DATABASE_URL": url}
 
 
-def filled(directory: Path, fleet: Fleet) -> None:
+def store_in(directory: Path, url: str | None = None) -> Store:
+    """The store of a service with this data directory, and this database if it is elsewhere."""
+    overrides = {"data_dir": str(directory), "database_url": url}
+    return wiring.open_store(load(None, environ={}, overrides=overrides))
+
+
+def filled(directory: Path, fleet: Fleet, url: str | None = None) -> None:
     """Make a fresh database that holds the fleet."""
-    store = store_in(directory)
+    store = store_in(directory, url)
     try:
         fleets.fill(store, fleet, wiring.now())
     finally:
@@ -71,15 +80,16 @@ def filled(directory: Path, fleet: Fleet) -> None:
 
 @contextmanager
 def started(
-    directory: Path, extra: Mapping[str, str] | None = None, *arguments: str
+    directory: Path, extra: Mapping[str, str] | None = None, *arguments: str, workers: int = 1
 ) -> Iterator[Started]:
-    """Serve the database in ``directory`` until the block ends.
+    """Serve the database in ``directory`` until the block ends, with so many processes.
 
     The log goes to a file beside it: writing the lines is part of what is measured.
     """
     port = free_port()
-    command = [sys.executable, "-m", "benchmarks.served", "--auth", "none"]
+    command = [sys.executable, "-m", "benchmarks.served", "serve", "--auth", "none"]
     command += ["--data-dir", str(directory), "--port", str(port), *arguments]
+    command += ["--workers", str(workers)]
     settings = ALIVE_WITHOUT_AGENT if extra is None else extra
     begun = time.perf_counter()
     with (directory / LOG).open("ab") as log:
@@ -87,7 +97,7 @@ def started(
             command, stdout=log, stderr=log, env={**os.environ, **SETTINGS, **settings}
         )
     try:
-        _wait_ready(process, port, directory / LOG)
+        _wait_ready(process, port, directory / LOG, workers)
         yield Started(port, process, time.perf_counter() - begun)
     finally:
         stop(process)
@@ -110,14 +120,22 @@ def free_port() -> int:
         return port
 
 
-def _wait_ready(process: subprocess.Popen[bytes], port: int, log: Path) -> None:
+def _wait_ready(process: subprocess.Popen[bytes], port: int, log: Path, workers: int) -> None:
     deadline = time.perf_counter() + START_WITHIN_S
     while time.perf_counter() < deadline and process.poll() is None:
-        if _is_ready(port):
+        # Each worker listens on a socket of its own, once it can serve.
+        if _listeners(port) == workers and _is_ready(port):
             return
         time.sleep(LOOK_AGAIN_S)
     last_lines = log.read_text(errors="replace").splitlines()[-20:]
     raise RuntimeError("The service did not start:\n" + "\n".join(last_lines))
+
+
+def _listeners(port: int) -> int:
+    """How many sockets listen on a port of this machine."""
+    lines = [line.split() for line in SOCKETS.read_text().splitlines()[1:]]
+    end = f":{port:04X}"
+    return sum(words[1].endswith(end) and words[3] == LISTENING for words in lines)
 
 
 def _is_ready(port: int) -> bool:

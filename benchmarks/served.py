@@ -1,5 +1,6 @@
 """The service that is measured: the real program, with one route more that does nothing.
 
+It takes the program's commands; the workers of a service with several are this program too.
 The empty route goes through the whole shell as every other does (token, version, policy, body,
 schema, answer, metrics, log), under the same rule of policy as booting a server. What a boot
 costs beyond it is the price of deciding, claiming and making durable.
@@ -11,6 +12,7 @@ import sys
 from dataclasses import replace
 from typing import cast
 
+from innkeeper import programs
 from innkeeper.entrypoints.api import tables
 from innkeeper.entrypoints.api.routing import Answer, Api, Call, Route
 from innkeeper.main import main
@@ -43,4 +45,5 @@ if __name__ == "__main__":
     # The list is one for the whole program, and read when it starts to serve.
     apis = cast(dict[str, Api], tables.APIS)
     apis["compute"] = with_empty_route(apis["compute"])
-    raise SystemExit(main(["serve", *sys.argv[1:]]))
+    programs.PROGRAM = (sys.executable, "-m", "benchmarks.served")
+    raise SystemExit(main())

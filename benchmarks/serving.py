@@ -95,6 +95,6 @@ def _measure_one(place: Path, plan: Plan, hosts: int, *, is_building: bool) -> I
 
 def _boot(service: Started, clients: int, seconds: float) -> dict[str, Any]:
     found = ask(service, BOOT, clients, seconds)
-    if len(found["server_ids"]) != found["answers"]:
+    if len(found["server_ids"]) != found["done"]:
         raise RuntimeError("An acknowledgement did not name its server.")
     return found

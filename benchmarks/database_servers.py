@@ -1,0 +1,74 @@
+"""Throw-away database servers to measure on: PostgreSQL, and three Galera nodes.
+
+Always true: they are the ones that tests start, with the settings that tests of crashes give
+them: every commit is flushed to the disk before it is acknowledged. They lie in the system's
+folder for temporary files.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from typing import Protocol
+
+import pytest
+
+from tests.support.servers import galera, packages, postgresql
+
+
+class Missing(Exception):
+    """A server is not on this machine; the message says how to install it."""
+
+
+class DatabaseServer(Protocol):
+    """Servers that belong together, and their databases."""
+
+    def start(self) -> None:
+        """Start all of it, and wait until it answers."""
+
+    def fresh(self) -> str:
+        """The address of a new, empty database."""
+
+    def close(self) -> None:
+        """Stop all of it, and remove all that it had."""
+
+
+SERVERS: Mapping[str, Callable[[], DatabaseServer]] = {
+    "postgresql": lambda: postgresql.Postgresql(**postgresql.SAFE),
+    "galera": galera.Galera,
+}
+PROGRAMS = (
+    ("postgres", "postgresql", postgresql.PLACE),
+    ("mariadbd", "mariadb-server", ""),
+)
+
+
+@contextmanager
+def started(name: str) -> Iterator[DatabaseServer]:
+    """Run one until the block ends. Raises :class:`Missing` where it cannot be had."""
+    with _or_missing():
+        server = SERVERS[name]()
+    try:
+        with _or_missing():
+            server.start()
+        yield server
+    finally:
+        server.close()
+
+
+def versions() -> Iterator[str]:
+    """What the programs that are here say of themselves."""
+    for program, package, place in PROGRAMS:
+        with suppress(Missing), _or_missing():
+            found = packages.find(program, package, beside=place)
+            told = subprocess.check_output([found, "--version"], text=True)
+            yield " ".join(told.partition(" for ")[0].split())
+
+
+@contextmanager
+def _or_missing() -> Iterator[None]:
+    try:
+        yield
+    except pytest.skip.Exception as missing:
+        raise Missing(str(missing)) from missing

@@ -1,0 +1,188 @@
+"""Claims and boots by way of one, two and four processes, on the database servers of clusters.
+
+Always true: each number of processes had the same clients, the same database and the same
+requests, in turns. Clients, processes and database servers share the machine, so this says
+what more processes cost and whether they are in each other's way; what they bring where each
+has a processor of its own, it cannot say. After the last turn the final state is judged, as
+after every run.
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+import re
+import urllib.request
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+
+from benchmarks import claiming, database_servers, judging
+from benchmarks.clients import Outcome, Question, ask, empty
+from benchmarks.figures import PERCENT, Figure, median
+from benchmarks.fleet import Fleet
+from benchmarks.running import (
+    ALIVE_WITHOUT_AGENT,
+    LOG,
+    Started,
+    database_at,
+    filled,
+    started,
+    store_in,
+)
+from benchmarks.serving import ALLOCATIONS_PER_HOST, BOOT
+from innkeeper.store.tables import placement
+
+CONFLICT = 409
+FEW = 100
+"""So few hosts have to be larger than any, or they are full before the end."""
+LARGE = (1_000_000, 1_000_000_000, 20_000_000)
+WARM_UP_S = 0.5
+SEED = 2026
+AGAIN = re.compile(r"\bevent=(?:write_overtaken|batch_repeated|batch_tried_again)\b")
+"""What a service logs when it repeats writes since others came between."""
+TOGETHER = re.compile(r"\bsteps=(\d+)")
+STEPS = "innkeeper_commit_steps"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How much to measure."""
+
+    host_counts: Sequence[int]
+    process_counts: Sequence[int]
+    clients: int
+    seconds: float
+    repetitions: int
+
+
+@dataclass(slots=True)
+class Tally:
+    """What one kind of request gave with one number of processes, over all turns."""
+
+    outcome: Outcome = field(default_factory=Outcome)
+    done: int = 0
+    conflicts: int = 0
+    steps_per_commit: list[float] = field(default_factory=list)
+
+    def figures(self, name: str, yardstick: Outcome) -> Iterator[Figure]:
+        """Rates, latencies and ratio; how often others came between."""
+        yield from self.outcome.figures(name)
+        yield self.outcome.ratio(name, yardstick)
+        yield Figure(f"{name}.steps", median(self.steps_per_commit), "per commit", is_rate=True)
+        yield Figure(f"{name}.conflicts", PERCENT * self.conflicts / self.done, "%")
+
+
+@dataclass(slots=True)
+class Turns:
+    """All turns on one database, and what was acknowledged in them."""
+
+    place: Path
+    url: str
+    plan: Plan
+    questions: Mapping[str, Question]
+    yardsticks: dict[int, Outcome] = field(default_factory=dict)
+    tallies: dict[tuple[str, int], Tally] = field(default_factory=dict)
+    servers: list[str] = field(default_factory=list)
+    claims: list[str] = field(default_factory=list)
+    _seeds: Iterator[int] = field(default_factory=lambda: itertools.count(SEED))
+
+    def take(self, processes: int) -> None:
+        """One turn: the empty request, and each kind of write."""
+        elsewhere = {**ALIVE_WITHOUT_AGENT, **database_at(self.url)}
+        with started(self.place, elsewhere, workers=processes) as service:
+            for kind in self.questions:
+                self._ask(service, kind, WARM_UP_S)
+            found = ask(service, empty(), self.plan.clients, self.plan.seconds)
+            self.yardsticks.setdefault(processes, Outcome()).add(found)
+            for kind in self.questions:
+                self._measure(service, kind, processes)
+
+    def _measure(self, service: Started, kind: str, processes: int) -> None:
+        tally = self.tallies.setdefault((kind, processes), Tally())
+        log = self.place / LOG
+        said, commits, steps = log.stat().st_size, *_commits(service)
+        found = self._ask(service, kind, self.plan.seconds)
+        commits_now, steps_now = _commits(service)
+        tally.outcome.add(found)
+        tally.done += found["done"]
+        tally.conflicts += repeated(log, said) + found["answers"] - found["done"]
+        tally.steps_per_commit.append((steps_now - steps) / (commits_now - commits))
+
+    def _ask(self, service: Started, kind: str, seconds: float) -> dict[str, Any]:
+        found = ask(
+            service, self.questions[kind], self.plan.clients, seconds, next(self._seeds)
+        )
+        if len(found["server_ids"]) + len(found["new_uuids"]) != found["done"]:
+            raise RuntimeError("An acknowledgement did not name what it was about.")
+        self.servers += found["server_ids"]
+        self.claims += found["new_uuids"]
+        return found
+
+
+def measure(directory: Path, plan: Plan) -> Iterator[Figure]:
+    """Rates, latencies, ratios and conflicts on each server, at each number of hosts."""
+    for name in database_servers.SERVERS:
+        try:
+            with database_servers.started(name) as server:
+                for hosts in plan.host_counts:
+                    place = directory / f"{name}-{hosts}"
+                    place.mkdir(parents=True)
+                    yield from _measure_one(name, place, server.fresh(), hosts, plan)
+        except database_servers.Missing as missing:
+            print(f"Not measured on {name}: {missing}\n", flush=True)
+
+
+def _measure_one(
+    server: str, place: Path, url: str, hosts: int, plan: Plan
+) -> Iterator[Figure]:
+    shape = LARGE if hosts < FEW else None
+    fleet = Fleet(hosts, allocations=ALLOCATIONS_PER_HOST * hosts, shape=shape)
+    filled(place, fleet, url)
+    questions = {
+        "claim": claiming.claim(_providers(place, url), [CONFLICT]),
+        "boot": replace(BOOT, refusals=[CONFLICT]),
+    }
+    turns = Turns(place, url, plan, questions)
+    dice = random.Random(SEED)
+    for _ in range(plan.repetitions):
+        # Not always in the same order: tables grow, and the machine has other work, too.
+        for processes in dice.sample(plan.process_counts, len(plan.process_counts)):
+            turns.take(processes)
+    judging.judge_both(place, url, turns.servers, turns.claims)
+    for processes in plan.process_counts:
+        name = f"several.{server}.{hosts}.{processes}"
+        yardstick = turns.yardsticks[processes]
+        yield from yardstick.figures(f"{name}.empty")
+        for kind in questions:
+            yield from turns.tallies[kind, processes].figures(f"{name}.{kind}", yardstick)
+
+
+def _providers(place: Path, url: str) -> list[str]:
+    store = store_in(place, url)
+    try:
+        with store.read() as tx:
+            uuids = tx.execute(sa.select(placement.resource_providers.c.uuid)).scalars()
+            return [str(each) for each in uuids]
+    finally:
+        store.dispose()
+
+
+def _commits(service: Started) -> tuple[float, float]:
+    """How many commits there were of all processes, and how many steps in them."""
+    with urllib.request.urlopen(f"http://127.0.0.1:{service.port}/metrics") as answer:
+        lines = answer.read().decode().splitlines()
+    told = dict(line.rsplit(" ", 1) for line in lines if line.startswith(STEPS))
+    return float(told[f"{STEPS}_count"]), float(told[f"{STEPS}_sum"])
+
+
+def repeated(log: Path, begin: int = 0) -> int:
+    """How many writes a service has repeated, by what it logged from ``begin`` on."""
+    with log.open("rb") as file:
+        file.seek(begin)
+        lines = file.read().decode(errors="replace").splitlines()
+    found = (TOGETHER.search(line) for line in lines if AGAIN.search(line))
+    return sum(int(together[1]) if together else 1 for together in found)
