@@ -74,7 +74,7 @@ FULL = Extent(
     building=Plan((1_000,), (1, 16), seconds=5.0, repetitions=3),
     claiming=claiming.Plan(1_000, (1, 8, 64), seconds=5.0, repetitions=3),
     searching=searching.Plan((1_000, 10_000), seconds=5.0),
-    several=several_processes.Plan((8, 10_000), (1, 2, 4), 16, seconds=1.5, repetitions=2),
+    several=several_processes.Plan((8, 10_000), (1, 2, 4), 16, seconds=1.25, repetitions=2),
 )
 QUICK = Extent(
     decided_hosts=(1_000, 10_000, 100_000),

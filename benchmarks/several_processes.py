@@ -40,7 +40,7 @@ CONFLICT = 409
 FEW = 100
 """So few hosts have to be larger than any, or they are full before the end."""
 LARGE = (1_000_000, 1_000_000_000, 20_000_000)
-WARM_UP_S = 0.5
+WARM_UP_S = 0.3
 SEED = 2026
 AGAIN = re.compile(r"\bevent=(?:write_overtaken|batch_repeated|batch_tried_again)\b")
 """What a service logs when it repeats writes since others came between."""
