@@ -6,6 +6,7 @@ import os
 import sqlite3
 import stat
 import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from datetime import timedelta
@@ -108,6 +109,22 @@ def test_a_backup_overwrites_nothing_unasked(store: Store, url: str, tmp_path: P
         saving.backup(url, own, Told().append, may_overwrite=True)
 
 
+def test_a_backup_overwrites_nothing_but_backups(
+    store: Store, url: str, tmp_path: Path
+) -> None:
+    saved, key = tmp_path / "saved", tmp_path / "encryption.key"
+    saving.backup(url, saved, Told().append, may_overwrite=False)
+    assert saving.backup(url, saved, Told().append, may_overwrite=True) == 0
+    key.write_text("a key that opens what is sealed")
+    queue = Path(url.removeprefix("sqlite:///") + "-turn")
+    queue.touch()
+    for other in (key, queue, tmp_path, Path("/dev/null")):
+        with pytest.raises(Conflict, match="no earlier backup"):
+            saving.backup(url, other, Told().append, may_overwrite=True)
+    assert key.read_text() == "a key that opens what is sealed"
+    assert sorted(each.name for each in tmp_path.glob("*.partial")) == []
+
+
 def test_a_backup_tells_what_is_wrong_with_it(store: Store, url: str, tmp_path: Path) -> None:
     with store.write() as tx:
         PLANTS["idle-consumer"](tx, None)  # type: ignore[arg-type]
@@ -172,6 +189,81 @@ def test_restoring_where_there_is_nothing_or_no_database(
     assert kept.read_bytes().startswith(b"This is a letter")
 
 
+DAMAGES: dict[str, Callable[[bytes], bytes]] = {
+    "half": lambda whole: whole[: len(whole) // 2],
+    "one page": lambda whole: whole[:4096],
+    "no schema": lambda whole: whole[:100] + b"\xf6" * 3996 + whole[4096:],
+    "no middle": lambda whole: whole[:40960] + b"A" * 40960 + whole[81920:],
+    "another form": lambda whole: whole[:18] + b"\x09\x09" + whole[20:],
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_database_is_restored_where_a_damaged_one_is(
+    store: Store, url: str, tmp_path: Path, damage: str
+) -> None:
+    saved = tmp_path / "saved"
+    saving.backup(url, saved, Told().append, may_overwrite=False)
+    store.dispose()
+    file = Path(url.removeprefix("sqlite:///"))
+    file.write_bytes(DAMAGES[damage](file.read_bytes()))
+    put_back(url, saved)
+    assert count(file) == count(saved)
+    assert file.with_name(f"{file.name}.before-20260101T010000").exists()
+
+
+def test_a_damaged_database_that_is_used_is_not_replaced(
+    store: Store, url: str, tmp_path: Path
+) -> None:
+    saved = tmp_path / "saved"
+    saving.backup(url, saved, Told().append, may_overwrite=False)
+    file = Path(url.removeprefix("sqlite:///"))
+    reading = subprocess.Popen(
+        [sys.executable, "-c", READS, str(file)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    try:
+        assert reading.stdout is not None
+        assert reading.stdout.readline() == b"reads\n"
+        store.dispose()
+        spoilt = DAMAGES["no schema"](file.read_bytes())
+        file.write_bytes(spoilt)
+        with pytest.raises((Conflict, InUse), match="in use"):
+            saving.restore(url, saved, Told().append, LATER)
+        assert file.read_bytes() == spoilt
+    finally:
+        reading.communicate()
+    put_back(url, saved)
+
+
+READS = """
+import sqlite3, sys
+connection = sqlite3.connect(sys.argv[1])
+connection.execute("SELECT count(*) FROM servers").fetchone()
+print("reads", flush=True)
+sys.stdin.read()
+"""
+
+
+def _only_in_name(file: Path) -> None:
+    with sqlite3.connect(file) as connection:
+        connection.execute("CREATE TABLE alembic_version (version_num TEXT)")
+        connection.execute(
+            "INSERT INTO alembic_version VALUES (?)", (schema.newest_revision(),)
+        )
+    connection.close()
+
+
+def _older_in_name(file: Path) -> None:
+    _only_in_name(file)
+    with sqlite3.connect(file) as connection:
+        connection.execute("UPDATE alembic_version SET version_num = '0001'")
+    connection.close()
+
+
+def _folder(file: Path) -> None:
+    file.mkdir()
+
+
 def _nothing(file: Path) -> None:
     file.write_bytes(b"")
 
@@ -193,7 +285,10 @@ def _newer(file: Path) -> None:
     connection.close()
 
 
-@pytest.mark.parametrize("make", [_nothing, _no_database, _of_another, _newer])
+@pytest.mark.parametrize(
+    "make",
+    [_nothing, _no_database, _of_another, _newer, _only_in_name, _older_in_name, _folder],
+)
 def test_only_what_can_be_used_is_restored(
     store: Store, url: str, tmp_path: Path, make: Callable[[Path], None]
 ) -> None:

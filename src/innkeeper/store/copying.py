@@ -9,9 +9,10 @@ Other databases have programs of their own for this; see :mod:`innkeeper.store.d
 
 from __future__ import annotations
 
+import fcntl
 import os
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from urllib.parse import quote
@@ -22,16 +23,26 @@ PARTIAL = ".partial"
 BESIDE = ("-wal", "-shm", "-journal")
 """What SQLite keeps beside a file; of another database, it would spoil the one that came."""
 LOCK_WAIT_S = 2.0
-NOT_A_DATABASE = "file is not a database"
+HEAD = b"SQLite format 3\0"
+"""How each database of SQLite's begins."""
+SPOILT = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
+UNREADABLE = (sqlite3.Error, UnicodeDecodeError)
+"""What SQLite raises; the second where it quotes what is damaged, which need not be text."""
+PRIMARY = 0xFF
+"""The part of an error's number that is the same for all of its kind."""
+LOCKED_FROM, LOCKED_BYTES = 0x40000000, 512
+"""Where in the file SQLite's locks are; whoever has it open in the log's mode holds one."""
 
 
 def save(source: Path, target: Path, look: Callable[[Path], object]) -> None:
     """Copy the database in ``source`` into the new file ``target``, for its owner alone.
 
     ``look`` is given the copy before it is there under its name, and may raise. So there is a
-    whole copy or none. What ``target`` was before is gone then. Raises :class:`Conflict` for a
-    database that is damaged.
+    whole copy or what was there before. Raises :class:`Conflict` for a database that is
+    damaged, and for a ``target`` that is there and no database.
     """
+    if target.exists() and not _is_database(target):
+        raise Conflict(f"{target} is no earlier backup, and stays as it is.")
     partial = target.with_name(target.name + PARTIAL)
     _remove(partial)
     try:
@@ -42,7 +53,8 @@ def save(source: Path, target: Path, look: Callable[[Path], object]) -> None:
             demand_whole(made, target)
         look(partial)
         _flush(partial)
-        _remove(target)
+        for name in BESIDE:
+            Path(f"{target}{name}").unlink(missing_ok=True)
         partial.replace(target)
         _flush(target.parent)
     finally:
@@ -72,6 +84,15 @@ def revision(file: Path) -> str | None:
     return None if row is None else str(row[0])
 
 
+def demand_tables(file: Path, names: Collection[str]) -> None:
+    """Raise :class:`Conflict` for a database that lacks one of these tables."""
+    with _opened(file, is_read=True) as connection:
+        rows = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+        missing = sorted(set(names) - {str(row[0]) for row in rows})
+    if missing:
+        raise Conflict(f"{file} lacks tables: {', '.join(missing)}.")
+
+
 def put_back(source: Path, target: Path, kept: Path) -> bool:
     """Make the database in ``target`` what ``source`` is; gives whether there was one.
 
@@ -82,6 +103,7 @@ def put_back(source: Path, target: Path, kept: Path) -> bool:
         for name in BESIDE:
             Path(f"{target}{name}").unlink(missing_ok=True)
         _make_private(target)
+    is_kept = False
     try:
         with _opened(target) as there:
             _take_alone(there, target)
@@ -90,16 +112,49 @@ def put_back(source: Path, target: Path, kept: Path) -> bool:
                 with _opened(kept) as old:
                     there.backup(old)
                 _flush(kept)
+                is_kept = True
             with _opened(source, is_read=True) as have:
                 have.backup(there)
-    except sqlite3.DatabaseError as error:
-        if not was_there or NOT_A_DATABASE not in str(error):
+    except UNREADABLE as error:
+        if not was_there or is_kept or not _tells_of_damage(error):
             raise
-        # No process can be using it, and nothing of it can be copied.
-        _move(target, kept)
+        # Of this, nothing can be copied, and SQLite does not tell who uses it.
+        with _locked(target):
+            kept.unlink(missing_ok=True)
+            _move(target, kept)
         put_back(source, target, kept)
     _flush(target)
     return was_there
+
+
+def _is_database(file: Path) -> bool:
+    if not file.is_file():
+        return False
+    with file.open("rb") as opened:
+        return opened.read(len(HEAD)) == HEAD
+
+
+def _tells_of_damage(error: Exception) -> bool:
+    if isinstance(error, UnicodeDecodeError):
+        return True
+    return getattr(error, "sqlite_errorcode", 0) & PRIMARY in SPOILT
+
+
+@contextmanager
+def _locked(file: Path) -> Iterator[None]:
+    """Have a damaged database alone. Raises :class:`InUse` while any process has it open."""
+    with file.open("r+b") as opened:
+        try:
+            fcntl.lockf(
+                opened, fcntl.LOCK_EX | fcntl.LOCK_NB, LOCKED_BYTES, LOCKED_FROM, os.SEEK_SET
+            )
+        except OSError as error:
+            raise _in_use(file) from error
+        yield
+
+
+def _in_use(name: Path) -> InUse:
+    return InUse(f"The database {name} is in use. Stop the service first.")
 
 
 def _take_alone(connection: sqlite3.Connection, name: Path) -> None:
@@ -115,7 +170,7 @@ def _take_alone(connection: sqlite3.Connection, name: Path) -> None:
             raise
         mode = "wal"
     if mode != "delete":
-        raise InUse(f"The database {name} is in use. Stop the service first.")
+        raise _in_use(name)
 
 
 @contextmanager

@@ -52,6 +52,11 @@ LINKS = frozenset(
 )
 """Tables whose rows say nothing but that two things belong together."""
 
+OLDEST = frozenset(
+    table.name for table in (identity.projects, identity.users, identity.role_assignments)
+)
+"""Tables of the first step; every database has had them since."""
+
 
 def findings(tx: Tx) -> Iterator[Finding]:
     """References that lead nowhere, and a queue that is none."""
@@ -66,6 +71,11 @@ def findings(tx: Tx) -> Iterator[Finding]:
     count = tx.execute(sa.select(sa.func.count()).select_from(write_order)).scalar_one()
     if count != 1:
         yield LOST_QUEUE.broken(write_order.name, f"{write_order.name} has {count} rows")
+
+
+def tables_of(*, is_newest: bool) -> frozenset[str]:
+    """The tables that a database of this program has; of an older one, those that all have."""
+    return frozenset(METADATA.tables) if is_newest else OLDEST
 
 
 def expect_much(tx: Tx) -> None:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from innkeeper.domain.errors import Conflict
 from innkeeper.entrypoints.care import auditing
-from innkeeper.store import copying, dumping, schema
+from innkeeper.store import copying, dumping, schema, soundness
 from innkeeper.store.backends import catalogue
 from innkeeper.store.transactions import Store
 
@@ -60,7 +60,7 @@ def restore(url: str, source: Path, say: Say, now: datetime) -> int:
     target = dumping.sqlite_file(url)
     if target is None:
         return _tell_how(url, source, say)
-    if not source.exists():
+    if not source.is_file():
         raise Conflict(f"There is no file {source}.")
     if target.exists() and os.path.samefile(source, target):
         raise Conflict(f"{source} is the database itself.")
@@ -97,6 +97,9 @@ def _tell_how(url: str, file: Path, say: Say) -> int:
 def _in_words(file: Path) -> Iterator[None]:
     try:
         yield
+    except UnicodeDecodeError as error:
+        # It quotes what is damaged.
+        raise Conflict(f"Cannot use {file}: it is damaged.") from error
     except sqlite3.Error as error:
         raise Conflict(f"Cannot use {file}: {error}.") from error
 
@@ -133,3 +136,5 @@ def _demand_known(file: Path) -> None:
     current = copying.revision(file)
     if current not in {each.revision for each in schema.steps()}:
         raise Conflict(f"{file} is at revision {current}, unknown to this program.")
+    is_newest = current == schema.newest_revision()
+    copying.demand_tables(file, soundness.tables_of(is_newest=is_newest))
