@@ -116,24 +116,24 @@ def fill(store: Store, machine: Sequence[Part], count: int, now: datetime) -> No
         class_ids = {
             name: row_id for name, row_id in tx.execute(sa.select(classes.c.name, classes.c.id))
         }
-        rows = list(_providers(machine, count, dice))
-        insert_rows(tx, placement.resource_providers, ({**row, **moments} for row in rows))
-        insert_rows(
-            tx,
-            placement.inventories,
-            ({**row, **moments} for row in _inventories(machine, count, class_ids)),
-        )
-        holders = [[str(_uuid(dice)) for _ in range(HOLDERS_PER_HOST)] for _ in range(count)]
-        insert_rows(
-            tx,
-            placement.consumers,
-            ({**_consumer(each), **moments} for holder in holders for each in holder),
-        )
-        insert_rows(
-            tx,
-            placement.allocations,
-            ({**row, "created_at": now} for row in _held(machine, holders, class_ids)),
-        )
+    rows = list(_providers(machine, count, dice))
+    insert_rows(store, placement.resource_providers, ({**row, **moments} for row in rows))
+    insert_rows(
+        store,
+        placement.inventories,
+        ({**row, **moments} for row in _inventories(machine, count, class_ids)),
+    )
+    holders = [[str(_uuid(dice)) for _ in range(HOLDERS_PER_HOST)] for _ in range(count)]
+    insert_rows(
+        store,
+        placement.consumers,
+        ({**_consumer(each), **moments} for holder in holders for each in holder),
+    )
+    insert_rows(
+        store,
+        placement.allocations,
+        ({**row, "created_at": now} for row in _held(machine, holders, class_ids)),
+    )
 
 
 def _uuid(dice: random.Random) -> uuid.UUID:
