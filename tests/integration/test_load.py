@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import httpx
@@ -13,6 +13,7 @@ import pytest
 
 from innkeeper.domain.errors import Unavailable
 from innkeeper.entrypoints.api import readers
+from innkeeper.entrypoints.api.identity.routes import LOGIN_BYTES_MAX
 from innkeeper.entrypoints.api.readers import ReaderThreads
 from innkeeper.store.transactions import Store, Tx, greet
 from tests.support.databases import open_store
@@ -85,6 +86,37 @@ def test_more_bytes_than_may_be_held_are_refused_before_they_are_read(
         assert service.call("POST", FLAVORS, json={}).status_code == httpx.codes.BAD_REQUEST
     until(service, 0)
     assert service.service.site.load.body_bytes == 0
+
+
+LOGIN = (
+    "POST /identity/v3/auth/tokens HTTP/1.1\r\nhost: localhost\r\n"
+    "content-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n1\r\n{\r\n"
+)
+
+
+def test_logins_that_do_not_end_take_little_room_and_not_for_long(tmp_path: Path) -> None:
+    # Each counts as the longest login there may be, and not as the longest body.
+    with (
+        running(
+            tmp_path,
+            auth="builtin",
+            body_bytes_max=1024 * 1024,
+            bodies_bytes_max=1024 * 1024,
+            client_timeout_s=1.0,
+        ) as service,
+        ExitStack() as stack,
+    ):
+        begun = [stack.enter_context(socket.create_connection(address(service))) for _ in "ab"]
+        for each in begun:
+            each.sendall(LOGIN.encode())
+        until(service, 2)
+        assert service.service.site.load.body_bytes == 2 * LOGIN_BYTES_MAX
+        while service.service.site.load.requests:
+            # More of it comes all the time.
+            for each in begun:
+                with suppress(OSError):
+                    each.sendall(b"1\r\n \r\n")
+            service.call("GET", "/healthz")
 
 
 def test_more_connections_than_may_be_are_refused(service: Running) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -11,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from innkeeper.domain.errors import Unavailable
+from innkeeper.entrypoints.api.passwords import WAITING_FROM_ONE_MAX, WAITING_MAX
 from tests.support.parties import PASSWORD, admin_token
 from tests.support.running import Running, running
 
@@ -133,6 +136,29 @@ def test_many_at_the_same_time_are_counted_one_by_one(pair: tuple[Running, Clock
     with ThreadPoolExecutor(12) as pool:
         answers = list(pool.map(lambda _: attempt(service, "wrong").status_code, range(12)))
     assert sorted(answers) == [401] * FREE + [429] * (12 - FREE)
+
+
+def test_who_tries_many_names_keeps_nobody_else_from_logging_in(
+    pair: tuple[Running, Clock],
+) -> None:
+    service, _ = pair
+    threads = service.service.site.passwords
+
+    async def try_many() -> list[bool]:
+        async def attempted(number: int, source: str) -> bool:
+            try:
+                async with threads.turn(number, source):
+                    await asyncio.sleep(0.01)
+            except Unavailable:
+                return False
+            return True
+
+        tries = [attempted(number, "a stranger's") for number in range(2 * WAITING_MAX)]
+        return await asyncio.gather(*tries, attempted(-1, "somebody else's"))
+
+    *of_one, of_another = asyncio.run(try_many())
+    assert of_another
+    assert sum(of_one) == WAITING_FROM_ONE_MAX < WAITING_MAX
 
 
 def test_changing_ones_password_is_no_way_around(pair: tuple[Running, Clock]) -> None:

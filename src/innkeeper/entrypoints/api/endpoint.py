@@ -87,7 +87,8 @@ class Endpoint:
         request_id = "req-" + self.site.ids.uuid()
         version: Version | None = None
         try:
-            with self.site.load.count(headers, self.site.settings.serving):
+            bytes_max = self._bytes_max(*self._routes.get(request.method, ()))
+            with self.site.load.count(headers, self.site.settings.serving, bytes_max):
                 answer, version = await self._carry_out(request, request_id)
             response = self._response(answer, request_id, version)
         except Exception as error:
@@ -239,14 +240,16 @@ class Endpoint:
         self, request: Request[Any, Any, Any], checks: Checks, call: Call
     ) -> bool:
         """Fill ``call.body``; True if it is in the handler's form already."""
-        route, serving = call.route, self.site.settings.serving
+        route, timeout_s = call.route, self.site.settings.serving.client_timeout_s
         if route.takes_stream:
-            call.body = unpacking.parts(request, serving.client_timeout_s)
+            call.body = unpacking.parts(request, timeout_s)
             return False
-        bytes_max = serving.body_bytes_max
-        if route.body_bytes_max is not None:
-            bytes_max = min(bytes_max, route.body_bytes_max)
-        body = await unpacking.body(request, bytes_max, serving.client_timeout_s)
+        # Of those who are not known yet, each could keep room from others for as long as a
+        # byte comes now and then.
+        is_open = route.policy is None
+        body = await unpacking.body(
+            request, self._bytes_max(route), timeout_s, is_hurried=is_open
+        )
         if checks.body is None:
             # Nobody looks at a body that the route has no use for.
             return False
@@ -258,6 +261,14 @@ class Endpoint:
         call.body = decode_json(body, whole_floats=self.api.takes_whole_floats)
         checks.body.check(call.body)
         return False
+
+    def _bytes_max(self, *routes: Route) -> int:
+        """How long a body that is kept may be, for the most generous of these routes."""
+        settings = self.site.settings.serving.body_bytes_max
+        return max(
+            (min(settings, route.body_bytes_max or settings) for route in routes),
+            default=settings,
+        )
 
     def _origin(self, request: Request[Any, Any, Any]) -> str:
         host = unpacking.host(request)

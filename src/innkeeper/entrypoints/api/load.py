@@ -24,12 +24,14 @@ class Load:
         self.body_bytes = 0
 
     @contextmanager
-    def count(self, headers: Mapping[str, str], serving: Serving) -> Iterator[None]:
-        """Count a request in until the block ends.
+    def count(
+        self, headers: Mapping[str, str], serving: Serving, bytes_max: int
+    ) -> Iterator[None]:
+        """Count a request in until the block ends; its body is ``bytes_max`` long at most.
 
         Raises :class:`Unavailable` beyond a limit.
         """
-        announced = _announced(headers, serving.body_bytes_max)
+        announced = _announced(headers, bytes_max)
         is_too_much = self.body_bytes + announced > serving.bodies_bytes_max
         if self.requests >= serving.requests_max or (announced and is_too_much):
             raise Unavailable(TOO_MANY)

@@ -9,6 +9,7 @@ before the next is let in.
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Hashable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
@@ -23,6 +24,8 @@ T = TypeVar("T")
 THREADS = 2
 WAITING_MAX = 100
 """Logins that may wait; at some 25 ms each, more would wait longer than a client does."""
+WAITING_FROM_ONE_MAX = WAITING_MAX // 2
+"""Those from one address: who tries one name after the other does not keep out everybody."""
 FULL = "Too many logins wait already."
 
 
@@ -42,13 +45,19 @@ class PasswordThreads:
         self._waiting = 0
         self._turns: dict[Hashable, _Turn] = {}
         self._in_line = 0
+        self._in_line_from: Counter[str] = Counter()
 
     @asynccontextmanager
-    async def turn(self, tried: Hashable) -> AsyncIterator[None]:
-        """Wait until nobody else in this process tries the same thing."""
-        if self._in_line >= WAITING_MAX:
+    async def turn(self, tried: Hashable, source: str) -> AsyncIterator[None]:
+        """Wait until nobody else in this process tries the same thing.
+
+        Raises :class:`Unavailable` where too many wait, or too many from ``source``.
+        """
+        from_one = self._in_line_from
+        if self._in_line >= WAITING_MAX or from_one[source] >= WAITING_FROM_ONE_MAX:
             raise Unavailable(FULL)
         self._in_line += 1
+        from_one[source] += 1
         turn = self._turns.setdefault(tried, _Turn())
         turn.users += 1
         try:
@@ -56,6 +65,9 @@ class PasswordThreads:
                 yield
         finally:
             self._in_line -= 1
+            from_one[source] -= 1
+            if not from_one[source]:
+                del from_one[source]
             turn.users -= 1
             if not turn.users:
                 del self._turns[tried]

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -94,24 +95,35 @@ async def parts(request: Request[Any, Any, Any], timeout_s: float) -> AsyncItera
     """The body as it comes; the refusal 408 if ``timeout_s`` pass without more of it."""
     is_more = True
     while is_more:
-        try:
+        with _refusing(f"No more of the body came for {timeout_s:g} seconds."):
             async with asyncio.timeout(timeout_s):
                 event = await request.receive()
-        except TimeoutError as error:
-            # What comes of the body after all would be taken for the next request.
-            raise HttpRefusal(
-                408,
-                f"No more of the body came for {timeout_s:g} seconds.",
-                headers={"connection": "close"},
-            ) from error
         if event["type"] != "http.request":
             raise ClientGone
         yield event["body"]
         is_more = event["more_body"]
 
 
-async def body(request: Request[Any, Any, Any], bytes_max: int, timeout_s: float) -> bytes:
-    """The whole body, or :class:`TooLarge` before more than ``bytes_max`` of it is kept."""
+@contextmanager
+def _refusing(why: str) -> Iterator[None]:
+    try:
+        yield
+    except TimeoutError as error:
+        # What comes of the body after all would be taken for the next request.
+        raise HttpRefusal(408, why, headers={"connection": "close"}) from error
+
+
+async def body(
+    request: Request[Any, Any, Any],
+    bytes_max: int,
+    timeout_s: float,
+    *,
+    is_hurried: bool = False,
+) -> bytes:
+    """The whole body, or :class:`TooLarge` before more than ``bytes_max`` of it is kept.
+
+    If it ``is_hurried``, the time is for all of it, and not for each wait.
+    """
     announced = request.headers.get("content-length", "0")
     if announced.isdigit() and int(announced) > bytes_max:
         raise TooLarge(f"The body is larger than {bytes_max} bytes.")
@@ -119,9 +131,11 @@ async def body(request: Request[Any, Any, Any], bytes_max: int, timeout_s: float
         return b""
     pieces: list[bytes] = []
     kept = 0
-    async for part in parts(request, timeout_s):
-        kept += len(part)
-        if kept > bytes_max:
-            raise TooLarge(f"The body is larger than {bytes_max} bytes.")
-        pieces.append(part)
+    with _refusing(f"The body was not whole within {timeout_s:g} seconds."):
+        async with asyncio.timeout(timeout_s if is_hurried else None):
+            async for part in parts(request, timeout_s):
+                kept += len(part)
+                if kept > bytes_max:
+                    raise TooLarge(f"The body is larger than {bytes_max} bytes.")
+                pieces.append(part)
     return b"".join(pieces)

@@ -24,7 +24,7 @@ async def is_right(call: Call, user: User | None, name: str, password: str) -> b
     terms = Terms(authenticating.login_failures_free, authenticating.login_wait_max_s)
     tried = attempts.attempt(name if user is None else user.id, call.client)
     password_hash = None if user is None else user.password_hash
-    async with call.site.passwords.turn(tried):
+    async with call.site.passwords.turn(tried, tried.source):
         now = call.site.clock()
         failures = await call.read(lambda tx: attempts.check(tx, tried, terms, now))
         if not await call.site.passwords.verify(password_hash, password):
