@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import sqlalchemy as sa
 
 from innkeeper.domain.auditing import Finding
 from innkeeper.domain.ids import ServerId
@@ -122,6 +123,27 @@ def test_the_command_tells_tries_and_repairs(own_world: World) -> None:
     status, repaired = run(own_world, repairs=True)
     assert (status, repaired.splitlines()[-2:]) == (0, ["2 repairs", "0 findings"])
     assert run(own_world) == (0, "0 findings\n")
+
+
+@pytest.mark.parametrize(
+    "spoilt",
+    [
+        "UPDATE servers SET flavor = '{'",
+        "UPDATE servers SET flavor = 'null'",
+        "UPDATE servers SET image_properties = '7'",
+        "UPDATE hosts SET reported = ''",
+        "UPDATE hosts SET reported = '[[]]'",
+    ],
+)
+def test_what_cannot_be_read_is_told_and_the_rest_judged(own_world: World, spoilt: str) -> None:
+    spoil(own_world, "idle-consumer")
+    with own_world[0].write() as tx:
+        tx.execute(sa.text(spoilt))
+    status, told = run(own_world, repairs=True)
+    assert status == 1
+    assert "placement: idle-consumer: " in told
+    assert "store: unreadable: compute cannot be judged: " in told
+    assert told.splitlines()[-1] == "1 findings"
 
 
 def test_what_cannot_be_repaired_is_left_and_told(own_world: World) -> None:

@@ -294,6 +294,9 @@ PLANTS: Mapping[str, Plant] = {
     "lost-reference": _lost_reference,
     "lost-link": _lost_link,
     "lost-queue": lambda tx, _: tx.execute(ordering.write_order.delete()),
+    "unreadable": lambda tx, _: tx.execute(
+        sa.text("UPDATE servers SET flavor = :text"), {"text": "[]"}
+    ),
     "unhashed-password": _insert(identity.users, **USER, password_hash="secret"),
     "over-capacity": _inventory("h0", "VCPU", total=1, updated_at=EARLIER),
     "no-inventory": _without_inventory,

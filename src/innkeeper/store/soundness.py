@@ -39,7 +39,15 @@ LOST_QUEUE = Invariant(
     "Stop all processes but one until it is repaired.",
     "puts the row there",
 )
-INVARIANTS = (LOST_REFERENCE, LOST_LINK, LOST_QUEUE)
+UNREADABLE = Invariant(
+    ROOM,
+    "unreadable",
+    "what is kept can be read",
+    "Save the database, restore a backup, and report what was found.",
+)
+INVARIANTS = (LOST_REFERENCE, LOST_LINK, LOST_QUEUE, UNREADABLE)
+UNREAD = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+"""What comes of a value that is of another kind than all that is written."""
 LINKS = frozenset(
     {
         compute.aggregate_hosts.name,

@@ -96,8 +96,9 @@ def _mend_once(
         for start in range(0, len(keys), AT_ONCE):
             part = keys[start : start + AT_ONCE]
             told: list[str] = []
-            # A refusal: somebody came between. It is found again, and told at the end.
-            with suppress(_Undone, Refusal), store.write() as tx:
+            # A refusal: somebody came between; or something cannot be read. It is found again,
+            # and told at the end.
+            with suppress(_Undone, Refusal, *soundness.UNREAD), store.write() as tx:
                 told = repair(tx, part, clock())
                 if is_dry:
                     raise _Undone

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 
 from innkeeper.domain.auditing import Finding, Invariant
@@ -20,6 +20,12 @@ INVARIANTS: tuple[Invariant, ...] = (
     *placement_audit.INVARIANTS,
     *compute_audit.INVARIANTS,
 )
+ROOMS: Mapping[str, Callable[[Tx], Iterable[Finding]]] = {
+    soundness.ROOM: soundness.findings,
+    identity_audit.ROOM: identity_audit.findings,
+    placement_audit.ROOM: placement_audit.findings,
+    compute_audit.ROOM: compute_audit.findings,
+}
 Repair = Callable[[Tx, Sequence[str], datetime], list[str]]
 REPAIRS: Mapping[str, Repair] = {
     **soundness.REPAIRS,
@@ -30,10 +36,12 @@ REPAIRS: Mapping[str, Repair] = {
 
 
 def findings(tx: Tx) -> list[Finding]:
-    """All that is not as it must be."""
-    return [
-        *soundness.findings(tx),
-        *identity_audit.findings(tx),
-        *placement_audit.findings(tx),
-        *compute_audit.findings(tx),
-    ]
+    """All that is not as it must be; of a room that cannot be read, that it cannot."""
+    found: list[Finding] = []
+    for room, look in ROOMS.items():
+        try:
+            found += look(tx)
+        except soundness.UNREAD as error:
+            why = f"{room} cannot be judged: {type(error).__name__}: {error}"
+            found.append(soundness.UNREADABLE.broken(room, " ".join(why.split())))
+    return found
