@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
-from innkeeper.domain.ids import ChangeId, ConsumerUuid, Generation, ProviderId
+from innkeeper.domain.ids import BEGINNING, Bookmark, ConsumerUuid, Generation, ProviderId
 from innkeeper.domain.placement import ConsumerClaim
 from innkeeper.snapshot import feed, provider_loader
 from innkeeper.snapshot.providers import ProviderTable
@@ -16,7 +18,7 @@ from innkeeper.store import changes
 from innkeeper.store.queries import names
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.placement import claims, providers
-from tests.support.clouds import NOW, Cloud, cloud_in, reported
+from tests.support.clouds import FILE, NOW, Cloud, cloud_in, reported
 from tests.support.told import told_since
 
 ONE = "10000000-0000-4000-8000-000000000000"
@@ -83,10 +85,10 @@ def test_rows_of_the_feed_are_given_in_order_and_no_more_than_are_asked_for(
     cloud.write(lambda tx: providers.create(tx, ONE, "one", None, now=NOW))
     tell(cloud, 5)
     with cloud.store.read() as tx:
-        every = changes.after(tx, ChangeId(0))
+        every = changes.after(tx, BEGINNING)
         assert every is not None
-        assert changes.after(tx, ChangeId(0), 3) == every[:3]
-        assert changes.after(tx, every[2][0]) == every[3:]
+        assert changes.after(tx, BEGINNING, 3) == every[:3]
+        assert changes.after(tx, Bookmark(every[2].id, every[2].told_at)) == every[3:]
 
 
 def test_what_is_pruned_is_pruned_from_the_beginning_on(cloud: Cloud) -> None:
@@ -103,13 +105,34 @@ def test_what_is_pruned_is_pruned_from_the_beginning_on(cloud: Cloud) -> None:
 
 def test_no_more_is_kept_than_is_asked_for(cloud: Cloud) -> None:
     cloud.write(lambda tx: providers.create(tx, ONE, "one", None, now=NOW))
-    tell(cloud, 10)
-    assert cloud.write(lambda tx: changes.prune(tx, NOW, 4)) == 7
+    tell(cloud, 7)
+    early = table_of(cloud)
+    tell(cloud, 1)
+    late = table_of(cloud)
+    tell(cloud, 3)
+    assert cloud.write(lambda tx: changes.prune(tx, NOW, 4)) == 8
+    assert take(cloud, early) is None
     with cloud.store.read() as tx:
-        newest = changes.newest(tx)
-        assert len(told_since(tx, newest - 4 + 1)) == 3
+        assert len(told_since(tx, late.bookmark)) == 3
     assert cloud.write(lambda tx: changes.prune(tx, NOW + HOUR, 0)) == 3
     assert cloud.write(lambda tx: changes.prune(tx, NOW + HOUR, 0)) == 0
+
+
+def test_another_change_of_the_same_number_is_found_out(cloud: Cloud) -> None:
+    """A database that was brought back from a copy goes on counting from there."""
+    file = cloud.folder / FILE
+    cloud.write(lambda tx: providers.create(tx, ONE, "one", None, now=NOW))
+    with closing(sqlite3.connect(file)) as live, closing(sqlite3.connect(":memory:")) as copy:
+        live.backup(copy)
+        tell(cloud, 2)
+        ahead = table_of(cloud)
+        copy.backup(live)
+    behind = table_of(cloud)
+    with cloud.store.write() as tx:
+        changes.add_always_read(tx, [ProviderId(1)] * 3, NOW + HOUR)
+    assert table_of(cloud).change_id > ahead.change_id > behind.change_id
+    assert take(cloud, ahead) is None
+    assert take(cloud, behind) == {1}
 
 
 def test_claims_are_taken_over_without_reading_the_providers(cloud: Cloud) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from datetime import datetime
-from typing import NewType, Protocol
+from typing import NamedTuple, NewType, Protocol
 
 ProviderId = NewType("ProviderId", int)
 """Row id of a resource provider; never leaves the store and the snapshot."""
@@ -19,10 +19,22 @@ TraitId = NewType("TraitId", int)
 ConsumerUuid = NewType("ConsumerUuid", str)
 Generation = NewType("Generation", int)
 ChangeId = NewType("ChangeId", int)
+
 ServerId = NewType("ServerId", str)
 AgentId = NewType("AgentId", str)
 HostIndex = NewType("HostIndex", int)
 """Row of a host in the host table; only meaningful together with that table."""
+
+
+class Bookmark(NamedTuple):
+    """Up to where somebody has read the change feed: the number of the last row, its moment."""
+
+    id: ChangeId
+    told_at: datetime | None
+
+
+BEGINNING = Bookmark(ChangeId(0), None)
+"""Before the first row of the change feed."""
 
 Clock = Callable[[], datetime]
 """Gives the present moment as a naive datetime in UTC."""

@@ -19,7 +19,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from innkeeper.domain.ids import ChangeId, ClassId, Generation, HostIndex, ProviderId
+from innkeeper.domain.ids import (
+    BEGINNING,
+    ChangeId,
+    ClassId,
+    Generation,
+    HostIndex,
+    ProviderId,
+)
 
 Mask = npt.NDArray[np.bool_]
 Amount = npt.NDArray[np.float64]
@@ -46,7 +53,7 @@ class UnitBounds:
 
 
 class AmountTable:
-    """Columns of providers as of ``change_id``.
+    """Columns of providers as of the change at ``bookmark``.
 
     ``free`` and ``used`` are keyed by resource class name; a row without inventory of a class
     has nothing free of it, and zeros for its units.
@@ -54,7 +61,7 @@ class AmountTable:
 
     def __init__(self) -> None:
         self.row_count = 0
-        self.change_id = ChangeId(0)
+        self.bookmark = BEGINNING
         self.edits: list[int] = []
         """Rows that were edited, in order, since ``epoch`` began."""
         self.epoch = 0
@@ -156,6 +163,11 @@ class AmountTable:
     def _begin_epoch(self) -> None:
         self.epoch += 1
         self.edits.clear()
+
+    @property
+    def change_id(self) -> ChangeId:
+        """The number of the last change that is shown."""
+        return self.bookmark.id
 
     def generation(self, index: HostIndex) -> Generation:
         """The provider's generation as of this table."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from innkeeper.domain.ids import ProviderId
+from innkeeper.domain.ids import Bookmark, ProviderId
 from innkeeper.snapshot.amounts import AmountTable
 from innkeeper.store import changes
 from innkeeper.store.changes import Change
@@ -27,13 +27,14 @@ class Taken:
 
 
 def take(tx: Tx, table: AmountTable) -> Taken | None:
-    """Move a table's ``change_id`` on, and apply what can be applied without reading more.
+    """Move a table's bookmark on, and apply what can be applied without reading more.
 
     ``None`` means that all rows must be read anew, and leaves the table alone: the feed was cut
-    behind it, so what was said there is lost; or there is so much that reading all is less.
+    behind it, or is not the one that it was read from, so what was said there is lost; or there
+    is so much that reading all is less.
     """
     most = CHANGES_MIN + CHANGES_PER_ROW * table.row_count
-    rows = changes.after(tx, table.change_id, most)
+    rows = changes.after(tx, table.bookmark, most)
     if rows is None or len(rows) == most:
         return None
     taken = Taken()
@@ -45,7 +46,7 @@ def take(tx: Tx, table: AmountTable) -> Taken | None:
         else:
             taken.stale.add(each.provider_id)
     if rows:
-        table.change_id = rows[-1].id
+        table.bookmark = Bookmark(rows[-1].id, rows[-1].told_at)
     return taken
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 
-from innkeeper.domain.ids import ChangeId, ProviderId
+from innkeeper.domain.ids import BEGINNING, ProviderId
 from innkeeper.snapshot import feed, loader
 from innkeeper.snapshot.columns import HostTable
 from innkeeper.store.transactions import Tx
@@ -40,7 +40,7 @@ class Follower:
         self._facts_asked = datetime.min  # noqa: DTZ901 - nor has this one
         self._touched: set[ProviderId] = set()
         self._is_all_touched = False
-        self._came_from = ChangeId(0)
+        self._came_from = BEGINNING
         self._must_reread = False
 
     def load(self, tx: Tx) -> None:
@@ -48,7 +48,7 @@ class Follower:
         self._read_all(tx)
         self._touched.clear()
         self._is_all_touched = False
-        self._came_from = self.table.change_id
+        self._came_from = self.table.bookmark
         self._must_reread = False
 
     def _read_all(self, tx: Tx) -> None:
@@ -64,12 +64,12 @@ class Follower:
                 self._read_all(tx)
             else:
                 loader.load(tx, self.table, self._touched)
-                self.table.change_id = self._came_from
+                self.table.bookmark = self._came_from
             self._must_reread = False
             self.catch_up(tx)
         self._touched.clear()
         self._is_all_touched = False
-        self._came_from = self.table.change_id
+        self._came_from = self.table.bookmark
 
     def forget(self) -> None:
         """The transaction since :meth:`begin` did not come to be."""

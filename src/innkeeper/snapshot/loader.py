@@ -25,7 +25,7 @@ def load_all(tx: Tx, *, with_servers: bool = False) -> HostTable:
     table = HostTable()
     table.knows_servers = with_servers
     # Before the rows: a change that comes in between is then read twice, never missed.
-    table.change_id = changes.newest(tx)
+    table.bookmark = changes.newest(tx)
     see_agents(tx, table, None)
     load(tx, table, None)
     return table

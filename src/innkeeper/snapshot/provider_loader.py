@@ -20,7 +20,7 @@ def load_all(tx: Tx) -> ProviderTable:
     """Make the table of all providers as ``tx`` sees them."""
     table = ProviderTable()
     # Before the rows: a change that comes in between is then read twice, never missed.
-    table.change_id = changes.newest(tx)
+    table.bookmark = changes.newest(tx)
     load(tx, table, None)
     return table
 

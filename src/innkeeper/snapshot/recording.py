@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from innkeeper.domain.ids import AgentId, ChangeId, ClassId, ProviderId, ProviderUuid
+from innkeeper.domain.ids import AgentId, Bookmark, ChangeId, ClassId, ProviderId, ProviderUuid
 from innkeeper.snapshot.amounts import AmountTable
 from innkeeper.snapshot.columns import HostTable
 
@@ -127,7 +127,7 @@ def table_of(columns: Mapping[str, Column], state: Mapping[str, Any]) -> HostTab
     _hear(table, state["agents"], columns[AGENTS])
     table.ensure_rows(zip(ids, names, strict=True))
     _fill(HOSTS, table, columns)
-    table.change_id = ChangeId(int(state["change_id"]))
+    table.bookmark = Bookmark(ChangeId(int(state["change_id"])), None)
     table.class_ids.update({name: ClassId(each) for name, each in state["class_ids"].items()})
     told = state["capabilities"]
     for index, provider_id in enumerate(ids):

@@ -9,6 +9,10 @@ ones after it, misses no change that was committed before he began to read.
 Always true: while a row is there, so are all after it. What is pruned is pruned from the
 beginning on, whatever clocks said.
 
+Always true: the row of a number is the one that was read if its moment is the same as well. A
+database that was brought back from a copy, or whose standby took over without the last commits,
+gives the same numbers a second time, to other changes.
+
 May be false: that the numbers have no gaps.
 """
 
@@ -21,7 +25,14 @@ from typing import NamedTuple
 
 import sqlalchemy as sa
 
-from innkeeper.domain.ids import ChangeId, ClassId, Generation, ProviderId
+from innkeeper.domain.ids import (
+    BEGINNING,
+    Bookmark,
+    ChangeId,
+    ClassId,
+    Generation,
+    ProviderId,
+)
 from innkeeper.store.prepared import Prepared
 from innkeeper.store.tables.placement import changes
 from innkeeper.store.transactions import Tx
@@ -49,6 +60,7 @@ class Change(NamedTuple):
     generation: Generation
     seen: Generation | None
     taken: str | None
+    told_at: datetime
 
 
 class Claimed(NamedTuple):
@@ -122,6 +134,7 @@ _FROM = Prepared(
         changes.c.generation,
         changes.c.seen,
         changes.c.taken,
+        changes.c.created_at,
     )
     .where(changes.c.id >= sa.bindparam("first", type_=sa.BigInteger))
     .order_by(changes.c.id)
@@ -130,24 +143,28 @@ _FROM = Prepared(
 _WITHOUT_LIMIT = 2**62
 
 
-def after(tx: Tx, last: ChangeId, most: int = _WITHOUT_LIMIT) -> list[Change] | None:
+def after(tx: Tx, last: Bookmark, most: int = _WITHOUT_LIMIT) -> list[Change] | None:
     """Give the rows behind ``last``, in order, at most so many.
 
-    ``None`` says that some of them may be gone: row ``last`` is not there any more. Before the
-    first row, 0, nothing is gone as long as row 1 is there.
+    ``None`` says that some of them may be gone: row ``last`` is not there any more, or it is
+    another one. At the beginning nothing is gone as long as row 1 is there.
     """
-    rows = _FROM.rows(tx, {"first": last, "most": most + 1})
-    if not last:
-        is_whole = not rows or rows[0][0] == 1
-        return [Change(*row) for row in rows[:most]] if is_whole else None
-    if not rows or rows[0][0] != last:
+    rows = [Change(*row) for row in _FROM.rows(tx, {"first": last.id, "most": most + 1})]
+    if last == BEGINNING:
+        is_whole = not rows or rows[0].id == 1
+        return rows[:most] if is_whole else None
+    if not rows or (rows[0].id, rows[0].told_at) != last:
         return None
-    return [Change(*row) for row in rows[1:]]
+    return rows[1:]
 
 
-def newest(tx: Tx) -> ChangeId:
-    """The number of the newest change; 0 before the first."""
-    return ChangeId(tx.execute(sa.select(sa.func.max(changes.c.id))).scalar() or 0)
+_NEWEST = sa.select(changes.c.id, changes.c.created_at).order_by(changes.c.id.desc()).limit(1)
+
+
+def newest(tx: Tx) -> Bookmark:
+    """The bookmark of who has read everything."""
+    row = tx.execute(_NEWEST).first()
+    return BEGINNING if row is None else Bookmark(ChangeId(row[0]), row[1])
 
 
 def prune(tx: Tx, before: datetime, kept_max: int) -> int:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from innkeeper.domain.ids import ChangeId, ClassId, ProviderId
+from innkeeper.domain.ids import Bookmark, ChangeId, ClassId, ProviderId
 from innkeeper.snapshot import recording
 from innkeeper.snapshot.amounts import AmountTable
 from innkeeper.snapshot.columns import HostTable
@@ -41,7 +41,7 @@ def furnished() -> HostTable:
         host("c", is_open=False, units={"VCPU": (2, 8, 2)}, generation=9),
     )
     add_pools(table, Pool({"DISK_GB": 40}, frozenset("x"), used={"DISK_GB": 2}))
-    table.change_id = ChangeId(17)
+    table.bookmark = Bookmark(ChangeId(17), None)
     table.class_ids["VCPU"] = ClassId(3)
     table.knows_servers = True
     table.residents.replace(ProviderId(2), {"red": 2})
