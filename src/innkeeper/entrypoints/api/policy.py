@@ -6,6 +6,7 @@ Always true: a rule that no room registered allows nobody, whatever the override
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,8 @@ from innkeeper.entrypoints.api.routing import Rule
 
 FALLBACK = "default"
 """The name under which the library looks for a rule that it does not find."""
+FILLED_IN = re.compile(r"%\([^()%]+\)s")
+"""What of a check is filled in from what is asked about."""
 VERDICTS_MAX = 65536
 """Remembered verdicts; far more than there are rules times kinds of callers."""
 
@@ -114,7 +117,11 @@ def _credentials(context: RequestContext) -> dict[str, Any]:
 
 def _read(path: Path, known: Mapping[str, str]) -> dict[str, str]:
     try:
-        overrides = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+        text = path.read_text(encoding="utf-8")
+        # The loader makes nothing but plain values.
+        overrides = yaml.load(text, _EachOnce) or {}  # noqa: S506
+    except RecursionError as error:
+        raise ValueError(f"The policy file {path} is nested too deeply.") from error
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise ValueError(f"Cannot read the policy file {path}: {error}") from error
     if not isinstance(overrides, dict):
@@ -139,4 +146,27 @@ def _read(path: Path, known: Mapping[str, str]) -> dict[str, str]:
 def _is_check(check: str) -> bool:
     # What the library cannot read it takes for "nobody", and says so in its own log only.
     parsed = oslo.Rules.from_dict({"rule": check})["rule"]
-    return str(parsed) != "!" or check.strip() == "!"
+    return (str(parsed) != "!" or check.strip() == "!") and _can_be_filled(check)
+
+
+def _can_be_filled(check: str) -> bool:
+    """Whether each ``%(name)s`` is one; the library finds out when a request comes."""
+    return "%" not in FILLED_IN.sub("", check)
+
+
+class _EachOnce(yaml.SafeLoader):
+    """Reads YAML in which no mapping has a name twice.
+
+    Usually the later one is taken, and whoever wrote the first would never hear of it.
+    """
+
+    def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
+        if isinstance(node, yaml.MappingNode):
+            names = [key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
+            for name in names:
+                if names.count(name) > 1:
+                    raise yaml.constructor.ConstructorError(
+                        None, None, f"found {name!r} twice", node.start_mark
+                    )
+        found: dict[Any, Any] = super().construct_mapping(node, deep)
+        return found
