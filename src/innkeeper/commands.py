@@ -7,10 +7,13 @@ What its surroundings refuse is raised as :class:`SettingsError`.
 from __future__ import annotations
 
 import gc
+import os
 import secrets
+import signal
 import socket
 import sys
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -19,7 +22,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from innkeeper.domain.errors import Invalid, Refusal
 from innkeeper.domain.slices import Settings
-from innkeeper.entrypoints.api import certificates
+from innkeeper.entrypoints.api import certificates, metrics
 from innkeeper.entrypoints.api.identity import agent_care, key_care, key_files, opening
 from innkeeper.entrypoints.api.listening import (
     Listening,
@@ -31,7 +34,9 @@ from innkeeper.entrypoints.api.listening import (
 from innkeeper.entrypoints.api.logs import set_up_logs
 from innkeeper.entrypoints.care import auditing, saving, upgrading
 from innkeeper.entrypoints.worker.child import Child, stop_all
-from innkeeper.entrypoints.worker.parent import Signals, stop_with
+from innkeeper.entrypoints.worker.parent import Signals, end_on_signals, stop_with
+from innkeeper.entrypoints.worker.patience import OF_FILES, OF_SERVERS, NotThere, Patience
+from innkeeper.entrypoints.worker.pulse import Pulse
 from innkeeper.programs import demo_agent, with_port, worker
 from innkeeper.settings import SettingsError
 from innkeeper.store import schema
@@ -49,6 +54,8 @@ from innkeeper.wiring import (
 SWITCH_INTERVAL_S = 0.0005
 """How long a thread may keep the interpreter from others that want it. Python's 5 ms would be
 the waiting time of most answers, since deciding and answering are two threads."""
+NOT_THERE = 3
+"""The status of a service whose database did not come: the same start may succeed later."""
 GARBAGE_THRESHOLD = 50_000
 """Containers that may be made before the collector looks for circles among them. At Python's
 700, an answer with a thousand candidates is looked through many times while it is made."""
@@ -60,6 +67,8 @@ def run(command: str, settings: Settings, options: Mapping[str, Any]) -> int:
     Raises :class:`SettingsError` for what its surroundings refuse: an address that cannot be
     listened on, a database that is none, a disk that is full.
     """
+    # To the standard error, whatever the command: its output is for what it was asked.
+    set_up_logs(settings.serving)
     try:
         return _run(command, settings, options)
     except SQLAlchemyError as error:
@@ -184,12 +193,31 @@ def serve(settings: Settings, options: Mapping[str, Any]) -> int:
         raise SettingsError("--demo-hosts is a number of hosts.")
     if options["demo_hosts"] and "compute" not in settings.serving.apis:
         raise SettingsError("--demo-hosts needs the Compute API, which is not served.")
-    set_up_logs(settings.serving)
-    if options["with_parent"] is not None:
-        return _be_worker(settings, options["with_parent"])
-    if settings.serving.workers > 1:
-        return _supervise(settings, options["demo_hosts"])
-    return _serve_alone(settings, options["demo_hosts"])
+    end_on_signals()
+    try:
+        if options["with_parent"] is not None:
+            return _be_worker(settings, options)
+        if settings.serving.workers > 1:
+            return _supervise(settings, options["demo_hosts"])
+        return _serve_alone(settings, options["demo_hosts"])
+    except NotThere as late:
+        sys.stderr.write(f"innkeeper: {late}\n")
+        return NOT_THERE
+
+
+def _patience(settings: Settings) -> Patience:
+    storing = settings.storing
+    return Patience(
+        storing.database_wait_s,
+        secrets.SystemRandom().random,
+        OF_FILES if storing.is_file else OF_SERVERS,
+    )
+
+
+def _opened(settings: Settings) -> Service:
+    """A service whose database is there, at its schema."""
+    patience = _patience(settings)
+    return Service(settings, patience(lambda: open_store(settings)), patience)
 
 
 def _make_ready(service: Service) -> None:
@@ -202,14 +230,22 @@ def _make_ready(service: Service) -> None:
 
 
 def _serve_alone(settings: Settings, demo_hosts: int) -> int:
-    service = Service(settings)
+    service = _opened(settings)
     listener: socket.socket | None = None
     agent: Child | None = None
     try:
         _make_ready(service)
         listener = bound(settings.serving)
-        listening = Listening(service.app, settings.serving, service.site.bells.stop, listener)
-        agent = _open(service, listener, demo_hosts)
+        agent = _prepare(service, listener, demo_hosts)
+        listening = Listening(
+            service.app,
+            settings.serving,
+            service.site.bells.stop,
+            listener,
+            Pulse(service.standing).beat,
+        )
+        if agent is not None:
+            agent.start()
         listening.run()
     finally:
         if agent is not None:
@@ -220,59 +256,62 @@ def _serve_alone(settings: Settings, demo_hosts: int) -> int:
     return 0
 
 
-def _open(service: Service, listener: socket.socket, demo_hosts: int) -> Child | None:
-    """Make the logins, say where the service is, and start the agent that was asked for."""
+def _prepare(service: Service, listener: socket.socket, demo_hosts: int) -> Child | None:
+    """Make the logins, say where the service is, and make the agent that was asked for."""
     address = address_at(listener, certificates.scheme(service.settings.serving))
     login = service.prepare_logins(address)
     sys.stderr.write(f"Innkeeper serves on {address}\n")
     if login is not None:
         sys.stderr.write(opening.how_to_log_in(login))
-    if not demo_hosts:
-        return None
-    agent = demo_agent(service, address, demo_hosts)
-    agent.start()
-    return agent
+    return demo_agent(service, address, demo_hosts) if demo_hosts else None
 
 
 def _supervise(settings: Settings, demo_hosts: int) -> int:
     """Keep several workers running, and do once what is to be done once."""
-    signals = Signals()
     # Whatever is wrong with the settings is said here, and once.
     certificates.options(settings.serving)
-    service = Service(settings)
+    service = _opened(settings)
     children: list[Child] = []
     try:
-        with (
-            reserved(settings.serving) as port,
-            TemporaryDirectory(prefix="innkeeper-metrics-") as numbers,
-        ):
+        with reserved(settings.serving) as port:
+            agent = _prepare(service, port, demo_hosts)
             theirs = with_port(settings, port.getsockname()[1])
-            for number in range(1, settings.serving.workers + 1):
-                child = worker(theirs, Path(numbers), number)
-                child.start()
-                children.append(child)
-            agent = _open(service, port, demo_hosts)
-            if agent is not None:
-                children.append(agent)
-            service.start_beside()
-            signals.wait()
-            stop_all(children)
+            # From here on there is something to finish.
+            signals = Signals()
+            with TemporaryDirectory(prefix="innkeeper-metrics-") as numbers:
+                for number in range(1, settings.serving.workers + 1):
+                    children.append(worker(theirs, Path(numbers), number))
+                children += [] if agent is None else [agent]
+                for each in children:
+                    each.start()
+                service.start_beside()
+                signals.wait()
+                stop_all(children)
     finally:
         stop_all(children)
         service.stop()
     return 0
 
 
-def _be_worker(settings: Settings, parent: int) -> int:
+def _be_worker(settings: Settings, options: Mapping[str, Any]) -> int:
     """Serve a port together with others, for as long as the supervisor lives."""
-    service = Service(settings, open_store_as_it_is(settings))
+    stop_with(options["with_parent"], partial(os.kill, os.getpid(), signal.SIGTERM))
+    if options["instead_of"] is not None:
+        # Counted by who comes after: the one before could not, and a supervisor is not asked.
+        metrics.REPLACED.labels(options["instead_of"]).inc()
+    patience = _patience(settings)
+    store = patience(lambda: open_store_as_it_is(settings))
+    service = Service(settings, store, patience)
     try:
         _make_ready(service)
         with bound(settings.serving, is_shared=True) as listener:
             listening = Listening(
-                service.app, settings.serving, service.site.bells.stop, listener
+                service.app,
+                settings.serving,
+                service.site.bells.stop,
+                listener,
+                Pulse(service.standing, options["pulse"]).beat,
             )
-            stop_with(parent, listening.stop)
             listening.run()
     finally:
         service.stop()

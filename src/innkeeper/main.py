@@ -41,6 +41,8 @@ def parser() -> argparse.ArgumentParser:
     )
     # What a supervisor tells its workers; nobody else has a use for it.
     serve.add_argument("--with-parent", type=int, help=argparse.SUPPRESS)
+    serve.add_argument("--pulse", type=int, help=argparse.SUPPRESS)
+    serve.add_argument("--instead-of", help=argparse.SUPPRESS)
     agent_options.add(commands.add_parser("agent", help="speak for hosts", allow_abbrev=False))
     import_options.add(
         commands.add_parser(
@@ -141,6 +143,8 @@ NOT_SETTINGS = (
     "config",
     "demo_hosts",
     "with_parent",
+    "pulse",
+    "instead_of",
     "json",
     "repair",
     "dry_run",

@@ -72,4 +72,5 @@ def worker(settings: Settings, numbers: Path, number: int) -> Child:
         name=f"worker-{number}",
         stop_s=settings.serving.shutdown_grace_s + STOP_BESIDE_S,
         died=lambda pid: metrics.forget(pid, numbers),
+        silence_max_s=settings.serving.worker_timeout_s,
     )

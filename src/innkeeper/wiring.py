@@ -6,18 +6,16 @@ import asyncio
 import os
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-import structlog
-
+from innkeeper.domain.errors import Busy
 from innkeeper.domain.slices import Settings
-from innkeeper.entrypoints.api import app, metrics
+from innkeeper.entrypoints.api import app
 from innkeeper.entrypoints.api.decisions import DecisionThread
 from innkeeper.entrypoints.api.identity import opening
 from innkeeper.entrypoints.api.policy import OsloPolicy
@@ -30,35 +28,23 @@ from innkeeper.entrypoints.api.site import Site, Tracing
 from innkeeper.entrypoints.api.tables import APIS
 from innkeeper.entrypoints.api.watching import OrderWatch
 from innkeeper.entrypoints.worker.loop import Task, WorkerThread
-from innkeeper.entrypoints.worker.steps import ClockSteps
+from innkeeper.entrypoints.worker.patience import Patiently, at_once
+from innkeeper.entrypoints.worker.pulse import Standing
 from innkeeper.settings import SettingsError
-from innkeeper.store import news, periodic, schema
+from innkeeper.store import news, schema
 from innkeeper.store.backends import catalogue as backends
-from innkeeper.store.transactions import Store, Tx
-from innkeeper.systems.compute import table_audit, work
+from innkeeper.store.transactions import Store
 from innkeeper.systems.compute.desk import BootDesk
-from innkeeper.systems.compute.results import Terms
 from innkeeper.systems.identity.tokens import Signer
-from innkeeper.systems.placement import feed
 from innkeeper.systems.placement.candidates import CandidateDesk
+from innkeeper.upkeep import Upkeep
 
-LOG = structlog.get_logger("innkeeper.service")
 DATABASE_FILE = "innkeeper.sqlite3"
 RECORDINGS_FOLDER = "recordings"
 READERS_BESIDE = 5
 """Threads that read beside the reader threads: the one that searches, the worker, which makes
 the agent's token, the deciding one when it looks up a batch whose commit has failed, the one
 that watches for orders, and the one that asks for news."""
-SWEEP_PERIOD_S = 10.0
-PRUNE_PERIOD_S = 60.0
-MEASURE_PERIOD_S = 5.0
-PROBE_PERIOD_S = 5.0
-"""How soon it is noticed that a database takes no writes, or does again, if nobody writes."""
-PROBE = "probe"
-TABLE_AUDIT_PERIOD_S = 20.0
-"""A table of 35,000 hosts is compared once an hour."""
-TASK_TIMEOUT_S = 60.0
-"""How long a periodic task waits for its commit; then it tries again at its next turn."""
 
 DRAWN_BYTES = 10
 DRAWN_AT_ONCE = 256
@@ -142,28 +128,46 @@ def _database_file(data_dir: str) -> Path:
 def open_store(settings: Settings) -> Store:
     """Open the database, bring its schema up, and give the store."""
     store = connect(settings)
-    schema.upgrade(store, now())
+    with _disposed_on_error(store):
+        schema.upgrade(store, now())
     return store
 
 
 def open_store_as_it_is(settings: Settings) -> Store:
     """Open a database whose schema somebody else has brought up.
 
-    Raises :class:`SettingsError` where that is not so.
+    Raises :class:`Busy` where that is not so, or cannot be seen yet.
     """
     store = connect(settings)
-    with store.read() as tx:
-        is_usable = schema.is_usable(tx)
-    if not is_usable:
-        raise SettingsError("The database is not at this program's schema.")
+    with _disposed_on_error(store):
+        with store.read() as tx:
+            is_usable = schema.is_usable(tx)
+        if not is_usable:
+            raise Busy("The database is not at this program's schema.")
     return store
+
+
+@contextmanager
+def _disposed_on_error(store: Store) -> Iterator[None]:
+    try:
+        yield
+    except BaseException:
+        store.dispose()
+        raise
 
 
 class Service:
     """One serving process, whole: made, started, asked, stopped."""
 
-    def __init__(self, settings: Settings, store: Store | None = None) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        store: Store | None = None,
+        patiently: Patiently = at_once,
+    ) -> None:
+        """``patiently`` does whatever a start asks of the database."""
         self.settings = settings
+        self._patiently = patiently
         self.store = store or open_store(settings)
         self.ids = RandomIds()
         self.recordings = RecordingFiles(
@@ -192,8 +196,8 @@ class Service:
         )
         self.signer: Signer | None = None
         if settings.authenticating.auth == "builtin":
-            self.signer = opening.signer(
-                self.store, settings.storing, secrets.token_bytes, now()
+            self.signer = patiently(
+                lambda: opening.signer(self.store, settings.storing, secrets.token_bytes, now())
             )
         self.site = Site(
             settings=settings,
@@ -213,9 +217,9 @@ class Service:
         )
         self.store.listen(self.site.bells.ring)
         self.app = app.make(self.site, apis, self.why_not_ready)
+        self.standing = Standing(self.decisions, settings.serving.worker_timeout_s)
         self.watch = OrderWatch(self.store, self.site.bells)
         self._has_agent = False
-        self._audited_row = 0
         self._is_started = False
         self.worker = WorkerThread([], time.monotonic)
 
@@ -230,8 +234,10 @@ class Service:
         """
         if self.signer is None:
             return None
-        return opening.prepare_logins(
-            self.store, self.settings, address, self.ids, secrets.token_urlsafe, now()
+        return self._patiently(
+            lambda: opening.prepare_logins(
+                self.store, self.settings, address, self.ids, secrets.token_urlsafe, now()
+            )
         )
 
     def keep_agent_token(self) -> Path:
@@ -241,7 +247,7 @@ class Service:
         """
         assert self.settings.authenticating.auth != "keystone"
         self._has_agent = True
-        return self._write_agent_token()
+        return self._patiently(self._write_agent_token)
 
     def _write_agent_token(self) -> Path:
         return opening.write_agent_token(
@@ -254,79 +260,23 @@ class Service:
             self._write_agent_token()
         return 0
 
-    def _tasks(self) -> list[Task]:
-        """What is done again and again, whether anybody asks or not."""
-        timeout_s = self.settings.computing.order_timeout_s
-        terms = Terms.of(self.settings.scheduling, self.settings.computing)
-        steps = ClockSteps(now, time.monotonic)
-
-        def sweep(tx: Tx) -> int:
-            return work.sweep(tx, timeout_s + steps.forward_s(timeout_s), now(), terms)
-
-        return [
-            self._in_turn("late_orders", SWEEP_PERIOD_S, sweep),
-            self._in_turn("old_changes", PRUNE_PERIOD_S, lambda tx: feed.prune(tx, now())),
-            Task("measures", MEASURE_PERIOD_S, self._measure),
-            Task("probe", PROBE_PERIOD_S, self._probe),
-            Task("table_audit", TABLE_AUDIT_PERIOD_S, self._audit_table),
-            self._token_task(),
-        ]
-
-    def _probe(self) -> int:
-        """Write something, unless somebody has just done so: a full disk looks healthy."""
-        if time.perf_counter() - self.store.written_at_s < PROBE_PERIOD_S:
-            return 0
-        mark = partial(periodic.leave_mark, name=PROBE, now=now())
-        self.decisions.write_now(mark, TASK_TIMEOUT_S)
-        return 0
-
-    def _measure(self) -> int:
-        """Tell what can only be seen by looking now and then."""
-        metrics.WAITING.set(self.decisions.waiting)
-        for name, engine in self.store.engines._asdict().items():
-            pool = engine.pool
-            metrics.CONNECTIONS.labels(name, "most").set(pool.size())
-            metrics.CONNECTIONS.labels(name, "in_use").set(pool.checkedout())
-        return 0
-
-    def _audit_table(self) -> int:
-        """Compare some more rows of the host table with the store; gives the differences."""
-        done = self.decisions.decide_now(
-            lambda tx, means: table_audit.compare(tx, means, self._audited_row),
-            now(),
-            TASK_TIMEOUT_S,
-        )
-        self._audited_row = done.next_row
-        metrics.COMPARED.inc(done.rows)
-        metrics.DIFFERENCES.inc(len(done.told))
-        if done.told:
-            LOG.error("table_differs", count=len(done.told), first=done.told[:10])
-        return len(done.told)
-
     def _token_task(self) -> Task:
         return Task("agent_token", opening.AGENT_TOKEN_PERIOD_S, self.renew_agent_token)
 
-    def _in_turn(self, name: str, period_s: float, act: Callable[[Tx], int]) -> Task:
-        """A task that one of all processes does each time."""
-
-        def take_turn(tx: Tx) -> int:
-            if not periodic.take_turn(tx, name, period_s, now()):
-                return 0
-            metrics.TURNS.labels(name).inc()
-            return act(tx)
-
-        return Task(name, period_s, lambda: self.decisions.write_now(take_turn, TASK_TIMEOUT_S))
-
     def start(self) -> None:
         """Load the host table and begin to decide."""
-        with self.store.read() as tx:
-            self.desk.load(tx)
+        self._patiently(self._load)
         self._is_started = True
         self.decisions.start()
         self.searching.start()
         if self.settings.is_one_of_several and "compute" in self.settings.serving.apis:
             self.watch.start()
-        self._begin(self._tasks())
+        upkeep = Upkeep(self.settings, self.store, self.decisions, now)
+        self._begin([*upkeep.tasks(), self._token_task()])
+
+    def _load(self) -> None:
+        with self.store.read() as tx:
+            self.desk.load(tx)
 
     def start_beside(self) -> None:
         """Begin what is done once for several workers, and serve nothing."""
@@ -356,6 +306,8 @@ class Service:
         """The reason why requests cannot be served; ``None`` if they can."""
         if not self.decisions.is_alive:
             return "decisions are not being made"
+        if self.standing.is_stuck:
+            return "a decision does not come to an end"
         if self.store.trouble is not None:
             return f"nothing can be written: {self.store.trouble}"
         return "nothing can be written" if self.decisions.is_failing else None

@@ -15,7 +15,7 @@ import httpx
 import pytest
 
 from innkeeper.store.periodic import EARLY
-from innkeeper.wiring import SWEEP_PERIOD_S
+from innkeeper.upkeep import SWEEP_PERIOD_S
 from tests.support.databases import DATABASES
 from tests.support.several import (
     UNLIMITED,

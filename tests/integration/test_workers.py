@@ -44,7 +44,11 @@ def workers_of(service: Started) -> set[int]:
     pid = service.process.pid
     tasks = Path(f"/proc/{pid}/task").glob("*/children")
     children = {int(each) for task in tasks for each in task.read_text().split()}
-    return {each for each in children if b"--with-parent" in command(each)}
+    return {each for each in children if {b"serve", b"--with-parent"} <= words(each)}
+
+
+def words(pid: int) -> set[bytes]:
+    return set(command(pid).split(b"\0"))
 
 
 def command(pid: int) -> bytes:

@@ -47,7 +47,8 @@ def old(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
     backend = catalogue.of_url(url)
     store = Store(backend, backend.engines(url, readers_max=2, busy_timeout_s=5.0))
     with store.write() as tx:
-        store.backend.begin_upgrade(tx, is_empty=True)
+        store.backend.begin_upgrade(tx)
+        store.backend.prepare(tx, is_empty=True)
         alembic.command.upgrade(schema.config(tx), REVISION)
         store.backend.end_upgrade(tx)
     with store.write() as tx:

@@ -94,7 +94,7 @@ def several(
         made: list[Started] = []
         for number in range(count):
             each = started(folder, settings, *options)
-            stack.callback(_end, each)
+            stack.callback(end, each)
             made.append(each)
             if number == 0:
                 wait_until_ready(each)
@@ -103,7 +103,8 @@ def several(
         yield made
 
 
-def _end(service: Started) -> None:
+def end(service: Started) -> None:
+    """End it for good, whatever state it is in."""
     service.http.close()
     service.process.send_signal(signal.SIGCONT)
     service.process.terminate()

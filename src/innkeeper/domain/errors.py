@@ -148,6 +148,11 @@ class Collided(Busy):
     """Another write was in the way. Nothing happened, and the same may be tried at once."""
 
 
+class NotLetIn(Unavailable):
+    """The database is there and does not know who asks, or what is asked for: a wrong password,
+    no such user or database. That does not pass by itself."""
+
+
 class Unreachable(Unavailable):
     """The database was not there to be asked. Nothing happened, and the same may be tried
     again on another connection."""

@@ -45,7 +45,8 @@ class Serving(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ``connections_max`` bound what one process holds at a time. ``client_timeout_s`` is for the
     head of a request, and for each wait for more of a body. ``cors_allowed_origins`` opens the
     APIs to pages of these origins; the settings beside it say how. With several ``workers``, so
-    many processes serve the same port.
+    many processes serve the same port; one that does nothing for ``worker_timeout_s`` is killed
+    and started again.
     """
 
     host: str = "127.0.0.1"
@@ -89,6 +90,7 @@ class Serving(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     )
     shutdown_grace_s: Seconds = 30.0
     workers: Few = 1
+    worker_timeout_s: Annotated[float, msgspec.Meta(ge=2, le=YEAR_S)] = 60.0
     reader_threads: Few = 8
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     log_format: Literal["console", "json"] = "console"
@@ -100,7 +102,7 @@ class Storing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ``encryption_key_file`` that one lies there too. ``database_is_shared`` says whether other
     processes serve the same database. ``busy_timeout_s`` is how long the database is waited
     for; a transaction in which a process has asked nothing for ``idle_timeout_s`` is ended by
-    the database's server.
+    the database's server. A start waits ``database_wait_s`` for a database that is not there.
     """
 
     data_dir: str = "innkeeper-data"
@@ -109,6 +111,12 @@ class Storing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     database_is_shared: bool | None = None
     busy_timeout_s: Annotated[float, msgspec.Meta(gt=0, le=24 * 3600)] = 10.0
     idle_timeout_s: Annotated[float, msgspec.Meta(ge=1, le=24 * 3600)] = 15.0
+    database_wait_s: Annotated[float, msgspec.Meta(ge=0, le=YEAR_S)] = 60.0
+
+    @property
+    def is_file(self) -> bool:
+        """Whether the database is a file of this machine."""
+        return self.database_url is None or self.database_url.startswith("sqlite")
 
 
 class Authenticating(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -248,9 +256,7 @@ class Settings(msgspec.Struct, frozen=True):
         said = self.storing.database_is_shared
         if said is not None:
             return said or self.serving.workers > 1
-        url = self.storing.database_url
-        is_file = url is None or url.startswith("sqlite")
-        return self.serving.workers > 1 or not is_file
+        return self.serving.workers > 1 or not self.storing.is_file
 
 
 SLICES: dict[str, type[msgspec.Struct]] = {

@@ -8,25 +8,35 @@ do not have the step.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from threading import Event
 
 import alembic.command
 import alembic.config
 import os_resource_classes
 import os_traits
 import sqlalchemy as sa
+import structlog
 from alembic.runtime.migration import MigrationContext
 from alembic.script import Script, ScriptDirectory
 
-from innkeeper.domain.errors import Conflict
+from innkeeper.domain.errors import Busy, Conflict, Unreachable
 from innkeeper.store.tables.ordering import schema_promises
 from innkeeper.store.tables.placement import resource_classes, traits
 from innkeeper.store.transactions import Store, Tx
 
+LOG = structlog.get_logger("innkeeper.store")
+UPGRADE_WITHIN_S = 600.0
+"""How long one program waits for another that brings the schema up. To alter a table with a
+million rows takes minutes."""
+FIRST_PAUSE_S = 0.2
+LONGEST_PAUSE_S = 5.0
+JITTER_OF = 1_000
 SCRIPTS = Path(__file__).parent / "migrations"
 
 
@@ -109,47 +119,110 @@ def _promised(tx: Tx) -> str | None:
 def upgrade(store: Store, now: datetime) -> bool:
     """Bring the schema and the standard names up to date; tell whether the schema moved.
 
-    A database of a newer program is left as it is. Raises :class:`Conflict` for one that this
-    program may not work on.
+    Of several programs that do this at the same time one does, and the others wait for it, for
+    ``UPGRADE_WITHIN_S`` at most; then :class:`Busy` is raised. A database of a newer program is
+    left as it is. Raises :class:`Conflict` for one that this program may not work on.
     """
-    with store.write() as tx, _alone(store, tx):
-        current = revision(tx)
-        if current is not None and current not in {each.revision for each in steps()}:
-            if is_usable(tx):
+    begun_s = time.perf_counter()
+    for pause_s in _pauses():
+        try:
+            if _is_up(store):
                 return False
-            raise Conflict(
-                f"The database is at revision {current}, unknown to this program, which knows "
-                f"{newest_revision()} at most."
-            )
-        missing = steps_from(current)
+            return _try(store, now)
+        except Busy as error:
+            waited_s = time.perf_counter() - begun_s
+            if waited_s >= UPGRADE_WITHIN_S:
+                raise
+            LOG.info("schema_awaited", why=error.message, waited_s=round(waited_s, 1))
+        Event().wait(pause_s)
+    raise AssertionError("the pauses do not end")
+
+
+def _try(store: Store, now: datetime) -> bool:
+    try:
+        return _bring_up(store, now)
+    except Unreachable as error:
+        # It was there a moment ago: whoever is at it has made the table by which writers queue,
+        # and has not put its row in yet.
+        raise Busy(error.message) from error
+
+
+def _pauses() -> Iterator[float]:
+    """Growing ones, of which other processes do not have the same."""
+    pause_s = FIRST_PAUSE_S
+    while pause_s > 0:
+        yield pause_s * (0.5 + time.perf_counter_ns() // 100 % JITTER_OF / JITTER_OF)
+        pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
+
+
+def _is_up(store: Store) -> bool:
+    """Whether there is nothing to be done; to find that out keeps nobody waiting."""
+    with store.read() as tx:
+        if _is_of_newer(tx):
+            return True
+        if steps_from(revision(tx)):
+            return False
+        store.backend.prepare(tx, is_empty=False)
+        return _promised(tx) == compatible_since(steps()) and not any(
+            _missing_names(tx, table, names) for table, names in STANDARD_NAMES
+        )
+
+
+def _bring_up(store: Store, now: datetime) -> bool:
+    with store.write() as tx, _alone(store, tx):
+        # Another program may have done it while the turn was waited for.
+        if _is_of_newer(tx):
+            return False
+        missing = steps_from(revision(tx))
         if missing:
             alembic.command.upgrade(config(tx), "head")
-            _promise(tx, compatible_since(steps()))
-        _add_missing_names(tx, resource_classes, os_resource_classes.STANDARDS, now)
-        _add_missing_names(tx, traits, os_traits.get_traits(), now)
+        _promise(tx, compatible_since(steps()))
+        for table, names in STANDARD_NAMES:
+            if rows := _missing_names(tx, table, names):
+                moments = {"created_at": now, "updated_at": now}
+                tx.execute(table.insert(), [{"name": name, **moments} for name in rows])
     return bool(missing)
 
 
+def _is_of_newer(tx: Tx) -> bool:
+    """Whether a newer program made the schema, and lets this one use it."""
+    current = revision(tx)
+    if current is None or current in {each.revision for each in steps()}:
+        return False
+    if is_usable(tx):
+        return True
+    raise Conflict(
+        f"The database is at revision {current}, unknown to this program, which knows "
+        f"{newest_revision()} at most."
+    )
+
+
 def _promise(tx: Tx, since: str) -> None:
-    tx.execute(schema_promises.delete())
-    tx.execute(schema_promises.insert(), {"id": 1, "compatible_since": since})
+    # A program that was killed behind its last step has not got as far.
+    if _promised(tx) != since:
+        tx.execute(schema_promises.delete())
+        tx.execute(schema_promises.insert(), {"id": 1, "compatible_since": since})
 
 
 @contextmanager
 def _alone(store: Store, tx: Tx) -> Iterator[None]:
-    store.backend.begin_upgrade(tx, is_empty=revision(tx) is None)
+    store.backend.begin_upgrade(tx)
     try:
+        # Asked for behind the lock: before it, the database may have been empty still.
+        store.backend.prepare(tx, is_empty=revision(tx) is None)
         yield
     finally:
-        store.backend.end_upgrade(tx)
+        # What was thrown away with its connection is undone already.
+        if not tx.invalidated:
+            store.backend.end_upgrade(tx)
 
 
-def _add_missing_names(tx: Tx, table: sa.Table, names: list[str], now: datetime) -> None:
+STANDARD_NAMES = (
+    (resource_classes, os_resource_classes.STANDARDS),
+    (traits, os_traits.get_traits()),
+)
+
+
+def _missing_names(tx: Tx, table: sa.Table, names: list[str]) -> list[str]:
     there = set(tx.execute(sa.select(table.c.name)).scalars())
-    rows = [
-        {"name": name, "created_at": now, "updated_at": now}
-        for name in names
-        if name not in there
-    ]
-    if rows:
-        tx.execute(table.insert(), rows)
+    return [name for name in names if name not in there]

@@ -17,7 +17,14 @@ from contextlib import contextmanager
 
 import sqlalchemy as sa
 
-from innkeeper.domain.errors import Busy, Collided, Doubtful, Unavailable, Unreachable
+from innkeeper.domain.errors import (
+    Busy,
+    Collided,
+    Doubtful,
+    NotLetIn,
+    Unavailable,
+    Unreachable,
+)
 from innkeeper.store.backends.backend import LEAVES_CONNECTION, Backend, Engines, Trouble
 from innkeeper.store.guards import WITHOUT_TURN, Guards
 
@@ -160,17 +167,24 @@ def _leaves_open(error: sa.exc.SQLAlchemyError, trouble: Trouble | None) -> bool
     return trouble not in DECIDED and not isinstance(error, ANSWERS)
 
 
+REFUSALS: Mapping[Trouble, tuple[type[Unavailable], str]] = {
+    Trouble.COLLISION: (Collided, "The database is busy with others' writes."),
+    Trouble.WAITED: (Busy, "The database is busy with others' writes."),
+    Trouble.NOT_LET_IN: (NotLetIn, "The database does not let this service in."),
+    **dict.fromkeys(
+        LEAVES_CONNECTION, (Unreachable, "The database does not answer at the moment.")
+    ),
+}
+
+
 def _refusal(error: sa.exc.SQLAlchemyError, trouble: Trouble | None) -> Unavailable | None:
     """What the caller is told in place of an error; ``None`` leaves it as it is."""
     # The text of the driver stays in the log: it can hold SQL.
     if isinstance(error, sa.exc.TimeoutError):
         return Busy("No connection to the database came free in time.")
-    if trouble is Trouble.COLLISION:
-        return Collided("The database is busy with others' writes.")
-    if trouble is Trouble.WAITED:
-        return Busy("The database is busy with others' writes.")
-    if trouble in LEAVES_CONNECTION:
-        return Unreachable("The database does not answer at the moment.")
+    if trouble is not None and trouble in REFUSALS:
+        kind, told = REFUSALS[trouble]
+        return kind(told)
     if trouble is not None or isinstance(error, sa.exc.OperationalError):
         return Unavailable("The database cannot do this at the moment.")
     return None

@@ -61,6 +61,8 @@ class DecisionThread:
         self._answered = 0
         self._has_ended = False
         self._failures = 0
+        self._batches = 0
+        self._is_at_work = False
 
     def start(self) -> None:
         """Begin to work."""
@@ -84,6 +86,16 @@ class DecisionThread:
         Periodic tasks write as well, so this is over soon after its cause is.
         """
         return self._failures >= FAILURES_MAX
+
+    @property
+    def progress(self) -> int | None:
+        """How many batches were begun; ``None`` while there is nothing to be done."""
+        return self._batches if self._is_at_work or self._waiting else None
+
+    @property
+    def thread_id(self) -> int | None:
+        """The interpreter's number of the thread, once it has begun."""
+        return self._thread.ident
 
     @property
     def waiting(self) -> int:
@@ -142,10 +154,13 @@ class DecisionThread:
         batch: list[Step] = []
         try:
             while batch := self._take():
+                self._batches += 1
+                self._is_at_work = True
                 outcomes = carry_out(self._store, self._desk, batch, self._late)
                 self._failures = self._failures + 1 if all(map(_fails, outcomes)) else 0
                 self._answered = len(batch)
                 self._answer(batch, outcomes)
+                self._is_at_work = False
                 batch = []
         finally:
             # Whatever brought it down: who waits here would wait for good.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import signal
 import socket
 from collections.abc import Callable, Iterator
@@ -99,12 +100,37 @@ def config_of(app: Any, serving: Serving) -> PatientConfig:
     )
 
 
-class _Server(uvicorn.Server):
-    """A server that tells when it begins to stop."""
+BEAT_S = 1.0
+"""How often a server says that its event loop goes round."""
 
-    def __init__(self, config: uvicorn.Config, on_stop: Callable[[], None]) -> None:
+
+def nobody_hears() -> None:
+    """Where nobody wants to know."""
+
+
+class _Server(uvicorn.Server):
+    """A server that tells that it goes on, and when it begins to stop."""
+
+    def __init__(
+        self, config: uvicorn.Config, on_stop: Callable[[], None], on_beat: Callable[[], None]
+    ) -> None:
         super().__init__(config)
         self._on_stop = on_stop
+        self._on_beat = on_beat
+        self._next_beat: asyncio.TimerHandle | None = None
+
+    async def serve(self, sockets: list[socket.socket] | None = None) -> None:
+        # While it stops as well: whoever looks on must not take that for silence.
+        self._beat()
+        try:
+            await super().serve(sockets)
+        finally:
+            if self._next_beat is not None:
+                self._next_beat.cancel()
+
+    def _beat(self) -> None:
+        self._on_beat()
+        self._next_beat = asyncio.get_running_loop().call_later(BEAT_S, self._beat)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         # Before it waits for the answers that are being made.
@@ -115,14 +141,20 @@ class _Server(uvicorn.Server):
 class Listening:
     """A bound port and the server that will answer on it, until a signal stops it.
 
-    ``on_stop`` is called when the end begins: who waits long should not wait on. The socket
-    may be one that other processes listen on as well.
+    ``on_stop`` is called when the end begins: who waits long should not wait on. ``on_beat`` is
+    called every ``BEAT_S``, by the event loop. The socket may be one that other processes
+    listen on as well.
     """
 
     def __init__(
-        self, app: Any, serving: Serving, on_stop: Callable[[], None], listener: socket.socket
+        self,
+        app: Any,
+        serving: Serving,
+        on_stop: Callable[[], None],
+        listener: socket.socket,
+        on_beat: Callable[[], None] = nobody_hears,
     ) -> None:
-        self._server = _Server(config_of(app, serving), on_stop)
+        self._server = _Server(config_of(app, serving), on_stop, on_beat)
         self._socket = listener
         for number in (signal.SIGTERM, signal.SIGINT):
             # The server raises what stopped it once more when it is done; there is more to do

@@ -85,6 +85,11 @@ COMPARED = Counter(
     "innkeeper_table_rows_compared_total",
     "Rows of a process's host table that were compared with the database.",
 )
+REPLACED = Counter(
+    "innkeeper_workers_replaced_total",
+    "Workers that were started in the place of one that had ended, or was killed as it hung.",
+    ("why",),
+)
 BUSY, UNAVAILABLE, OVERTAKEN, FAILED = "busy", "unavailable", "overtaken", "failed"
 for _why in (BUSY, UNAVAILABLE, OVERTAKEN, FAILED):
     # A rate of what was not counted yet is none; that of 0 is 0.

@@ -26,6 +26,20 @@ def stop_with(parent: int, stop: Callable[[], None]) -> None:
     threading.Thread(target=watch, name="parent", daemon=True).start()
 
 
+def end_on_signals() -> None:
+    """Have a signal to stop end this process at once, whatever it does or waits for.
+
+    For the time in which there is nothing yet that must be finished: a database undoes what was
+    not committed. To be called in the main thread; whoever has something to finish later hears
+    signals otherwise from then on.
+    """
+    for each in SIGNALS:
+        # No exception, which would end nothing where it is raised in the wrong moment, such as
+        # in a callback; nor the usual way of dying, which the first process of a container has
+        # not.
+        signal.signal(each, lambda _number, _frame: os._exit(0))
+
+
 class Signals:
     """What this process was told from outside. To be made in the main thread, once.
 

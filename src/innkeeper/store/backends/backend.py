@@ -36,6 +36,7 @@ class Trouble(Enum):
     READ_ONLY = "the database is read-only"
     FULL = "the database's disk is full"
     DISK = "the database's disk gives errors"
+    NOT_LET_IN = "the database does not let this service in"
 
 
 LEAVES_CONNECTION = frozenset({Trouble.GONE, Trouble.READ_ONLY, Trouble.CROWDED})
@@ -68,10 +69,18 @@ class Backend(Protocol):
         is the backend's to say. No error of theirs quotes the parameters of a statement.
         """
 
-    def begin_upgrade(self, tx: sa.Connection, *, is_empty: bool) -> None:
+    def begin_upgrade(self, tx: sa.Connection) -> None:
         """Keep other processes from upgrading, until the end of this or the transaction's.
 
-        ``is_empty`` says that nothing was ever written here.
+        Raises :class:`~innkeeper.domain.errors.Busy` while another one does so. It waits for
+        nothing: who waits in a transaction can be in the way of what is waited for.
+        """
+
+    def prepare(self, tx: sa.Connection, *, is_empty: bool) -> None:
+        """See to it that names can be kept here; ``is_empty`` if nothing was ever written.
+
+        Raises :class:`~innkeeper.domain.errors.Conflict` where they cannot. Where something
+        was written, nothing is changed.
         """
 
     def end_upgrade(self, tx: sa.Connection) -> None:

@@ -17,14 +17,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pymysql
 import structlog
 
-from innkeeper.domain.errors import Unavailable, Unreachable
+from innkeeper.domain.errors import NotLetIn, Unavailable, Unreachable
 from innkeeper.store.backends.addresses import Address
 
 if TYPE_CHECKING:
@@ -45,6 +45,9 @@ PRIMARY = "Primary"
 READS = 1
 """The bit of ``wsrep_sync_wait`` for statements that read."""
 NO_SUCH_TABLE = 1146
+NOT_LET_IN = frozenset({1044, 1045, 1049, 1130, 1698, 1862})
+"""A server's numbers for who may not use it: no such user or database, a password that is wrong
+or has expired, an address that is not permitted."""
 STATES = (
     "wsrep_ready",
     "wsrep_cluster_status",
@@ -52,6 +55,10 @@ STATES = (
     "wsrep_local_index",
     "wsrep_incoming_addresses",
 )
+
+
+Why = dict[str, "str | pymysql.Error"]
+"""Why nodes cannot be used, by their addresses."""
 
 
 class NodeConnection(Raw):
@@ -137,7 +144,7 @@ class Cluster:
         return last + [each for each in self._addresses if each != self._last]
 
     def _any(self, arguments: Mapping[str, Any]) -> Node | Address:
-        why = {}
+        why: Why = {}
         for address in self._in_order():
             found = self._look_at(address, arguments)
             if isinstance(found, Address) or (isinstance(found, Node) and found.is_usable):
@@ -155,19 +162,20 @@ class Cluster:
 
     def _look_for_writer(self, arguments: Mapping[str, Any]) -> Node | Address | None:
         nodes: list[Node] = []
-        why: dict[str, str] = {}
+        why: Why = {}
         for address in self._in_order():
             found = self._look_at(address, arguments)
             if isinstance(found, Address):
                 return found
-            if isinstance(found, str):
+            if isinstance(found, pymysql.Error):
                 why[str(address)] = found
                 continue
             why[str(address)] = found.state
             nodes.append(found)
             if address == self._last and found.is_usable:
                 # Most connections are made while all is well.
-                with closing(_open(address, self._briefly(arguments))) as raw:
+                brief = _open(address, self._briefly(arguments))
+                with closing(brief) as raw, suppress(LookupError):
                     if _writer_named_by(raw) == found.name:
                         return found
         usable = [each for each in nodes if each.is_usable]
@@ -182,7 +190,9 @@ class Cluster:
             return dict(arguments)
         return {**arguments, "read_timeout": LOOK_WITHIN_S, "connect_timeout": LOOK_WITHIN_S}
 
-    def _look_at(self, address: Address, arguments: Mapping[str, Any]) -> Node | Address | str:
+    def _look_at(
+        self, address: Address, arguments: Mapping[str, Any]
+    ) -> Node | Address | pymysql.Error:
         """The node at an address; the address itself if it is of no cluster, or why not."""
         try:
             # Not on the connection that is used later, whose statements may wait for longer.
@@ -191,7 +201,7 @@ class Cluster:
         except pymysql.Error as error:
             if len(self._addresses) == 1:
                 raise
-            return str(error)
+            return error
         if found is not None:
             return found
         if len(self._addresses) > 1:
@@ -209,8 +219,12 @@ def _open(address: Address, arguments: Mapping[str, Any]) -> NodeConnection:
     return NodeConnection(**{**arguments, "host": host, **port})
 
 
-def _nothing(why: Mapping[str, str]) -> Unreachable:
-    LOG.warning("no_writer", **{"nodes": dict(why)})
+def _nothing(why: Why) -> Unreachable | NotLetIn:
+    LOG.warning("no_writer", nodes={name: str(each) for name, each in why.items()})
+    if any(
+        isinstance(each, pymysql.Error) and each.args[0] in NOT_LET_IN for each in why.values()
+    ):
+        return NotLetIn("The nodes of the database do not let this service in.")
     return Unreachable("No node of the database can be used at the moment.")
 
 
@@ -236,9 +250,9 @@ def _choose(
     raw: Raw,
     nodes: Sequence[Node],
     usable: Sequence[Node],
-    why: Mapping[str, str],
+    why: Why,
 ) -> Node | None:
-    """The node that takes writes, or the one that ``raw`` is on, named as such.
+    """The node that takes writes, or one of the usable ones, named as such.
 
     ``None`` if another process was quicker.
     """
@@ -246,12 +260,11 @@ def _choose(
     try:
         named = _writer_named_by(raw)
     except LookupError:
-        # Nothing to write on condition of: all take the same one until there is.
-        named = min(own.members)
-        found = next((each for each in usable if each.name == named), None)
-        if found is None:
-            raise _nothing(why) from None
-        return found
+        # Nothing to write on condition of.
+        return _first(usable, why)
+    if named is None:
+        first = _first(usable, why)
+        return first if _name(raw, None, first.name) else None
     for each in usable:
         if each.name == named:
             return each
@@ -260,6 +273,19 @@ def _choose(
     if named in own.members and not is_told:
         raise _nothing({**why, str(named): "takes writes, and does not answer here"})
     return own if _name(raw, named, own.name) else None
+
+
+def _first(usable: Sequence[Node], why: Why) -> Node:
+    """The node for those who write while none is named: the same for all of them.
+
+    So whoever makes the tables keeps others from doing so, by a lock which is that node's own.
+    """
+    # An arbitrator is among the members, with no address.
+    first = min(each for each in usable[0].members if each)
+    found = next((each for each in usable if each.name == first), None)
+    if found is None:
+        raise _nothing({**why, first: "is to take the first writes, and cannot be used here"})
+    return found
 
 
 def _name(raw: Raw, old: str | None, new: str) -> bool:

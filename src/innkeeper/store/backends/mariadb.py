@@ -26,7 +26,7 @@ import structlog
 from pymysql import err
 from pymysql.cursors import Cursor
 
-from innkeeper.domain.errors import Conflict, Unreachable
+from innkeeper.domain.errors import Busy, Conflict, Unreachable
 from innkeeper.store.backends import addresses, galera
 from innkeeper.store.backends.backend import IDLE_TIMEOUT_S, Engines, Trouble
 from innkeeper.store.backends.pooling import engine
@@ -42,8 +42,10 @@ COLLATION = "utf8mb4_nopad_bin"
 ANSWER_WITHIN_S = 10
 """How long a statement may take that waits for nobody. A node that was stopped keeps its
 connections, and whoever has asked it something finds out by this alone."""
-UPGRADE_LOCK = "innkeeper.upgrade"
+UPGRADE_LOCK = "CONCAT('innkeeper.upgrade.', MD5(DATABASE()))"
+"""A server has its named locks for all of its databases together."""
 UPGRADE_WAIT_S = 600
+"""How long one statement of an upgrade may take."""
 
 DEADLOCK = 1213
 """Also how Galera says that the certification of a commit failed."""
@@ -65,6 +67,7 @@ TROUBLES = {
     1040: Trouble.CROWDED,
     1203: Trouble.CROWDED,
     1226: Trouble.CROWDED,
+    **dict.fromkeys(galera.NOT_LET_IN, Trouble.NOT_LET_IN),
     **dict.fromkeys(READ_ONLY, Trouble.READ_ONLY),
     # No space, and a table that cannot grow.
     1021: Trouble.FULL,
@@ -179,11 +182,20 @@ class Mariadb:
         number = number_of(origin)
         return Trouble.GONE if number in GONE else TROUBLES.get(number)
 
-    def begin_upgrade(self, tx: sa.Connection, *, is_empty: bool) -> None:
-        """Keep others from upgrading: each statement that alters a table commits by itself."""
+    def begin_upgrade(self, tx: sa.Connection) -> None:
+        """Keep others from upgrading: each statement that alters a table commits by itself.
+
+        The lock is one server's, and in a cluster one node's. That is enough, since all who
+        write are on the same one.
+        """
         # To alter a large table takes as long as it takes.
         _raw(tx).wait_for(UPGRADE_WAIT_S)
-        tx.exec_driver_sql(f"SELECT GET_LOCK('{UPGRADE_LOCK}', {UPGRADE_WAIT_S})")
+        got = tx.exec_driver_sql(f"SELECT GET_LOCK({UPGRADE_LOCK}, 0)").scalar()
+        if got != 1:
+            raise Busy("Another process brings the schema up.")
+
+    def prepare(self, tx: sa.Connection, *, is_empty: bool) -> None:
+        """Have texts compared byte by byte; tables that have another rule are refused."""
         if is_empty:
             tx.exec_driver_sql(f"ALTER DATABASE CHARACTER SET utf8mb4 COLLATE {COLLATION}")
         else:
@@ -191,7 +203,7 @@ class Mariadb:
 
     def end_upgrade(self, tx: sa.Connection) -> None:
         """Let others look."""
-        tx.exec_driver_sql(f"SELECT RELEASE_LOCK('{UPGRADE_LOCK}')")
+        tx.exec_driver_sql(f"SELECT RELEASE_LOCK({UPGRADE_LOCK})")
 
 
 class Watched:

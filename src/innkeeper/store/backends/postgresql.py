@@ -62,6 +62,13 @@ TOLD = {
     "too many clients": Trouble.CROWDED,
     "remaining connection slots": Trouble.CROWDED,
     "session is read-only": Trouble.READ_ONLY,
+    "password authentication failed": Trouble.NOT_LET_IN,
+    "Peer authentication failed": Trouble.NOT_LET_IN,
+    "no password supplied": Trouble.NOT_LET_IN,
+    "no pg_hba.conf entry": Trouble.NOT_LET_IN,
+    "is not permitted to log in": Trouble.NOT_LET_IN,
+    # The user, or the database.
+    '" does not exist': Trouble.NOT_LET_IN,
 }
 """Who is not let in is told why in words alone."""
 
@@ -192,9 +199,12 @@ class Postgresql:
         sa.event.listen(made.writing, "begin", _begin_writing)
         return made
 
-    def begin_upgrade(self, tx: sa.Connection, *, is_empty: bool) -> None:
+    def begin_upgrade(self, tx: sa.Connection) -> None:
         """Others wait for the transaction; to alter a large table takes as long as it takes."""
         _raw(tx).silence_max_s = math.inf
+
+    def prepare(self, tx: sa.Connection, *, is_empty: bool) -> None:
+        """Nothing to do: texts are compared byte by byte."""
 
     def end_upgrade(self, tx: sa.Connection) -> None:
         """Be as impatient as ever."""

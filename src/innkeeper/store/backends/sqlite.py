@@ -81,8 +81,11 @@ class Sqlite:
         sa.event.listen(made.writing, "begin", _begin_writing)
         return made
 
-    def begin_upgrade(self, tx: sa.Connection, *, is_empty: bool) -> None:
+    def begin_upgrade(self, tx: sa.Connection) -> None:
         """Nothing to do: tables are altered within the transaction, which others wait for."""
+
+    def prepare(self, tx: sa.Connection, *, is_empty: bool) -> None:
+        """Nothing to do."""
 
     def end_upgrade(self, tx: sa.Connection) -> None:
         """Nothing to do."""

@@ -1,0 +1,115 @@
+"""What a service does again and again, whether anybody asks or not.
+
+Always true: all of it may be done late, or twice. What writes for the whole cloud is done by
+one of all processes each time; the rest is about this process alone.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from functools import partial
+
+import structlog
+
+from innkeeper.domain.ids import Clock
+from innkeeper.domain.slices import Settings
+from innkeeper.entrypoints.api import metrics
+from innkeeper.entrypoints.api.decisions import DecisionThread
+from innkeeper.entrypoints.worker.loop import Task
+from innkeeper.entrypoints.worker.steps import ClockSteps
+from innkeeper.store import periodic
+from innkeeper.store.transactions import Store, Tx
+from innkeeper.systems.compute import table_audit, work
+from innkeeper.systems.compute.results import Terms
+from innkeeper.systems.placement import feed
+
+LOG = structlog.get_logger("innkeeper.service")
+SWEEP_PERIOD_S = 10.0
+PRUNE_PERIOD_S = 60.0
+MEASURE_PERIOD_S = 5.0
+PROBE_PERIOD_S = 5.0
+"""How soon it is noticed that a database takes no writes, or does again, if nobody writes."""
+PROBE = "probe"
+TABLE_AUDIT_PERIOD_S = 20.0
+"""A table of 35,000 hosts is compared once an hour."""
+TASK_TIMEOUT_S = 60.0
+"""How long a periodic task waits for its commit; then it tries again at its next turn."""
+
+
+class Upkeep:
+    """The periodic work of one serving process."""
+
+    def __init__(
+        self, settings: Settings, store: Store, decisions: DecisionThread, clock: Clock
+    ) -> None:
+        self._settings = settings
+        self._store = store
+        self._decisions = decisions
+        self._clock = clock
+        self._audited_row = 0
+
+    def tasks(self) -> list[Task]:
+        """All of it, each with its period."""
+        timeout_s = self._settings.computing.order_timeout_s
+        terms = Terms.of(self._settings.scheduling, self._settings.computing)
+        steps = ClockSteps(self._clock, time.monotonic)
+
+        def sweep(tx: Tx) -> int:
+            late_s = timeout_s + steps.forward_s(timeout_s)
+            return work.sweep(tx, late_s, self._clock(), terms)
+
+        def prune(tx: Tx) -> int:
+            return feed.prune(tx, self._clock())
+
+        return [
+            self._in_turn("late_orders", SWEEP_PERIOD_S, sweep),
+            self._in_turn("old_changes", PRUNE_PERIOD_S, prune),
+            Task("measures", MEASURE_PERIOD_S, self._measure),
+            Task("probe", PROBE_PERIOD_S, self._probe),
+            Task("table_audit", TABLE_AUDIT_PERIOD_S, self._audit_table),
+        ]
+
+    def _probe(self) -> int:
+        """Write something, unless somebody has just done so: a full disk looks healthy."""
+        if time.perf_counter() - self._store.written_at_s < PROBE_PERIOD_S:
+            return 0
+        mark = partial(periodic.leave_mark, name=PROBE, now=self._clock())
+        self._decisions.write_now(mark, TASK_TIMEOUT_S)
+        return 0
+
+    def _measure(self) -> int:
+        """Tell what can only be seen by looking now and then."""
+        metrics.WAITING.set(self._decisions.waiting)
+        for name, engine in self._store.engines._asdict().items():
+            pool = engine.pool
+            metrics.CONNECTIONS.labels(name, "most").set(pool.size())
+            metrics.CONNECTIONS.labels(name, "in_use").set(pool.checkedout())
+        return 0
+
+    def _audit_table(self) -> int:
+        """Compare some more rows of the host table with the store; gives the differences."""
+        done = self._decisions.decide_now(
+            lambda tx, means: table_audit.compare(tx, means, self._audited_row),
+            self._clock(),
+            TASK_TIMEOUT_S,
+        )
+        self._audited_row = done.next_row
+        metrics.COMPARED.inc(done.rows)
+        metrics.DIFFERENCES.inc(len(done.told))
+        if done.told:
+            LOG.error("table_differs", count=len(done.told), first=done.told[:10])
+        return len(done.told)
+
+    def _in_turn(self, name: str, period_s: float, act: Callable[[Tx], int]) -> Task:
+        """A task that one of all processes does each time."""
+
+        def take_turn(tx: Tx) -> int:
+            if not periodic.take_turn(tx, name, period_s, self._clock()):
+                return 0
+            metrics.TURNS.labels(name).inc()
+            return act(tx)
+
+        return Task(
+            name, period_s, lambda: self._decisions.write_now(take_turn, TASK_TIMEOUT_S)
+        )

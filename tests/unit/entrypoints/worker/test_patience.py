@@ -1,0 +1,50 @@
+"""A start waits for what passes, for so long and no longer."""
+
+from __future__ import annotations
+
+import pytest
+import structlog
+
+from innkeeper.domain.errors import Busy, NotLetIn, Unreachable
+from innkeeper.entrypoints.worker.patience import OF_FILES, NotThere, Patience
+
+DATABASE_WAIT_S = 60.0
+
+
+def swift() -> float:
+    """The shortest pause there is."""
+    return -0.5
+
+
+def test_what_passes_is_waited_for() -> None:
+    errors = [Unreachable("Nobody is there."), Busy("Others write.")]
+
+    def make() -> str:
+        if errors:
+            raise errors.pop()
+        return "made"
+
+    with structlog.testing.capture_logs() as told:
+        assert Patience(DATABASE_WAIT_S, swift)(make) == "made"
+    assert [each["why"] for each in told] == ["Others write.", "Nobody is there."]
+    assert {each["event"] for each in told} == {"database_awaited"}
+
+
+def test_the_waiting_ends() -> None:
+    def make() -> None:
+        raise Unreachable("Nobody is there.")
+
+    with pytest.raises(NotThere) as ended:
+        Patience(0.0, swift)(make)
+    assert str(ended.value) == (
+        "Cannot use the database: Nobody is there. It was waited for, 0 s."
+    )
+
+
+@pytest.mark.parametrize("error", [NotLetIn("Not you."), Unreachable("A file is missing.")])
+def test_what_does_not_pass_is_told_at_once(error: Exception) -> None:
+    def make() -> None:
+        raise error
+
+    with pytest.raises(type(error)):
+        Patience(DATABASE_WAIT_S, swift, OF_FILES)(make)

@@ -1,0 +1,98 @@
+"""A thread that gets nowhere is found out, and one that waits for its database is not."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import pytest
+import sqlalchemy as sa
+
+from innkeeper.entrypoints.worker.pulse import BEAT_S, STUCK, WELL, Pulse, Standing
+
+LOOKS = 3
+
+
+@dataclass(slots=True)
+class Work:
+    """A thread, and how far it says to be."""
+
+    thread_id: int | None
+    progress: int | None = 1
+
+
+@pytest.fixture
+def release() -> Iterator[threading.Event]:
+    made = threading.Event()
+    yield made
+    made.set()
+
+
+def begun(wait: Callable[[], object]) -> Work:
+    """A thread that waits in its own way."""
+    is_there = threading.Event()
+
+    def run() -> None:
+        is_there.set()
+        wait()
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    is_there.wait()
+    return Work(thread.ident)
+
+
+def looks(standing: Standing, count: int) -> list[bool]:
+    return [standing.look() for _ in range(count)]
+
+
+def test_a_thread_that_gets_nowhere_is_stuck(release: threading.Event) -> None:
+    work = begun(release.wait)
+    standing = Standing(work, LOOKS * BEAT_S)
+    # The first look is the one that the others are compared with.
+    assert looks(standing, LOOKS + 2) == [False] * LOOKS + [True, True]
+    assert standing.is_stuck
+    work.progress = 2
+    assert looks(standing, 2) == [False, False]
+    assert not standing.is_stuck
+
+
+def test_a_thread_with_nothing_to_do_is_not(release: threading.Event) -> None:
+    work = begun(release.wait)
+    work.progress = None
+    assert not any(looks(Standing(work, LOOKS * BEAT_S), 3 * LOOKS))
+
+
+def test_a_thread_that_waits_for_its_database_is_not(release: threading.Event) -> None:
+    engine = sa.create_engine("sqlite://", connect_args={"check_same_thread": False})
+    is_asked = threading.Event()
+
+    def answer() -> int:
+        is_asked.set()
+        release.wait()
+        return 1
+
+    def ask() -> None:
+        with engine.connect() as connection:
+            raw = connection.connection.dbapi_connection
+            assert raw is not None
+            raw.create_function("answer", 0, answer)
+            connection.exec_driver_sql("SELECT answer()")
+
+    work = begun(ask)
+    is_asked.wait()
+    assert not any(looks(Standing(work, LOOKS * BEAT_S), 3 * LOOKS))
+
+
+def test_each_beat_gives_a_sign(release: threading.Event) -> None:
+    hearing, telling = os.pipe()
+    pulse = Pulse(Standing(begun(release.wait), LOOKS * BEAT_S), telling)
+    for _ in range(LOOKS + 1):
+        pulse.beat()
+    assert os.read(hearing, 100) == LOOKS * WELL + STUCK
+    os.close(hearing)
+    # Nobody hears any more.
+    pulse.beat()
+    os.close(telling)
