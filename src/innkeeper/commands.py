@@ -44,6 +44,7 @@ from innkeeper.wiring import (
     DATABASE_FILE,
     RandomIds,
     Service,
+    chance,
     connect,
     database_url,
     now,
@@ -209,7 +210,7 @@ def _patience(settings: Settings) -> Patience:
     storing = settings.storing
     return Patience(
         storing.database_wait_s,
-        secrets.SystemRandom().random,
+        chance,
         OF_FILES if storing.is_file else OF_SERVERS,
     )
 

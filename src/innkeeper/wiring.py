@@ -6,9 +6,9 @@ import asyncio
 import os
 import secrets
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
@@ -56,6 +56,11 @@ RANDOM_74 = 0x0FFF_3FFF_FFFF_FFFF_FFFF
 def now() -> datetime:
     """The present moment, in UTC, without a time zone."""
     return datetime.now(UTC).replace(tzinfo=None)
+
+
+def chance() -> float:
+    """A number from 0 to 1 that no other process has."""
+    return secrets.SystemRandom().random()
 
 
 class RandomIds:
@@ -128,8 +133,10 @@ def _database_file(data_dir: str) -> Path:
 def open_store(settings: Settings) -> Store:
     """Open the database, bring its schema up, and give the store."""
     store = connect(settings)
-    with _disposed_on_error(store):
+    with ExitStack() as undo:
+        undo.callback(store.dispose)
         schema.upgrade(store, now())
+        undo.pop_all()
     return store
 
 
@@ -139,21 +146,14 @@ def open_store_as_it_is(settings: Settings) -> Store:
     Raises :class:`Busy` where that is not so, or cannot be seen yet.
     """
     store = connect(settings)
-    with _disposed_on_error(store):
+    with ExitStack() as undo:
+        undo.callback(store.dispose)
         with store.read() as tx:
             is_usable = schema.is_usable(tx)
         if not is_usable:
             raise Busy("The database is not at this program's schema.")
+        undo.pop_all()
     return store
-
-
-@contextmanager
-def _disposed_on_error(store: Store) -> Iterator[None]:
-    try:
-        yield
-    except BaseException:
-        store.dispose()
-        raise
 
 
 class Service:
