@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 import pytest
+from structlog.testing import capture_logs
 
 from innkeeper.domain.compute import Booted, BootRequest
 from innkeeper.domain.errors import ConcurrentUpdate, Refusal
+from innkeeper.domain.ids import ProviderId
 from innkeeper.domain.slices import Scheduling
 from innkeeper.snapshot.follower import Follower
+from innkeeper.store import changes
 from innkeeper.store.queries import capacity, names, quota_usages, servers
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import hosts
@@ -153,7 +156,7 @@ def test_a_host_that_moves_to_another_row_keeps_its_orders(near: Cloud, far: Clo
 
 
 class Deaf(Follower):
-    """A follower to whom nobody tells anything: every claim of his comes too late."""
+    """A follower who hears nothing and looks at nothing: his claims come too late."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -162,6 +165,22 @@ class Deaf(Follower):
     def catch_up(self, tx: Tx) -> None:
         """Count instead of looking."""
         self.asked += 1
+
+    def mend(self, tx: Tx, providers: Collection[ProviderId]) -> None:
+        """Leave everything as it is."""
+
+
+def test_a_row_that_the_feed_leaves_wrong_is_found_out_by_a_claim(
+    near: Cloud, far: Cloud
+) -> None:
+    near.boot(on(near, "a", 2))
+    # As if the change had been lost on its way.
+    far.table.bookmark = far.read(changes.newest)
+    with capture_logs() as logs:
+        assert faults(far.boot(on(far, "a"), on(far, "b"))) == [None, None]
+    assert [each["event"] for each in logs] == ["rows_beside_the_feed"]
+    assert held(far) == {"a": 3, "b": 1, "c": 0}
+    far.judge()
 
 
 @pytest.mark.parametrize("attempts_max", [1, 2, 7])

@@ -323,6 +323,14 @@ class HostTable(AmountTable):
 
     # -- claims that are on their way ------------------------------------------------------
 
+    def generation_of(self, provider_id: ProviderId) -> Generation | None:
+        """The generation at which a host or a pool is shown; None for who has no row."""
+        for table in (self, self.pools):
+            index = table.index_of.get(provider_id)
+            if index is not None:
+                return table.generation(index)
+        return None
+
     def shows(self, provider_id: ProviderId, generation: int) -> bool:
         """See :meth:`AmountTable.shows`; pools have rows of their own."""
         is_hosts = super().shows(provider_id, generation)

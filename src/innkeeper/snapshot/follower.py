@@ -7,13 +7,18 @@ rows read again before the next decision.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from datetime import datetime, timedelta
+
+import structlog
 
 from innkeeper.domain.ids import BEGINNING, ProviderId
 from innkeeper.snapshot import feed, loader
 from innkeeper.snapshot.columns import HostTable
+from innkeeper.store.queries import capacity
 from innkeeper.store.transactions import Tx
+
+LOG = structlog.get_logger("innkeeper.snapshot")
 
 OVERLAP = timedelta(seconds=2)
 """Agents heard up to this much before the latest are read again: their moments are given
@@ -108,3 +113,17 @@ class Follower:
         if taken.stale:
             self._touched |= taken.stale
             self._touched |= loader.load(tx, self.table, taken.stale)
+
+    def mend(self, tx: Tx, providers: Collection[ProviderId]) -> None:
+        """Read those of these rows anew that are not at the generation of their provider.
+
+        For who has caught up and is refused claims all the same: nothing in the feed would ever
+        say that these rows are wrong, and every claim on them would be refused. The others are
+        left alone: they can show claims of this transaction whose servers are still to come.
+        """
+        there = {pid: generation for pid, generation in capacity.generation_rows(tx, providers)}
+        wrong = {pid for pid in providers if self.table.generation_of(pid) != there.get(pid)}
+        if wrong:
+            LOG.error("rows_beside_the_feed", count=len(wrong), first=sorted(wrong)[:10])
+            self._touched |= wrong
+            self._touched |= loader.load(tx, self.table, wrong)

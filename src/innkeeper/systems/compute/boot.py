@@ -82,6 +82,7 @@ def boot_together(
         if not open_ones:
             break
         means.follower.catch_up(tx)
+        means.follower.mend(tx, {pid for each in open_ones for pid in _plan_of(each).seen})
         for each in open_ones:
             reception.join(each.intake, ())
         for each in open_ones:
