@@ -232,6 +232,22 @@ def test_a_database_that_became_read_only_refuses_and_loses_nothing(cloud: Cloud
     assert cloud.table.used["VCPU"].sum() == 8
 
 
+def test_a_database_that_goes_while_steps_are_repeated_is_waited_for_once(
+    cloud: Cloud,
+) -> None:
+    """An accident has every step carried out alone; they are not all to wait for nobody."""
+
+    def break_off(tx: Tx) -> None:
+        tx.exec_driver_sql("PRAGMA query_only=ON")
+        sa.event.listen(cloud.store.engines.writing, "connect", refuse_writes)
+        raise RuntimeError
+
+    answers = cloud.carry_out(("write", break_off), *(("boot", cloud.request()),) * 3)
+    assert [type(each) for each in answers] == [RuntimeError, *[Unreachable] * 3]
+    assert len(set(map(id, answers))) == 2, "nobody waited twice"
+    query_only(cloud, False)
+
+
 def test_a_commit_that_fails_at_its_very_end_leaves_the_table_right(
     cloud: Cloud, logs: list[Any]
 ) -> None:

@@ -9,7 +9,8 @@ What is repeated, and what is not:
 - Where another transaction was in the way, or the database was gone before the commit was
   sent, nothing has happened: the whole batch is tried again, on another connection.
 - Who has waited for other writers in vain is refused; each step alone would wait as long.
-- A batch that fails for another reason is repeated step by step: one of them is poison.
+- A batch that fails for another reason is repeated step by step: one of them is poison. That
+  ends with the first step that finds the database gone, or others in the way for too long.
 - Where the answer to the commit did not arrive, boots are looked up, by the ids of their
   servers, in the transaction that would repeat them. It writes, so it has waited for the end of
   the lost one. Any other step is answered that nobody knows: if it was done, a repeat would be
@@ -41,6 +42,8 @@ from innkeeper.store.transactions import Store, Tx, step
 
 LOG = structlog.get_logger("innkeeper.decisions")
 
+OF_ALL = (Busy, Unreachable)
+"""What is no fault of any step: whoever comes next is told so as well."""
 LOOK_UPS_MAX = 3
 """How often a boot is looked up whose commit was not answered."""
 
@@ -133,7 +136,7 @@ def _attempt(
         if isinstance(error, PASSING) and repeats.wait():
             LOG.warning("batch_tried_again", steps=len(batch), error=str(error))
             return None
-        if isinstance(error, (Busy, Unreachable)):
+        if isinstance(error, OF_ALL):
             LOG.error("batch_failed", steps=len(batch), exc_info=error)
             return [error] * len(batch)
         return _one_by_one(store, desk, batch, error)
@@ -149,7 +152,14 @@ def _one_by_one(store: Store, desk: Desk, batch: Sequence[Step], error: Exceptio
         return [error]
     # One of them is poison. Alone, it cannot take the others with it.
     LOG.warning("batch_repeated", steps=len(batch), error=str(error))
-    return [carry_out(store, desk, [each])[0] for each in batch]
+    answers: list[Any] = []
+    for each in batch:
+        (answer,) = carry_out(store, desk, [each])
+        answers.append(answer)
+        if isinstance(answer, OF_ALL):
+            # Each of the others would wait as long, one after the other, and be told the same.
+            return answers + [answer] * (len(batch) - len(answers))
+    return answers
 
 
 def _after_doubt(store: Store, desk: Desk, batch: Sequence[Step], error: Doubtful) -> list[Any]:
