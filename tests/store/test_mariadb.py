@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 
 import pytest
 import structlog
 
-from innkeeper.domain.errors import Conflict, Unavailable
+from innkeeper.domain.errors import Collided, Conflict, Unavailable
 from innkeeper.store import schema
 from innkeeper.store.backends.mariadb import Mariadb
 from innkeeper.store.tables.metadata import METADATA
-from innkeeper.store.transactions import Store
+from innkeeper.store.transactions import Store, step
 from tests.support.servers import mariadb
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC).replace(tzinfo=None)
@@ -72,3 +73,22 @@ def test_several_addresses_of_no_cluster_are_refused(url: str) -> None:
     with pytest.raises(Unavailable, match="belongs to none"), store.read():
         pass
     store.dispose()
+
+
+def test_a_collision_within_a_step_is_called_so(store: Store) -> None:
+    """The server ends the whole transaction then, and knows of no savepoint any more."""
+    schema.upgrade(store, NOW)
+    touch = "UPDATE traits SET updated_at = NOW() WHERE id "
+
+    def cross() -> None:
+        other.exec_driver_sql(touch + "= 1")
+        other.rollback()
+
+    with store.engines.reading.connect() as other, ThreadPoolExecutor() as beside:
+        # It has changed more, and so is not the one whom the server lets go.
+        other.exec_driver_sql(touch + "BETWEEN 10 AND 60")
+        with pytest.raises(Collided), store.write() as tx, step(tx):
+            tx.exec_driver_sql(touch + "= 1")
+            crossed = beside.submit(cross)
+            tx.exec_driver_sql(touch + "= 10")
+        crossed.result()

@@ -199,13 +199,18 @@ def greet(tx: Tx) -> None:
 def step(tx: Tx) -> Iterator[None]:
     """One part of a shared transaction that stands or falls alone.
 
-    A refusal inside undoes what this part wrote, and nothing else.
+    A refusal inside undoes what this part wrote, and nothing else. An error of the database
+    ends the whole transaction: it is for nobody within it to catch.
     """
     tx.exec_driver_sql("SAVEPOINT step")
     try:
         yield
+    except sa.exc.SQLAlchemyError:
+        # There may be nothing left to be undone: of a collision, MariaDB has ended the
+        # transaction with all of its savepoints, and would be asked for one that it lacks.
+        raise
     except Exception:
-        # On a connection that was thrown away there is nothing left to be undone.
+        # On a connection that was thrown away there is nothing left to be undone, either.
         if not tx.invalidated:
             tx.exec_driver_sql("ROLLBACK TO SAVEPOINT step")
             tx.exec_driver_sql("RELEASE SAVEPOINT step")
