@@ -44,6 +44,9 @@ def test_what_is_no_list_of_addresses_is_refused(hosts: str, why: str) -> None:
     with pytest.raises(ValueError, match=why) as refused:
         split(f"mariadb://keeper:secret@{hosts}/cloud")
     assert "secret" not in str(refused.value)
+    with pytest.raises(ValueError, match=r"no address") as refused:
+        split("mariadb://keeper:secret/with-a-slash@one/cloud")
+    assert "secret" not in str(refused.value)
 
 
 def test_what_is_no_url_is_refused() -> None:

@@ -348,5 +348,27 @@ def test_the_commands_for_other_databases_do_it(
 
 
 def test_passwords_are_not_told() -> None:
-    for url in ("postgresql://ann:secret@db:5/x", "mariadb://ann:secret@db:5/x"):
+    for url in (
+        "postgresql://ann:secret@db:5/x",
+        "postgresql://ann@db:5/x?password=secret&sslpassword=secret&sslmode=require",
+        "mariadb://ann:secret@db:5/x",
+        "mariadb://ann@db:5/x?password=secret",
+    ):
         assert "secret" not in "".join(dumping.commands(url, "file"))
+
+
+def test_parameters_of_a_url_are_kept() -> None:
+    told = dumping.commands("postgresql://db/x?options=-c%20geqo%3Doff&sslmode=require", "f")
+    assert "?options=-c%20geqo%3Doff&sslmode=require" in told.save
+
+
+@pytest.mark.parametrize(
+    "url", ["nonsense", "oracle://db/x", "postgresql://ann:secret", "sqlite://"]
+)
+def test_a_database_that_is_none_is_refused(tmp_path: Path, url: str) -> None:
+    file, told = tmp_path / "f", Told()
+    with pytest.raises(Conflict) as refused:
+        saving.backup(url, file, told.append, may_overwrite=False)
+    with pytest.raises(Conflict):
+        saving.restore(url, file, told.append, LATER)
+    assert "secret" not in refused.value.message

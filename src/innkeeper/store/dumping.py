@@ -15,6 +15,8 @@ import sqlalchemy as sa
 from innkeeper.store.backends import addresses
 
 POSTGRESQL, MARIADB = "postgresql", "mariadb"
+SECRETS = frozenset({"password", "sslpassword"})
+"""What may follow the question mark of a URL, and is for nobody else."""
 
 
 class Commands(NamedTuple):
@@ -43,10 +45,12 @@ def sqlite_file(url: str) -> Path | None:
 
 
 def _postgresql(at: sa.URL, file: str) -> Commands:
+    query = {name: value for name, value in at.query.items() if name not in SECRETS}
     plain = sa.URL.create(
-        POSTGRESQL, at.username, None, at.host, at.port, at.database, at.query
-    )
-    where = f"--dbname={plain.render_as_string(hide_password=False)}"
+        POSTGRESQL, at.username, None, at.host, at.port, at.database, query
+    ).render_as_string(hide_password=False)
+    # A plus is a plus for those programs, and a space for SQLAlchemy, which writes none itself.
+    where = f"--dbname={plain.replace('+', '%20')}"
     return Commands(
         _line("pg_dump", "--format=custom", f"--file={file}", where),
         _line(

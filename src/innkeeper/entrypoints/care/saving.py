@@ -31,7 +31,7 @@ def backup(url: str, target: Path, say: Say, *, may_overwrite: bool) -> int:
 
     Raises :class:`Conflict` for a database that is damaged, or no database.
     """
-    source = dumping.sqlite_file(url)
+    source = _file_of(url)
     if source is None:
         return _tell_how(url, target, say)
     if not source.exists():
@@ -57,7 +57,7 @@ def restore(url: str, source: Path, say: Say, now: datetime) -> int:
     Raises :class:`Conflict` for a file that is damaged, or of a newer program, and
     :class:`InUse` while the database is used.
     """
-    target = dumping.sqlite_file(url)
+    target = _file_of(url)
     if target is None:
         return _tell_how(url, source, say)
     if not source.is_file():
@@ -77,6 +77,18 @@ def restore(url: str, source: Path, say: Say, now: datetime) -> int:
     if was_there:
         say(f"What was there is in {kept}.\n")
     return status
+
+
+def _file_of(url: str) -> Path | None:
+    """The file of the database; none where it has programs of its own."""
+    try:
+        name = catalogue.of_url(url).name
+        file = dumping.sqlite_file(url)
+    except ValueError as error:
+        raise Conflict(str(error)) from error
+    if file is None and name == "sqlite":
+        raise Conflict("The database is in no file, and nothing of it is kept.")
+    return file
 
 
 def _tell_how(url: str, file: Path, say: Say) -> int:

@@ -38,7 +38,7 @@ def split(url: str) -> tuple[sa.URL, list[Address]]:
             "The database's URL is not of the form name://user@host:port/database."
         )
     login, at, hosts = found["authority"].rpartition("@")
-    addresses = [_address(each) for each in hosts.split(",")] if hosts else []
+    addresses = [_address(each, at) for each in hosts.split(",")] if hosts else []
     if len(set(addresses)) < len(addresses):
         raise ValueError("The database's URL names one address twice.")
     first = str(addresses[0]) if addresses else ""
@@ -49,11 +49,13 @@ def split(url: str) -> tuple[sa.URL, list[Address]]:
         raise ValueError("The database's URL cannot be read.") from error
 
 
-def _address(text: str) -> Address:
+def _address(text: str, at: str) -> Address:
     found = _HOST.fullmatch(text.strip())
     port = int(found["port"]) if found is not None and found["port"] else None
     if found is None or (port is not None and not 1 <= port <= PORT_MAX):
+        # Without an "@", it may be a login whose password has a "/" in it.
+        named = repr(text) if at else "What follows the ://"
         raise ValueError(
-            f"{text!r} in the database's URL is no address: host:port, several with commas."
+            f"{named} in the database's URL is no address: host:port, several with commas."
         )
     return Address(found["host"], port)
