@@ -20,6 +20,8 @@ IDENTITY = "identity"
 _COUNT = (
     news.update().where(news.c.topic == sa.bindparam("named")).values(number=news.c.number + 1)
 )
+FAR = 2**40
+"""More news than there ever will be."""
 _NUMBER = Prepared(sa.select(news.c.number).where(news.c.topic == sa.bindparam("named")))
 
 
@@ -39,21 +41,30 @@ class Listener:
 
     It keeps a connection, and asks without a transaction around the question: that is one way
     to the database and back in place of four.
+
+    Always true: behind a connection that was lost, no number is one that was given before. What
+    answers there may have been brought back from a copy, or lack the last commits; it has
+    counted less then, and comes to the same number by other news.
     """
 
     def __init__(self, store: Store, topic: str) -> None:
         self._store = store
         self._topic = topic
         self._connection: sa.Connection | None = None
+        self._ahead = 0
 
     def number(self) -> int:
-        """See :func:`number`; refused as any other read where the database does not answer."""
+        """Another number than before, if there was news or may have been.
+
+        Refused as any other read where the database does not answer.
+        """
         if self._connection is not None:
             try:
-                return number(self._connection, self._topic)
+                return self._ahead + number(self._connection, self._topic)
             except sa.exc.SQLAlchemyError:
                 # Its server was restarted, say. Whatever it was, the long way tells.
                 self.close()
+                self._ahead += FAR
         with self._store.read() as tx:
             found = number(tx, self._topic)
         # Where there is no connection to spare, the next question goes the long way too.
@@ -61,7 +72,7 @@ class Listener:
             self._connection = self._store.engines.reading.connect().execution_options(
                 isolation_level="AUTOCOMMIT"
             )
-        return found
+        return self._ahead + found
 
     def close(self) -> None:
         """Let the connection go."""

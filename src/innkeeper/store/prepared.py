@@ -148,14 +148,16 @@ class PreparedForIds:
 
 def _execute(tx: Tx, text: str, values: Sequence[Any]) -> DBAPICursor:
     """Execute a statement once for each of the values; errors are as SQLAlchemy has them."""
-    cursor = tx.connection.cursor()
+    raw = tx.connection
     try:
+        # A connection that is known to be closed gives no cursor, either.
+        cursor = raw.cursor()
         if len(values) > 1:
             cursor.executemany(text, values)
         else:
             cursor.execute(text, values[0])
     except tx.dialect.loaded_dbapi.Error as error:
-        if tx.dialect.is_disconnect(error, tx.connection.dbapi_connection, cursor):
+        if tx.dialect.is_disconnect(error, raw.dbapi_connection, None):
             # Nobody is to get this one out of the pool again.
             tx.invalidate(error)
         raise _as_known(error, text) from error
