@@ -10,6 +10,7 @@ import pytest
 from innkeeper.systems.compute import table_audit
 from innkeeper.systems.compute.table_audit import Compared
 from tests.support.clouds import NOW, Cloud, cloud_in, reported
+from tests.support.pools import add_pool
 
 
 @pytest.fixture
@@ -40,6 +41,17 @@ def test_what_differs_is_told_and_put_right(cloud: Cloud) -> None:
     cloud.table.is_open[cloud.table.index_by_name["h2"]] = False
     told = compare(cloud).told
     assert told == ["h2: is open: False, not True.", "h1: free VCPU: 99.0, not 4.0."]
+    assert compare(cloud).told == []
+
+
+def test_pools_that_differ_are_told_and_put_right(cloud: Cloud) -> None:
+    cloud.write(add_pool)
+    (row,) = cloud.table.pools.index_of.values()
+    cloud.table.pools.take(row, {"DISK_GB": 7})
+    assert compare(cloud, first_row=1).told == []
+    (told,) = compare(cloud).told
+    assert "'free DISK_GB': 93.0" in told
+    assert "'free DISK_GB': 100.0" in told
     assert compare(cloud).told == []
 
 

@@ -45,7 +45,7 @@ def differences(mine: HostTable, theirs: HostTable) -> list[str]:
     told += pair.amounts()
     told += pair.keyed("trait", mine.traits, theirs.traits)
     told += pair.pools_near()
-    told += _pools(mine.pools, theirs.pools)
+    told += differences_of_pools(mine.pools, theirs.pools)
     return told
 
 
@@ -89,8 +89,8 @@ def _contradictions(table: HostTable) -> Iterator[str]:
         yield f"A table of {count} hosts has columns of {sorted(lengths)} rows."
 
 
-def _pools(mine: PoolTable, theirs: PoolTable) -> Iterator[str]:
-    """Pools are few: each is looked at as a whole."""
+def differences_of_pools(mine: PoolTable, theirs: PoolTable) -> Iterator[str]:
+    """As :func:`differences`, of the pools alone; they are few, and each is one line."""
     for provider_id in sorted(mine.index_of.keys() | theirs.index_of.keys()):
         seen, real = _pool(mine, provider_id), _pool(theirs, provider_id)
         if seen != real:

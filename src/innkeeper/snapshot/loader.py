@@ -24,7 +24,8 @@ def load_all(tx: Tx, *, with_servers: bool = False) -> HostTable:
     """Make the table of all hosts as ``tx`` sees them; who has servers there if wanted."""
     table = HostTable()
     table.knows_servers = with_servers
-    # Before the rows: a change that comes in between is then read twice, never missed.
+    # ``tx`` sees one moment, or is the only one to write, so no claim comes between this and the
+    # rows: it would be in the amounts, and be taken from them once more when the feed tells it.
     table.bookmark = changes.newest(tx)
     see_agents(tx, table, None)
     load(tx, table, None)
