@@ -24,8 +24,8 @@ def load_all(tx: Tx, *, with_servers: bool = False) -> HostTable:
     """Make the table of all hosts as ``tx`` sees them; who has servers there if wanted."""
     table = HostTable()
     table.knows_servers = with_servers
-    # ``tx`` sees one moment, or is the only one to write, so no claim comes between this and the
-    # rows: it would be in the amounts, and be taken from them once more when the feed tells it.
+    # ``tx`` sees one moment, or is the only one to write, so no claim comes between this and
+    # the rows: it would be in the amounts, and be taken once more when the feed tells it.
     table.bookmark = changes.newest(tx)
     see_agents(tx, table, None)
     load(tx, table, None)

@@ -19,8 +19,8 @@ from innkeeper.store.transactions import Tx
 def load_all(tx: Tx) -> ProviderTable:
     """Make the table of all providers as ``tx`` sees them."""
     table = ProviderTable()
-    # ``tx`` sees one moment, or is the only one to write, so no claim comes between this and the
-    # rows: it would be in the amounts, and be taken from them once more when the feed tells it.
+    # ``tx`` sees one moment, or is the only one to write, so no claim comes between this and
+    # the rows: it would be in the amounts, and be taken once more when the feed tells it.
     table.bookmark = changes.newest(tx)
     load(tx, table, None)
     return table
