@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import sqlite3
 import stat
-import subprocess
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from datetime import timedelta
@@ -16,31 +13,17 @@ import pytest
 import sqlalchemy as sa
 
 from innkeeper.domain.errors import Conflict, InUse
-from innkeeper.entrypoints.care import auditing, saving
-from innkeeper.store import dumping, schema
-from innkeeper.store.backends import catalogue
-from innkeeper.store.tables.compute import servers
+from innkeeper.entrypoints.care import saving
+from innkeeper.store import schema
 from innkeeper.store.tables.placement import traits
 from innkeeper.store.transactions import Store
 from innkeeper.systems.placement import traits as naming
-from tests.support.audited import PLANTS, furnish
+from tests.support.audited import PLANTS
 from tests.support.clouds import NOW
-from tests.support.databases import mariadb_url, postgresql_url, sqlite_url
-from tests.support.servers import packages
+from tests.support.databases import sqlite_url
+from tests.support.saved import Told, count, furnished
 
 LATER = NOW + timedelta(hours=1)
-
-
-def opened(url: str) -> Store:
-    backend = catalogue.of_url(url)
-    return Store(backend, backend.engines(url, readers_max=2, busy_timeout_s=5.0))
-
-
-def furnished(url: str) -> Store:
-    store = opened(url)
-    schema.upgrade(store, NOW)
-    furnish(store)
-    return store
 
 
 @pytest.fixture
@@ -53,19 +36,6 @@ def store(url: str) -> Iterator[Store]:
     made = furnished(url)
     yield made
     made.dispose()
-
-
-class Told(list[str]):
-    @property
-    def text(self) -> str:
-        return "".join(self)
-
-
-def count(file: Path) -> int:
-    with sqlite3.connect(file) as connection:
-        (number,) = connection.execute("SELECT count(*) FROM traits").fetchone()
-    connection.close()
-    return int(number)
 
 
 def test_a_backup_is_one_moment_of_a_database_in_use(
@@ -189,61 +159,6 @@ def test_restoring_where_there_is_nothing_or_no_database(
     assert kept.read_bytes().startswith(b"This is a letter")
 
 
-DAMAGES: dict[str, Callable[[bytes], bytes]] = {
-    "half": lambda whole: whole[: len(whole) // 2],
-    "one page": lambda whole: whole[:4096],
-    "no schema": lambda whole: whole[:100] + b"\xf6" * 3996 + whole[4096:],
-    "no middle": lambda whole: whole[:40960] + b"A" * 40960 + whole[81920:],
-    "another form": lambda whole: whole[:18] + b"\x09\x09" + whole[20:],
-}
-
-
-@pytest.mark.parametrize("damage", DAMAGES)
-def test_a_database_is_restored_where_a_damaged_one_is(
-    store: Store, url: str, tmp_path: Path, damage: str
-) -> None:
-    saved = tmp_path / "saved"
-    saving.backup(url, saved, Told().append, may_overwrite=False)
-    store.dispose()
-    file = Path(url.removeprefix("sqlite:///"))
-    file.write_bytes(DAMAGES[damage](file.read_bytes()))
-    put_back(url, saved)
-    assert count(file) == count(saved)
-    assert file.with_name(f"{file.name}.before-20260101T010000").exists()
-
-
-def test_a_damaged_database_that_is_used_is_not_replaced(
-    store: Store, url: str, tmp_path: Path
-) -> None:
-    saved = tmp_path / "saved"
-    saving.backup(url, saved, Told().append, may_overwrite=False)
-    file = Path(url.removeprefix("sqlite:///"))
-    reading = subprocess.Popen(
-        [sys.executable, "-c", READS, str(file)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    )
-    try:
-        assert reading.stdout is not None
-        assert reading.stdout.readline() == b"reads\n"
-        store.dispose()
-        spoilt = DAMAGES["no schema"](file.read_bytes())
-        file.write_bytes(spoilt)
-        with pytest.raises((Conflict, InUse), match="in use"):
-            saving.restore(url, saved, Told().append, LATER)
-        assert file.read_bytes() == spoilt
-    finally:
-        reading.communicate()
-    put_back(url, saved)
-
-
-READS = """
-import sqlite3, sys
-connection = sqlite3.connect(sys.argv[1])
-connection.execute("SELECT count(*) FROM servers").fetchone()
-print("reads", flush=True)
-sys.stdin.read()
-"""
-
-
 def _only_in_name(file: Path) -> None:
     with sqlite3.connect(file) as connection:
         connection.execute("CREATE TABLE alembic_version (version_num TEXT)")
@@ -301,74 +216,3 @@ def test_only_what_can_be_used_is_restored(
     with pytest.raises(Conflict, match="There is no file"):
         saving.restore(url, tmp_path / "nowhere", Told().append, LATER)
     assert file.read_bytes() == before
-
-
-# Other databases: the commands that are told
-
-
-def carry_out(command: str) -> None:
-    done = subprocess.run(
-        ["sh", "-c", command], capture_output=True, text=True, check=False, env=dict(os.environ)
-    )
-    assert done.returncode == 0, done.stderr
-
-
-@pytest.mark.parametrize(
-    ("fresh", "program", "package"),
-    [
-        (postgresql_url, "pg_dump", "postgresql-client"),
-        (mariadb_url, "mariadb-dump", "mariadb-client"),
-    ],
-)
-def test_the_commands_for_other_databases_do_it(
-    tmp_path: Path, fresh: Callable[[Path], str], program: str, package: str
-) -> None:
-    packages.find(program, package)
-    url, file = fresh(tmp_path), str(tmp_path / "it's saved")
-    store = furnished(url)
-    told = Told()
-    assert saving.backup(url, Path(file), told.append, may_overwrite=False) == 2
-    commands = dumping.commands(url, file)
-    assert f"  {commands.save}\n" in told.text
-    carry_out(commands.save)
-    with store.write() as tx:
-        tx.execute(servers.update().values(name="spoilt", deleted_at=LATER))
-    store.dispose()
-    carry_out(commands.restore)
-    other = fresh(tmp_path)
-    carry_out(dumping.commands(other, file).restore)
-    for each in (url, other):
-        again = opened(each)
-        assert auditing.look(again) == []
-        assert not schema.upgrade(again, LATER)
-        with again.read() as tx:
-            names = tx.execute(sa.select(servers.c.name).distinct()).scalars()
-            assert list(names) == ["web"]
-        again.dispose()
-
-
-def test_passwords_are_not_told() -> None:
-    for url in (
-        "postgresql://ann:secret@db:5/x",
-        "postgresql://ann@db:5/x?password=secret&sslpassword=secret&sslmode=require",
-        "mariadb://ann:secret@db:5/x",
-        "mariadb://ann@db:5/x?password=secret",
-    ):
-        assert "secret" not in "".join(dumping.commands(url, "file"))
-
-
-def test_parameters_of_a_url_are_kept() -> None:
-    told = dumping.commands("postgresql://db/x?options=-c%20geqo%3Doff&sslmode=require", "f")
-    assert "?options=-c%20geqo%3Doff&sslmode=require" in told.save
-
-
-@pytest.mark.parametrize(
-    "url", ["nonsense", "oracle://db/x", "postgresql://ann:secret", "sqlite://"]
-)
-def test_a_database_that_is_none_is_refused(tmp_path: Path, url: str) -> None:
-    file, told = tmp_path / "f", Told()
-    with pytest.raises(Conflict) as refused:
-        saving.backup(url, file, told.append, may_overwrite=False)
-    with pytest.raises(Conflict):
-        saving.restore(url, file, told.append, LATER)
-    assert "secret" not in refused.value.message

@@ -26,8 +26,6 @@ LOCK_WAIT_S = 2.0
 HEAD = b"SQLite format 3\0"
 """How each database of SQLite's begins."""
 SPOILT = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
-UNREADABLE = (sqlite3.Error, UnicodeDecodeError)
-"""What SQLite raises; the second where it quotes what is damaged, which need not be text."""
 PRIMARY = 0xFF
 """The part of an error's number that is the same for all of its kind."""
 LOCKED_FROM, LOCKED_BYTES = 0x40000000, 512
@@ -39,10 +37,8 @@ def save(source: Path, target: Path, look: Callable[[Path], object]) -> None:
 
     ``look`` is given the copy before it is there under its name, and may raise. So there is a
     whole copy or what was there before. Raises :class:`Conflict` for a database that is
-    damaged, and for a ``target`` that is there and no database.
+    damaged.
     """
-    if target.exists() and not _is_database(target):
-        raise Conflict(f"{target} is no earlier backup, and stays as it is.")
     partial = target.with_name(target.name + PARTIAL)
     _remove(partial)
     try:
@@ -59,6 +55,12 @@ def save(source: Path, target: Path, look: Callable[[Path], object]) -> None:
         _flush(target.parent)
     finally:
         _remove(partial)
+
+
+def demand_earlier(target: Path) -> None:
+    """Raise :class:`Conflict` for a file that a backup should not take the place of."""
+    if not _is_database(target):
+        raise Conflict(f"{target} is no earlier backup, and stays as it is.")
 
 
 def demand_whole(connection: sqlite3.Connection, name: Path) -> None:
@@ -98,33 +100,35 @@ def put_back(source: Path, target: Path, kept: Path) -> bool:
 
     What was there is in ``kept`` then. Raises :class:`InUse` while any process has it open.
     """
-    was_there = target.exists()
-    if not was_there:
-        for name in BESIDE:
-            Path(f"{target}{name}").unlink(missing_ok=True)
-        _make_private(target)
+    if not target.exists():
+        save(source, target, _nothing_more)
+        return False
     is_kept = False
     try:
         with _opened(target) as there:
             _take_alone(there, target)
-            if was_there:
-                _make_private(kept)
-                with _opened(kept) as old:
-                    there.backup(old)
-                _flush(kept)
-                is_kept = True
+            _make_private(kept)
+            with _opened(kept) as old:
+                there.backup(old)
+            _flush(kept)
+            is_kept = True
             with _opened(source, is_read=True) as have:
                 have.backup(there)
-    except UNREADABLE as error:
-        if not was_there or is_kept or not _tells_of_damage(error):
+        _flush(target)
+    except BaseException as error:
+        if is_kept:
+            raise
+        _remove(kept)
+        if not _tells_of_damage(error):
             raise
         # Of this, nothing can be copied, and SQLite does not tell who uses it.
         with _locked(target):
-            kept.unlink(missing_ok=True)
-            _move(target, kept)
-        put_back(source, target, kept)
-    _flush(target)
-    return was_there
+            save(source, target, lambda _: _move(target, kept))
+    return True
+
+
+def _nothing_more(_: Path) -> None:
+    """What one looks at in a copy of what was looked at before."""
 
 
 def _is_database(file: Path) -> bool:
@@ -134,8 +138,9 @@ def _is_database(file: Path) -> bool:
         return opened.read(len(HEAD)) == HEAD
 
 
-def _tells_of_damage(error: Exception) -> bool:
+def _tells_of_damage(error: BaseException) -> bool:
     if isinstance(error, UnicodeDecodeError):
+        # SQLite quotes what is damaged, which need not be text.
         return True
     return getattr(error, "sqlite_errorcode", 0) & PRIMARY in SPOILT
 

@@ -40,6 +40,8 @@ def backup(url: str, target: Path, say: Say, *, may_overwrite: bool) -> int:
         raise Conflict(f"{target} is there already; --force overwrites it.")
     if target.exists() and os.path.samefile(source, target):
         raise Conflict(f"{target} is the database itself.")
+    if target.exists():
+        copying.demand_earlier(target)
     found: list[int] = []
 
     def look(copy: Path) -> None:

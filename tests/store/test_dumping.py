@@ -1,0 +1,91 @@
+"""What is told about databases that have programs of their own for saving: it works as told."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+
+from innkeeper.domain.errors import Conflict
+from innkeeper.entrypoints.care import auditing, saving
+from innkeeper.store import dumping, schema
+from innkeeper.store.tables.compute import servers
+from tests.support.clouds import NOW
+from tests.support.databases import mariadb_url, postgresql_url
+from tests.support.saved import Told, furnished, opened
+from tests.support.servers import packages
+
+LATER = NOW + timedelta(hours=1)
+
+
+def carry_out(command: str) -> None:
+    done = subprocess.run(
+        ["sh", "-c", command], capture_output=True, text=True, check=False, env=dict(os.environ)
+    )
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("fresh", "program", "package"),
+    [
+        (postgresql_url, "pg_dump", "postgresql-client"),
+        (mariadb_url, "mariadb-dump", "mariadb-client"),
+    ],
+)
+def test_the_commands_for_other_databases_do_it(
+    tmp_path: Path, fresh: Callable[[Path], str], program: str, package: str
+) -> None:
+    packages.find(program, package)
+    url, file = fresh(tmp_path), str(tmp_path / "it's saved")
+    store = furnished(url)
+    told = Told()
+    assert saving.backup(url, Path(file), told.append, may_overwrite=False) == 2
+    commands = dumping.commands(url, file)
+    assert f"  {commands.save}\n" in told.text
+    carry_out(commands.save)
+    with store.write() as tx:
+        tx.execute(servers.update().values(name="spoilt", deleted_at=LATER))
+    store.dispose()
+    carry_out(commands.restore)
+    other = fresh(tmp_path)
+    carry_out(dumping.commands(other, file).restore)
+    for each in (url, other):
+        again = opened(each)
+        assert auditing.look(again) == []
+        assert not schema.upgrade(again, LATER)
+        with again.read() as tx:
+            names = tx.execute(sa.select(servers.c.name).distinct()).scalars()
+            assert list(names) == ["web"]
+        again.dispose()
+
+
+def test_passwords_are_not_told() -> None:
+    for url in (
+        "postgresql://ann:secret@db:5/x",
+        "postgresql://ann@db:5/x?password=secret&sslpassword=secret&sslmode=require",
+        "mariadb://ann:secret@db:5/x",
+        "mariadb://ann@db:5/x?password=secret",
+    ):
+        assert "secret" not in "".join(dumping.commands(url, "file"))
+
+
+def test_parameters_of_a_url_are_kept() -> None:
+    told = dumping.commands("postgresql://db/x?options=-c%20geqo%3Doff&sslmode=require", "f")
+    assert "?options=-c%20geqo%3Doff&sslmode=require" in told.save
+
+
+@pytest.mark.parametrize(
+    "url", ["nonsense", "oracle://db/x", "postgresql://ann:secret", "sqlite://"]
+)
+def test_a_database_that_is_none_is_refused(tmp_path: Path, url: str) -> None:
+    file, told = tmp_path / "f", Told()
+    with pytest.raises(Conflict) as refused:
+        saving.backup(url, file, told.append, may_overwrite=False)
+    with pytest.raises(Conflict):
+        saving.restore(url, file, told.append, LATER)
+    assert "secret" not in refused.value.message
