@@ -66,3 +66,14 @@ def test_a_line_is_an_event() -> None:
     structlog.get_logger("test").error("first", steps=3)
     assert "event=first" in stream.getvalue()
     assert stream.getvalue().count("\n") == 1
+
+
+def test_nothing_in_a_line_is_hidden() -> None:
+    stream = io.StringIO()
+    set_up_logs(Serving(log_format="console"), stream)
+    log = structlog.get_logger("test")
+    log.info("request", path="/a\x1b[2J\rb\nc\x9b\u2028d\u202ee\x00")
+    line = stream.getvalue()
+    assert r"/a\x1b[2J\rb\nc\x9b\u2028d\u202ee\x00" in line
+    assert line.count("\n") == 1
+    assert line.rstrip("\n").isprintable()
