@@ -32,6 +32,8 @@ from tests.support.moves import OTHER
 
 REVISION = "0005"
 DATA = Path(__file__).parent / "data" / f"revision_{REVISION}.json"
+STRIDE = 7
+"""How much further each attempt gets; not all statements of a step are tried, but in all."""
 Rows = Mapping[str, list[dict[str, Any]]]
 
 
@@ -120,6 +122,57 @@ def test_what_was_there_is_there_and_nothing_is_wrong_with_it(old: Store) -> Non
         if name not in ("resource_classes", "traits"):
             assert before[name] == after[name]
     assert auditing.look(old) == []
+
+
+def _columns(store: Store) -> dict[str, list[Any]]:
+    """What tables and indexes there are, in words."""
+    there = sa.MetaData()
+    with store.read() as tx:
+        there.reflect(tx)
+    return {
+        name: [
+            sorted(f"{each.name} {each.type} {each.nullable}" for each in table.columns),
+            sorted(f"{each.name} {each.columns.keys()}" for each in table.indexes),
+        ]
+        for name, table in there.tables.items()
+    }
+
+
+@pytest.mark.parametrize("kind", DATABASES)
+def test_an_upgrade_that_is_killed_at_any_statement_goes_on(kind: str, tmp_path: Path) -> None:
+    """Each attempt gets one statement further than the last, and dies."""
+    (tmp_path / "whole").mkdir()
+    (tmp_path / "killed").mkdir()
+    whole, store = (
+        Store(backend, backend.engines(url, readers_max=2, busy_timeout_s=5.0))
+        for url in (DATABASES[kind](tmp_path / each) for each in ("whole", "killed"))
+        for backend in (catalogue.of_url(url),)
+    )
+    schema.upgrade(whole, NOW)
+    attempts = 0
+    left = 0
+
+    def die(*_: Any) -> None:
+        nonlocal left
+        left -= 1
+        if left < 0:
+            raise KeyboardInterrupt
+
+    sa.event.listen(store.engines.writing, "before_cursor_execute", die)
+    is_done = False
+    while not is_done:
+        attempts += STRIDE
+        left = attempts
+        try:
+            schema.upgrade(store, NOW)
+            is_done = True
+        except KeyboardInterrupt:
+            continue
+    assert attempts > STRIDE
+    assert _columns(store) == _columns(whole)
+    assert auditing.look(store) == []
+    whole.dispose()
+    store.dispose()
 
 
 def test_what_was_under_way_goes_on(old: Store) -> None:

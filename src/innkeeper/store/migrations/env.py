@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from alembic import context
 
+from innkeeper.store.migrations.resuming import ResumingMariaDB
 from innkeeper.store.tables import compute, identity, ordering, placement
 from innkeeper.store.tables.metadata import METADATA
 
 TABLES = (compute, identity, ordering, placement)
 """Imported for what they add to the metadata."""
+IMPLEMENTATIONS = (ResumingMariaDB,)
+"""Imported for what they are registered for."""
 
 connection = context.config.attributes["connection"]
 context.configure(
