@@ -16,7 +16,7 @@ from innkeeper.snapshot import feed, provider_loader
 from innkeeper.snapshot.providers import ProviderTable
 from innkeeper.store import changes
 from innkeeper.store.queries import names
-from innkeeper.store.transactions import Tx
+from innkeeper.store.transactions import Store, Tx
 from innkeeper.systems.placement import claims, providers
 from tests.support.clouds import FILE, NOW, Cloud, cloud_in, reported
 from tests.support.told import told_since
@@ -116,6 +116,19 @@ def test_no_more_is_kept_than_is_asked_for(cloud: Cloud) -> None:
         assert len(told_since(tx, late.bookmark)) == 3
     assert cloud.write(lambda tx: changes.prune(tx, NOW + HOUR, 0)) == 3
     assert cloud.write(lambda tx: changes.prune(tx, NOW + HOUR, 0)) == 0
+
+
+def test_a_bookmark_is_found_again(store: Store) -> None:
+    """On every database: one that cut moments short would have everything read anew."""
+    odd = NOW + timedelta(microseconds=123_457)
+    with store.write() as tx:
+        changes.add_always_read(tx, [ProviderId(1)], odd)
+        changes.add_always_read(tx, [ProviderId(2)], odd)
+    with store.read() as tx:
+        first, second = changes.after(tx, BEGINNING) or ()
+        assert changes.newest(tx) == (second.id, odd)
+        assert changes.after(tx, Bookmark(first.id, first.told_at)) == [second]
+        assert changes.after(tx, changes.newest(tx)) == []
 
 
 def test_another_change_of_the_same_number_is_found_out(cloud: Cloud) -> None:

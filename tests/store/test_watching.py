@@ -73,8 +73,9 @@ def test_whatever_goes_wrong_it_goes_on_watching(other: Store, bells: Bells) -> 
         with bells.listen(orders.TOPIC, AGENT.id) as mine, capture_logs() as logs:
             await asyncio.wait_for(mine.wait(), WITHIN_S)
             rename(other, "work_orders", "elsewhere")
-            while not any(each["event"] == "orders_unwatched" for each in logs):
-                await asyncio.sleep(PERIOD_S)
+            async with asyncio.timeout(WITHIN_S):
+                while not any(each["event"] == "orders_unwatched" for each in logs):
+                    await asyncio.sleep(PERIOD_S)
             rename(other, "elsewhere", "work_orders")
             mine.clear()
             await asyncio.to_thread(order, other)
