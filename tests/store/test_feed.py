@@ -125,7 +125,9 @@ def test_a_bookmark_is_found_again(store: Store) -> None:
         changes.add_always_read(tx, [ProviderId(1)], odd)
         changes.add_always_read(tx, [ProviderId(2)], odd)
     with store.read() as tx:
-        first, second = changes.after(tx, BEGINNING) or ()
+        told = changes.after(tx, BEGINNING)
+        assert told is not None
+        first, second = told
         assert changes.newest(tx) == (second.id, odd)
         assert changes.after(tx, Bookmark(first.id, first.told_at)) == [second]
         assert changes.after(tx, changes.newest(tx)) == []
