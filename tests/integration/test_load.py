@@ -13,6 +13,7 @@ import pytest
 
 from innkeeper.domain.errors import Unavailable
 from innkeeper.entrypoints.api import readers
+from innkeeper.entrypoints.api.connections import REFUSED_MAX
 from innkeeper.entrypoints.api.identity.routes import LOGIN_BYTES_MAX
 from innkeeper.entrypoints.api.readers import ReaderThreads
 from innkeeper.store.transactions import Store, Tx, greet
@@ -129,6 +130,19 @@ def test_more_connections_than_may_be_are_refused(service: Running) -> None:
         assert refused.headers["retry-after"] == "1"
         assert refused.headers["connection"] == "close"
         assert kept.get("/healthz").text == "ok"
+
+
+def test_connections_that_ask_for_nothing_are_not_kept_without_end(service: Running) -> None:
+    with ExitStack() as stack:
+        for _ in range(6 + REFUSED_MAX):
+            stack.enter_context(socket.create_connection(address(service)))
+        further = stack.enter_context(socket.create_connection(address(service)))
+        further.settimeout(10)
+        with suppress(ConnectionResetError):
+            assert further.recv(1) == b""
+    while (greeted := service.call("GET", "/healthz")).status_code == UNAVAILABLE:
+        pass
+    assert greeted.text == "ok"
 
 
 def test_more_reads_than_may_wait_are_refused(tmp_path: Path) -> None:

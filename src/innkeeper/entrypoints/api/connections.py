@@ -8,14 +8,21 @@ The head of an answer leaves with the first part of its body, if that is there a
 from __future__ import annotations
 
 import asyncio
+import resource
 from typing import Any
 
+import structlog
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
+LOG = structlog.get_logger("innkeeper.api")
 HEAD_BYTES_MAX = 64 * 1024
 """For the line of a request and its headers; stock clients send a few hundred bytes."""
+REFUSED_MAX = 64
+"""Connections beyond the last that may be, which are told so; further ones are just closed."""
+FILES_KEPT = 128
+"""Files that are left for the database, for logs and for whatever else is opened."""
 TOO_MANY = b"Too many connections are open."
 TOO_LARGE = b"The head of the request is too large."
 REFUSED = (
@@ -42,7 +49,24 @@ class PatientConfig(uvicorn.Config):
         # Nothing here speaks over web sockets.
         super().__init__(app, http=Connection, ws="none", **more)
         self.client_timeout_s = client_timeout_s
-        self.connections_max = connections_max
+        self.connections_max = possible(connections_max)
+
+
+def possible(connections_max: int) -> int:
+    """How many connections there can be; more files are asked for where that is too few.
+
+    Where all files are in use, neither a database nor the next client can be reached, and what
+    is left to be done is not done either.
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = connections_max + REFUSED_MAX + FILES_KEPT
+    if soft == resource.RLIM_INFINITY or soft >= wanted:
+        return connections_max
+    allowed = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, hard))
+    if allowed < wanted:
+        LOG.warning("few_files", files=allowed, connections=allowed - REFUSED_MAX - FILES_KEPT)
+    return max(1, allowed - REFUSED_MAX - FILES_KEPT)
 
 
 async def refuse_connection(_scope: Any, _receive: Any, send: Any) -> None:
@@ -77,6 +101,10 @@ class Connection(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin; who connects has something to say."""
         super().connection_made(transport)
+        if len(self.connections) > self._connections_max + REFUSED_MAX:
+            # Waiting for a request to answer would take a file for as long.
+            transport.abort()
+            return
         self._timer = self.loop.call_later(self._timeout_s, self._give_up)
 
     def connection_lost(self, exc: Exception | None) -> None:

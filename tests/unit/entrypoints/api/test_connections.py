@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
@@ -137,3 +139,25 @@ def test_what_says_to_go_on_is_sent_before_the_answer() -> None:
     first, second = asyncio.run(talk())
     assert first == b"HTTP/1.1 100 Continue" + END
     assert second.endswith(END + b"ok")
+
+
+@pytest.mark.parametrize(
+    ("soft", "hard", "told"),
+    [(300, 300, "108 300"), (300, 1000, "408 600"), (900, 900, "408 900")],
+)
+def test_there_are_no_more_connections_than_files(soft: int, hard: int, told: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", FILES, str(soft), str(hard)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.splitlines()[-1] == told
+
+
+FILES = """
+import resource, sys
+from innkeeper.entrypoints.api.connections import possible
+resource.setrlimit(resource.RLIMIT_NOFILE, (int(sys.argv[1]), int(sys.argv[2])))
+print(possible(408), resource.getrlimit(resource.RLIMIT_NOFILE)[0])
+"""
