@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable, Iterator
 
 import pytest
-from structlog.testing import capture_logs
 
 from innkeeper.domain.ids import AgentId, ServerId
 from innkeeper.entrypoints.api.bells import Bells
@@ -66,27 +65,6 @@ def test_an_order_of_another_process_rings(other: Store, bells: Bells) -> None:
             assert not mine.is_set()
 
     asyncio.run(story())
-
-
-def test_whatever_goes_wrong_it_goes_on_watching(other: Store, bells: Bells) -> None:
-    async def story() -> None:
-        with bells.listen(orders.TOPIC, AGENT.id) as mine, capture_logs() as logs:
-            await asyncio.wait_for(mine.wait(), WITHIN_S)
-            rename(other, "work_orders", "elsewhere")
-            async with asyncio.timeout(WITHIN_S):
-                while not any(each["event"] == "orders_unwatched" for each in logs):
-                    await asyncio.sleep(PERIOD_S)
-            rename(other, "elsewhere", "work_orders")
-            mine.clear()
-            await asyncio.to_thread(order, other)
-            await asyncio.wait_for(mine.wait(), WITHIN_S)
-
-    asyncio.run(story())
-
-
-def rename(store: Store, old: str, new: str) -> None:
-    with store.write() as tx:
-        tx.exec_driver_sql(f"ALTER TABLE {old} RENAME TO {new}")
 
 
 def test_nothing_is_asked_while_nobody_waits(bells: Bells) -> None:

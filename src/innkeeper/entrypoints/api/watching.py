@@ -61,10 +61,6 @@ class OrderWatch:
         except Refusal as refusal:
             LOG.warning("orders_unwatched", error=str(refusal))
             return False
-        except Exception as error:
-            # Whatever it was: without this thread, nobody here would hear of orders any more.
-            LOG.error("orders_unwatched", exc_info=error)
-            return False
         return True
 
     def _look(self) -> None:
