@@ -64,9 +64,10 @@ def possible(connections_max: int) -> int:
         return connections_max
     allowed = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
     resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, hard))
-    if allowed < wanted:
-        LOG.warning("few_files", files=allowed, connections=allowed - REFUSED_MAX - FILES_KEPT)
-    return max(1, allowed - REFUSED_MAX - FILES_KEPT)
+    left = max(1, allowed - REFUSED_MAX - FILES_KEPT)
+    if left < connections_max / 2:
+        LOG.warning("few_files", files=allowed, connections=left)
+    return left
 
 
 async def refuse_connection(_scope: Any, _receive: Any, send: Any) -> None:
