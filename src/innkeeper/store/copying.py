@@ -115,7 +115,7 @@ def put_back(source: Path, target: Path, kept: Path) -> bool:
             with _opened(source, is_read=True) as have:
                 have.backup(there)
         _flush(target)
-    except BaseException as error:
+    except (sqlite3.Error, OSError, UnicodeDecodeError) as error:
         if is_kept:
             raise
         _remove(kept)
@@ -138,7 +138,7 @@ def _is_database(file: Path) -> bool:
         return opened.read(len(HEAD)) == HEAD
 
 
-def _tells_of_damage(error: BaseException) -> bool:
+def _tells_of_damage(error: Exception) -> bool:
     if isinstance(error, UnicodeDecodeError):
         # SQLite quotes what is damaged, which need not be text.
         return True
