@@ -87,8 +87,15 @@ class Child:
 
     def _live(self) -> float:
         """One life of the program; gives how long it was, to about a second."""
-        with _Sign(self._silence_max_s) as sign:
-            child = self._begin(sign)
+        try:
+            sign = _Sign(self._silence_max_s)
+        except OSError as error:
+            return self._unbegun(error)
+        with sign:
+            try:
+                child = self._begin(sign)
+            except OSError as error:
+                return self._unbegun(error)
             self._last_end = DEAD
             looks = 0
             while child.poll() is None and not self._stop.wait(LOOK_S):
@@ -106,6 +113,11 @@ class Child:
         if self._died is not None:
             self._died(child.pid)
         return looks * LOOK_S
+
+    def _unbegun(self, error: OSError) -> float:
+        # Too many processes or files, or a program that is just being replaced: that passes.
+        LOG.error("child_not_begun", name=self._name, error=str(error))
+        return 0.0
 
     def _begin(self, sign: _Sign) -> subprocess.Popen[bytes]:
         command = list(self._command)

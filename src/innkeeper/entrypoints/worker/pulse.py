@@ -27,7 +27,7 @@ LOG = structlog.get_logger("innkeeper.worker")
 BEAT_S = 1.0
 """How often the sign is given."""
 WELL, STUCK = b".", b"!"
-DATABASE = "sqlalchemy."
+DATABASE = ("sqlalchemy.", "innkeeper.store.prepared")
 """The modules of who speaks with databases: all waiting for one is done below them."""
 
 

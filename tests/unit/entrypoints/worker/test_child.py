@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from innkeeper.entrypoints.worker.child import Child
+from innkeeper.entrypoints.worker.child import RESTART_FIRST_S, Child
 
 WITHIN_S = 15.0
 LIVING = """
@@ -36,3 +36,18 @@ def test_a_child_is_started_again_and_stopped(tmp_path: Path) -> None:
     child.stop()
     for path in tmp_path.iterdir():
         assert not Path(f"/proc/{path.name}").exists()
+
+
+def test_a_program_that_cannot_be_started_is_tried_again(tmp_path: Path) -> None:
+    program, lives = tmp_path / "program", tmp_path / "lives"
+    lives.mkdir()
+    child = Child([str(program), str(lives)], os.environ, silence_max_s=60.0)
+    child.start()
+    # By then it was tried in vain: the first attempt is made at once.
+    time.sleep(RESTART_FIRST_S / 2)
+    script = tmp_path / "script"
+    script.write_text(f"#!{sys.executable}\n{LIVING}")
+    script.chmod(0o700)
+    script.rename(program)
+    eventually(lambda: len(list(lives.iterdir())) == 1)
+    child.stop()

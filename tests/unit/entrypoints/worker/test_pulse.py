@@ -11,6 +11,7 @@ import pytest
 import sqlalchemy as sa
 
 from innkeeper.entrypoints.worker.pulse import BEAT_S, STUCK, WELL, Pulse, Standing
+from innkeeper.store.prepared import Prepared
 
 LOOKS = 3
 
@@ -65,11 +66,14 @@ def test_a_thread_with_nothing_to_do_is_not(release: threading.Event) -> None:
     assert not any(looks(Standing(work, LOOKS * BEAT_S), 3 * LOOKS))
 
 
-def test_a_thread_that_waits_for_its_database_is_not(release: threading.Event) -> None:
+@pytest.mark.parametrize("is_prepared", [False, True])
+def test_a_thread_that_waits_for_its_database_is_not(
+    release: threading.Event, is_prepared: bool
+) -> None:
     engine = sa.create_engine("sqlite://", connect_args={"check_same_thread": False})
     is_asked = threading.Event()
 
-    def answer() -> int:
+    def answer(_: int) -> int:
         is_asked.set()
         release.wait()
         return 1
@@ -78,8 +82,12 @@ def test_a_thread_that_waits_for_its_database_is_not(release: threading.Event) -
         with engine.connect() as connection:
             raw = connection.connection.dbapi_connection
             assert raw is not None
-            raw.create_function("answer", 0, answer)
-            connection.exec_driver_sql("SELECT answer()")
+            raw.create_function("answer", 1, answer)
+            question = sa.select(sa.func.answer(sa.bindparam("number", type_=sa.Integer)))
+            if is_prepared:
+                Prepared(question).rows(connection, {"number": 1})
+            else:
+                connection.execute(question, {"number": 1})
 
     work = begun(ask)
     is_asked.wait()
