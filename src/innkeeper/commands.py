@@ -12,7 +12,8 @@ import secrets
 import signal
 import socket
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -40,6 +41,7 @@ from innkeeper.entrypoints.worker.pulse import Pulse
 from innkeeper.programs import demo_agent, with_port, worker
 from innkeeper.settings import SettingsError
 from innkeeper.store import schema
+from innkeeper.store.transactions import Store
 from innkeeper.wiring import (
     DATABASE_FILE,
     RandomIds,
@@ -101,8 +103,7 @@ def _run(command: str, settings: Settings, options: Mapping[str, Any]) -> int:
 
 def reset_admin_password(settings: Settings) -> int:
     """Give the administrator a new password, and say where it is written."""
-    store = open_store(settings)
-    try:
+    with _there(settings) as store:
         path = opening.reset_password(
             store,
             settings,
@@ -115,34 +116,27 @@ def reset_admin_password(settings: Settings) -> int:
             secrets.token_urlsafe,
             now(),
         )
-    finally:
-        store.dispose()
     sys.stdout.write(f"The administrator's new password is in {path.resolve()}.\n")
     return 0
 
 
 def care_for_keys(settings: Settings, options: Mapping[str, Any]) -> int:
     """Look at the encryption keys, take a new one, or drop old ones."""
-    store = open_store(settings)
-    try:
+    with _there(settings) as store:
         path = key_files.path_of(settings.storing)
         lines = key_care.carry_out(options["act"], store, path, secrets.token_bytes, now())
-    finally:
-        store.dispose()
     sys.stdout.write("".join(f"{line}\n" for line in lines))
     return 0
 
 
 def care_for_agents(settings: Settings, options: Mapping[str, Any]) -> int:
     """Issue a credential for an agent, or take back those it has."""
-    store = open_store(settings)
     try:
-        lines = agent_care.carry_out(store, options, RandomIds(), now())
+        with _there(settings) as store:
+            lines = agent_care.carry_out(store, options, RandomIds(), now())
     except Invalid as refusal:
         sys.stderr.write(f"innkeeper: {refusal.message}\n")
         return 2
-    finally:
-        store.dispose()
     sys.stdout.write("".join(f"{line}\n" for line in lines))
     return 0
 
@@ -152,18 +146,28 @@ def audit(settings: Settings, options: Mapping[str, Any]) -> int:
     wish = auditing.Wish(
         is_json=options["json"], repairs=options["repair"], is_dry=options["dry_run"]
     )
+    with _there(settings) as store:
+        return auditing.run(store, now, sys.stdout.write, wish)
+
+
+@contextmanager
+def _there(settings: Settings) -> Iterator[Store]:
+    """The database that a service works on; none is made or brought up for a look at it.
+
+    Raises :class:`SettingsError` where there is none, or none for this program.
+    """
     database = Path(settings.storing.data_dir) / DATABASE_FILE
     if settings.storing.database_url is None and not database.exists():
-        sys.stderr.write(f"innkeeper: there is no database at {database}\n")
-        return 2
+        raise SettingsError(f"There is no database at {database}.")
     store = connect(settings)
     try:
         with store.read() as tx:
             is_usable = schema.is_usable(tx)
         if not is_usable:
-            sys.stderr.write("innkeeper: the database is not at this program's schema\n")
-            return 2
-        return auditing.run(store, now, sys.stdout.write, wish)
+            raise SettingsError(
+                "The database is not at this program's schema. `innkeeper db check` says more."
+            )
+        yield store
     finally:
         store.dispose()
 

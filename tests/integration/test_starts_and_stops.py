@@ -171,3 +171,22 @@ def test_an_agent_goes_on_when_nobody_reads_its_log(tmp_path: Path) -> None:
     program.send_signal(signal.SIGTERM)
     # With the latter the interpreter says, at its very end, that its stream was not read.
     assert program.wait(WITHIN_S) in (0, 120)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("admin-password",),
+        ("encryption-key", "show"),
+        ("agent-credential", "host-1"),
+        ("audit",),
+    ],
+)
+def test_a_look_at_a_wrong_place_makes_nothing_there(
+    words: tuple[str, ...], tmp_path: Path
+) -> None:
+    there = tmp_path / "mistyped"
+    told = ended(*words, "--data-dir", str(there))
+    assert told.returncode == 2
+    assert told.stderr == f"innkeeper: There is no database at {there / 'innkeeper.sqlite3'}.\n"
+    assert not there.exists()

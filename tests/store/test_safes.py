@@ -193,6 +193,7 @@ def test_the_command_tells_and_refuses(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     command = ["encryption-key", "--data-dir", str(tmp_path)]
+    assert main(["db", "upgrade", "--data-dir", str(tmp_path)]) == 0
     assert main([*command, "rotate"]) == 0
     assert main([*command, "show"]) == 0
     told = capsys.readouterr().out
