@@ -11,11 +11,13 @@ PYTHON    ?= $(shell command -v python3.11 || command -v python3)
 T         ?=
 # What only "check" runs: the rules of the house, and requests made up from the API's schema.
 CHECK_ONLY := tests/tidy tests/fuzz
-# Files of tests run side by side; JOBS=0 runs them one after the other, in one process.
-JOBS      ?= $(shell nproc)
+# Files of tests run side by side, more than there are processors, since most of them wait for
+# other programs. JOBS=0 runs them one after the other, in one process.
+JOBS      ?= $(shell echo $$((2 * $$(nproc))))
 # "check" asks the package index for known weaknesses of what is pinned; AUDIT= leaves that out.
 AUDIT     ?= yes
-PYTEST    := $(VENV)/bin/python -m pytest --numprocesses $(JOBS) --dist loadfile
+# In their order: the files that take longest come first, and the many short ones fill up the end.
+PYTEST    := $(VENV)/bin/python -m pytest --numprocesses $(JOBS) --dist loadfile --no-loadscope-reorder
 
 COMPILE := $(BIN)/pip-compile --quiet --strip-extras --allow-unsafe --no-header --no-emit-options
 INPUTS  := $(sort $(wildcard requirements/*.in))
