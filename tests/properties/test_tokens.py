@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import string
 from datetime import datetime, timedelta
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -47,6 +49,17 @@ def test_one_other_letter_and_it_is_no_token(
     other = data.draw(st.sampled_from(ALPHABET.replace(token[place], "")))
     with pytest.raises(Unauthenticated):
         Signer(key).open(token[:place] + other + token[place + 1 :], NOON)
+
+
+@given(KEYS, claims())
+def test_no_token_that_is_issued_reads_as_an_option(key: bytes, made: Claims) -> None:
+    numbers = itertools.count()
+    for _ in range(100):
+        again, token = Signer(key).issue(
+            lambda: msgspec.structs.replace(made, audit_ids=(str(next(numbers)),))
+        )
+        assert not token.startswith("-")
+        assert Signer(key).open(token, NOON) == again
 
 
 @given(KEYS, KEYS, claims())

@@ -127,6 +127,16 @@ class Signer:
         payload = msgspec.msgpack.encode(claims)
         return _text(self._sealed(payload) + payload)
 
+    def issue(self, make: Callable[[], Claims]) -> tuple[Claims, str]:
+        """Make a token for a client, of claims with another id each time they are asked for.
+
+        None begins with a hyphen: a command that is given such a word takes it for an option.
+        """
+        claims = make()
+        while (token := self.sign(claims)).startswith("-"):
+            claims = make()
+        return claims, token
+
     def open(self, token: str, now: datetime) -> Claims:
         """Give a token's claims; raises :class:`Unauthenticated` unless we signed them.
 

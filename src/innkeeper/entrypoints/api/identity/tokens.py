@@ -120,15 +120,17 @@ def _signed(
     parent: Claims | None,
 ) -> tuple[Shown, str]:
     methods = (PASSWORD,) if parent is None else tuple(sorted({TOKEN, *parent.methods}))
-    claims = tokens.claims_for(
-        holder,
-        words.new_id(call),
-        methods=methods,
-        now=call.now,
-        lifetime_s=call.site.settings.authenticating.token_lifetime_s,
-        parent=parent,
+    claims, token = signer.issue(
+        lambda: tokens.claims_for(
+            holder,
+            words.new_id(call),
+            methods=methods,
+            now=call.now,
+            lifetime_s=call.site.settings.authenticating.token_lifetime_s,
+            parent=parent,
+        )
     )
-    return _shown(holder, all_roles, claims), signer.sign(claims)
+    return _shown(holder, all_roles, claims), token
 
 
 async def _subject(call: Call, signer: Signer, rule: str) -> tuple[Claims, Shown]:
