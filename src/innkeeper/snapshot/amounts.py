@@ -232,7 +232,7 @@ class AmountTable:
         provider_id: ProviderId,
         seen: int,
         generation: Generation,
-        taken: Mapping[ClassId, int],
+        taken: Mapping[str, int],
     ) -> bool:
         """Show what somebody else's claims took, who moved a provider on from ``seen``.
 
@@ -242,10 +242,9 @@ class AmountTable:
         index = self.index_of.get(provider_id)
         if index is None or self.generations[index] != seen:
             return False
-        names = {class_id: name for name, class_id in self.class_ids.items()}
-        if not all(names.get(class_id) in self.free for class_id in taken):
+        if not taken.keys() <= self.free.keys():
             return False
-        self.take(index, {names[class_id]: amount for class_id, amount in taken.items()})
+        self.take(index, taken)
         self.generations[index] = generation
         return True
 

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from innkeeper.domain.ids import AgentId, ClassId, Generation, HostIndex, ProviderId
+from innkeeper.domain.ids import AgentId, Generation, HostIndex, ProviderId
 from innkeeper.snapshot.aggregates import AggregateSets, Verdict
 from innkeeper.snapshot.amounts import ROWS_MIN, Amount, AmountTable, Indexes, Mask, Rows
 from innkeeper.snapshot.capabilities import CapabilityColumn, CapabilityColumns
@@ -341,7 +341,7 @@ class HostTable(AmountTable):
         provider_id: ProviderId,
         seen: int,
         generation: Generation,
-        taken: Mapping[ClassId, int],
+        taken: Mapping[str, int],
     ) -> bool:
         """See :meth:`AmountTable.follow_claims`; pools have rows of their own."""
         of_its_own = super().follow_claims(provider_id, seen, generation, taken)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from innkeeper.domain.ids import Bookmark, ProviderId
+from innkeeper.domain.ids import Bookmark, ClassId, ProviderId
 from innkeeper.snapshot.amounts import AmountTable
 from innkeeper.store import changes
 from innkeeper.store.changes import Change
@@ -38,10 +39,12 @@ def take(tx: Tx, table: AmountTable) -> Taken | None:
     if rows is None or len(rows) == most:
         return None
     taken = Taken()
+    # Once for all of them: there can be thousands of classes.
+    names = {class_id: name for name, class_id in table.class_ids.items()} if rows else {}
     for each in rows:
         if each.provider_id in taken.stale or _is_shown(table, each):
             continue
-        if _apply(table, each):
+        if _apply(table, each, names):
             taken.edited.add(each.provider_id)
         else:
             taken.stale.add(each.provider_id)
@@ -58,10 +61,13 @@ def _is_shown(table: AmountTable, change: Change) -> bool:
     return table.shows(change.provider_id, change.generation)
 
 
-def _apply(table: AmountTable, change: Change) -> bool:
+def _apply(table: AmountTable, change: Change, names: Mapping[ClassId, str]) -> bool:
     """Take what claims took, if it is known and nothing else is missing before it."""
     # Whose servers came with the claims is not told, so who counts them has to read.
     if change.taken is None or change.seen is None or table.knows_servers:
         return False
     amounts = changes.amounts(change.taken)
-    return table.follow_claims(change.provider_id, change.seen, change.generation, amounts)
+    if not amounts.keys() <= names.keys():
+        return False
+    by_name = {names[class_id]: amount for class_id, amount in amounts.items()}
+    return table.follow_claims(change.provider_id, change.seen, change.generation, by_name)
