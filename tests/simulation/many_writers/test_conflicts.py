@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,7 +10,7 @@ import pytest
 from tests.simulation.many_writers.asking import FLAVOR, PER_SERVER
 from tests.simulation.many_writers.fleet import Fleet, must, wait_until
 from tests.simulation.many_writers.placing import CONFLICT, overtaken, place
-from tests.support.servers.postgresql import FAST, Postgresql
+from tests.support.servers.postgresql import Postgresql
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 HOSTS = 10_000
@@ -19,16 +18,6 @@ WRITERS = 16
 CLAIMS_EACH = 15
 PROCESSES = (1, 2, 4)
 SHARE_MAX = 0.01
-
-
-@pytest.fixture
-def server() -> Iterator[Postgresql]:
-    made = Postgresql(**FAST)
-    try:
-        made.start()
-        yield made
-    finally:
-        made.close()
 
 
 def test_claims_hardly_ever_conflict(server: Postgresql, tmp_path: Path) -> None:

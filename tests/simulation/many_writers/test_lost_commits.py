@@ -6,7 +6,6 @@ refusal.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -17,21 +16,11 @@ from tests.simulation.many_writers.cutting import Wire
 from tests.simulation.many_writers.fleet import Fleet
 from tests.simulation.many_writers.nemesis import Harm
 from tests.simulation.many_writers.simulating import SEED, simulate
-from tests.support.servers.postgresql import FAST, Postgresql
+from tests.support.servers.postgresql import Postgresql
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
 SECONDS = 8.0
 SHARE = 0.1
-
-
-@pytest.fixture
-def server() -> Iterator[Postgresql]:
-    made = Postgresql(**FAST)
-    try:
-        made.start()
-        yield made
-    finally:
-        made.close()
 
 
 def test_what_is_repeated_is_not_taken_for_refused(server: Postgresql, tmp_path: Path) -> None:

@@ -2,28 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.simulation.many_writers.fleet import Fleet
 from tests.simulation.many_writers.simulating import SEED, simulate
-from tests.support.servers.postgresql import FAST, Postgresql
+from tests.support.servers.postgresql import Postgresql
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
 SECONDS = 7.0
 UNGUARDED = "tests.simulation.many_writers.unguarded"
-
-
-@pytest.fixture
-def server() -> Iterator[Postgresql]:
-    made = Postgresql(**FAST)
-    try:
-        made.start()
-        yield made
-    finally:
-        made.close()
 
 
 def test_services_without_guards_are_found_out(server: Postgresql, tmp_path: Path) -> None:
