@@ -12,7 +12,8 @@ from functools import partial
 
 import structlog
 
-from innkeeper.domain.ids import Clock
+from innkeeper.domain.ids import Clock, IdSource
+from innkeeper.domain.moves import Asker
 from innkeeper.domain.slices import Settings
 from innkeeper.entrypoints.api import metrics
 from innkeeper.entrypoints.api.decisions import DecisionThread
@@ -22,6 +23,8 @@ from innkeeper.store import periodic
 from innkeeper.store.transactions import Store, Tx
 from innkeeper.systems.compute import table_audit, work
 from innkeeper.systems.compute.results import Terms
+from innkeeper.systems.pclouds import hosts, requests, sizes
+from innkeeper.systems.pclouds.terms import Terms as PcloudTerms
 from innkeeper.systems.placement import feed
 
 LOG = structlog.get_logger("innkeeper.service")
@@ -31,6 +34,8 @@ MEASURE_PERIOD_S = 5.0
 PROBE_PERIOD_S = 5.0
 """How soon it is noticed that a database takes no writes, or does again, if nobody writes."""
 PROBE = "probe"
+BY_ITSELF = "upkeep"
+"""Stands in records for the request, where nobody asked."""
 TABLE_AUDIT_PERIOD_S = 20.0
 """A table of 35,000 hosts is compared once an hour."""
 TASK_TIMEOUT_S = 60.0
@@ -41,12 +46,18 @@ class Upkeep:
     """The periodic work of one serving process."""
 
     def __init__(
-        self, settings: Settings, store: Store, decisions: DecisionThread, clock: Clock
+        self,
+        settings: Settings,
+        store: Store,
+        decisions: DecisionThread,
+        clock: Clock,
+        ids: IdSource,
     ) -> None:
         self._settings = settings
         self._store = store
         self._decisions = decisions
         self._clock = clock
+        self._ids = ids
         self._audited_row = 0
 
     def tasks(self) -> list[Task]:
@@ -65,10 +76,48 @@ class Upkeep:
         return [
             self._in_turn("late_orders", SWEEP_PERIOD_S, sweep),
             self._in_turn("old_changes", PRUNE_PERIOD_S, prune),
+            *self._of_pclouds(),
             Task("measures", MEASURE_PERIOD_S, self._measure),
             Task("probe", PROBE_PERIOD_S, self._probe),
             Task("table_audit", TABLE_AUDIT_PERIOD_S, self._audit_table),
         ]
+
+    def _of_pclouds(self) -> list[Task]:
+        """What pclouds want done that nobody asks for at the moment."""
+
+        def clear(tx: Tx) -> int:
+            requests.forget_old(tx, self._clock())
+            return hosts.release_replaced(tx, self._terms())
+
+        return [
+            self._in_turn("replaced_hosts", SWEEP_PERIOD_S, clear),
+            Task("pcloud_sizes", SWEEP_PERIOD_S, self._keep_sizes),
+        ]
+
+    def _keep_sizes(self) -> int:
+        """Bring pclouds nearer to the sizes that they keep, each in a step of its own."""
+
+        def take_turn(tx: Tx) -> list[str]:
+            is_ours = periodic.take_turn(tx, "pcloud_sizes", SWEEP_PERIOD_S, self._clock())
+            return sizes.due(tx) if is_ours else []
+
+        due = self._decisions.write_now(take_turn, TASK_TIMEOUT_S)
+        return sum(self._keep_size(uuid) for uuid in due)
+
+    def _keep_size(self, uuid: str) -> int:
+        def keep(tx: Tx) -> int:
+            return sizes.keep(tx, uuid, self._terms())
+
+        return self._decisions.write_now(keep, TASK_TIMEOUT_S)
+
+    def _terms(self) -> PcloudTerms:
+        return PcloudTerms(
+            self._settings.dedicating,
+            self._settings.computing.service_down_time_s,
+            Asker(BY_ITSELF),
+            self._clock(),
+            self._ids.seed(),
+        )
 
     def _probe(self) -> int:
         """Write something, unless somebody has just done so: a full disk looks healthy."""

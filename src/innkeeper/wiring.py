@@ -271,7 +271,7 @@ class Service:
         self.searching.start()
         if self.settings.is_one_of_several and "compute" in self.settings.serving.apis:
             self.watch.start()
-        upkeep = Upkeep(self.settings, self.store, self.decisions, now)
+        upkeep = Upkeep(self.settings, self.store, self.decisions, now, self.ids)
         self._begin([*upkeep.tasks(), self._token_task()])
 
     def _load(self) -> None:

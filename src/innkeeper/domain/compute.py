@@ -83,7 +83,10 @@ class Host:
 
     ``last_seen_at`` is when its agent last spoke; whether it is up depends on the moment one
     asks, see :meth:`is_up`. ``availability_zone`` is the one in force: an aggregate's, if the
-    host is in one that names a zone, else the ``reported_zone``.
+    host is in one that names a zone, else the ``reported_zone``. ``dedication`` is one of
+    :class:`innkeeper.domain.hosts.Dedication`, and ``dedicated_to`` names for whom.
+    ``kept_ratios`` holds, by resource class, the ratio and largest amount that others are in
+    force for at present.
     """
 
     id: int
@@ -107,6 +110,9 @@ class Host:
     created_at: datetime
     updated_at: datetime
     reported_at: datetime | None = None
+    dedication: str | None = None
+    dedicated_to: str | None = None
+    kept_ratios: Mapping[str, tuple[float, int]] | None = None
 
     def is_up(self, now: datetime, service_down_time_s: float) -> bool:
         """Whether the agent spoke lately and nobody declared the host down."""

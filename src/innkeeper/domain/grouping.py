@@ -15,7 +15,10 @@ ZONE_KEY = "availability_zone"
 
 @dataclass(frozen=True, slots=True)
 class Aggregate:
-    """A named set of hosts with metadata. ``hosts`` are their names, the oldest host first."""
+    """A named set of hosts with metadata. ``hosts`` are their names, the oldest host first.
+
+    ``kind`` says who keeps it; ``None`` stands for whoever edits it.
+    """
 
     id: int
     uuid: str
@@ -24,6 +27,7 @@ class Aggregate:
     hosts: tuple[str, ...]
     created_at: datetime
     updated_at: datetime
+    kind: str | None = None
 
     @property
     def availability_zone(self) -> str | None:

@@ -11,6 +11,18 @@ from innkeeper.domain.amounts import Inventory
 from innkeeper.domain.ids import ProviderId, ProviderUuid, ServerId
 
 
+class Dedication:
+    """For whom a host is that is not for everybody; ``None`` stands for everybody.
+
+    ``POOLED`` hosts wait for somebody to take them whole, and take no servers. The others are
+    somebody's: ``OPEN`` ones take the servers that name him, ``CLOSED`` ones none.
+    """
+
+    POOLED = "pooled"
+    CLOSED = "closed"
+    OPEN = "open"
+
+
 @dataclass(frozen=True, slots=True)
 class InventoryReport:
     """One resource class of a host, as its agent reports it.

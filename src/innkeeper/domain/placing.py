@@ -94,6 +94,10 @@ class RequestSpec:
     Hosts are named: ``same_hosts`` are where the servers of the hint of that name are (``None``
     if there is no such hint), ``different_hosts`` likewise; ``refused_hosts`` are those that
     are out of the question for another reason: the server is there already, or failed there.
+
+    ``pclouds`` are those of which one is wanted, by their ids, and ``pcloud_host`` the name of
+    a host in it. A request that names none takes hosts of automatic ones as well if
+    ``takes_automatic``, which is so for new servers.
     """
 
     amounts: Mapping[str, int]
@@ -121,6 +125,14 @@ class RequestSpec:
     query: Expression | None = None
     rules: Rules = Rules()
     preferred_traits: frozenset[str] = frozenset()
+    pclouds: tuple[str, ...] = ()
+    pcloud_host: str | None = None
+    takes_automatic: bool = False
+
+    @property
+    def names_pcloud(self) -> bool:
+        """Whether hosts of a pcloud are wanted, and no others."""
+        return bool(self.pclouds)
 
 
 @dataclass(frozen=True, slots=True)

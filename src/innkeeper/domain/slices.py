@@ -167,6 +167,7 @@ class Scheduling(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     default_host_filters: tuple[str, ...] = (
         "ComputeFilter",
         "AvailabilityZoneFilter",
+        "PcloudFilter",
         "CapacityFilter",
         "ComputeCapabilitiesFilter",
         "ImagePropertiesFilter",
@@ -220,6 +221,20 @@ class Computing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     shelved_offload_time: Annotated[int, msgspec.Meta(ge=-1, le=YEAR_S)] = 0
 
 
+class Dedicating(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How whole hosts are given to projects.
+
+    A project may hold ``quota_pcloud_units`` units of hosts unless it has a quota of its own
+    (-1 is without limit). ``host_allocation_attempts`` is how many free hosts are tried for one
+    that is wanted. With ``show_free_hosts`` everybody may see how many are left, by host flavor
+    and availability zone.
+    """
+
+    quota_pcloud_units: Quota = 10
+    host_allocation_attempts: Few = 5
+    show_free_hosts: bool = True
+
+
 class Placing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How allocation candidates are searched for, and allocations written; names are those of
     OpenStack's Placement.
@@ -246,6 +261,7 @@ class Settings(msgspec.Struct, frozen=True):
     scheduling: Scheduling = Scheduling()
     placing: Placing = Placing()
     computing: Computing = Computing()
+    dedicating: Dedicating = Dedicating()
 
     @property
     def is_one_of_several(self) -> bool:
@@ -266,4 +282,5 @@ SLICES: dict[str, type[msgspec.Struct]] = {
     "scheduling": Scheduling,
     "placing": Placing,
     "computing": Computing,
+    "dedicating": Dedicating,
 }

@@ -37,9 +37,10 @@ class Filter(Protocol):
 
     One that looks at the clock has ``stamp(hosts, spec)`` as well: as long as that is equal,
     what it says of rows that were not edited stays as it is. One that counts servers has
-    ``NEEDS_SERVERS = True``, and so has a weigher that does. One that hardly any request does
-    without may have ``admits(hosts, spec, index)``: what ``mask`` says of one row, sooner. And
-    ``lacks(hosts, spec, index)`` says what one host lacks, for people.
+    ``NEEDS_SERVERS = True``, and so has a weigher that does. One of which a part reads less
+    than the rest has ``PARTS``, filters of its name that together say what it says. One that
+    hardly any request does without may have ``admits(hosts, spec, index)``: what ``mask`` says
+    of one row, sooner. And ``lacks(hosts, spec, index)`` says what one host lacks, for people.
     """
 
     NAME: str
@@ -96,8 +97,9 @@ class Pipeline:
     def __init__(self, filters: Sequence[Filter], weighers: Sequence[Weighed]) -> None:
         self.filters = tuple(filters)
         self.weighers = tuple((each, factor) for each, factor in weighers if factor != 0.0)
-        self.steady_filters = tuple(each for each in filters if not _is_rare(each))
-        self.rare_filters = tuple(each for each in filters if _is_rare(each))
+        parts = [part for each in filters for part in getattr(each, "PARTS", (each,))]
+        self.steady_filters = tuple(each for each in parts if not _is_rare(each))
+        self.rare_filters = tuple(each for each in parts if _is_rare(each))
         self.steady_weighers = tuple(each for each in self.weighers if not _is_rare(each[0]))
         self.rare_weighers = tuple(each for each in self.weighers if _is_rare(each[0]))
         self.moving_filters = frozenset(
@@ -162,14 +164,19 @@ def removals(
 
     Looking for the nearest miss reads whole columns again, and nobody asks after a success.
     """
+    # Two parts of one filter are one to whoever reads it.
+    counts: dict[str, int] = {}
+    for each, count in taken:
+        counts[each.NAME] = counts.get(each.NAME, 0) + count
+    by_name = {each.NAME: each for each, _ in reversed(taken)}
     return tuple(
         Removal(
-            each.NAME,
+            name,
             count,
-            each.REASON,
-            each.missing(hosts, spec) if is_wanted_whole else "",
+            by_name[name].REASON,
+            by_name[name].missing(hosts, spec) if is_wanted_whole else "",
         )
-        for each, count in taken
+        for name, count in counts.items()
     )
 
 

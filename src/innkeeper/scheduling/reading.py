@@ -20,6 +20,8 @@ RARE: frozenset[str] = frozenset(
         "refused_hosts",
         "near",
         "query",
+        "pclouds",
+        "pcloud_host",
     }
 )
 """Fields that hardly two requests have alike. Who reads one of them is asked at every decision;

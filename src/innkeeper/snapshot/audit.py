@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from innkeeper.domain.ids import ProviderId
 from innkeeper.snapshot.columns import HostTable
+from innkeeper.snapshot.pclouds import POOLED
 from innkeeper.snapshot.pools import PoolTable
 
 Indexes = npt.NDArray[np.intp]
@@ -132,6 +133,13 @@ def _counted(table: HostTable, row: int) -> tuple[int, int, dict[str, int]]:
     return int(table.server_counts[row]), int(table.busy_counts[row]), dict(residents)
 
 
+def _dedicated(table: HostTable, row: int) -> tuple[Any, ...]:
+    """For whom a host is: its pool, or its pcloud with all that is known of it."""
+    code = int(table.pcloud_codes[row])
+    kind = code if code <= POOLED else table.pclouds.facts(code)
+    return (kind, bool(table.is_pcloud_open[row]), table.pcloud_names[row])
+
+
 class _Pair:
     """The rows of the hosts that both tables have, in the same order."""
 
@@ -168,6 +176,9 @@ class _Pair:
         real = theirs.aggregates.metadata(int(theirs.aggregate_codes[other]))
         if told != real:
             yield f"{mine.names[row]}: is in aggregates {told}, not {real}."
+        dedicated, so = _dedicated(mine, row), _dedicated(theirs, other)
+        if dedicated != so:
+            yield f"{mine.names[row]}: is dedicated to {dedicated}, not {so}."
         if not (mine.knows_servers and theirs.knows_servers):
             return
         counted, there = (_counted(mine, row), _counted(theirs, other))

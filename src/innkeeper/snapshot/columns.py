@@ -23,6 +23,7 @@ from innkeeper.snapshot.aggregates import AggregateSets, Verdict
 from innkeeper.snapshot.amounts import ROWS_MIN, Amount, AmountTable, Indexes, Mask, Rows
 from innkeeper.snapshot.capabilities import CapabilityColumn, CapabilityColumns
 from innkeeper.snapshot.kinds import Kinds
+from innkeeper.snapshot.pclouds import PcloudSets
 from innkeeper.snapshot.pools import Codes, PoolTable
 from innkeeper.snapshot.residents import Residents
 
@@ -55,6 +56,9 @@ class HostTable(AmountTable):
         self.pools = PoolTable()
         self.aggregates = AggregateSets()
         self.residents = Residents()
+        self.pclouds = PcloudSets()
+        self.pcloud_names: list[str] = self._add_list(str)
+        self._pcloud_hosts: dict[tuple[int, str], ProviderId] = {}
         self.knows_memberships = False
         """Whether ``root_ids`` and ``membership_codes`` are kept; without pools they need not
         be."""
@@ -64,6 +68,8 @@ class HostTable(AmountTable):
         self._add_column("fact", "root_ids", np.int64)
         self._add_column("fact", "membership_codes", np.int32)
         self._add_column("fact", "aggregate_codes", np.int32)
+        self._add_column("fact", "pcloud_codes", np.int32)
+        self._add_column("fact", "is_pcloud_open", np.bool_)
         self._add_column("fact", "server_counts", np.int32)
         self._add_column("fact", "busy_counts", np.int32)
         self._add_column("fact", "facts_seen_s", np.float64)
@@ -83,6 +89,10 @@ class HostTable(AmountTable):
     their sets."""
     aggregate_codes: Codes
     """Which of the compute room's aggregates the host is in, as ``aggregates`` numbers them."""
+    pcloud_codes: Codes
+    """For whom the host is, as ``pclouds`` numbers them."""
+    is_pcloud_open: Mask
+    """In a pcloud, and open to servers for it."""
     server_counts: Codes
     busy_counts: Codes
     """Servers that are being built, moved or otherwise make the host work."""
@@ -116,6 +126,7 @@ class HostTable(AmountTable):
         if index is None:
             return
         self._unname(self.names[index], index)
+        self._leave_pcloud(index)
         self.residents.replace(provider_id, {})
         super().remove_row(provider_id)
         if index < self.row_count:
@@ -238,6 +249,39 @@ class HostTable(AmountTable):
         """The rows of the hosts among these names that there are."""
         found = [self.index_by_name[name] for name in names if name in self.index_by_name]
         return np.array(found, dtype=np.intp)
+
+    # -- dedicated hosts ---------------------------------------------------------------------
+
+    def dedicate(self, index: HostIndex, code: int, name: str, *, is_open: bool) -> None:
+        """Say for whom a host is, and what it is called there."""
+        self._leave_pcloud(index)
+        self.pcloud_codes[index] = code
+        self.is_pcloud_open[index] = is_open
+        self.pcloud_names[index] = name
+        if name:
+            self._pcloud_hosts[code, name] = ProviderId(int(self.provider_ids[index]))
+
+    def _leave_pcloud(self, index: HostIndex) -> None:
+        key = (int(self.pcloud_codes[index]), self.pcloud_names[index])
+        # Two hosts that change names at once: the name may be the other's already.
+        if self._pcloud_hosts.get(key) == self.provider_ids[index]:
+            del self._pcloud_hosts[key]
+
+    def rows_called(self, codes: Iterable[int], name: str) -> Indexes:
+        """The rows of the hosts that have this name in one of these pclouds."""
+        found = (self._pcloud_hosts.get((code, name)) for code in codes)
+        rows = [self.index_of[each] for each in found if each is not None]
+        return np.array(rows, dtype=np.intp)
+
+    def renumber_pclouds(self) -> None:
+        """Forget pclouds that no host is in any more, once they are the most."""
+        if self.pclouds.has_many_codes:
+            numbers = self.pclouds.keep_codes(np.unique(self.pcloud_codes).tolist())
+            self.pcloud_codes[:] = numbers[self.pcloud_codes]
+            self._pcloud_hosts = {
+                (int(self.pcloud_codes[self.index_of[provider_id]]), name): provider_id
+                for (_, name), provider_id in self._pcloud_hosts.items()
+            }
 
     # -- aggregates and servers ------------------------------------------------------------
 

@@ -10,12 +10,14 @@ from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
 from ipaddress import ip_address
 
+from innkeeper.domain.hosts import Dedication
 from innkeeper.domain.ids import HostIndex, ProviderId
 from innkeeper.snapshot import pool_loader
 from innkeeper.snapshot.amount_loader import load_amounts
 from innkeeper.snapshot.columns import NEVER_S, HostTable
+from innkeeper.snapshot.pclouds import GENERAL, POOLED
 from innkeeper.store import changes
-from innkeeper.store.queries import agents, aggregates, hosts, residents
+from innkeeper.store.queries import agents, aggregates, dedications, hosts, residents
 from innkeeper.store.queries.hosts import HostRow
 from innkeeper.store.transactions import Tx
 
@@ -45,6 +47,7 @@ def load(tx: Tx, table: HostTable, ids: Collection[ProviderId] | None) -> set[Pr
     if found:
         table.ensure_rows((each.provider_id, each.name) for each in found)
         _load_facts(table, found)
+        _load_dedications(tx, table, found)
         # All hosts are asked for without a list: a list of 100,000 ids does not help databases.
         some = None if ids is None else wanted
         load_amounts(tx, table, some)
@@ -67,6 +70,24 @@ def _load_facts(table: HostTable, found: Sequence[HostRow]) -> None:
             index, NEVER_S if each.reported_at is None else seconds(each.reported_at)
         )
         _set_address(table, index, each.host_ip)
+
+
+def _load_dedications(tx: Tx, table: HostTable, found: Sequence[HostRow]) -> None:
+    mine = [each for each in found if each.dedicated_to is not None]
+    names = dedications.names(tx, [each.provider_id for each in mine])
+    for facts in dedications.pcloud_facts(tx, sorted({str(e.dedicated_to) for e in mine})):
+        table.pclouds.set_facts(facts.uuid, facts.projects, is_automatic=facts.is_automatic)
+    for each in found:
+        code = GENERAL if each.dedication is None else POOLED
+        if each.dedicated_to is not None:
+            code = table.pclouds.code(each.dedicated_to)
+        table.dedicate(
+            table.index_of[each.provider_id],
+            code,
+            names.get(each.provider_id, ""),
+            is_open=each.dedication == Dedication.OPEN,
+        )
+    table.renumber_pclouds()
 
 
 def _set_address(table: HostTable, index: HostIndex, text: str) -> None:

@@ -17,9 +17,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from innkeeper.domain.ids import AgentId, Bookmark, ChangeId, ClassId, ProviderId, ProviderUuid
+from innkeeper.domain.ids import (
+    AgentId,
+    Bookmark,
+    ChangeId,
+    ClassId,
+    HostIndex,
+    ProviderId,
+    ProviderUuid,
+)
 from innkeeper.snapshot.amounts import AmountTable
 from innkeeper.snapshot.columns import HostTable
+from innkeeper.snapshot.pclouds import GENERAL, POOLED
 
 Column = npt.NDArray[Any]
 HOSTS = "hosts"
@@ -52,6 +61,8 @@ def copy_of(table: HostTable) -> Moment:
         "agents": list(table.agent_ids),
         "capabilities": table.all_capabilities(),
         "aggregates": _aggregates(table),
+        "pclouds": _pclouds(table),
+        "pcloud_names": list(table.pcloud_names),
         "memberships": [pools.aggregates_of(code) for code in range(pools.code_count)],
         "residents": table.residents.copy() if table.knows_servers else None,
         "knows_memberships": table.knows_memberships,
@@ -82,6 +93,16 @@ def _aggregates(table: HostTable) -> list[dict[str, Any]]:
         }
         for code in np.unique(table.aggregate_codes).tolist()
     ]
+
+
+def _pclouds(table: HostTable) -> list[tuple[int, str, list[str], bool]]:
+    """The pclouds that hosts are in, by their codes."""
+    found: list[tuple[int, str, list[str], bool]] = []
+    for code in np.unique(table.pcloud_codes).tolist():
+        uuid, projects, is_automatic = table.pclouds.facts(code)
+        if uuid:
+            found.append((code, uuid, sorted(projects), is_automatic))
+    return found
 
 
 # -- to JSON and back --------------------------------------------------------------------------
@@ -134,6 +155,7 @@ def table_of(columns: Mapping[str, Column], state: Mapping[str, Any]) -> HostTab
         facts = told["values"][told["codes"][index]]
         table.set_capabilities(table.index_of[provider_id], facts)
     _set_aggregates(table, state["aggregates"])
+    _set_pclouds(table, state["pclouds"], state["pcloud_names"])
     _set_residents(table, state["residents"])
     _set_pools(table, columns, state)
     _check(table)
@@ -199,6 +221,19 @@ def _set_aggregates(table: HostTable, told: Sequence[Mapping[str, Any]]) -> None
         table.aggregate_codes[codes == int(each["code"])] = table.aggregates.code(
             frozenset(ids)
         )
+
+
+def _set_pclouds(table: HostTable, told: Sequence[Any], names: Sequence[str]) -> None:
+    codes, is_open = table.pcloud_codes.copy(), table.is_pcloud_open.copy()
+    numbers = {GENERAL: GENERAL, POOLED: POOLED}
+    for code, uuid, projects, is_automatic in told:
+        numbers[int(code)] = table.pclouds.code(str(uuid))
+        table.pclouds.set_facts(str(uuid), projects, is_automatic=bool(is_automatic))
+    if len(names) != table.host_count or not set(codes.tolist()) <= numbers.keys():
+        raise ValueError("a host is of a pcloud that is not told of")
+    for index, name in enumerate(names):
+        number = numbers[int(codes[index])]
+        table.dedicate(HostIndex(index), number, str(name), is_open=bool(is_open[index]))
 
 
 def _set_residents(table: HostTable, told: Sequence[Any] | None) -> None:

@@ -49,6 +49,7 @@ _AGGREGATES = sa.select(
     aggregates.c.metadata,
     aggregates.c.created_at,
     aggregates.c.updated_at,
+    aggregates.c.kind,
 )
 _BY_ROW = _AGGREGATES.where(aggregates.c.id == sa.bindparam("wanted"))
 _HOST_NAMES = (
@@ -66,16 +67,24 @@ _OF_HOSTS = (
 
 
 def _aggregate(row: Sequence[Any], names: Sequence[str]) -> Aggregate:
-    row_id, uuid, name, metadata, created_at, updated_at = row
-    return Aggregate(row_id, uuid, name, metadata, tuple(names), created_at, updated_at)
+    row_id, uuid, name, metadata, created_at, updated_at, kind = row
+    return Aggregate(row_id, uuid, name, metadata, tuple(names), created_at, updated_at, kind)
 
 
-def add(tx: Tx, uuid: str, name: str, metadata: Mapping[str, str], now: datetime) -> int:
+def add(
+    tx: Tx,
+    uuid: str,
+    name: str,
+    metadata: Mapping[str, str],
+    now: datetime,
+    kind: str | None = None,
+) -> int:
     """Write a new aggregate without hosts; give its row."""
     row = {
         "uuid": uuid,
         "name": name,
         "metadata": dict(metadata),
+        "kind": kind,
         "created_at": now,
         "updated_at": now,
     }
@@ -91,6 +100,12 @@ def by_row(tx: Tx, aggregate_id: int) -> Aggregate | None:
         return None
     names = tx.execute(_HOST_NAMES.where(aggregate_hosts.c.aggregate_id == aggregate_id))
     return _aggregate(row, [name for _, name in names])
+
+
+def uuid_of(tx: Tx, aggregate_id: int) -> str | None:
+    """The id of the aggregate in this row."""
+    query = sa.select(aggregates.c.uuid).where(aggregates.c.id == aggregate_id)
+    return tx.execute(query).scalar()
 
 
 def listing(tx: Tx) -> list[Aggregate]:

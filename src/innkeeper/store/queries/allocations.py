@@ -110,3 +110,19 @@ def held_classes(tx: Tx, provider_id: ProviderId) -> set[ClassId]:
     """The resource classes of a provider of which somebody holds something."""
     rows = tx.execute(_HOLDERS, {"provider": provider_id}).scalars()
     return {ClassId(class_id) for class_id in rows}
+
+
+_ROOT = sa.select(
+    sa.func.coalesce(resource_providers.c.root_provider_id, resource_providers.c.id)
+).where(resource_providers.c.id == sa.bindparam("provider"))
+
+
+def is_tree_held(tx: Tx, provider_id: ProviderId) -> bool:
+    """Whether anybody holds anything of a provider or of another one in its tree."""
+    root = tx.execute(_ROOT, {"provider": provider_id}).scalar()
+    is_near = (resource_providers.c.id == root) | (
+        resource_providers.c.root_provider_id == root
+    )
+    tree = sa.select(resource_providers.c.id).where(is_near)
+    held = sa.select(allocations.c.id).where(allocations.c.resource_provider_id.in_(tree))
+    return tx.execute(held.limit(1)).first() is not None

@@ -41,6 +41,9 @@ _HOSTS = (
         hosts.c.created_at,
         hosts.c.updated_at,
         hosts.c.reported_at,
+        hosts.c.dedication,
+        hosts.c.dedicated_to,
+        hosts.c.kept_ratios,
     )
     .join(resource_providers, resource_providers.c.id == hosts.c.provider_id)
     .join(agents, agents.c.id == hosts.c.agent_id)
@@ -65,6 +68,8 @@ class HostRow:
     capabilities: Mapping[str, Any]
     host_ip: str
     reported_at: datetime | None
+    dedication: str | None
+    dedicated_to: str | None
 
 
 def _host_row(row: Sequence[Any]) -> HostRow:
@@ -82,6 +87,8 @@ _SNAPSHOT = sa.select(
     hosts.c.capabilities,
     hosts.c.host_ip,
     hosts.c.reported_at,
+    hosts.c.dedication,
+    hosts.c.dedicated_to,
 ).join(
     resource_providers,
     # A pool holds no servers, whatever the table of hosts says.
@@ -235,6 +242,25 @@ def change_service(
     )
 
 
+def dedicate(
+    tx: Tx, host_id: int, dedication: str | None, dedicated_to: str | None, now: datetime
+) -> None:
+    """Write for whom a host is."""
+    tx.execute(
+        hosts.update()
+        .where(hosts.c.id == host_id)
+        .values(dedication=dedication, dedicated_to=dedicated_to, updated_at=now)
+    )
+
+
+def keep_ratios(tx: Tx, host_id: int, ratios: Mapping[str, Sequence[float]] | None) -> None:
+    """Write which ratios and largest amounts will be in force again."""
+    kept = None if ratios is None else {name: list(each) for name, each in ratios.items()}
+    tx.execute(
+        hosts.update().where(hosts.c.id == host_id).values(kept_ratios=kept or sa.null())
+    )
+
+
 def remove(tx: Tx, host_id: int) -> None:
     """Forget a host and what was found there; its provider stays."""
     name = sa.select(hosts.c.name).where(hosts.c.id == host_id).scalar_subquery()
@@ -261,6 +287,13 @@ def servers_on(tx: Tx, names: Collection[str]) -> list[Any]:
     )
     query = query.where(servers.c.host.in_(list(names))).where(servers.c.deleted_at.is_(None))
     return list(tx.execute(query.order_by(servers.c.id)))
+
+
+def residents(tx: Tx, names: Collection[str]) -> list[Any]:
+    """Rows of host, uuid and project; no deleted servers."""
+    query = sa.select(servers.c.host, servers.c.uuid, servers.c.project_id)
+    query = query.where(servers.c.host.in_(IDS)).where(servers.c.deleted_at.is_(None))
+    return by_ids.rows(tx, query.order_by(servers.c.id), names)
 
 
 def server_counts(tx: Tx, names: Collection[str]) -> dict[str, tuple[int, int]]:

@@ -292,3 +292,14 @@ def prune(tx: Tx, before: datetime, limit: int) -> int:
     if numbers:
         tx.execute(work_orders.delete().where(work_orders.c.id.in_(numbers)))
     return len(numbers)
+
+
+def is_awaited(tx: Tx, agent_id: AgentId, host: str) -> bool:
+    """Whether an agent has something left to do on a host."""
+    query = (
+        sa.select(work_orders.c.id)
+        .where(work_orders.c.agent_id == agent_id)
+        .where(work_orders.c.status == OrderStatus.WAITING)
+        .where(work_orders.c.host == host)
+    )
+    return tx.execute(query.limit(1)).first() is not None

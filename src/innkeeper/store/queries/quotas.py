@@ -42,6 +42,10 @@ def replace(tx: Tx, project_id: str, limits: Mapping[str, int]) -> None:
     tx.execute(quotas.insert(), rows)
 
 
-def delete(tx: Tx, project_id: str) -> None:
-    """Forget all limits that were set for a project."""
-    tx.execute(quotas.delete().where(quotas.c.project_id == project_id))
+def delete(tx: Tx, project_id: str, resources: Collection[str]) -> None:
+    """Forget the limits of these resources that were set for a project."""
+    tx.execute(
+        quotas.delete()
+        .where(quotas.c.project_id == project_id)
+        .where(quotas.c.resource.in_(sorted(resources)))
+    )

@@ -22,6 +22,8 @@ from innkeeper.domain.compute import Power, Server, Status, Task
 from innkeeper.domain.errors import ConcurrentUpdate
 from innkeeper.domain.ids import ProviderId, ServerId
 from innkeeper.domain.listing import Pattern, ServerSelection, StateWish
+from innkeeper.store import by_ids
+from innkeeper.store.by_ids import IDS
 from innkeeper.store.paging import SortKey, behind, ordered
 from innkeeper.store.prepared import Prepared
 from innkeeper.store.tables.compute import hosts, servers
@@ -90,6 +92,18 @@ def alive(tx: Tx, uuids: Iterable[str]) -> list[Alive]:
     if not wanted:
         return []
     return [Alive(*row) for row in tx.execute(_ALIVE_MANY, {"uuids": wanted})]
+
+
+def hints_of(tx: Tx, uuids: Collection[str]) -> dict[ServerId, Mapping[str, Any]]:
+    """The scheduler hints that these servers were booted with."""
+    query = sa.select(servers.c.uuid, servers.c.hints).where(servers.c.uuid.in_(IDS))
+    return {ServerId(uuid): given for uuid, given in by_ids.rows(tx, query, uuids)}
+
+
+def left_at(tx: Tx, host: str) -> datetime:
+    """When the last server was deleted that was on a host."""
+    query = sa.select(sa.func.max(servers.c.deleted_at)).where(servers.c.host == host)
+    return tx.execute(query).scalar() or datetime.min  # noqa: DTZ901 - there is no zone
 
 
 def idle_since(tx: Tx, status: str, before: datetime, limit: int) -> list[Server]:

@@ -124,6 +124,12 @@ hosts = sa.Table(
     sa.Column("reported_at", Moment, index=True),
     # When the machine was started, where its agent says so.
     sa.Column("booted_at", Moment),
+    # Whether it is for certain requests alone, see systems/compute/dedications.py; null: for
+    # all. And the set of hosts, by its aggregate's uuid, that it is for.
+    sa.Column("dedication", sa.String(16)),
+    sa.Column("dedicated_to", Uuid),
+    # By resource class, ratio and largest amount as they will be again when it is for all.
+    sa.Column("kept_ratios", sa.JSON),
     sa.Column("created_at", Moment, nullable=False),
     sa.Column("updated_at", Moment, nullable=False),
     sqlite_autoincrement=True,
@@ -219,6 +225,8 @@ aggregates = sa.Table(
     sa.Column("name", Name, nullable=False, unique=True),
     # Its availability zone is the key of that name in it.
     sa.Column("metadata", sa.JSON, nullable=False),
+    # Who keeps it, see systems/compute/keepers.py; null: whoever edits it.
+    sa.Column("kind", sa.String(16)),
     sa.Column("created_at", Moment, nullable=False),
     sa.Column("updated_at", Moment, nullable=False),
     sqlite_autoincrement=True,
@@ -279,6 +287,7 @@ migrations = sa.Table(
     sa.Column("created_at", Moment, nullable=False),
     sa.Column("updated_at", Moment, nullable=False),
     sa.Index(None, "status", "updated_at"),
+    sa.Index(None, "source_host", "updated_at"),
     sqlite_autoincrement=True,
 )
 

@@ -4,7 +4,7 @@ Always true: a host is in at most one zone by its aggregates, and ``hosts.availa
 that zone, or the one its agent reports where no aggregate names any; no aggregate moves a host
 with servers to another zone. Placement knows every membership by the aggregate's uuid. Whoever
 changes what hosts are in, or what is said of it, adds change rows for their providers in the
-same transaction.
+same transaction. What is done to an aggregate of a kind, its keeper does.
 
 May be false: that Placement has nothing else. An operator may put providers into the same
 aggregates there, or take hosts out, which says nothing here.
@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 
 from innkeeper.domain.compute import Host
@@ -24,23 +25,36 @@ from innkeeper.store import changes
 from innkeeper.store.queries import aggregates, hosts, migrations
 from innkeeper.store.queries.aggregates import Member
 from innkeeper.store.transactions import Tx
+from innkeeper.systems.compute import keepers
+from innkeeper.systems.compute.keepers import NOBODY, Keepers
 from innkeeper.systems.placement import aggregates as mirror
 
 ZONE_NAME = re.compile(r"(?!\s)[^:\x00-\x1f\x7f-\x9f]{1,255}(?<!\s)")
 """A colon would end the zone where somebody names it together with a host."""
 
 
-def listing(tx: Tx) -> list[Aggregate]:
-    """All aggregates, in the order in which they were made."""
-    return aggregates.listing(tx)
+def listing(tx: Tx, kept_by: Keepers = NOBODY) -> list[Aggregate]:
+    """All aggregates, in the order in which they were made, with what their keepers say."""
+    return _told(tx, aggregates.listing(tx), kept_by)
 
 
-def get(tx: Tx, row: int) -> Aggregate:
-    """The aggregate in this row; else :class:`NotFound`."""
+def get(tx: Tx, row: int, kept_by: Keepers = NOBODY) -> Aggregate:
+    """The aggregate in this row, with what its keeper says; else :class:`NotFound`."""
     found = aggregates.by_row(tx, row)
     if found is None:
         raise unknown(row)
-    return found
+    (told,) = _told(tx, [found], kept_by)
+    return told
+
+
+def _told(tx: Tx, found: Sequence[Aggregate], kept_by: Keepers) -> list[Aggregate]:
+    said: dict[int, Mapping[str, str]] = {}
+    for kind, keeper in kept_by.items():
+        said |= keeper.metadata(tx, [each for each in found if each.kind == kind])
+    return [
+        replace(each, metadata={**each.metadata, **said[each.id]}) if each.id in said else each
+        for each in found
+    ]
 
 
 def unknown(named: object) -> NotFound:
@@ -51,6 +65,11 @@ def unknown(named: object) -> NotFound:
 def create(tx: Tx, uuid: str, name: str, zone: str | None, now: datetime) -> Aggregate:
     """Make an aggregate without hosts. Raises :class:`AlreadyExists` for a name in use."""
     _demand_free_name(tx, name)
+    if name.startswith(keepers.NAME_PREFIX):
+        raise Invalid(
+            f"Names that begin with {keepers.NAME_PREFIX} are those of host flavors and "
+            "pclouds, which have an API of their own."
+        )
     metadata = {} if zone is None else {ZONE_KEY: zone}
     return get(tx, aggregates.add(tx, uuid, name, metadata, now))
 
@@ -60,13 +79,20 @@ def _demand_free_name(tx: Tx, name: str, but_by: int | None = None) -> None:
         raise AlreadyExists(f"Aggregate {name} already exists.")
 
 
-def rename(tx: Tx, row: int, name: str | None, now: datetime) -> Aggregate:
+def rename(
+    tx: Tx, row: int, name: str | None, now: datetime, kept_by: Keepers = NOBODY
+) -> Aggregate:
     """Give an aggregate another name, or, with none, leave it as it is."""
     aggregate = get(tx, row)
-    if name is not None:
+    if name is not None and name != aggregate.name:
+        if aggregate.kind is not None or name.startswith(keepers.NAME_PREFIX):
+            raise Invalid(
+                f"Cannot rename aggregate {row}. Reason: names that begin with "
+                f"{keepers.NAME_PREFIX} are those of host flavors and pclouds, and stay."
+            )
         _demand_free_name(tx, name, but_by=row)
         aggregates.change(tx, row, name, aggregate.metadata, now)
-    return get(tx, row)
+    return get(tx, row, kept_by)
 
 
 def set_metadata(
@@ -74,6 +100,7 @@ def set_metadata(
     row: int,
     wanted: Mapping[str, str | None],
     now: datetime,
+    kept_by: Keepers = NOBODY,
     *,
     deed: str = "update metadata of",
 ) -> Aggregate:
@@ -83,6 +110,7 @@ def set_metadata(
     are on the hosts. ``deed`` is what a refusal says was to be done to the aggregate.
     """
     aggregate = get(tx, row)
+    wanted = _by_keeper(tx, aggregate, wanted, now, kept_by)
     there = aggregates.members(tx, row)
     zone = _wanted_zone(tx, aggregate, wanted, there, f"Cannot {deed} aggregate {row}")
     kept = {key: value for key, value in aggregate.metadata.items() if key not in wanted}
@@ -93,7 +121,35 @@ def set_metadata(
     if zone is not None:
         moved = [each.host_id for each in there if each.availability_zone != zone]
         hosts.put_into_zone(tx, moved, zone, now)
-    return get(tx, row)
+    return get(tx, row, kept_by)
+
+
+def _by_keeper(
+    tx: Tx,
+    aggregate: Aggregate,
+    wanted: Mapping[str, str | None],
+    now: datetime,
+    kept_by: Keepers,
+) -> Mapping[str, str | None]:
+    """Have the keeper carry out what is his; give what is anybody's."""
+    keeper = keepers.of(kept_by, aggregate)
+    if keeper is None:
+        strange = sorted(key for key in wanted if key.startswith(keepers.KEY_PREFIX))
+        if strange:
+            raise Invalid(
+                f"Keys that begin with {keepers.KEY_PREFIX} are those of host flavors and "
+                f"pclouds, and aggregate {aggregate.id} is neither: {strange[0]}."
+            )
+        return wanted
+    if ZONE_KEY in wanted:
+        raise Invalid(
+            f"Aggregate {aggregate.name} makes no availability zone; its hosts are in one by "
+            "other aggregates."
+        )
+    mine = {key: text for key, text in wanted.items() if keeper.keeps_key(key)}
+    if mine:
+        keeper.set_metadata(tx, aggregate, mine, now)
+    return {key: text for key, text in wanted.items() if key not in mine}
 
 
 def _wanted_zone(
@@ -139,18 +195,24 @@ def _already(zones: list[str]) -> str:
     return f"One or more hosts already in availability zone(s) {zones}."
 
 
-def delete(tx: Tx, row: int) -> None:
+def delete(tx: Tx, row: int, now: datetime, kept_by: Keepers = NOBODY) -> None:
     """Forget an aggregate; raises :class:`Invalid` while hosts are in it."""
     aggregate = get(tx, row)
+    keeper = keepers.of(kept_by, aggregate)
     if aggregate.hosts:
         # The sentence is about hosts, and clients know it so.
         raise Invalid(
             f"Cannot remove host from aggregate {row}. Reason: Host aggregate is not empty."
         )
-    aggregates.remove(tx, row)
+    if keeper is not None:
+        keeper.delete(tx, aggregate, now)
+    else:
+        aggregates.remove(tx, row)
 
 
-def add_host(tx: Tx, row: int, name: str, now: datetime) -> Aggregate:
+def add_host(
+    tx: Tx, row: int, name: str, now: datetime, kept_by: Keepers = NOBODY
+) -> Aggregate:
     """Put a host into an aggregate, and into its zone.
 
     Raises :class:`NotFound` for a host or an aggregate that is not there, and
@@ -169,11 +231,13 @@ def add_host(tx: Tx, row: int, name: str, now: datetime) -> Aggregate:
         _demand_same_zone(tx, host, zone, f"{cannot}. Reason: The host cannot be added to the")
     if name in aggregate.hosts:
         raise Conflict(f"Aggregate {row} already has host {name}.")
-    aggregates.add_host(tx, row, host.id)
+    keeper = keepers.of(kept_by, aggregate)
+    if keeper is not None:
+        keeper.add_host(tx, aggregate, host, now)
+        return get(tx, row, kept_by)
     if zone is not None:
         hosts.put_into_zone(tx, [host.id], zone, now)
-    mirror.join(tx, host.provider_uuid, aggregate.uuid, now)
-    changes.add_always_read(tx, [host.provider_id], now)
+    keepers.put_in(tx, row, aggregate.uuid, host, now)
     return get(tx, row)
 
 
@@ -201,7 +265,9 @@ def _demand_same_zone(tx: Tx, host: Host, zone: str, cannot: str) -> None:
         raise Conflict(f"{change} but a server that is being moved may come to the host.")
 
 
-def remove_host(tx: Tx, row: int, name: str, now: datetime) -> Aggregate:
+def remove_host(
+    tx: Tx, row: int, name: str, now: datetime, kept_by: Keepers = NOBODY
+) -> Aggregate:
     """Take a host out of an aggregate; where that made its zone, it is in another one then.
 
     Raises :class:`NotFound` unless it is in, and :class:`Conflict` where its servers would
@@ -211,6 +277,10 @@ def remove_host(tx: Tx, row: int, name: str, now: datetime) -> Aggregate:
     aggregate = aggregates.by_row(tx, row)
     if host is None or aggregate is None or name not in aggregate.hosts:
         raise NotFound(f"Cannot remove host {name} in aggregate {row}")
+    keeper = keepers.of(kept_by, aggregate)
+    if keeper is not None:
+        keeper.remove_host(tx, aggregate, host, now)
+        return get(tx, row, kept_by)
     others = [each for _, each in aggregates.of_hosts(tx, [host.id]) if each.id != row]
     zone = _zone_by(others) or host.reported_zone
     _demand_same_zone(
@@ -219,10 +289,8 @@ def remove_host(tx: Tx, row: int, name: str, now: datetime) -> Aggregate:
         zone,
         f"Cannot remove host from aggregate {row}. Reason: The host cannot be removed from the",
     )
-    aggregates.remove_host(tx, row, host.id)
     hosts.put_into_zone(tx, [host.id], zone, now)
-    mirror.leave(tx, host.provider_uuid, aggregate.uuid, now)
-    changes.add_always_read(tx, [host.provider_id], now)
+    keepers.take_out(tx, row, aggregate.uuid, host, now)
     return get(tx, row)
 
 

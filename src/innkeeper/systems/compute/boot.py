@@ -33,7 +33,7 @@ from innkeeper.snapshot.columns import HostTable
 from innkeeper.store.queries import orders, quota_usages, servers
 from innkeeper.store.queries.orders import NewOrder
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute import decisions, groups, intake
+from innkeeper.systems.compute import decisions, dedications, groups, intake
 from innkeeper.systems.compute import servers as lives
 from innkeeper.systems.compute.decisions import NOTHING_KEPT, Kept
 from innkeeper.systems.compute.intake import Intake, Reception
@@ -52,6 +52,8 @@ class Pending:
     plan: BuildPlan | None = None
     kept: Kept = NOTHING_KEPT
     agents: tuple[AgentId, ...] = ()
+    taken_in: tuple[str | None, ...] = ()
+    """The pclouds that took servers in which named none."""
     outcome: Booted | Refusal | None = None
 
     @property
@@ -163,12 +165,22 @@ def _claim_all(tx: Tx, means: Means, pendings: Sequence[Pending]) -> list[Pendin
             # Now: looking again for those who were beaten can give hosts other rows.
             table = means.follower.table
             each.agents = tuple(table.agent_of(entry.index) for entry in _plan_of(each).entries)
+            each.taken_in = _taken_in(table, each)
         else:
             beaten.append(each)
     # From the last to the first: a generation goes back to what the earlier plan had seen.
     for each in reversed(beaten):
         _take_back(means.follower.table, each)
     return beaten
+
+
+def _taken_in(table: HostTable, pending: Pending) -> tuple[str | None, ...]:
+    if pending.intake.spec.names_pcloud or not table.pclouds.has_automatic:
+        return ()
+    return tuple(
+        table.pclouds.uuid(int(table.pcloud_codes[entry.index]))
+        for entry in _plan_of(pending).entries
+    )
 
 
 def _take_back(table: HostTable, pending: Pending) -> None:
@@ -277,6 +289,10 @@ def _add_rows(rows: Rows, pending: Pending, booted: Booted) -> None:
                 "decision": pending.kept.of_server(index),
             }
         )
+        if entry is not None and pending.taken_in and pending.taken_in[index] is not None:
+            # It has come to a pcloud without naming it, and stays there when it moves.
+            hints = {**request.hints, dedications.HINT: pending.taken_in[index]}
+            rows.servers[-1]["hints"] = hints
         if entry is not None:
             rows.orders.append(
                 NewOrder(

@@ -18,7 +18,7 @@ from innkeeper.store.queries import servers as rows
 from innkeeper.store.queries.orders import NewOrder, OpenOrder
 from innkeeper.store.queries.servers import Alive
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute import groups, servers
+from innkeeper.systems.compute import dedications, groups, servers
 from innkeeper.systems.compute.results import News, Result, Terms
 from innkeeper.systems.compute.servers import Failed
 from innkeeper.systems.placement import relocations
@@ -69,6 +69,7 @@ class _Try:
     left: list[str]
     rule: GroupRule | None
     group_id: int | None
+    pclouds: tuple[str, ...]
 
 
 def _try_others(tx: Tx, failed: Sequence[News], terms: Terms, now: datetime) -> set[ServerId]:
@@ -109,6 +110,7 @@ def _try_others(tx: Tx, failed: Sequence[News], terms: Terms, now: datetime) -> 
 def _tries(tx: Tx, failed: Sequence[News]) -> list[_Try]:
     orders_of = {order.server_uuid: order for order, _ in failed}
     tries: list[_Try] = []
+    given = rows.hints_of(tx, list(orders_of))
     for server in rows.alive(tx, orders_of):
         order = orders_of[server.uuid]
         is_wanted = server.status == Status.BUILD and server.task_state != Task.DELETING
@@ -118,17 +120,18 @@ def _tries(tx: Tx, failed: Sequence[News]) -> list[_Try]:
         left = [name for name in order.alternates or () if name != order.host]
         rule = None if standing is None else standing.rule
         group_id = None if standing is None else standing.group_id
-        tries.append(_Try(order, server, left, rule, group_id))
+        pclouds = dedications.named(given[server.uuid])
+        tries.append(_Try(order, server, left, rule, group_id, pclouds))
     return tries
 
 
 def _next(
     each: _Try, open_hosts: Mapping[str, Host], joined: dict[tuple[int | None, str], int]
 ) -> Host | None:
-    """The next host that is open and that the group allows; it counts as joined from now."""
+    """The next host that is open, for whom it is and for the group; it counts as joined."""
     while each.left:
         host = open_hosts.get(each.left.pop(0))
-        if host is None:
+        if host is None or not dedications.takes(host, each.pclouds):
             continue
         key = (each.group_id, host.name)
         more = joined.get(key, 0)

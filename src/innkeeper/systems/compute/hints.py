@@ -22,7 +22,7 @@ from innkeeper.scheduling import expressions, variables
 from innkeeper.scheduling.filters.catalogue import FILTERS
 from innkeeper.store.queries import servers
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute import groups
+from innkeeper.systems.compute import dedications, groups
 
 GROUP, QUERY = "group", "query"
 SAME_HOST, DIFFERENT_HOST = "same_host", "different_host"
@@ -46,6 +46,8 @@ class Resolved:
     near: Network | None = None
     query: Expression | None = None
     filters: tuple[str, ...] | None = None
+    pclouds: tuple[str, ...] = ()
+    pcloud_host: str | None = None
 
 
 NOTHING = Resolved()
@@ -65,6 +67,8 @@ def resolve(tx: Tx, hints: Mapping[str, Any], *, project_id: str, is_admin: bool
         near=_near(hints),
         query=_query(hints.get(QUERY)),
         filters=_filters(hints),
+        pclouds=_pclouds(hints),
+        pcloud_host=_pcloud_host(hints),
     )
 
 
@@ -77,12 +81,13 @@ def names_hosts(hints: Mapping[str, Any]) -> bool:
     return not variables.HOST_NAMES.isdisjoint(expressions.variables(query or ()))
 
 
-def still_meant(tx: Tx, hints: Mapping[str, Any]) -> Resolved:
+def still_meant(tx: Tx, hints: Mapping[str, Any], *, is_nowhere: bool) -> Resolved:
     """The hints of a server that is to be moved, but for its group, which its row tells.
 
-    Servers that are gone since it was booted are passed over, as is what nobody checked in
-    days when hints were only kept: that must not keep the server where it is. Near to servers
-    none of which is left is anywhere.
+    The one host of a pcloud that was named is meant by a server that ``is_nowhere``; one that
+    is there is to go to another. Servers that are gone since it was booted are passed over, as
+    is what nobody checked in days when hints were only kept: that must not keep the server
+    where it is. Near to servers none of which is left is anywhere.
     """
     if not hints:
         return NOTHING
@@ -98,7 +103,29 @@ def still_meant(tx: Tx, hints: Mapping[str, Any]) -> Resolved:
         different_hosts=_hosts(homes, [uuid for uuid in different if uuid in homes]),
         near=near,
         query=query,
+        pclouds=dedications.named(hints),
+        pcloud_host=_first_text(hints, dedications.HOST_HINT) if is_nowhere else None,
     )
+
+
+def _first_text(hints: Mapping[str, Any], name: str) -> str | None:
+    given = hints.get(name)
+    return given if isinstance(given, str) and given else None
+
+
+def _pclouds(hints: Mapping[str, Any]) -> tuple[str, ...]:
+    named = _texts(hints, dedications.HINT)
+    strange = [each for each in named if canonical_uuid(each) is None]
+    if strange:
+        raise Invalid(f"{strange[0][:60]} is no id of a pcloud.")
+    return dedications.named(hints)
+
+
+def _pcloud_host(hints: Mapping[str, Any]) -> str | None:
+    hosts = _texts(hints, dedications.HOST_HINT)
+    if len(hosts) > 1:
+        raise _malformed(dedications.HOST_HINT)
+    return hosts[0] if hosts else None
 
 
 def _texts(hints: Mapping[str, Any], name: str) -> list[str]:
@@ -161,6 +188,11 @@ def _refuse_halves(hints: Mapping[str, Any]) -> None:
         raise Invalid(
             f"The scheduler hint {NEAR_RANGE} says how near, and {NEAR_ADDRESS} is to say to "
             "which address; it is missing."
+        )
+    if hints.get(dedications.HOST_HINT) is not None and not hints.get(dedications.HINT):
+        raise Invalid(
+            f"The scheduler hint {dedications.HOST_HINT} names a host, and "
+            f"{dedications.HINT} is to say of which pcloud; it is missing."
         )
     for word in expressions.variables(_query(hints.get(QUERY)) or ()):
         if variables.is_nameless(word):

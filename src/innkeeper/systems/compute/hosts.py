@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -18,12 +18,13 @@ from innkeeper.domain.errors import Conflict, Forbidden, InUse, Invalid, NotFoun
 from innkeeper.domain.hosts import (
     HostDefaults,
     HostReport,
+    InventoryReport,
     ProviderReport,
     Registered,
     Reported,
 )
 from innkeeper.domain.identity import Speaker
-from innkeeper.domain.ids import IdSource, ProviderId, ProviderUuid
+from innkeeper.domain.ids import IdSource, ProviderId, ProviderUuid, ServerId
 from innkeeper.store import changes
 from innkeeper.store.queries import hosts, orders
 from innkeeper.store.transactions import Tx
@@ -58,7 +59,10 @@ def report(
     before = hosts.reported(tx, [each.id for each in known.values()])
     registered = registration.register(
         tx,
-        [_of_provider(each, known.get(each.name), before) for each in reports],
+        [
+            _of_provider(_kept(tx, each, known.get(each.name)), known.get(each.name), before)
+            for each in reports
+        ],
         defaults.allocation_ratios,
         ids=ids,
         now=now,
@@ -107,6 +111,27 @@ def _must_be_ours(
                 f"Host {host.name} belongs to another agent, which was heard "
                 f"{silent_s:.0f} s ago. It can be taken over once that one is silent."
             )
+
+
+def _kept(tx: Tx, each: HostReport, host: Host | None) -> HostReport:
+    """A report without the ratios of classes that others are in force for.
+
+    What the agent says of those is kept for when they are the host's own again.
+    """
+    if host is None or not host.kept_ratios:
+        return each
+    told: dict[str, InventoryReport] = {}
+    kept = {name: (ratio, most) for name, (ratio, most) in host.kept_ratios.items()}
+    for name in kept.keys() & each.inventories.keys():
+        line, (ratio, most) = each.inventories[name], kept[name]
+        kept[name] = (
+            ratio if line.allocation_ratio is None else line.allocation_ratio,
+            most if line.max_unit is None else line.max_unit,
+        )
+        told[name] = replace(line, allocation_ratio=None, max_unit=None)
+    if kept != {name: tuple(pair) for name, pair in host.kept_ratios.items()}:
+        hosts.keep_ratios(tx, host.id, kept)
+    return replace(each, inventories={**each.inventories, **told})
 
 
 def _of_provider(
@@ -289,6 +314,11 @@ def remove_service(tx: Tx, host: Host, now: datetime) -> None:
     Raises :class:`InUse` while servers are on it, or about to be. An agent that goes on
     reporting the host brings it back with its next registration.
     """
+    if host.dedication is not None:
+        raise InUse(
+            f"Unable to delete compute service of host {host.name}, which is in the pool of a "
+            "host flavor. Remove it from there first."
+        )
     if hosts.server_counts(tx, [host.name]):
         raise InUse(
             "Unable to delete compute service that is hosting instances. Migrate or delete "
@@ -320,6 +350,11 @@ def by_name(tx: Tx, name: str) -> Host:
     return found
 
 
+def by_name_or_none(tx: Tx, name: str) -> Host | None:
+    """The host with this name, if there is one."""
+    return hosts.by_names(tx, [name]).get(name)
+
+
 def by_provider(tx: Tx, uuid: str) -> Host | None:
     """The host on this provider."""
     return hosts.by_provider(tx, ProviderUuid(uuid))
@@ -347,4 +382,12 @@ def servers_on(tx: Tx, names: Collection[str]) -> dict[str, list[tuple[str, str]
     found: dict[str, list[tuple[str, str]]] = {}
     for host, uuid, name, *_ in hosts.servers_on(tx, names):
         found.setdefault(host, []).append((uuid, name))
+    return found
+
+
+def residents(tx: Tx, names: Collection[str]) -> dict[str, list[tuple[ServerId, str]]]:
+    """The servers on each of these hosts: uuid and project."""
+    found: dict[str, list[tuple[ServerId, str]]] = {}
+    for host, uuid, project_id in hosts.residents(tx, names):
+        found.setdefault(host, []).append((ServerId(uuid), project_id))
     return found

@@ -117,6 +117,7 @@ class Reception:
             availability_zone=request.availability_zone,
             forced_host=request.forced_host,
             hints=request.hints,
+            takes_automatic=True,
         )
         group_id = None if resolved.group is None else resolved.group.group_id
         facts = self._facts[flavor.flavor_id]

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from innkeeper.domain.placing import BuildPlan, RequestSpec, Rules
 from innkeeper.domain.slices import Computing, Scheduling
 from innkeeper.scheduling import depletion
+from innkeeper.scheduling.filters import pcloud
 from innkeeper.scheduling.schedulers.scheduler import Scheduler
 from innkeeper.snapshot.follower import Follower
 from innkeeper.systems.compute.drivers import Schedulers
@@ -28,6 +29,14 @@ class Means:
     def scheduler(self) -> Scheduler:
         """The one that decides where a request names no filters of its own."""
         return self.schedulers.default
+
+    def is_others(self, spec: RequestSpec, host: str) -> bool:
+        """Whether a host is dedicated, and not to this request; which no force overcomes."""
+        index = self.follower.table.index_by_name.get(host)
+        if index is None:
+            return False
+        allowed = pcloud.mask(self.follower.table, spec, slice(index, index + 1))
+        return not allowed[0]
 
     def plan(self, spec: RequestSpec) -> BuildPlan:
         """Decide, and take nothing: for who writes his claim himself."""

@@ -41,7 +41,9 @@ def limits_of(tx: Tx, projects: Collection[str], default: Limits) -> dict[str, L
     """What each of these projects may have, with one question to the store."""
     found = quotas.of_projects(tx, projects)
     return {
-        project_id: dataclasses.replace(default, **found[project_id])
+        project_id: dataclasses.replace(
+            default, **{k: v for k, v in found[project_id].items() if k in RESOURCES}
+        )
         if project_id in found
         else default
         for project_id in projects
@@ -61,8 +63,23 @@ def update(tx: Tx, project_id: str, wanted: Mapping[str, int], default: Limits) 
 
 
 def reset(tx: Tx, project_id: str) -> None:
-    """Go back to the defaults."""
-    quotas.delete(tx, project_id)
+    """Go back to the defaults of this room's resources."""
+    quotas.delete(tx, project_id, RESOURCES)
+
+
+def limit_of(tx: Tx, project_id: str, resource: str, default: int) -> int:
+    """A project's limit of a resource that another room counts."""
+    return quotas.of_projects(tx, [project_id]).get(project_id, {}).get(resource, default)
+
+
+def set_limit(tx: Tx, project_id: str, resource: str, limit: int) -> None:
+    """Set a project's limit of a resource that another room counts."""
+    quotas.replace(tx, project_id, {resource: limit})
+
+
+def forget_limit(tx: Tx, project_id: str, resource: str) -> None:
+    """Go back to the default of a resource that another room counts."""
+    quotas.delete(tx, project_id, [resource])
 
 
 def demand_room(tx: Tx, project_id: str, default: Limits, vcpus: int, memory_mb: int) -> None:

@@ -43,6 +43,8 @@ def made_of(
         different_hosts=resolved.different_hosts,
         near=resolved.near,
         query=resolved.query,
+        pclouds=resolved.pclouds,
+        pcloud_host=resolved.pcloud_host,
         **more,
     )
 
@@ -70,7 +72,7 @@ def of_server(
         demands.of(flavor, properties),
         flavor,
         properties,
-        hints.still_meant(tx, server.hints),
+        hints.still_meant(tx, server.hints, is_nowhere=server.host is None),
         project_id=server.project_id,
         user_id=server.user_id,
         now_s=seconds(now),

@@ -7,6 +7,7 @@ from innkeeper.entrypoints.api.compute.accounts.routes import ACCOUNT_ROUTES
 from innkeeper.entrypoints.api.compute.flavors.routes import FLAVOR_ROUTES
 from innkeeper.entrypoints.api.compute.grouping.routes import GROUPING_ROUTES
 from innkeeper.entrypoints.api.compute.hosts.routes import HOST_ROUTES
+from innkeeper.entrypoints.api.compute.pclouds.routes import PCLOUD_ROUTES
 from innkeeper.entrypoints.api.compute.servers.history_routes import HISTORY_ROUTES
 from innkeeper.entrypoints.api.compute.servers.routes import SERVER_ROUTES
 from innkeeper.entrypoints.api.routing import Route
@@ -30,6 +31,7 @@ ROUTES: tuple[Route, ...] = (
     *ACCOUNT_ROUTES,
     *HOST_ROUTES,
     *GROUPING_ROUTES,
+    *PCLOUD_ROUTES,
     *SERVER_ROUTES,
     *HISTORY_ROUTES,
 )

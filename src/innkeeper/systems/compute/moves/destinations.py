@@ -61,6 +61,8 @@ def elsewhere(
         return find(means, spec)
     if not wanted.is_up(now, means.computing.service_down_time_s):
         raise Conflict(f"Compute service of {wanted.name} is unavailable at this time.")
+    if means.is_others(spec, wanted.name):
+        raise Conflict(f"Compute host {wanted.name} is dedicated, and not to this server.")
     return _take(means, spec, wanted)
 
 

@@ -6,26 +6,19 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from innkeeper.domain.errors import Invalid
 from innkeeper.domain.usage import ServerRun, total
+from innkeeper.entrypoints.api.compute.periods import window
 from innkeeper.entrypoints.api.paging import limit_of, next_query
 from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.systems.compute import usage
 
 UNPAGED = "is_usage_unpaged"
 """Set by the version before which the whole was given at once."""
-_FORMATS = (
-    "%Y-%m-%dT%H:%M:%S",
-    "%Y-%m-%dT%H:%M:%S.%f",
-    "%Y-%m-%d %H:%M:%S",
-    "%Y-%m-%d %H:%M:%S.%f",
-    "%Y-%m-%d",
-)
 
 
 async def index(call: Call) -> Answer:
     """List the usage of all projects."""
-    start, stop = _window(call)
+    start, stop = window(call)
     runs = await _runs(call, start, stop, None)
     by_project: dict[str, list[ServerRun]] = {}
     for run in runs:
@@ -45,7 +38,7 @@ async def show(call: Call) -> Answer:
     """Show one project's usage, which may be nothing at all."""
     project_id = call.params["project_id"]
     call.demand("os_compute_api:os-simple-tenant-usage:show", project_id=project_id)
-    start, stop = _window(call)
+    start, stop = window(call)
     runs = await _runs(call, start, stop, project_id)
     body: dict[str, Any] = {
         "tenant_usage": _shown(call, project_id, runs, start, stop, is_detailed=True)
@@ -77,23 +70,6 @@ def _link(
     if runs and len(runs) == _limit(call):
         behind = next_query(call, runs[-1].uuid)
         body[key] = [{"rel": "next", "href": f"{call.address}{path}?{behind}"}]
-
-
-def _window(call: Call) -> tuple[datetime, datetime]:
-    stop = _moment(call.last("end"), call.now)
-    return _moment(call.last("start"), stop), stop
-
-
-def _moment(text: str | None, otherwise: datetime) -> datetime:
-    if not text:
-        return otherwise
-    for form in _FORMATS:
-        try:
-            # The API's times have no zone: they are UTC.
-            return datetime.strptime(text, form)  # noqa: DTZ007
-        except ValueError:
-            continue
-    raise Invalid(f"Datetime is in invalid format: {text}")
 
 
 def _shown(

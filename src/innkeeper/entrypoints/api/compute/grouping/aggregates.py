@@ -9,10 +9,13 @@ from typing import Any
 
 from innkeeper.domain.errors import Invalid, NotFound
 from innkeeper.domain.grouping import ZONE_KEY, Aggregate
+from innkeeper.entrypoints.api.compute.pclouds.calling import terms
 from innkeeper.entrypoints.api.faults import HttpRefusal
 from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import aggregates
+from innkeeper.systems.compute.keepers import Keepers
+from innkeeper.systems.pclouds import keeping
 
 RULE = "os_compute_api:os-aggregates"
 UNSUPPORTED = 501
@@ -30,14 +33,15 @@ def in_answer(answer: Answer) -> list[dict[str, Any]]:
 
 async def index(call: Call) -> Answer:
     """List aggregates."""
-    found = await call.read(aggregates.listing)
+    kept_by = _keepers(call)
+    found = await call.read(lambda tx: aggregates.listing(tx, kept_by))
     return Answer(200, {"aggregates": [_shown(each) for each in found]})
 
 
 async def show(call: Call) -> Answer:
     """Show an aggregate."""
-    row = _row(call)
-    return _answered(await call.read(lambda tx: aggregates.get(tx, row)))
+    row, kept_by = _row(call), _keepers(call)
+    return _answered(await call.read(lambda tx: aggregates.get(tx, row, kept_by)))
 
 
 async def create(call: Call) -> Answer:
@@ -57,11 +61,12 @@ async def update(call: Call) -> Answer:
     row, wanted = _row(call), call.body["aggregate"]
     name = wanted["name"].strip() if "name" in wanted else None
     zone = {ZONE_KEY: wanted[ZONE_KEY]} if ZONE_KEY in wanted else {}
+    kept_by = _keepers(call)
 
     def write(tx: Tx) -> Aggregate:
-        aggregate = aggregates.rename(tx, row, name, call.now)
+        aggregate = aggregates.rename(tx, row, name, call.now, kept_by)
         if zone:
-            return aggregates.set_metadata(tx, row, zone, call.now, deed="update")
+            return aggregates.set_metadata(tx, row, zone, call.now, kept_by, deed="update")
         return aggregate
 
     return _answered(await call.write(write))
@@ -69,8 +74,8 @@ async def update(call: Call) -> Answer:
 
 async def delete(call: Call) -> Answer:
     """Delete an aggregate without hosts."""
-    row = _row(call)
-    await call.write(lambda tx: aggregates.delete(tx, row))
+    row, kept_by = _row(call), _keepers(call)
+    await call.write(lambda tx: aggregates.delete(tx, row, call.now, kept_by))
     return Answer(200)
 
 
@@ -80,17 +85,20 @@ async def act(call: Call) -> Answer:
     if action not in ACTIONS:
         raise Invalid(f"There is no such action: {action[:60]}")
     call.demand(f"{RULE}:{action}", project_id=call.context.project_id)
-    row = _row(call)
-    return _answered(await call.write(lambda tx: ACTIONS[action](tx, row, wanted, call.now)))
+    row, kept_by = _row(call), _keepers(call)
+    act_on = ACTIONS[action]
+    return _answered(await call.write(lambda tx: act_on(tx, row, wanted, call.now, kept_by)))
 
 
-ACTIONS: dict[str, Callable[[Tx, int, Any, datetime], Aggregate]] = {
-    "add_host": lambda tx, row, wanted, now: aggregates.add_host(tx, row, wanted["host"], now),
-    "remove_host": lambda tx, row, wanted, now: aggregates.remove_host(
-        tx, row, wanted["host"], now
+ACTIONS: dict[str, Callable[[Tx, int, Any, datetime, Keepers], Aggregate]] = {
+    "add_host": lambda tx, row, wanted, now, kept_by: aggregates.add_host(
+        tx, row, wanted["host"], now, kept_by
     ),
-    "set_metadata": lambda tx, row, wanted, now: aggregates.set_metadata(
-        tx, row, wanted["metadata"], now
+    "remove_host": lambda tx, row, wanted, now, kept_by: aggregates.remove_host(
+        tx, row, wanted["host"], now, kept_by
+    ),
+    "set_metadata": lambda tx, row, wanted, now, kept_by: aggregates.set_metadata(
+        tx, row, wanted["metadata"], now, kept_by
     ),
 }
 """What can be done to an aggregate; each action has a rule of its name."""
@@ -110,6 +118,11 @@ async def cache_images(call: Call) -> Answer:
             "it.",
         )
     return Answer(202)
+
+
+def _keepers(call: Call) -> Keepers:
+    """Who keeps the aggregates that are not anybody's to edit."""
+    return keeping.keepers(terms(call))
 
 
 def _row(call: Call) -> int:

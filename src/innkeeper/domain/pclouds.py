@@ -1,0 +1,181 @@
+"""Words of the pclouds room: host flavors, their pools, and projects' sets of whole hosts.
+
+Source: the seed *Whole Host Allocation*.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from innkeeper.domain.ids import AgentId, ProviderId, ProviderUuid, ServerId
+
+HOST_FLAVOR_KIND = "host_flavor"
+PCLOUD_KIND = "pcloud"
+"""Kinds of aggregates; see :class:`innkeeper.domain.grouping.Aggregate`."""
+
+
+@dataclass(frozen=True, slots=True)
+class HostFlavor:
+    """Type of a whole host. ``id`` is the row's, ``flavor_id`` the public one.
+
+    ``units`` is what a host of it costs of its owner's quota from its allocation on.
+    """
+
+    id: int
+    flavor_id: str
+    aggregate_id: int
+    description: str
+    units: int
+    created_at: datetime
+    updated_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class SizePolicy:
+    """How many hosts a pcloud keeps without being told.
+
+    There are at least ``hosts_min``; one is added when all are full, which is when none has
+    ``vcpus_min`` left, up to ``hosts_max``; one that was empty for ``idle_s`` is released.
+    ``None`` releases none.
+    """
+
+    hosts_min: int
+    hosts_max: int
+    host_flavor: str
+    availability_zone: str | None = None
+    idle_s: int | None = None
+    vcpus_min: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Pcloud:
+    """A project's set of dedicated hosts. ``project_id`` is its owner's.
+
+    Ratios of ``None`` leave the hosts' own in force. ``is_automatic`` lets plain requests of
+    the projects that may use it come to its hosts as well.
+    """
+
+    id: int
+    uuid: str
+    aggregate_id: int
+    name: str
+    project_id: str
+    cpu_ratio: float | None
+    ram_ratio: float | None
+    is_automatic: bool
+    size: SizePolicy | None
+    created_at: datetime
+    updated_at: datetime
+
+    @property
+    def ratios(self) -> dict[str, float]:
+        """The ratios that its hosts have, by resource class."""
+        pairs = {"VCPU": self.cpu_ratio, "MEMORY_MB": self.ram_ratio}
+        return {name: ratio for name, ratio in pairs.items() if ratio is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class PoolHost:
+    """A host in the pool of a host flavor; ``pcloud_uuid`` and ``name`` say where it is used.
+
+    ``maintenance`` is why nothing new may come to it; ``None`` lets it.
+    """
+
+    host_id: int
+    hostname: str
+    provider_id: ProviderId
+    availability_zone: str
+    flavor_id: str
+    is_disabled: bool
+    is_forced_down: bool
+    last_seen_at: datetime
+    maintenance: str | None
+    pcloud_uuid: str | None = None
+    name: str | None = None
+
+    def is_up(self, now: datetime, service_down_time_s: float) -> bool:
+        """Whether the agent spoke lately and nobody declared the host down."""
+        silent_s = (now - self.last_seen_at).total_seconds()
+        return not self.is_forced_down and silent_s <= service_down_time_s
+
+
+@dataclass(frozen=True, slots=True)
+class PcloudHost:
+    """A host of a pcloud, under the name that its owner gave it.
+
+    ``hostname`` and the ids are for this program and administrators; no user sees them.
+    ``units`` are those of its flavor when it was allocated. ``is_replaced`` hosts gave their
+    name to another one, cost nothing, and go back to the pool once they are empty.
+    """
+
+    host_id: int
+    pcloud_id: int
+    name: str
+    flavor_id: str
+    units: int
+    is_enabled: bool
+    is_replaced: bool
+    allocated_at: datetime
+    hostname: str
+    provider_id: ProviderId
+    provider_uuid: ProviderUuid
+    agent_id: AgentId
+    availability_zone: str
+    is_disabled: bool
+    is_forced_down: bool
+    last_seen_at: datetime
+    maintenance: str | None
+
+    def is_up(self, now: datetime, service_down_time_s: float) -> bool:
+        """Whether the agent spoke lately and nobody declared the host down."""
+        silent_s = (now - self.last_seen_at).total_seconds()
+        return not self.is_forced_down and silent_s <= service_down_time_s
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the pcloud's side lets new servers come to it."""
+        return self.is_enabled and not self.is_replaced and self.maintenance is None
+
+
+@dataclass(frozen=True, slots=True)
+class Resident:
+    """A server on a pcloud's host, as far as the pcloud's owner may know of it."""
+
+    server_uuid: ServerId
+    project_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class PcloudRun:
+    """One host's time in a pcloud, from its allocation to its release; what is paid for."""
+
+    id: int
+    pcloud_uuid: str
+    project_id: str
+    host_name: str
+    flavor_id: str
+    units: int
+    started_at: datetime
+    ended_at: datetime | None
+
+    def hours_in(self, start: datetime, stop: datetime) -> float:
+        """How long it ran within a period, in hours."""
+        begin = max(self.started_at, start)
+        end = stop if self.ended_at is None else min(self.ended_at, stop)
+        return max(0.0, (end - begin).total_seconds() / 3600)
+
+
+@dataclass(frozen=True, slots=True)
+class PcloudAction:
+    """Something that was done to a pcloud: by whom, what, and to which of its hosts."""
+
+    id: int
+    pcloud_uuid: str
+    action: str
+    host_name: str | None
+    detail: str | None
+    project_id: str | None
+    user_id: str | None
+    request_id: str
+    created_at: datetime

@@ -1,0 +1,61 @@
+"""What handlers of host flavors and pclouds have in common: terms, visibility, moments."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from innkeeper.domain.errors import Invalid
+from innkeeper.domain.moves import Asker
+from innkeeper.domain.pclouds import Pcloud
+from innkeeper.entrypoints.api.routing import Call
+from innkeeper.store.transactions import Tx
+from innkeeper.systems.pclouds import pclouds
+from innkeeper.systems.pclouds.terms import Terms
+
+PCLOUDS = "os_compute_api:os-pclouds"
+FLAVORS = "os_compute_api:os-host-flavors"
+
+
+def terms(call: Call) -> Terms:
+    """What the pclouds room is told of this call."""
+    context = call.context
+    return Terms(
+        settings=call.site.settings.dedicating,
+        service_down_time_s=call.site.settings.computing.service_down_time_s,
+        asker=Asker(
+            request_id=context.request_id,
+            project_id=context.project_id,
+            user_id=context.user_id,
+            is_admin=context.is_admin,
+        ),
+        now=call.now,
+        seed=call.site.ids.seed(),
+    )
+
+
+def owned(tx: Tx, call: Call) -> Pcloud:
+    """The pcloud that the path names, if the route's rule lets the caller do that to it.
+
+    Who may use it and no more is told so; to all others it is not there.
+    """
+    found = pclouds.get(tx, call.params["pcloud_id"])
+    rule = call.route.policy
+    assert rule is not None, "nothing about a pcloud is open to strangers"
+    if call.allows(rule, project_id=found.project_id):
+        return found
+    if pclouds.may_use(tx, found, call.context.project_id):
+        call.demand(rule, project_id=found.project_id)
+    raise pclouds.unknown(call.params["pcloud_id"])
+
+
+def project(call: Call) -> str:
+    """The project that the caller acts for."""
+    project_id = call.context.project_id
+    if project_id is None:
+        raise Invalid("Pclouds belong to a project; the token names none.")
+    return project_id
+
+
+def moment(value: datetime) -> str:
+    """A moment as this API writes it: in UTC."""
+    return value.isoformat(timespec="microseconds")

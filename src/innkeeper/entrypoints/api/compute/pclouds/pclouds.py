@@ -1,0 +1,227 @@
+"""Pclouds: a project's sets of whole hosts, and the projects that may use them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from innkeeper.domain.errors import Invalid
+from innkeeper.domain.pclouds import Pcloud, SizePolicy
+from innkeeper.entrypoints.api.compute.pclouds.calling import (
+    PCLOUDS,
+    moment,
+    owned,
+    project,
+    terms,
+)
+from innkeeper.entrypoints.api.paging import limit_of, next_query
+from innkeeper.entrypoints.api.routing import Answer, Call
+from innkeeper.store.transactions import Tx
+from innkeeper.systems.pclouds import pclouds
+
+PATH = "/v2.1/os-pclouds"
+FIELDS = {
+    "name": "name",
+    "cpu_allocation_ratio": "cpu_ratio",
+    "ram_allocation_ratio": "ram_ratio",
+    "auto_placement": "is_automatic",
+    "size_policy": "size",
+}
+"""The API's words for what an owner says of a pcloud, and ours."""
+
+
+async def index(call: Call) -> Answer:
+    """List the pclouds that a project owns or may use."""
+    limit, mine = limit_of(call), call.context.project_id
+    sees_all = "all_projects" in call.query and call.allows(f"{PCLOUDS}:index:all_projects")
+    if mine is None and not sees_all:
+        return Answer(200, {"pclouds": []})
+
+    def read(tx: Tx) -> list[dict[str, Any]]:
+        found = pclouds.page(
+            tx,
+            viewer=None if sees_all else mine,
+            after=call.last("marker"),
+            limit=limit + 1,
+            project_id=call.last("project_id"),
+            name=call.last("name"),
+        )
+        return _all_shown(tx, call, found)
+
+    found = await call.read(read)
+    body: dict[str, Any] = {"pclouds": found[:limit]}
+    if len(found) > limit > 0:
+        query = next_query(call, found[limit - 1]["id"])
+        body["pclouds_links"] = [{"rel": "next", "href": f"{call.address}{PATH}?{query}"}]
+    return Answer(200, body)
+
+
+async def show(call: Call) -> Answer:
+    """Show a pcloud: all of it to its owner, its name to who may use it."""
+
+    def read(tx: Tx) -> dict[str, Any]:
+        found = pclouds.get(tx, call.params["pcloud_id"])
+        is_owner = call.allows(f"{PCLOUDS}:show", project_id=found.project_id)
+        if not is_owner and not pclouds.may_use(tx, found, call.context.project_id):
+            raise pclouds.unknown(call.params["pcloud_id"])
+        return _one_shown(tx, call, found)
+
+    return Answer(200, {"pcloud": await call.read(read)})
+
+
+async def create(call: Call) -> Answer:
+    """Make a pcloud without hosts."""
+    project_id, uuid, told = project(call), call.site.ids.uuid(), terms(call)
+    facts = _facts(call.body["pcloud"])
+
+    def write(tx: Tx) -> dict[str, Any]:
+        return _one_shown(tx, call, pclouds.create(tx, uuid, project_id, facts, told))
+
+    return Answer(201, {"pcloud": await call.write(write)})
+
+
+async def update(call: Call) -> Answer:
+    """Rename a pcloud, or change its ratios, its size or whether it is used unasked."""
+    facts, told = _facts(call.body["pcloud"]), terms(call)
+
+    def write(tx: Tx) -> dict[str, Any]:
+        return _one_shown(tx, call, pclouds.update(tx, owned(tx, call), facts, told))
+
+    return Answer(200, {"pcloud": await call.write(write)})
+
+
+async def delete(call: Call) -> Answer:
+    """Forget a pcloud without hosts."""
+    told = terms(call)
+    await call.write(lambda tx: pclouds.delete(tx, owned(tx, call), told))
+    return Answer(204)
+
+
+# -- who may use it ----------------------------------------------------------------------------
+
+
+async def tenants(call: Call) -> Answer:
+    """List the projects that may use a pcloud."""
+
+    def read(tx: Tx) -> list[str]:
+        found = owned(tx, call)
+        return list(pclouds.projects(tx, [found]).get(found.id, ()))
+
+    return Answer(200, {"tenants": await call.read(read)})
+
+
+async def authorize(call: Call) -> Answer:
+    """Let a project use a pcloud."""
+    told, project_id = terms(call), call.params["tenant_id"]
+    await call.write(lambda tx: pclouds.authorize(tx, owned(tx, call), project_id, told))
+    return Answer(204)
+
+
+async def drop(call: Call) -> Answer:
+    """Let no new server of a project come to a pcloud."""
+    told, project_id = terms(call), call.params["tenant_id"]
+    await call.write(lambda tx: pclouds.drop(tx, owned(tx, call), project_id, told))
+    return Answer(204)
+
+
+# -- what was done -----------------------------------------------------------------------------
+
+
+async def actions(call: Call) -> Answer:
+    """List what was done to a pcloud, the newest first."""
+    limit, marker = limit_of(call), call.last("marker")
+    before = None if marker is None else int(marker)
+
+    def read(tx: Tx) -> list[Any]:
+        return pclouds.actions(tx, owned(tx, call).uuid, before=before, limit=limit + 1)
+
+    found = await call.read(read)
+    listed = [
+        {
+            "id": each.id,
+            "action": each.action,
+            "host": each.host_name,
+            "detail": each.detail,
+            "project_id": each.project_id,
+            "user_id": each.user_id,
+            "request_id": each.request_id,
+            "created_at": moment(each.created_at),
+        }
+        for each in found[:limit]
+    ]
+    body: dict[str, Any] = {"actions": listed}
+    if len(found) > limit > 0:
+        path = f"{call.address}{PATH}/{call.params['pcloud_id']}/actions"
+        query = next_query(call, str(found[limit - 1].id))
+        body["actions_links"] = [{"rel": "next", "href": f"{path}?{query}"}]
+    return Answer(200, body)
+
+
+# -- words -------------------------------------------------------------------------------------
+
+
+def _facts(body: dict[str, Any]) -> dict[str, Any]:
+    facts = {FIELDS[word]: value for word, value in body.items()}
+    if facts.get("size") is not None:
+        facts["size"] = _size(facts["size"])
+    return facts
+
+
+def _size(wanted: dict[str, Any]) -> SizePolicy:
+    made = SizePolicy(
+        hosts_min=wanted.get("min_hosts", 0),
+        hosts_max=wanted["max_hosts"],
+        host_flavor=wanted["host_flavor"],
+        availability_zone=wanted.get("availability_zone"),
+        idle_s=wanted.get("release_after_idle_s"),
+        vcpus_min=wanted.get("min_free_vcpus", 1),
+    )
+    if made.hosts_min > made.hosts_max:
+        raise Invalid("min_hosts is greater than max_hosts.")
+    return made
+
+
+def _one_shown(tx: Tx, call: Call, found: Pcloud) -> dict[str, Any]:
+    (shown,) = _all_shown(tx, call, [found])
+    return shown
+
+
+def _all_shown(tx: Tx, call: Call, found: list[Pcloud]) -> list[dict[str, Any]]:
+    projects, counts = pclouds.projects(tx, found), pclouds.host_counts(tx, found)
+    return [
+        _shown(call, each, projects.get(each.id, ()), counts.get(each.id, 0)) for each in found
+    ]
+
+
+def _shown(call: Call, pcloud: Pcloud, projects: tuple[str, ...], hosts: int) -> dict[str, Any]:
+    shown: dict[str, Any] = {
+        "id": pcloud.uuid,
+        "name": pcloud.name,
+        "auto_placement": pcloud.is_automatic,
+    }
+    if not call.allows(f"{PCLOUDS}:show", project_id=pcloud.project_id):
+        # Who may use it need not know who pays for it, who else uses it, and how large it is.
+        return shown
+    return {
+        **shown,
+        "owner": pcloud.project_id,
+        "tenants": list(projects),
+        "host_count": hosts,
+        "cpu_allocation_ratio": pcloud.cpu_ratio,
+        "ram_allocation_ratio": pcloud.ram_ratio,
+        "size_policy": _shown_size(pcloud.size),
+        "created_at": moment(pcloud.created_at),
+        "updated_at": moment(pcloud.updated_at),
+    }
+
+
+def _shown_size(size: SizePolicy | None) -> dict[str, Any] | None:
+    if size is None:
+        return None
+    return {
+        "min_hosts": size.hosts_min,
+        "max_hosts": size.hosts_max,
+        "host_flavor": size.host_flavor,
+        "availability_zone": size.availability_zone,
+        "release_after_idle_s": size.idle_s,
+        "min_free_vcpus": size.vcpus_min,
+    }

@@ -1,0 +1,158 @@
+"""What may be said about host flavors and pclouds."""
+
+from __future__ import annotations
+
+from innkeeper.domain.amounts import UNIT_MAX
+from innkeeper.entrypoints.api.compute.schema_types import (
+    ANY_VALUE,
+    LENGTH_MAX,
+    NAME,
+    NO_NUL_PATTERN,
+    NUMBER_VALUE,
+    PAGE_VALUES,
+    closed,
+    query,
+)
+from innkeeper.entrypoints.api.microversions import Schema
+
+HOSTS_MAX = 100
+"""Hosts that are asked for at once."""
+POLICY_HOSTS_MAX = 100_000
+IDLE_MAX_S = 366 * 24 * 3600
+_FLAVOR_ID: Schema = {
+    "type": "string",
+    "minLength": 1,
+    "maxLength": 200,
+    # It is a part of a path, and of an aggregate's name.
+    "pattern": r"^(?! )[a-zA-Z0-9. _-]*(?<! )$(?!\n)",
+}
+_TEXT: Schema = {"type": "string", "maxLength": LENGTH_MAX, "pattern": NO_NUL_PATTERN}
+_UNITS: Schema = {"type": "integer", "minimum": 0, "maximum": UNIT_MAX}
+_HOSTNAME: Schema = {"type": "string", "minLength": 1, "maxLength": LENGTH_MAX}
+_HOST_NAME: Schema = {
+    "type": "string",
+    "minLength": 1,
+    "maxLength": 243,
+    "pattern": r"^(?!\s)[^:/\u0000-\u001f\u007f-\u009f]+(?<!\s)$(?!\n)",
+}
+_RATIO: Schema = {
+    "type": ["number", "null"],
+    "exclusiveMinimum": 0,
+    "maximum": 1e9,
+}
+_ZONE: Schema = {"type": ["string", "null"], "minLength": 1, "maxLength": LENGTH_MAX}
+_STATE: Schema = {"type": "string", "enum": ["enabled", "disabled"]}
+_COUNT: Schema = {"type": "integer", "minimum": 0, "maximum": POLICY_HOSTS_MAX}
+
+CREATE_FLAVOR = closed(
+    {
+        "host_flavor": closed(
+            {"id": _FLAVOR_ID, "description": _TEXT, "units": _UNITS}, ("id", "units")
+        )
+    },
+    ("host_flavor",),
+)
+UPDATE_FLAVOR = closed(
+    {
+        "host_flavor": {
+            **closed({"description": _TEXT, "units": _UNITS}),
+            "minProperties": 1,
+        }
+    },
+    ("host_flavor",),
+)
+ADD_POOL_HOST = closed({"host": closed({"hostname": _HOSTNAME}, ("hostname",))}, ("host",))
+UPDATE_POOL_HOST = closed(
+    {
+        "host": closed(
+            {
+                "maintenance": {
+                    "type": ["string", "null"],
+                    "minLength": 1,
+                    "maxLength": LENGTH_MAX,
+                    "pattern": NO_NUL_PATTERN,
+                }
+            },
+            ("maintenance",),
+        )
+    },
+    ("host",),
+)
+
+_SIZE: Schema = {
+    **closed(
+        {
+            "min_hosts": _COUNT,
+            "max_hosts": _COUNT,
+            "host_flavor": _FLAVOR_ID,
+            "availability_zone": _ZONE,
+            "release_after_idle_s": {
+                "type": ["integer", "null"],
+                "minimum": 0,
+                "maximum": IDLE_MAX_S,
+            },
+            "min_free_vcpus": {"type": "integer", "minimum": 1, "maximum": UNIT_MAX},
+        },
+        ("max_hosts", "host_flavor"),
+    ),
+    "type": ["object", "null"],
+}
+_PCLOUD = {
+    "name": NAME,
+    "cpu_allocation_ratio": _RATIO,
+    "ram_allocation_ratio": _RATIO,
+    "auto_placement": {"type": "boolean"},
+    "size_policy": _SIZE,
+}
+CREATE_PCLOUD = closed({"pcloud": closed(_PCLOUD, ("name",))}, ("pcloud",))
+UPDATE_PCLOUD = closed({"pcloud": {**closed(_PCLOUD), "minProperties": 1}}, ("pcloud",))
+
+_WANTED = closed(
+    {
+        "name": _HOST_NAME,
+        "host_flavor": _FLAVOR_ID,
+        "availability_zone": _ZONE,
+        "state": _STATE,
+    },
+    ("name", "host_flavor"),
+)
+ALLOCATE = closed(
+    {
+        "host": _WANTED,
+        "hosts": {"type": "array", "minItems": 1, "maxItems": HOSTS_MAX, "items": _WANTED},
+        "client_token": {
+            "type": "string",
+            "minLength": 1,
+            "maxLength": 64,
+            "pattern": r"^[\x21-\x7e]+$(?!\n)",
+        },
+    }
+)
+UPDATE_HOST = closed(
+    {"host": {**closed({"name": _HOST_NAME, "state": _STATE}), "minProperties": 1}}, ("host",)
+)
+HOST_ACTION = closed({"replace": closed({})}, ("replace",))
+SET_QUOTA = closed(
+    {
+        "pcloud_quota": closed(
+            {"units": {"type": "integer", "minimum": -1, "maximum": UNIT_MAX}}, ("units",)
+        )
+    },
+    ("pcloud_quota",),
+)
+
+PAGES = query(PAGE_VALUES)
+NUMBERED_PAGES = query({"limit": NUMBER_VALUE, "marker": NUMBER_VALUE})
+PCLOUDS = query(
+    {**PAGE_VALUES, "all_projects": ANY_VALUE, "project_id": ANY_VALUE, "name": ANY_VALUE}
+)
+USAGE = query(
+    {
+        "limit": NUMBER_VALUE,
+        "marker": NUMBER_VALUE,
+        "start": ANY_VALUE,
+        "end": ANY_VALUE,
+        "project_id": ANY_VALUE,
+        "all_projects": ANY_VALUE,
+    }
+)

@@ -1,0 +1,118 @@
+"""Dedicated hosts for those whom they are for, and for nobody else.
+
+Source: the seed *Whole Host Allocation*, "Using a Pcloud", and the table of cases that follows
+from it. A request that names no pcloud passes hosts that are neither in a pcloud nor in a host
+flavor's pool; one that names some passes hosts that are in one of them, are enabled there, and
+whose pcloud the project may use. A pcloud that is not there and one that the project may not
+use are the same to it.
+
+Beyond the seed: a host may be named as well, and a plain request for new servers passes hosts
+of pclouds that take such requests of its project.
+
+Nearly all requests name none. What is said of those depends on nothing that is rare, so it is
+remembered; the rest is asked each time, of the few that name one.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from innkeeper.domain.placing import RequestSpec
+from innkeeper.scheduling.reading import Reads
+from innkeeper.snapshot.amounts import Mask, Rows
+from innkeeper.snapshot.columns import HostTable
+from innkeeper.snapshot.pclouds import GENERAL, is_one_of
+
+NAME = "PcloudFilter"
+REASON = "the host is dedicated to others, or is not one of the pcloud that was named"
+ALL = slice(None)
+
+
+class Plain:
+    """What is said of requests that name no pcloud, whoever asks."""
+
+    NAME = NAME
+    REASON = REASON
+    READS: Reads = ("names_pcloud", "takes_automatic")
+
+    def mask(self, hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
+        """True where somebody's plain requests may go."""
+        if spec.names_pcloud:
+            return None
+        codes = hosts.pcloud_codes[rows]
+        if not (spec.takes_automatic and hosts.pclouds.has_automatic):
+            general: Mask = codes == GENERAL
+            return general
+        taken: Mask = hosts.pclouds.automatic()[codes]
+        taken &= (codes == GENERAL) | hosts.is_pcloud_open[rows]
+        return taken
+
+    def stamp(self, hosts: HostTable, spec: RequestSpec) -> int:
+        """Which pclouds take plain requests is not said of rows."""
+        return hosts.pclouds.version if spec.takes_automatic else 0
+
+    def missing(self, hosts: HostTable, spec: RequestSpec) -> str:
+        """See :func:`missing`."""
+        return missing(hosts, spec)
+
+
+class Asked:
+    """What is said of requests by who asks, and by the pclouds that they name."""
+
+    NAME = NAME
+    REASON = REASON
+    READS: Reads = ("pclouds", "pcloud_host", "project_id", "takes_automatic")
+
+    def mask(self, hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
+        """True where this project's request may go; nothing to say if nobody's may."""
+        if spec.names_pcloud:
+            return _named(hosts, spec)[rows]
+        if not (spec.takes_automatic and hosts.pclouds.has_automatic):
+            return None
+        mine: Mask = hosts.pclouds.open_to(spec.project_id)[hosts.pcloud_codes[rows]]
+        return mine
+
+    def missing(self, hosts: HostTable, spec: RequestSpec) -> str:
+        """See :func:`missing`."""
+        return missing(hosts, spec)
+
+
+def _named(hosts: HostTable, spec: RequestSpec) -> Mask:
+    usable = hosts.pclouds.usable(spec.pclouds, spec.project_id)
+    nothing: Mask = np.zeros(hosts.host_count, dtype=np.bool_)
+    if not usable:
+        return nothing
+    if spec.pcloud_host is None:
+        mine: Mask = is_one_of(hosts.pcloud_codes, usable) & hosts.is_pcloud_open
+        return mine
+    rows = hosts.rows_called(usable, spec.pcloud_host)
+    nothing[rows] = hosts.is_pcloud_open[rows]
+    return nothing
+
+
+PARTS = (Plain(), Asked())
+READS: Reads = (*Plain.READS, *Asked.READS)
+
+
+def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask:
+    """Both parts together."""
+    said = [part.mask(hosts, spec, rows) for part in PARTS]
+    masks = [each for each in said if each is not None]
+    return masks[0] if len(masks) == 1 else masks[0] & masks[1]
+
+
+def missing(hosts: HostTable, spec: RequestSpec) -> str:
+    """How many hosts there would be; of a pcloud that is not the project's, nothing."""
+    if not spec.names_pcloud:
+        dedicated = int(np.count_nonzero(hosts.pcloud_codes != GENERAL))
+        return f"no pcloud was named, and {dedicated} hosts are dedicated"
+    usable = hosts.pclouds.usable(spec.pclouds, spec.project_id)
+    if not usable:
+        return "no pcloud of that id has hosts for this project"
+    inside = is_one_of(hosts.pcloud_codes, usable)
+    is_open = int(np.count_nonzero(inside & hosts.is_pcloud_open))
+    told = f"{int(np.count_nonzero(inside))} hosts are in it, {is_open} of them enabled"
+    if spec.pcloud_host is None:
+        return told
+    found = hosts.rows_called(usable, spec.pcloud_host).shape[0]
+    return told + (", the one that was named among them" if found else ", none of that name")

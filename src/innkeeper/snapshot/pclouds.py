@@ -1,0 +1,127 @@
+"""Whose hosts are whose: pclouds by number, and the projects that may use them.
+
+Always true: a code stands for one pcloud as long as a host has it; what is known of a pcloud
+was read together with its hosts.
+
+May be false: that a code has hosts. Codes outlive them until :meth:`PcloudSets.keep_codes`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+import numpy as np
+import numpy.typing as npt
+
+from innkeeper.snapshot.amounts import Mask
+from innkeeper.snapshot.pools import Codes
+
+GENERAL, POOLED = 0, 1
+"""Codes of hosts that are for everybody, and of those that wait to be taken whole."""
+FIRST = 2
+CODES_SPARE = 64
+"""So many codes more than twice the live ones are kept before the dead ones are forgotten."""
+
+
+class PcloudSets:
+    """The pclouds that hosts are in, by their codes."""
+
+    def __init__(self) -> None:
+        self._uuids: list[str] = ["", ""]
+        self._codes: dict[str, int] = {}
+        self._projects: list[frozenset[str]] = [frozenset(), frozenset()]
+        self._is_automatic: list[bool] = [False, False]
+        self._codes_max = CODES_SPARE
+        self._open_to: dict[str, Mask] = {}
+        self.has_automatic = False
+        """Whether any pcloud takes plain requests."""
+        self.version = 0
+        """Counts up when other pclouds than before take plain requests."""
+
+    @property
+    def count(self) -> int:
+        """How many codes there are."""
+        return len(self._uuids)
+
+    def code(self, uuid: str) -> int:
+        """The code of a pcloud; a new one gets the next."""
+        code = self._codes.get(uuid)
+        if code is None:
+            code = self._codes[uuid] = len(self._uuids)
+            self._uuids.append(uuid)
+            self._projects.append(frozenset())
+            self._is_automatic.append(False)
+            self._open_to.clear()
+        return code
+
+    def uuid(self, code: int) -> str | None:
+        """The pcloud of a code; ``None`` for hosts that are in none."""
+        return self._uuids[code] or None
+
+    def set_facts(self, uuid: str, projects: Collection[str], *, is_automatic: bool) -> None:
+        """Replace what is known of a pcloud."""
+        code = self.code(uuid)
+        if self._projects[code] != frozenset(projects):
+            self._projects[code] = frozenset(projects)
+            self._open_to.clear()
+        if self._is_automatic[code] != is_automatic:
+            self._is_automatic[code] = is_automatic
+            self._open_to.clear()
+            self.has_automatic = any(self._is_automatic)
+            self.version += 1
+
+    def facts(self, code: int) -> tuple[str, frozenset[str], bool]:
+        """What is known of a code: the pcloud, its projects, and whether it is automatic."""
+        return self._uuids[code], self._projects[code], self._is_automatic[code]
+
+    def usable(self, uuids: Iterable[str], project_id: str) -> list[int]:
+        """The codes of those of these pclouds that a project may use."""
+        codes = (self._codes.get(uuid) for uuid in uuids)
+        return [
+            each for each in codes if each is not None and project_id in self._projects[each]
+        ]
+
+    def automatic(self) -> Mask:
+        """By code, whether hosts take plain requests of somebody: general ones do."""
+        mine: Mask = np.array(self._is_automatic, dtype=np.bool_)
+        mine[GENERAL] = True
+        return mine
+
+    def open_to(self, project_id: str) -> Mask:
+        """By code, whether hosts take plain requests of this project."""
+        if project_id not in self._open_to:
+            if len(self._open_to) >= CODES_SPARE:
+                self._open_to.clear()
+            mine = self.automatic()
+            mine[FIRST:] &= [project_id in each for each in self._projects[FIRST:]]
+            self._open_to[project_id] = mine
+        return self._open_to[project_id]
+
+    @property
+    def has_many_codes(self) -> bool:
+        """Whether dead codes may be the most."""
+        return len(self._uuids) > self._codes_max
+
+    def keep_codes(self, live: Collection[int]) -> Codes:
+        """Forget all other codes; give the new number of each, by the old ones."""
+        kept = [GENERAL, POOLED, *(code for code in sorted(live) if code >= FIRST)]
+        found: Codes = np.zeros(len(self._uuids), dtype=np.int32)
+        found[kept] = np.arange(len(kept), dtype=np.int32)
+        self._uuids = [self._uuids[code] for code in kept]
+        self._projects = [self._projects[code] for code in kept]
+        self._is_automatic = [self._is_automatic[code] for code in kept]
+        self._codes = {uuid: code for code, uuid in enumerate(self._uuids) if code >= FIRST}
+        self._codes_max = 2 * len(kept) + CODES_SPARE
+        self._open_to.clear()
+        self.has_automatic = any(self._is_automatic)
+        self.version += 1
+        return found
+
+
+def is_one_of(codes: Codes, wanted: Collection[int]) -> npt.NDArray[np.bool_]:
+    """Where a code is one of these few."""
+    first, *rest = wanted
+    found: Mask = codes == first
+    for each in rest:
+        found |= codes == each
+    return found

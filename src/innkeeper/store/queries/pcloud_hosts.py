@@ -1,0 +1,195 @@
+"""Hosts of pclouds, what they cost, and what they cost in the past."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+import sqlalchemy as sa
+
+from innkeeper.domain.ids import ProviderId
+from innkeeper.domain.pclouds import PcloudHost, PcloudRun
+from innkeeper.store import by_ids
+from innkeeper.store.by_ids import IDS
+from innkeeper.store.tables.compute import agents, hosts
+from innkeeper.store.tables.pclouds import (
+    host_flavors,
+    pcloud_hosts,
+    pcloud_runs,
+    pclouds,
+    pool_hosts,
+)
+from innkeeper.store.tables.placement import resource_providers
+from innkeeper.store.transactions import Tx
+
+_HOSTS = (
+    sa.select(
+        pcloud_hosts.c.host_id,
+        pcloud_hosts.c.pcloud_id,
+        pcloud_hosts.c.name,
+        host_flavors.c.flavor_id,
+        pcloud_hosts.c.units,
+        pcloud_hosts.c.is_enabled,
+        pcloud_hosts.c.is_replaced,
+        pcloud_hosts.c.allocated_at,
+        hosts.c.name.label("hostname"),
+        hosts.c.provider_id,
+        resource_providers.c.uuid,
+        hosts.c.agent_id,
+        hosts.c.availability_zone,
+        hosts.c.is_disabled,
+        hosts.c.is_forced_down,
+        agents.c.last_seen_at,
+        pool_hosts.c.maintenance,
+    )
+    .join(pool_hosts, pool_hosts.c.host_id == pcloud_hosts.c.host_id)
+    .join(host_flavors, host_flavors.c.id == pool_hosts.c.host_flavor_id)
+    .join(hosts, hosts.c.id == pcloud_hosts.c.host_id)
+    .join(resource_providers, resource_providers.c.id == hosts.c.provider_id)
+    .join(agents, agents.c.id == hosts.c.agent_id)
+)
+_RUNS = sa.select(
+    pcloud_runs.c.id,
+    pcloud_runs.c.pcloud_uuid,
+    pcloud_runs.c.project_id,
+    pcloud_runs.c.host_name,
+    pcloud_runs.c.flavor_id,
+    pcloud_runs.c.units,
+    pcloud_runs.c.started_at,
+    pcloud_runs.c.ended_at,
+)
+
+
+def _host(row: Sequence[Any]) -> PcloudHost:
+    return PcloudHost(*row)
+
+
+def of_pcloud(
+    tx: Tx, pcloud: int, *, after: str | None = None, limit: int | None = None
+) -> list[PcloudHost]:
+    """The hosts of a pcloud by name, behind the name ``after``."""
+    query = _HOSTS.where(pcloud_hosts.c.pcloud_id == pcloud).order_by(pcloud_hosts.c.name)
+    if after is not None:
+        query = query.where(pcloud_hosts.c.name > after)
+    if limit is not None:
+        query = query.limit(limit)
+    return [_host(row) for row in tx.execute(query)]
+
+
+def of_pclouds(tx: Tx, pcloud_rows: Collection[int]) -> list[PcloudHost]:
+    """The hosts of several pclouds, in the order of their rows."""
+    query = _HOSTS.where(pcloud_hosts.c.pcloud_id.in_(IDS)).order_by(pcloud_hosts.c.host_id)
+    return [_host(row) for row in by_ids.rows(tx, query, pcloud_rows)]
+
+
+def by_name(tx: Tx, pcloud: int, name: str) -> PcloudHost | None:
+    """The host of a pcloud with this name."""
+    query = _HOSTS.where(pcloud_hosts.c.pcloud_id == pcloud, pcloud_hosts.c.name == name)
+    row = tx.execute(query).first()
+    return None if row is None else _host(row)
+
+
+def names(tx: Tx, pcloud: int) -> set[str]:
+    """The names that a pcloud's hosts have."""
+    query = sa.select(pcloud_hosts.c.name).where(pcloud_hosts.c.pcloud_id == pcloud)
+    return set(tx.execute(query).scalars())
+
+
+def by_host(tx: Tx, host_id: int) -> PcloudHost | None:
+    """A host by its row, if it is in a pcloud."""
+    row = tx.execute(_HOSTS.where(pcloud_hosts.c.host_id == host_id)).first()
+    return None if row is None else _host(row)
+
+
+def counts(tx: Tx, pcloud_rows: Collection[int]) -> dict[int, int]:
+    """How many hosts each of these pclouds has; those without are left out."""
+    query = sa.select(pcloud_hosts.c.pcloud_id, sa.func.count())
+    query = query.where(pcloud_hosts.c.pcloud_id.in_(IDS)).group_by(pcloud_hosts.c.pcloud_id)
+    return {row: count for row, count in by_ids.rows(tx, query, pcloud_rows)}
+
+
+def replaced(tx: Tx) -> list[PcloudHost]:
+    """All hosts that gave their names to others."""
+    query = _HOSTS.where(pcloud_hosts.c.is_replaced.is_(sa.true()))
+    return [_host(row) for row in tx.execute(query.order_by(pcloud_hosts.c.host_id))]
+
+
+def provider_ids(tx: Tx, pcloud: int) -> list[ProviderId]:
+    """The providers of a pcloud's hosts."""
+    query = (
+        sa.select(hosts.c.provider_id)
+        .join(pcloud_hosts, pcloud_hosts.c.host_id == hosts.c.id)
+        .where(pcloud_hosts.c.pcloud_id == pcloud)
+        .order_by(hosts.c.provider_id)
+    )
+    return [ProviderId(each) for each in tx.execute(query).scalars()]
+
+
+def units_of(tx: Tx, project_id: str) -> int:
+    """What the hosts of all pclouds of a project cost together."""
+    query = (
+        sa.select(sa.func.coalesce(sa.func.sum(pcloud_hosts.c.units), 0))
+        .join(pclouds, pclouds.c.id == pcloud_hosts.c.pcloud_id)
+        .where(pclouds.c.project_id == project_id)
+    )
+    return int(tx.execute(query).scalar_one())
+
+
+def add(tx: Tx, row: Mapping[str, Any]) -> None:
+    """Put a host into a pcloud; the mapping names the columns."""
+    tx.execute(pcloud_hosts.insert(), dict(row))
+
+
+def change(tx: Tx, host_id: int, **values: Any) -> None:
+    """Write columns of a pcloud's host."""
+    tx.execute(pcloud_hosts.update().where(pcloud_hosts.c.host_id == host_id).values(**values))
+
+
+def remove(tx: Tx, host_id: int) -> None:
+    """Take a host out of its pcloud."""
+    tx.execute(pcloud_hosts.delete().where(pcloud_hosts.c.host_id == host_id))
+
+
+# -- what was paid for -------------------------------------------------------------------------
+
+
+def begin_run(tx: Tx, row: Mapping[str, Any]) -> None:
+    """Write that a host is paid for from now on; the mapping names the columns."""
+    tx.execute(pcloud_runs.insert(), dict(row))
+
+
+def end_run(tx: Tx, host_id: int, now: datetime) -> None:
+    """Write that a host is not paid for any more."""
+    tx.execute(
+        pcloud_runs.update()
+        .where(pcloud_runs.c.host_id == host_id, pcloud_runs.c.ended_at.is_(None))
+        .values(ended_at=now)
+    )
+
+
+def rename_run(tx: Tx, host_id: int, name: str) -> None:
+    """Have the open run of a host tell its new name."""
+    tx.execute(
+        pcloud_runs.update()
+        .where(pcloud_runs.c.host_id == host_id, pcloud_runs.c.ended_at.is_(None))
+        .values(host_name=name)
+    )
+
+
+def runs(
+    tx: Tx,
+    start: datetime,
+    stop: datetime,
+    *,
+    project_id: str | None,
+    after: int = 0,
+    limit: int,
+) -> list[PcloudRun]:
+    """What was paid for within a period, by the runs' rows, behind the row ``after``."""
+    query = _RUNS.where(pcloud_runs.c.id > after).order_by(pcloud_runs.c.id).limit(limit)
+    query = query.where(pcloud_runs.c.started_at < stop)
+    query = query.where(pcloud_runs.c.ended_at.is_(None) | (pcloud_runs.c.ended_at > start))
+    if project_id is not None:
+        query = query.where(pcloud_runs.c.project_id == project_id)
+    return [PcloudRun(*row) for row in tx.execute(query)]

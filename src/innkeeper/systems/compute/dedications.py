@@ -1,0 +1,93 @@
+"""For whom hosts are: kept in a row of the host, for decisions and for who sends servers on.
+
+Always true: whoever changes it moves the generation of the host's provider in the same
+transaction. So a claim that was decided before is refused, whoever decided it. A host that
+stops being somebody's has again the ratios that it had.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from datetime import datetime
+from typing import Any
+
+from innkeeper.domain.compute import Host
+from innkeeper.domain.hosts import Dedication
+from innkeeper.domain.ids import canonical_uuid
+from innkeeper.store.queries import hosts, migrations, orders, servers
+from innkeeper.store.transactions import Tx
+from innkeeper.systems.placement import ratios
+from innkeeper.systems.placement.ratios import Ratio
+
+HINT, HOST_HINT = "pcloud", "pcloud_host"
+"""The scheduler hints by which a server names whose hosts are meant, and one of them."""
+
+
+def dedicate(
+    tx: Tx, host: Host, dedication: str | None, dedicated_to: str | None, now: datetime
+) -> None:
+    """Say for whom a host is from now on."""
+    assert (dedicated_to is None) == (dedication in (None, Dedication.POOLED))
+    hosts.dedicate(tx, host.id, dedication, dedicated_to, now)
+    ratios.advance(tx, host.provider_uuid, now)
+
+
+def named(hints: Mapping[str, Any]) -> tuple[str, ...]:
+    """The pclouds that a server's hints name, one of which it is to be in."""
+    given = hints.get(HINT)
+    texts = given if isinstance(given, list | tuple) else [given]
+    uuids = (canonical_uuid(each) for each in texts if isinstance(each, str))
+    return tuple(dict.fromkeys(each for each in uuids if each is not None))
+
+
+def takes(host: Host, pclouds: Collection[str]) -> bool:
+    """Whether a host takes servers that name these pclouds, or none.
+
+    Who may name which is for the filter; this is for servers that it let pass before.
+    """
+    if not pclouds:
+        return host.dedication is None
+    return host.dedication == Dedication.OPEN and host.dedicated_to in pclouds
+
+
+def why_not_empty(tx: Tx, host: Host) -> str | None:
+    """What is on a host, or about to be; ``None`` for one that is empty."""
+    count, _ = hosts.server_counts(tx, [host.name]).get(host.name, (0, 0))
+    if count:
+        return f"it has {count} server(s)"
+    if migrations.open_on(tx, host.name):
+        return "a server is on its way from or to it"
+    if orders.is_awaited(tx, host.agent_id, host.name):
+        return "its agent has work left to do"
+    if ratios.is_held(tx, host.provider_id):
+        return "somebody holds some of its resources"
+    return None
+
+
+def set_ratios(tx: Tx, host: Host, wanted: Mapping[str, float], now: datetime) -> None:
+    """Have a host give out so many times what it has, by class; the others' are its own.
+
+    One server never gets more than there is, whatever the ratio.
+    """
+    kept = {name: Ratio(*each) for name, each in (host.kept_ratios or {}).items()}
+    if not kept and not wanted:
+        return
+    present = ratios.of_provider(tx, host.provider_id)
+    # What is not wanted any more goes back to what it was.
+    back = {name: each for name, each in kept.items() if name not in wanted}
+    here = {name: each for name, each in wanted.items() if name in present}
+    fresh = {
+        name: Ratio(ratio, min(present[name].max_unit, present[name].total or 1))
+        for name, ratio in here.items()
+    }
+    ratios.write(tx, host.provider_uuid, {**back, **fresh}, now)
+    keeps = {
+        name: kept.get(name) or Ratio(present[name].ratio, present[name].max_unit)
+        for name in here
+    }
+    hosts.keep_ratios(tx, host.id, keeps or None)
+
+
+def left_at(tx: Tx, host: Host) -> datetime:
+    """When the last server left a host; long ago, if there never was one."""
+    return max(servers.left_at(tx, host.name), migrations.left_at(tx, host.name))

@@ -1,0 +1,181 @@
+"""Host flavors, and the pools of hosts that are given out whole.
+
+Source: the seed *Whole Host Allocation*, "Host Flavors".
+
+Always true: a host comes into a pool empty and disabled, and is enabled by coming in; from then
+on no server comes to it before somebody has taken it. It leaves a pool when nobody has it, and
+is disabled again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from innkeeper.domain.errors import AlreadyExists, Conflict, InUse, NotFound
+from innkeeper.domain.hosts import Dedication
+from innkeeper.domain.pclouds import HOST_FLAVOR_KIND, HostFlavor, PoolHost
+from innkeeper.store.queries import host_flavors, pcloud_hosts
+from innkeeper.store.transactions import Tx
+from innkeeper.systems.compute import dedications, hosts, keepers
+from innkeeper.systems.compute.hosts import ServiceChange
+from innkeeper.systems.pclouds import members, metadata
+from innkeeper.systems.pclouds.terms import Terms
+
+LEFT_POOL = "It left the pool of host flavor {}."
+
+
+def page(tx: Tx, *, after: str | None, limit: int) -> list[HostFlavor]:
+    """Host flavors in the order of their ids."""
+    if after is not None:
+        get(tx, after)
+    return host_flavors.page(tx, after=after, limit=limit)
+
+
+def get(tx: Tx, flavor_id: str) -> HostFlavor:
+    """The host flavor with this id; else :class:`NotFound`."""
+    found = host_flavors.by_flavor_id(tx, flavor_id)
+    if found is None:
+        raise NotFound(f"Host flavor {flavor_id} could not be found.")
+    return found
+
+
+def free_counts(
+    tx: Tx, flavors: Sequence[HostFlavor], terms: Terms
+) -> dict[int, dict[str, int]]:
+    """How many hosts can be had at present, by flavor and availability zone."""
+    return host_flavors.free_counts(tx, [each.id for each in flavors], terms.heard_since)
+
+
+def create(
+    tx: Tx, uuid: str, flavor_id: str, description: str, units: int, now: datetime
+) -> HostFlavor:
+    """Define a host flavor, whose pool is empty; ``uuid`` is its aggregate's.
+
+    Raises :class:`AlreadyExists` for an id in use.
+    """
+    if host_flavors.by_flavor_id(tx, flavor_id) is not None:
+        raise AlreadyExists(f"Host flavor {flavor_id} already exists.")
+    name = metadata.flavor_name(flavor_id)
+    if keepers.is_name_taken(tx, name):
+        raise AlreadyExists(f"There is an aggregate {name} already.")
+    row = keepers.made(tx, uuid, name, HOST_FLAVOR_KIND, now)
+    host_flavors.add(tx, flavor_id, row, description, units, now)
+    return get(tx, flavor_id)
+
+
+def update(
+    tx: Tx, flavor_id: str, description: str | None, units: int | None, now: datetime
+) -> HostFlavor:
+    """Change what a host flavor says of itself; hosts keep the units they were taken with."""
+    found = get(tx, flavor_id)
+    host_flavors.change(
+        tx,
+        found.id,
+        found.description if description is None else description,
+        found.units if units is None else units,
+        now,
+    )
+    return get(tx, flavor_id)
+
+
+def delete(tx: Tx, flavor_id: str) -> None:
+    """Forget a host flavor; raises :class:`InUse` while hosts are in its pool."""
+    found = get(tx, flavor_id)
+    all_, taken = host_flavors.counts(tx, found.id)
+    if all_:
+        raise InUse(
+            f"Host flavor {flavor_id} has {all_} host(s) in its pool, {taken} of them in "
+            "pclouds."
+        )
+    host_flavors.remove(tx, found.id)
+    keepers.unmade(tx, found.aggregate_id)
+
+
+# -- pools -------------------------------------------------------------------------------------
+
+
+def pool(
+    tx: Tx, flavor: HostFlavor, *, after: str | None = None, limit: int | None = None
+) -> list[PoolHost]:
+    """The hosts in a pool, free or not, behind the host ``after``."""
+    row = 0 if after is None else pooled(tx, flavor, after).host_id
+    return host_flavors.pool(tx, flavor.id, after=row, limit=limit)
+
+
+def counts(tx: Tx, flavor: HostFlavor) -> tuple[int, int]:
+    """How many hosts are in a pool, and how many of them in pclouds."""
+    return host_flavors.counts(tx, flavor.id)
+
+
+def pooled(tx: Tx, flavor: HostFlavor, hostname: str) -> PoolHost:
+    """A host of a pool; else :class:`NotFound`."""
+    host = hosts.by_name_or_none(tx, hostname)
+    found = None if host is None else host_flavors.pooled(tx, [host.id]).get(host.id)
+    if found is None or found.flavor_id != flavor.flavor_id:
+        raise NotFound(f"Host {hostname} is not in the pool of host flavor {flavor.flavor_id}.")
+    return found
+
+
+def add_host(tx: Tx, flavor: HostFlavor, hostname: str, now: datetime) -> PoolHost:
+    """Put a host into a pool, and enable it.
+
+    Raises :class:`NotFound` for a host that is not there, and :class:`Conflict` for one that is
+    in a pool already, is enabled, or is not empty.
+    """
+    host = hosts.by_name_or_none(tx, hostname)
+    if host is None:
+        raise NotFound(f"Compute host {hostname} could not be found.")
+    there = host_flavors.pooled(tx, [host.id]).get(host.id)
+    if there is not None:
+        raise Conflict(f"Host {hostname} is in the pool of host flavor {there.flavor_id}.")
+    cannot = f"Host {hostname} cannot be put into the pool of host flavor {flavor.flavor_id}"
+    if not host.is_disabled:
+        raise Conflict(f"{cannot}: its compute service is enabled.")
+    reason = dedications.why_not_empty(tx, host)
+    if reason is not None:
+        raise Conflict(f"{cannot}: {reason}.")
+    uuid = keepers.uuid_of(tx, flavor.aggregate_id)
+    host_flavors.add_host(tx, flavor.id, host.id, now)
+    keepers.put_in(tx, flavor.aggregate_id, uuid, host, now)
+    dedications.dedicate(tx, host, Dedication.POOLED, None, now)
+    hosts.change_service(tx, host, ServiceChange(is_disabled=False), now)
+    return pooled(tx, flavor, hostname)
+
+
+def remove_host(tx: Tx, flavor: HostFlavor, hostname: str, now: datetime) -> None:
+    """Take a host out of a pool, and disable it.
+
+    Raises :class:`NotFound` unless it is in, and :class:`Conflict` while somebody has it.
+    """
+    there = pooled(tx, flavor, hostname)
+    cannot = f"Host {hostname} cannot be taken out of the pool of host flavor"
+    if there.pcloud_uuid is not None:
+        raise Conflict(f"{cannot} {flavor.flavor_id}: it is in pcloud {there.pcloud_uuid}.")
+    host = members.host_of(tx, there.host_id)
+    reason = dedications.why_not_empty(tx, host)
+    if reason is not None:
+        raise Conflict(f"{cannot} {flavor.flavor_id}: {reason}.")
+    host_flavors.remove_host(tx, host.id)
+    keepers.take_out(
+        tx, flavor.aggregate_id, keepers.uuid_of(tx, flavor.aggregate_id), host, now
+    )
+    dedications.dedicate(tx, host, None, None, now)
+    why = LEFT_POOL.format(flavor.flavor_id)
+    hosts.change_service(tx, host, ServiceChange(is_disabled=True, disabled_reason=why), now)
+
+
+def set_maintenance(
+    tx: Tx, flavor: HostFlavor, hostname: str, reason: str | None, terms: Terms
+) -> PoolHost:
+    """Let nothing new come to a host, and tell its pcloud's owner why; ``None`` ends that."""
+    there = pooled(tx, flavor, hostname)
+    if there.maintenance != reason:
+        host_flavors.set_maintenance(tx, there.host_id, reason)
+        member = pcloud_hosts.by_host(tx, there.host_id)
+        if member is not None:
+            pcloud = members.pcloud_of(tx, member)
+            members.show(tx, pcloud, member, terms.now)
+            done = "maintenance" if reason is not None else "maintenance-ended"
+            members.tell(tx, pcloud, done, terms, host_name=member.name, detail=reason)
+    return pooled(tx, flavor, hostname)

@@ -1,0 +1,314 @@
+"""Hosts of pclouds: taken out of a pool, enabled and disabled, replaced, and released.
+
+Source: the seed *Whole Host Allocation*, "Host Operations". Where the seed adds the host, looks
+who else has it, and takes it out again, the host's row can be in one pcloud only, and all is
+one transaction.
+
+Always true: whatever refuses a host has written nothing. A host comes in closed unless its
+owner asks otherwise; it leaves closed and empty. No act here tells a user a machine's name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import structlog
+
+from innkeeper.domain.compute import Host
+from innkeeper.domain.errors import (
+    AlreadyExists,
+    Conflict,
+    Invalid,
+    NotFound,
+    Overtaken,
+    Refusal,
+    Unavailable,
+)
+from innkeeper.domain.pclouds import HostFlavor, Pcloud, PcloudHost, PoolHost, Resident
+from innkeeper.scheduling.dice import draw
+from innkeeper.store.queries import host_flavors as pools
+from innkeeper.store.queries import pcloud_hosts
+from innkeeper.store.transactions import Tx
+from innkeeper.systems.compute import dedications
+from innkeeper.systems.compute import hosts as machines
+from innkeeper.systems.pclouds import host_flavors, members, quotas
+from innkeeper.systems.pclouds.terms import Terms
+
+LOG = structlog.get_logger("innkeeper.pclouds")
+NAME = re.compile(r"(?!\s)[^:/\x00-\x1f\x7f-\x9f]{1,243}(?<!\s)")
+"""With what stands before it, a name is a key of 255 characters; and a part of a path."""
+NO_FREE_HOST = "no_free_host"
+RETIRED_MARK = "~"
+NAME_KEPT = 230
+"""Characters of a name that are kept when a number is put behind it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """A host that is wanted: what it is to be called, of which flavor, and where."""
+
+    name: str
+    host_flavor: str
+    availability_zone: str | None = None
+    is_enabled: bool = False
+
+
+def page(
+    tx: Tx, pcloud: Pcloud, *, after: str | None = None, limit: int | None = None
+) -> list[PcloudHost]:
+    """The hosts of a pcloud by name."""
+    return pcloud_hosts.of_pcloud(tx, pcloud.id, after=after, limit=limit)
+
+
+def get(tx: Tx, pcloud: Pcloud, name: str) -> PcloudHost:
+    """The host of this name; else :class:`NotFound`."""
+    found = pcloud_hosts.by_name(tx, pcloud.id, name)
+    if found is None:
+        raise NotFound(f"Pcloud {pcloud.uuid} has no host {name}.")
+    return found
+
+
+def residents(tx: Tx, found: Sequence[PcloudHost]) -> dict[str, list[Resident]]:
+    """The servers on these hosts, by the names of the machines: whose, and which."""
+    return {
+        hostname: [Resident(uuid, project_id) for uuid, project_id in there]
+        for hostname, there in machines.residents(tx, [e.hostname for e in found]).items()
+    }
+
+
+# -- in ----------------------------------------------------------------------------------------
+
+
+def allocate(tx: Tx, pcloud: Pcloud, wish: Wish, terms: Terms, turn: int = 0) -> PcloudHost:
+    """Take a free host of a flavor, any of them, into a pcloud; ``turn`` draws another one.
+
+    Raises :class:`NotFound` for a flavor that is not there, :class:`AlreadyExists` for a name
+    in use, :class:`QuotaExceeded`, :class:`Conflict` (``no_free_host``) where none is left, and
+    :class:`Unavailable` if none of those that were tried was really empty.
+    """
+    _demand_name(tx, pcloud, wish.name)
+    flavor = host_flavors.get(tx, wish.host_flavor)
+    quotas.demand_room(tx, pcloud.project_id, flavor.units, terms)
+    machine = _free_one(tx, flavor, wish.availability_zone, terms, turn)
+    made = members.join(
+        tx, pcloud, machine, wish.name, flavor.units, terms, is_enabled=wish.is_enabled
+    )
+    members.tell(tx, pcloud, "allocate", terms, host_name=made.name, detail=flavor.flavor_id)
+    return made
+
+
+def allocate_many(
+    tx: Tx, pcloud: Pcloud, wishes: Sequence[Wish], terms: Terms
+) -> tuple[list[PcloudHost], list[tuple[Wish, Refusal]]]:
+    """Take several hosts, as far as they can be had; give those, and why the others cannot."""
+    made: list[PcloudHost] = []
+    failures: list[tuple[Wish, Refusal]] = []
+    for turn, wish in enumerate(wishes):
+        try:
+            made.append(allocate(tx, pcloud, wish, terms, turn))
+        except Overtaken:
+            # Some of it is written; the whole is done again, or refused.
+            raise
+        except Refusal as refusal:
+            failures.append((wish, refusal))
+    return made, failures
+
+
+def allocate_this(tx: Tx, pcloud: Pcloud, machine: Host, terms: Terms) -> PcloudHost:
+    """Take one certain host into a pcloud, named by nobody; for administrators.
+
+    Raises :class:`Conflict` for a host that is in no pool, is in a pcloud, or is not empty.
+    """
+    there = pools.pooled(tx, [machine.id]).get(machine.id)
+    cannot = f"Host {machine.name} cannot be put into pcloud {pcloud.uuid}"
+    if there is None:
+        raise Conflict(f"{cannot}: it is in the pool of no host flavor.")
+    if there.pcloud_uuid is not None:
+        raise Conflict(f"{cannot}: it is in pcloud {there.pcloud_uuid}.")
+    reason = dedications.why_not_empty(tx, machine)
+    if reason is not None:
+        raise Conflict(f"{cannot}: {reason}.")
+    flavor = host_flavors.get(tx, there.flavor_id)
+    quotas.demand_room(tx, pcloud.project_id, flavor.units, terms)
+    name = free_name(tx, pcloud)
+    made = members.join(tx, pcloud, machine, name, flavor.units, terms, is_enabled=False)
+    members.tell(tx, pcloud, "allocate", terms, host_name=name, detail=flavor.flavor_id)
+    return made
+
+
+def _demand_name(tx: Tx, pcloud: Pcloud, name: str) -> None:
+    if NAME.fullmatch(name) is None:
+        raise Invalid("A host's name has 1 to 243 characters, and neither ':' nor '/'.")
+    if pcloud_hosts.by_name(tx, pcloud.id, name) is not None:
+        raise AlreadyExists(f"Pcloud {pcloud.uuid} has a host {name} already.")
+
+
+def _free_one(
+    tx: Tx, flavor: HostFlavor, zone: str | None, terms: Terms, turn: int = 0
+) -> Host:
+    """Draw among the free hosts, until one is empty."""
+    tried = 0
+    for each in _drawn(tx, flavor, zone, terms, turn):
+        host = machines.by_row(tx, each.host_id)
+        assert host is not None, "a host in a pool is not forgotten"
+        reason = dedications.why_not_empty(tx, host)
+        if reason is None:
+            return host
+        tried += 1
+        # Nothing should be on a host that nobody has; administrators can put it there.
+        LOG.warning("free_host_not_empty", host=host.name, reason=reason)
+    if tried:
+        raise Unavailable(
+            f"None of {tried} hosts of host flavor {flavor.flavor_id} could be taken; others "
+            "may be free."
+        )
+    where = "" if zone is None else f" in availability zone {zone}"
+    raise Conflict(
+        f"There is no free host of host flavor {flavor.flavor_id}{where}.", code=NO_FREE_HOST
+    )
+
+
+def _drawn(
+    tx: Tx, flavor: HostFlavor, zone: str | None, terms: Terms, turn: int
+) -> Iterator[PoolHost]:
+    """Free hosts from a drawn row on, and then from the first; as many as are tried.
+
+    Drawing a row costs the same in a large pool as in a small one.
+    """
+    bounds = pools.bounds(tx, flavor.id)
+    if bounds is None:
+        return
+    least, most = bounds
+    first = least + draw(terms.seed, turn, most - least + 1)
+    left = terms.settings.host_allocation_attempts
+    since = terms.heard_since
+    for start, end in ((first, None), (least, first)):
+        found = pools.free_hosts(
+            tx, flavor.id, zone, since, first=start, before=end, limit=left
+        )
+        yield from found
+        left -= len(found)
+        if not left:
+            return
+
+
+# -- changed -----------------------------------------------------------------------------------
+
+
+def set_state(
+    tx: Tx, pcloud: Pcloud, member: PcloudHost, terms: Terms, *, is_enabled: bool
+) -> PcloudHost:
+    """Let servers come to a host, or let none; those that are there stay."""
+    if member.is_replaced and is_enabled:
+        raise Conflict(f"Host {member.name} was replaced, and goes when it is empty.")
+    if member.is_enabled != is_enabled:
+        pcloud_hosts.change(tx, member.host_id, is_enabled=is_enabled)
+        members.show(tx, pcloud, member, terms.now)
+        action = "enable" if is_enabled else "disable"
+        members.tell(tx, pcloud, action, terms, host_name=member.name)
+    return _again(tx, member)
+
+
+def rename(tx: Tx, pcloud: Pcloud, member: PcloudHost, name: str, terms: Terms) -> PcloudHost:
+    """Give a host another name, which is free in its pcloud."""
+    if name == member.name:
+        return member
+    _demand_name(tx, pcloud, name)
+    _rename(tx, pcloud, member, name, terms)
+    members.tell(tx, pcloud, "rename", terms, host_name=name, detail=f"was {member.name}")
+    return _again(tx, member)
+
+
+def _rename(tx: Tx, pcloud: Pcloud, member: PcloudHost, name: str, terms: Terms) -> None:
+    pcloud_hosts.change(tx, member.host_id, name=name)
+    pcloud_hosts.rename_run(tx, member.host_id, name)
+    members.show(tx, pcloud, member, terms.now)
+
+
+def _again(tx: Tx, member: PcloudHost) -> PcloudHost:
+    found = pcloud_hosts.by_host(tx, member.host_id)
+    assert found is not None, "it stays in its pcloud"
+    return found
+
+
+def replace(tx: Tx, pcloud: Pcloud, name: str, terms: Terms) -> PcloudHost:
+    """Have another free host, of the same flavor and zone, take a broken one's place and name.
+
+    The old one is closed and costs nothing from now on. It goes back to its pool as soon as it
+    is empty, at once if it is now. Raises :class:`Conflict` for a host that is open and in
+    order, and what :func:`allocate` raises where there is none to take its place.
+    """
+    old = get(tx, pcloud, name)
+    if old.is_replaced:
+        raise Conflict(f"Host {name} was replaced already.")
+    is_in_order = old.is_open and not old.is_disabled
+    if is_in_order and old.is_up(terms.now, terms.service_down_time_s):
+        raise Conflict(f"Host {name} is enabled and in order. Disable it first.")
+    flavor = host_flavors.get(tx, old.flavor_id)
+    quotas.demand_room(tx, pcloud.project_id, flavor.units - old.units, terms)
+    machine = _free_one(tx, flavor, old.availability_zone, terms)
+    _retire(tx, pcloud, old, terms)
+    made = members.join(
+        tx, pcloud, machine, name, flavor.units, terms, is_enabled=old.is_enabled
+    )
+    members.tell(tx, pcloud, "replace", terms, host_name=name)
+    return made
+
+
+def _retire(tx: Tx, pcloud: Pcloud, old: PcloudHost, terms: Terms) -> None:
+    if dedications.why_not_empty(tx, members.host_of(tx, old.host_id)) is None:
+        members.leave(tx, pcloud, old, terms.now)
+        return
+    pcloud_hosts.end_run(tx, old.host_id, terms.now)
+    pcloud_hosts.change(
+        tx,
+        old.host_id,
+        name=_free_name(tx, pcloud, old.name, RETIRED_MARK),
+        is_enabled=False,
+        is_replaced=True,
+        units=0,
+    )
+    members.show(tx, pcloud, old, terms.now)
+
+
+def _free_name(tx: Tx, pcloud: Pcloud, begin: str, mark: str) -> str:
+    taken = pcloud_hosts.names(tx, pcloud.id)
+    numbered = (f"{begin[:NAME_KEPT]}{mark}{n}" for n in range(1, len(taken) + 2))
+    return next(name for name in numbered if name not in taken)
+
+
+def free_name(tx: Tx, pcloud: Pcloud) -> str:
+    """A name that no host of a pcloud has, for one that nobody named."""
+    return _free_name(tx, pcloud, "host", "-")
+
+
+# -- out ---------------------------------------------------------------------------------------
+
+
+def release(tx: Tx, pcloud: Pcloud, member: PcloudHost, terms: Terms) -> None:
+    """Give a host back to its pool, where others can take it.
+
+    Raises :class:`Conflict` unless it is disabled and empty. That nothing comes to it until
+    this is committed, its new generation sees to.
+    """
+    if member.is_enabled:
+        raise Conflict(f"Host {member.name} is enabled. Disable it first.")
+    reason = dedications.why_not_empty(tx, members.host_of(tx, member.host_id))
+    if reason is not None:
+        raise Conflict(f"Host {member.name} is not empty: {reason}.")
+    members.leave(tx, pcloud, member, terms.now)
+    members.tell(tx, pcloud, "release", terms, host_name=member.name)
+
+
+def release_replaced(tx: Tx, terms: Terms) -> int:
+    """Give all replaced hosts back that are empty by now; tells how many."""
+    done = 0
+    for member in pcloud_hosts.replaced(tx):
+        if dedications.why_not_empty(tx, members.host_of(tx, member.host_id)) is None:
+            pcloud = members.pcloud_of(tx, member)
+            members.leave(tx, pcloud, member, terms.now)
+            members.tell(tx, pcloud, "release", terms, host_name=member.name)
+            done += 1
+    return done

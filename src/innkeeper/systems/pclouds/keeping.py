@@ -1,0 +1,190 @@
+"""Edits of the aggregates of host flavors and pclouds, carried out as what they mean.
+
+Always true: what an administrator does to such an aggregate is done by the same functions as
+what its owner asks for, and refused where those refuse. Keys that say what is so (whose host is
+which, what kind an aggregate is) can be written as they are, and not otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from innkeeper.domain.compute import Host
+from innkeeper.domain.errors import Invalid
+from innkeeper.domain.grouping import Aggregate
+from innkeeper.domain.numerals import number_of
+from innkeeper.domain.pclouds import (
+    HOST_FLAVOR_KIND,
+    PCLOUD_KIND,
+    HostFlavor,
+    Pcloud,
+    PcloudHost,
+)
+from innkeeper.store.queries import host_flavors as flavor_rows
+from innkeeper.store.queries import pcloud_hosts
+from innkeeper.store.queries import pclouds as pcloud_rows
+from innkeeper.store.transactions import Tx
+from innkeeper.systems.compute.keepers import Keeper, Keepers
+from innkeeper.systems.pclouds import host_flavors, hosts, metadata, pclouds
+from innkeeper.systems.pclouds.hosts import NAME
+from innkeeper.systems.pclouds.terms import Terms
+
+RATIOS = {metadata.CPU_RATIO: "cpu_ratio", metadata.RAM_RATIO: "ram_ratio"}
+RATIO_MAX = 1e9
+UNITS_DIGITS_MAX = 9
+
+
+def keepers(terms: Terms) -> Keepers:
+    """Who keeps the aggregates of this room."""
+    return {HOST_FLAVOR_KIND: FlavorKeeper(terms), PCLOUD_KIND: PcloudKeeper(terms)}
+
+
+class FlavorKeeper(Keeper):
+    """Keeps the aggregates whose hosts are a host flavor's pool."""
+
+    def __init__(self, terms: Terms) -> None:
+        self._terms = terms
+
+    def metadata(self, tx: Tx, kept: Sequence[Aggregate]) -> Mapping[int, Mapping[str, str]]:
+        """See :class:`Keeper`."""
+        found = flavor_rows.by_aggregates(tx, [each.id for each in kept])
+        return {row: metadata.of_flavor(flavor) for row, flavor in found.items()}
+
+    def keeps_key(self, key: str) -> bool:
+        """See :class:`Keeper`."""
+        return key.startswith(metadata.PREFIX)
+
+    def set_metadata(
+        self, tx: Tx, aggregate: Aggregate, wanted: Mapping[str, str | None], now: datetime
+    ) -> None:
+        """Change description and units."""
+        flavor = self._flavor(tx, aggregate)
+        ours = dict(wanted)
+        description = ours.pop(metadata.DESCRIPTION, flavor.description)
+        units = ours.pop(metadata.UNITS, str(flavor.units))
+        metadata.refuse_changes(metadata.of_flavor(flavor), ours)
+        if description is None or units is None or not _is_count(units):
+            raise Invalid("A host flavor has a description, and units that are a number.")
+        host_flavors.update(tx, flavor.flavor_id, description, int(units), now)
+
+    def add_host(self, tx: Tx, aggregate: Aggregate, host: Host, now: datetime) -> None:
+        """Put a host into the pool."""
+        host_flavors.add_host(tx, self._flavor(tx, aggregate), host.name, now)
+
+    def remove_host(self, tx: Tx, aggregate: Aggregate, host: Host, now: datetime) -> None:
+        """Take a host out of the pool."""
+        host_flavors.remove_host(tx, self._flavor(tx, aggregate), host.name, now)
+
+    def delete(self, tx: Tx, aggregate: Aggregate, now: datetime) -> None:
+        """Forget the host flavor."""
+        host_flavors.delete(tx, self._flavor(tx, aggregate).flavor_id)
+
+    def _flavor(self, tx: Tx, aggregate: Aggregate) -> HostFlavor:
+        return flavor_rows.by_aggregates(tx, [aggregate.id])[aggregate.id]
+
+
+class PcloudKeeper(Keeper):
+    """Keeps the aggregates that are pclouds."""
+
+    def __init__(self, terms: Terms) -> None:
+        self._terms = terms
+
+    def metadata(self, tx: Tx, kept: Sequence[Aggregate]) -> Mapping[int, Mapping[str, str]]:
+        """See :class:`Keeper`."""
+        found = pcloud_rows.by_aggregates(tx, [each.id for each in kept])
+        rows = [each.id for each in found.values()]
+        projects = pcloud_rows.projects(tx, rows)
+        members: dict[int, list[PcloudHost]] = {}
+        for each in pcloud_hosts.of_pclouds(tx, rows):
+            members.setdefault(each.pcloud_id, []).append(each)
+        return {
+            aggregate_id: metadata.of_pcloud(
+                pcloud, projects.get(pcloud.id, ()), members.get(pcloud.id, ())
+            )
+            for aggregate_id, pcloud in found.items()
+        }
+
+    def keeps_key(self, key: str) -> bool:
+        """See :class:`Keeper`."""
+        return key.startswith(metadata.PREFIX) or key in RATIOS
+
+    def set_metadata(
+        self, tx: Tx, aggregate: Aggregate, wanted: Mapping[str, str | None], now: datetime
+    ) -> None:
+        """Rename, give away, let in, let out, open and close, and set ratios."""
+        pcloud = self._pcloud(tx, aggregate)
+        present = self.metadata(tx, [aggregate])[aggregate.id]
+        changed = {key: text for key, text in wanted.items() if present.get(key) != text}
+        facts: dict[str, Any] = {
+            field: _ratio(key, changed.pop(key))
+            for key, field in RATIOS.items()
+            if key in changed
+        }
+        if metadata.NAME in changed:
+            facts["name"] = _name(changed.pop(metadata.NAME))
+        owner = changed.pop(metadata.OWNER, pcloud.project_id)
+        if owner is None:
+            raise Invalid("A pcloud has an owner.")
+        pcloud = pclouds.update(tx, pcloud, facts, self._terms)
+        pcloud = pclouds.transfer(tx, pcloud, owner, self._terms)
+        for key, text in changed.items():
+            self._set(tx, pcloud, key, text, present)
+
+    def _set(
+        self, tx: Tx, pcloud: Pcloud, key: str, text: str | None, present: Mapping[str, str]
+    ) -> None:
+        project_id = metadata.project_of(key)
+        if project_id is not None and text is None:
+            pclouds.drop(tx, pcloud, project_id, self._terms)
+        elif project_id is not None and text == metadata.PROJECT_VALUE:
+            pclouds.authorize(tx, pcloud, project_id, self._terms)
+        elif key in present and key.startswith(metadata.HOST_STATE) and text in _STATES:
+            hostname = key.removeprefix(metadata.HOST_STATE)
+            for member in pcloud_hosts.of_pcloud(tx, pcloud.id):
+                if member.hostname == hostname:
+                    hosts.set_state(
+                        tx, pcloud, member, self._terms, is_enabled=text == metadata.ENABLED
+                    )
+        else:
+            metadata.refuse_changes(present, {key: text})
+
+    def add_host(self, tx: Tx, aggregate: Aggregate, host: Host, now: datetime) -> None:
+        """Take this very host out of its pool, under a name that gives nothing away."""
+        hosts.allocate_this(tx, self._pcloud(tx, aggregate), host, self._terms)
+
+    def remove_host(self, tx: Tx, aggregate: Aggregate, host: Host, now: datetime) -> None:
+        """Release a host."""
+        pcloud, member = self._pcloud(tx, aggregate), pcloud_hosts.by_host(tx, host.id)
+        assert member is not None, "who is in the aggregate is in the pcloud"
+        hosts.release(tx, pcloud, member, self._terms)
+
+    def delete(self, tx: Tx, aggregate: Aggregate, now: datetime) -> None:
+        """Forget the pcloud."""
+        pclouds.delete(tx, self._pcloud(tx, aggregate), self._terms)
+
+    def _pcloud(self, tx: Tx, aggregate: Aggregate) -> Pcloud:
+        return pcloud_rows.by_aggregates(tx, [aggregate.id])[aggregate.id]
+
+
+_STATES = (metadata.ENABLED, metadata.DISABLED)
+
+
+def _is_count(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) <= UNITS_DIGITS_MAX
+
+
+def _ratio(key: str, text: str | None) -> float | None:
+    if text is None:
+        return None
+    ratio = number_of(text)
+    if ratio is None or not 0 < ratio <= RATIO_MAX:
+        raise Invalid(f"{key} is a number that is greater than 0.")
+    return ratio
+
+
+def _name(text: str | None) -> str:
+    if text is None or NAME.fullmatch(text) is None:
+        raise Invalid("A pcloud's name has 1 to 243 characters, and neither ':' nor '/'.")
+    return text

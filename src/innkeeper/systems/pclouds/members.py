@@ -1,0 +1,110 @@
+"""What each way in and out of a pcloud has in common for one host of it.
+
+Always true: what is said here of a host is said in its own row as well, where decisions read
+it, and its ratios are those of its pcloud, in the transaction of the change.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from innkeeper.domain.compute import Host
+from innkeeper.domain.hosts import Dedication
+from innkeeper.domain.pclouds import Pcloud, PcloudHost
+from innkeeper.store.queries import pcloud_actions, pcloud_hosts, pclouds
+from innkeeper.store.transactions import Tx
+from innkeeper.systems.compute import dedications, hosts, keepers
+from innkeeper.systems.pclouds.terms import Terms
+
+
+def host_of(tx: Tx, host_id: int) -> Host:
+    """The machine behind a pcloud's host."""
+    found = hosts.by_row(tx, host_id)
+    assert found is not None, "a host in a pool is not forgotten"
+    return found
+
+
+def pcloud_of(tx: Tx, member: PcloudHost) -> Pcloud:
+    """The pcloud that a host is in."""
+    return pclouds.by_rows(tx, [member.pcloud_id])[member.pcloud_id]
+
+
+def show(tx: Tx, pcloud: Pcloud, member: PcloudHost, now: datetime) -> None:
+    """Have decisions see how a host of a pcloud is now."""
+    present = pcloud_hosts.by_host(tx, member.host_id)
+    assert present is not None, "it is in the pcloud"
+    state = Dedication.OPEN if present.is_open else Dedication.CLOSED
+    dedications.dedicate(tx, host_of(tx, member.host_id), state, pcloud.uuid, now)
+
+
+def join(
+    tx: Tx,
+    pcloud: Pcloud,
+    host: Host,
+    name: str,
+    units: int,
+    terms: Terms,
+    *,
+    is_enabled: bool,
+) -> PcloudHost:
+    """Put a free host into a pcloud, which pays for it from now on."""
+    pcloud_hosts.add(
+        tx,
+        {
+            "host_id": host.id,
+            "pcloud_id": pcloud.id,
+            "name": name,
+            "units": units,
+            "is_enabled": is_enabled,
+            "is_replaced": False,
+            "allocated_at": terms.now,
+        },
+    )
+    keepers.put_in(tx, pcloud.aggregate_id, pcloud.uuid, host, terms.now)
+    dedications.set_ratios(tx, host, pcloud.ratios, terms.now)
+    made = pcloud_hosts.by_host(tx, host.id)
+    assert made is not None, "it was just written"
+    begin_run(tx, pcloud, made, terms.now)
+    show(tx, pcloud, made, terms.now)
+    return made
+
+
+def begin_run(tx: Tx, pcloud: Pcloud, member: PcloudHost, now: datetime) -> None:
+    """Write that a pcloud's owner pays for a host from now on."""
+    pcloud_hosts.begin_run(
+        tx,
+        {
+            "pcloud_uuid": pcloud.uuid,
+            "project_id": pcloud.project_id,
+            "host_id": member.host_id,
+            "host_name": member.name,
+            "flavor_id": member.flavor_id,
+            "units": member.units,
+            "started_at": now,
+        },
+    )
+
+
+def leave(tx: Tx, pcloud: Pcloud, member: PcloudHost, now: datetime) -> None:
+    """Take an empty host out of a pcloud: it is free again, with its own ratios."""
+    host = host_of(tx, member.host_id)
+    pcloud_hosts.end_run(tx, host.id, now)
+    pcloud_hosts.remove(tx, host.id)
+    keepers.take_out(tx, pcloud.aggregate_id, pcloud.uuid, host, now)
+    dedications.set_ratios(tx, host, {}, now)
+    dedications.dedicate(tx, host, Dedication.POOLED, None, now)
+
+
+def tell(
+    tx: Tx,
+    pcloud: Pcloud,
+    action: str,
+    terms: Terms,
+    *,
+    host_name: str | None = None,
+    detail: str | None = None,
+) -> None:
+    """Write what is done to a pcloud, for its owner to read."""
+    pcloud_actions.add(
+        tx, pcloud.uuid, action, terms.asker, terms.now, host_name=host_name, detail=detail
+    )

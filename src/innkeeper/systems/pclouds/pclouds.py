@@ -1,0 +1,189 @@
+"""Pclouds: made, found, changed and forgotten; and the projects that may use them.
+
+Source: the seed *Whole Host Allocation*, "Pclouds" and "Tenant Operations".
+
+Always true: a stranger's pcloud looks like one that is not there. The owner is let in when a
+pcloud is made, and may leave without losing it. A change of who may use a pcloud, or of what it
+takes, adds change rows for its hosts, since the host table holds it with them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from innkeeper.domain.errors import InUse, NotFound
+from innkeeper.domain.ids import canonical_uuid
+from innkeeper.domain.pclouds import PCLOUD_KIND, Pcloud, PcloudAction
+from innkeeper.store import changes
+from innkeeper.store.queries import pcloud_actions, pcloud_hosts, pclouds
+from innkeeper.store.transactions import Tx
+from innkeeper.systems.compute import dedications, keepers
+from innkeeper.systems.pclouds import host_flavors, members, metadata, quotas
+from innkeeper.systems.pclouds.terms import Terms
+
+FACTS = frozenset({"name", "cpu_ratio", "ram_ratio", "is_automatic", "size"})
+"""What an owner may say of a pcloud, by the names of its fields."""
+
+
+def unknown(uuid: str) -> NotFound:
+    """What is said of a pcloud that is not there, or is a stranger's."""
+    return NotFound(f"Pcloud {uuid} could not be found.")
+
+
+def get(tx: Tx, uuid: str) -> Pcloud:
+    """The pcloud with this id; else :class:`NotFound`."""
+    canonical = canonical_uuid(uuid)
+    found = None if canonical is None else pclouds.by_uuid(tx, canonical)
+    if found is None:
+        raise unknown(uuid)
+    return found
+
+
+def page(
+    tx: Tx,
+    *,
+    viewer: str | None,
+    after: str | None,
+    limit: int,
+    project_id: str | None = None,
+    name: str | None = None,
+) -> list[Pcloud]:
+    """Pclouds in the order in which they were made, behind ``after``.
+
+    ``viewer`` is the project that looks: it sees what it owns or may use. ``None`` sees all.
+    """
+    row = 0 if after is None else get(tx, after).id
+    return pclouds.page(
+        tx, viewer=viewer, after=row, limit=limit, project_id=project_id, name=name
+    )
+
+
+def host_counts(tx: Tx, found: list[Pcloud]) -> dict[int, int]:
+    """How many hosts these pclouds have, by their rows."""
+    return pcloud_hosts.counts(tx, [each.id for each in found])
+
+
+def create(
+    tx: Tx, uuid: str, project_id: str, facts: Mapping[str, Any], terms: Terms
+) -> Pcloud:
+    """Make a pcloud without hosts, which its owner may use.
+
+    Raises :class:`Invalid` for a project that cannot be let in, and :class:`NotFound` for a
+    host flavor that its policy names in vain.
+    """
+    metadata.demand_project(project_id)
+    _demand_size(tx, facts)
+    row = keepers.made(tx, uuid, metadata.pcloud_name(uuid), PCLOUD_KIND, terms.now)
+    whole = {"cpu_ratio": None, "ram_ratio": None, "is_automatic": False, "size": None, **facts}
+    assert whole.keys() == FACTS, "a pcloud has a name, and nothing that nobody knows"
+    pclouds.add(tx, uuid, row, project_id, whole, terms.now)
+    made = get(tx, uuid)
+    pclouds.add_project(tx, made.id, project_id)
+    members.tell(tx, made, "create", terms)
+    return made
+
+
+def _demand_size(tx: Tx, facts: Mapping[str, Any]) -> None:
+    size = facts.get("size")
+    if size is not None:
+        host_flavors.get(tx, size.host_flavor)
+
+
+def update(tx: Tx, pcloud: Pcloud, facts: Mapping[str, Any], terms: Terms) -> Pcloud:
+    """Change what an owner says of a pcloud; its hosts have its ratios from then on.
+
+    With a lower ratio a host may have given out more than it has: what is there stays, and
+    nothing new comes.
+    """
+    assert facts.keys() <= FACTS, "nothing else is an owner's to say"
+    changed = {key: value for key, value in facts.items() if getattr(pcloud, key) != value}
+    if not changed:
+        return pcloud
+    _demand_size(tx, changed)
+    pclouds.change(tx, pcloud.id, changed, terms.now)
+    after = get(tx, pcloud.uuid)
+    if after.ratios != pcloud.ratios:
+        for member in pcloud_hosts.of_pcloud(tx, pcloud.id):
+            host = members.host_of(tx, member.host_id)
+            dedications.set_ratios(tx, host, after.ratios, terms.now)
+    if after.is_automatic != pcloud.is_automatic:
+        _show_members(tx, after, terms.now)
+    detail = ", ".join(sorted(changed))
+    members.tell(tx, after, "update", terms, detail=detail)
+    return after
+
+
+def _show_members(tx: Tx, pcloud: Pcloud, now: datetime) -> None:
+    # Of all: the one that was told of might leave before anybody looks.
+    changes.add_always_read(tx, pcloud_hosts.provider_ids(tx, pcloud.id), now)
+
+
+def delete(tx: Tx, pcloud: Pcloud, terms: Terms) -> None:
+    """Forget a pcloud; raises :class:`InUse` while it has hosts.
+
+    What was done to it, and what was paid for it, stays on record.
+    """
+    count = pcloud_hosts.counts(tx, [pcloud.id]).get(pcloud.id, 0)
+    if count:
+        raise InUse(f"Pcloud {pcloud.uuid} has {count} host(s). Release them first.")
+    members.tell(tx, pcloud, "delete", terms)
+    pclouds.remove(tx, pcloud.id)
+    keepers.unmade(tx, pcloud.aggregate_id)
+
+
+def transfer(tx: Tx, pcloud: Pcloud, project_id: str, terms: Terms) -> Pcloud:
+    """Give a pcloud to another project, which pays for its hosts from now on.
+
+    Raises :class:`QuotaExceeded` where that one's quota has no room for them. Who may use it
+    stays as it is.
+    """
+    metadata.demand_project(project_id)
+    if project_id == pcloud.project_id:
+        return pcloud
+    hosts = pcloud_hosts.of_pcloud(tx, pcloud.id)
+    quotas.demand_room(tx, project_id, sum(each.units for each in hosts), terms)
+    pclouds.change(tx, pcloud.id, {"project_id": project_id}, terms.now)
+    after = get(tx, pcloud.uuid)
+    for each in hosts:
+        if not each.is_replaced:
+            pcloud_hosts.end_run(tx, each.host_id, terms.now)
+            members.begin_run(tx, after, each, terms.now)
+    members.tell(tx, after, "transfer", terms, detail=f"to project {project_id}")
+    return after
+
+
+# -- who may use it ----------------------------------------------------------------------------
+
+
+def projects(tx: Tx, found: list[Pcloud]) -> dict[int, tuple[str, ...]]:
+    """The projects that may use these pclouds, by the pclouds' rows."""
+    return pclouds.projects(tx, [each.id for each in found])
+
+
+def may_use(tx: Tx, pcloud: Pcloud, project_id: str | None) -> bool:
+    """Whether a project's servers may come to a pcloud's hosts."""
+    return project_id in pclouds.projects(tx, [pcloud.id]).get(pcloud.id, ())
+
+
+def authorize(tx: Tx, pcloud: Pcloud, project_id: str, terms: Terms) -> None:
+    """Let a project use a pcloud; one that may already goes on doing so."""
+    metadata.demand_project(project_id)
+    if may_use(tx, pcloud, project_id):
+        return
+    pclouds.add_project(tx, pcloud.id, project_id)
+    _show_members(tx, pcloud, terms.now)
+    members.tell(tx, pcloud, "authorize", terms, detail=project_id)
+
+
+def drop(tx: Tx, pcloud: Pcloud, project_id: str, terms: Terms) -> None:
+    """Let no new server of a project come; those that are there stay."""
+    if pclouds.remove_project(tx, pcloud.id, project_id):
+        _show_members(tx, pcloud, terms.now)
+        members.tell(tx, pcloud, "drop", terms, detail=project_id)
+
+
+def actions(tx: Tx, uuid: str, *, before: int | None = None, limit: int) -> list[PcloudAction]:
+    """What was done to a pcloud, the newest first."""
+    return pcloud_actions.page(tx, uuid, before=before, limit=limit)

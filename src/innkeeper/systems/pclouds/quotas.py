@@ -1,0 +1,52 @@
+"""The quota of units: how much of whole hosts a project may hold.
+
+Always true: units are added up in the transaction that adds to them, behind all that was
+committed before. A limit below what a project holds refuses more, and takes nothing away.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from innkeeper.domain.compute import UNLIMITED
+from innkeeper.domain.errors import QuotaExceeded
+from innkeeper.domain.slices import Dedicating
+from innkeeper.store.queries import pcloud_hosts
+from innkeeper.store.transactions import Tx
+from innkeeper.systems.compute import quotas
+from innkeeper.systems.pclouds.terms import Terms
+
+RESOURCE = "pcloud_units"
+
+
+class Units(NamedTuple):
+    """How many units a project may hold (-1 is without limit), and holds."""
+
+    limit: int
+    in_use: int
+
+
+def of_project(tx: Tx, project_id: str, settings: Dedicating) -> Units:
+    """A project's limit and what it holds."""
+    limit = quotas.limit_of(tx, project_id, RESOURCE, settings.quota_pcloud_units)
+    return Units(limit, pcloud_hosts.units_of(tx, project_id))
+
+
+def set_limit(tx: Tx, project_id: str, limit: int) -> None:
+    """Set a project's limit."""
+    quotas.set_limit(tx, project_id, RESOURCE, limit)
+
+
+def reset(tx: Tx, project_id: str) -> None:
+    """Go back to the default."""
+    quotas.forget_limit(tx, project_id, RESOURCE)
+
+
+def demand_room(tx: Tx, project_id: str, more: int, terms: Terms) -> None:
+    """Raise :class:`QuotaExceeded` unless a project may hold so many units more."""
+    units = of_project(tx, project_id, terms.settings)
+    if more > 0 and units.limit != UNLIMITED and units.in_use + more > units.limit:
+        raise QuotaExceeded(
+            f"Quota exceeded for {RESOURCE}: Requested {more}, but already used "
+            f"{units.in_use} of {units.limit} {RESOURCE}"
+        )

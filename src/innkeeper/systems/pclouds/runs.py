@@ -1,0 +1,50 @@
+"""What projects pay for: the time of whole hosts, used or not.
+
+Always true: a host costs its pcloud's owner the units that it was allocated with, from its
+allocation to its release, whoever's servers are on it and whether there are any.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from innkeeper.domain.pclouds import PcloudRun
+from innkeeper.store.queries import pcloud_hosts
+from innkeeper.store.transactions import Tx
+
+
+@dataclass(slots=True)
+class Usage:
+    """What one project paid for within a period, in hours of hosts and of units."""
+
+    project_id: str
+    runs: list[PcloudRun] = field(default_factory=list)
+    host_hours: float = 0.0
+    unit_hours: float = 0.0
+
+
+def page(
+    tx: Tx,
+    start: datetime,
+    stop: datetime,
+    *,
+    project_id: str | None,
+    after: int = 0,
+    limit: int,
+) -> list[PcloudRun]:
+    """The runs of hosts within a period, of a project or of all."""
+    return pcloud_hosts.runs(tx, start, stop, project_id=project_id, after=after, limit=limit)
+
+
+def by_project(runs: Iterable[PcloudRun], start: datetime, stop: datetime) -> list[Usage]:
+    """What these runs come to for each project, in the order in which they come."""
+    found: dict[str, Usage] = {}
+    for each in runs:
+        mine = found.setdefault(each.project_id, Usage(each.project_id))
+        hours = each.hours_in(start, stop)
+        mine.runs.append(each)
+        mine.host_hours += hours
+        mine.unit_hours += hours * each.units
+    return list(found.values())

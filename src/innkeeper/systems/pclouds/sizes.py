@@ -1,0 +1,99 @@
+"""Pclouds that keep a number of hosts by themselves: grown when full, shrunk when idle.
+
+Always true: one pcloud changes by one host at a time, in a transaction of which the others know
+nothing; so a pcloud that cannot grow keeps nobody from it. A host that is released is empty,
+and was so for as long as the policy says.
+
+May be false: that a pcloud has as many hosts as its policy says. There may be none left, or no
+units; that is written down once, and tried again.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from innkeeper.domain.errors import Refusal
+from innkeeper.domain.pclouds import Pcloud, PcloudHost, SizePolicy
+from innkeeper.store.queries import pcloud_actions, pcloud_hosts, pclouds
+from innkeeper.store.transactions import Tx
+from innkeeper.systems.compute import dedications
+from innkeeper.systems.pclouds import hosts, members
+from innkeeper.systems.pclouds.hosts import Wish
+from innkeeper.systems.pclouds.terms import Terms
+from innkeeper.systems.placement import remainders
+
+CANNOT_GROW = "cannot-grow"
+
+
+def due(tx: Tx) -> list[str]:
+    """The pclouds that have a policy."""
+    return [each.uuid for each in pclouds.with_size(tx)]
+
+
+def keep(tx: Tx, uuid: str, terms: Terms) -> int:
+    """Bring one pcloud a host nearer to its policy, if it is not there; tells by how many."""
+    pcloud = pclouds.by_uuid(tx, uuid)
+    if pcloud is None or pcloud.size is None:
+        return 0
+    mine = [e for e in pcloud_hosts.of_pcloud(tx, pcloud.id) if not e.is_replaced]
+    full = _full(tx, mine, pcloud.size, terms)
+    usable = [e for e in mine if _is_usable(e, terms)]
+    has_room = any(e.host_id not in full for e in usable)
+    size = pcloud.size
+    is_wanting = len(mine) < size.hosts_min or (not has_room and len(mine) < size.hosts_max)
+    if is_wanting:
+        return _grow(tx, pcloud, size, terms)
+    if size.idle_s is None or len(mine) <= size.hosts_min:
+        return 0
+    return _shrink(tx, pcloud, size, mine, full, terms)
+
+
+def _is_usable(member: PcloudHost, terms: Terms) -> bool:
+    is_up = member.is_up(terms.now, terms.service_down_time_s)
+    return member.is_open and is_up and not member.is_disabled
+
+
+def _full(tx: Tx, mine: list[PcloudHost], size: SizePolicy, terms: Terms) -> set[int]:
+    """The rows of the hosts that have fewer processors left than the policy wants."""
+    left = remainders.of_class(tx, [each.provider_id for each in mine], "VCPU")
+    return {e.host_id for e in mine if left.get(e.provider_id, 0) < size.vcpus_min}
+
+
+def _grow(tx: Tx, pcloud: Pcloud, size: SizePolicy, terms: Terms) -> int:
+    name = hosts.free_name(tx, pcloud)
+    wish = Wish(name, size.host_flavor, size.availability_zone, is_enabled=True)
+    try:
+        hosts.allocate(tx, pcloud, wish, terms)
+    except Refusal as refusal:
+        newest = pcloud_actions.page(tx, pcloud.uuid, before=None, limit=1)
+        told = (CANNOT_GROW, refusal.message)
+        if [(each.action, each.detail) for each in newest] != [told]:
+            members.tell(tx, pcloud, CANNOT_GROW, terms, detail=refusal.message)
+        return 0
+    return 1
+
+
+def _shrink(
+    tx: Tx,
+    pcloud: Pcloud,
+    size: SizePolicy,
+    mine: list[PcloudHost],
+    full: set[int],
+    terms: Terms,
+) -> int:
+    assert size.idle_s is not None, "asked for by who shrinks"
+    before = terms.now - timedelta(seconds=size.idle_s)
+    roomy = {e.host_id for e in mine if e.host_id not in full and _is_usable(e, terms)}
+    for member in sorted(mine, key=lambda each: each.allocated_at, reverse=True):
+        if not roomy - {member.host_id}:
+            # Without it the others would be full, and one would be added at once.
+            continue
+        machine = members.host_of(tx, member.host_id)
+        if dedications.why_not_empty(tx, machine) is not None:
+            continue
+        if max(member.allocated_at, dedications.left_at(tx, machine)) > before:
+            continue
+        closed = hosts.set_state(tx, pcloud, member, terms, is_enabled=False)
+        hosts.release(tx, pcloud, closed, terms)
+        return 1
+    return 0

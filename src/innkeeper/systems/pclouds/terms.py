@@ -1,0 +1,25 @@
+"""What every act of this room is told of the service and of who asks for it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from innkeeper.domain.moves import Asker
+from innkeeper.domain.slices import Dedicating
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """The settings, the present moment, who asks, and the dice."""
+
+    settings: Dedicating
+    service_down_time_s: float
+    asker: Asker
+    now: datetime
+    seed: int = 0
+
+    @property
+    def heard_since(self) -> datetime:
+        """Since when an agent must have been heard for its hosts to count as up."""
+        return self.now - timedelta(seconds=self.service_down_time_s)
