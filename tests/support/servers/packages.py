@@ -6,15 +6,22 @@ server is skipped, and says what to install; where ``CI`` is set it fails instea
 
 from __future__ import annotations
 
+import fcntl
 import os
 import pwd
 import shutil
 import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 INSTALL_WITHIN_S = 600
+LOCK = Path(tempfile.gettempdir()) / f"innkeeper-packages-{os.geteuid()}.lock"
+MAKERS = {"mysql": "mariadb-server", "postgres": "postgresql"}
+"""The packages that make the users whom servers run as."""
 PLACES = ("/usr/local/bin", "/usr/bin", "/usr/sbin", "/bin", "/sbin")
 
 
@@ -23,16 +30,28 @@ def find(program: str, package: str, *, beside: str = "") -> Path:
 
     Fails or skips the test where there is none, and none can be installed.
     """
-    found = _look(program, beside)
-    if found is None and _can_install():
-        _install(package)
+    with _alone():
         found = _look(program, beside)
+        if found is None and _can_install():
+            _install(package)
+            found = _look(program, beside)
     if found is not None:
         return found
     told = f"{program} is not here; install it with: apt-get install {package}"
     if os.environ.get("CI"):
         pytest.fail(told)
     pytest.skip(told)
+
+
+@contextmanager
+def _alone() -> Iterator[None]:
+    """Wait for others who install.
+
+    Two cannot do so at once; and a program is there before the user is whom it runs as.
+    """
+    with LOCK.open("w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        yield
 
 
 def _look(program: str, beside: str) -> Path | None:
@@ -52,9 +71,15 @@ def _install(package: str) -> None:
     quiet = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
     words = ["apt-get", "install", "-y", "-qq", "--no-install-recommends", package]
     for command in (["apt-get", "update", "-qq"], words):
-        subprocess.run(
-            command, env=quiet, check=True, capture_output=True, timeout=INSTALL_WITHIN_S
+        done = subprocess.run(
+            command,
+            env=quiet,
+            check=False,
+            capture_output=True,
+            text=True,
+            timeout=INSTALL_WITHIN_S,
         )
+        assert done.returncode == 0, f"{' '.join(command)}: {done.stderr}"
 
 
 def account(name: str) -> dict[str, object]:
@@ -64,12 +89,21 @@ def account(name: str) -> dict[str, object]:
     """
     if os.geteuid() != 0:
         return {}
-    user = pwd.getpwnam(name)
+    user = _user(name)
     return {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
 
 
 def hand_over(folder: Path, name: str) -> None:
     """Give a folder to the user whom :func:`account` runs as."""
     if os.geteuid() == 0:
-        user = pwd.getpwnam(name)
+        user = _user(name)
         os.chown(folder, user.pw_uid, user.pw_gid)
+
+
+def _user(name: str) -> pwd.struct_passwd:
+    with _alone():
+        try:
+            return pwd.getpwnam(name)
+        except KeyError:
+            _install(MAKERS[name])
+            return pwd.getpwnam(name)

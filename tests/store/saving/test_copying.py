@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 import stat
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 
@@ -20,22 +20,9 @@ from innkeeper.store.transactions import Store
 from innkeeper.systems.placement import traits as naming
 from tests.support.audited import PLANTS
 from tests.support.clouds import NOW
-from tests.support.databases import sqlite_url
 from tests.support.saved import Told, count, furnished
 
 LATER = NOW + timedelta(hours=1)
-
-
-@pytest.fixture
-def url(tmp_path: Path) -> str:
-    return sqlite_url(tmp_path)
-
-
-@pytest.fixture
-def store(url: str) -> Iterator[Store]:
-    made = furnished(url)
-    yield made
-    made.dispose()
 
 
 def test_a_backup_is_one_moment_of_a_database_in_use(

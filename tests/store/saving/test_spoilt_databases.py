@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 
@@ -14,23 +14,9 @@ from innkeeper.domain.errors import Conflict, InUse
 from innkeeper.entrypoints.care import saving
 from innkeeper.store.transactions import Store
 from tests.support.clouds import NOW
-from tests.support.databases import sqlite_url
-from tests.support.saved import Told, count, furnished
+from tests.support.saved import Told, count
 
 LATER = NOW + timedelta(hours=1)
-
-
-@pytest.fixture
-def url(tmp_path: Path) -> str:
-    return sqlite_url(tmp_path)
-
-
-@pytest.fixture
-def store(url: str) -> Iterator[Store]:
-    made = furnished(url)
-    yield made
-    made.dispose()
-
 
 DAMAGES: dict[str, Callable[[bytes], bytes]] = {
     "half": lambda whole: whole[: len(whole) // 2],
