@@ -15,7 +15,7 @@ from innkeeper.scheduling import expressions
 from innkeeper.scheduling.filters.catalogue import FILTERS
 from innkeeper.scheduling.weighers.catalogue import WEIGHERS
 from tests.support.choosing import near
-from tests.support.plain_hosts import PlainCloud, PlainHost, table_for
+from tests.support.plain_hosts import PCLOUDS, PlainCloud, PlainHost, table_for
 from tests.support.plain_queries import satisfies
 from tests.support.plain_rules import FILTER_RULES, WEIGHER_RULES
 from tests.support.tables import ANY_AMOUNT, NOW_S, Sketch, asking, demand
@@ -61,6 +61,8 @@ HOSTS = st.builds(
         heard_s=st.sampled_from([NOW_S, NOW_S, NOW_S - 1000]),
         traits=st.lists(st.sampled_from(TRAITS), unique=True).map(tuple),
         capabilities=facts,
+        pcloud=st.sampled_from([None, None, "", *PCLOUDS]),
+        is_pcloud_open=st.sampled_from([True, True, False]),
     ),
     seen_s=st.sampled_from([NOW_S, NOW_S, NOW_S - 180, NOW_S - 181, 0.0]),
     aggregates=st.frozensets(st.integers(0, 2)),
@@ -85,7 +87,17 @@ METADATA = st.fixed_dictionaries(
 def _named(parts: tuple[list[PlainHost], list[dict[str, str]]]) -> PlainCloud:
     hosts, metadata = parts
     named = [
-        replace(each, sketch=replace(each.sketch, name=name, agent=f"agent of {name}"))
+        replace(
+            each,
+            sketch=replace(
+                each.sketch,
+                name=name,
+                agent=f"agent of {name}",
+                # Names are unique within a pcloud, so this one has each of them once.
+                pcloud_name=name if each.sketch.pcloud else "",
+                is_pcloud_open=bool(each.sketch.pcloud) and each.sketch.is_pcloud_open,
+            ),
+        )
         for name, each in zip(NAMES, hosts, strict=False)
     ]
     return PlainCloud(named, metadata)
@@ -214,6 +226,9 @@ SPECS = st.builds(
     ),
     query=QUERIES,
     rules=RULES,
+    pclouds=st.sampled_from([(), (), ("one",), ("two",), ("one", "two"), ("gone",)]),
+    pcloud_host=st.sampled_from([None, None, "h0", "h1", "gone"]),
+    takes_automatic=st.booleans(),
 )
 
 

@@ -67,7 +67,7 @@ def describe(cloud: Cloud, tx: Tx, deed: Deed) -> None:
 
 def delete(cloud: Cloud, tx: Tx, deed: Deed) -> None:
     """An aggregate goes."""
-    aggregates.delete(tx, deed.aggregate)
+    aggregates.delete(tx, deed.aggregate, NOW)
 
 
 def vanish(cloud: Cloud, tx: Tx, deed: Deed) -> None:

@@ -240,9 +240,9 @@ def _child(tx: Tx, cloud: Cloud, parent: str) -> None:
 def test_only_empty_aggregates_go(cloud: Cloud) -> None:
     made = make(cloud, "a", None, "h1")
     with pytest.raises(Invalid, match="Host aggregate is not empty"):
-        cloud.write(lambda tx: aggregates.delete(tx, made.id))
+        cloud.write(lambda tx: aggregates.delete(tx, made.id, NOW))
     cloud.write(lambda tx: aggregates.remove_host(tx, made.id, "h1", NOW))
-    cloud.write(lambda tx: aggregates.delete(tx, made.id))
+    cloud.write(lambda tx: aggregates.delete(tx, made.id, NOW))
     with pytest.raises(NotFound, match="Aggregate 1 could not be found"):
         cloud.read(lambda tx: aggregates.get(tx, made.id))
 

@@ -330,6 +330,7 @@ def test_what_claims_stand_on_cannot_be_configured_away(tmp_path: Path) -> None:
         "ForcedHostFilter",
         "ComputeFilter",
         "RefusedHostsFilter",
+        "PcloudFilter",
         "CapacityFilter",
     ]
     cloud = cloud_in(tmp_path, reported("a"), scheduling=scheduling)

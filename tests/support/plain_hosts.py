@@ -12,6 +12,12 @@ from tests.support.choosing import at_addresses, in_aggregates, say, with_server
 from tests.support.tables import Sketch, table_of
 
 Metadata = Mapping[str, str]
+PCLOUDS = {
+    "one": (frozenset({"mine"}), False),
+    "two": (frozenset({"mine", "theirs"}), True),
+    "nobody's": (frozenset[str](), True),
+}
+"""Who may use each pcloud, and whether it takes plain requests."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +55,8 @@ def table_for(cloud: PlainCloud) -> HostTable:
         {name: each.servers for name, each in named.items()},
         {name: each.busy for name, each in named.items()},
     )
+    for uuid, (projects, is_automatic) in PCLOUDS.items():
+        table.pclouds.set_facts(uuid, projects, is_automatic=is_automatic)
     for name, each in named.items():
         table.see_facts(table.index_by_name[name], each.seen_s)
     return table

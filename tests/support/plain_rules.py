@@ -12,7 +12,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from innkeeper.domain.placing import Comparison, RequestSpec
-from tests.support.plain_hosts import Metadata, PlainCloud, PlainHost, fact, is_number
+from tests.support.plain_hosts import (
+    PCLOUDS,
+    Metadata,
+    PlainCloud,
+    PlainHost,
+    fact,
+    is_number,
+)
 from tests.support.plain_queries import satisfies
 from tests.support.tables import ANY_AMOUNT
 
@@ -190,6 +197,17 @@ def is_near(host: PlainHost, spec: RequestSpec, cloud: PlainCloud) -> bool:
     return is_same and int(address) >> shift == spec.near.address >> shift
 
 
+def is_dedicated_so(host: PlainHost, spec: RequestSpec, cloud: PlainCloud) -> bool:
+    """The table of cases, row by row: whose host it is, and what is asked for."""
+    pcloud = host.sketch.pcloud
+    projects, is_automatic = PCLOUDS.get(pcloud or "", (frozenset(), False))
+    may_use = spec.project_id in projects and host.sketch.is_pcloud_open
+    if not spec.pclouds:
+        return pcloud is None or (spec.takes_automatic and is_automatic and may_use)
+    is_named = spec.pcloud_host in (None, host.sketch.pcloud_name)
+    return pcloud in spec.pclouds and may_use and is_named
+
+
 FILTER_RULES: dict[str, Rule] = {
     "AllHostsFilter": lambda host, spec, cloud: True,
     "ComputeFilter": is_alive,
@@ -197,6 +215,7 @@ FILTER_RULES: dict[str, Rule] = {
         spec.availability_zone in (None, host.sketch.zone)
     ),
     "ForcedHostFilter": lambda host, spec, cloud: spec.forced_host in (None, host.sketch.name),
+    "PcloudFilter": is_dedicated_so,
     "RefusedHostsFilter": lambda host, spec, cloud: host.sketch.name not in spec.refused_hosts,
     "SameHostFilter": lambda host, spec, cloud: (
         spec.same_hosts is None or host.sketch.name in spec.same_hosts

@@ -19,6 +19,7 @@ from innkeeper.scheduling.schedulers.scheduler import Choice
 from innkeeper.scheduling.weighers.catalogue import WEIGHERS
 from innkeeper.snapshot.amounts import AmountTable
 from innkeeper.snapshot.columns import HostTable
+from innkeeper.snapshot.pclouds import GENERAL, POOLED
 
 NOW_S = 1_000_000.0
 SILENCE_MAX_S = 60.0
@@ -51,6 +52,10 @@ class Sketch:
     capabilities: Mapping[str, Any] = field(default_factory=dict)
     generation: int = 1
     aggregates: frozenset[str] = frozenset()
+    pcloud: str | None = None
+    """In whose pcloud it is; the empty text stands for a pool."""
+    pcloud_name: str = ""
+    is_pcloud_open: bool = False
 
 
 @dataclass(frozen=True)
@@ -118,6 +123,10 @@ def fill(table: HostTable, index: HostIndex, each: Sketch) -> None:
     table.see_facts(index, each.heard_s)
     table.set_capabilities(index, each.capabilities)
     table.membership_codes[index] = table.pools.code(each.aggregates)
+    code = GENERAL if each.pcloud is None else POOLED
+    if each.pcloud:
+        code = table.pclouds.code(each.pcloud)
+    table.dedicate(index, code, each.pcloud_name, is_open=each.is_pcloud_open)
     _fill_amounts(table, index, each)
     for trait in each.traits:
         table.ensure_trait(trait)[index] = True

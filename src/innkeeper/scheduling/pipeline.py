@@ -38,7 +38,7 @@ class Filter(Protocol):
     One that looks at the clock has ``stamp(hosts, spec)`` as well: as long as that is equal,
     what it says of rows that were not edited stays as it is. One that counts servers has
     ``NEEDS_SERVERS = True``, and so has a weigher that does. One of which a part reads less
-    than the rest has ``PARTS``, filters of its name that together say what it says. One that
+    than the rest has ``HALVES``, filters of its name that together say what it says. One that
     hardly any request does without may have ``admits(hosts, spec, index)``: what ``mask`` says
     of one row, sooner. And ``lacks(hosts, spec, index)`` says what one host lacks, for people.
     """
@@ -97,7 +97,7 @@ class Pipeline:
     def __init__(self, filters: Sequence[Filter], weighers: Sequence[Weighed]) -> None:
         self.filters = tuple(filters)
         self.weighers = tuple((each, factor) for each, factor in weighers if factor != 0.0)
-        parts = [part for each in filters for part in getattr(each, "PARTS", (each,))]
+        parts = [part for each in filters for part in getattr(each, "HALVES", (each,))]
         self.steady_filters = tuple(each for each in parts if not _is_rare(each))
         self.rare_filters = tuple(each for each in parts if _is_rare(each))
         self.steady_weighers = tuple(each for each in self.weighers if not _is_rare(each[0]))

@@ -59,6 +59,7 @@ class HostTable(AmountTable):
         self.pclouds = PcloudSets()
         self.pcloud_names: list[str] = self._add_list(str)
         self._pcloud_hosts: dict[tuple[int, str], ProviderId] = {}
+        self._pcloud_keys: dict[ProviderId, tuple[int, str]] = {}
         self.knows_memberships = False
         """Whether ``root_ids`` and ``membership_codes`` are kept; without pools they need not
         be."""
@@ -126,7 +127,7 @@ class HostTable(AmountTable):
         if index is None:
             return
         self._unname(self.names[index], index)
-        self._leave_pcloud(index)
+        self._leave_pcloud(provider_id)
         self.residents.replace(provider_id, {})
         super().remove_row(provider_id)
         if index < self.row_count:
@@ -254,17 +255,19 @@ class HostTable(AmountTable):
 
     def dedicate(self, index: HostIndex, code: int, name: str, *, is_open: bool) -> None:
         """Say for whom a host is, and what it is called there."""
-        self._leave_pcloud(index)
+        provider_id = ProviderId(int(self.provider_ids[index]))
+        self._leave_pcloud(provider_id)
         self.pcloud_codes[index] = code
         self.is_pcloud_open[index] = is_open
         self.pcloud_names[index] = name
         if name:
-            self._pcloud_hosts[code, name] = ProviderId(int(self.provider_ids[index]))
+            self._pcloud_hosts[code, name] = provider_id
+            self._pcloud_keys[provider_id] = (code, name)
 
-    def _leave_pcloud(self, index: HostIndex) -> None:
-        key = (int(self.pcloud_codes[index]), self.pcloud_names[index])
+    def _leave_pcloud(self, provider_id: ProviderId) -> None:
+        key = self._pcloud_keys.pop(provider_id, None)
         # Two hosts that change names at once: the name may be the other's already.
-        if self._pcloud_hosts.get(key) == self.provider_ids[index]:
+        if key is not None and self._pcloud_hosts.get(key) == provider_id:
             del self._pcloud_hosts[key]
 
     def rows_called(self, codes: Iterable[int], name: str) -> Indexes:
@@ -278,10 +281,11 @@ class HostTable(AmountTable):
         if self.pclouds.has_many_codes:
             numbers = self.pclouds.keep_codes(np.unique(self.pcloud_codes).tolist())
             self.pcloud_codes[:] = numbers[self.pcloud_codes]
-            self._pcloud_hosts = {
-                (int(self.pcloud_codes[self.index_of[provider_id]]), name): provider_id
-                for (_, name), provider_id in self._pcloud_hosts.items()
+            self._pcloud_keys = {
+                provider_id: (int(numbers[code]), name)
+                for provider_id, (code, name) in self._pcloud_keys.items()
             }
+            self._pcloud_hosts = {key: each for each, key in self._pcloud_keys.items()}
 
     # -- aggregates and servers ------------------------------------------------------------
 

@@ -118,6 +118,7 @@ def test_a_request_names_its_filters_and_keeps_those_of_tenancy() -> None:
         "AllHostsFilter",
         "AggregateMultiTenancyIsolation",
         "RefusedHostsFilter",
+        "PcloudFilter",
         "CapacityFilter",
     ]
     assert schedulers.of(("AllHostsFilter",)) is named

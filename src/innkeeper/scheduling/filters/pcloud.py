@@ -90,13 +90,13 @@ def _named(hosts: HostTable, spec: RequestSpec) -> Mask:
     return nothing
 
 
-PARTS = (Plain(), Asked())
+HALVES = (Plain(), Asked())
 READS: Reads = (*Plain.READS, *Asked.READS)
 
 
 def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask:
     """Both parts together."""
-    said = [part.mask(hosts, spec, rows) for part in PARTS]
+    said = [part.mask(hosts, spec, rows) for part in HALVES]
     masks = [each for each in said if each is not None]
     return masks[0] if len(masks) == 1 else masks[0] & masks[1]
 
