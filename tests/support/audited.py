@@ -28,6 +28,7 @@ from innkeeper.systems.compute.desk import BootDesk
 from innkeeper.systems.compute.reconcile import LOST
 from innkeeper.systems.compute.results import Result
 from innkeeper.systems.placement import providers
+from tests.support import audited_pclouds
 from tests.support.clouds import (
     AGENT,
     DEFAULTS,
@@ -347,5 +348,6 @@ PLANTS: Mapping[str, Plant] = {
     "lost-report": lambda tx, _: tx.execute(placement.resource_provider_traits.delete()),
     "misdirected-order": _order(OTHER.id, None),
     "order-of-nobody": _order(AGENT.id, GHOST),
+    **audited_pclouds.PLANTS,
 }
 """By the kind of what an audit finds then."""

@@ -11,6 +11,7 @@ from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import audit as compute_audit
 from innkeeper.systems.compute import mending as compute_mending
 from innkeeper.systems.identity import audit as identity_audit
+from innkeeper.systems.pclouds import audit as pcloud_audit
 from innkeeper.systems.placement import audit as placement_audit
 from innkeeper.systems.placement import mending as placement_mending
 
@@ -19,18 +20,21 @@ INVARIANTS: tuple[Invariant, ...] = (
     *identity_audit.INVARIANTS,
     *placement_audit.INVARIANTS,
     *compute_audit.INVARIANTS,
+    *pcloud_audit.INVARIANTS,
 )
 ROOMS: Mapping[str, Callable[[Tx], Iterable[Finding]]] = {
     soundness.ROOM: soundness.findings,
     identity_audit.ROOM: identity_audit.findings,
     placement_audit.ROOM: placement_audit.findings,
     compute_audit.ROOM: compute_audit.findings,
+    pcloud_audit.ROOM: pcloud_audit.findings,
 }
 Repair = Callable[[Tx, Sequence[str], datetime], list[str]]
 REPAIRS: Mapping[str, Repair] = {
     **soundness.REPAIRS,
     **placement_mending.REPAIRS,
     **compute_mending.REPAIRS,
+    **pcloud_audit.REPAIRS,
 }
 """By kind: given what findings are about, repairs them and tells what it did."""
 

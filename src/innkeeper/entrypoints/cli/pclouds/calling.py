@@ -1,0 +1,187 @@
+"""What the commands of host flavors and pclouds have in common: calls, pages and refusals.
+
+Always true: a refusal is told in the service's own words, and names that people type reach it
+as one part of a path, whatever they are made of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Protocol
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit
+
+from openstack import exceptions
+from osc_lib import exceptions as osc_exceptions
+
+from innkeeper.domain.ids import canonical_uuid
+from innkeeper.entrypoints.cli.servers import MICROVERSION
+
+FLAVORS, PCLOUDS = "os-host-flavors", "os-pclouds"
+NOT_FOUND = 404
+DOTS = frozenset({".", ".."})
+
+
+class Compute(Protocol):
+    """The SDK's door to the Compute API, as far as it is used here."""
+
+    def request(self, url: str, method: str, **more: Any) -> Any:
+        """Send one request, with the caller's token; answers of all statuses are given."""
+
+
+# -- one call ----------------------------------------------------------------------------------
+
+
+def call(
+    compute: Compute,
+    method: str,
+    path: Sequence[str],
+    *,
+    body: Mapping[str, Any] | None = None,
+    query: Mapping[str, str] | None = None,
+) -> Any:
+    """Ask the service; give its answer, ``None`` where there is nothing in it.
+
+    Raises :class:`CommandError` with what the service says if it refuses.
+    """
+    answer = _sent(compute, method, path, body, query)
+    _raise_refusal(answer)
+    return answer.json() if answer.content else None
+
+
+def found(compute: Compute, path: Sequence[str]) -> Any:
+    """What is there; ``None`` if nothing is. Raises :class:`CommandError` otherwise."""
+    answer = _sent(compute, "GET", path, None, None)
+    if answer.status_code == NOT_FOUND:
+        return None
+    _raise_refusal(answer)
+    return answer.json()
+
+
+def _sent(
+    compute: Compute,
+    method: str,
+    path: Sequence[str],
+    body: Mapping[str, Any] | None,
+    query: Mapping[str, str] | None,
+) -> Any:
+    address = "".join(f"/{_part(each)}" for each in path)
+    if query:
+        address += f"?{urlencode(query)}"
+    more = {} if body is None else {"json": body}
+    return compute.request(address, method, microversion=MICROVERSION, **more)
+
+
+def _part(text: str) -> str:
+    # Whatever sends a request takes dots for directories, quoted or not: what was to remove a
+    # host would remove what is above it.
+    if text in DOTS or not text:
+        raise osc_exceptions.CommandError(f"Nothing can be called '{text}'.")
+    return quote(text, safe="")
+
+
+def _raise_refusal(answer: Any) -> None:
+    try:
+        exceptions.raise_from_response(answer)
+    except exceptions.HttpException as refusal:
+        # The SDK's own wording begins with its class and the address; people want the reason.
+        request = f" (Request-ID: {refusal.request_id})" if refusal.request_id else ""
+        told = f"{refusal.details} (HTTP {refusal.status_code}){request}"
+        raise osc_exceptions.CommandError(told) from refusal
+
+
+# -- lists -------------------------------------------------------------------------------------
+
+
+def rows(
+    compute: Compute, path: Sequence[str], key: str, query: Mapping[str, str] | None = None
+) -> Iterator[dict[str, Any]]:
+    """All rows of a list, page by page, as they are asked for.
+
+    Of the link to a next page the parameters are taken and nothing else: whatever address the
+    service believes it has, the token goes where it went before.
+    """
+    asked = dict(query or {})
+    seen: set[str | None] = set()
+    while asked.get("marker") not in seen:
+        seen.add(asked.get("marker"))
+        answer = call(compute, "GET", path, query=asked)
+        yield from answer[key]
+        links = {each["rel"]: each["href"] for each in answer.get(f"{key}_links", ())}
+        if "next" not in links:
+            return
+        asked = dict(parse_qsl(urlsplit(links["next"]).query, keep_blank_values=True))
+    raise osc_exceptions.CommandError("The service's list does not end.")
+
+
+# -- what people name --------------------------------------------------------------------------
+
+
+def pcloud(compute: Compute, text: str) -> dict[str, Any]:
+    """The pcloud of this id, or else the only one of this name that the caller can see.
+
+    Raises :class:`CommandError` if there is none, or if several have the name.
+    """
+    if canonical_uuid(text) is not None:
+        there = found(compute, (PCLOUDS, text))
+        if there is not None:
+            shown: dict[str, Any] = there["pcloud"]
+            return shown
+    named = list(rows(compute, (PCLOUDS,), "pclouds", {"name": text}))
+    if not named:
+        raise osc_exceptions.CommandError(f"No pcloud has the name or ID '{text}'.")
+    if len(named) > 1:
+        ids = ", ".join(each["id"] for each in named)
+        raise osc_exceptions.CommandError(
+            f"{len(named)} pclouds are called '{text}'; name one by its ID: {ids}."
+        )
+    return named[0]
+
+
+def pcloud_id(compute: Compute, text: str) -> str:
+    """The id of the pcloud that somebody named; see :func:`pcloud`."""
+    return str(pcloud(compute, text)["id"])
+
+
+def project_id(connection: Any, text: str) -> str:
+    """The id of the project that somebody named.
+
+    What the identity service does not know, or does not tell, is taken for an id: users may
+    not look other projects up, and a project that is gone can still be named.
+    """
+    try:
+        project = connection.identity.find_project(text)
+    except exceptions.DuplicateResource:
+        raise osc_exceptions.CommandError(
+            f"Several projects are called '{text}'; name one by its ID."
+        ) from None
+    except exceptions.HttpException:
+        return text
+    return text if project is None else str(project.id)
+
+
+def own_project_id(connection: Any) -> str:
+    """The project that the caller acts for. Raises :class:`CommandError` if there is none."""
+    mine = connection.session.get_project_id()
+    if mine is None:
+        raise osc_exceptions.CommandError("Name a project; the login is for none.")
+    return str(mine)
+
+
+# -- several at once ---------------------------------------------------------------------------
+
+
+def each_of(names: Iterable[str], act: Callable[[str], Any], log: Any) -> list[Any]:
+    """Do the same to each, whatever becomes of the others; give what was answered.
+
+    Raises :class:`CommandError` at the end if some were refused; each is told of by itself.
+    """
+    wanted, answers = list(names), []
+    for name in wanted:
+        try:
+            answers.append(act(name))
+        except osc_exceptions.CommandError as refusal:
+            log.error("%s: %s", name, refusal)
+    failed = len(wanted) - len(answers)
+    if failed:
+        raise osc_exceptions.CommandError(f"{failed} of {len(wanted)} failed.")
+    return answers

@@ -1,0 +1,149 @@
+"""Questions about pools and pclouds: what an audit compares."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import sqlalchemy as sa
+
+from innkeeper.store.narrowing import Only, narrowed
+from innkeeper.store.tables.compute import aggregate_hosts, aggregates, hosts, servers
+from innkeeper.store.tables.pclouds import (
+    host_flavors,
+    pcloud_hosts,
+    pcloud_runs,
+    pclouds,
+    pool_hosts,
+)
+from innkeeper.store.tables.placement import inventories, resource_classes
+from innkeeper.store.transactions import Tx
+
+
+class Dedicated(NamedTuple):
+    """A host, what its own row says, and what the pools and pclouds say."""
+
+    name: str
+    dedication: str | None
+    dedicated_to: str | None
+    pool: int | None
+    pcloud: str | None
+    is_enabled: bool | None
+    is_replaced: bool | None
+    maintenance: str | None
+
+
+_DEDICATED = (
+    sa.select(
+        hosts.c.name,
+        hosts.c.dedication,
+        hosts.c.dedicated_to,
+        pool_hosts.c.host_flavor_id,
+        pclouds.c.uuid,
+        pcloud_hosts.c.is_enabled,
+        pcloud_hosts.c.is_replaced,
+        pool_hosts.c.maintenance,
+    )
+    .select_from(hosts)
+    .outerjoin(pool_hosts, pool_hosts.c.host_id == hosts.c.id)
+    .outerjoin(pcloud_hosts, pcloud_hosts.c.host_id == hosts.c.id)
+    .outerjoin(pclouds, pclouds.c.id == pcloud_hosts.c.pcloud_id)
+    .where(hosts.c.dedication.is_not(None) | pool_hosts.c.host_id.is_not(None))
+)
+
+
+def dedicated(tx: Tx, only: Only = None) -> list[Dedicated]:
+    """The hosts that anything says are dedicated; all, or these by name."""
+    return [Dedicated(*row) for row in narrowed(tx, _DEDICATED, hosts.c.name, only)]
+
+
+_MEMBERSHIPS = (
+    sa.select(hosts.c.name, aggregate_hosts.c.aggregate_id)
+    .join(hosts, hosts.c.id == aggregate_hosts.c.host_id)
+    .join(aggregates, aggregates.c.id == aggregate_hosts.c.aggregate_id)
+    .where(aggregates.c.kind.is_not(None))
+)
+_BELONGINGS = sa.union_all(
+    sa.select(hosts.c.name, host_flavors.c.aggregate_id)
+    .join(pool_hosts, pool_hosts.c.host_id == hosts.c.id)
+    .join(host_flavors, host_flavors.c.id == pool_hosts.c.host_flavor_id),
+    sa.select(hosts.c.name, pclouds.c.aggregate_id)
+    .join(pcloud_hosts, pcloud_hosts.c.host_id == hosts.c.id)
+    .join(pclouds, pclouds.c.id == pcloud_hosts.c.pcloud_id),
+)
+
+
+def memberships(tx: Tx) -> tuple[set[tuple[str, int]], set[tuple[str, int]]]:
+    """Pairs of a host and a kept aggregate: who is in, and who should be."""
+    present = {(name, row) for name, row in tx.execute(_MEMBERSHIPS)}
+    wanted = {(name, row) for name, row in tx.execute(_BELONGINGS)}
+    return present, wanted
+
+
+def orphans(tx: Tx) -> list[tuple[str, str]]:
+    """Name and kind of the aggregates that are kept, and stand for nothing."""
+    query = (
+        sa.select(aggregates.c.name, aggregates.c.kind)
+        .outerjoin(host_flavors, host_flavors.c.aggregate_id == aggregates.c.id)
+        .outerjoin(pclouds, pclouds.c.aggregate_id == aggregates.c.id)
+        .where(aggregates.c.kind.is_not(None))
+        .where(host_flavors.c.id.is_(None) & pclouds.c.id.is_(None))
+    )
+    return [(name, kind) for name, kind in tx.execute(query)]
+
+
+def residents(tx: Tx) -> list[tuple[str, str, str | None, dict[str, Any]]]:
+    """Servers on dedicated hosts: server, host, the pcloud that the host is in, hints."""
+    query = (
+        sa.select(servers.c.uuid, hosts.c.name, hosts.c.dedicated_to, servers.c.hints)
+        .join(hosts, hosts.c.name == servers.c.host)
+        .where(hosts.c.dedication.is_not(None))
+        .where(servers.c.deleted_at.is_(None))
+    )
+    return [tuple(row) for row in tx.execute(query)]
+
+
+def ratios(tx: Tx) -> list[tuple[str, str, float, float, float, float | None, float | None]]:
+    """Of hosts in pclouds that set ratios: host, class, the ratio and largest amount in force,
+    the total, and the ratios wanted, of processors and of memory."""
+    query = (
+        sa.select(
+            hosts.c.name,
+            resource_classes.c.name,
+            inventories.c.allocation_ratio,
+            inventories.c.max_unit,
+            inventories.c.total,
+            pclouds.c.cpu_ratio,
+            pclouds.c.ram_ratio,
+        )
+        .join(pcloud_hosts, pcloud_hosts.c.host_id == hosts.c.id)
+        .join(pclouds, pclouds.c.id == pcloud_hosts.c.pcloud_id)
+        .join(inventories, inventories.c.resource_provider_id == hosts.c.provider_id)
+        .join(resource_classes, resource_classes.c.id == inventories.c.resource_class_id)
+        .where(pclouds.c.cpu_ratio.is_not(None) | pclouds.c.ram_ratio.is_not(None))
+        .where(resource_classes.c.name.in_(["VCPU", "MEMORY_MB"]))
+    )
+    return [tuple(row) for row in tx.execute(query)]
+
+
+def unreturned(tx: Tx) -> list[str]:
+    """Hosts in no pcloud whose own ratios are still kept for later."""
+    query = (
+        sa.select(hosts.c.name, hosts.c.kept_ratios)
+        .outerjoin(pcloud_hosts, pcloud_hosts.c.host_id == hosts.c.id)
+        .where(hosts.c.kept_ratios.is_not(None) & pcloud_hosts.c.host_id.is_(None))
+    )
+    # A JSON column can hold its own kind of nothing.
+    return [name for name, kept in tx.execute(query) if kept]
+
+
+def open_runs(tx: Tx) -> tuple[dict[int, int], dict[int, str]]:
+    """How many open runs hosts have, by their rows; and the names of those to be paid for."""
+    counted = sa.select(pcloud_runs.c.host_id, sa.func.count())
+    counted = counted.where(pcloud_runs.c.ended_at.is_(None)).group_by(pcloud_runs.c.host_id)
+    members = sa.select(pcloud_hosts.c.host_id, hosts.c.name)
+    members = members.join(hosts, hosts.c.id == pcloud_hosts.c.host_id)
+    paid = members.where(pcloud_hosts.c.is_replaced.is_(sa.false()))
+    return (
+        {host_id: count for host_id, count in tx.execute(counted)},
+        {host_id: name for host_id, name in tx.execute(paid)},
+    )

@@ -1,0 +1,195 @@
+"""The pclouds room's invariants, checked against the store.
+
+That a host is in one pool and one pcloud at most, and in a pcloud only from a pool, the
+database sees to by its keys. That a project holds no more units than its quota cannot be seen
+afterwards: a quota may be lowered below what is held.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+
+from innkeeper.domain.auditing import Finding, Invariant
+from innkeeper.domain.hosts import Dedication
+from innkeeper.store.queries import pcloud_audit, pcloud_hosts, pclouds
+from innkeeper.store.queries.pcloud_audit import Dedicated
+from innkeeper.store.transactions import Tx
+from innkeeper.systems.compute import dedications, hosts, keepers
+from innkeeper.systems.pclouds import members
+
+ROOM = "pclouds"
+WRONG_DEDICATION = Invariant(
+    ROOM,
+    "wrong-dedication",
+    "a host's row says for whom it is as pools and pclouds do",
+    "Take the host out of its pool and put it back.",
+    "writes it into the host's row",
+)
+STRAY_HOST = Invariant(
+    ROOM,
+    "stray-host",
+    "the aggregates of host flavors and pclouds hold the hosts of these",
+    "Compare the aggregate with what the host flavor or pcloud says.",
+    "puts the host in, or takes it out",
+)
+ORPHAN = Invariant(
+    ROOM,
+    "orphaned-aggregate",
+    "an aggregate of this room stands for a host flavor or a pcloud",
+    "Restore the database from a backup, or remove the aggregate's row.",
+)
+FOREIGN_SERVER = Invariant(
+    ROOM,
+    "foreign-server",
+    "a server on a dedicated host names the pcloud that the host is in",
+    "Move the server to another host, or delete it.",
+)
+WRONG_RATIO = Invariant(
+    ROOM,
+    "wrong-ratio",
+    "hosts have the ratios of their pcloud, and their own when they are in none",
+    "Write the inventory anew.",
+    "puts the ratios in force",
+)
+WRONG_RUN = Invariant(
+    ROOM,
+    "wrong-run",
+    "the hosts of pclouds are paid for, each once, and no others are",
+    "Correct the run in the database.",
+    "begins a run now for a host without one, and ends those that are too many",
+)
+INVARIANTS = (WRONG_DEDICATION, STRAY_HOST, ORPHAN, FOREIGN_SERVER, WRONG_RATIO, WRONG_RUN)
+
+
+def findings(tx: Tx) -> Iterator[Finding]:
+    """All that is not as it must be."""
+    for each in pcloud_audit.dedicated(tx):
+        wanted = _meant(each)
+        if wanted != (each.dedication, each.dedicated_to):
+            said = (each.dedication, each.dedicated_to)
+            yield WRONG_DEDICATION.broken(
+                each.name, f"host {each.name} is {said} in its row, and should be {wanted}"
+            )
+    present, wanted_in = pcloud_audit.memberships(tx)
+    for name, row in sorted(wanted_in - present):
+        yield STRAY_HOST.broken(f"+{row} {name}", f"host {name} is not in aggregate {row}")
+    for name, row in sorted(present - wanted_in):
+        yield STRAY_HOST.broken(f"-{row} {name}", f"host {name} is in aggregate {row}")
+    for name, kind in pcloud_audit.orphans(tx):
+        yield ORPHAN.broken(name, f"aggregate {name} stands for no {kind}")
+    yield from _of_servers(tx)
+    yield from _of_ratios(tx)
+    yield from _of_runs(tx)
+
+
+def _meant(each: Dedicated) -> tuple[str | None, str | None]:
+    if each.pool is None:
+        return (None, None)
+    if each.pcloud is None:
+        return (Dedication.POOLED, None)
+    is_open = each.is_enabled and not each.is_replaced and each.maintenance is None
+    return (Dedication.OPEN if is_open else Dedication.CLOSED, each.pcloud)
+
+
+def _of_servers(tx: Tx) -> Iterator[Finding]:
+    for uuid, host, pcloud, hints in pcloud_audit.residents(tx):
+        if pcloud not in dedications.named(hints):
+            where = "a pool" if pcloud is None else f"pcloud {pcloud}"
+            yield FOREIGN_SERVER.broken(
+                uuid,
+                f"server {uuid} is on host {host}, which is in {where}, and does not name it",
+            )
+
+
+def _of_ratios(tx: Tx) -> Iterator[Finding]:
+    for name, class_name, ratio, most, total, cpu, ram in pcloud_audit.ratios(tx):
+        wanted = cpu if class_name == "VCPU" else ram
+        if wanted is not None and (ratio != wanted or most > max(1, total)):
+            yield WRONG_RATIO.broken(
+                name,
+                f"host {name} gives out {class_name} {ratio:g} times and at most {most:g} at "
+                f"once, and should {wanted:g} times",
+            )
+    for name in pcloud_audit.unreturned(tx):
+        yield WRONG_RATIO.broken(name, f"host {name} is in no pcloud, and has ratios of one")
+
+
+def _of_runs(tx: Tx) -> Iterator[Finding]:
+    runs, paid = pcloud_audit.open_runs(tx)
+    for host_id, name in paid.items():
+        if runs.get(host_id, 0) != 1:
+            count = runs.get(host_id, 0)
+            yield WRONG_RUN.broken(host_id, f"host {name} is paid for {count} times")
+    for host_id in sorted(runs.keys() - paid.keys()):
+        yield WRONG_RUN.broken(host_id, f"host number {host_id} is paid for, and in no pcloud")
+
+
+# -- repairs ---------------------------------------------------------------------------------
+
+
+def dedicate_again(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
+    """Have hosts' rows say what pools and pclouds say."""
+    told = []
+    for each in pcloud_audit.dedicated(tx, keys):
+        wanted = _meant(each)
+        if wanted != (each.dedication, each.dedicated_to):
+            dedications.dedicate(tx, hosts.by_name(tx, each.name), *wanted, now)
+            told.append(f"host {each.name} is {wanted[0] or 'for everybody'}")
+    return told
+
+
+def put_right(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
+    """Have hosts be in the aggregates of their pools and pclouds, and in no others of these."""
+    present, wanted = pcloud_audit.memberships(tx)
+    told = []
+    for name, row in sorted(wanted - present):
+        if f"+{row} {name}" in keys:
+            host = hosts.by_name(tx, name)
+            keepers.put_in(tx, row, keepers.uuid_of(tx, row), host, now)
+            told.append(f"host {name} is in aggregate {row}")
+    for name, row in sorted(present - wanted):
+        if f"-{row} {name}" in keys:
+            host = hosts.by_name(tx, name)
+            keepers.take_out(tx, row, keepers.uuid_of(tx, row), host, now)
+            told.append(f"host {name} is in aggregate {row} no more")
+    return told
+
+
+def set_ratios(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
+    """Put the ratios of pclouds in force on their hosts, and hosts' own on others."""
+    told = []
+    for finding in _of_ratios(tx):
+        name = finding.key
+        if name in keys and name not in told:
+            host = hosts.by_name(tx, name)
+            member = pcloud_hosts.by_host(tx, host.id)
+            wanted = {} if member is None else members.pcloud_of(tx, member).ratios
+            dedications.set_ratios(tx, host, wanted, now)
+            told.append(name)
+    return [f"host {name} has the ratios that it should" for name in told]
+
+
+def pay_right(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
+    """Have hosts of pclouds be paid for once from now on, and others not."""
+    runs, paid = pcloud_audit.open_runs(tx)
+    told = []
+    for host_id in sorted({int(key) for key in keys}):
+        is_paid = host_id in paid
+        if runs.get(host_id, 0) == (1 if is_paid else 0):
+            continue
+        pcloud_hosts.end_run(tx, host_id, now)
+        member = pcloud_hosts.by_host(tx, host_id) if is_paid else None
+        if member is not None:
+            pcloud = pclouds.by_rows(tx, [member.pcloud_id])[member.pcloud_id]
+            members.begin_run(tx, pcloud, member, now)
+        told.append(f"host number {host_id} is paid for {'once' if is_paid else 'no more'}")
+    return told
+
+
+REPAIRS = {
+    WRONG_DEDICATION.kind: dedicate_again,
+    STRAY_HOST.kind: put_right,
+    WRONG_RATIO.kind: set_ratios,
+    WRONG_RUN.kind: pay_right,
+}
