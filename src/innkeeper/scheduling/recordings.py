@@ -197,6 +197,11 @@ def _head(archive: zipfile.ZipFile) -> Mapping[str, Any]:
     version = head["version"]
     if not isinstance(version, int) or version < 1:
         raise ValueError(f"its version is {version!r}")
+    if version < VERSION:
+        raise Invalid(
+            f"The recording is of version {version}, and lacks columns that this program decides "
+            f"by from version {VERSION} on. The Innkeeper that wrote it can replay it."
+        )
     if version > VERSION:
         raise Invalid(
             f"The recording is of version {version}, and this program reads those up to "
