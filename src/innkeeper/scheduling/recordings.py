@@ -199,8 +199,8 @@ def _head(archive: zipfile.ZipFile) -> Mapping[str, Any]:
         raise ValueError(f"its version is {version!r}")
     if version < VERSION:
         raise Invalid(
-            f"The recording is of version {version}, and lacks columns that this program decides "
-            f"by from version {VERSION} on. The Innkeeper that wrote it can replay it."
+            f"The recording is of version {version}, and lacks columns that this program "
+            f"decides by from version {VERSION} on. The Innkeeper that wrote it can replay it."
         )
     if version > VERSION:
         raise Invalid(

@@ -6,12 +6,16 @@ as one part of a path, whatever they are made of.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import argparse
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
+from keystoneauth1.exceptions import CatalogException
 from openstack import exceptions
 from osc_lib import exceptions as osc_exceptions
+from osc_lib.command import command
 
 from innkeeper.domain.ids import canonical_uuid
 from innkeeper.entrypoints.cli.servers import MICROVERSION
@@ -142,11 +146,12 @@ def pcloud_id(compute: Compute, text: str) -> str:
     return str(pcloud(compute, text)["id"])
 
 
-def project_id(connection: Any, text: str) -> str:
+def project_id(connection: Any, text: str, *, must_exist: bool = False) -> str:
     """The id of the project that somebody named.
 
-    What the identity service does not know, or does not tell, is taken for an id: users may
-    not look other projects up, and a project that is gone can still be named.
+    Where the identity service does not tell, since users may not look others up, it is taken
+    for an id. So is one that is not there: a project that is gone can still be named, unless it
+    ``must_exist``; then :class:`CommandError` tells of what may be a slip of the pen.
     """
     try:
         project = connection.identity.find_project(text)
@@ -154,8 +159,10 @@ def project_id(connection: Any, text: str) -> str:
         raise osc_exceptions.CommandError(
             f"Several projects are called '{text}'; name one by its ID."
         ) from None
-    except exceptions.HttpException:
+    except (exceptions.HttpException, CatalogException):
         return text
+    if project is None and must_exist:
+        raise osc_exceptions.CommandError(f"No project has the name or ID '{text}'.")
     return text if project is None else str(project.id)
 
 
@@ -170,18 +177,35 @@ def own_project_id(connection: Any) -> str:
 # -- several at once ---------------------------------------------------------------------------
 
 
-def each_of(names: Iterable[str], act: Callable[[str], Any], log: Any) -> list[Any]:
-    """Do the same to each, whatever becomes of the others; give what was answered.
+def each_of(
+    names: Sequence[str], act: Callable[[str], Any], log: logging.Logger
+) -> tuple[list[Any], int]:
+    """Do the same to each, whatever becomes of the others, and tell of each that is refused.
 
-    Raises :class:`CommandError` at the end if some were refused; each is told of by itself.
+    Gives what was answered, and how many were refused.
     """
-    wanted, answers = list(names), []
-    for name in wanted:
+    answers = []
+    for name in names:
         try:
             answers.append(act(name))
         except osc_exceptions.CommandError as refusal:
             log.error("%s: %s", name, refusal)
-    failed = len(wanted) - len(answers)
-    if failed:
-        raise osc_exceptions.CommandError(f"{failed} of {len(wanted)} failed.")
-    return answers
+    return answers, len(names) - len(answers)
+
+
+def all_of(names: Sequence[str], act: Callable[[str], Any], log: logging.Logger) -> None:
+    """As :func:`each_of`; raises :class:`CommandError` at the end if some were refused."""
+    _, refused = each_of(names, act, log)
+    if refused:
+        raise osc_exceptions.CommandError(f"{refused} of {len(names)} failed.")
+
+
+class PartialLister(command.Lister):  # type: ignore[misc]
+    """A command that lists what it did, and ends badly if ``refused`` says it was not all."""
+
+    refused = 0
+
+    def run(self, parsed_args: argparse.Namespace) -> int:
+        """Show what was done in any case: it was."""
+        status: int = super().run(parsed_args)
+        return status or int(self.refused > 0)
