@@ -54,7 +54,12 @@ def page(
 
     ``viewer`` is the project that looks: it sees what it owns or may use. ``None`` sees all.
     """
-    row = 0 if after is None else get(tx, after).id
+    row = 0
+    if after is not None:
+        found = get(tx, after)
+        if viewer not in (None, found.project_id) and not may_use(tx, found, viewer):
+            raise unknown(after)
+        row = found.id
     return pclouds.page(
         tx, viewer=viewer, after=row, limit=limit, project_id=project_id, name=name
     )

@@ -37,7 +37,8 @@ _HOST_NAME: Schema = {
 }
 _RATIO: Schema = {
     "type": ["number", "null"],
-    "exclusiveMinimum": 0,
+    "minimum": 0,
+    "exclusiveMinimum": True,
     "maximum": 1e9,
 }
 _ZONE: Schema = {"type": ["string", "null"], "minLength": 1, "maxLength": LENGTH_MAX}
