@@ -19,6 +19,7 @@ from benchmarks import (
     claiming,
     database_servers,
     deciding,
+    dedicating,
     explaining,
     history,
     loading,
@@ -35,6 +36,7 @@ from benchmarks.serving import Plan
 
 PARTS = (
     "deciding",
+    "dedicating",
     "explanations",
     "loading",
     "serving",
@@ -170,6 +172,7 @@ def _measured(part: str, place: Path, extent: Extent) -> Iterable[Figure]:
         "deciding": lambda: deciding.measure(
             extent.decided_hosts, extent.decisions, extent.repetitions
         ),
+        "dedicating": lambda: dedicating.measure(extent.decisions, extent.repetitions),
         "explanations": lambda: explaining.measure(directory, extent.explaining),
         "loading": lambda: loading.measure(directory, extent.loaded_hosts, extent.repetitions),
         "serving": lambda: serving.measure(directory, extent.serving, is_building=False),
@@ -195,6 +198,7 @@ def _tables(part: str, extent: Extent, found: report.Found) -> Sequence[str]:
     searched = (found, searching.MACHINES, extent.searching.host_counts)
     makers: Mapping[str, Callable[[], Sequence[str]]] = {
         "deciding": lambda: [report.deciding(found, deciding.cases(extent.decided_hosts))],
+        "dedicating": lambda: [report.dedicating(found, dedicating.WISHES)],
         "explanations": lambda: [report.explaining(found, extent.explaining.hosts)],
         "loading": lambda: [report.loading(found, extent.loaded_hosts)],
         "serving": lambda: _of_boots(found, "boot", extent.serving),
@@ -235,6 +239,7 @@ def _of_several(found: report.Found, plan: several_processes.Plan) -> Sequence[s
 
 TITLES = {
     "deciding": "One decision inside the process",
+    "dedicating": "One decision at 10,000 hosts, by what there is of pclouds",
     "explanations": "Boots, decided and durable, by what is kept of their decisions",
     "loading": "Reading the host table from SQLite",
     "serving": "Durable POST /servers beside an empty authenticated POST; no agent runs",

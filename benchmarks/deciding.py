@@ -68,8 +68,8 @@ def measure(host_counts: Sequence[int], decisions: int, repetitions: int) -> Ite
             dice = random.Random(repetition)
             singles += _singles(table, dice, decisions)
             if not case.pools:
-                passes += [_plain_pass(table, _spec(dice, 1)) for _ in range(decisions)]
-            together.append(_once(table, _spec(dice, TOGETHER)))
+                passes += [_plain_pass(table, spec_of(dice, 1)) for _ in range(decisions)]
+            together.append(once(table, spec_of(dice, TOGETHER)))
         yield Figure(f"{case.name}.median", median(singles) * 1e6, "us")
         yield Figure(f"{case.name}.p99", percentile(singles, 99) * 1e6, "us")
         if passes:
@@ -119,11 +119,12 @@ def _move_disks(table: HostTable, pool_count: int) -> None:
 
 def _singles(table: HostTable, dice: random.Random, decisions: int) -> list[float]:
     for _ in range(WARM_UPS):
-        _once(table, _spec(dice, 1))
-    return [_once(table, _spec(dice, 1)) for _ in range(decisions)]
+        once(table, spec_of(dice, 1))
+    return [once(table, spec_of(dice, 1)) for _ in range(decisions)]
 
 
-def _spec(dice: random.Random, count: int) -> RequestSpec:
+def spec_of(dice: random.Random, count: int) -> RequestSpec:
+    """A request for so many servers of a drawn size."""
     amounts = dict(zip(CLASSES, REQUESTS[dice.randrange(len(REQUESTS))], strict=True))
     return RequestSpec(
         amounts=amounts,
@@ -160,7 +161,8 @@ def _plain_pass(table: HostTable, spec: RequestSpec) -> float:
 _SCHEDULER = scheduler_of(Scheduling())
 
 
-def _once(table: HostTable, spec: RequestSpec) -> float:
+def once(table: HostTable, spec: RequestSpec) -> float:
+    """How long one decision takes, in seconds."""
     started = time.perf_counter()
     made = _SCHEDULER.plan(table, spec)
     took = time.perf_counter() - started

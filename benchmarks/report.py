@@ -31,6 +31,15 @@ CONFLICTS_AT = 10_000
 CONFLICTS_MAX = 1.0
 """Percent of writes by way of several processes that others may come between."""
 
+DEDICATED = {
+    "none": "none",
+    "plain": "500, none asked for",
+    "automatic": "500, half taking plain requests",
+    "named": "500, one named",
+}
+DEDICATED_MAX = 1.1
+"""A decision with 500 pclouds, in decisions without any."""
+
 BEGIN = "<!-- figures: make bench writes them -->"
 END = "<!-- end of the figures -->"
 
@@ -69,6 +78,20 @@ def deciding(found: Found, cases: Iterable[Case]) -> str:
     ]
     names = ("hosts", "median us", "p99 us", "plain pass us", "1,000 servers at once, ms")
     return _table(names, rows)
+
+
+def dedicating(found: Found, wishes: Iterable[str]) -> str:
+    """Decisions with and without pclouds."""
+    rows = [
+        (
+            DEDICATED[wish],
+            _of(found, f"dedicated.{wish}.median", ".0f"),
+            _of(found, f"dedicated.{wish}.p99", ".0f"),
+            _of(found, f"dedicated.{wish}.share", ".3f"),
+        )
+        for wish in wishes
+    ]
+    return _table(("pclouds", "median us", "p99 us", "time beside none"), rows)
 
 
 def together(found: Found, hosts: Iterable[int]) -> str:
@@ -236,6 +259,7 @@ def targets(found: Found) -> Iterable[str]:
     for name, most in TOGETHER_MAX_MS.items():
         yield from _at_most(found, name % TOGETHER_AT, most)
     yield from _at_most(found, f"explanations.{TOGETHER_AT}.brief.share", EXPLAINED_MAX)
+    yield from _at_most(found, "dedicated.plain.share", DEDICATED_MAX)
     for name, most in LOAD_MAX.items():
         yield from _at_most(found, name % LOAD_AT, most)
     rates = [each for each in found.values() if each.name.startswith("claim.")]

@@ -200,10 +200,12 @@ def is_near(host: PlainHost, spec: RequestSpec, cloud: PlainCloud) -> bool:
 def is_dedicated_so(host: PlainHost, spec: RequestSpec, cloud: PlainCloud) -> bool:
     """The table of cases, row by row: whose host it is, and what is asked for."""
     pcloud = host.sketch.pcloud
-    projects, is_automatic = PCLOUDS.get(pcloud or "", (frozenset(), False))
+    projects, _ = PCLOUDS.get(pcloud or "", (frozenset(), False))
     may_use = spec.project_id in projects and host.sketch.is_pcloud_open
     if not spec.pclouds:
-        return pcloud is None or (spec.takes_automatic and is_automatic and may_use)
+        return pcloud is None or (
+            pcloud in spec.automatic_pclouds and host.sketch.is_pcloud_open
+        )
     is_named = spec.pcloud_host in (None, host.sketch.pcloud_name)
     return pcloud in spec.pclouds and may_use and is_named
 

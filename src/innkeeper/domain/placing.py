@@ -96,8 +96,8 @@ class RequestSpec:
     are out of the question for another reason: the server is there already, or failed there.
 
     ``pclouds`` are those of which one is wanted, by their ids, and ``pcloud_host`` the name of
-    a host in it. A request that names none takes hosts of automatic ones as well if
-    ``takes_automatic``, which is so for new servers.
+    a host in it. A request for new servers that names none may also come to hosts of the
+    ``automatic_pclouds``, which take such requests of its project.
     """
 
     amounts: Mapping[str, int]
@@ -127,7 +127,7 @@ class RequestSpec:
     preferred_traits: frozenset[str] = frozenset()
     pclouds: tuple[str, ...] = ()
     pcloud_host: str | None = None
-    takes_automatic: bool = False
+    automatic_pclouds: tuple[str, ...] = ()
 
     @property
     def names_pcloud(self) -> bool:

@@ -21,6 +21,9 @@ GENERAL, POOLED = 0, 1
 FIRST = 2
 CODES_SPARE = 64
 """So many codes more than twice the live ones are kept before the dead ones are forgotten."""
+FEW = 4
+PROJECTS_MAX = 10_000
+"""Projects of which it is remembered where their plain requests may go."""
 
 
 class PcloudSets:
@@ -32,11 +35,7 @@ class PcloudSets:
         self._projects: list[frozenset[str]] = [frozenset(), frozenset()]
         self._is_automatic: list[bool] = [False, False]
         self._codes_max = CODES_SPARE
-        self._open_to: dict[str, Mask] = {}
-        self.has_automatic = False
-        """Whether any pcloud takes plain requests."""
-        self.version = 0
-        """Counts up when other pclouds than before take plain requests."""
+        self._automatic_of: dict[str, tuple[str, ...]] = {}
 
     @property
     def count(self) -> int:
@@ -51,7 +50,6 @@ class PcloudSets:
             self._uuids.append(uuid)
             self._projects.append(frozenset())
             self._is_automatic.append(False)
-            self._open_to.clear()
         return code
 
     def uuid(self, code: int) -> str | None:
@@ -61,14 +59,11 @@ class PcloudSets:
     def set_facts(self, uuid: str, projects: Collection[str], *, is_automatic: bool) -> None:
         """Replace what is known of a pcloud."""
         code = self.code(uuid)
-        if self._projects[code] != frozenset(projects):
+        known = (self._projects[code], self._is_automatic[code])
+        if known != (frozenset(projects), is_automatic):
             self._projects[code] = frozenset(projects)
-            self._open_to.clear()
-        if self._is_automatic[code] != is_automatic:
             self._is_automatic[code] = is_automatic
-            self._open_to.clear()
-            self.has_automatic = any(self._is_automatic)
-            self.version += 1
+            self._automatic_of.clear()
 
     def facts(self, code: int) -> tuple[str, frozenset[str], bool]:
         """What is known of a code: the pcloud, its projects, and whether it is automatic."""
@@ -81,21 +76,26 @@ class PcloudSets:
             each for each in codes if each is not None and project_id in self._projects[each]
         ]
 
-    def automatic(self) -> Mask:
-        """By code, whether hosts take plain requests of somebody: general ones do."""
-        mine: Mask = np.array(self._is_automatic, dtype=np.bool_)
-        mine[GENERAL] = True
-        return mine
+    def automatic_of(self, project_id: str) -> tuple[str, ...]:
+        """The pclouds that take plain requests of this project."""
+        found = self._automatic_of.get(project_id)
+        if found is None:
+            if len(self._automatic_of) >= PROJECTS_MAX:
+                self._automatic_of.clear()
+            found = tuple(
+                uuid
+                for uuid, projects, is_automatic in zip(
+                    self._uuids, self._projects, self._is_automatic, strict=True
+                )
+                if is_automatic and project_id in projects
+            )
+            self._automatic_of[project_id] = found
+        return found
 
-    def open_to(self, project_id: str) -> Mask:
-        """By code, whether hosts take plain requests of this project."""
-        if project_id not in self._open_to:
-            if len(self._open_to) >= CODES_SPARE:
-                self._open_to.clear()
-            mine = self.automatic()
-            mine[FIRST:] &= [project_id in each for each in self._projects[FIRST:]]
-            self._open_to[project_id] = mine
-        return self._open_to[project_id]
+    def codes(self, uuids: Iterable[str]) -> list[int]:
+        """The codes of those of these pclouds that have any."""
+        found = (self._codes.get(uuid) for uuid in uuids)
+        return [each for each in found if each is not None]
 
     @property
     def has_many_codes(self) -> bool:
@@ -112,16 +112,20 @@ class PcloudSets:
         self._is_automatic = [self._is_automatic[code] for code in kept]
         self._codes = {uuid: code for code, uuid in enumerate(self._uuids) if code >= FIRST}
         self._codes_max = 2 * len(kept) + CODES_SPARE
-        self._open_to.clear()
-        self.has_automatic = any(self._is_automatic)
-        self.version += 1
+        self._automatic_of.clear()
         return found
 
 
 def is_one_of(codes: Codes, wanted: Collection[int]) -> npt.NDArray[np.bool_]:
-    """Where a code is one of these few."""
+    """Where a code is one of these."""
+    if len(wanted) > FEW:
+        by_code: Mask = np.zeros(max(int(codes.max(initial=0)), *wanted) + 1, dtype=np.bool_)
+        by_code[list(wanted)] = True
+        found: Mask = by_code[codes]
+        return found
+    # One pass for each of a few is sooner done than looking each row up.
     first, *rest = wanted
-    found: Mask = codes == first
+    found = codes == first
     for each in rest:
         found |= codes == each
     return found

@@ -7,7 +7,7 @@ whose pcloud the project may use. A pcloud that is not there and one that the pr
 use are the same to it.
 
 Beyond the seed: a host may be named as well, and a plain request for new servers passes hosts
-of pclouds that take such requests of its project.
+of those pclouds that take such requests of its project, which are known before.
 
 Nearly all requests name none. What is said of those depends on nothing that is rare, so it is
 remembered; the rest is asked each time, of the few that name one.
@@ -29,27 +29,22 @@ ALL = slice(None)
 
 
 class Plain:
-    """What is said of requests that name no pcloud, whoever asks."""
+    """What is said of requests that name no pcloud: nothing that depends on who asks."""
 
     NAME = NAME
     REASON = REASON
-    READS: Reads = ("names_pcloud", "takes_automatic")
+    READS: Reads = ("names_pcloud", "automatic_pclouds")
 
     def mask(self, hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
-        """True where somebody's plain requests may go."""
+        """True on hosts for everybody, and on those of pclouds that take it unasked."""
         if spec.names_pcloud:
             return None
         codes = hosts.pcloud_codes[rows]
-        if not (spec.takes_automatic and hosts.pclouds.has_automatic):
-            general: Mask = codes == GENERAL
-            return general
-        taken: Mask = hosts.pclouds.automatic()[codes]
-        taken &= (codes == GENERAL) | hosts.is_pcloud_open[rows]
-        return taken
-
-    def stamp(self, hosts: HostTable, spec: RequestSpec) -> int:
-        """Which pclouds take plain requests is not said of rows."""
-        return hosts.pclouds.version if spec.takes_automatic else 0
+        allowed: Mask = codes == GENERAL
+        taken_in = hosts.pclouds.codes(spec.automatic_pclouds)
+        if taken_in:
+            allowed |= is_one_of(codes, taken_in) & hosts.is_pcloud_open[rows]
+        return allowed
 
     def missing(self, hosts: HostTable, spec: RequestSpec) -> str:
         """See :func:`missing`."""
@@ -57,20 +52,15 @@ class Plain:
 
 
 class Asked:
-    """What is said of requests by who asks, and by the pclouds that they name."""
+    """What is said of requests that name a pcloud, and perhaps a host of it."""
 
     NAME = NAME
     REASON = REASON
-    READS: Reads = ("pclouds", "pcloud_host", "project_id", "takes_automatic")
+    READS: Reads = ("pclouds", "pcloud_host", "project_id")
 
     def mask(self, hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
-        """True where this project's request may go; nothing to say if nobody's may."""
-        if spec.names_pcloud:
-            return _named(hosts, spec)[rows]
-        if not (spec.takes_automatic and hosts.pclouds.has_automatic):
-            return None
-        mine: Mask = hosts.pclouds.open_to(spec.project_id)[hosts.pcloud_codes[rows]]
-        return mine
+        """True where the project may go, and wants to."""
+        return _named(hosts, spec)[rows] if spec.pclouds else None
 
     def missing(self, hosts: HostTable, spec: RequestSpec) -> str:
         """See :func:`missing`."""
@@ -95,10 +85,10 @@ READS: Reads = (*Plain.READS, *Asked.READS)
 
 
 def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask:
-    """Both parts together."""
-    said = [part.mask(hosts, spec, rows) for part in HALVES]
-    masks = [each for each in said if each is not None]
-    return masks[0] if len(masks) == 1 else masks[0] & masks[1]
+    """Both halves together, of which one has something to say."""
+    said = [half.mask(hosts, spec, rows) for half in HALVES]
+    (only,) = (each for each in said if each is not None)
+    return only
 
 
 def missing(hosts: HostTable, spec: RequestSpec) -> str:

@@ -175,7 +175,7 @@ def _claim_all(tx: Tx, means: Means, pendings: Sequence[Pending]) -> list[Pendin
 
 
 def _taken_in(table: HostTable, pending: Pending) -> tuple[str | None, ...]:
-    if pending.intake.spec.names_pcloud or not table.pclouds.has_automatic:
+    if not pending.intake.spec.automatic_pclouds:
         return ()
     return tuple(
         table.pclouds.uuid(int(table.pcloud_codes[entry.index]))

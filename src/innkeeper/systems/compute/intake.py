@@ -32,6 +32,7 @@ from innkeeper.systems.compute import (
     specs,
 )
 from innkeeper.systems.compute.demands import Demands
+from innkeeper.systems.compute.hints import Resolved
 from innkeeper.systems.compute.means import Means
 
 UNLIMITED = -1
@@ -117,7 +118,7 @@ class Reception:
             availability_zone=request.availability_zone,
             forced_host=request.forced_host,
             hints=request.hints,
-            takes_automatic=True,
+            automatic_pclouds=self._automatic(project_id, resolved),
         )
         group_id = None if resolved.group is None else resolved.group.group_id
         facts = self._facts[flavor.flavor_id]
@@ -150,11 +151,21 @@ class Reception:
             joined[taken.request.request_id] = hosts
 
     def look_again(self, taken: Intake) -> Intake:
-        """The same request, with its group as it stands now."""
-        if taken.group_id is None:
-            return taken
-        standing = self._standing(self._standings[taken.group_id], taken.request)
-        return replace(taken, spec=replace(taken.spec, group=standing.rule))
+        """The same request, with its group and the pclouds that take it in as they are now."""
+        pclouds = self._means.follower.table.pclouds
+        spec = taken.spec
+        if not spec.names_pcloud:
+            automatic = pclouds.automatic_of(taken.request.project_id)
+            spec = replace(spec, automatic_pclouds=automatic)
+        if taken.group_id is not None:
+            standing = self._standing(self._standings[taken.group_id], taken.request)
+            spec = replace(spec, group=standing.rule)
+        return replace(taken, spec=spec)
+
+    def _automatic(self, project_id: str, resolved: Resolved) -> tuple[str, ...]:
+        if resolved.pclouds:
+            return ()
+        return self._means.follower.table.pclouds.automatic_of(project_id)
 
     def _standing(self, found: Standing, request: BootRequest) -> Standing:
         """A group as the store has it, with the servers of all other requests in this batch."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from innkeeper.domain.amounts import UNIT_MAX
@@ -19,12 +19,15 @@ from innkeeper.systems.pclouds.quotas import Units
 from innkeeper.systems.pclouds.runs import Usage
 
 USAGE_PATH = "/v2.1/os-pcloud-usage"
+MONTH = timedelta(days=31)
 QUOTAS = "os_compute_api:os-pcloud-quotas"
 
 
 async def usage(call: Call) -> Answer:
-    """Report the hours of whole hosts within a period, by project."""
+    """Report the hours of whole hosts within a period, by project; a month, unless told."""
     start, stop = window(call)
+    if not call.last("start"):
+        start = stop - MONTH
     limit, marker = limit_of(call), call.last("marker")
     project_id = call.last("project_id") or call.context.project_id
     if "all_projects" in call.query:

@@ -1,0 +1,77 @@
+"""What pclouds add to a decision, for requests that name one and for those that do not.
+
+Always true: all tables hold the same fleet and decide the same requests, some by turns, so that
+what the machine does beside falls on all alike.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import replace
+
+from benchmarks.deciding import WARM_UPS, once, spec_of, table_of
+from benchmarks.figures import Figure, median, percentile
+from benchmarks.fleet import Fleet
+from innkeeper.domain.ids import HostIndex
+from innkeeper.snapshot.columns import HostTable
+
+HOSTS, PCLOUDS, OF_EACH = 10_000, 500, 10
+"""Half of the hosts are in pclouds of ten."""
+BLOCK = 50
+MY_AUTOMATIC = 3
+MINE = "mine"
+WISHES = ("none", "plain", "automatic", "named")
+"""No pclouds at all; pclouds, of which nothing is asked; half of them taking plain requests,
+three of those of the project that asks; and requests that name one."""
+
+
+def measure(decisions: int, repetitions: int) -> Iterator[Figure]:
+    """Medians by wish, and their shares of the one without pclouds."""
+    took: dict[str, list[float]] = {wish: [] for wish in WISHES}
+    for repetition in range(repetitions):
+        tables = {wish: _table(wish) for wish in WISHES}
+        for wish, table in tables.items():
+            _decide(wish, table, random.Random(repetition), WARM_UPS)
+        for block in range(decisions // BLOCK):
+            for wish, table in tables.items():
+                # Some in a row: a table that was just looked at is in the processor's cache.
+                dice = random.Random(f"{repetition} {block}")
+                took[wish] += _decide(wish, table, dice, BLOCK)
+    without = median(took["none"])
+    for wish, singles in took.items():
+        yield Figure(f"dedicated.{wish}.median", median(singles) * 1e6, "us")
+        yield Figure(f"dedicated.{wish}.p99", percentile(singles, 99) * 1e6, "us")
+        yield Figure(f"dedicated.{wish}.share", median(singles) / without, "of none")
+
+
+def _decide(wish: str, table: HostTable, dice: random.Random, count: int) -> list[float]:
+    found: list[float] = []
+    for _ in range(count):
+        spec = spec_of(dice, 1)
+        if wish == "named":
+            spec = replace(spec, pclouds=(_uuid(dice.randrange(PCLOUDS)),))
+        else:
+            spec = replace(spec, automatic_pclouds=table.pclouds.automatic_of(MINE))
+        found.append(once(table, spec))
+    return found
+
+
+def _uuid(number: int) -> str:
+    return f"pcloud-{number}"
+
+
+def _table(wish: str) -> HostTable:
+    table = table_of(Fleet(HOSTS, allocations=9 * HOSTS))
+    if wish == "none":
+        return table
+    for number in range(PCLOUDS):
+        is_automatic = wish == "automatic" and number % 2 == 0
+        is_mine = wish == "named" or number < 2 * MY_AUTOMATIC
+        projects = {f"project-{number}", *([MINE] if is_mine else [])}
+        table.pclouds.set_facts(_uuid(number), projects, is_automatic=is_automatic)
+    for index in range(0, HOSTS, HOSTS // (PCLOUDS * OF_EACH)):
+        number = index // 2 % PCLOUDS
+        code = table.pclouds.code(_uuid(number))
+        table.dedicate(HostIndex(index), code, f"host-{index}", is_open=True)
+    return table

@@ -1,0 +1,294 @@
+"""A cloud with dedicated hosts: what administrators, owners and the service itself do to them.
+
+Each act is one transaction of the service's own kind. Where there are two ways to do a thing,
+by the pclouds' own functions and by an edit of the aggregate, ``by_aggregate`` chooses.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, cast
+
+from innkeeper.domain.moves import Asker
+from innkeeper.domain.pclouds import HostFlavor, Pcloud, PcloudRun
+from innkeeper.domain.slices import Dedicating
+from innkeeper.entrypoints.api.compute.pclouds import hosts as host_views
+from innkeeper.entrypoints.api.compute.pclouds import pclouds as pcloud_views
+from innkeeper.entrypoints.api.compute.pclouds import records as record_views
+from innkeeper.store.transactions import Tx
+from innkeeper.systems.compute import aggregates
+from innkeeper.systems.compute import hosts as machines
+from innkeeper.systems.compute.hosts import ServiceChange
+from innkeeper.systems.pclouds import host_flavors, hosts, keeping, pclouds, quotas, sizes
+from innkeeper.systems.pclouds.hosts import Wish
+from innkeeper.systems.pclouds.terms import Terms
+from tests.support.clouds import UNLIMITED
+from tests.support.dedicated import World, world
+from tests.support.moves import Movers
+
+SETTINGS = Dedicating(quota_pcloud_units=3)
+LIST_MAX = 1000
+
+
+class Looker:
+    """Somebody of a project, as far as views ask who is looking."""
+
+    def __init__(self, project_id: str) -> None:
+        self._project_id = project_id
+
+    def allows(self, _: str, *, project_id: str) -> bool:
+        """Owners may see all of what is theirs."""
+        return project_id == self._project_id
+
+
+class Landlord:
+    """Does things to the dedicated hosts of a cloud whose clock is turned by hand."""
+
+    def __init__(self, movers: Movers) -> None:
+        self.movers = movers
+        self.cloud = movers.cloud
+
+    def terms(self, project_id: str | None = None) -> Terms:
+        """What an act is told that a project asks for; without one, the service itself."""
+        return Terms(
+            SETTINGS,
+            UNLIMITED.service_down_time_s,
+            Asker("req-1", project_id, "user"),
+            self.movers.now,
+            self.cloud.ids.seed(),
+        )
+
+    def world(self) -> World:
+        """All that is written."""
+        seen: World = self.cloud.read(world)
+        return seen
+
+    # -- administrators --------------------------------------------------------------------
+
+    def define(self, flavor_id: str, units: int) -> None:
+        """Make a host flavor."""
+        uuid, now = self.cloud.ids.uuid(), self.movers.now
+        self.cloud.write(lambda tx: host_flavors.create(tx, uuid, flavor_id, "", units, now))
+
+    def redefine(self, flavor_id: str, units: int, *, by_aggregate: bool) -> None:
+        """Have hosts of a flavor cost something else from now on."""
+        if by_aggregate:
+            row = self._row_of_flavor(flavor_id)
+            self.edit(row, {"pcloud:units": str(units)})
+            return
+        now = self.movers.now
+        self.cloud.write(lambda tx: host_flavors.update(tx, flavor_id, None, units, now))
+
+    def undefine(self, flavor_id: str, *, by_aggregate: bool) -> None:
+        """Forget a host flavor."""
+        if by_aggregate:
+            self.forget(self._row_of_flavor(flavor_id))
+            return
+        self.cloud.write(lambda tx: host_flavors.delete(tx, flavor_id))
+
+    def pool(self, flavor_id: str, hostname: str, *, by_aggregate: bool) -> None:
+        """Put a host into a pool."""
+        if by_aggregate:
+            self.put_in(self._row_of_flavor(flavor_id), hostname)
+            return
+        now = self.movers.now
+        self._with_flavor(
+            flavor_id, lambda tx, flavor: host_flavors.add_host(tx, flavor, hostname, now)
+        )
+
+    def unpool(self, flavor_id: str, hostname: str, *, by_aggregate: bool) -> None:
+        """Take a host out of a pool."""
+        if by_aggregate:
+            self.take_out(self._row_of_flavor(flavor_id), hostname)
+            return
+        now = self.movers.now
+        self._with_flavor(
+            flavor_id, lambda tx, flavor: host_flavors.remove_host(tx, flavor, hostname, now)
+        )
+
+    def maintain(self, flavor_id: str, hostname: str, reason: str | None) -> None:
+        """Say that a host is in maintenance, or not any more."""
+        terms = self.terms()
+        self._with_flavor(
+            flavor_id,
+            lambda tx, flavor: host_flavors.set_maintenance(
+                tx, flavor, hostname, reason, terms
+            ),
+        )
+
+    def switch_service(self, hostname: str, change: ServiceChange) -> None:
+        """Change a host's compute service."""
+        now = self.movers.now
+
+        def act(tx: Tx) -> None:
+            machines.change_service(tx, machines.by_name(tx, hostname), change, now)
+
+        self.cloud.write(act)
+
+    def set_quota(self, project_id: str, limit: int) -> None:
+        """Say how many units a project may hold."""
+        self.cloud.write(lambda tx: quotas.set_limit(tx, project_id, limit))
+
+    def limits(self, projects: Sequence[str]) -> dict[str, int]:
+        """How many units these projects may hold."""
+
+        def look(tx: Tx) -> dict[str, int]:
+            return {each: quotas.of_project(tx, each, SETTINGS).limit for each in projects}
+
+        found: dict[str, int] = self.cloud.read(look)
+        return found
+
+    # -- aggregates ------------------------------------------------------------------------
+
+    def edit(self, row: int, wanted: Mapping[str, str | None]) -> None:
+        """Edit keys of an aggregate."""
+        kept_by, now = keeping.keepers(self.terms()), self.movers.now
+        self.cloud.write(lambda tx: aggregates.set_metadata(tx, row, wanted, now, kept_by))
+
+    def put_in(self, row: int, hostname: str) -> None:
+        """Put a host into an aggregate."""
+        kept_by, now = keeping.keepers(self.terms()), self.movers.now
+        self.cloud.write(lambda tx: aggregates.add_host(tx, row, hostname, now, kept_by))
+
+    def take_out(self, row: int, hostname: str) -> None:
+        """Take a host out of an aggregate."""
+        kept_by, now = keeping.keepers(self.terms()), self.movers.now
+        self.cloud.write(lambda tx: aggregates.remove_host(tx, row, hostname, now, kept_by))
+
+    def forget(self, row: int) -> None:
+        """Delete an aggregate."""
+        kept_by, now = keeping.keepers(self.terms()), self.movers.now
+        self.cloud.write(lambda tx: aggregates.delete(tx, row, now, kept_by))
+
+    def zone_aggregate(self, zone: str) -> int:
+        """An aggregate that makes an availability zone; gives its row."""
+        uuid, now = self.cloud.ids.uuid(), self.movers.now
+        made = self.cloud.write(lambda tx: aggregates.create(tx, uuid, zone, zone, now))
+        return int(made.id)
+
+    def metadata(self) -> dict[str, dict[str, str]]:
+        """What the aggregates say, by their names."""
+        kept_by = keeping.keepers(self.terms())
+        found = self.cloud.read(lambda tx: aggregates.listing(tx, kept_by))
+        return {each.name: dict(each.metadata) for each in found}
+
+    def _row_of_flavor(self, flavor_id: str) -> int:
+        found: HostFlavor = self.cloud.read(lambda tx: host_flavors.get(tx, flavor_id))
+        return found.aggregate_id
+
+    def row_of(self, uuid: str) -> int:
+        """The row of a pcloud's aggregate."""
+        found: Pcloud = self.cloud.read(lambda tx: pclouds.get(tx, uuid))
+        return found.aggregate_id
+
+    # -- owners ----------------------------------------------------------------------------
+
+    def create(self, project_id: str, **facts: Any) -> str:
+        """Make a pcloud; gives its id."""
+        uuid, terms = self.cloud.ids.uuid(), self.terms(project_id)
+        self.cloud.write(lambda tx: pclouds.create(tx, uuid, project_id, facts, terms))
+        return uuid
+
+    def update(self, uuid: str, **facts: Any) -> None:
+        """Change a pcloud."""
+        self.act(uuid, lambda tx, pcloud, terms: pclouds.update(tx, pcloud, facts, terms))
+
+    def delete(self, uuid: str, *, by_aggregate: bool) -> None:
+        """Forget a pcloud."""
+        if by_aggregate:
+            self.forget(self.row_of(uuid))
+        else:
+            self.act(uuid, pclouds.delete)
+
+    def allocate(self, uuid: str, *wishes: Wish) -> None:
+        """Take a host, or several as far as they can be had."""
+        if len(wishes) == 1:
+            self.act(
+                uuid, lambda tx, pcloud, terms: hosts.allocate(tx, pcloud, wishes[0], terms)
+            )
+        else:
+            self.act(
+                uuid, lambda tx, pcloud, terms: hosts.allocate_many(tx, pcloud, wishes, terms)
+            )
+
+    def switch(self, uuid: str, name: str, *, is_enabled: bool) -> None:
+        """Open or close a pcloud's host."""
+        self.act_on(uuid, name, hosts.set_state, is_enabled=is_enabled)
+
+    def switch_by_aggregate(self, uuid: str, hostname: str, *, is_enabled: bool) -> None:
+        """Open or close a pcloud's host by its key."""
+        state = "enabled" if is_enabled else "disabled"
+        self.edit(self.row_of(uuid), {f"pcloud:host_state:{hostname}": state})
+
+    def act(
+        self, uuid: str, work: Callable[[Tx, Pcloud, Terms], Any], owner: str | None = None
+    ) -> Any:
+        """Do something to a pcloud."""
+        terms = self.terms(owner)
+        return self.cloud.write(lambda tx: work(tx, pclouds.get(tx, uuid), terms))
+
+    def act_on(self, uuid: str, name: str, work: Callable[..., Any], **more: Any) -> Any:
+        """Do something to a host of a pcloud."""
+        return self.act(
+            uuid,
+            lambda tx, pcloud, terms: work(
+                tx, pcloud, hosts.get(tx, pcloud, name), terms, **more
+            ),
+        )
+
+    def _with_flavor(self, flavor_id: str, work: Callable[[Tx, HostFlavor], Any]) -> None:
+        self.cloud.write(lambda tx: work(tx, host_flavors.get(tx, flavor_id)))
+
+    # -- the service itself ----------------------------------------------------------------
+
+    def keep_sizes(self) -> int:
+        """Bring each pcloud nearer to its policy, as the service does now and then."""
+        due: list[str] = self.cloud.read(sizes.due)
+        return sum(self._keep_size(uuid) for uuid in due)
+
+    def _keep_size(self, uuid: str) -> int:
+        terms = self.terms()
+        return int(self.cloud.write(lambda tx: sizes.keep(tx, uuid, terms)))
+
+    def release_replaced(self) -> None:
+        """Give replaced hosts back that are empty, as the service does now and then."""
+        terms = self.terms()
+        self.cloud.write(lambda tx: hosts.release_replaced(tx, terms))
+
+    # -- what is seen ----------------------------------------------------------------------
+
+    def shown(self, projects: Sequence[str]) -> str:
+        """All that the API shows to these projects of pclouds, as one text."""
+        terms = self.terms()
+
+        def look(tx: Tx) -> list[Any]:
+            told: list[Any] = []
+            for pcloud in pclouds.page(tx, viewer=None, after=None, limit=LIST_MAX):
+                mine = hosts.page(tx, pcloud)
+                told.append(host_views._shown(tx, mine, terms))
+                told.append([_told(each) for each in _actions(tx, pcloud)])
+                for project_id in projects:
+                    # A view asks nothing of a call but who is looking.
+                    call = cast("Any", Looker(project_id))
+                    let_in = pclouds.projects(tx, [pcloud]).get(pcloud.id, ())
+                    told.append(pcloud_views._shown(call, pcloud, let_in, len(mine)))
+            return told
+
+        return json.dumps(self.cloud.read(look), default=str)
+
+    def shown_runs(self, seen: World) -> str:
+        """What is shown of the times that hosts were paid for."""
+        told = [
+            PcloudRun(**{key: each[key] for key in PcloudRun.__slots__}) for each in seen.runs
+        ]
+        now = self.movers.now
+        return json.dumps([record_views._shown_run(each, now, now) for each in told])
+
+
+def _actions(tx: Tx, pcloud: Pcloud) -> list[Any]:
+    return list(pclouds.actions(tx, pcloud.uuid, limit=LIST_MAX))
+
+
+def _told(action: Any) -> list[Any]:
+    return [getattr(action, name) for name in action.__slots__]
