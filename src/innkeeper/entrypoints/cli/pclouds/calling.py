@@ -200,7 +200,7 @@ def all_of(names: Sequence[str], act: Callable[[str], Any], log: logging.Logger)
         raise osc_exceptions.CommandError(f"{refused} of {len(names)} failed.")
 
 
-class PartialLister(command.Lister):  # type: ignore[misc]
+class PartialLister(command.Lister):
     """A command that lists what it did, and ends badly if ``refused`` says it was not all."""
 
     refused = 0

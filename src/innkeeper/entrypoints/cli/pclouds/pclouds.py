@@ -1,0 +1,229 @@
+"""``openstack pcloud ...``: a project's sets of whole hosts, and the projects that use them."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from osc_lib import exceptions as osc_exceptions
+from osc_lib.cli import format_columns
+from osc_lib.command import command
+
+from innkeeper.entrypoints.cli.pclouds import facts
+from innkeeper.entrypoints.cli.pclouds.calling import (
+    PCLOUDS,
+    all_of,
+    call,
+    pcloud,
+    pcloud_id,
+    project_id,
+    rows,
+)
+
+Table = tuple[Sequence[str], Iterator[Sequence[Any]]]
+One = tuple[Sequence[str], Sequence[Any]]
+COLUMNS = {
+    "ID": "id",
+    "Name": "name",
+    "Owner": "owner",
+    "Hosts": "host_count",
+    "Auto Placement": "auto_placement",
+}
+LONG_COLUMNS = {
+    "CPU Ratio": "cpu_allocation_ratio",
+    "RAM Ratio": "ram_allocation_ratio",
+    "Projects": "projects",
+    "Size Policy": "size_policy",
+    "Created At": "created_at",
+}
+"""What lists show, and the words for it in :func:`_facts`."""
+
+
+class ListPclouds(command.Lister):
+    """List the pclouds that the project owns or may use."""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Take which are meant, and how much is to be told."""
+        parser: argparse.ArgumentParser = super().get_parser(prog_name)
+        parser.add_argument("--name", help="only those of this name")
+        parser.add_argument(
+            "--project", metavar="PROJECT", help="only those that this project owns"
+        )
+        parser.add_argument(
+            "--all-projects", action="store_true", help="of all (administrators only)"
+        )
+        parser.add_argument("--long", action="store_true", help="tell more of each")
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> Table:
+        """Ask for all pages."""
+        connection = self.app.client_manager.sdk_connection
+        query = {}
+        if parsed_args.name is not None:
+            query["name"] = parsed_args.name
+        if parsed_args.project is not None:
+            query["project_id"] = project_id(connection, parsed_args.project)
+        if parsed_args.all_projects:
+            query["all_projects"] = "true"
+        columns = {**COLUMNS, **LONG_COLUMNS} if parsed_args.long else COLUMNS
+        found = map(_facts, rows(connection.compute, (PCLOUDS,), "pclouds", query))
+        # Who may use a pcloud and does not own it is told little of it.
+        listed = ([each.get(word) for word in columns.values()] for each in found)
+        return tuple(columns), listed
+
+
+class ShowPcloud(command.ShowOne):
+    """Show a pcloud: all of it to its owner, its name to projects that may use it."""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Take the pcloud."""
+        parser: argparse.ArgumentParser = super().get_parser(prog_name)
+        add_pcloud(parser)
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> One:
+        """Ask for it."""
+        compute = self.app.client_manager.sdk_connection.compute
+        return _shown(pcloud(compute, parsed_args.pcloud))
+
+
+class CreatePcloud(command.ShowOne):
+    """Create a pcloud without hosts."""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Take what is said of it."""
+        parser: argparse.ArgumentParser = super().get_parser(prog_name)
+        parser.add_argument("name", metavar="NAME", help="what it is called")
+        facts.add(parser)
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> One:
+        """Make it."""
+        compute = self.app.client_manager.sdk_connection.compute
+        wanted = {"name": parsed_args.name, **facts.said(parsed_args, None)}
+        return _shown(call(compute, "POST", (PCLOUDS,), body={"pcloud": wanted})["pcloud"])
+
+
+class SetPcloud(command.Command):
+    """Rename a pcloud, or change its ratios, its size or whether it is used unasked."""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Take what is to be different."""
+        parser: argparse.ArgumentParser = super().get_parser(prog_name)
+        add_pcloud(parser)
+        parser.add_argument("--name", help="what it is called from now on")
+        facts.add(parser)
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> None:
+        """Change it; of a size policy, what is not said stays as it is."""
+        compute = self.app.client_manager.sdk_connection.compute
+        present = pcloud(compute, parsed_args.pcloud)
+        wanted = facts.said(parsed_args, present.get("size_policy"))
+        if parsed_args.name is not None:
+            wanted["name"] = parsed_args.name
+        if not wanted:
+            raise osc_exceptions.CommandError("Say what is to be different.")
+        call(compute, "PUT", (PCLOUDS, present["id"]), body={"pcloud": wanted})
+
+
+class DeletePclouds(command.Command):
+    """Delete pclouds without hosts."""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Take the pclouds."""
+        parser: argparse.ArgumentParser = super().get_parser(prog_name)
+        parser.add_argument(
+            "pclouds", nargs="+", metavar="PCLOUD", help="name or ID of a pcloud"
+        )
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> None:
+        """Delete each, whatever becomes of the others."""
+        compute = self.app.client_manager.sdk_connection.compute
+        all_of(
+            parsed_args.pclouds,
+            lambda text: call(compute, "DELETE", (PCLOUDS, pcloud_id(compute, text))),
+            self.log,
+        )
+
+
+# -- who may use it ----------------------------------------------------------------------------
+
+
+class ListPcloudProjects(command.Lister):
+    """List the projects whose servers may come to a pcloud."""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Take the pcloud."""
+        parser: argparse.ArgumentParser = super().get_parser(prog_name)
+        add_pcloud(parser)
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> Table:
+        """Ask for them."""
+        compute = self.app.client_manager.sdk_connection.compute
+        path = (PCLOUDS, pcloud_id(compute, parsed_args.pcloud), "tenants")
+        return ("Project ID",), ((each,) for each in call(compute, "GET", path)["tenants"])
+
+
+class AddPcloudProject(command.Command):
+    """Let a project's servers come to a pcloud."""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Take the pcloud and the project."""
+        parser: argparse.ArgumentParser = super().get_parser(prog_name)
+        add_pcloud(parser)
+        _add_project(parser)
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> None:
+        """Let it in."""
+        connection = self.app.client_manager.sdk_connection
+        project = project_id(connection, parsed_args.project, must_exist=True)
+        pcloud_ = pcloud_id(connection.compute, parsed_args.pcloud)
+        call(connection.compute, "PUT", (PCLOUDS, pcloud_, "tenants", project))
+
+
+class RemovePcloudProject(command.Command):
+    """Let no new server of a project come to a pcloud; those that are there stay."""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Take the pcloud and the project."""
+        parser: argparse.ArgumentParser = super().get_parser(prog_name)
+        add_pcloud(parser)
+        _add_project(parser)
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> None:
+        """Let it in no more."""
+        connection = self.app.client_manager.sdk_connection
+        project = project_id(connection, parsed_args.project)
+        pcloud_ = pcloud_id(connection.compute, parsed_args.pcloud)
+        call(connection.compute, "DELETE", (PCLOUDS, pcloud_, "tenants", project))
+
+
+def add_pcloud(parser: argparse.ArgumentParser) -> None:
+    """Have a command take the pcloud that it is about."""
+    parser.add_argument("pcloud", metavar="PCLOUD", help="name or ID of the pcloud")
+
+
+def _add_project(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("project", metavar="PROJECT", help="name or ID of the project")
+
+
+def _facts(answer: Mapping[str, Any]) -> dict[str, Any]:
+    """What the API says of a pcloud, with our words and in forms for people and programs."""
+    words = {"tenants": "projects"}
+    told = {words.get(key, key): value for key, value in answer.items()}
+    if "projects" in told:
+        told["projects"] = format_columns.ListColumn(told["projects"])
+    if told.get("size_policy") is not None:
+        told["size_policy"] = format_columns.DictColumn(told["size_policy"])
+    return told
+
+
+def _shown(answer: Mapping[str, Any]) -> One:
+    told = _facts(answer)
+    return tuple(told), tuple(told.values())
