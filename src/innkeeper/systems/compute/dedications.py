@@ -17,10 +17,12 @@ from innkeeper.domain.ids import canonical_uuid
 from innkeeper.store.queries import hosts, migrations, orders, servers
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.placement import ratios
-from innkeeper.systems.placement.ratios import Ratio
+from innkeeper.systems.placement.ratios import Present, Ratio
 
 HINT, HOST_HINT = "pcloud", "pcloud_host"
 """The scheduler hints by which a server names whose hosts are meant, and one of them."""
+WHOLE = 0
+"""Stands, among ratios that are kept, for a largest amount that is all there is."""
 
 
 def dedicate(
@@ -73,19 +75,25 @@ def set_ratios(tx: Tx, host: Host, wanted: Mapping[str, float], now: datetime) -
     if not kept and not wanted:
         return
     present = ratios.of_provider(tx, host.provider_id)
-    # What is not wanted any more goes back to what it was.
-    back = {name: each for name, each in kept.items() if name not in wanted}
+    # What is not wanted any more goes back to what it was; how much there is may have changed.
+    back = {
+        name: Ratio(each.ratio, each.max_unit or present[name].total or 1)
+        for name, each in kept.items()
+        if name not in wanted and name in present
+    }
     here = {name: each for name, each in wanted.items() if name in present}
     fresh = {
         name: Ratio(ratio, min(present[name].max_unit, present[name].total or 1))
         for name, ratio in here.items()
     }
     ratios.write(tx, host.provider_uuid, {**back, **fresh}, now)
-    keeps = {
-        name: kept.get(name) or Ratio(present[name].ratio, present[name].max_unit)
-        for name in here
-    }
+    keeps = {name: kept.get(name) or _own(present[name]) for name in here}
     hosts.keep_ratios(tx, host.id, keeps or None)
+
+
+def _own(present: Present) -> Ratio:
+    is_whole = present.max_unit == present.total
+    return Ratio(present.ratio, WHOLE if is_whole else present.max_unit)
 
 
 def left_at(tx: Tx, host: Host) -> datetime:
