@@ -37,8 +37,9 @@ from innkeeper.systems.pclouds import host_flavors, members, quotas
 from innkeeper.systems.pclouds.terms import Terms
 
 LOG = structlog.get_logger("innkeeper.pclouds")
-NAME = re.compile(r"(?!\s)[^:/\x00-\x1f\x7f-\x9f]{1,243}(?<!\s)")
-"""With what stands before it, a name is a key of 255 characters; and a part of a path."""
+NAME = re.compile(r"(?!\s)(?!\.{1,2}\Z)[^:/\x00-\x1f\x7f-\x9f]{1,243}(?<!\s)")
+"""With what stands before it, a name is a key of 255 characters; and a part of a path, where
+dots alone are a direction: nobody could name such a host again."""
 NO_FREE_HOST = "no_free_host"
 RETIRED_MARK = "~"
 NAME_KEPT = 230
@@ -68,6 +69,19 @@ def get(tx: Tx, pcloud: Pcloud, name: str) -> PcloudHost:
     if found is None:
         raise NotFound(f"Pcloud {pcloud.uuid} has no host {name}.")
     return found
+
+
+def by_row(tx: Tx, host_id: int) -> PcloudHost | None:
+    """A machine by its row, if it is in a pcloud."""
+    return pcloud_hosts.by_host(tx, host_id)
+
+
+def of_pclouds(tx: Tx, found: Sequence[Pcloud]) -> dict[int, list[PcloudHost]]:
+    """The hosts of several pclouds, by the pclouds' rows."""
+    hosts: dict[int, list[PcloudHost]] = {}
+    for each in pcloud_hosts.of_pclouds(tx, [pcloud.id for pcloud in found]):
+        hosts.setdefault(each.pcloud_id, []).append(each)
+    return hosts
 
 
 def residents(tx: Tx, found: Sequence[PcloudHost]) -> dict[str, list[Resident]]:

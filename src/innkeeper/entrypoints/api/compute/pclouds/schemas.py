@@ -23,8 +23,8 @@ _FLAVOR_ID: Schema = {
     "type": "string",
     "minLength": 1,
     "maxLength": 200,
-    # It is a part of a path, and of an aggregate's name.
-    "pattern": r"^(?! )[a-zA-Z0-9. _-]*(?<! )$(?!\n)",
+    # It is a part of a path, where dots alone are a direction, and of an aggregate's name.
+    "pattern": r"^(?! )(?!\.{1,2}$)[a-zA-Z0-9. _-]*(?<! )$(?!\n)",
 }
 _TEXT: Schema = {"type": "string", "maxLength": LENGTH_MAX, "pattern": NO_NUL_PATTERN}
 _UNITS: Schema = {"type": "integer", "minimum": 0, "maximum": UNIT_MAX}
@@ -33,7 +33,7 @@ _HOST_NAME: Schema = {
     "type": "string",
     "minLength": 1,
     "maxLength": 243,
-    "pattern": r"^(?!\s)[^:/\u0000-\u001f\u007f-\u009f]+(?<!\s)$(?!\n)",
+    "pattern": r"^(?!\s)(?!\.{1,2}$)[^:/\u0000-\u001f\u007f-\u009f]+(?<!\s)$(?!\n)",
 }
 _RATIO: Schema = {
     "type": ["number", "null"],
