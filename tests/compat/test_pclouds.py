@@ -90,6 +90,8 @@ def test_an_administrator_defines_host_flavors(service: Started, alice: dict[str
     refused = service.refuses(*create, "--units", "1", "big")
     assert "Host flavor big already exists. (HTTP 409) (Request-ID: req-" in refused
     assert "HTTP 403" in service.refuses(*create, "--units", "1", "mine", login=alice)
+    # In an address, such a name is a direction: nobody could delete it again.
+    assert "HTTP 400" in service.refuses(*create, "--units", "1", "..")
     refused = service.refuses("host", "flavor", "delete", "odd", "even", "old one")
     assert "even: Host flavor even could not be found. (HTTP 404)" in refused
     assert "1 of 3 failed." in refused
@@ -237,6 +239,8 @@ def test_hosts_are_renamed_enabled_replaced_and_given_back(
     # Quoted or not, such a name would be the address of the pcloud itself.
     refused = service.refuses("pcloud", "host", "remove", "web", "..", login=alice)
     assert "Nothing can be called '..'" in refused
+    add = ("pcloud", "host", "add", "web", "--host-flavor", "big")
+    assert "HTTP 400" in service.refuses(*add, "..", login=alice)
     service.do("pcloud", "host", "remove", "web", "door", login=alice)
     listed = service.ask("pcloud", "host", "list", "web", login=alice)
     assert column(listed, "Name") == ["left", "right"]

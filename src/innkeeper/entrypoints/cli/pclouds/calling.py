@@ -153,8 +153,12 @@ def project_id(connection: Any, text: str, *, must_exist: bool = False) -> str:
     for an id. So is one that is not there: a project that is gone can still be named, unless it
     ``must_exist``; then :class:`CommandError` tells of what may be a slip of the pen.
     """
+    # Where the login is a token and one address, there is no identity service to ask.
+    find = getattr(connection.identity, "find_project", None)
+    if find is None:
+        return text
     try:
-        project = connection.identity.find_project(text)
+        project = find(text)
     except exceptions.DuplicateResource:
         raise osc_exceptions.CommandError(
             f"Several projects are called '{text}'; name one by its ID."
@@ -182,8 +186,11 @@ def each_of(
 ) -> tuple[list[Any], int]:
     """Do the same to each, whatever becomes of the others, and tell of each that is refused.
 
-    Gives what was answered, and how many were refused.
+    Gives what was answered, and how many were refused. If there is one alone, its
+    :class:`CommandError` is the caller's.
     """
+    if len(names) == 1:
+        return [act(names[0])], 0
     answers = []
     for name in names:
         try:

@@ -1,0 +1,216 @@
+"""What all commands of host flavors and pclouds do alike: lists, names, refusals, several."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+from urllib.parse import unquote
+
+import pytest
+import requests
+from keystoneauth1.exceptions import EndpointNotFound
+from openstack import exceptions
+from osc_lib.exceptions import CommandError
+
+from innkeeper.entrypoints.cli.pclouds import calling
+from tests.support.commands import COMMANDS, Answer, Identity, Service, made, run
+
+UUID = "11111111-2222-4333-8444-555555555555"
+P = f"/os-pclouds/{UUID}"
+PCLOUD = {"id": UUID, "name": "web", "tenants": ["mine"], "size_policy": None}
+HOST = {
+    **{"name": "left", "host_flavor": "big", "availability_zone": "nova", "state": "enabled"},
+    **{"status": "available", "maintenance": None, "units": 2, "allocated_at": "then"},
+    "servers": [{"id": "some-server", "project_id": "theirs"}],
+}
+FLAVOR = {"id": "big", "description": "", "units": 2}
+OWN = (200, {"pcloud": PCLOUD})
+
+
+# -- lists -------------------------------------------------------------------------------------
+
+
+def page(names: str, marker: str | None) -> Answer:
+    """A page of host flavors, with a link as a service behind a proxy writes it."""
+    body: dict[str, Any] = {"host_flavors": [{**FLAVOR, "id": name} for name in names]}
+    if marker is not None:
+        href = f"http://inside:1/v2.1/os-host-flavors?limit=2&marker={marker}"
+        body["host_flavors_links"] = [{"rel": "next", "href": href}]
+    return 200, body
+
+
+def test_a_list_is_read_to_its_end_at_the_address_that_was_called() -> None:
+    service = Service(page("ab", "b%20c"), page("cd", "d"), page("e", None))
+    _, listed = run("host flavor list", service)
+    assert [row[0] for row in listed] == list("abcde")
+    assert [url for _, url, _ in service.asked] == [
+        "/os-host-flavors",
+        "/os-host-flavors?limit=2&marker=b+c",
+        "/os-host-flavors?limit=2&marker=d",
+    ]
+
+
+def test_a_list_without_end_ends() -> None:
+    with pytest.raises(CommandError, match="does not end"):
+        run("host flavor list", Service(page("ab", "b")))
+
+
+def test_no_more_actions_are_asked_for_than_are_wanted() -> None:
+    action = {"created_at": "", "action": "enable", "host": None, "detail": None}
+    link = [{"rel": "next", "href": "http://cloud/x?limit=2&marker=1"}]
+    pages = (200, {"actions": [action, action], "actions_links": link})
+    service = Service(OWN, pages)
+    _, listed = run(f"pcloud action list {UUID} --limit 2", service)
+    assert (len(listed), len(service.asked)) == (2, 2)
+
+
+def test_usage_of_a_project_on_two_pages_is_added_up() -> None:
+    def told(*hours: float, marker: str | None) -> Answer:
+        run_ = {"pcloud_id": UUID, "name": "left", "host_flavor": "big", "units": 2}
+        run_ |= {"started_at": "then", "ended_at": None}
+        usage = {
+            "project_id": "mine",
+            "host_hours": sum(hours),
+            "unit_hours": 2 * sum(hours),
+            "hosts": [{**run_, "hours": each} for each in hours],
+        }
+        link = [{"rel": "next", "href": f"http://cloud/x?marker={marker}"}]
+        more = {} if marker is None else {"pcloud_usages_links": link}
+        return 200, {"pcloud_usages": [usage], **more}
+
+    answers = (told(1.0, 2.0, marker="2"), told(0.5, marker=None))
+    assert run("pcloud usage show", Service(*answers))[1] == [("mine", 3, 3.5, 7.0)]
+    _, listed = run("pcloud usage show --long", Service(*answers))
+    assert [row[-1] for row in listed] == [1.0, 2.0, 0.5]
+
+
+# -- names -------------------------------------------------------------------------------------
+
+
+def test_a_pcloud_is_found_by_its_name() -> None:
+    service = Service((200, {"pclouds": [PCLOUD]}), (204, None))
+    run("pcloud delete web", service)
+    assert [url for _, url, _ in service.asked] == ["/os-pclouds?name=web", P]
+
+
+def test_a_name_that_looks_like_an_id_is_a_name_after_all() -> None:
+    there = {**PCLOUD, "id": "other", "name": UUID}
+    gone = (404, {"itemNotFound": {"code": 404, "message": "gone"}})
+    service = Service(gone, (200, {"pclouds": [there]}))
+    assert run(f"pcloud show {UUID}", service)[1][0] == "other"
+
+
+@pytest.mark.parametrize(
+    ("there", "complaint"),
+    [
+        ([], "No pcloud has the name or ID 'web'."),
+        ([PCLOUD, {**PCLOUD, "id": "b"}], f"2 pclouds .* by its ID: {UUID}, b."),
+    ],
+)
+def test_a_name_is_of_one_pcloud(there: list[Any], complaint: str) -> None:
+    with pytest.raises(CommandError, match=complaint):
+        run("pcloud show web", Service((200, {"pclouds": there})))
+
+
+@pytest.mark.parametrize("name", ["a b", "50%", "what?", "left#1", "door~1", "ä"])
+def test_a_name_is_one_part_of_a_path(name: str) -> None:
+    service = Service((204, None))
+    calling.call(service, "DELETE", ("os-pclouds", UUID, "hosts", name))
+    ((_, url, _),) = service.asked
+    assert unquote(url) == f"{P}/hosts/{name}"
+    sent = requests.Request("DELETE", f"http://cloud{url}").prepare().url
+    assert sent is not None
+    assert unquote(sent) == f"http://cloud{P}/hosts/{name}"
+
+
+@pytest.mark.parametrize("name", ["", ".", ".."])
+def test_no_name_is_the_address_of_something_else(name: str) -> None:
+    with pytest.raises(CommandError, match="Nothing can be called"):
+        calling.call(Service((204, None)), "DELETE", ("os-pclouds", UUID, "hosts", name))
+
+
+def test_a_project_is_found_as_far_as_one_may_look() -> None:
+    def asked(refusal: Exception | None) -> Callable[..., str]:
+        connection = SimpleNamespace(identity=Identity(refusal))
+        return lambda text, **more: calling.project_id(connection, text, **more)
+
+    assert asked(None)("lab") == "id-of-lab"
+    assert asked(None)("gone") == "gone"
+    with pytest.raises(CommandError, match="No project has the name or ID 'gone'"):
+        asked(None)("gone", must_exist=True)
+    for refusal in (exceptions.ForbiddenException("no"), EndpointNotFound("nowhere")):
+        assert asked(refusal)("some-id", must_exist=True) == "some-id"
+    # Where a login is a token and one address, the SDK's identity service can do nothing.
+    assert calling.project_id(SimpleNamespace(identity=None), "lab") == "lab"
+    with pytest.raises(CommandError, match="Several projects are called 'lab'"):
+        asked(exceptions.DuplicateResource("two"))("lab")
+
+
+def test_a_login_for_no_project_has_no_quota() -> None:
+    with pytest.raises(CommandError, match="Name a project"):
+        run("pcloud quota show", Service((200, {})), project=None)
+
+
+# -- refusals ----------------------------------------------------------------------------------
+
+
+def test_a_refusal_is_told_in_the_services_words() -> None:
+    refused = (409, {"conflictingRequest": {"code": 409, "message": "It is in use."}})
+    with pytest.raises(CommandError) as raised:
+        run("host flavor show big", Service(refused))
+    assert str(raised.value) == "It is in use. (HTTP 409) (Request-ID: req-1)"
+
+
+def test_others_are_deleted_nevertheless(caplog: pytest.LogCaptureFixture) -> None:
+    refused = (409, {"conflictingRequest": {"code": 409, "message": "It has hosts."}})
+    service = Service((204, None), refused, (204, None))
+    with caplog.at_level(logging.ERROR), pytest.raises(CommandError, match="1 of 3 failed"):
+        run("host flavor delete a b c", service)
+    assert [url for _, url, _ in service.asked] == [f"/os-host-flavors/{x}" for x in "abc"]
+    assert "b: It has hosts. (HTTP 409)" in caplog.text
+
+
+def test_one_alone_is_refused_in_the_services_words() -> None:
+    refused = (409, {"conflictingRequest": {"code": 409, "message": "It has hosts."}})
+    for words in ("host flavor delete a", "host flavor host add a host-1"):
+        with pytest.raises(CommandError, match=r"^It has hosts"):
+            run(words, Service(refused))
+
+
+def test_hosts_that_cannot_be_had_are_told_of(caplog: pytest.LogCaptureFixture) -> None:
+    failure = {"name": "up", "code": "no_free_host", "message": "There is none."}
+    service = Service(OWN, (201, {"hosts": [HOST], "failures": [failure]}))
+    command = made(COMMANDS["pcloud host add"], service)
+    words = [UUID, "left", "up", "--host-flavor", "big"]
+    told = command.take_action(command.get_parser("add").parse_args(words))
+    assert [row[0] for row in told[1]] == ["left"]
+    assert command.refused == 1
+    assert "up: There is none." in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        ("host flavor set big", "Say --units, --description, or both."),
+        (f"pcloud set {UUID}", "Say what is to be different."),
+        (f"pcloud set {UUID} --min-hosts 1", "needs --max-hosts and --size-host-flavor"),
+        (f"pcloud host set {UUID} left", "Say --enable, --disable or --name."),
+        (f"pcloud action list {UUID} --limit 0", "--limit is a number of actions."),
+    ],
+)
+def test_what_says_nothing_is_refused_here(words: str, complaint: str) -> None:
+    service = Service(OWN)
+    with pytest.raises(CommandError, match=complaint):
+        run(words, service)
+    assert not [method for method, _, _ in service.asked if method != "GET"]
+
+
+def test_of_a_size_policy_what_is_not_said_stays() -> None:
+    present = {"min_hosts": 1, "max_hosts": 3, "host_flavor": "big", "min_free_vcpus": 1}
+    service = Service((200, {"pcloud": {**PCLOUD, "size_policy": present}}))
+    run(f"pcloud set {UUID} --max-hosts 5", service)
+    assert service.asked[-1][2] == {"pcloud": {"size_policy": {**present, "max_hosts": 5}}}
+    run(f"pcloud set {UUID} --no-size-policy", service)
+    assert service.asked[-1][2] == {"pcloud": {"size_policy": None}}
