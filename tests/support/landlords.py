@@ -14,20 +14,21 @@ from innkeeper.domain.moves import Asker
 from innkeeper.domain.pclouds import HostFlavor, Pcloud, PcloudRun
 from innkeeper.domain.slices import Dedicating
 from innkeeper.entrypoints.api.compute.pclouds import hosts as host_views
+from innkeeper.entrypoints.api.compute.pclouds import keeping
 from innkeeper.entrypoints.api.compute.pclouds import pclouds as pcloud_views
 from innkeeper.entrypoints.api.compute.pclouds import records as record_views
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import aggregates
 from innkeeper.systems.compute import hosts as machines
 from innkeeper.systems.compute.hosts import ServiceChange
-from innkeeper.systems.pclouds import host_flavors, hosts, keeping, pclouds, quotas, sizes
+from innkeeper.systems.pclouds import host_flavors, hosts, pclouds, quotas, sizes
 from innkeeper.systems.pclouds.hosts import Wish
 from innkeeper.systems.pclouds.terms import Terms
 from tests.support.clouds import UNLIMITED
 from tests.support.dedicated import World, world
 from tests.support.moves import Movers
 
-SETTINGS = Dedicating(quota_pcloud_units=3)
+SETTINGS = Dedicating(quota_pcloud_units=4)
 LIST_MAX = 1000
 
 

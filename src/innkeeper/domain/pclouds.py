@@ -19,7 +19,7 @@ PCLOUD_KIND = "pcloud"
 class HostFlavor:
     """Type of a whole host. ``id`` is the row's, ``flavor_id`` the public one.
 
-    ``units`` is what a host of it costs of its owner's quota from its allocation on.
+    ``units`` is what a host of it takes of its owner's quota from its allocation on.
     """
 
     id: int
@@ -106,7 +106,7 @@ class PcloudHost:
 
     ``hostname`` and the ids are for this program and administrators; no user sees them.
     ``units`` are those of its flavor when it was allocated. ``is_replaced`` hosts gave their
-    name to another one, cost nothing, and go back to the pool once they are empty.
+    name to another one, take no units, and go back to the pool once they are empty.
     """
 
     host_id: int

@@ -58,8 +58,6 @@ class HostTable(AmountTable):
         self.residents = Residents()
         self.pclouds = PcloudSets()
         self.pcloud_names: list[str] = self._add_list(str)
-        self._pcloud_hosts: dict[tuple[int, str], ProviderId] = {}
-        self._pcloud_keys: dict[ProviderId, tuple[int, str]] = {}
         self.knows_memberships = False
         """Whether ``root_ids`` and ``membership_codes`` are kept; without pools they need not
         be."""
@@ -127,7 +125,7 @@ class HostTable(AmountTable):
         if index is None:
             return
         self._unname(self.names[index], index)
-        self._leave_pcloud(provider_id)
+        self.pclouds.leave(provider_id)
         self.residents.replace(provider_id, {})
         super().remove_row(provider_id)
         if index < self.row_count:
@@ -255,25 +253,14 @@ class HostTable(AmountTable):
 
     def dedicate(self, index: HostIndex, code: int, name: str, *, is_open: bool) -> None:
         """Say for whom a host is, and what it is called there."""
-        provider_id = ProviderId(int(self.provider_ids[index]))
-        self._leave_pcloud(provider_id)
         self.pcloud_codes[index] = code
         self.is_pcloud_open[index] = is_open
         self.pcloud_names[index] = name
-        if name:
-            self._pcloud_hosts[code, name] = provider_id
-            self._pcloud_keys[provider_id] = (code, name)
-
-    def _leave_pcloud(self, provider_id: ProviderId) -> None:
-        key = self._pcloud_keys.pop(provider_id, None)
-        # Two hosts that change names at once: the name may be the other's already.
-        if key is not None and self._pcloud_hosts.get(key) == provider_id:
-            del self._pcloud_hosts[key]
+        self.pclouds.enter(ProviderId(int(self.provider_ids[index])), code, name)
 
     def rows_called(self, codes: Iterable[int], name: str) -> Indexes:
         """The rows of the hosts that have this name in one of these pclouds."""
-        found = (self._pcloud_hosts.get((code, name)) for code in codes)
-        rows = [self.index_of[each] for each in found if each is not None]
+        rows = [self.index_of[each] for each in self.pclouds.called(codes, name)]
         return np.array(rows, dtype=np.intp)
 
     def renumber_pclouds(self) -> None:
@@ -281,11 +268,6 @@ class HostTable(AmountTable):
         if self.pclouds.has_many_codes:
             numbers = self.pclouds.keep_codes(np.unique(self.pcloud_codes).tolist())
             self.pcloud_codes[:] = numbers[self.pcloud_codes]
-            self._pcloud_keys = {
-                provider_id: (int(numbers[code]), name)
-                for provider_id, (code, name) in self._pcloud_keys.items()
-            }
-            self._pcloud_hosts = {key: each for each, key in self._pcloud_keys.items()}
 
     # -- aggregates and servers ------------------------------------------------------------
 

@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterable
 import numpy as np
 import numpy.typing as npt
 
+from innkeeper.domain.ids import ProviderId
 from innkeeper.snapshot.amounts import Mask
 from innkeeper.snapshot.pools import Codes
 
@@ -36,6 +37,8 @@ class PcloudSets:
         self._is_automatic: list[bool] = [False, False]
         self._codes_max = CODES_SPARE
         self._automatic_of: dict[str, tuple[str, ...]] = {}
+        self._hosts: dict[tuple[int, str], ProviderId] = {}
+        self._names: dict[ProviderId, tuple[int, str]] = {}
 
     @property
     def count(self) -> int:
@@ -97,6 +100,25 @@ class PcloudSets:
         found = (self._codes.get(uuid) for uuid in uuids)
         return [each for each in found if each is not None]
 
+    def enter(self, provider_id: ProviderId, code: int, name: str) -> None:
+        """Note what a host is called in its pcloud; one without a name is in none."""
+        self.leave(provider_id)
+        if name:
+            self._hosts[code, name] = provider_id
+            self._names[provider_id] = (code, name)
+
+    def leave(self, provider_id: ProviderId) -> None:
+        """Forget what a host is called."""
+        key = self._names.pop(provider_id, None)
+        # Two hosts that change names at once: the name may be the other's already.
+        if key is not None and self._hosts.get(key) == provider_id:
+            del self._hosts[key]
+
+    def called(self, codes: Iterable[int], name: str) -> list[ProviderId]:
+        """The hosts that have this name in one of these pclouds."""
+        found = (self._hosts.get((code, name)) for code in codes)
+        return [each for each in found if each is not None]
+
     @property
     def has_many_codes(self) -> bool:
         """Whether dead codes may be the most."""
@@ -113,6 +135,11 @@ class PcloudSets:
         self._codes = {uuid: code for code, uuid in enumerate(self._uuids) if code >= FIRST}
         self._codes_max = 2 * len(kept) + CODES_SPARE
         self._automatic_of.clear()
+        self._names = {
+            provider_id: (int(found[code]), name)
+            for provider_id, (code, name) in self._names.items()
+        }
+        self._hosts = {key: each for each, key in self._names.items()}
         return found
 
 

@@ -1,4 +1,4 @@
-"""Hosts of pclouds, what they cost, and what they cost in the past."""
+"""Hosts of pclouds, the units they take, and what was paid for in the past."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def provider_ids(tx: Tx, pcloud: int) -> list[ProviderId]:
 
 
 def units_of(tx: Tx, project_id: str) -> int:
-    """What the hosts of all pclouds of a project cost together."""
+    """The units that the hosts of all pclouds of a project take together."""
     query = (
         sa.select(sa.func.coalesce(sa.func.sum(pcloud_hosts.c.units), 0))
         .join(pclouds, pclouds.c.id == pcloud_hosts.c.pcloud_id)

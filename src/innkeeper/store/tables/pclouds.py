@@ -76,7 +76,7 @@ pcloud_hosts = sa.Table(
     ),
     sa.Column("pcloud_id", BigId, sa.ForeignKey("pclouds.id"), nullable=False),
     sa.Column("name", Name, nullable=False),
-    # As it was when the host was allocated; the flavor may cost something else by now.
+    # As it was when the host was allocated; the flavor may say something else by now.
     sa.Column("units", sa.Integer, nullable=False),
     sa.Column("is_enabled", sa.Boolean, nullable=False),
     sa.Column("is_replaced", sa.Boolean, nullable=False),

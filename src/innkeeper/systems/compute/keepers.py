@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from types import MappingProxyType
 from typing import Protocol
 
 from innkeeper.domain.compute import Host
@@ -49,7 +50,7 @@ class Keeper(Protocol):
 
 Keepers = Mapping[str, Keeper]
 """By kind."""
-NOBODY: Keepers = {}
+NOBODY: Keepers = MappingProxyType({})
 
 
 def of(keepers: Keepers, aggregate: Aggregate) -> Keeper | None:

@@ -9,7 +9,7 @@ is disabled again.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 
 from innkeeper.domain.errors import AlreadyExists, Conflict, InUse, NotFound
@@ -19,7 +19,7 @@ from innkeeper.store.queries import host_flavors, pcloud_hosts
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import dedications, hosts, keepers
 from innkeeper.systems.compute.hosts import ServiceChange
-from innkeeper.systems.pclouds import members, metadata
+from innkeeper.systems.pclouds import aggregates, members
 from innkeeper.systems.pclouds.terms import Terms
 
 LEFT_POOL = "It left the pool of host flavor {}."
@@ -40,6 +40,11 @@ def get(tx: Tx, flavor_id: str) -> HostFlavor:
     return found
 
 
+def by_aggregates(tx: Tx, rows: Collection[int]) -> dict[int, HostFlavor]:
+    """The host flavors that aggregates in these rows are, by the rows."""
+    return host_flavors.by_aggregates(tx, rows)
+
+
 def free_counts(
     tx: Tx, flavors: Sequence[HostFlavor], terms: Terms
 ) -> dict[int, dict[str, int]]:
@@ -56,7 +61,7 @@ def create(
     """
     if host_flavors.by_flavor_id(tx, flavor_id) is not None:
         raise AlreadyExists(f"Host flavor {flavor_id} already exists.")
-    name = metadata.flavor_name(flavor_id)
+    name = aggregates.flavor_name(flavor_id)
     if keepers.is_name_taken(tx, name):
         raise AlreadyExists(f"There is an aggregate {name} already.")
     row = keepers.made(tx, uuid, name, HOST_FLAVOR_KIND, now)

@@ -1,6 +1,6 @@
 """Pclouds: made, found, changed and forgotten; and the projects that may use them.
 
-Source: the seed *Whole Host Allocation*, "Pclouds" and "Tenant Operations".
+Source: the seed *Whole Host Allocation*, "Pclouds" and what follows it.
 
 Always true: a stranger's pcloud looks like one that is not there. The owner is let in when a
 pcloud is made, and may leave without losing it. A change of who may use a pcloud, or of what it
@@ -9,7 +9,7 @@ takes, adds change rows for its hosts, since the host table holds it with them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -20,7 +20,7 @@ from innkeeper.store import changes
 from innkeeper.store.queries import pcloud_actions, pcloud_hosts, pclouds
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import dedications, keepers
-from innkeeper.systems.pclouds import host_flavors, members, metadata, quotas
+from innkeeper.systems.pclouds import aggregates, host_flavors, members, quotas
 from innkeeper.systems.pclouds.terms import Terms
 
 FACTS = frozenset({"name", "cpu_ratio", "ram_ratio", "is_automatic", "size"})
@@ -65,6 +65,11 @@ def page(
     )
 
 
+def by_aggregates(tx: Tx, rows: Collection[int]) -> dict[int, Pcloud]:
+    """The pclouds that aggregates in these rows are, by the rows."""
+    return pclouds.by_aggregates(tx, rows)
+
+
 def host_counts(tx: Tx, found: list[Pcloud]) -> dict[int, int]:
     """How many hosts these pclouds have, by their rows."""
     return pcloud_hosts.counts(tx, [each.id for each in found])
@@ -78,9 +83,9 @@ def create(
     Raises :class:`Invalid` for a project that cannot be let in, and :class:`NotFound` for a
     host flavor that its policy names in vain.
     """
-    metadata.demand_project(project_id)
+    aggregates.demand_project(project_id)
     _demand_size(tx, facts)
-    row = keepers.made(tx, uuid, metadata.pcloud_name(uuid), PCLOUD_KIND, terms.now)
+    row = keepers.made(tx, uuid, aggregates.pcloud_name(uuid), PCLOUD_KIND, terms.now)
     whole = {"cpu_ratio": None, "ram_ratio": None, "is_automatic": False, "size": None, **facts}
     assert whole.keys() == FACTS, "a pcloud has a name, and nothing that nobody knows"
     pclouds.add(tx, uuid, row, project_id, whole, terms.now)
@@ -144,7 +149,7 @@ def transfer(tx: Tx, pcloud: Pcloud, project_id: str, terms: Terms) -> Pcloud:
     Raises :class:`QuotaExceeded` where that one's quota has no room for them. Who may use it
     stays as it is.
     """
-    metadata.demand_project(project_id)
+    aggregates.demand_project(project_id)
     if project_id == pcloud.project_id:
         return pcloud
     hosts = pcloud_hosts.of_pcloud(tx, pcloud.id)
@@ -174,7 +179,7 @@ def may_use(tx: Tx, pcloud: Pcloud, project_id: str | None) -> bool:
 
 def authorize(tx: Tx, pcloud: Pcloud, project_id: str, terms: Terms) -> None:
     """Let a project use a pcloud; one that may already goes on doing so."""
-    metadata.demand_project(project_id)
+    aggregates.demand_project(project_id)
     if may_use(tx, pcloud, project_id):
         return
     pclouds.add_project(tx, pcloud.id, project_id)

@@ -62,7 +62,10 @@ def elsewhere(
     if not wanted.is_up(now, means.computing.service_down_time_s):
         raise Conflict(f"Compute service of {wanted.name} is unavailable at this time.")
     if means.is_others(spec, wanted.name):
-        raise Conflict(f"Compute host {wanted.name} is dedicated, and not to this server.")
+        raise Conflict(
+            f"Compute host {wanted.name} is not for this server: it is dedicated to others, or "
+            "not in the pcloud that the server names."
+        )
     return _take(means, spec, wanted)
 
 

@@ -9,13 +9,13 @@ from typing import Any
 
 from innkeeper.domain.errors import Invalid, NotFound
 from innkeeper.domain.grouping import ZONE_KEY, Aggregate
+from innkeeper.entrypoints.api.compute.pclouds import keeping
 from innkeeper.entrypoints.api.compute.pclouds.calling import terms
 from innkeeper.entrypoints.api.faults import HttpRefusal
 from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import aggregates
 from innkeeper.systems.compute.keepers import Keepers
-from innkeeper.systems.pclouds import keeping
 
 RULE = "os_compute_api:os-aggregates"
 UNSUPPORTED = 501

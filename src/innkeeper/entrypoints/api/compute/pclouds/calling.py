@@ -36,14 +36,15 @@ def terms(call: Call) -> Terms:
 def owned(tx: Tx, call: Call) -> Pcloud:
     """The pcloud that the path names, if the route's rule lets the caller do that to it.
 
-    Who may use it and no more is told so; to all others it is not there.
+    Who may look at it, or use it, and no more is told so; to all others it is not there.
     """
     found = pclouds.get(tx, call.params["pcloud_id"])
     rule = call.route.policy
     assert rule is not None, "nothing about a pcloud is open to strangers"
     if call.allows(rule, project_id=found.project_id):
         return found
-    if pclouds.may_use(tx, found, call.context.project_id):
+    sees_it = call.allows(f"{PCLOUDS}:show", project_id=found.project_id)
+    if sees_it or pclouds.may_use(tx, found, call.context.project_id):
         call.demand(rule, project_id=found.project_id)
     raise pclouds.unknown(call.params["pcloud_id"])
 

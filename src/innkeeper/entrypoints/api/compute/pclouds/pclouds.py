@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from innkeeper.domain.errors import Invalid
-from innkeeper.domain.pclouds import Pcloud, SizePolicy
+from innkeeper.domain.pclouds import Pcloud, PcloudAction, SizePolicy
 from innkeeper.entrypoints.api.compute.pclouds.calling import (
     PCLOUDS,
     moment,
@@ -27,6 +27,7 @@ FIELDS = {
     "size_policy": "size",
 }
 """The API's words for what an owner says of a pcloud, and ours."""
+WORDS = {field: word for word, field in FIELDS.items()}
 
 
 async def index(call: Call) -> Answer:
@@ -140,7 +141,7 @@ async def actions(call: Call) -> Answer:
             "id": each.id,
             "action": each.action,
             "host": each.host_name,
-            "detail": each.detail,
+            "detail": _detail(each),
             "project_id": each.project_id,
             "user_id": each.user_id,
             "request_id": each.request_id,
@@ -154,6 +155,13 @@ async def actions(call: Call) -> Answer:
         query = next_query(call, str(found[limit - 1].id))
         body["actions_links"] = [{"rel": "next", "href": f"{path}?{query}"}]
     return Answer(200, body)
+
+
+def _detail(done: PcloudAction) -> str | None:
+    if done.action != "update" or done.detail is None:
+        return done.detail
+    # What was changed is written in our words.
+    return ", ".join(sorted(WORDS.get(field, field) for field in done.detail.split(", ")))
 
 
 # -- words -------------------------------------------------------------------------------------

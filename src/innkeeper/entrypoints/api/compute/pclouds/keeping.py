@@ -20,14 +20,12 @@ from innkeeper.domain.pclouds import (
     PCLOUD_KIND,
     HostFlavor,
     Pcloud,
-    PcloudHost,
 )
-from innkeeper.store.queries import host_flavors as flavor_rows
-from innkeeper.store.queries import pcloud_hosts
-from innkeeper.store.queries import pclouds as pcloud_rows
+from innkeeper.entrypoints.api.compute.pclouds import metadata
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.keepers import Keeper, Keepers
-from innkeeper.systems.pclouds import host_flavors, hosts, metadata, pclouds
+from innkeeper.systems.pclouds import aggregates as keys
+from innkeeper.systems.pclouds import host_flavors, hosts, pclouds
 from innkeeper.systems.pclouds.hosts import NAME
 from innkeeper.systems.pclouds.terms import Terms
 
@@ -49,12 +47,12 @@ class FlavorKeeper(Keeper):
 
     def metadata(self, tx: Tx, kept: Sequence[Aggregate]) -> Mapping[int, Mapping[str, str]]:
         """See :class:`Keeper`."""
-        found = flavor_rows.by_aggregates(tx, [each.id for each in kept])
+        found = host_flavors.by_aggregates(tx, [each.id for each in kept])
         return {row: metadata.of_flavor(flavor) for row, flavor in found.items()}
 
     def keeps_key(self, key: str) -> bool:
         """See :class:`Keeper`."""
-        return key.startswith(metadata.PREFIX)
+        return key.startswith(keys.PREFIX)
 
     def set_metadata(
         self, tx: Tx, aggregate: Aggregate, wanted: Mapping[str, str | None], now: datetime
@@ -62,8 +60,8 @@ class FlavorKeeper(Keeper):
         """Change description and units."""
         flavor = self._flavor(tx, aggregate)
         ours = dict(wanted)
-        description = ours.pop(metadata.DESCRIPTION, flavor.description)
-        units = ours.pop(metadata.UNITS, str(flavor.units))
+        description = ours.pop(keys.DESCRIPTION, flavor.description)
+        units = ours.pop(keys.UNITS, str(flavor.units))
         metadata.refuse_changes(metadata.of_flavor(flavor), ours)
         if description is None or units is None or not _is_count(units):
             raise Invalid("A host flavor has a description, and units that are a number.")
@@ -82,7 +80,7 @@ class FlavorKeeper(Keeper):
         host_flavors.delete(tx, self._flavor(tx, aggregate).flavor_id)
 
     def _flavor(self, tx: Tx, aggregate: Aggregate) -> HostFlavor:
-        return flavor_rows.by_aggregates(tx, [aggregate.id])[aggregate.id]
+        return host_flavors.by_aggregates(tx, [aggregate.id])[aggregate.id]
 
 
 class PcloudKeeper(Keeper):
@@ -93,12 +91,9 @@ class PcloudKeeper(Keeper):
 
     def metadata(self, tx: Tx, kept: Sequence[Aggregate]) -> Mapping[int, Mapping[str, str]]:
         """See :class:`Keeper`."""
-        found = pcloud_rows.by_aggregates(tx, [each.id for each in kept])
-        rows = [each.id for each in found.values()]
-        projects = pcloud_rows.projects(tx, rows)
-        members: dict[int, list[PcloudHost]] = {}
-        for each in pcloud_hosts.of_pclouds(tx, rows):
-            members.setdefault(each.pcloud_id, []).append(each)
+        found = pclouds.by_aggregates(tx, [each.id for each in kept])
+        whole = list(found.values())
+        projects, members = pclouds.projects(tx, whole), hosts.of_pclouds(tx, whole)
         return {
             aggregate_id: metadata.of_pcloud(
                 pcloud, projects.get(pcloud.id, ()), members.get(pcloud.id, ())
@@ -108,7 +103,7 @@ class PcloudKeeper(Keeper):
 
     def keeps_key(self, key: str) -> bool:
         """See :class:`Keeper`."""
-        return key.startswith(metadata.PREFIX) or key in RATIOS
+        return key.startswith(keys.PREFIX) or key in RATIOS
 
     def set_metadata(
         self, tx: Tx, aggregate: Aggregate, wanted: Mapping[str, str | None], now: datetime
@@ -122,9 +117,9 @@ class PcloudKeeper(Keeper):
             for key, field in RATIOS.items()
             if key in changed
         }
-        if metadata.NAME in changed:
-            facts["name"] = _name(changed.pop(metadata.NAME))
-        owner = changed.pop(metadata.OWNER, pcloud.project_id)
+        if keys.NAME in changed:
+            facts["name"] = _name(changed.pop(keys.NAME))
+        owner = changed.pop(keys.OWNER, pcloud.project_id)
         if owner is None:
             raise Invalid("A pcloud has an owner.")
         pcloud = pclouds.update(tx, pcloud, facts, self._terms)
@@ -135,14 +130,14 @@ class PcloudKeeper(Keeper):
     def _set(
         self, tx: Tx, pcloud: Pcloud, key: str, text: str | None, present: Mapping[str, str]
     ) -> None:
-        project_id = metadata.project_of(key)
+        project_id = keys.project_of(key)
         if project_id is not None and text is None:
             pclouds.drop(tx, pcloud, project_id, self._terms)
         elif project_id is not None and text == metadata.PROJECT_VALUE:
             pclouds.authorize(tx, pcloud, project_id, self._terms)
-        elif key in present and key.startswith(metadata.HOST_STATE) and text in _STATES:
-            hostname = key.removeprefix(metadata.HOST_STATE)
-            for member in pcloud_hosts.of_pcloud(tx, pcloud.id):
+        elif key in present and key.startswith(keys.HOST_STATE) and text in _STATES:
+            hostname = key.removeprefix(keys.HOST_STATE)
+            for member in hosts.page(tx, pcloud):
                 if member.hostname == hostname:
                     hosts.set_state(
                         tx, pcloud, member, self._terms, is_enabled=text == metadata.ENABLED
@@ -156,7 +151,7 @@ class PcloudKeeper(Keeper):
 
     def remove_host(self, tx: Tx, aggregate: Aggregate, host: Host, now: datetime) -> None:
         """Release a host."""
-        pcloud, member = self._pcloud(tx, aggregate), pcloud_hosts.by_host(tx, host.id)
+        pcloud, member = self._pcloud(tx, aggregate), hosts.by_row(tx, host.id)
         assert member is not None, "who is in the aggregate is in the pcloud"
         hosts.release(tx, pcloud, member, self._terms)
 
@@ -165,7 +160,7 @@ class PcloudKeeper(Keeper):
         pclouds.delete(tx, self._pcloud(tx, aggregate), self._terms)
 
     def _pcloud(self, tx: Tx, aggregate: Aggregate) -> Pcloud:
-        return pcloud_rows.by_aggregates(tx, [aggregate.id])[aggregate.id]
+        return pclouds.by_aggregates(tx, [aggregate.id])[aggregate.id]
 
 
 _STATES = (metadata.ENABLED, metadata.DISABLED)

@@ -1,8 +1,6 @@
 """The seed's metadata: what the aggregates of host flavors and pclouds say, key by key.
 
 Source: the seed *Whole Host Allocation*, its three tables.
-
-Always true: no project can be let in whose key would be that of something else.
 """
 
 from __future__ import annotations
@@ -11,28 +9,22 @@ from collections.abc import Iterable, Mapping
 
 from innkeeper.domain.errors import Invalid
 from innkeeper.domain.pclouds import HostFlavor, Pcloud, PcloudHost
+from innkeeper.systems.pclouds.aggregates import (
+    DESCRIPTION,
+    FLAVOR_ID,
+    HOST,
+    HOST_STATE,
+    ID,
+    NAME,
+    OWNER,
+    PREFIX,
+    TYPE,
+    UNITS,
+)
 
-PREFIX = "pcloud:"
-TYPE, FLAVOR_ID = "pcloud:type", "pcloud:flavor_id"
-DESCRIPTION, UNITS = "pcloud:description", "pcloud:units"
-ID, NAME, OWNER = "pcloud:id", "pcloud:name", "pcloud:owner"
-HOST, HOST_STATE = "pcloud:host:", "pcloud:host_state:"
 CPU_RATIO, RAM_RATIO = "cpu_allocation_ratio", "ram_allocation_ratio"
 POOL_TYPE, PCLOUD_TYPE, PROJECT_VALUE = "host_flavor_pool", "pcloud", "pcloud-tenant"
 ENABLED, DISABLED = "enabled", "disabled"
-KEY_MAX = 255
-"""Characters of a key, and of a value."""
-NAMES = frozenset({TYPE, FLAVOR_ID, DESCRIPTION, UNITS, ID, NAME, OWNER})
-
-
-def flavor_name(flavor_id: str) -> str:
-    """What the aggregate of a host flavor is called."""
-    return f"Pcloud:host_flavor:{flavor_id}"
-
-
-def pcloud_name(uuid: str) -> str:
-    """What the aggregate of a pcloud is called."""
-    return f"Pcloud:{uuid}"
 
 
 def of_flavor(flavor: HostFlavor) -> dict[str, str]:
@@ -62,19 +54,6 @@ def of_pcloud(
         said[f"{HOST}{host.name}"] = host.hostname
         said[f"{HOST_STATE}{host.hostname}"] = ENABLED if host.is_enabled else DISABLED
     return said
-
-
-def project_of(key: str) -> str | None:
-    """The project that a key lets in; ``None`` for keys that are of something else."""
-    is_other = key in NAMES or key.startswith((HOST, HOST_STATE)) or key == PREFIX
-    return None if is_other or not key.startswith(PREFIX) else key.removeprefix(PREFIX)
-
-
-def demand_project(project_id: str) -> None:
-    """Raise :class:`Invalid` for a project whose key is that of something else."""
-    key = f"{PREFIX}{project_id}"
-    if project_of(key) != project_id or len(key) > KEY_MAX:
-        raise Invalid(f"The project {project_id[:60]} cannot be told apart from other facts.")
 
 
 def refuse_changes(present: Mapping[str, str], wanted: Mapping[str, str | None]) -> None:

@@ -1,0 +1,43 @@
+"""What the aggregates of this room are called, and who cannot be told apart in their metadata.
+
+Source: the seed *Whole Host Allocation*, its tables of keys. What the keys say of hosts and
+projects is put into words, and read, by the API.
+
+Always true: no project can be let in whose key would be that of something else.
+"""
+
+from __future__ import annotations
+
+from innkeeper.domain.errors import Invalid
+
+PREFIX = "pcloud:"
+TYPE, FLAVOR_ID = "pcloud:type", "pcloud:flavor_id"
+DESCRIPTION, UNITS = "pcloud:description", "pcloud:units"
+ID, NAME, OWNER = "pcloud:id", "pcloud:name", "pcloud:owner"
+HOST, HOST_STATE = "pcloud:host:", "pcloud:host_state:"
+KEY_MAX = 255
+"""Characters of a key, and of a value."""
+NAMES = frozenset({TYPE, FLAVOR_ID, DESCRIPTION, UNITS, ID, NAME, OWNER})
+
+
+def flavor_name(flavor_id: str) -> str:
+    """What the aggregate of a host flavor is called."""
+    return f"Pcloud:host_flavor:{flavor_id}"
+
+
+def pcloud_name(uuid: str) -> str:
+    """What the aggregate of a pcloud is called."""
+    return f"Pcloud:{uuid}"
+
+
+def project_of(key: str) -> str | None:
+    """The project that a key lets in; ``None`` for keys that are of something else."""
+    is_other = key in NAMES or key.startswith((HOST, HOST_STATE)) or key == PREFIX
+    return None if is_other or not key.startswith(PREFIX) else key.removeprefix(PREFIX)
+
+
+def demand_project(project_id: str) -> None:
+    """Raise :class:`Invalid` for a project whose key is that of something else."""
+    key = f"{PREFIX}{project_id}"
+    if project_of(key) != project_id or len(key) > KEY_MAX:
+        raise Invalid(f"The project {project_id[:60]} cannot be told apart from other facts.")

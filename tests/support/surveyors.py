@@ -1,0 +1,153 @@
+"""Judges every step that is taken in a cloud with dedicated hosts, by rules of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from innkeeper.domain.errors import Refusal
+from innkeeper.domain.ids import ServerId
+from innkeeper.snapshot import loader
+from innkeeper.snapshot.audit import differences
+from innkeeper.systems.compute import audit as compute_audit
+from innkeeper.systems.placement import audit as placement_audit
+from tests.support.clouds import OF_MACHINES, SMALL, UNLIMITED
+from tests.support.dedicated import (
+    RATIOS,
+    Row,
+    World,
+    broken,
+    left_wrongly,
+    may_take,
+    overdrawn,
+    ratios_of,
+)
+from tests.support.landlords import Landlord
+
+NEEDS = {"VCPU": SMALL.vcpus, "MEMORY_MB": SMALL.memory_mb, "DISK_GB": SMALL.disk_gb}
+# A ratio below what is in use, or a host that shrank, leaves a host with more than it has.
+EXPECTED = (*OF_MACHINES, placement_audit.OVER_CAPACITY)
+MARK = "rack"
+"""Is in the name of every machine, and in nothing that users call theirs."""
+
+
+class Surveyor:
+    """Looks at everything after each step; ``seen`` is what there was last.
+
+    ``own`` is what hosts' agents said of their ratios, by host and class.
+    """
+
+    def __init__(self, landlord: Landlord, projects: Sequence[str]) -> None:
+        self.landlord = landlord
+        self.cloud = landlord.cloud
+        self.seen = landlord.world()
+        names = [each["name"] for each in self.seen.hosts.values()]
+        self.own = {name: dict.fromkeys(RATIOS, 1.0) for name in names}
+        self._projects = projects
+
+    def attempt(
+        self, work: Callable[[], Any], *, by_owner: bool = False, may_close: bool = False
+    ) -> bool:
+        """Do something that may be refused, which then has changed nothing; was it done?"""
+        try:
+            work()
+        except Refusal as refusal:
+            assert self.landlord.world() == self.seen
+            # Administrators may be told of machines.
+            assert not by_owner or MARK not in refusal.message, refusal.message
+            return False
+        self.judge(may_close=may_close)
+        return True
+
+    def judge(self, *, may_close: bool = False) -> None:
+        """What is true of every step is true of the last one."""
+        before, after = self.seen, self.landlord.world()
+        self.seen = after
+        assert broken(after) == []
+        closing = before.members.keys() if may_close else ()
+        assert left_wrongly(before, after, closing) == []
+        assert overdrawn(before, after, self.landlord.limits(self._projects)) == []
+        self._judge_ratios(after)
+        self._judge_views(after)
+        with self.cloud.store.read() as tx:
+            assert differences(self.cloud.table, loader.load_all(tx)) == []
+
+    def audit(self) -> None:
+        """What the other rooms promise is kept as well."""
+        with self.cloud.store.read() as tx:
+            found = [*placement_audit.findings(tx), *compute_audit.findings(tx)]
+        assert [each for each in found if each.invariant not in EXPECTED] == []
+
+    def _judge_ratios(self, seen: World) -> None:
+        """I6 to its end: where no pcloud says anything, the host's own is in force."""
+        for host_id, host in seen.hosts.items():
+            pcloud = seen.pcloud_of(host_id)
+            said = {} if pcloud is None else ratios_of(pcloud)
+            for name in RATIOS.keys() & seen.lines[host["provider_id"]].keys():
+                line = seen.lines[host["provider_id"]][name]
+                assert line.ratio == said.get(name, self.own[host["name"]][name])
+                assert line.max_unit == line.total, (host["name"], name, line)
+
+    def _judge_views(self, seen: World) -> None:
+        """I7: no user is told a machine's name, and aggregates say what is so."""
+        told = [self.landlord.shown(self._projects), self.landlord.shown_runs(seen)]
+        told += [(each["fault"] or {}).get("message", "") for each in seen.servers.values()]
+        assert not [each for each in told if MARK in each]
+        said = self.landlord.metadata()
+        for pcloud in seen.pclouds.values():
+            mine = said[f"Pcloud:{pcloud['uuid']}"]
+            assert mine["pcloud:owner"] == pcloud["project_id"]
+            begin = "pcloud:host:"
+            assert {key: mine[key] for key in mine if key.startswith(begin)} == {
+                f"{begin}{each['name']}": seen.hosts[each["host_id"]]["name"]
+                for each in seen.members_of(pcloud["uuid"])
+            }
+            let_in = {key.removeprefix("pcloud:") for key in mine if "tenant" in mine[key]}
+            assert let_in == seen.projects.get(pcloud["id"], frozenset())
+
+    # -- servers ---------------------------------------------------------------------------
+
+    def boot(
+        self, project_id: str, hints: Mapping[str, Any], forced: str | None = None
+    ) -> ServerId:
+        """Boot a server, which has one of the hosts that it may have, if there are any."""
+        before, now = self.seen, self.landlord.movers.now
+        request = self.cloud.request(
+            project_id=project_id, hints=hints, forced_host=forced, now=now
+        )
+        self.cloud.boot(request)
+        self.judge()
+        (uuid,) = request.server_ids
+        home = self.seen.servers[uuid]["host"]
+        able = [
+            each["name"]
+            for host_id, each in before.hosts.items()
+            if may_take(before, host_id, project_id, hints, is_boot=True)
+            and self._is_able(before, each)
+            and forced in (None, each["name"])
+        ]
+        assert home in able if able else home is None, (home, able)
+        return uuid
+
+    def _is_able(self, seen: World, host: Row) -> bool:
+        """Whether a host is in order, and has room for one more server."""
+        silent_s = (self.landlord.movers.now - host["last_seen_at"]).total_seconds()
+        is_up = silent_s <= UNLIMITED.service_down_time_s and not host["is_forced_down"]
+        lines = seen.lines[host["provider_id"]]
+        has_room = all(name in lines and lines[name].takes(n) for name, n in NEEDS.items())
+        return bool(is_up and not host["is_disabled"] and has_room)
+
+    def move(self, uuid: str, work: Callable[[], Any]) -> bool:
+        """Move a server, which goes where its owner's request could go now; was it done?"""
+        before = self.seen
+        if not self.attempt(work):
+            return False
+        server, was = self.seen.servers[uuid], before.servers[uuid]
+        going = {server["host"]} - {was["host"], None}
+        old = {each["id"] for each in before.moves}
+        going |= {e["dest_host"] for e in self.seen.moves if e["id"] not in old} - {None}
+        for name in going:
+            host_id, project = self.seen.by_name(name)["id"], server["project_id"]
+            hints = server["hints"]
+            assert may_take(before, host_id, project, hints, is_boot=False), name
+        return bool(going)
