@@ -1,0 +1,293 @@
+"""Steps of administrators and of owners of pclouds, among which dice choose."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from innkeeper.domain.hosts import InventoryReport
+from innkeeper.domain.ids import ServerId
+from innkeeper.domain.pclouds import SizePolicy
+from innkeeper.systems.compute.hosts import ServiceChange
+from innkeeper.systems.pclouds import hosts, pclouds
+from innkeeper.systems.pclouds.hosts import Wish
+from tests.support.clouds import reported
+from tests.support.dedicated import World
+from tests.support.landlords import Landlord
+from tests.support.moves import Movers
+from tests.support.surveyors import Surveyor
+
+HOSTS = ("a-rack-1", "a-rack-2", "a-rack-3", "b-rack-4", "b-rack-5")
+PROJECTS = ("red", "green", "blue")
+FLAVORS = ("tall", "wide")
+NAMES = ("one", "two", "three")
+RATIOS = (None, 0.5, 1.0, 2.0)
+PCLOUDS_MAX = 4
+GONE = "90000000-0000-4000-8000-000000000009"
+"""No pcloud has this id."""
+
+
+class Steps:
+    """Five hosts of two agents, two host flavors and three projects; every step is judged."""
+
+    def __init__(self, movers: Movers, seed: int) -> None:
+        self.dice = random.Random(seed)  # noqa: S311 - to be repeated, not to be secret
+        self.movers = movers
+        self.landlord = Landlord(movers)
+        self.zone = self.landlord.zone_aggregate("north")
+        for number, flavor in enumerate(FLAVORS, 1):
+            self.landlord.define(flavor, number)
+        self.surveyor = Surveyor(self.landlord, PROJECTS)
+        self.attempt = self.surveyor.attempt
+        for name in HOSTS[: self.dice.randint(2, 5)]:
+            self.pool(name, self.dice.choice(FLAVORS))
+        for act in (self.create, self.create, self.allocate, self.allocate, self.allocate):
+            act()
+
+    @property
+    def seen(self) -> World:
+        """What there is."""
+        return self.surveyor.seen
+
+    # -- what the dice decide --------------------------------------------------------------
+
+    def rarely(self) -> bool:
+        return self.dice.random() < 0.2
+
+    def do_one(self, acts: Mapping[Callable[[], Any], int]) -> None:
+        """Do one of these, which are as likely as they say."""
+        (act,) = self.dice.choices(list(acts), list(acts.values()))
+        act()
+
+    def pcloud(self) -> str:
+        return str(self.dice.choice([e["uuid"] for e in self.seen.pclouds.values()] or [GONE]))
+
+    def member(self) -> tuple[str, str, str]:
+        """One of the hosts of pclouds: its pcloud, its name there, and the machine's."""
+        if not self.seen.members:
+            return self.pcloud(), "one", HOSTS[0]
+        host_id, found = self.dice.choice(list(self.seen.members.items()))
+        uuid = self.seen.pclouds[found["pcloud_id"]]["uuid"]
+        return uuid, found["name"], self.seen.hosts[host_id]["name"]
+
+    def server(self) -> ServerId | None:
+        """One of the servers, mostly one that is somewhere."""
+        there = [e["uuid"] for e in self.seen.servers.values() if e["host"] is not None]
+        uuids = list(self.seen.servers) if self.rarely() else there
+        return ServerId(self.dice.choice(uuids)) if uuids else None
+
+    def ratio(self) -> float | None:
+        return self.dice.choice(RATIOS)
+
+    def guest(self, named: Any) -> str:
+        """A project, which is more often than not one that may use a pcloud."""
+        found = self.seen.pcloud(named) if isinstance(named, str) else None
+        let_in = sorted(self.seen.projects.get(found["id"], ())) if found else []
+        return str(self.dice.choice([*PROJECTS, *let_in, *let_in, *let_in]))
+
+    # -- administrators --------------------------------------------------------------------
+
+    def administer(self) -> None:
+        self.do_one(
+            {
+                self.change_flavor: 1,
+                self.pool_one: 3,
+                self.unpool: 1,
+                self.switch_service: 2,
+                self.maintain: 1,
+                self.set_quota: 1,
+                self.edit_zone: 1,
+                self.edit_members: 1,
+                self.edit_keys: 2,
+                self.report: 2,
+            }
+        )
+
+    def change_flavor(self) -> None:
+        flavor, units, by = self.dice.choice(FLAVORS), self.dice.randint(0, 3), self.rarely()
+        if flavor not in {each["flavor_id"] for each in self.seen.flavors.values()}:
+            self.attempt(lambda: self.landlord.define(flavor, units))
+        elif self.rarely():
+            self.attempt(lambda: self.landlord.undefine(flavor, by_aggregate=by))
+        else:
+            self.attempt(lambda: self.landlord.redefine(flavor, units, by_aggregate=by))
+
+    def pool_one(self) -> None:
+        self.pool(self.dice.choice(HOSTS), self.dice.choice(FLAVORS))
+
+    def pool(self, host: str, flavor: str) -> None:
+        by = self.rarely()
+        if not self.rarely() and self.seen.by_name(host)["id"] not in self.seen.pooled:
+            change = ServiceChange(is_disabled=True)
+            self.attempt(lambda: self.landlord.switch_service(host, change))
+        self.attempt(lambda: self.landlord.pool(flavor, host, by_aggregate=by))
+
+    def unpool(self) -> None:
+        host, flavor, by = self.dice.choice(HOSTS), self.dice.choice(FLAVORS), self.rarely()
+        self.attempt(lambda: self.landlord.unpool(flavor, host, by_aggregate=by))
+
+    def switch_service(self) -> None:
+        change = ServiceChange(is_disabled=self.rarely(), is_forced_down=self.rarely())
+        host = self.dice.choice(HOSTS)
+        self.attempt(lambda: self.landlord.switch_service(host, change))
+
+    def maintain(self) -> None:
+        host, flavor = self.dice.choice(HOSTS), self.dice.choice(FLAVORS)
+        reason = self.dice.choice((None, "Fans."))
+        self.attempt(lambda: self.landlord.maintain(flavor, host, reason))
+
+    def set_quota(self) -> None:
+        project, limit = self.dice.choice(PROJECTS), self.dice.randint(-1, 6)
+        self.attempt(lambda: self.landlord.set_quota(project, limit))
+
+    def edit_zone(self) -> None:
+        work = self.dice.choice((self.landlord.put_in, self.landlord.take_out))
+        host = self.dice.choice(HOSTS)
+        self.attempt(lambda: work(self.zone, host))
+
+    def edit_members(self) -> None:
+        work = self.dice.choice((self.landlord.put_in, self.landlord.take_out))
+        host, uuid = self.dice.choice(HOSTS), self.pcloud()
+        self.attempt(lambda: work(self.landlord.row_of(uuid), host))
+
+    def edit_keys(self) -> None:
+        uuid, project, ratio = self.pcloud(), self.dice.choice(PROJECTS), self.ratio()
+        text = None if ratio is None else f"{ratio:g}"
+        ways: tuple[dict[str, str | None], ...] = (
+            {"pcloud:owner": project},
+            {f"pcloud:{project}": "pcloud-tenant", "cpu_allocation_ratio": text},
+            {f"pcloud:{project}": None, "mine": "yes"},
+            {"ram_allocation_ratio": text, "pcloud:owner": project},
+            {"ram_allocation_ratio": text, "pcloud:id": GONE},
+            {"pcloud:name": "other", "pcloud:host:one": HOSTS[0]},
+        )
+        wanted = self.dice.choice(ways)
+        self.attempt(lambda: self.landlord.edit(self.landlord.row_of(uuid), wanted))
+
+    def report(self) -> None:
+        host, ratio = self.dice.choice(HOSTS), self.dice.choice((None, 1.0, 3.0))
+        line = InventoryReport(self.dice.choice((3, 4, 5)), allocation_ratio=ratio)
+        if ratio is not None:
+            self.surveyor.own[host]["VCPU"] = ratio
+        told = reported(host, inventories={"VCPU": line})
+        self.attempt(lambda: self.movers.report(told))
+
+    # -- owners ----------------------------------------------------------------------------
+
+    def own(self) -> None:
+        self.do_one(
+            {
+                self.create: 1,
+                self.update: 3,
+                self.delete_pcloud: 1,
+                self.allocate: 6,
+                self.switch: 4,
+                self.rename: 1,
+                self.replace: 3,
+                self.release: 1,
+                self.let_in: 3,
+            }
+        )
+
+    def own_act(self, uuid: str, work: Callable[..., Any], *given: Any) -> None:
+        """Do something to a pcloud as its owner."""
+        self.attempt(
+            lambda: self.landlord.act(
+                uuid, lambda tx, pcloud, terms: work(tx, pcloud, *given, terms)
+            ),
+            by_owner=True,
+        )
+
+    def create(self) -> None:
+        if len(self.seen.pclouds) < PCLOUDS_MAX:
+            facts = {"name": "mine", "is_automatic": self.rarely(), "cpu_ratio": self.ratio()}
+            project = self.dice.choice(PROJECTS)
+            self.attempt(lambda: self.landlord.create(project, **facts), by_owner=True)
+
+    def update(self) -> None:
+        size = SizePolicy(
+            hosts_min=self.dice.randint(0, 1),
+            hosts_max=self.dice.randint(1, 3),
+            host_flavor=self.dice.choice(FLAVORS),
+            idle_s=self.dice.choice((None, 0)),
+        )
+        facts: dict[str, Any] = {
+            "is_automatic": self.dice.random() < 0.5,
+            "cpu_ratio": self.ratio(),
+            "ram_ratio": self.ratio(),
+            "size": size if self.rarely() else None,
+        }
+        key = self.dice.choice(sorted(facts))
+        self.own_act(self.pcloud(), pclouds.update, {key: facts[key]})
+
+    def delete_pcloud(self) -> None:
+        uuid, by = self.pcloud(), self.rarely()
+        self.attempt(lambda: self.landlord.delete(uuid, by_aggregate=by), by_owner=not by)
+
+    def allocate(self) -> None:
+        uuid = self.pcloud() if self.rarely() else self.member()[0]
+        wishes = [
+            Wish(
+                self.dice.choice(NAMES),
+                self.dice.choice(FLAVORS),
+                "north" if self.rarely() else None,
+                not self.rarely(),
+            )
+            for _ in range(self.dice.choice((1, 1, 2, 3)))
+        ]
+        self.attempt(lambda: self.landlord.allocate(uuid, *wishes), by_owner=True)
+
+    def switch(self) -> None:
+        is_enabled, (uuid, name, machine) = self.dice.random() < 0.6, self.member()
+        if self.rarely():
+            self.attempt(
+                lambda: self.landlord.switch_by_aggregate(uuid, machine, is_enabled=is_enabled)
+            )
+        else:
+            self.attempt(
+                lambda: self.landlord.switch(uuid, name, is_enabled=is_enabled), by_owner=True
+            )
+
+    def rename(self) -> None:
+        uuid, name, _ = self.member()
+        new = self.dice.choice(NAMES)
+        self.attempt(
+            lambda: self.landlord.act(
+                uuid,
+                lambda tx, p, terms: hosts.rename(tx, p, hosts.get(tx, p, name), new, terms),
+            ),
+            by_owner=True,
+        )
+
+    def replace(self) -> None:
+        uuid, name, machine = self.member()
+        if not self.rarely():
+            self.force_down(machine, is_down=True)
+        self.attempt(
+            lambda: self.landlord.act(
+                uuid, lambda tx, pcloud, terms: hosts.replace(tx, pcloud, name, terms)
+            ),
+            by_owner=True,
+            may_close=True,
+        )
+        if not self.rarely():
+            self.force_down(machine, is_down=False)
+
+    def force_down(self, machine: str, *, is_down: bool) -> None:
+        change = ServiceChange(is_forced_down=is_down)
+        self.attempt(lambda: self.landlord.switch_service(machine, change))
+
+    def release(self) -> None:
+        uuid, name, machine = self.member()
+        if not self.rarely():
+            self.attempt(lambda: self.landlord.switch(uuid, name, is_enabled=False))
+        if self.rarely():
+            self.attempt(lambda: self.landlord.take_out(self.landlord.row_of(uuid), machine))
+        else:
+            work = hosts.release
+            self.attempt(lambda: self.landlord.act_on(uuid, name, work), by_owner=True)
+
+    def let_in(self) -> None:
+        work = pclouds.drop if self.rarely() else pclouds.authorize
+        self.own_act(self.pcloud(), work, self.dice.choice(PROJECTS))
