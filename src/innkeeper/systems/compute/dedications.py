@@ -98,4 +98,9 @@ def _own(present: Present) -> Ratio:
 
 def left_at(tx: Tx, host: Host) -> datetime:
     """When the last server left a host; long ago, if there never was one."""
-    return max(servers.left_at(tx, host.name), migrations.left_at(tx, host.name))
+    return max(
+        servers.left_at(tx, host.name),
+        migrations.left_at(tx, host.name),
+        # Who was put away is on no host, and no migration tells of it.
+        orders.ended_at(tx, host.agent_id, host.name),
+    )
