@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from innkeeper.domain.explaining import Refused
+from innkeeper.domain.hosts import KeptRatio
 from innkeeper.domain.ids import AgentId, ProviderId, ProviderUuid, ServerId
 
 
@@ -85,8 +86,7 @@ class Host:
     asks, see :meth:`is_up`. ``availability_zone`` is the one in force: an aggregate's, if the
     host is in one that names a zone, else the ``reported_zone``. ``dedication`` is one of
     :class:`innkeeper.domain.hosts.Dedication`, and ``dedicated_to`` names for whom.
-    ``kept_ratios`` holds, by resource class, the ratio and largest amount that others are in
-    force for at present.
+    ``kept_ratios`` are those that are in force, by resource class, because of for whom it is.
     """
 
     id: int
@@ -112,7 +112,7 @@ class Host:
     reported_at: datetime | None = None
     dedication: str | None = None
     dedicated_to: str | None = None
-    kept_ratios: Mapping[str, tuple[float, int]] | None = None
+    kept_ratios: Mapping[str, KeptRatio] | None = None
 
     def is_up(self, now: datetime, service_down_time_s: float) -> bool:
         """Whether the agent spoke lately and nobody declared the host down."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from innkeeper.domain.amounts import Inventory
 from innkeeper.domain.ids import ProviderId, ProviderUuid, ServerId
@@ -21,6 +21,21 @@ class Dedication:
     POOLED = "pooled"
     CLOSED = "closed"
     OPEN = "open"
+
+
+class KeptRatio(NamedTuple):
+    """The ratio that is in force for one class of a dedicated host, and the host's own.
+
+    ``ratio`` is ``None`` while the host has nothing of the class, and ``max_unit`` is
+    :data:`WHOLE` where the host gives out all that it has in one piece.
+    """
+
+    in_force: float
+    ratio: float | None
+    max_unit: int
+
+
+WHOLE = 0
 
 
 @dataclass(frozen=True, slots=True)

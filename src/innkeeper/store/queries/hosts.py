@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
 import sqlalchemy as sa
 
 from innkeeper.domain.compute import Host
+from innkeeper.domain.hosts import KeptRatio
 from innkeeper.domain.ids import AgentId, ProviderId, ProviderUuid
 from innkeeper.store import by_ids
 from innkeeper.store.by_ids import IDS
@@ -51,7 +52,12 @@ _HOSTS = (
 
 
 def _host(row: Sequence[Any]) -> Host:
-    return Host(*row)
+    found = Host(*row)
+    kept = found.kept_ratios
+    if kept is None:
+        return found
+    ratios = {name: KeptRatio(*each) for name, each in kept.items()}
+    return replace(found, kept_ratios=ratios)
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,8 +259,8 @@ def dedicate(
     )
 
 
-def keep_ratios(tx: Tx, host_id: int, ratios: Mapping[str, Sequence[float]] | None) -> None:
-    """Write which ratios and largest amounts will be in force again."""
+def keep_ratios(tx: Tx, host_id: int, ratios: Mapping[str, KeptRatio] | None) -> None:
+    """Write which ratios are in force because of for whom a host is, and its own."""
     kept = None if ratios is None else {name: list(each) for name, each in ratios.items()}
     tx.execute(
         hosts.update().where(hosts.c.id == host_id).values(kept_ratios=kept or sa.null())

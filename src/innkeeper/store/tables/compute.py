@@ -128,7 +128,7 @@ hosts = sa.Table(
     # all. And the set of hosts, by its aggregate's uuid, that it is for.
     sa.Column("dedication", sa.String(16)),
     sa.Column("dedicated_to", Uuid),
-    # By resource class, ratio and largest amount as they will be again when it is for all.
+    # By resource class a KeptRatio: what is in force because of that, and the host's own.
     sa.Column("kept_ratios", sa.JSON),
     sa.Column("created_at", Moment, nullable=False),
     sa.Column("updated_at", Moment, nullable=False),

@@ -8,11 +8,18 @@ stops being somebody's has again the ratios that it had.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 from innkeeper.domain.compute import Host
-from innkeeper.domain.hosts import Dedication
+from innkeeper.domain.hosts import (
+    WHOLE,
+    Dedication,
+    HostReport,
+    InventoryReport,
+    KeptRatio,
+)
 from innkeeper.domain.ids import canonical_uuid
 from innkeeper.store.queries import hosts, migrations, orders, servers
 from innkeeper.store.transactions import Tx
@@ -21,8 +28,6 @@ from innkeeper.systems.placement.ratios import Present, Ratio
 
 HINT, HOST_HINT = "pcloud", "pcloud_host"
 """The scheduler hints by which a server names whose hosts are meant, and one of them."""
-WHOLE = 0
-"""Stands, among ratios that are kept, for a largest amount that is all there is."""
 
 
 def dedicate(
@@ -71,7 +76,7 @@ def set_ratios(tx: Tx, host: Host, wanted: Mapping[str, float], now: datetime) -
 
     One server never gets more than there is, whatever the ratio.
     """
-    kept = {name: Ratio(*each) for name, each in (host.kept_ratios or {}).items()}
+    kept = host.kept_ratios or {}
     if not kept and not wanted:
         return
     present = ratios.of_provider(tx, host.provider_id)
@@ -79,21 +84,50 @@ def set_ratios(tx: Tx, host: Host, wanted: Mapping[str, float], now: datetime) -
     back = {
         name: Ratio(each.ratio, each.max_unit or present[name].total or 1)
         for name, each in kept.items()
-        if name not in wanted and name in present
+        if name not in wanted and name in present and each.ratio is not None
     }
-    here = {name: each for name, each in wanted.items() if name in present}
     fresh = {
         name: Ratio(ratio, min(present[name].max_unit, present[name].total or 1))
-        for name, ratio in here.items()
+        for name, ratio in wanted.items()
+        if name in present
     }
     ratios.write(tx, host.provider_uuid, {**back, **fresh}, now)
-    keeps = {name: kept.get(name) or _own(present[name]) for name in here}
+    own = {name: _own(each) for name, each in present.items()}
+    own |= {name: (each.ratio, each.max_unit) for name, each in kept.items()}
+    keeps = {
+        name: KeptRatio(ratio, *own.get(name, (None, WHOLE))) for name, ratio in wanted.items()
+    }
     hosts.keep_ratios(tx, host.id, keeps or None)
 
 
-def _own(present: Present) -> Ratio:
+def _own(present: Present) -> tuple[float | None, int]:
     is_whole = present.max_unit == present.total
-    return Ratio(present.ratio, WHOLE if is_whole else present.max_unit)
+    return present.ratio, WHOLE if is_whole else present.max_unit
+
+
+def reported(
+    tx: Tx, report: HostReport, host: Host | None, default_ratios: Mapping[str, float]
+) -> HostReport:
+    """What an agent reports, with the ratios that are in force because of for whom a host is.
+
+    What the agent says of these is kept for when they are the host's own again.
+    """
+    if host is None or not host.kept_ratios:
+        return report
+    told: dict[str, InventoryReport] = {}
+    kept = dict(host.kept_ratios)
+    for name in kept.keys() & report.inventories.keys():
+        line, mine = report.inventories[name], kept[name]
+        default = default_ratios.get(name, 1.0) if mine.ratio is None else mine.ratio
+        kept[name] = KeptRatio(
+            mine.in_force,
+            default if line.allocation_ratio is None else line.allocation_ratio,
+            mine.max_unit if line.max_unit is None else line.max_unit,
+        )
+        told[name] = replace(line, allocation_ratio=mine.in_force, max_unit=None)
+    if kept != host.kept_ratios:
+        hosts.keep_ratios(tx, host.id, kept)
+    return replace(report, inventories={**report.inventories, **told})
 
 
 def left_at(tx: Tx, host: Host) -> datetime:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -18,7 +18,6 @@ from innkeeper.domain.errors import Conflict, Forbidden, InUse, Invalid, NotFoun
 from innkeeper.domain.hosts import (
     HostDefaults,
     HostReport,
-    InventoryReport,
     ProviderReport,
     Registered,
     Reported,
@@ -28,7 +27,7 @@ from innkeeper.domain.ids import IdSource, ProviderId, ProviderUuid, ServerId
 from innkeeper.store import changes
 from innkeeper.store.queries import hosts, orders
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute import aggregates, reconcile
+from innkeeper.systems.compute import aggregates, dedications, reconcile
 from innkeeper.systems.compute.moves import leftovers
 from innkeeper.systems.placement import providers, registration
 
@@ -60,7 +59,13 @@ def report(
     registered = registration.register(
         tx,
         [
-            _of_provider(_kept(tx, each, known.get(each.name)), known.get(each.name), before)
+            _of_provider(
+                dedications.reported(
+                    tx, each, known.get(each.name), defaults.allocation_ratios
+                ),
+                known.get(each.name),
+                before,
+            )
             for each in reports
         ],
         defaults.allocation_ratios,
@@ -111,27 +116,6 @@ def _must_be_ours(
                 f"Host {host.name} belongs to another agent, which was heard "
                 f"{silent_s:.0f} s ago. It can be taken over once that one is silent."
             )
-
-
-def _kept(tx: Tx, each: HostReport, host: Host | None) -> HostReport:
-    """A report without the ratios of classes that others are in force for.
-
-    What the agent says of those is kept for when they are the host's own again.
-    """
-    if host is None or not host.kept_ratios:
-        return each
-    told: dict[str, InventoryReport] = {}
-    kept = {name: (ratio, most) for name, (ratio, most) in host.kept_ratios.items()}
-    for name in kept.keys() & each.inventories.keys():
-        line, (ratio, most) = each.inventories[name], kept[name]
-        kept[name] = (
-            ratio if line.allocation_ratio is None else line.allocation_ratio,
-            most if line.max_unit is None else line.max_unit,
-        )
-        told[name] = replace(line, allocation_ratio=None, max_unit=None)
-    if kept != {name: tuple(pair) for name, pair in host.kept_ratios.items()}:
-        hosts.keep_ratios(tx, host.id, kept)
-    return replace(each, inventories={**each.inventories, **told})
 
 
 def _of_provider(

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from innkeeper.domain.errors import Refusal
+from innkeeper.domain.errors import Overtaken, Refusal
 from innkeeper.domain.pclouds import Pcloud, PcloudHost, SizePolicy
 from innkeeper.store.queries import pcloud_actions, pcloud_hosts, pclouds
 from innkeeper.store.transactions import Tx
@@ -64,6 +64,9 @@ def _grow(tx: Tx, pcloud: Pcloud, size: SizePolicy, terms: Terms) -> int:
     wish = Wish(name, size.host_flavor, size.availability_zone, is_enabled=True)
     try:
         hosts.allocate(tx, pcloud, wish, terms)
+    except Overtaken:
+        # Some of it is written; the whole is done again, or refused.
+        raise
     except Refusal as refusal:
         newest = pcloud_actions.page(tx, pcloud.uuid, before=None, limit=1)
         told = (CANNOT_GROW, refusal.message)

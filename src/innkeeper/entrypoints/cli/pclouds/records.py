@@ -24,7 +24,7 @@ Table = tuple[Sequence[str], Iterator[Sequence[Any]]]
 One = tuple[Sequence[str], Sequence[Any]]
 QUOTAS, USAGE = "os-pcloud-quotas", "os-pcloud-usage"
 BEGINNING = "1970-01-01"
-"""Without a start the service's period is a moment; people ask for all there was."""
+"""People ask for all there was; the service alone would tell of the last month."""
 ACTION_COLUMNS = {
     "Created At": "created_at",
     "Action": "action",
