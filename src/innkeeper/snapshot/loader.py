@@ -78,11 +78,15 @@ def _load_dedications(tx: Tx, table: HostTable, found: Sequence[HostRow]) -> Non
     for facts in dedications.pcloud_facts(tx, sorted({str(e.dedicated_to) for e in mine})):
         table.pclouds.set_facts(facts.uuid, facts.projects, is_automatic=facts.is_automatic)
     for each in found:
+        index = table.index_of[each.provider_id]
+        if each.dedication is None and table.pcloud_codes[index] == GENERAL:
+            # As most are, and were.
+            continue
         code = GENERAL if each.dedication is None else POOLED
         if each.dedicated_to is not None:
             code = table.pclouds.code(each.dedicated_to)
         table.dedicate(
-            table.index_of[each.provider_id],
+            index,
             code,
             names.get(each.provider_id, ""),
             is_open=each.dedication == Dedication.OPEN,
