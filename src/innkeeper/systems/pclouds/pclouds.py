@@ -60,6 +60,9 @@ def page(
         if viewer not in (None, found.project_id) and not may_use(tx, found, viewer):
             raise unknown(after)
         row = found.id
+    if viewer is not None and project_id not in (None, viewer):
+        # Whose the others are that it may use, it is not told, and cannot find out so.
+        return []
     return pclouds.page(
         tx, viewer=viewer, after=row, limit=limit, project_id=project_id, name=name
     )

@@ -9,6 +9,7 @@ from innkeeper.domain.amounts import UNIT_MAX
 from innkeeper.domain.compute import UNLIMITED
 from innkeeper.domain.errors import Invalid
 from innkeeper.domain.pclouds import PcloudRun
+from innkeeper.entrypoints.api.compute.accounts.quotas import PROJECT_ID_MAX
 from innkeeper.entrypoints.api.compute.pclouds.calling import PCLOUDS, moment
 from innkeeper.entrypoints.api.compute.periods import window
 from innkeeper.entrypoints.api.paging import limit_of, next_query
@@ -87,6 +88,8 @@ async def show_quota(call: Call) -> Answer:
 async def set_quota(call: Call) -> Answer:
     """Set how many units a project may hold; what it holds already stays."""
     project_id, limit = call.params["project_id"], call.body["pcloud_quota"]["units"]
+    if len(project_id) > PROJECT_ID_MAX:
+        raise Invalid(f"A project's id has at most {PROJECT_ID_MAX} characters.")
     if not UNLIMITED <= limit <= UNIT_MAX:
         raise Invalid(f"units is not between {UNLIMITED} and {UNIT_MAX}")
     await call.write(lambda tx: quotas.set_limit(tx, project_id, limit))
