@@ -111,6 +111,8 @@ def _tries(tx: Tx, failed: Sequence[News]) -> list[_Try]:
     orders_of = {order.server_uuid: order for order, _ in failed}
     tries: list[_Try] = []
     given = rows.hints_of(tx, list(orders_of))
+    named_by = {uuid: dedications.named(hints) for uuid, hints in given.items()}
+    users = dedications.users(tx, {each for named in named_by.values() for each in named})
     for server in rows.alive(tx, orders_of):
         order = orders_of[server.uuid]
         is_wanted = server.status == Status.BUILD and server.task_state != Task.DELETING
@@ -120,7 +122,11 @@ def _tries(tx: Tx, failed: Sequence[News]) -> list[_Try]:
         left = [name for name in order.alternates or () if name != order.host]
         rule = None if standing is None else standing.rule
         group_id = None if standing is None else standing.group_id
-        pclouds = dedications.named(given[server.uuid])
+        named = named_by[server.uuid]
+        # A host may have become that of another one of these, which is not for the project.
+        pclouds = tuple(each for each in named if server.project_id in users.get(each, ()))
+        if named and not pclouds:
+            continue
         tries.append(_Try(order, server, left, rule, group_id, pclouds))
     return tries
 

@@ -21,7 +21,7 @@ from innkeeper.domain.hosts import (
     KeptRatio,
 )
 from innkeeper.domain.ids import canonical_uuid
-from innkeeper.store.queries import hosts, migrations, orders, servers
+from innkeeper.store.queries import dedications, hosts, migrations, orders, servers
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.placement import ratios
 from innkeeper.systems.placement.ratios import Present, Ratio
@@ -47,10 +47,15 @@ def named(hints: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(each for each in uuids if each is not None))
 
 
+def users(tx: Tx, pclouds: Collection[str]) -> dict[str, frozenset[str]]:
+    """The projects that may use these pclouds now; one that is not there is left out."""
+    return {each.uuid: each.projects for each in dedications.pcloud_facts(tx, pclouds)}
+
+
 def takes(host: Host, pclouds: Collection[str]) -> bool:
     """Whether a host takes servers that name these pclouds, or none.
 
-    Who may name which is for the filter; this is for servers that it let pass before.
+    Of pclouds only those are meant that the server's project may use; see :func:`users`.
     """
     if not pclouds:
         return host.dedication is None
