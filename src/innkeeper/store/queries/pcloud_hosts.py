@@ -155,16 +155,25 @@ def remove(tx: Tx, host_id: int) -> None:
 
 
 def begin_run(tx: Tx, row: Mapping[str, Any]) -> None:
-    """Write that a host is paid for from now on; the mapping names the columns."""
-    tx.execute(pcloud_runs.insert(), dict(row))
+    """Write that a host is paid for from now on; the mapping names the columns.
+
+    It begins behind the host's run before: requests are not written in the order in which they
+    came, nor have all processes the same time, and no moment is to be paid for twice.
+    """
+    last = sa.select(sa.func.max(pcloud_runs.c.ended_at))
+    ended_at = tx.execute(last.where(pcloud_runs.c.host_id == row["host_id"])).scalar_one()
+    started_at = row["started_at"] if ended_at is None else max(row["started_at"], ended_at)
+    tx.execute(pcloud_runs.insert(), {**row, "started_at": started_at})
 
 
 def end_run(tx: Tx, host_id: int, now: datetime) -> None:
-    """Write that a host is not paid for any more."""
+    """Write that a host is not paid for any more; no run ends before it began."""
+    begun, ended = pcloud_runs.c.started_at, pcloud_runs.c.ended_at
+    moment = sa.case((begun > now, begun), else_=sa.literal(now, ended.type))
     tx.execute(
         pcloud_runs.update()
-        .where(pcloud_runs.c.host_id == host_id, pcloud_runs.c.ended_at.is_(None))
-        .values(ended_at=now)
+        .where(pcloud_runs.c.host_id == host_id, ended.is_(None))
+        .values(ended_at=moment)
     )
 
 

@@ -1,0 +1,239 @@
+"""A service of one process or several on one database of any kind, with hosts of a test's own.
+
+Whoever asks opens a connection of his own, so that whichever worker gets it answers, and takes
+the processes by turns where they have addresses of their own. Processes can be killed, with all
+that they have started, and started again.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import signal
+import ssl
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import httpx
+
+from innkeeper.store.backends import catalogue
+from innkeeper.store.transactions import Store
+from tests.support.dedicated import World, broken, world
+from tests.support.servers.processes import families, send
+from tests.support.several import UNLIMITED, VERSIONS, Started, end, started, wait_until_ready
+
+WITHIN_S = 60.0
+BUSY_S = 5.0
+TRUST = ssl.create_default_context()
+"""Of no use without encryption; but to make one takes longer than the request."""
+INVENTORIES = {
+    "VCPU": {"total": 8, "allocation_ratio": 1.0},
+    "MEMORY_MB": {"total": 65536},
+    "DISK_GB": {"total": 1000},
+}
+FLAVOR = {"id": "v1", "name": "v1", "ram": 64, "vcpus": 1, "disk": 1}
+
+
+class Kind(NamedTuple):
+    """How a service is run on one kind of database."""
+
+    database: Callable[[Path], str]
+    processes: int = 1
+    options: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class Site:
+    """A service without logins, and an agent that is this test."""
+
+    folder: Path
+    url: str
+    kind: Kind
+    settings: Mapping[str, str]
+    services: list[Started] = field(default_factory=list)
+    agent_id: str = ""
+    turns: Iterator[int] = field(default_factory=itertools.count)
+
+    def ask(
+        self,
+        method: str,
+        path: str,
+        token: str = "admin",
+        *,
+        at: int | None = None,
+        **more: Any,
+    ) -> httpx.Response:
+        """Send one request, to the process ``at`` or to whose turn it is."""
+        number = next(self.turns) if at is None else at
+        service = self.services[number % len(self.services)]
+        return httpx.request(
+            method,
+            service.http.base_url.join(path),
+            headers={**VERSIONS, "x-auth-token": token},
+            timeout=WITHIN_S,
+            trust_env=False,
+            verify=TRUST,
+            **more,
+        )
+
+    def must(self, method: str, path: str, token: str = "admin", **more: Any) -> Any:
+        """As :meth:`ask`, where it must be done; gives the body."""
+        answer = self.ask(method, path, token, **more)
+        assert answer.is_success, answer.text
+        return answer.json() if answer.content else None
+
+    # -- processes -------------------------------------------------------------------------
+
+    def start(self, number: int) -> None:
+        """Start a process, for the first time or again, and wait until it serves."""
+        service = started(self.folder, self.settings, *self.kind.options)
+        self.services[number:] = [service, *self.services[number + 1 :]]
+        wait_until_ready(service)
+
+    def kill(self, number: int) -> None:
+        """End a process, and what it has started, as a power failure would."""
+        service = self.services[number]
+        send(families([service.process.pid]), signal.SIGKILL)
+        service.process.wait(WITHIN_S)
+        service.http.close()
+
+    # -- hosts -----------------------------------------------------------------------------
+
+    def prepare(self) -> None:
+        """Register the agent, and make a flavor."""
+        body = {"agent": {"name": "test", "driver": "fake"}}
+        self.agent_id = self.must("POST", "/compute/v2.1/os-agents", json=body)["agent"]["id"]
+        self.must("POST", "/compute/v2.1/flavors", json={"flavor": FLAVOR})
+
+    def add_pool(self, flavor_id: str, count: int, units: int = 1) -> list[str]:
+        """Make a host flavor with so many free hosts; gives the machines' names."""
+        names = [f"{flavor_id}-rack-{number}" for number in range(count)]
+        reports = [{"name": e, "inventories": INVENTORIES, "traits": []} for e in names]
+        self.must(
+            "PUT", f"/compute/v2.1/os-agents/{self.agent_id}/hosts", json={"hosts": reports}
+        )
+        flavor = {"id": flavor_id, "units": units}
+        self.must("POST", "/compute/v2.1/os-host-flavors", json={"host_flavor": flavor})
+        listed = self.must("GET", "/compute/v2.1/os-services")["services"]
+        services = {each["host"]: each["id"] for each in listed}
+        for name in names:
+            path = f"/compute/v2.1/os-services/{services[name]}"
+            self.must("PUT", path, json={"status": "disabled"})
+            path = f"/compute/v2.1/os-host-flavors/{flavor_id}/hosts"
+            self.must("POST", path, json={"host": {"hostname": name}})
+        return names
+
+    def settle(self) -> None:
+        """Have the agent say of all its orders that they are carried out."""
+        path = f"/compute/v2.1/os-agents/{self.agent_id}"
+        while orders := self.must("POST", f"{path}/work", json={"wait_s": 0})["orders"]:
+            results = [{"order_id": each["id"], "ok": True} for each in orders]
+            self.must("POST", f"{path}/results", json={"results": results})
+
+    # -- pclouds ---------------------------------------------------------------------------
+
+    def pcloud(self, token: str) -> str:
+        """A new pcloud of somebody's project; gives its id."""
+        body = {"pcloud": {"name": "mine"}}
+        made = self.must("POST", "/compute/v2.1/os-pclouds", token, json=body)
+        return str(made["pcloud"]["id"])
+
+    def allocate(
+        self, token: str, uuid: str, name: str, flavor_id: str, **more: Any
+    ) -> httpx.Response:
+        """Ask for a free host."""
+        at = more.pop("at", None)
+        wanted = {"name": name, "host_flavor": flavor_id, **more}
+        path = f"/compute/v2.1/os-pclouds/{uuid}/hosts"
+        return self.ask("POST", path, token, at=at, json={"host": wanted})
+
+    def switch(
+        self, token: str, uuid: str, name: str, state: str, at: int | None = None
+    ) -> httpx.Response:
+        """Open or close a host."""
+        path = f"/compute/v2.1/os-pclouds/{uuid}/hosts/{name}"
+        return self.ask("PUT", path, token, at=at, json={"host": {"state": state}})
+
+    def release(
+        self, token: str, uuid: str, name: str, at: int | None = None
+    ) -> httpx.Response:
+        """Give a host back."""
+        path = f"/compute/v2.1/os-pclouds/{uuid}/hosts/{name}"
+        return self.ask("DELETE", path, token, at=at)
+
+    def boot(self, token: str, uuid: str) -> httpx.Response:
+        """Boot a server in a pcloud."""
+        server = {"name": "a", "flavorRef": "v1", "networks": "none", "imageRef": ""}
+        body = {"server": server, "os:scheduler_hints": {"pcloud": uuid}}
+        return self.ask("POST", "/compute/v2.1/servers", token, json=body)
+
+    # -- what is written -------------------------------------------------------------------
+
+    def world(self) -> World:
+        """All rows that have to do with dedicated hosts, which must be as they must be."""
+        backend = catalogue.of_url(self.url)
+        store = Store(backend, backend.engines(self.url, readers_max=1, busy_timeout_s=BUSY_S))
+        try:
+            with store.read() as tx:
+                seen = world(tx)
+        finally:
+            store.dispose()
+        found = broken(seen)
+        assert not found, found
+        return seen
+
+    def audit(self) -> subprocess.CompletedProcess[str]:
+        """Run ``innkeeper audit`` on the database."""
+        kept = {k: v for k, v in os.environ.items() if not k.startswith(("OS_", "INNKEEPER_"))}
+        return subprocess.run(
+            [
+                *(sys.executable, "-m", "innkeeper.main"),
+                "audit",
+                "--data-dir",
+                str(self.folder),
+            ],
+            env={**kept, "INNKEEPER_DATABASE_URL": self.url},
+            capture_output=True,
+            text=True,
+            timeout=WITHIN_S,
+            check=False,
+        )
+
+
+@contextmanager
+def site(folder: Path, kind: Kind, settings: Mapping[str, str]) -> Iterator[Site]:
+    """A service on an empty database of this kind until the block ends."""
+    url = kind.database(folder)
+    shared = {"database_is_shared": "true"} if kind.processes > 1 else {}
+    made = Site(
+        folder,
+        url,
+        kind,
+        {
+            "auth": "none",
+            "database_url": url,
+            "service_down_time_s": "3600",
+            **shared,
+            **UNLIMITED,
+            **settings,
+        },
+    )
+    try:
+        # The first of them makes the database.
+        for number in range(kind.processes):
+            made.start(number)
+        made.prepare()
+        yield made
+    finally:
+        for each in made.services:
+            end(each)
+
+
+def statuses(answers: Sequence[httpx.Response]) -> list[int]:
+    """The statuses of answers, in order of size."""
+    return sorted(each.status_code for each in answers)
