@@ -21,6 +21,7 @@ from innkeeper.domain.hosts import (
     KeptRatio,
 )
 from innkeeper.domain.ids import canonical_uuid
+from innkeeper.domain.moves import Migration
 from innkeeper.store.queries import dedications, hosts, migrations, orders, servers
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.placement import ratios
@@ -62,16 +63,21 @@ def takes(host: Host, pclouds: Collection[str]) -> bool:
     return host.dedication == Dedication.OPEN and host.dedicated_to in pclouds
 
 
-def why_not_empty(tx: Tx, host: Host) -> str | None:
-    """What is on a host, or about to be; ``None`` for one that is empty."""
+def why_not_empty(tx: Tx, host: Host, lost: Collection[Migration] | None = None) -> str | None:
+    """What is on a host, or about to be; ``None`` for one that is empty.
+
+    ``lost`` is given for a host that is lost: what these migrations left there is as good as
+    gone, and its agent does no work.
+    """
+    gone = {each.uuid for each in lost or ()}
     count, _ = hosts.server_counts(tx, [host.name]).get(host.name, (0, 0))
     if count:
         return f"it has {count} server(s)"
-    if migrations.open_on(tx, host.name):
+    if any(each.uuid not in gone for each in migrations.open_on(tx, host.name)):
         return "a server is on its way from or to it"
-    if orders.is_awaited(tx, host.agent_id, host.name):
+    if lost is None and orders.is_awaited(tx, host.agent_id, host.name):
         return "its agent has work left to do"
-    if ratios.is_held(tx, host.provider_id):
+    if ratios.is_held(tx, host.provider_id, gone):
         return "somebody holds some of its resources"
     return None
 

@@ -158,7 +158,7 @@ def remove_host(tx: Tx, flavor: HostFlavor, hostname: str, now: datetime) -> Non
     if there.pcloud_uuid is not None:
         raise Conflict(f"{cannot} {flavor.flavor_id}: it is in pcloud {there.pcloud_uuid}.")
     host = members.host_of(tx, there.host_id)
-    reason = dedications.why_not_empty(tx, host)
+    reason = members.why_not_empty(tx, host)
     if reason is not None:
         raise Conflict(f"{cannot} {flavor.flavor_id}: {reason}.")
     host_flavors.remove_host(tx, host.id)

@@ -272,7 +272,7 @@ def replace(tx: Tx, pcloud: Pcloud, name: str, terms: Terms) -> PcloudHost:
 
 
 def _retire(tx: Tx, pcloud: Pcloud, old: PcloudHost, terms: Terms) -> None:
-    if dedications.why_not_empty(tx, members.host_of(tx, old.host_id)) is None:
+    if members.why_not_empty(tx, members.host_of(tx, old.host_id)) is None:
         members.leave(tx, pcloud, old, terms.now)
         return
     pcloud_hosts.end_run(tx, old.host_id, terms.now)
@@ -309,7 +309,7 @@ def release(tx: Tx, pcloud: Pcloud, member: PcloudHost, terms: Terms) -> None:
     """
     if member.is_enabled:
         raise Conflict(f"Host {member.name} is enabled. Disable it first.")
-    reason = dedications.why_not_empty(tx, members.host_of(tx, member.host_id))
+    reason = members.why_not_empty(tx, members.host_of(tx, member.host_id))
     if reason is not None:
         raise Conflict(f"Host {member.name} is not empty: {reason}.")
     members.leave(tx, pcloud, member, terms.now)
@@ -320,7 +320,7 @@ def release_replaced(tx: Tx, terms: Terms) -> int:
     """Give all replaced hosts back that are empty by now; tells how many."""
     done = 0
     for member in pcloud_hosts.replaced(tx):
-        if dedications.why_not_empty(tx, members.host_of(tx, member.host_id)) is None:
+        if members.why_not_empty(tx, members.host_of(tx, member.host_id)) is None:
             pcloud = members.pcloud_of(tx, member)
             members.leave(tx, pcloud, member, terms.now)
             members.tell(tx, pcloud, "release", terms, host_name=member.name)

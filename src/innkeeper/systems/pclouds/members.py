@@ -14,6 +14,7 @@ from innkeeper.domain.pclouds import Pcloud, PcloudHost
 from innkeeper.store.queries import pcloud_actions, pcloud_hosts, pclouds
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import dedications, hosts, keepers
+from innkeeper.systems.compute.moves import leftovers
 from innkeeper.systems.pclouds.terms import Terms
 
 
@@ -22,6 +23,17 @@ def host_of(tx: Tx, host_id: int) -> Host:
     found = hosts.by_row(tx, host_id)
     assert found is not None, "a host in a pool is not forgotten"
     return found
+
+
+def why_not_empty(tx: Tx, host: Host) -> str | None:
+    """What keeps a host from being given back; ``None`` for one that is empty.
+
+    What moved servers left on a host that administrators declared down, and whatever else its
+    agent was to do there, keeps nobody: it may never be done. Nothing comes to the host before
+    it is up again, and nobody takes it before its agent has cleared that away.
+    """
+    lost = leftovers.on(tx, host.name) if host.is_forced_down else None
+    return dedications.why_not_empty(tx, host, lost)
 
 
 def pcloud_of(tx: Tx, member: PcloudHost) -> Pcloud:

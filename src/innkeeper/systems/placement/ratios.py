@@ -5,12 +5,12 @@ Always true: a write that changes something moves the provider's generation.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from datetime import datetime
 from typing import NamedTuple
 
-from innkeeper.domain.ids import ProviderId
+from innkeeper.domain.ids import ConsumerUuid, ProviderId
 from innkeeper.store.queries import allocations, belongings, registration
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.placement import generations, providers
@@ -68,6 +68,6 @@ def write(tx: Tx, uuid: str, wanted: Mapping[str, Ratio], now: datetime) -> None
         registration.change_inventories(tx, changed, now)
 
 
-def is_held(tx: Tx, provider_id: ProviderId) -> bool:
-    """Whether anybody holds anything of a provider, or of those in its tree."""
-    return allocations.is_tree_held(tx, provider_id)
+def is_held(tx: Tx, provider_id: ProviderId, but_by: Collection[ConsumerUuid] = ()) -> bool:
+    """Whether anybody, but for these, holds anything of a provider, or of those in its tree."""
+    return allocations.is_tree_held(tx, provider_id, but_by)

@@ -31,6 +31,17 @@ def remind(tx: Tx, before: datetime, limit: int, now: datetime) -> int:
     return len(old)
 
 
+def on(tx: Tx, host: str) -> list[Migration]:
+    """The migrations that are over but for what a host has still to destroy."""
+    return [
+        each
+        for each in migrations.open_on(tx, host)
+        if each.left_on == host
+        and each.status in endings.OVER
+        and not carrying.is_reverting(tx, each, rows.by_uuid(tx, each.server_uuid))
+    ]
+
+
 def forget(tx: Tx, host: str, now: datetime) -> None:
     """Take it that nothing comes any more of what a host has, or may be sending.
 
