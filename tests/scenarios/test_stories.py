@@ -8,7 +8,7 @@ import pytest
 
 from innkeeper.store.backends.catalogue import BACKENDS
 from tests.scenarios.stories import Story, difference, read, tell
-from tests.support.databases import DATABASES
+from tests.support.databases import DATABASES, MIGRATED
 from tests.support.running import running
 
 FOLDER = Path(__file__).parent
@@ -23,7 +23,7 @@ def label(story: Story) -> str:
 @pytest.mark.parametrize("backend", DATABASES)
 @pytest.mark.parametrize("story", STORIES, ids=label)
 def test_story(story: Story, backend: str, tmp_path: Path) -> None:
-    settings = {"database_url": DATABASES[backend](tmp_path), **story.settings}
+    settings = {"database_url": MIGRATED[backend](tmp_path), **story.settings}
     with running(tmp_path, **settings) as service:
         tell(story, service)
 

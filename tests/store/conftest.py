@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from innkeeper.store import schema
 from innkeeper.store.backends import catalogue
 from innkeeper.store.transactions import Store
-from tests.support.databases import DATABASES
+from tests.support.databases import DATABASES, MIGRATED
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC).replace(tzinfo=None)
 
@@ -19,7 +18,7 @@ NOW = datetime(2026, 1, 1, tzinfo=UTC).replace(tzinfo=None)
 @pytest.fixture(params=DATABASES)
 def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[[], Store]]:
     """Opens the same database again and again, as processes that die and come back do."""
-    url = DATABASES[request.param](tmp_path)
+    url = MIGRATED[request.param](tmp_path)
     stores: list[Store] = []
 
     def open_store() -> Store:
@@ -28,7 +27,6 @@ def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[
         stores.append(Store(backend, engines))
         return stores[-1]
 
-    schema.upgrade(open_store(), NOW)
     yield open_store
     for store in stores:
         store.dispose()

@@ -14,13 +14,12 @@ from innkeeper.domain.ids import ServerId
 from innkeeper.entrypoints.care import auditing
 from innkeeper.entrypoints.care.auditing import Wish
 from innkeeper.entrypoints.care.invariants import INVARIANTS, REPAIRS, findings
-from innkeeper.store import schema
 from innkeeper.store.backends import catalogue
 from innkeeper.store.transactions import Store, Tx
 from innkeeper.systems.compute import hosts
 from tests.support.audited import GHOST, PLANTS, Audited, furnish, tighten
 from tests.support.clouds import AGENT, DEFAULTS, NOW, Numbers, reported
-from tests.support.databases import DATABASES
+from tests.support.databases import DATABASES, MIGRATED
 
 World = tuple[Store, Audited]
 
@@ -30,19 +29,18 @@ def world(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[World]:
     """A cloud with nothing wrong, which every test leaves as it was."""
-    yield from _world(DATABASES[request.param](tmp_path_factory.mktemp("audited")))
+    yield from _world(MIGRATED[request.param](tmp_path_factory.mktemp("audited")))
 
 
 @pytest.fixture
 def own_world(tmp_path: Path) -> Iterator[World]:
     """A cloud that a test may spoil."""
-    yield from _world(DATABASES["sqlite"](tmp_path))
+    yield from _world(MIGRATED["sqlite"](tmp_path))
 
 
 def _world(url: str) -> Iterator[World]:
     backend = catalogue.of_url(url)
     store = Store(backend, backend.engines(url, readers_max=2, busy_timeout_s=5.0))
-    schema.upgrade(store, NOW)
     yield store, furnish(store)
     store.dispose()
 

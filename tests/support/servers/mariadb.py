@@ -13,6 +13,7 @@ from functools import cache
 from pathlib import Path
 
 import pymysql
+from pymysql.constants import CLIENT
 
 from tests.support.servers import packages
 from tests.support.servers.ports import free_port
@@ -41,6 +42,7 @@ class Mariadb:
         self.port = free_port()
         self._settings = settings
         self._numbers = itertools.count(1)
+        self._copiers: dict[str, str] = {}
         self._process: subprocess.Popen[bytes] | None = None
         self.folder = Path(tempfile.mkdtemp(prefix="innkeeper-mariadb-"))
         packages.hand_over(self.folder, USER)
@@ -100,7 +102,12 @@ class Mariadb:
     def connect(self) -> pymysql.Connection:
         """A connection that is not Innkeeper's."""
         return pymysql.connect(
-            host="127.0.0.1", port=self.port, user="root", connect_timeout=2, autocommit=True
+            host="127.0.0.1",
+            port=self.port,
+            user="root",
+            connect_timeout=2,
+            autocommit=True,
+            client_flag=CLIENT.MULTI_STATEMENTS,
         )
 
     def url(self, database: str) -> str:
@@ -113,6 +120,35 @@ class Mariadb:
         with self.connect() as connection, connection.cursor() as cursor:
             cursor.execute(f"CREATE DATABASE {name}")
         return self.url(name)
+
+    def copy_of(self, url: str) -> str:
+        """The address of a new database with all that is in another one, which stays so."""
+        name, template = f"copy_{next(self._numbers)}", url.rpartition("/")[2]
+        if template not in self._copiers:
+            self._copiers[template] = self._copier(template)
+        with self.connect() as connection, connection.cursor() as cursor:
+            cursor.execute(f"CREATE DATABASE {name}")
+            connection.select_db(name)
+            cursor.execute(self._copiers[template])
+            while cursor.nextset():
+                pass
+        return self.url(name)
+
+    def _copier(self, template: str) -> str:
+        """What makes a database like this one of an empty one: all statements in one text."""
+        statements = ["SET foreign_key_checks = 0"]
+        with self.connect() as connection, connection.cursor() as cursor:
+            connection.select_db(template)
+            cursor.execute("SHOW TABLES")
+            tables = [row[0] for row in cursor.fetchall()]
+            for table in tables:
+                cursor.execute(f"SHOW CREATE TABLE {table}")
+                statements.append(cursor.fetchall()[0][1])
+            for table in tables:
+                rows = f"SELECT * FROM {template}.{table}"  # noqa: S608 - names of ours
+                if cursor.execute(f"{rows} LIMIT 1"):
+                    statements.append(f"INSERT INTO {table} {rows}")
+        return "; ".join(statements)
 
     def kill(self) -> None:
         """As if the machine lost its power."""

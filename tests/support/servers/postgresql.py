@@ -95,6 +95,13 @@ class Postgresql:
             connection.execute(f"CREATE DATABASE {name}")
         return self.url(name)
 
+    def copy_of(self, url: str) -> str:
+        """The address of a new database with all that is in another one, which nobody uses."""
+        name, template = f"copy_{next(self._numbers)}", url.rpartition("/")[2]
+        with psycopg.connect(self.url("postgres"), autocommit=True) as connection:
+            connection.execute(f"CREATE DATABASE {name} TEMPLATE {template}")
+        return self.url(name)
+
     def kill(self) -> None:
         """As if the machine lost its power: no process of it gets to say goodbye."""
         self._signal("KILL")
