@@ -33,7 +33,7 @@ KINDS = {
     "galera": Kind(lambda _: galera.shared().fresh(), processes=2),
 }
 RED, GREEN = "red-user:red", "green-user:green"
-ROUNDS = 40
+ROUNDS = 30
 BOOTS = 3
 KILLS = 2
 CLIENTS = 4

@@ -49,7 +49,7 @@ class Guests(Steps):
     def boot(self) -> None:
         there: list[str] = [each["uuid"] for each in self.seen.pclouds.values()]
         uuid = self.member()[0]
-        named = self.dice.choice((None, GONE, there or GONE, uuid, uuid, uuid, uuid))
+        named = self.dice.choice((None, None, GONE, there or GONE, *[uuid] * 5))
         hints: dict[str, Any] = {} if named is None else {"pcloud": named}
         if hints and self.rarely():
             hints["pcloud_host"] = self.dice.choice(NAMES)
@@ -79,7 +79,7 @@ class Guests(Steps):
 
     def move(self, uuid: ServerId) -> None:
         movers, host = self.movers, self.dice.choice((None, None, *HOSTS))
-        force = {"is_forced": True} if self.rarely() and host is not None else {}
+        force = {"is_forced": True} if self.often() and host is not None else {}
         ways: tuple[Callable[[], Any], ...] = (
             lambda: movers.resize(uuid, "big"),
             lambda: movers.migrate(uuid, host=host),

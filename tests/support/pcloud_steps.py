@@ -21,7 +21,7 @@ from tests.support.surveyors import Surveyor
 HOSTS = ("a-rack-1", "a-rack-2", "a-rack-3", "b-rack-4", "b-rack-5")
 PROJECTS = ("red", "green", "blue")
 FLAVORS = ("tall", "wide")
-NAMES = ("one", "two", "three")
+NAMES = ("one", "two", "three", "four")
 RATIOS = (None, 0.5, 1.0, 2.0)
 PCLOUDS_MAX = 4
 GONE = "90000000-0000-4000-8000-000000000009"
@@ -54,6 +54,9 @@ class Steps:
 
     def rarely(self) -> bool:
         return self.dice.random() < 0.2
+
+    def often(self) -> bool:
+        return self.dice.random() < 0.5
 
     def do_one(self, acts: Mapping[Callable[[], Any], int]) -> None:
         """Do one of these, which are as likely as they say."""
@@ -95,7 +98,7 @@ class Steps:
                 self.pool_one: 3,
                 self.unpool: 1,
                 self.switch_service: 2,
-                self.maintain: 1,
+                self.maintain: 2,
                 self.set_quota: 1,
                 self.edit_zone: 1,
                 self.edit_members: 1,
@@ -123,8 +126,16 @@ class Steps:
             self.attempt(lambda: self.landlord.switch_service(host, change))
         self.attempt(lambda: self.landlord.pool(flavor, host, by_aggregate=by))
 
+    def flavor_of(self, host: str) -> str:
+        """The flavor of a host, or, where that is not what is wanted, any."""
+        pooled = self.seen.pooled.get(self.seen.by_name(host)["id"])
+        if pooled is None or self.rarely():
+            return self.dice.choice(FLAVORS)
+        return str(self.seen.flavors[pooled["host_flavor_id"]]["flavor_id"])
+
     def unpool(self) -> None:
-        host, flavor, by = self.dice.choice(HOSTS), self.dice.choice(FLAVORS), self.rarely()
+        host, by = self.dice.choice(HOSTS), self.rarely()
+        flavor = self.flavor_of(host)
         self.attempt(lambda: self.landlord.unpool(flavor, host, by_aggregate=by))
 
     def switch_service(self) -> None:
@@ -133,7 +144,8 @@ class Steps:
         self.attempt(lambda: self.landlord.switch_service(host, change))
 
     def maintain(self) -> None:
-        host, flavor = self.dice.choice(HOSTS), self.dice.choice(FLAVORS)
+        host = self.dice.choice(HOSTS)
+        flavor = self.flavor_of(host)
         reason = self.dice.choice((None, "Fans."))
         self.attempt(lambda: self.landlord.maintain(flavor, host, reason))
 
@@ -183,7 +195,7 @@ class Steps:
                 self.delete_pcloud: 1,
                 self.allocate: 6,
                 self.switch: 4,
-                self.rename: 1,
+                self.rename: 2,
                 self.replace: 3,
                 self.release: 1,
                 self.let_in: 3,
@@ -201,7 +213,7 @@ class Steps:
 
     def create(self) -> None:
         if len(self.seen.pclouds) < PCLOUDS_MAX:
-            facts = {"name": "mine", "is_automatic": self.rarely(), "cpu_ratio": self.ratio()}
+            facts = {"name": "mine", "is_automatic": self.often(), "cpu_ratio": self.ratio()}
             project = self.dice.choice(PROJECTS)
             self.attempt(lambda: self.landlord.create(project, **facts), by_owner=True)
 
@@ -213,7 +225,7 @@ class Steps:
             idle_s=self.dice.choice((None, 0)),
         )
         facts: dict[str, Any] = {
-            "is_automatic": self.dice.random() < 0.5,
+            "is_automatic": self.often(),
             "cpu_ratio": self.ratio(),
             "ram_ratio": self.ratio(),
             "size": size if self.rarely() else None,
@@ -289,5 +301,5 @@ class Steps:
             self.attempt(lambda: self.landlord.act_on(uuid, name, work), by_owner=True)
 
     def let_in(self) -> None:
-        work = pclouds.drop if self.rarely() else pclouds.authorize
+        work = pclouds.drop if self.often() else pclouds.authorize
         self.own_act(self.pcloud(), work, self.dice.choice(PROJECTS))
