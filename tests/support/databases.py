@@ -56,15 +56,6 @@ def _file(url: str) -> Path:
     return Path(url.removeprefix("sqlite:///"))
 
 
-MIGRATED: Mapping[str, Callable[[Path], str]] = {
-    "sqlite": sqlite_copy,
-    "postgresql": lambda _: postgresql.shared().copy_of(_template("postgresql")),
-    "mariadb": lambda _: mariadb.shared().copy_of(_template("mariadb")),
-}
-"""As ``DATABASES``, with the newest schema. Copying it is several times sooner done than
-bringing it up step by step, which those who do not test that need not do."""
-
-
 @cache
 def _template(name: str) -> str:
     """A database with the newest schema, which is only copied."""
@@ -74,6 +65,25 @@ def _template(name: str) -> str:
     schema.upgrade(store, NOW)
     store.dispose()
     return url
+
+
+def postgresql_copy(_: Path) -> str:
+    """A copy that the server that all tests share has made."""
+    return postgresql.shared().copy_of(_template("postgresql"))
+
+
+def mariadb_copy(_: Path) -> str:
+    """A copy that the server that all tests share has made."""
+    return mariadb.shared().copy_of(_template("mariadb"))
+
+
+MIGRATED: Mapping[str, Callable[[Path], str]] = {
+    "sqlite": sqlite_copy,
+    "postgresql": postgresql_copy,
+    "mariadb": mariadb_copy,
+}
+"""As ``DATABASES``, with the newest schema. Copying it is several times sooner done than
+bringing it up step by step, which those who do not test that need not do."""
 
 
 def open_store(folder: Path) -> Store:

@@ -9,10 +9,11 @@ do not have the step.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 from pathlib import Path
 from threading import Event
 
@@ -67,10 +68,11 @@ class Step:
     compatible_since: str
 
 
-def steps() -> list[Step]:
-    """All steps that this program knows, from the first on."""
+@cache
+def steps() -> tuple[Step, ...]:
+    """All steps that this program knows, from the first on. Read once: a start asks often."""
     scripts = ScriptDirectory.from_config(config()).walk_revisions()
-    return [_step(each) for each in reversed(list(scripts))]
+    return tuple(_step(each) for each in reversed(list(scripts)))
 
 
 def _step(script: Script) -> Step:
@@ -79,7 +81,7 @@ def _step(script: Script) -> Step:
     return Step(script.revision, script.doc, promised)
 
 
-def steps_from(current: str | None) -> list[Step]:
+def steps_from(current: str | None) -> tuple[Step, ...]:
     """The steps that a database at this revision lacks."""
     known = steps()
     if current is None:
@@ -87,7 +89,7 @@ def steps_from(current: str | None) -> list[Step]:
     return known[[each.revision for each in known].index(current) + 1 :]
 
 
-def compatible_since(taken: list[Step]) -> str:
+def compatible_since(taken: Sequence[Step]) -> str:
     """The oldest programs that may go on beside a schema that has taken these steps.
 
     That is what the strictest of them says.
