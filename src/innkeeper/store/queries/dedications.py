@@ -1,4 +1,4 @@
-"""What the host table needs to know of pclouds beside the rows of their hosts."""
+"""For whom dedicated hosts are, beside what the rows of the hosts say."""
 
 from __future__ import annotations
 
