@@ -22,6 +22,9 @@ from innkeeper.store.transactions import Tx
 RATIOS = {"VCPU": "cpu_ratio", "MEMORY_MB": "ram_ratio"}
 ENDED = frozenset({"confirmed", "reverted", "completed", "cancelled", "failed", "error"})
 """What the Compute API calls migrations of which nothing is left."""
+LEFT_AT_SOURCE = frozenset({"confirming", "done"})
+LEFT_AT_DESTINATION = frozenset({"reverting", "cancelling", "failing"})
+"""Those after which the server is elsewhere, and something of it is to be cleared away."""
 NEVER = datetime(9999, 1, 1, tzinfo=UTC).replace(tzinfo=None)
 Row = Mapping[str, Any]
 
@@ -100,17 +103,28 @@ class World:
         return bool(is_enabled and pooled["maintenance"] is None)
 
     def is_empty(self, host_id: int) -> bool:
-        """Whether nothing is on a host, or on its way, or held of it."""
+        """Whether nothing is on a host, or on its way, or held of it.
+
+        What is left on a host that is declared down keeps nobody from giving it back.
+        """
         host = self.hosts[host_id]
-        name = host["name"]
-        is_held = any(line.used for line in self.lines.get(host["provider_id"], {}).values())
-        has_servers = any(each["host"] == name for each in self.servers.values())
-        has_moves = any(
-            name in (each["source_host"], each["dest_host"])
-            for each in self.moves
-            if each["status"] not in ENDED
-        )
-        return not (is_held or has_servers or has_moves or self.orders.get(name))
+        name, is_lost = host["name"], host["is_forced_down"]
+        if any(each["host"] == name for each in self.servers.values()):
+            return False
+        moves = [e for e in self.moves if name in (e["source_host"], e["dest_host"])]
+        going = [each for each in moves if each["status"] not in ENDED]
+        left = [each for each in going if is_lost and left_on(each) == name]
+        if len(left) < len(going) or (self.orders.get(name) and not is_lost):
+            return False
+        lines = self.lines.get(host["provider_id"], {}).values()
+        return bool(left) or not any(line.used for line in lines)
+
+
+def left_on(move: Row) -> str | None:
+    """The host that has something left of a server which is elsewhere for good."""
+    if move["status"] in LEFT_AT_SOURCE:
+        return str(move["source_host"])
+    return str(move["dest_host"]) if move["status"] in LEFT_AT_DESTINATION else None
 
 
 def world(tx: Tx) -> World:
@@ -272,8 +286,8 @@ def _servers(seen: World) -> Iterator[str]:
     places = [(uuid, each["host"]) for uuid, each in seen.servers.items()]
     for move in seen.moves:
         if move["status"] not in ENDED and move["server_uuid"] in seen.servers:
-            places.append((move["server_uuid"], move["source_host"]))
-            places.append((move["server_uuid"], move["dest_host"]))
+            ends = {move["source_host"], move["dest_host"]} - {left_on(move)}
+            places += [(move["server_uuid"], name) for name in ends]
     for uuid, name in places:
         host_id = ids.get(name)
         if host_id is None:

@@ -150,7 +150,7 @@ class Steps:
         self.attempt(lambda: self.landlord.maintain(flavor, host, reason))
 
     def set_quota(self) -> None:
-        project, limit = self.dice.choice(PROJECTS), self.dice.randint(-1, 6)
+        project, limit = self.dice.choice(PROJECTS), self.dice.randint(-1, 4)
         self.attempt(lambda: self.landlord.set_quota(project, limit))
 
     def edit_zone(self) -> None:
@@ -164,7 +164,8 @@ class Steps:
         self.attempt(lambda: work(self.landlord.row_of(uuid), host))
 
     def edit_keys(self) -> None:
-        uuid, project, ratio = self.pcloud(), self.dice.choice(PROJECTS), self.ratio()
+        uuid = self.pcloud() if self.rarely() else self.member()[0]
+        project, ratio = self.dice.choice(PROJECTS), self.ratio()
         text = None if ratio is None else f"{ratio:g}"
         ways: tuple[dict[str, str | None], ...] = (
             {"pcloud:owner": project},
@@ -230,8 +231,9 @@ class Steps:
             "ram_ratio": self.ratio(),
             "size": size if self.rarely() else None,
         }
-        key = self.dice.choice(sorted(facts))
-        self.own_act(self.pcloud(), pclouds.update, {key: facts[key]})
+        some = self.dice.sample(sorted(facts), 2)
+        uuid = self.pcloud() if self.rarely() else self.member()[0]
+        self.own_act(uuid, pclouds.update, {key: facts[key] for key in some})
 
     def delete_pcloud(self) -> None:
         uuid, by = self.pcloud(), self.rarely()
