@@ -17,7 +17,7 @@ from innkeeper.domain.explaining import NearMiss, Objection, Tally, Verdict
 from innkeeper.domain.ids import HostIndex
 from innkeeper.domain.placing import RequestSpec
 from innkeeper.scheduling.dice import draw
-from innkeeper.scheduling.filters import capacity, forced_host
+from innkeeper.scheduling.filters import capacity, forced_host, pcloud
 from innkeeper.scheduling.pipeline import ALL_ROWS, Filter
 from innkeeper.snapshot.amounts import Amount, Mask
 from innkeeper.snapshot.columns import HostTable
@@ -106,16 +106,17 @@ def nearest(
     """The refused hosts that come nearest: fewest refusals first, then the least shortage.
 
     Among equals the request's seed draws. A host that is refused because the request names
-    another stands behind all that are refused for what they are.
+    another, or because it is dedicated to others, stands behind all that are refused for what
+    they are. Of one that is dedicated nothing else is told: it is not for everybody to know.
     """
     refused = np.flatnonzero(found.counts)
     if not refused.shape[0] or most < 1:
         return ()
     short = shortages(hosts, spec)
     counts = found.counts.astype(np.float64)
-    for each, refuses in zip(found.filters, found.columns, strict=True):
-        if each.NAME == forced_host.NAME and refuses is not None:
-            counts[refuses] += len(found.filters)
+    others = _refused_by(found, pcloud.NAME)
+    counts[others], short[others] = len(found.filters), 0.0
+    counts[_refused_by(found, forced_host.NAME)] += len(found.filters)
     # One number for both: no shortage is as much as one more refusal.
     distance = counts * (len(spec.amounts) + 1.0) + short
     return tuple(
@@ -125,11 +126,20 @@ def nearest(
                 _objection(each, hosts, spec, index)
                 for each, refuses in zip(found.filters, found.columns, strict=True)
                 if refuses is not None and refuses[index]
+                if each.NAME == pcloud.NAME or not others[index]
             ),
             float(short[index]),
         )
         for index in _least(distance, refused, most, spec.seed)
     )
+
+
+def _refused_by(found: Refusals, name: str) -> Mask:
+    refused: Mask = np.zeros(found.counts.shape, dtype=np.bool_)
+    for each, refuses in zip(found.filters, found.columns, strict=True):
+        if name == each.NAME and refuses is not None:
+            refused |= refuses
+    return refused
 
 
 def _least(

@@ -9,6 +9,7 @@ import numpy as np
 
 from innkeeper.domain.ids import HostIndex
 from innkeeper.domain.placing import RequestSpec
+from innkeeper.scheduling.filters import pcloud
 from innkeeper.scheduling.reading import Reads
 from innkeeper.snapshot.amounts import Mask, Rows
 from innkeeper.snapshot.columns import HostTable
@@ -67,29 +68,34 @@ def _with_pools(
 
 
 def missing(hosts: HostTable, spec: RequestSpec) -> str:
-    """Each amount beside the most that a single host has left of it."""
-    return "; ".join(_line(hosts, name, amount) for name, amount in spec.amounts.items())
+    """Each amount beside the most that a single host has left of it.
+
+    Hosts that are dedicated to others are not looked at: what they have would not have helped,
+    and is not for everybody to know.
+    """
+    mine = pcloud.mask(hosts, spec, slice(None))
+    return "; ".join(_line(hosts, name, amount, mine) for name, amount in spec.amounts.items())
 
 
-def _line(hosts: HostTable, name: str, amount: int) -> str:
+def _line(hosts: HostTable, name: str, amount: int, mine: Mask) -> str:
     free = hosts.free.get(name)
-    most = max(0, int(free.max())) if free is not None and free.shape[0] else 0
+    most = 0 if free is None else max(0, int(free[mine].max(initial=0)))
     told = f"{name}: {amount} asked for, at most {most} left on one host"
     given = None if free is None else hosts.gives(name, amount, slice(None))
     if free is not None and given is not None:
-        refusing = int(np.count_nonzero(~given & (free > 0)))
+        refusing = int(np.count_nonzero(~given & (free > 0) & mine))
         if refusing:
             told += f", {refusing} hosts do not give out such an amount"
-    return told + _pools_line(hosts, name, amount)
+    return told + _pools_line(hosts, name, amount, mine)
 
 
-def _pools_line(hosts: HostTable, name: str, amount: int) -> str:
+def _pools_line(hosts: HostTable, name: str, amount: int, mine: Mask) -> str:
     pools = hosts.pools
     most = pools.most(name) if pools.row_count else None
     if most is None:
         return ""
     # Only those that serve somebody: what others have would not have helped.
-    codes = np.unique(hosts.membership_codes)
+    codes = np.unique(hosts.membership_codes[mine])
     if not codes.any():
         return ""
     told = f" and {max(0, int(most[codes].max()))} in one pool that serves hosts"
