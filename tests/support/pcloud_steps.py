@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from innkeeper.domain.hosts import InventoryReport
@@ -184,6 +185,10 @@ class Steps:
         if ratio is not None:
             self.surveyor.own[host]["VCPU"] = ratio
         told = reported(host, inventories={"VCPU": line})
+        if self.rarely():
+            # A class can be gone for a while, and come back.
+            rest = {k: each for k, each in told.inventories.items() if k != "MEMORY_MB"}
+            told = replace(told, inventories=rest)
         self.attempt(lambda: self.movers.report(told))
 
     # -- owners ----------------------------------------------------------------------------
