@@ -135,7 +135,9 @@ def reported(
             default if line.allocation_ratio is None else line.allocation_ratio,
             mine.max_unit if line.max_unit is None else line.max_unit,
         )
-        told[name] = replace(line, allocation_ratio=mine.in_force, max_unit=None)
+        # Said each time, for somebody may have said something else through Placement.
+        most = max(1, min(kept[name].max_unit or line.total, line.total))
+        told[name] = replace(line, allocation_ratio=mine.in_force, max_unit=most)
     if kept != host.kept_ratios:
         hosts.keep_ratios(tx, host.id, kept)
     return replace(report, inventories={**report.inventories, **told})

@@ -7,10 +7,12 @@ which, what kind an aggregate is) can be written as they are, and not otherwise.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from innkeeper.domain.amounts import UNIT_MAX
 from innkeeper.domain.compute import Host
 from innkeeper.domain.errors import Invalid
 from innkeeper.domain.grouping import Aggregate
@@ -22,16 +24,17 @@ from innkeeper.domain.pclouds import (
     Pcloud,
 )
 from innkeeper.entrypoints.api.compute.pclouds import metadata
+from innkeeper.entrypoints.api.compute.schema_types import LENGTH_MAX, NAME_PATTERN
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.keepers import Keeper, Keepers
 from innkeeper.systems.pclouds import aggregates as keys
 from innkeeper.systems.pclouds import host_flavors, hosts, pclouds
-from innkeeper.systems.pclouds.hosts import NAME
 from innkeeper.systems.pclouds.terms import Terms
 
 RATIOS = {metadata.CPU_RATIO: "cpu_ratio", metadata.RAM_RATIO: "ram_ratio"}
 RATIO_MAX = 1e9
-UNITS_DIGITS_MAX = 9
+UNITS_DIGITS_MAX = len(str(UNIT_MAX))
+NAME = re.compile(NAME_PATTERN)
 
 
 def keepers(terms: Terms) -> Keepers:
@@ -167,7 +170,8 @@ _STATES = (metadata.ENABLED, metadata.DISABLED)
 
 
 def _is_count(text: str) -> bool:
-    return text.isascii() and text.isdigit() and len(text) <= UNITS_DIGITS_MAX
+    is_number = text.isascii() and text.isdigit() and len(text) <= UNITS_DIGITS_MAX
+    return is_number and int(text) <= UNIT_MAX
 
 
 def _ratio(key: str, text: str | None) -> float | None:
@@ -180,6 +184,8 @@ def _ratio(key: str, text: str | None) -> float | None:
 
 
 def _name(text: str | None) -> str:
-    if text is None or NAME.fullmatch(text) is None:
-        raise Invalid("A pcloud's name has 1 to 243 characters, and neither ':' nor '/'.")
+    if text is None or len(text) > LENGTH_MAX or NAME.match(text) is None:
+        raise Invalid(
+            f"A pcloud's name has 1 to {LENGTH_MAX} characters, all of them printable."
+        )
     return text

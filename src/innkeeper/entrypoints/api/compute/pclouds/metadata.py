@@ -48,7 +48,7 @@ def of_pcloud(
         OWNER: pcloud.project_id,
     }
     ratios = {CPU_RATIO: pcloud.cpu_ratio, RAM_RATIO: pcloud.ram_ratio}
-    said |= {key: f"{ratio:g}" for key, ratio in ratios.items() if ratio is not None}
+    said |= {key: f"{ratio:.15g}" for key, ratio in ratios.items() if ratio is not None}
     said |= {f"{PREFIX}{project_id}": PROJECT_VALUE for project_id in projects}
     for host in hosts:
         said[f"{HOST}{host.name}"] = host.hostname
