@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -41,7 +42,7 @@ def cloud(tmp_path: Path) -> Cloud:
 
 def saying(
     ratio: float | None = None, total: int = 8, max_unit: int | None = None
-) -> dict[str, dict[str, InventoryReport]]:
+) -> dict[str, Any]:
     """What an agent says of its processors."""
     told = InventoryReport(total, max_unit=max_unit, allocation_ratio=ratio)
     return {"inventories": {"VCPU": told, "MEMORY_MB": InventoryReport(8192)}}

@@ -81,7 +81,7 @@ def names_hosts(hints: Mapping[str, Any]) -> bool:
     return not variables.HOST_NAMES.isdisjoint(expressions.variables(query or ()))
 
 
-def still_meant(tx: Tx, hints: Mapping[str, Any], *, is_nowhere: bool) -> Resolved:
+def still_meant(tx: Tx, hints: Mapping[str, Any], *, is_nowhere: bool = False) -> Resolved:
     """The hints of a server that is to be moved, but for its group, which its row tells.
 
     The one host of a pcloud that was named is meant by a server that ``is_nowhere``; one that
