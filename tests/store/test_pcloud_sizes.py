@@ -189,11 +189,10 @@ def test_a_replaced_host_is_none_of_its_hosts(kept: Kept) -> None:
     kept.wants(1, 1)
     kept.turn()
     server = kept.boot("host-1")
-    kept.landlord.switch(kept.uuid, "host-1", is_enabled=False)
+    kept.landlord.maintain("gold", kept.machine("host-1"), "new fans")
     kept.landlord.act(
         kept.uuid, lambda tx, pcloud, terms: hosts.replace(tx, pcloud, "host-1", terms)
     )
-    kept.landlord.switch(kept.uuid, "host-1", is_enabled=True)
     assert kept.turns(2) == [0, 0]
     assert kept.names() == ["host-1", "host-1~1"]
     kept.delete(server)

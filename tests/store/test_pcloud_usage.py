@@ -109,9 +109,11 @@ def test_who_is_given_a_pcloud_pays_from_then_on(landlord: Landlord) -> None:
 def test_a_replaced_host_costs_nothing_any_more(landlord: Landlord) -> None:
     uuid = landlord.create("lab", name="mine")
     landlord.allocate(uuid, Wish("a", "gold", is_enabled=True))
-    landlord.movers.boot(None, project_id="lab", hints={"pcloud": uuid})
-    landlord.switch(uuid, "a", is_enabled=False)
+    server = landlord.movers.boot(None, project_id="lab", hints={"pcloud": uuid})
     landlord.movers.wait(HOUR_S)
+    lost = landlord.movers.state(server)[2]
+    assert lost is not None
+    landlord.switch_service(lost, ServiceChange(is_forced_down=True))
     landlord.act(uuid, lambda tx, pcloud, terms: hosts.replace(tx, pcloud, "a", terms))
     landlord.movers.wait(2 * HOUR_S)
     (usage,) = usages(landlord)

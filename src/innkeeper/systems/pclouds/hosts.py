@@ -251,15 +251,14 @@ def replace(tx: Tx, pcloud: Pcloud, name: str, terms: Terms) -> PcloudHost:
     """Have another free host, of the same flavor and zone, take a broken one's place and name.
 
     The old one is closed and costs nothing from now on. It goes back to its pool as soon as it
-    is empty, at once if it is now. Raises :class:`Conflict` for a host that is open and in
-    order, and what :func:`allocate` raises where there is none to take its place.
+    is empty, at once if it is now. Raises :class:`Conflict` for a host that is in order, unless
+    it is closed and empty, and what :func:`allocate` raises where there is none to take its
+    place.
     """
     old = get(tx, pcloud, name)
     if old.is_replaced:
         raise Conflict(f"Host {name} was replaced already.")
-    is_in_order = old.is_open and not old.is_disabled
-    if is_in_order and old.is_up(terms.now, terms.service_down_time_s):
-        raise Conflict(f"Host {name} is enabled and in order. Disable it first.")
+    _demand_broken(tx, old, terms)
     flavor = host_flavors.get(tx, old.flavor_id)
     quotas.demand_room(tx, pcloud.project_id, flavor.units - old.units, terms)
     machine = _free_one(tx, flavor, old.availability_zone, terms)
@@ -269,6 +268,18 @@ def replace(tx: Tx, pcloud: Pcloud, name: str, terms: Terms) -> PcloudHost:
     )
     members.tell(tx, pcloud, "replace", terms, host_name=name)
     return made
+
+
+def _demand_broken(tx: Tx, old: PcloudHost, terms: Terms) -> None:
+    is_up = old.is_up(terms.now, terms.service_down_time_s)
+    if not is_up or old.is_disabled or old.maintenance is not None:
+        return
+    if old.is_enabled:
+        raise Conflict(f"Host {old.name} is enabled and in order. Disable it first.")
+    reason = members.why_not_empty(tx, members.host_of(tx, old.host_id))
+    if reason is not None:
+        # Its servers would run on there, and nobody would pay for it.
+        raise Conflict(f"Host {old.name} is in order, and not empty: {reason}.")
 
 
 def _retire(tx: Tx, pcloud: Pcloud, old: PcloudHost, terms: Terms) -> None:

@@ -1,0 +1,74 @@
+"""Who replaces hosts has no more of them than he pays for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from innkeeper.domain.errors import Conflict
+from innkeeper.domain.pclouds import PcloudHost
+from innkeeper.store.transactions import Tx
+from innkeeper.systems.compute.hosts import ServiceChange
+from innkeeper.systems.pclouds import hosts, pclouds
+from innkeeper.systems.pclouds.hosts import Wish
+from tests.support.clouds import reported
+from tests.support.landlords import Landlord
+from tests.support.moves import Movers
+
+Taken = tuple[Landlord, str, str]
+
+
+@pytest.fixture
+def taken(tmp_path: Path) -> Iterator[Taken]:
+    """A pcloud with a host that its owner has disabled, and the machine's name; one is free."""
+    landlord = Landlord(Movers(tmp_path, reported("a1"), reported("b1")))
+    landlord.define("large", 1)
+    for name in ("a1", "b1"):
+        landlord.switch_service(name, ServiceChange(is_disabled=True))
+        landlord.pool("large", name, by_aggregate=False)
+    uuid = landlord.create("project", name="p")
+    landlord.allocate(uuid, Wish("one", "large", None, True))
+    (member,) = members_of(landlord, uuid)
+    landlord.movers.boot(member.hostname, hints={"pcloud": uuid})
+    landlord.switch(uuid, "one", is_enabled=False)
+    yield landlord, uuid, member.hostname
+    landlord.movers.close()
+
+
+def members_of(landlord: Landlord, uuid: str) -> list[PcloudHost]:
+    """The hosts of a pcloud."""
+
+    def look(tx: Tx) -> list[PcloudHost]:
+        return hosts.page(tx, pclouds.get(tx, uuid))
+
+    found: list[PcloudHost] = landlord.cloud.read(look)
+    return found
+
+
+def replace(landlord: Landlord, uuid: str) -> None:
+    landlord.act(uuid, lambda tx, pcloud, terms: hosts.replace(tx, pcloud, "one", terms))
+
+
+def test_one_that_is_in_order_is_not_kept_free_of_charge(taken: Taken) -> None:
+    landlord, uuid, _ = taken
+    with pytest.raises(Conflict, match="is in order, and not empty"):
+        replace(landlord, uuid)
+    assert [each.units for each in members_of(landlord, uuid)] == [1]
+
+
+@pytest.mark.parametrize(
+    "change", [ServiceChange(is_forced_down=True), ServiceChange(is_disabled=True), None]
+)
+def test_a_broken_one_is_left_behind_with_its_servers(
+    taken: Taken, change: ServiceChange | None
+) -> None:
+    landlord, uuid, hostname = taken
+    if change is None:
+        landlord.maintain("large", hostname, "smoke")
+    else:
+        landlord.switch_service(hostname, change)
+    replace(landlord, uuid)
+    told = [(each.name, each.units) for each in members_of(landlord, uuid)]
+    assert told == [("one", 1), ("one~1", 0)]
