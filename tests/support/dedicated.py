@@ -214,7 +214,8 @@ def may_take(
         return host_id not in seen.pooled and not named(hints)
     is_mine = project_id in seen.projects.get(mine["id"], ()) and seen.is_open(host_id)
     if not named(hints):
-        return bool(is_boot and mine["is_automatic"] and is_mine)
+        is_own = mine["project_id"] == project_id
+        return bool(is_boot and mine["is_automatic"] and is_own and is_mine)
     wanted = hints.get("pcloud_host")
     is_called_so = not is_boot or wanted in (None, seen.members[host_id]["name"])
     return mine["uuid"] in named(hints) and is_mine and is_called_so

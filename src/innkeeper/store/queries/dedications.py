@@ -17,16 +17,17 @@ from innkeeper.store.transactions import Tx
 
 @dataclass(frozen=True, slots=True)
 class PcloudFacts:
-    """Who may use a pcloud, and whether plain requests of theirs come to it."""
+    """Whose a pcloud is, who may use it, and whether plain requests of its owner come to it."""
 
     uuid: str
+    owner: str
     is_automatic: bool
     projects: frozenset[str]
 
 
-_PCLOUDS = sa.select(pclouds.c.id, pclouds.c.uuid, pclouds.c.is_automatic).where(
-    pclouds.c.uuid.in_(IDS)
-)
+_PCLOUDS = sa.select(
+    pclouds.c.id, pclouds.c.uuid, pclouds.c.project_id, pclouds.c.is_automatic
+).where(pclouds.c.uuid.in_(IDS))
 _PROJECTS = sa.select(pcloud_projects.c.pcloud_id, pcloud_projects.c.project_id).where(
     pcloud_projects.c.pcloud_id.in_(IDS)
 )
@@ -44,8 +45,8 @@ def pcloud_facts(tx: Tx, uuids: Collection[str]) -> list[PcloudFacts]:
     for row, project_id in by_ids.rows(tx, _PROJECTS, [each.id for each in found]):
         projects.setdefault(row, set()).add(project_id)
     return [
-        PcloudFacts(uuid, is_automatic, frozenset(projects.get(row, ())))
-        for row, uuid, is_automatic in found
+        PcloudFacts(uuid, owner, is_automatic, frozenset(projects.get(row, ())))
+        for row, uuid, owner, is_automatic in found
     ]
 
 

@@ -53,6 +53,18 @@ def users(tx: Tx, pclouds: Collection[str]) -> dict[str, frozenset[str]]:
     return {each.uuid: each.projects for each in dedications.pcloud_facts(tx, pclouds)}
 
 
+def owned(tx: Tx, pclouds: Collection[str], project_id: str) -> tuple[str, ...]:
+    """Those of these pclouds that are a project's own.
+
+    Nobody's servers are taken in by what others own: whoever owns hosts sees which servers are
+    there, and decides how they fare.
+    """
+    if not pclouds:
+        return ()
+    facts = dedications.pcloud_facts(tx, pclouds)
+    return tuple(sorted(each.uuid for each in facts if each.owner == project_id))
+
+
 def takes(host: Host, pclouds: Collection[str]) -> bool:
     """Whether a host takes servers that name these pclouds, or none.
 

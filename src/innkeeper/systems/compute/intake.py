@@ -22,6 +22,7 @@ from innkeeper.store.queries import quota_usages
 from innkeeper.store.queries.quota_usages import Usage
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import (
+    dedications,
     demands,
     flavors,
     groups,
@@ -32,7 +33,6 @@ from innkeeper.systems.compute import (
     specs,
 )
 from innkeeper.systems.compute.demands import Demands
-from innkeeper.systems.compute.hints import Resolved
 from innkeeper.systems.compute.means import Means
 
 UNLIMITED = -1
@@ -118,7 +118,7 @@ class Reception:
             availability_zone=request.availability_zone,
             forced_host=request.forced_host,
             hints=request.hints,
-            automatic_pclouds=self._automatic(project_id, resolved),
+            automatic_pclouds=() if resolved.pclouds else self._automatic(project_id),
         )
         group_id = None if resolved.group is None else resolved.group.group_id
         facts = self._facts[flavor.flavor_id]
@@ -152,20 +152,19 @@ class Reception:
 
     def look_again(self, taken: Intake) -> Intake:
         """The same request, with its group and the pclouds that take it in as they are now."""
-        pclouds = self._means.follower.table.pclouds
         spec = taken.spec
         if not spec.names_pcloud:
-            automatic = pclouds.automatic_of(taken.request.project_id)
+            automatic = self._automatic(taken.request.project_id)
             spec = replace(spec, automatic_pclouds=automatic)
         if taken.group_id is not None:
             standing = self._standing(self._standings[taken.group_id], taken.request)
             spec = replace(spec, group=standing.rule)
         return replace(taken, spec=spec)
 
-    def _automatic(self, project_id: str, resolved: Resolved) -> tuple[str, ...]:
-        if resolved.pclouds:
-            return ()
-        return self._means.follower.table.pclouds.automatic_of(project_id)
+    def _automatic(self, project_id: str) -> tuple[str, ...]:
+        """The pclouds that take plain requests of a project: its own, if it may use them."""
+        known = self._means.follower.table.pclouds.automatic_of(project_id)
+        return dedications.owned(self._tx, known, project_id)
 
     def _standing(self, found: Standing, request: BootRequest) -> Standing:
         """A group as the store has it, with the servers of all other requests in this batch."""
