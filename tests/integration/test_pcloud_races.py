@@ -33,9 +33,9 @@ KINDS = {
     "galera": Kind(lambda _: galera.shared().fresh(), processes=2),
 }
 RED, GREEN = "red-user:red", "green-user:green"
-ROUNDS = 30
+ROUNDS = 12
 BOOTS = 3
-KILLS = 2
+KILLS = 1
 CLIENTS = 4
 NAMES = ("a", "b", "c")
 ACKNOWLEDGED = 30

@@ -176,7 +176,7 @@ class Pclouds(RuleBasedStateMachine):
 
 TestPclouds = Pclouds.TestCase
 TestPclouds.settings = settings(
-    max_examples=18,
+    max_examples=10,
     stateful_step_count=40,
     deadline=None,
     suppress_health_check=list(HealthCheck),

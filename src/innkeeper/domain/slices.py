@@ -224,13 +224,16 @@ class Computing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Dedicating(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How whole hosts are given to projects.
 
-    A project may hold ``quota_pcloud_units`` units of hosts unless it has a quota of its own
-    (-1 is without limit). ``host_allocation_attempts`` is how many free hosts are tried for one
+    A project may hold ``quota_pcloud_units`` units of hosts unless it has a quota of its own,
+    own ``quota_pclouds`` pclouds, and let ``quota_pcloud_projects`` projects into each (-1 is
+    without limit). ``host_allocation_attempts`` is how many free hosts are tried for one
     that is wanted. With ``show_free_hosts`` everybody may see how many are left, by host flavor
     and availability zone.
     """
 
     quota_pcloud_units: Quota = 10
+    quota_pclouds: Quota = 10
+    quota_pcloud_projects: Quota = 100
     host_allocation_attempts: Few = 5
     show_free_hosts: bool = True
 

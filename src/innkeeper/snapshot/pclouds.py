@@ -36,6 +36,7 @@ class PcloudSets:
         self._projects: list[frozenset[str]] = [frozenset(), frozenset()]
         self._is_automatic: list[bool] = [False, False]
         self._codes_max = CODES_SPARE
+        self._automatic: list[int] = []
         self._automatic_of: dict[str, tuple[str, ...]] = {}
         self._hosts: dict[tuple[int, str], ProviderId] = {}
         self._names: dict[ProviderId, tuple[int, str]] = {}
@@ -66,6 +67,7 @@ class PcloudSets:
         if known != (frozenset(projects), is_automatic):
             self._projects[code] = frozenset(projects)
             self._is_automatic[code] = is_automatic
+            self._automatic = [code for code, it in enumerate(self._is_automatic) if it]
             self._automatic_of.clear()
 
     def facts(self, code: int) -> tuple[str, frozenset[str], bool]:
@@ -86,11 +88,9 @@ class PcloudSets:
             if len(self._automatic_of) >= PROJECTS_MAX:
                 self._automatic_of.clear()
             found = tuple(
-                uuid
-                for uuid, projects, is_automatic in zip(
-                    self._uuids, self._projects, self._is_automatic, strict=True
-                )
-                if is_automatic and project_id in projects
+                self._uuids[code]
+                for code in self._automatic
+                if project_id in self._projects[code]
             )
             self._automatic_of[project_id] = found
         return found
@@ -132,6 +132,7 @@ class PcloudSets:
         self._uuids = [self._uuids[code] for code in kept]
         self._projects = [self._projects[code] for code in kept]
         self._is_automatic = [self._is_automatic[code] for code in kept]
+        self._automatic = [code for code, it in enumerate(self._is_automatic) if it]
         self._codes = {uuid: code for code, uuid in enumerate(self._uuids) if code >= FIRST}
         self._codes_max = 2 * len(kept) + CODES_SPARE
         self._automatic_of.clear()

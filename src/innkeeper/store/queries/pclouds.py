@@ -112,6 +112,12 @@ def page(
     return [_pcloud(row) for row in tx.execute(query)]
 
 
+def count(tx: Tx, project_id: str) -> int:
+    """How many pclouds a project owns."""
+    query = sa.select(sa.func.count()).select_from(pclouds)
+    return int(tx.execute(query.where(pclouds.c.project_id == project_id)).scalar_one())
+
+
 def with_size(tx: Tx) -> list[Pcloud]:
     """The pclouds that keep a number of hosts by themselves."""
     query = _PCLOUDS.where(pclouds.c.size.is_not(sa.null())).order_by(pclouds.c.id)

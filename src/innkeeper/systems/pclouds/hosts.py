@@ -41,6 +41,8 @@ NAME = re.compile(r"(?!\s)(?!\.{1,2}\Z)[^:/\x00-\x1f\x7f-\x9f]{1,243}(?<!\s)")
 """With what stands before it, a name is a key of 255 characters; and a part of a path, where
 dots alone are a direction: nobody could name such a host again."""
 NO_FREE_HOST = "no_free_host"
+RELEASED_AT_ONCE = 20
+"""Hosts that are given back in one transaction, for which all other writers wait."""
 RETIRED_MARK = "~"
 NAME_KEPT = 230
 """Characters of a name that are kept when a number is put behind it."""
@@ -74,6 +76,12 @@ def get(tx: Tx, pcloud: Pcloud, name: str) -> PcloudHost:
 def by_row(tx: Tx, host_id: int) -> PcloudHost | None:
     """A machine by its row, if it is in a pcloud."""
     return pcloud_hosts.by_host(tx, host_id)
+
+
+def by_machine(tx: Tx, hostname: str) -> PcloudHost | None:
+    """A machine by its own name, if it is in a pcloud; for administrators."""
+    machine = machines.by_name_or_none(tx, hostname)
+    return None if machine is None else by_row(tx, machine.id)
 
 
 def of_pclouds(tx: Tx, found: Sequence[Pcloud]) -> dict[int, list[PcloudHost]]:
@@ -328,9 +336,11 @@ def release(tx: Tx, pcloud: Pcloud, member: PcloudHost, terms: Terms) -> None:
 
 
 def release_replaced(tx: Tx, terms: Terms) -> int:
-    """Give all replaced hosts back that are empty by now; tells how many."""
+    """Give replaced hosts back that are empty by now, some at a time; tells how many."""
     done = 0
     for member in pcloud_hosts.replaced(tx):
+        if done == RELEASED_AT_ONCE:
+            break
         if members.why_not_empty(tx, members.host_of(tx, member.host_id)) is None:
             pcloud = members.pcloud_of(tx, member)
             members.leave(tx, pcloud, member, terms.now)

@@ -13,7 +13,8 @@ from collections.abc import Collection, Mapping
 from datetime import datetime
 from typing import Any
 
-from innkeeper.domain.errors import InUse, NotFound
+from innkeeper.domain.compute import UNLIMITED
+from innkeeper.domain.errors import InUse, NotFound, QuotaExceeded
 from innkeeper.domain.ids import canonical_uuid
 from innkeeper.domain.pclouds import PCLOUD_KIND, Pcloud, PcloudAction
 from innkeeper.store import changes
@@ -83,10 +84,12 @@ def create(
 ) -> Pcloud:
     """Make a pcloud without hosts, which its owner may use.
 
-    Raises :class:`Invalid` for a project that cannot be let in, and :class:`NotFound` for a
-    host flavor that its policy names in vain.
+    Raises :class:`Invalid` for a project that cannot be let in, :class:`NotFound` for a host
+    flavor that its policy names in vain, and :class:`QuotaExceeded` for one pcloud too many.
     """
     aggregates.demand_project(project_id)
+    count = pclouds.count(tx, project_id)
+    _demand_room(count, terms.settings.quota_pclouds, "pclouds")
     _demand_size(tx, facts)
     row = keepers.made(tx, uuid, aggregates.pcloud_name(uuid), PCLOUD_KIND, terms.now)
     whole = {"cpu_ratio": None, "ram_ratio": None, "is_automatic": False, "size": None, **facts}
@@ -96,6 +99,11 @@ def create(
     pclouds.add_project(tx, made.id, project_id)
     members.tell(tx, made, "create", terms)
     return made
+
+
+def _demand_room(count: int, most: int, of: str) -> None:
+    if most != UNLIMITED and count >= most:
+        raise QuotaExceeded(f"Quota exceeded, too many {of}: there are {count} of {most}.")
 
 
 def _demand_size(tx: Tx, facts: Mapping[str, Any]) -> None:
@@ -155,6 +163,8 @@ def transfer(tx: Tx, pcloud: Pcloud, project_id: str, terms: Terms) -> Pcloud:
     aggregates.demand_project(project_id)
     if project_id == pcloud.project_id:
         return pcloud
+    count = pclouds.count(tx, project_id)
+    _demand_room(count, terms.settings.quota_pclouds, "pclouds")
     hosts = pcloud_hosts.of_pcloud(tx, pcloud.id)
     quotas.demand_room(tx, project_id, sum(each.units for each in hosts), terms)
     pclouds.change(tx, pcloud.id, {"project_id": project_id}, terms.now)
@@ -183,8 +193,11 @@ def may_use(tx: Tx, pcloud: Pcloud, project_id: str | None) -> bool:
 def authorize(tx: Tx, pcloud: Pcloud, project_id: str, terms: Terms) -> None:
     """Let a project use a pcloud; one that may already goes on doing so."""
     aggregates.demand_project(project_id)
-    if may_use(tx, pcloud, project_id):
+    there = pclouds.projects(tx, [pcloud.id]).get(pcloud.id, ())
+    if project_id in there:
         return
+    most = terms.settings.quota_pcloud_projects
+    _demand_room(len(there), most, "projects that may use a pcloud")
     pclouds.add_project(tx, pcloud.id, project_id)
     _show_members(tx, pcloud, terms.now)
     members.tell(tx, pcloud, "authorize", terms, detail=project_id)

@@ -139,12 +139,10 @@ class PcloudKeeper(Keeper):
         elif project_id is not None and text == metadata.PROJECT_VALUE:
             pclouds.authorize(tx, pcloud, project_id, self._terms)
         elif key in present and key.startswith(keys.HOST_STATE) and text in _STATES:
-            hostname = key.removeprefix(keys.HOST_STATE)
-            for member in hosts.page(tx, pcloud):
-                if member.hostname == hostname:
-                    hosts.set_state(
-                        tx, pcloud, member, self._terms, is_enabled=text == metadata.ENABLED
-                    )
+            member = hosts.by_machine(tx, key.removeprefix(keys.HOST_STATE))
+            assert member is not None, "what the pcloud says of a machine is of one of its own"
+            is_enabled = text == metadata.ENABLED
+            hosts.set_state(tx, pcloud, member, self._terms, is_enabled=is_enabled)
         else:
             metadata.refuse_changes(present, {key: text})
 

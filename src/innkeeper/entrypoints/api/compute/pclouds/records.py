@@ -29,6 +29,8 @@ async def usage(call: Call) -> Answer:
     start, stop = window(call)
     if not call.last("start"):
         start = stop - MONTH
+    if start > stop:
+        raise Invalid("The period ends before it begins.")
     limit, marker = limit_of(call), call.last("marker")
     project_id = call.last("project_id") or call.context.project_id
     if "all_projects" in call.query:

@@ -1,0 +1,13 @@
+"""Every story on SQLite."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.scenarios.stories import Story
+from tests.scenarios.told import each_story, tell_on
+
+
+@each_story
+def test_story(story: Story, tmp_path: Path) -> None:
+    tell_on("sqlite", story, tmp_path)

@@ -1,0 +1,30 @@
+"""The stories below this folder, each told against a service of its own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.scenarios.stories import Story, read, tell
+from tests.support.databases import MIGRATED
+from tests.support.running import running
+
+FOLDER = Path(__file__).parent
+STORIES = tuple(read(FOLDER))
+
+
+def label(story: Story) -> str:
+    """How a test is named: its file, and the story in it."""
+    return f"{story.path.relative_to(FOLDER).with_suffix('').as_posix()}: {story.name}"
+
+
+each_story = pytest.mark.parametrize("story", STORIES, ids=label)
+"""For the tests of one backend: they are in files of their own, which run side by side."""
+
+
+def tell_on(backend: str, story: Story, folder: Path) -> None:
+    """Tell a story on a database of this kind."""
+    settings = {"database_url": MIGRATED[backend](folder), **story.settings}
+    with running(folder, **settings) as service:
+        tell(story, service)

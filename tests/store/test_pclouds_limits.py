@@ -1,0 +1,70 @@
+"""How many pclouds a project may own, and how many projects may be let into one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from innkeeper.domain.errors import QuotaExceeded
+from innkeeper.domain.moves import Asker
+from innkeeper.domain.pclouds import Pcloud
+from innkeeper.domain.slices import Dedicating
+from innkeeper.systems.pclouds import pclouds
+from innkeeper.systems.pclouds.terms import Terms
+from tests.support.clouds import NOW, Cloud, cloud_in
+
+FEW = Dedicating(quota_pclouds=2, quota_pcloud_projects=2)
+TERMS = Terms(FEW, 60.0, Asker("req-1", "project", "user"), NOW)
+BOUNDLESS = replace(TERMS, settings=Dedicating(quota_pclouds=-1, quota_pcloud_projects=-1))
+
+
+@pytest.fixture
+def cloud(tmp_path: Path) -> Cloud:
+    return cloud_in(tmp_path)
+
+
+def create(cloud: Cloud, project_id: str = "project", terms: Terms = TERMS) -> Pcloud:
+    uuid = cloud.ids.uuid()
+    made: Pcloud = cloud.write(
+        lambda tx: pclouds.create(tx, uuid, project_id, {"name": "p"}, terms)
+    )
+    return made
+
+
+def test_a_project_owns_so_many_pclouds_and_no_more(cloud: Cloud) -> None:
+    first = create(cloud)
+    create(cloud)
+    with pytest.raises(QuotaExceeded, match="too many pclouds: there are 2 of 2"):
+        create(cloud)
+    create(cloud, "other")
+    create(cloud, terms=BOUNDLESS)
+    cloud.write(lambda tx: pclouds.delete(tx, first, TERMS))
+    with pytest.raises(QuotaExceeded):
+        create(cloud)
+
+
+def test_nobody_is_given_a_pcloud_too_many(cloud: Cloud) -> None:
+    create(cloud)
+    create(cloud)
+    theirs = create(cloud, "other")
+    with pytest.raises(QuotaExceeded):
+        cloud.write(lambda tx: pclouds.transfer(tx, theirs, "project", TERMS))
+    cloud.write(lambda tx: pclouds.transfer(tx, theirs, "third", TERMS))
+
+
+def test_so_many_projects_are_let_in_and_no_more(cloud: Cloud) -> None:
+    made = create(cloud)
+
+    def let_in(project_id: str, terms: Terms = TERMS) -> None:
+        cloud.write(lambda tx: pclouds.authorize(tx, made, project_id, terms))
+
+    let_in("second")
+    let_in("second")
+    with pytest.raises(QuotaExceeded, match="there are 2 of 2"):
+        let_in("third")
+    let_in("third", BOUNDLESS)
+    cloud.write(lambda tx: pclouds.drop(tx, made, "second", TERMS))
+    cloud.write(lambda tx: pclouds.drop(tx, made, "third", TERMS))
+    let_in("third")
