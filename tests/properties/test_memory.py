@@ -156,7 +156,7 @@ PIPELINE = Pipeline(
 )
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=400, deadline=None)
 @given(POOLS, st.booleans(), STEPS)
 def test_what_is_remembered_is_what_looking_anew_would_find(
     pools: list[Pool], knows_servers: bool, steps: list[tuple[str, Any, Any]]

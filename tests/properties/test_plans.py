@@ -183,7 +183,7 @@ def check_against(slow: SlowPlanner, made: BuildPlan, subset_size: int) -> None:
         assert slow.weights() == {}
 
 
-@settings(max_examples=600)
+@settings(max_examples=1000)
 @given(SKETCHES, SPECS, PIPELINES, SUBSETS)
 def test_a_plan_is_what_a_loop_over_hosts_would_make(
     sketches: list[Sketch], spec: RequestSpec, chosen: Any, subset_size: int

@@ -157,7 +157,7 @@ def replay(slow: Slow, spec: RequestSpec, by: float, made: BuildPlan) -> None:
         assert all(amount >= 0 for amount in left.values()), number
 
 
-@settings(max_examples=250)
+@settings(max_examples=400)
 @given(HOSTS, POOLS, SPECS, PIPELINES)
 def test_every_entry_of_a_plan_is_one_that_a_person_would_make(
     hosts: list[Sketch],

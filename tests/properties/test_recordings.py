@@ -150,7 +150,7 @@ def opened_or_refused(packed: bytes) -> None:
         assert refusal.message.endswith(".")
 
 
-@settings(max_examples=300)
+@settings(max_examples=500)
 @given(st.lists(st.tuples(SHARES, st.integers(0, 255)), max_size=4), st.none() | SHARES)
 def test_whatever_is_done_to_a_file_it_is_read_or_refused(
     hits: list[tuple[float, int]], cut: float | None
@@ -194,7 +194,7 @@ ODDITIES: st.SearchStrategy[Any] = st.sampled_from(
 )
 
 
-@settings(max_examples=300)
+@settings(max_examples=500)
 @given(SHARES, ODDITIES)
 def test_whatever_stands_in_the_head_it_is_read_or_refused(place: float, odd: Any) -> None:
     def change(head: dict[str, Any]) -> None:

@@ -37,7 +37,7 @@ def distance(sketch: Sketch, spec: RequestSpec) -> tuple[int, float]:
     return len(by) + ("ForcedHostFilter" in by) * len(NAMES), shortage(sketch, spec)
 
 
-@settings(max_examples=300)
+@settings(max_examples=500)
 @given(SKETCHES, SPECS)
 def test_filters_are_counted_as_a_loop_over_hosts_would(
     sketches: list[Sketch], spec: RequestSpec
@@ -59,7 +59,7 @@ def test_filters_are_counted_as_a_loop_over_hosts_would(
     assert picture(table) == before
 
 
-@settings(max_examples=300)
+@settings(max_examples=500)
 @given(SKETCHES, SPECS)
 def test_near_misses_are_the_nearest(sketches: list[Sketch], spec: RequestSpec) -> None:
     table = table_of(*sketches)
