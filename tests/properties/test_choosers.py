@@ -244,7 +244,7 @@ def some_of(count: int) -> list[Any]:
 
 
 @pytest.mark.parametrize("name", FILTER_RULES)
-@settings(max_examples=50)
+@settings(max_examples=80)
 @given(CLOUDS, SPECS)
 def test_a_filter_leaves_the_hosts_that_its_rule_allows(
     name: str, cloud: PlainCloud, spec: RequestSpec
@@ -264,7 +264,7 @@ def test_a_filter_leaves_the_hosts_that_its_rule_allows(
 
 
 @pytest.mark.parametrize("name", WEIGHER_RULES)
-@settings(max_examples=40)
+@settings(max_examples=60)
 @given(CLOUDS, SPECS)
 def test_a_weigher_gives_what_its_rule_says(
     name: str, cloud: PlainCloud, spec: RequestSpec
@@ -277,7 +277,7 @@ def test_a_weigher_gives_what_its_rule_says(
         assert weigher.column(table, spec, rows).tolist() == column[rows].tolist()
 
 
-@settings(max_examples=250)
+@settings(max_examples=400)
 @given(CLOUDS, QUERIES)
 def test_a_query_holds_where_it_holds_of_one_host(cloud: PlainCloud, query: Expression) -> None:
     spec = asking(query=query, rules=Rules(capabilities_max_age_s=180.0))
