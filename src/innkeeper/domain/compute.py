@@ -78,8 +78,21 @@ class Agent:
     created_at: datetime
 
 
+class Heard:
+    """What has an agent that speaks for it, now and then."""
+
+    __slots__ = ()
+    is_forced_down: bool
+    last_seen_at: datetime
+
+    def is_up(self, now: datetime, service_down_time_s: float) -> bool:
+        """Whether the agent spoke lately and nobody declared the host down."""
+        silent_s = (now - self.last_seen_at).total_seconds()
+        return not self.is_forced_down and silent_s <= service_down_time_s
+
+
 @dataclass(frozen=True, slots=True)
-class Host:
+class Host(Heard):
     """A machine with an agent: a provider that can hold servers, and its compute service.
 
     ``last_seen_at`` is when its agent last spoke; whether it is up depends on the moment one
@@ -114,25 +127,15 @@ class Host:
     dedicated_to: str | None = None
     kept_ratios: Mapping[str, KeptRatio] | None = None
 
-    def is_up(self, now: datetime, service_down_time_s: float) -> bool:
-        """Whether the agent spoke lately and nobody declared the host down."""
-        silent_s = (now - self.last_seen_at).total_seconds()
-        return not self.is_forced_down and silent_s <= service_down_time_s
-
 
 @dataclass(frozen=True, slots=True)
-class HostState:
+class HostState(Heard):
     """How a host is, and no more."""
 
     name: str
     is_disabled: bool
     is_forced_down: bool
     last_seen_at: datetime
-
-    def is_up(self, now: datetime, service_down_time_s: float) -> bool:
-        """Whether the agent spoke lately and nobody declared the host down."""
-        silent_s = (now - self.last_seen_at).total_seconds()
-        return not self.is_forced_down and silent_s <= service_down_time_s
 
 
 class Status:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
+from innkeeper.domain.compute import Heard
 from innkeeper.domain.ids import AgentId, ProviderId, ProviderUuid, ServerId
 
 HOST_FLAVOR_KIND = "host_flavor"
@@ -76,7 +77,7 @@ class Pcloud:
 
 
 @dataclass(frozen=True, slots=True)
-class PoolHost:
+class PoolHost(Heard):
     """A host in the pool of a host flavor; ``pcloud_uuid`` and ``name`` say where it is used.
 
     ``maintenance`` is why nothing new may come to it; ``None`` lets it.
@@ -94,14 +95,9 @@ class PoolHost:
     pcloud_uuid: str | None = None
     name: str | None = None
 
-    def is_up(self, now: datetime, service_down_time_s: float) -> bool:
-        """Whether the agent spoke lately and nobody declared the host down."""
-        silent_s = (now - self.last_seen_at).total_seconds()
-        return not self.is_forced_down and silent_s <= service_down_time_s
-
 
 @dataclass(frozen=True, slots=True)
-class PcloudHost:
+class PcloudHost(Heard):
     """A host of a pcloud, under the name that its owner gave it.
 
     ``hostname`` and the ids are for this program and administrators; no user sees them.
@@ -126,11 +122,6 @@ class PcloudHost:
     is_forced_down: bool
     last_seen_at: datetime
     maintenance: str | None
-
-    def is_up(self, now: datetime, service_down_time_s: float) -> bool:
-        """Whether the agent spoke lately and nobody declared the host down."""
-        silent_s = (now - self.last_seen_at).total_seconds()
-        return not self.is_forced_down and silent_s <= service_down_time_s
 
     @property
     def is_open(self) -> bool:
