@@ -22,6 +22,10 @@ PYTEST    := $(VENV)/bin/python -m pytest --numprocesses $(JOBS) --dist loadfile
 COMPILE := $(BIN)/pip-compile --quiet --strip-extras --allow-unsafe --no-header --no-emit-options
 INPUTS  := $(sort $(wildcard requirements/*.in))
 
+# Many an image asks Python not to keep compiled modules. Each start of a service would then compile
+# all of them again, and the tests start hundreds.
+unexport PYTHONDONTWRITEBYTECODE
+
 SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
