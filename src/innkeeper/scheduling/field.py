@@ -1,7 +1,11 @@
 """All hosts as one request sees them: what is remembered of its shape, and what is its own.
 
+Where a filter leaves few rows, such as those of the pcloud that a request names, the field is
+these rows alone, and what is its own costs next to nothing.
+
 Always true: :attr:`Field.weights` are those of the table as it is now, after every pick that
-:meth:`Field.took` was told of; a host that a filter removed has ``GONE``.
+:meth:`Field.took` was told of; a host that a filter removed has ``GONE``. Places in it have the
+order of the rows, so that a draw among equals is the same in a field of few.
 """
 
 from __future__ import annotations
@@ -25,7 +29,7 @@ from innkeeper.scheduling.pipeline import (
     numbers,
     parts_by,
 )
-from innkeeper.snapshot.amounts import Mask
+from innkeeper.snapshot.amounts import Mask, Rows
 from innkeeper.snapshot.columns import HostTable
 
 
@@ -37,6 +41,8 @@ class Field:
         self._hosts = hosts
         self._memory = memories.recall(hosts, spec)
         self.spec = spec
+        self.rows: Rows = ALL_ROWS
+        """The rows that :attr:`weights` are of."""
         self.taken: Taken = self._memory.taken()
         self.candidates = self._memory.left
         self._allowed: Mask | None = None
@@ -51,7 +57,9 @@ class Field:
         left: Mask | None = None
         allowed: Mask | None = None
         for each in pipeline.rare_filters:
-            mask = each.mask(self._hosts, self.spec, ALL_ROWS)
+            if allowed is None and self.rows is ALL_ROWS:
+                self._narrow(each)
+            mask = each.mask(self._hosts, self.spec, self.rows)
             is_moving = each.NAME in pipeline.moving_filters
             # Who has nothing to say of this request at first has nothing to say later, except
             # of a group that gets its first member.
@@ -63,13 +71,23 @@ class Field:
             if not is_moving:
                 self._allowed = _both(self._allowed, [mask])
             allowed = _both(allowed, [mask])
-            left = (self._memory.weights > GONE) if left is None else left
+            left = (self._memory.weights[self.rows] > GONE) if left is None else left
             left &= mask
             after = int(np.count_nonzero(left))
             if after < self.candidates:
                 self.taken.append((each, self.candidates - after))
             self.candidates = after
         return allowed
+
+    def _narrow(self, only: Filter) -> None:
+        few = getattr(only, "few", None)
+        rows = None if few is None else few(self._hosts, self.spec)
+        if rows is not None:
+            self.rows = rows
+
+    def row(self, place: int) -> HostIndex:
+        """The row that stands at a place of the weights."""
+        return HostIndex(place if isinstance(self.rows, slice) else int(self.rows[place]))
 
     def took(self, index: HostIndex, host: str) -> None:
         """Note a pick, which is off the table already."""
@@ -86,15 +104,15 @@ class Field:
         return parts_by(weighers, self._hosts, self.spec, index)
 
     def _masks(self, filters: Sequence[Filter]) -> list[Mask | None]:
-        return [each.mask(self._hosts, self.spec, ALL_ROWS) for each in filters]
+        return [each.mask(self._hosts, self.spec, self.rows) for each in filters]
 
     def _weights(self, allowed: Mask | None) -> Weights:
         """Work the weights out from what is remembered and what is this request's own."""
-        weights = self._memory.weights
+        weights = self._memory.weights[self.rows]
         if allowed is not None:
             weights = np.where(allowed, weights, GONE)
         if self._weighers:
-            more = add_up(self._weighers, self._hosts, self.spec, ALL_ROWS)
+            more = add_up(self._weighers, self._hosts, self.spec, self.rows)
             weights = weights if more is None else weights + numbers(more)
         return weights
 

@@ -40,7 +40,10 @@ class Filter(Protocol):
     ``NEEDS_SERVERS = True``, and so has a weigher that does. One of which a part reads less
     than the rest has ``HALVES``, filters of its name that together say what it says. One that
     hardly any request does without may have ``admits(hosts, spec, index)``: what ``mask`` says
-    of one row, sooner. And ``lacks(hosts, spec, index)`` says what one host lacks, for people.
+    of one row, sooner. One that reads what is rare and leaves few hosts may have
+    ``few(hosts, spec)``: the only rows, in order, that it may leave, or None where these are
+    not few; nobody else is looked at then. And ``lacks(hosts, spec, index)`` says what one host
+    lacks, for people.
     """
 
     NAME: str
@@ -99,7 +102,9 @@ class Pipeline:
         self.weighers = tuple((each, factor) for each, factor in weighers if factor != 0.0)
         parts = [part for each in filters for part in getattr(each, "HALVES", (each,))]
         self.steady_filters = tuple(each for each in parts if not _is_rare(each))
-        self.rare_filters = tuple(each for each in parts if _is_rare(each))
+        # Who may leave few comes first, so that the others need not look at the rest.
+        rare = [each for each in parts if _is_rare(each)]
+        self.rare_filters = tuple(sorted(rare, key=lambda each: not hasattr(each, "few")))
         self.steady_weighers = tuple(each for each in self.weighers if not _is_rare(each[0]))
         self.rare_weighers = tuple(each for each in self.weighers if _is_rare(each[0]))
         self.moving_filters = frozenset(

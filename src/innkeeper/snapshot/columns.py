@@ -126,6 +126,8 @@ class HostTable(AmountTable):
             return
         self._unname(self.names[index], index)
         self.pclouds.leave(provider_id)
+        # The last row takes the place of this one.
+        self.pclouds.forget_rows()
         self.residents.replace(provider_id, {})
         super().remove_row(provider_id)
         if index < self.row_count:
@@ -253,6 +255,8 @@ class HostTable(AmountTable):
 
     def dedicate(self, index: HostIndex, code: int, name: str, *, is_open: bool) -> None:
         """Say for whom a host is, and what it is called there."""
+        if self.pcloud_codes[index] != code:
+            self.pclouds.forget_rows()
         self.pcloud_codes[index] = code
         self.is_pcloud_open[index] = is_open
         self.pcloud_names[index] = name

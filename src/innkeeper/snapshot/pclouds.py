@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from innkeeper.domain.ids import ProviderId
-from innkeeper.snapshot.amounts import Mask
+from innkeeper.snapshot.amounts import Indexes, Mask
 from innkeeper.snapshot.pools import Codes
 
 GENERAL, POOLED = 0, 1
@@ -40,6 +40,7 @@ class PcloudSets:
         self._automatic_of: dict[str, tuple[str, ...]] = {}
         self._hosts: dict[tuple[int, str], ProviderId] = {}
         self._names: dict[ProviderId, tuple[int, str]] = {}
+        self._rows: dict[int, Indexes] = {}
 
     @property
     def count(self) -> int:
@@ -119,6 +120,17 @@ class PcloudSets:
         found = (self._hosts.get((code, name)) for code in codes)
         return [each for each in found if each is not None]
 
+    def rows(self, code: int, codes: Codes) -> Indexes:
+        """Where a code stands in the table's column; looked for once, until it changes."""
+        rows = self._rows.get(code)
+        if rows is None:
+            rows = self._rows[code] = (codes == code).nonzero()[0]
+        return rows
+
+    def forget_rows(self) -> None:
+        """Look anew for the rows of codes: hosts came, went, moved or changed hands."""
+        self._rows.clear()
+
     @property
     def has_many_codes(self) -> bool:
         """Whether dead codes may be the most."""
@@ -141,6 +153,7 @@ class PcloudSets:
             for provider_id, (code, name) in self._names.items()
         }
         self._hosts = {key: each for each, key in self._names.items()}
+        self.forget_rows()
         return found
 
 

@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 import numpy as np
 
-from innkeeper.snapshot.amounts import Mask, Rows
+from innkeeper.snapshot.amounts import Indexes, Mask, Rows
 from innkeeper.snapshot.columns import HostTable
 
 
@@ -22,6 +22,11 @@ def nowhere(hosts: HostTable, rows: Rows) -> Mask:
 
 def named(hosts: HostTable, names: Collection[str], rows: Rows) -> Mask:
     """True for the hosts with these names; names that no host has are passed over."""
+    return among(hosts, hosts.rows_named(names), rows)
+
+
+def among(hosts: HostTable, few: Indexes, rows: Rows) -> Mask:
+    """True for these few rows, wherever they are among ``rows``."""
     only: Mask = np.zeros(hosts.host_count, dtype=np.bool_)
-    only[hosts.rows_named(names)] = True
+    only[few] = True
     return only[rows]

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from innkeeper.domain.placing import RequestSpec
+from innkeeper.scheduling.facts.masks import named
 from innkeeper.scheduling.reading import Reads
-from innkeeper.snapshot.amounts import Mask, Rows
+from innkeeper.snapshot.amounts import Indexes, Mask, Rows
 from innkeeper.snapshot.columns import HostTable
 
 NAME = "ForcedHostFilter"
@@ -18,11 +17,12 @@ def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
     """True for the named host alone; nothing to say if none was named."""
     if spec.forced_host is None:
         return None
-    only: Mask = np.zeros(hosts.host_count, dtype=np.bool_)
-    index = hosts.index_by_name.get(spec.forced_host)
-    if index is not None:
-        only[index] = True
-    return only[rows]
+    return named(hosts, [spec.forced_host], rows)
+
+
+def few(hosts: HostTable, spec: RequestSpec) -> Indexes | None:
+    """The named host's row, if it is there."""
+    return None if spec.forced_host is None else hosts.rows_named([spec.forced_host])
 
 
 def missing(hosts: HostTable, spec: RequestSpec) -> str:

@@ -18,8 +18,9 @@ from __future__ import annotations
 import numpy as np
 
 from innkeeper.domain.placing import RequestSpec
+from innkeeper.scheduling.facts.masks import among, nowhere
 from innkeeper.scheduling.reading import Reads
-from innkeeper.snapshot.amounts import Mask, Rows
+from innkeeper.snapshot.amounts import Indexes, Mask, Rows
 from innkeeper.snapshot.columns import HostTable
 from innkeeper.snapshot.pclouds import GENERAL, is_one_of
 
@@ -46,6 +47,14 @@ class Plain:
             allowed |= is_one_of(codes, taken_in) & hosts.is_pcloud_open[rows]
         return allowed
 
+    def admits(self, hosts: HostTable, spec: RequestSpec, index: int) -> bool:
+        """What :meth:`mask` says of one row."""
+        code = hosts.pcloud_codes[index]
+        if spec.names_pcloud or code == GENERAL:
+            return True
+        taken_in = hosts.pclouds.codes(spec.automatic_pclouds)
+        return bool(code in taken_in and hosts.is_pcloud_open[index])
+
     def missing(self, hosts: HostTable, spec: RequestSpec) -> str:
         """See :func:`missing`."""
         return missing(hosts, spec)
@@ -60,24 +69,28 @@ class Asked:
 
     def mask(self, hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
         """True where the project may go, and wants to."""
-        return _named(hosts, spec)[rows] if spec.pclouds else None
+        if not spec.pclouds:
+            return None
+        usable = hosts.pclouds.usable(spec.pclouds, spec.project_id)
+        if not usable:
+            return nowhere(hosts, rows)
+        mine: Mask = is_one_of(hosts.pcloud_codes[rows], usable) & hosts.is_pcloud_open[rows]
+        if spec.pcloud_host is not None:
+            mine &= among(hosts, hosts.rows_called(usable, spec.pcloud_host), rows)
+        return mine
+
+    def few(self, hosts: HostTable, spec: RequestSpec) -> Indexes | None:
+        """The hosts of the pcloud, or the one that is named; None where several are named."""
+        usable = hosts.pclouds.usable(spec.pclouds, spec.project_id)
+        if len(usable) != 1:
+            return None
+        if spec.pcloud_host is not None:
+            return hosts.rows_called(usable, spec.pcloud_host)
+        return hosts.pclouds.rows(usable[0], hosts.pcloud_codes)
 
     def missing(self, hosts: HostTable, spec: RequestSpec) -> str:
         """See :func:`missing`."""
         return missing(hosts, spec)
-
-
-def _named(hosts: HostTable, spec: RequestSpec) -> Mask:
-    usable = hosts.pclouds.usable(spec.pclouds, spec.project_id)
-    nothing: Mask = np.zeros(hosts.host_count, dtype=np.bool_)
-    if not usable:
-        return nothing
-    if spec.pcloud_host is None:
-        mine: Mask = is_one_of(hosts.pcloud_codes, usable) & hosts.is_pcloud_open
-        return mine
-    rows = hosts.rows_called(usable, spec.pcloud_host)
-    nothing[rows] = hosts.is_pcloud_open[rows]
-    return nothing
 
 
 HALVES = (Plain(), Asked())

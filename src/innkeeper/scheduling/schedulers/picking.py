@@ -54,14 +54,15 @@ def pick_all(
         for turn in range(spec.turn, spec.turn + spec.count):
             weights = field.weights
             if lean is not None and (more := lean(hosts, spec, entries)) is not None:
-                weights = weights + more
-            best, equals = _pick(weights, choice.subset_size, spec.seed, turn)
-            if best is None:
+                weights = weights + more[field.rows]
+            place, equals = _pick(weights, choice.subset_size, spec.seed, turn)
+            if place is None:
                 break
+            best = field.row(place)
             told = None
             if len(entries) < choice.parts_max:
                 told = field.parts(best)
-            entry = _entry(hosts, spec, best, float(weights[best]), turn, told)
+            entry = _entry(hosts, spec, best, float(weights[place]), turn, told)
             depletion.take(hosts, spec, entry)
             undoing.callback(depletion.give_back, hosts, spec, entry)
             entries.append(entry)
@@ -73,7 +74,7 @@ def pick_all(
         if entries and choice.alternates:
             # As if they were dealt: not all requests are to have the same hosts next.
             first = draw(spec.seed, ALTERNATE_TURNS + spec.turn, 2**32)
-            spares = _best(equals, field.weights, choice.alternates, entries, first)
+            spares = _best(equals, field, choice.alternates, entries, first)
             entries = _with_alternates(hosts, entries, spares, choice.alternates)
         is_short = len(entries) < spec.count
         gone = removals(field.taken, hosts, spec, is_wanted_whole=is_short)
@@ -94,12 +95,10 @@ def _entry(
     return Entry(index, provider_id, hosts.names[index], weight, loans, (), told)
 
 
-def _pick(
-    weights: Weights, draw_from: int, seed: int, turn: int
-) -> tuple[HostIndex | None, Indexes]:
+def _pick(weights: Weights, draw_from: int, seed: int, turn: int) -> tuple[int | None, Indexes]:
     """Draw one of the ``draw_from`` best; who ties for the last place among them shares it.
 
-    Gives the row, or None without any host; and all that are the best, if it was drawn from
+    Gives its place, or None without any host; and all that are the best, if it was drawn from
     them alone.
     """
     least = weights.max(initial=GONE)
@@ -111,11 +110,11 @@ def _pick(
         if size > 1:
             least = np.partition(weights, -size)[-size]
             better = np.flatnonzero(weights > least)
-            place = draw(seed, 2 * turn + 1, size)
-            if place < better.shape[0]:
-                return HostIndex(int(better[place])), NOBODY
+            drawn = draw(seed, 2 * turn + 1, size)
+            if drawn < better.shape[0]:
+                return int(better[drawn]), NOBODY
     ties = (weights == least).nonzero()[0]
-    best = HostIndex(int(ties[draw(seed, 2 * turn, ties.shape[0])]))
+    best = int(ties[draw(seed, 2 * turn, ties.shape[0])])
     return best, ties if size == 1 else NOBODY
 
 
@@ -149,13 +148,14 @@ def _with_alternates(
 
 
 def _best(
-    equals: Indexes, weights: Weights, count: int, entries: Sequence[Entry], first: int
-) -> list[int]:
+    equals: Indexes, field: Field, count: int, entries: Sequence[Entry], first: int
+) -> list[HostIndex]:
     """The rows with most weight that no entry has, best first, as many as all may need.
 
     The equals of the last pick were the best a moment ago, and are so still but for the one
     that was drawn: if they suffice, ``first`` says with which of them to begin.
     """
+    weights = field.weights
     chosen = {entry.index for entry in entries}
     wanted = min(SPARES_MAX, count * len(entries))
     most = wanted + len(chosen)
@@ -167,11 +167,12 @@ def _best(
     else:
         some = np.argpartition(-weights, min(most, weights.shape[0] - 1))[: most + 1]
         found = some[np.argsort(-weights[some], kind="stable")].tolist()
-    return [row for row in found if weights[row] > GONE and row not in chosen][:wanted]
+    rows = [field.row(place) for place in found if weights[place] > GONE]
+    return [row for row in rows if row not in chosen][:wanted]
 
 
 def _heaviest(weights: Weights, count: int) -> list[int]:
-    """The rows with most weight, one after the other; sooner than sorting for a few."""
+    """The places with most weight, one after the other; sooner than sorting for a few."""
     left = weights.copy()
     found: list[int] = []
     for _ in range(min(count, left.shape[0])):
