@@ -21,12 +21,19 @@ from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import aggregates
 from innkeeper.systems.compute import hosts as machines
 from innkeeper.systems.compute.hosts import ServiceChange
-from innkeeper.systems.pclouds import host_flavors, hosts, pclouds, quotas, sizes
+from innkeeper.systems.pclouds import (
+    host_flavors,
+    hosts,
+    pclouds,
+    quotas,
+    settling,
+    sizes,
+)
 from innkeeper.systems.pclouds.hosts import Wish
 from innkeeper.systems.pclouds.terms import Terms
 from tests.support.clouds import UNLIMITED
-from tests.support.dedicated import World, world
 from tests.support.moves import Movers
+from tests.support.worlds import World, world
 
 SETTINGS = Dedicating(quota_pcloud_units=4)
 LIST_MAX = 1000
@@ -36,11 +43,16 @@ class Looker:
     """Somebody of a project, as far as views ask who is looking."""
 
     def __init__(self, project_id: str) -> None:
-        self._project_id = project_id
+        self.project_id = project_id
+
+    @property
+    def context(self) -> Looker:
+        """Who asks, of whom nothing but the project is known."""
+        return self
 
     def allows(self, _: str, *, project_id: str) -> bool:
         """Owners may see all of what is theirs."""
-        return project_id == self._project_id
+        return project_id == self.project_id
 
 
 class Landlord:
@@ -252,6 +264,16 @@ class Landlord:
         terms = self.terms()
         return int(self.cloud.write(lambda tx: sizes.keep(tx, uuid, terms)))
 
+    def settle_ratios(self) -> None:
+        """Have the next host of each pcloud give out what it should, if it does not yet."""
+        due: list[str] = self.cloud.read(settling.due)
+        for uuid in due:
+            self._settle(uuid)
+
+    def _settle(self, uuid: str) -> None:
+        terms = self.terms()
+        self.cloud.write(lambda tx: settling.go_on(tx, uuid, terms, at_once=1))
+
     def release_replaced(self) -> None:
         """Give replaced hosts back that are empty, as the service does now and then."""
         terms = self.terms()
@@ -272,8 +294,9 @@ class Landlord:
                 for project_id in projects:
                     # A view asks nothing of a call but who is looking.
                     call = cast("Any", Looker(project_id))
-                    let_in = pclouds.projects(tx, [pcloud]).get(pcloud.id, ())
-                    told.append(pcloud_views._shown(call, pcloud, let_in, len(mine)))
+                    let_in = pclouds.projects(tx, [pcloud]).get(pcloud.id, {})
+                    left = settling.left(tx, pcloud)
+                    told.append(pcloud_views._shown(call, pcloud, let_in, len(mine), left))
             return told
 
         return json.dumps(self.cloud.read(look), default=str)

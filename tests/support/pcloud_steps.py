@@ -14,10 +14,10 @@ from innkeeper.systems.compute.hosts import ServiceChange
 from innkeeper.systems.pclouds import hosts, pclouds
 from innkeeper.systems.pclouds.hosts import Wish
 from tests.support.clouds import reported
-from tests.support.dedicated import World
 from tests.support.landlords import Landlord
 from tests.support.moves import Movers
 from tests.support.surveyors import Surveyor
+from tests.support.worlds import World
 
 HOSTS = ("a-rack-1", "a-rack-2", "a-rack-3", "b-rack-4", "b-rack-5")
 PROJECTS = ("red", "green", "blue")

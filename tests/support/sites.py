@@ -23,9 +23,10 @@ import httpx
 
 from innkeeper.store.backends import catalogue
 from innkeeper.store.transactions import Store
-from tests.support.dedicated import World, broken, world
+from tests.support.dedicated import broken
 from tests.support.servers.processes import families, send
 from tests.support.several import UNLIMITED, VERSIONS, Started, end, started, wait_until_ready
+from tests.support.worlds import World, world
 
 WITHIN_S = 60.0
 BUSY_S = 5.0

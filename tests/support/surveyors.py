@@ -12,17 +12,9 @@ from innkeeper.snapshot.audit import differences
 from innkeeper.systems.compute import audit as compute_audit
 from innkeeper.systems.placement import audit as placement_audit
 from tests.support.clouds import OF_MACHINES, SMALL, UNLIMITED
-from tests.support.dedicated import (
-    RATIOS,
-    Row,
-    World,
-    broken,
-    left_wrongly,
-    may_take,
-    overdrawn,
-    ratios_of,
-)
+from tests.support.dedicated import RATIOS, broken, left_wrongly, overdrawn, ratios_of
 from tests.support.landlords import Landlord
+from tests.support.worlds import Row, World, may_take
 
 NEEDS = {"VCPU": SMALL.vcpus, "MEMORY_MB": SMALL.memory_mb, "DISK_GB": SMALL.disk_gb}
 # A ratio below what is in use, or a host that shrank, leaves a host with more than it has.
