@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -184,8 +185,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     overrides: dict[str, Any] = {k: v for k, v in options.items() if k not in NOT_SETTINGS}
     try:
         settings = load(options.get("config"), overrides=overrides)
+        # What is imported stays: to look for garbage in it takes a quarter of a start.
+        gc.disable()
         from innkeeper import commands  # noqa: PLC0415 - errors of settings answer at once
 
+        gc.freeze()
+        gc.enable()
         return commands.run(options["command"], settings, options)
     except SettingsError as error:
         sys.stderr.write(f"innkeeper: {error}\n")
