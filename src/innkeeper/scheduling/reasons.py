@@ -1,6 +1,7 @@
 """Why there was no valid host, in words: for everybody, and for administrators.
 
-Always true: :func:`sentence` names no host.
+Always true: :func:`sentence` names no host, nor does it tell how many hosts are dedicated, or
+how many a pcloud has.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from collections.abc import Iterable, Sequence
 
 from innkeeper.domain.explaining import NearMiss, Objection, Refused
 from innkeeper.domain.placing import BuildPlan
+from innkeeper.scheduling.filters import pcloud
 
 NO_VALID_HOST = "No valid host was found. "
 """Clients match on this beginning."""
@@ -20,19 +22,28 @@ def sentence(plan: BuildPlan, wanted: int, nearest: Sequence[NearMiss] = ()) -> 
     """Say what became of all hosts, filter by filter, what was missing, and how near it was."""
     if plan.hosts == 0:
         return NO_VALID_HOST + "There are no hosts yet."
-    parts = [
-        f"{each.filter_name} removed {each.removed} ({each.reason}; {each.missing})"
-        for each in plan.removals
-    ]
-    told = f"Of {plan.hosts} hosts, {plan.candidates} passed all filters"
+    # What one filter left, the next one removed: any number would give away the others.
+    is_counted = all(each.filter_name != pcloud.NAME for each in plan.removals)
+    told = _passed(plan, is_counted=is_counted)
     if plan.candidates:
         told += f", with room for {len(plan.entries)} of {wanted} servers"
+    parts = [
+        f"{each.filter_name} removed {each.removed if is_counted else 'some'} "
+        f"({each.reason}; {each.missing})"
+        for each in plan.removals
+    ]
     if parts:
         told += ": " + ", ".join(parts)
     told += "."
     if nearest:
         told += f" The nearest host is refused by {_objections(nearest[0].objections)}."
     return NO_VALID_HOST + told
+
+
+def _passed(plan: BuildPlan, *, is_counted: bool) -> str:
+    if is_counted:
+        return f"Of {plan.hosts} hosts, {plan.candidates} passed all filters"
+    return f"{'Some' if plan.candidates else 'None'} of the hosts passed all filters"
 
 
 def culprit(plan: BuildPlan, refused: Refused) -> str:

@@ -1,6 +1,7 @@
 """Explanations in plain values, for JSON.
 
-Always true: without ``are_hosts_named``, no host is named.
+Always true: without ``are_hosts_named``, no host is named; nor are hosts counted where some are
+refused because they are dedicated.
 """
 
 from __future__ import annotations
@@ -20,6 +21,11 @@ from innkeeper.domain.explaining import (
     Tally,
     Verdict,
 )
+from innkeeper.scheduling.filters import pcloud
+
+COUNTS = ("hosts", "candidates")
+TALLY_COUNTS = ("removed", "refused", "alone")
+"""What tells of numbers of hosts: of an explanation, and of what one filter did."""
 
 
 def explanation(told: Explanation, *, are_hosts_named: bool) -> dict[str, Any]:
@@ -42,7 +48,34 @@ def explanation(told: Explanation, *, are_hosts_named: bool) -> dict[str, Any]:
     }
     if told.host is not None and are_hosts_named:
         plain["host"] = _host(told.host)
-    return plain
+    return plain if are_hosts_named else uncounted(plain)
+
+
+def uncounted(plain: Mapping[str, Any]) -> dict[str, Any]:
+    """An explanation for those who may not know how many hosts are dedicated.
+
+    Where that is the case of some, no hosts are counted: what one filter left, the next one
+    removed, and any number would give away the others.
+    """
+    removed, then = plain.get("removed", []), plain.get("then")
+    shown = dict(plain)
+    if then is not None:
+        shown["then"] = {**then, "removed": _without_counts(then["removed"])}
+    if _are_some_dedicated(removed):
+        shown |= {"removed": _without_counts(removed), **dict.fromkeys(COUNTS)}
+    return shown
+
+
+def _are_some_dedicated(removed: Iterable[Mapping[str, Any]]) -> bool:
+    return any(each["filter"] == pcloud.NAME for each in removed)
+
+
+def _without_counts(removed: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    told = [dict(each) for each in removed]
+    if _are_some_dedicated(told):
+        for each in told:
+            each |= {name: None for name in TALLY_COUNTS if name in each}
+    return told
 
 
 def deciders(told: Deciders) -> dict[str, Any]:

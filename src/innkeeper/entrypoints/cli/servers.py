@@ -124,7 +124,9 @@ def _rows(told: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _removal(each: Mapping[str, Any]) -> str:
-    line = f"{each['removed']} by {each['filter']}"
+    # How many are dedicated, the cloud may keep secret, and what would give it away as well.
+    count = "some" if each["removed"] is None else each["removed"]
+    line = f"{count} by {each['filter']}"
     if "reason" not in each:
         return line
     missing = f" ({each['missing']})" if each["missing"] else ""

@@ -15,7 +15,7 @@ remembered; the rest is asked each time, of the few that name one.
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Collection
 
 from innkeeper.domain.placing import RequestSpec
 from innkeeper.scheduling.facts.masks import among, nowhere
@@ -105,17 +105,28 @@ def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask:
 
 
 def missing(hosts: HostTable, spec: RequestSpec) -> str:
-    """How many hosts there would be; of a pcloud that is not the project's, nothing."""
+    """What there is of what was named; of a pcloud that is not the project's, nothing.
+
+    No numbers: how many hosts are dedicated is the operator's to tell or not, and how many a
+    pcloud has is its owner's, while whoever may use it reads this too.
+    """
     if not spec.names_pcloud:
-        dedicated = int(np.count_nonzero(hosts.pcloud_codes != GENERAL))
-        return f"no pcloud was named, and {dedicated} hosts are dedicated"
+        return "no pcloud was named, and these hosts are dedicated"
     usable = hosts.pclouds.usable(spec.pclouds, spec.project_id)
     if not usable:
         return "no pcloud of that id has hosts for this project"
-    inside = is_one_of(hosts.pcloud_codes, usable)
-    is_open = int(np.count_nonzero(inside & hosts.is_pcloud_open))
-    told = f"{int(np.count_nonzero(inside))} hosts are in it, {is_open} of them enabled"
-    if spec.pcloud_host is None:
-        return told
-    found = hosts.rows_called(usable, spec.pcloud_host).shape[0]
-    return told + (", the one that was named among them" if found else ", none of that name")
+    if spec.pcloud_host is not None:
+        return _named_host(hosts, usable, spec.pcloud_host)
+    inside: Mask = is_one_of(hosts.pcloud_codes, usable)
+    if not (inside & hosts.is_pcloud_open).any():
+        return "none of its hosts takes new servers"
+    return "only its hosts that take new servers are meant"
+
+
+def _named_host(hosts: HostTable, usable: Collection[int], name: str) -> str:
+    rows = hosts.rows_called(usable, name)
+    if not rows.shape[0]:
+        return "the host that was named is not there"
+    if not hosts.is_pcloud_open[rows].any():
+        return "the host that was named takes no new servers"
+    return "only the host that was named is meant"

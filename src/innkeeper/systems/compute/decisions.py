@@ -140,10 +140,12 @@ def told(tx: Tx, server: Server, *, are_hosts_named: bool) -> dict[str, Any]:
 
 
 def _without_names(answer: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        key: [_nameless(each) for each in value] if isinstance(value, list) else value
-        for key, value in answer.items()
-    }
+    return telling.uncounted(
+        {
+            key: [_nameless(each) for each in value] if isinstance(value, list) else value
+            for key, value in answer.items()
+        }
+    )
 
 
 def _nameless(item: Any) -> Any:

@@ -1,0 +1,124 @@
+"""What people are told of dedicated hosts: in words, without numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from innkeeper.domain.placing import RequestSpec
+from innkeeper.domain.slices import Scheduling
+from innkeeper.scheduling import depletion, explaining, reasons, telling
+from innkeeper.scheduling.filters import pcloud
+from innkeeper.snapshot.columns import HostTable
+from innkeeper.systems.compute import drivers
+from tests.support.tables import asking, host, table_of
+
+OURS, THEIRS = "ours", "theirs"
+
+
+def cloud() -> HostTable:
+    """Three hosts for everybody, one of a pool, and two pclouds, of which one is all closed."""
+    table = table_of(
+        *(host(f"shared-{number}", vcpus=1) for number in range(3)),
+        host("pooled", pcloud=""),
+        host("open", pcloud=OURS, pcloud_name="a", is_pcloud_open=True),
+        host("shut", pcloud=OURS, pcloud_name="b"),
+        host("closed", pcloud=THEIRS, pcloud_name="a"),
+    )
+    for uuid in (OURS, THEIRS):
+        table.pclouds.set_facts(uuid, ["project"], [])
+    return table
+
+
+@pytest.mark.parametrize(
+    ("wanted", "words"),
+    [
+        ({}, "no pcloud was named, and these hosts are dedicated"),
+        ({"pclouds": ("none",)}, "no pcloud of that id has hosts for this project"),
+        (
+            {"pclouds": (OURS,), "project_id": "stranger"},
+            "no pcloud of that id has hosts for this project",
+        ),
+        ({"pclouds": (OURS,)}, "only its hosts that take new servers are meant"),
+        ({"pclouds": (THEIRS,)}, "none of its hosts takes new servers"),
+        (
+            {"pclouds": (OURS,), "pcloud_host": "c"},
+            "the host that was named is not there",
+        ),
+        (
+            {"pclouds": (OURS,), "pcloud_host": "b"},
+            "the host that was named takes no new servers",
+        ),
+        ({"pclouds": (OURS,), "pcloud_host": "a"}, "only the host that was named is meant"),
+        (
+            {"pclouds": (OURS, THEIRS), "pcloud_host": "a"},
+            "only the host that was named is meant",
+        ),
+    ],
+)
+def test_what_is_missing_is_said_in_words(wanted: dict[str, Any], words: str) -> None:
+    assert pcloud.missing(cloud(), asking(**wanted)) == words
+
+
+def told(spec: RequestSpec) -> tuple[str, dict[str, Any], dict[str, Any]]:
+    """The fault, and the explanation for everybody and for administrators."""
+    table, wanted = cloud(), Scheduling()
+    scheduler = drivers.scheduler_of(wanted)
+    made = scheduler.plan(table, spec)
+    depletion.undo(table, spec, made)
+    by = explaining.deciders(scheduler, wanted.host_subset_size, spec.seed)
+    found = explaining.explain(scheduler.pipeline, table, spec, made, by)
+    nearest = (found.then or found).nearest
+    fault = reasons.sentence(made, spec.count, nearest)
+    for_all, for_some = (
+        telling.explanation(found, are_hosts_named=is_named) for is_named in (False, True)
+    )
+    return fault, for_all, for_some
+
+
+@pytest.mark.parametrize("pclouds", [(), (OURS,), (THEIRS,), ("none",)])
+def test_no_number_of_hosts_gives_away_how_many_are_dedicated(pclouds: tuple[str, ...]) -> None:
+    fault, for_all, for_some = told(asking(vcpus=20, pclouds=pclouds))
+    if "PcloudFilter removed" in fault:
+        assert fault.startswith("No valid host was found. None of the hosts passed all filters")
+        assert not any(f"removed {number}" in fault for number in range(8))
+    assert (for_all["hosts"], for_all["candidates"]) == (None, None)
+    for each in for_all["removed"]:
+        assert (each["removed"], each["refused"], each["alone"]) == (None, None, None)
+        assert each["reason"]
+    assert (for_some["hosts"], for_some["candidates"]) == (7, 0)
+    assert sum(each["removed"] for each in for_some["removed"]) == 7
+
+
+def test_a_fault_reads_well_without_numbers() -> None:
+    fault, _, _ = told(asking(vcpus=2))
+    assert fault.startswith(
+        "No valid host was found. None of the hosts passed all filters: "
+        "PcloudFilter removed some (the host is dedicated to others, or is not one of the "
+        "pcloud that was named; no pcloud was named, and these hosts are dedicated), "
+        "CapacityFilter removed some (the host has not enough left; "
+    )
+    fault, _, _ = told(asking(count=9, pclouds=(OURS,), vcpus=4))
+    assert fault.startswith(
+        "No valid host was found. Some of the hosts passed all filters, with room for 4 of 9 "
+        "servers: "
+    )
+
+
+def test_who_finds_only_some_places_reads_no_numbers_either() -> None:
+    _, for_all, for_some = told(asking(count=9, pclouds=(OURS,), vcpus=4))
+    assert for_all["room"] == for_some["room"] == 4
+    assert {each["removed"] for each in for_all["then"]["removed"]} == {None}
+    assert None not in {each["removed"] for each in for_some["then"]["removed"]}
+
+
+def test_where_nothing_is_dedicated_all_is_counted() -> None:
+    table, spec = table_of(host("a"), host("b", vcpus=0)), asking(vcpus=99)
+    scheduler = drivers.scheduler_of(Scheduling())
+    made = scheduler.plan(table, spec)
+    by = explaining.deciders(scheduler, 1, spec.seed)
+    found = explaining.explain(scheduler.pipeline, table, spec, made, by)
+    shown = telling.explanation(found, are_hosts_named=False)
+    assert (shown["hosts"], shown["candidates"]) == (2, 0)
+    assert [each["removed"] for each in shown["removed"]] == [2]
