@@ -104,13 +104,13 @@ def test_a_pool_takes_empty_disabled_hosts(service: Started) -> None:
         service.do("compute", "service", "set", "--disable", host, "nova-compute")
     add = ("host", "flavor", "host", "add", "big")
     # What came in is told, and so is what did not: the command's end says that it was not all.
-    outcome = service.run(*add, *POOL, "-f", "value", "-c", "Host", "-c", "Status")
+    outcome = service.run(*add, *POOL, "-f", "value", "-c", "Host", "-c", "Service Status")
     assert outcome.status != 0
     assert outcome.output.splitlines() == [f"{host} enabled" for host in POOL[1:]]
     assert "host-1: Host host-1 cannot be put into the pool" in outcome.errors
     service.do("compute", "service", "set", "--disable", POOL[0], "nova-compute")
     (added,) = service.ask(*add, POOL[0])
-    assert (added["Host"], added["State"], added["Pcloud"]) == (POOL[0], "up", None)
+    assert (added["Host"], added["Service State"], added["Pcloud"]) == (POOL[0], "up", None)
     listed = service.ask("host", "flavor", "host", "list", "big")
     assert sorted(column(listed, "Host")) == POOL
     shown = service.ask("host", "flavor", "show", "big")
@@ -192,10 +192,8 @@ def test_hosts_are_taken_under_names_of_ones_own(
 ) -> None:
     add = ("pcloud", "host", "add", "web", "--host-flavor", "big")
     (one,) = service.ask(*add, "--availability-zone", "nova", "front door", login=alice)
-    assert (one["Name"], one["State"], one["Status"]) == (
-        *("front door", "disabled"),
-        "available",
-    )
+    assert (one["Name"], one["State"], one["Health"]) == ("front door", "disabled", "available")
+    assert one["Over Capacity"] is False
     again = (*add, "--enable", "--client-token", "the-first-two", "left", "right")
     two = service.ask(*again, login=alice)
     assert column(two, "State") == ["enabled", "enabled"]

@@ -5,6 +5,8 @@ Source: the seed *Whole Host Allocation*.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -14,6 +16,12 @@ from innkeeper.domain.ids import AgentId, ProviderId, ProviderUuid, ServerId
 HOST_FLAVOR_KIND = "host_flavor"
 PCLOUD_KIND = "pcloud"
 """Kinds of aggregates; see :class:`innkeeper.domain.grouping.Aggregate`."""
+HOST_NAME_MAX = 243
+"""With what stands before it, a name is a key of 255 characters."""
+HOST_NAME_PATTERN = r"^(?!\s)(?!\.{1,2}$)[^:/\u0000-\u001f\u007f-\u009f]+(?<!\s)$(?!\n)"
+"""In the form that schemas take too. A name is a part of a key, which ``:`` divides, and of a
+path, where dots alone are a direction: nobody could name such a host again."""
+_HOST_NAME = re.compile(HOST_NAME_PATTERN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +84,30 @@ class Pcloud:
         return {name: ratio for name, ratio in pairs.items() if ratio is not None}
 
 
+def consenting(owner: str, projects: Mapping[str, bool]) -> frozenset[str]:
+    """The projects whose plain requests may come to a pcloud, if it is automatic.
+
+    ``projects`` are those that may use it, and whether each has accepted that. An owner says so
+    by making it automatic. Nobody else's servers are taken in without a word of their own:
+    whoever owns hosts sees which servers are there, and decides how they fare.
+    """
+    return frozenset(
+        project_id
+        for project_id, has_accepted in projects.items()
+        if has_accepted or project_id == owner
+    )
+
+
+def is_host_name(text: str) -> bool:
+    """Whether a host of a pcloud can be called so."""
+    return len(text) <= HOST_NAME_MAX and _HOST_NAME.match(text) is not None
+
+
+def is_open(*, is_enabled: bool, is_replaced: bool, maintenance: str | None) -> bool:
+    """Whether the pcloud's side lets new servers come to a host of it."""
+    return is_enabled and not is_replaced and maintenance is None
+
+
 @dataclass(frozen=True, slots=True)
 class PoolHost(Heard):
     """A host in the pool of a host flavor; ``pcloud_uuid`` and ``name`` say where it is used.
@@ -125,8 +157,12 @@ class PcloudHost(Heard):
 
     @property
     def is_open(self) -> bool:
-        """Whether the pcloud's side lets new servers come to it."""
-        return self.is_enabled and not self.is_replaced and self.maintenance is None
+        """See :func:`is_open`."""
+        return is_open(
+            is_enabled=self.is_enabled,
+            is_replaced=self.is_replaced,
+            maintenance=self.maintenance,
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,9 @@ Always true: no project can be let in whose key would be that of something else.
 from __future__ import annotations
 
 from innkeeper.domain.errors import Invalid
+from innkeeper.systems.compute.keepers import KEY_PREFIX, NAME_PREFIX
 
-PREFIX = "pcloud:"
+PREFIX = KEY_PREFIX
 TYPE, FLAVOR_ID = "pcloud:type", "pcloud:flavor_id"
 DESCRIPTION, UNITS = "pcloud:description", "pcloud:units"
 ID, NAME, OWNER = "pcloud:id", "pcloud:name", "pcloud:owner"
@@ -22,12 +23,12 @@ NAMES = frozenset({TYPE, FLAVOR_ID, DESCRIPTION, UNITS, ID, NAME, OWNER})
 
 def flavor_name(flavor_id: str) -> str:
     """What the aggregate of a host flavor is called."""
-    return f"Pcloud:host_flavor:{flavor_id}"
+    return f"{NAME_PREFIX}host_flavor:{flavor_id}"
 
 
 def pcloud_name(uuid: str) -> str:
     """What the aggregate of a pcloud is called."""
-    return f"Pcloud:{uuid}"
+    return f"{NAME_PREFIX}{uuid}"
 
 
 def project_of(key: str) -> str | None:

@@ -12,6 +12,7 @@ from datetime import datetime
 
 from innkeeper.domain.auditing import Finding, Invariant
 from innkeeper.domain.hosts import Dedication
+from innkeeper.domain.pclouds import is_open
 from innkeeper.store.queries import pcloud_audit, pcloud_hosts, pclouds
 from innkeeper.store.queries.pcloud_audit import Dedicated
 from innkeeper.store.transactions import Tx
@@ -88,8 +89,12 @@ def _meant(each: Dedicated) -> tuple[str | None, str | None]:
         return (None, None)
     if each.pcloud is None:
         return (Dedication.POOLED, None)
-    is_open = each.is_enabled and not each.is_replaced and each.maintenance is None
-    return (Dedication.OPEN if is_open else Dedication.CLOSED, each.pcloud)
+    opened = is_open(
+        is_enabled=bool(each.is_enabled),
+        is_replaced=bool(each.is_replaced),
+        maintenance=each.maintenance,
+    )
+    return (Dedication.OPEN if opened else Dedication.CLOSED, each.pcloud)
 
 
 def _of_servers(tx: Tx) -> Iterator[Finding]:

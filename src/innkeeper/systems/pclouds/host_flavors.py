@@ -19,7 +19,7 @@ from innkeeper.store.queries import host_flavors, pcloud_hosts
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import dedications, hosts, keepers
 from innkeeper.systems.compute.hosts import ServiceChange
-from innkeeper.systems.pclouds import aggregates, members
+from innkeeper.systems.pclouds import aggregates, markers, members
 from innkeeper.systems.pclouds.terms import Terms
 
 LEFT_POOL = "It left the pool of host flavor {}."
@@ -28,7 +28,7 @@ LEFT_POOL = "It left the pool of host flavor {}."
 def page(tx: Tx, *, after: str | None, limit: int) -> list[HostFlavor]:
     """Host flavors in the order of their ids."""
     if after is not None:
-        get(tx, after)
+        markers.found(after, lambda: get(tx, after))
     return host_flavors.page(tx, after=after, limit=limit)
 
 
@@ -104,7 +104,9 @@ def pool(
     tx: Tx, flavor: HostFlavor, *, after: str | None = None, limit: int | None = None
 ) -> list[PoolHost]:
     """The hosts in a pool, free or not, behind the host ``after``."""
-    row = 0 if after is None else pooled(tx, flavor, after).host_id
+    row = 0
+    if after is not None:
+        row = markers.found(after, lambda: pooled(tx, flavor, after)).host_id
     return host_flavors.pool(tx, flavor.id, after=row, limit=limit)
 
 

@@ -4,13 +4,13 @@ Source: the seed *Whole Host Allocation*, "Host Operations". Where the seed adds
 who else has it, and takes it out again, the host's row can be in one pcloud only, and all is
 one transaction.
 
-Always true: whatever refuses a host has written nothing. A host comes in closed unless its
-owner asks otherwise; it leaves closed and empty. No act here tells a user a machine's name.
+Always true: whatever refuses a host has written nothing, but for :class:`Overtaken`, upon which
+the whole transaction is done again or given up. A host comes in closed unless its owner asks
+otherwise; it leaves closed and empty. No act here tells a user a machine's name.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -26,26 +26,35 @@ from innkeeper.domain.errors import (
     Refusal,
     Unavailable,
 )
-from innkeeper.domain.pclouds import HostFlavor, Pcloud, PcloudHost, PoolHost, Resident
+from innkeeper.domain.pclouds import (
+    HOST_NAME_MAX,
+    HostFlavor,
+    Pcloud,
+    PcloudHost,
+    PoolHost,
+    Resident,
+    is_host_name,
+)
 from innkeeper.scheduling.dice import draw
 from innkeeper.store.queries import host_flavors as pools
 from innkeeper.store.queries import pcloud_hosts
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import dedications
 from innkeeper.systems.compute import hosts as machines
-from innkeeper.systems.pclouds import host_flavors, members, quotas
+from innkeeper.systems.pclouds import host_flavors, markers, members, quotas
 from innkeeper.systems.pclouds.terms import Terms
+from innkeeper.systems.placement import remainders
+from innkeeper.systems.placement.remainders import Figures
 
 LOG = structlog.get_logger("innkeeper.pclouds")
-NAME = re.compile(r"(?!\s)(?!\.{1,2}\Z)[^:/\x00-\x1f\x7f-\x9f]{1,243}(?<!\s)")
-"""With what stands before it, a name is a key of 255 characters; and a part of a path, where
-dots alone are a direction: nobody could name such a host again."""
 NO_FREE_HOST = "no_free_host"
 RELEASED_AT_ONCE = 20
 """Hosts that are given back in one transaction, for which all other writers wait."""
 RETIRED_MARK = "~"
 NAME_KEPT = 230
 """Characters of a name that are kept when a number is put behind it."""
+SHOWN_CLASSES = ("DISK_GB", "MEMORY_MB", "VCPU")
+"""What flavors ask for; what else a machine has is its operator's to tell."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +71,8 @@ def page(
     tx: Tx, pcloud: Pcloud, *, after: str | None = None, limit: int | None = None
 ) -> list[PcloudHost]:
     """The hosts of a pcloud by name."""
+    if after is not None:
+        markers.found(after, lambda: get(tx, pcloud, after))
     return pcloud_hosts.of_pcloud(tx, pcloud.id, after=after, limit=limit)
 
 
@@ -98,6 +109,12 @@ def residents(tx: Tx, found: Sequence[PcloudHost]) -> dict[str, list[Resident]]:
         hostname: [Resident(uuid, project_id) for uuid, project_id in there]
         for hostname, there in machines.residents(tx, [e.hostname for e in found]).items()
     }
+
+
+def resources(tx: Tx, found: Sequence[PcloudHost]) -> dict[int, dict[str, Figures]]:
+    """What these hosts have for servers, and what is given out, by their rows and by class."""
+    has = remainders.of_classes(tx, [each.provider_id for each in found], SHOWN_CLASSES)
+    return {each.host_id: has.get(each.provider_id, {}) for each in found}
 
 
 # -- in ----------------------------------------------------------------------------------------
@@ -161,8 +178,10 @@ def allocate_this(tx: Tx, pcloud: Pcloud, machine: Host, terms: Terms) -> Pcloud
 
 
 def _demand_name(tx: Tx, pcloud: Pcloud, name: str) -> None:
-    if NAME.fullmatch(name) is None:
-        raise Invalid("A host's name has 1 to 243 characters, and neither ':' nor '/'.")
+    if not is_host_name(name):
+        raise Invalid(
+            f"A host's name has 1 to {HOST_NAME_MAX} characters, and neither ':' nor '/'."
+        )
     if pcloud_hosts.by_name(tx, pcloud.id, name) is not None:
         raise AlreadyExists(f"Pcloud {pcloud.uuid} has a host {name} already.")
 
@@ -171,20 +190,21 @@ def _free_one(
     tx: Tx, flavor: HostFlavor, zone: str | None, terms: Terms, turn: int = 0
 ) -> Host:
     """Draw among the free hosts, until one is empty."""
-    tried = 0
+    is_any_there = False
     for each in _drawn(tx, flavor, zone, terms, turn):
         host = machines.by_row(tx, each.host_id)
         assert host is not None, "a host in a pool is not forgotten"
         reason = dedications.why_not_empty(tx, host)
         if reason is None:
             return host
-        tried += 1
+        is_any_there = True
         # Nothing should be on a host that nobody has; administrators can put it there.
         LOG.warning("free_host_not_empty", host=host.name, reason=reason)
-    if tried:
+    if is_any_there:
+        # Not how many: of a small pool that would be all that it has.
         raise Unavailable(
-            f"None of {tried} hosts of host flavor {flavor.flavor_id} could be taken; others "
-            "may be free."
+            f"None of the hosts of host flavor {flavor.flavor_id} that were tried could be "
+            "taken; others may be free."
         )
     where = "" if zone is None else f" in availability zone {zone}"
     raise Conflict(

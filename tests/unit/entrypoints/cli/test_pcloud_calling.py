@@ -22,7 +22,8 @@ P = f"/os-pclouds/{UUID}"
 PCLOUD = {"id": UUID, "name": "web", "tenants": ["mine"], "size_policy": None}
 HOST = {
     **{"name": "left", "host_flavor": "big", "availability_zone": "nova", "state": "enabled"},
-    **{"status": "available", "maintenance": None, "units": 2, "allocated_at": "then"},
+    **{"health": "available", "maintenance": None, "units": 2, "allocated_at": "then"},
+    **{"resources": {"VCPU": {"total": 8, "capacity": 32, "used": 40}}, "over_capacity": True},
     "servers": [{"id": "some-server", "project_id": "theirs"}],
 }
 FLAVOR = {"id": "big", "description": "", "units": 2}

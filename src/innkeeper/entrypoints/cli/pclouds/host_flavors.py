@@ -24,8 +24,8 @@ One = tuple[Sequence[str], Sequence[Any]]
 POOL_COLUMNS = {
     "Host": "hostname",
     "Availability Zone": "availability_zone",
-    "State": "state",
-    "Status": "status",
+    "Service State": "service_state",
+    "Service Status": "service_status",
     "Maintenance": "maintenance",
     "Pcloud": "pcloud_id",
     "Name": "name",

@@ -27,10 +27,16 @@ COLUMNS = {
     "Host Flavor": "host_flavor",
     "Availability Zone": "availability_zone",
     "State": "state",
-    "Status": "status",
+    "Health": "health",
+    "Over Capacity": "over_capacity",
     "Servers": "servers",
 }
-LONG_COLUMNS = {"Units": "units", "Maintenance": "maintenance", "Allocated At": "allocated_at"}
+LONG_COLUMNS = {
+    "Free": "free",
+    "Units": "units",
+    "Maintenance": "maintenance",
+    "Allocated At": "allocated_at",
+}
 """What lists show, and the API's words for it."""
 
 
@@ -199,10 +205,15 @@ def _wanted(parsed_args: argparse.Namespace, name: str) -> dict[str, Any]:
 
 def _row(host: Mapping[str, Any], columns: Mapping[str, str]) -> Sequence[Any]:
     servers = format_columns.ListColumn([each["id"] for each in host["servers"]])
-    told = {**host, "servers": servers}
+    free = {name: max(0, of["capacity"] - of["used"]) for name, of in host["resources"].items()}
+    told = {**host, "servers": servers, "free": format_columns.DictColumn(free)}
     return [told[word] for word in columns.values()]
 
 
 def _shown(host: Mapping[str, Any]) -> One:
-    told = {**host, "servers": format_columns.ListDictColumn(host["servers"])}
+    told = {
+        **host,
+        "resources": format_columns.DictColumn(host["resources"]),
+        "servers": format_columns.ListDictColumn(host["servers"]),
+    }
     return tuple(told), tuple(told.values())

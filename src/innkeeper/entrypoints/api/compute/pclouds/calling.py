@@ -58,5 +58,6 @@ def project(call: Call) -> str:
 
 
 def moment(value: datetime) -> str:
-    """A moment as this API writes it: in UTC."""
+    """A moment as this API writes it, and keeps it: in UTC, without saying so."""
+    assert value.tzinfo is None, "what has a zone might be of another one"
     return value.isoformat(timespec="microseconds")

@@ -159,17 +159,19 @@ def _one(tx: Tx, member: PcloudHost, told: Terms) -> dict[str, Any]:
 
 
 def _shown(tx: Tx, found: Sequence[PcloudHost], told: Terms) -> list[dict[str, Any]]:
-    residents = hosts.residents(tx, found)
+    residents, has = hosts.residents(tx, found), hosts.resources(tx, found)
     return [
         {
             "name": each.name,
             "host_flavor": each.flavor_id,
             "availability_zone": each.availability_zone,
             "state": "enabled" if each.is_enabled else "disabled",
-            "status": _status(each, told),
+            "health": _health(each, told),
             "maintenance": each.maintenance,
             "units": each.units,
             "allocated_at": moment(each.allocated_at),
+            "resources": {name: of._asdict() for name, of in sorted(has[each.host_id].items())},
+            "over_capacity": any(of.left < 0 for of in has[each.host_id].values()),
             "servers": [
                 {"id": there.server_uuid, "project_id": there.project_id}
                 for there in residents.get(each.hostname, ())
@@ -179,7 +181,7 @@ def _shown(tx: Tx, found: Sequence[PcloudHost], told: Terms) -> list[dict[str, A
     ]
 
 
-def _status(member: PcloudHost, told: Terms) -> str:
+def _health(member: PcloudHost, told: Terms) -> str:
     """How the machine is, whatever its owner wants of it."""
     if member.is_replaced:
         return "replaced"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from innkeeper.domain.amounts import UNIT_MAX
+from innkeeper.domain.pclouds import HOST_NAME_MAX, HOST_NAME_PATTERN
 from innkeeper.entrypoints.api.compute.schema_types import (
     ANY_VALUE,
     LENGTH_MAX,
@@ -32,8 +33,8 @@ _HOSTNAME: Schema = {"type": "string", "minLength": 1, "maxLength": LENGTH_MAX}
 _HOST_NAME: Schema = {
     "type": "string",
     "minLength": 1,
-    "maxLength": 243,
-    "pattern": r"^(?!\s)(?!\.{1,2}$)[^:/\u0000-\u001f\u007f-\u009f]+(?<!\s)$(?!\n)",
+    "maxLength": HOST_NAME_MAX,
+    "pattern": HOST_NAME_PATTERN,
 }
 _RATIO: Schema = {
     "type": ["number", "null"],
