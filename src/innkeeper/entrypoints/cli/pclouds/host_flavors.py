@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from osc_lib import exceptions as osc_exceptions
 from osc_lib.cli import format_columns
 from osc_lib.command import command
 
+from innkeeper.entrypoints.cli.pclouds.about import (
+    AboutFlavor,
+    AboutPoolHost,
+    AboutPoolHosts,
+    One,
+    Table,
+)
 from innkeeper.entrypoints.cli.pclouds.calling import (
     FLAVORS,
     PartialLister,
@@ -19,8 +26,6 @@ from innkeeper.entrypoints.cli.pclouds.calling import (
     rows,
 )
 
-Table = tuple[Sequence[str], Iterator[Sequence[Any]]]
-One = tuple[Sequence[str], Sequence[Any]]
 POOL_COLUMNS = {
     "Host": "hostname",
     "Availability Zone": "availability_zone",
@@ -51,14 +56,8 @@ class ListHostFlavors(command.Lister):
         return ("ID", "Description", "Units", "Free"), listed
 
 
-class ShowHostFlavor(command.ShowOne):
+class ShowHostFlavor(AboutFlavor, command.ShowOne):
     """Show a host flavor; to administrators with the number of its hosts."""
-
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Take the flavor."""
-        parser: argparse.ArgumentParser = super().get_parser(prog_name)
-        _add_flavor(parser)
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> One:
         """Ask for it."""
@@ -88,13 +87,12 @@ class CreateHostFlavor(command.ShowOne):
         return _shown(answer["host_flavor"])
 
 
-class SetHostFlavor(command.Command):
+class SetHostFlavor(AboutFlavor):
     """Change a host flavor (administrators only); hosts keep the units they were taken with."""
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Take what is to be different."""
         parser: argparse.ArgumentParser = super().get_parser(prog_name)
-        _add_flavor(parser)
         parser.add_argument("--units", type=int, help="what a host costs from now on")
         parser.add_argument("--description", help="what such a host has, for people")
         return parser
@@ -130,14 +128,8 @@ class DeleteHostFlavors(command.Command):
 # -- pools -------------------------------------------------------------------------------------
 
 
-class ListPoolHosts(command.Lister):
+class ListPoolHosts(AboutFlavor, command.Lister):
     """List the hosts of a host flavor's pool, and who has them (administrators only)."""
-
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Take the flavor."""
-        parser: argparse.ArgumentParser = super().get_parser(prog_name)
-        _add_flavor(parser)
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Ask for all pages."""
@@ -146,15 +138,8 @@ class ListPoolHosts(command.Lister):
         return tuple(POOL_COLUMNS), map(_pooled, pool)
 
 
-class ShowPoolHost(command.ShowOne):
+class ShowPoolHost(AboutPoolHost, command.ShowOne):
     """Show a host of a host flavor's pool (administrators only)."""
-
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Take the flavor and the host."""
-        parser: argparse.ArgumentParser = super().get_parser(prog_name)
-        _add_flavor(parser)
-        _add_host(parser)
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> One:
         """Ask for it."""
@@ -164,16 +149,9 @@ class ShowPoolHost(command.ShowOne):
         return tuple(shown), tuple(shown.values())
 
 
-class AddPoolHosts(PartialLister):
+class AddPoolHosts(AboutPoolHosts, PartialLister):
     """Put empty, disabled hosts into a host flavor's pool and enable them (administrators
     only)."""
-
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Take the flavor and the hosts."""
-        parser: argparse.ArgumentParser = super().get_parser(prog_name)
-        _add_flavor(parser)
-        _add_hosts(parser)
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Put each in, whatever becomes of the others; list those that came in."""
@@ -187,16 +165,9 @@ class AddPoolHosts(PartialLister):
         return tuple(POOL_COLUMNS), map(_pooled, added)
 
 
-class RemovePoolHosts(command.Command):
+class RemovePoolHosts(AboutPoolHosts):
     """Take hosts that nobody has out of a host flavor's pool and disable them (administrators
     only)."""
-
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Take the flavor and the hosts."""
-        parser: argparse.ArgumentParser = super().get_parser(prog_name)
-        _add_flavor(parser)
-        _add_hosts(parser)
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         """Take each out, whatever becomes of the others."""
@@ -205,14 +176,12 @@ class RemovePoolHosts(command.Command):
         all_of(parsed_args.hosts, lambda host: call(compute, "DELETE", (*path, host)), self.log)
 
 
-class SetPoolHost(command.Command):
+class SetPoolHost(AboutPoolHost):
     """Say that a host of a pool is in maintenance, or is not any more (administrators only)."""
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Take the reason, or that there is none."""
         parser: argparse.ArgumentParser = super().get_parser(prog_name)
-        _add_flavor(parser)
-        _add_host(parser)
         which = parser.add_mutually_exclusive_group(required=True)
         which.add_argument(
             "--maintenance",
@@ -233,18 +202,6 @@ class SetPoolHost(command.Command):
         compute = self.app.client_manager.sdk_connection.compute
         path = (FLAVORS, parsed_args.flavor, "hosts", parsed_args.host)
         call(compute, "PUT", path, body={"host": {"maintenance": parsed_args.maintenance}})
-
-
-def _add_flavor(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("flavor", metavar="FLAVOR", help="ID of the host flavor")
-
-
-def _add_host(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("host", metavar="HOST", help="name of the host")
-
-
-def _add_hosts(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("hosts", nargs="+", metavar="HOST", help="name of a host")
 
 
 def _said(parsed_args: argparse.Namespace) -> dict[str, Any]:

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from osc_lib import exceptions as osc_exceptions
 from osc_lib.cli import format_columns
 from osc_lib.command import command
 
+from innkeeper.entrypoints.cli.pclouds.about import (
+    AboutPcloud,
+    AboutPcloudHost,
+    One,
+    Table,
+)
 from innkeeper.entrypoints.cli.pclouds.calling import (
     PCLOUDS,
     PartialLister,
@@ -18,10 +24,7 @@ from innkeeper.entrypoints.cli.pclouds.calling import (
     pcloud_id,
     rows,
 )
-from innkeeper.entrypoints.cli.pclouds.pclouds import add_pcloud
 
-Table = tuple[Sequence[str], Iterator[Sequence[Any]]]
-One = tuple[Sequence[str], Sequence[Any]]
 COLUMNS = {
     "Name": "name",
     "Host Flavor": "host_flavor",
@@ -40,13 +43,12 @@ LONG_COLUMNS = {
 """What lists show, and the API's words for it."""
 
 
-class ListPcloudHosts(command.Lister):
+class ListPcloudHosts(AboutPcloud, command.Lister):
     """List the hosts of a pcloud, and the servers on them."""
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Take the pcloud, and how much is to be told."""
         parser: argparse.ArgumentParser = super().get_parser(prog_name)
-        add_pcloud(parser)
         parser.add_argument("--long", action="store_true", help="tell more of each")
         return parser
 
@@ -58,15 +60,8 @@ class ListPcloudHosts(command.Lister):
         return tuple(columns), (_row(each, columns) for each in rows(compute, path, "hosts"))
 
 
-class ShowPcloudHost(command.ShowOne):
+class ShowPcloudHost(AboutPcloudHost, command.ShowOne):
     """Show a host of a pcloud, and whose servers are on it."""
-
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Take the pcloud and the host."""
-        parser: argparse.ArgumentParser = super().get_parser(prog_name)
-        add_pcloud(parser)
-        _add_host(parser)
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> One:
         """Ask for it."""
@@ -75,13 +70,12 @@ class ShowPcloudHost(command.ShowOne):
         return _shown(call(compute, "GET", path)["host"])
 
 
-class AddPcloudHosts(PartialLister):
+class AddPcloudHosts(AboutPcloud, PartialLister):
     """Take free hosts of a host flavor into a pcloud, one for each name."""
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Take the names, and what the hosts are to be."""
         parser: argparse.ArgumentParser = super().get_parser(prog_name)
-        add_pcloud(parser)
         parser.add_argument(
             "hosts", nargs="+", metavar="NAME", help="what a host is to be called"
         )
@@ -118,14 +112,12 @@ class AddPcloudHosts(PartialLister):
         return tuple(COLUMNS), (_row(each, COLUMNS) for each in taken)
 
 
-class SetPcloudHost(command.Command):
+class SetPcloudHost(AboutPcloudHost):
     """Enable, disable or rename a host of a pcloud; servers on it stay."""
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Take what is to be different."""
         parser: argparse.ArgumentParser = super().get_parser(prog_name)
-        add_pcloud(parser)
-        _add_host(parser)
         state = parser.add_mutually_exclusive_group()
         state.add_argument(
             "--enable",
@@ -155,13 +147,12 @@ class SetPcloudHost(command.Command):
         call(compute, "PUT", path, body={"host": wanted})
 
 
-class RemovePcloudHosts(command.Command):
+class RemovePcloudHosts(AboutPcloud):
     """Give disabled, empty hosts of a pcloud back to their pools."""
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Take the pcloud and the hosts."""
         parser: argparse.ArgumentParser = super().get_parser(prog_name)
-        add_pcloud(parser)
         parser.add_argument("hosts", nargs="+", metavar="HOST", help="name of a host")
         return parser
 
@@ -172,15 +163,8 @@ class RemovePcloudHosts(command.Command):
         all_of(parsed_args.hosts, lambda name: call(compute, "DELETE", (*path, name)), self.log)
 
 
-class ReplacePcloudHost(command.ShowOne):
+class ReplacePcloudHost(AboutPcloudHost, command.ShowOne):
     """Have another free host take the name and place of one that is broken or disabled."""
-
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Take the pcloud and the host."""
-        parser: argparse.ArgumentParser = super().get_parser(prog_name)
-        add_pcloud(parser)
-        _add_host(parser)
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> One:
         """Replace it; show the other one."""
@@ -188,10 +172,6 @@ class ReplacePcloudHost(command.ShowOne):
         pcloud = pcloud_id(compute, parsed_args.pcloud)
         path = (PCLOUDS, pcloud, "hosts", parsed_args.host, "action")
         return _shown(call(compute, "POST", path, body={"replace": {}})["host"])
-
-
-def _add_host(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("host", metavar="HOST", help="name of the host in the pcloud")
 
 
 def _wanted(parsed_args: argparse.Namespace, name: str) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from osc_lib import exceptions as osc_exceptions
@@ -11,18 +11,23 @@ from osc_lib.cli import format_columns
 from osc_lib.command import command
 
 from innkeeper.entrypoints.cli.pclouds import facts
+from innkeeper.entrypoints.cli.pclouds.about import (
+    AboutPcloud,
+    AboutPcloudProject,
+    One,
+    Table,
+)
 from innkeeper.entrypoints.cli.pclouds.calling import (
     PCLOUDS,
     all_of,
     call,
+    own_project_id,
     pcloud,
     pcloud_id,
     project_id,
     rows,
 )
 
-Table = tuple[Sequence[str], Iterator[Sequence[Any]]]
-One = tuple[Sequence[str], Sequence[Any]]
 COLUMNS = {
     "ID": "id",
     "Name": "name",
@@ -34,6 +39,7 @@ LONG_COLUMNS = {
     "CPU Ratio": "cpu_allocation_ratio",
     "RAM Ratio": "ram_allocation_ratio",
     "Projects": "projects",
+    "Auto Placement Accepted": "auto_placement_accepted",
     "Size Policy": "size_policy",
     "Created At": "created_at",
 }
@@ -73,14 +79,8 @@ class ListPclouds(command.Lister):
         return tuple(columns), listed
 
 
-class ShowPcloud(command.ShowOne):
+class ShowPcloud(AboutPcloud, command.ShowOne):
     """Show a pcloud: all of it to its owner, its name to projects that may use it."""
-
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Take the pcloud."""
-        parser: argparse.ArgumentParser = super().get_parser(prog_name)
-        add_pcloud(parser)
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> One:
         """Ask for it."""
@@ -105,13 +105,12 @@ class CreatePcloud(command.ShowOne):
         return _shown(call(compute, "POST", (PCLOUDS,), body={"pcloud": wanted})["pcloud"])
 
 
-class SetPcloud(command.Command):
+class SetPcloud(AboutPcloud):
     """Rename a pcloud, or change its ratios, its size or whether it is used unasked."""
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Take what is to be different."""
         parser: argparse.ArgumentParser = super().get_parser(prog_name)
-        add_pcloud(parser)
         parser.add_argument("--name", help="what it is called from now on")
         facts.add(parser)
         return parser
@@ -152,14 +151,8 @@ class DeletePclouds(command.Command):
 # -- who may use it ----------------------------------------------------------------------------
 
 
-class ListPcloudProjects(command.Lister):
+class ListPcloudProjects(AboutPcloud, command.Lister):
     """List the projects whose servers may come to a pcloud."""
-
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Take the pcloud."""
-        parser: argparse.ArgumentParser = super().get_parser(prog_name)
-        add_pcloud(parser)
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Ask for them."""
@@ -168,15 +161,8 @@ class ListPcloudProjects(command.Lister):
         return ("Project ID",), ((each,) for each in call(compute, "GET", path)["tenants"])
 
 
-class AddPcloudProject(command.Command):
+class AddPcloudProject(AboutPcloudProject):
     """Let a project's servers come to a pcloud."""
-
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Take the pcloud and the project."""
-        parser: argparse.ArgumentParser = super().get_parser(prog_name)
-        add_pcloud(parser)
-        _add_project(parser)
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         """Let it in."""
@@ -186,15 +172,8 @@ class AddPcloudProject(command.Command):
         call(connection.compute, "PUT", (PCLOUDS, pcloud_, "tenants", project))
 
 
-class RemovePcloudProject(command.Command):
+class RemovePcloudProject(AboutPcloudProject):
     """Let no new server of a project come to a pcloud; those that are there stay."""
-
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Take the pcloud and the project."""
-        parser: argparse.ArgumentParser = super().get_parser(prog_name)
-        add_pcloud(parser)
-        _add_project(parser)
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         """Let it in no more."""
@@ -204,13 +183,30 @@ class RemovePcloudProject(command.Command):
         call(connection.compute, "DELETE", (PCLOUDS, pcloud_, "tenants", project))
 
 
-def add_pcloud(parser: argparse.ArgumentParser) -> None:
-    """Have a command take the pcloud that it is about."""
-    parser.add_argument("pcloud", metavar="PCLOUD", help="name or ID of the pcloud")
+class _Consent(AboutPcloud):
+    """What a project says for itself of a pcloud that it may use."""
+
+    method: str
+
+    def take_action(self, parsed_args: argparse.Namespace) -> None:
+        """Say it for the project that the login is for."""
+        connection = self.app.client_manager.sdk_connection
+        pcloud_ = pcloud_id(connection.compute, parsed_args.pcloud)
+        mine = own_project_id(connection)
+        path = (PCLOUDS, pcloud_, "tenants", mine, "auto_placement")
+        call(connection.compute, self.method, path)
 
 
-def _add_project(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("project", metavar="PROJECT", help="name or ID of the project")
+class AcceptPcloud(_Consent):
+    """Let the project's servers that name no pcloud come to one that takes such."""
+
+    method = "PUT"
+
+
+class DeclinePcloud(_Consent):
+    """Let none of the project's new servers come to a pcloud that they do not name."""
+
+    method = "DELETE"
 
 
 def _facts(answer: Mapping[str, Any]) -> dict[str, Any]:

@@ -10,18 +10,18 @@ from typing import Any
 from osc_lib import exceptions as osc_exceptions
 from osc_lib.command import command
 
+from innkeeper.domain.ids import canonical_uuid
+from innkeeper.entrypoints.cli.pclouds.about import AboutPcloud, One, Table, add_project
 from innkeeper.entrypoints.cli.pclouds.calling import (
     PCLOUDS,
+    Compute,
     call,
     own_project_id,
     pcloud_id,
     project_id,
     rows,
 )
-from innkeeper.entrypoints.cli.pclouds.pclouds import add_pcloud
 
-Table = tuple[Sequence[str], Iterator[Sequence[Any]]]
-One = tuple[Sequence[str], Sequence[Any]]
 QUOTAS, USAGE = "os-pcloud-quotas", "os-pcloud-usage"
 BEGINNING = "1970-01-01"
 """People ask for all there was; the service alone would tell of the last month."""
@@ -50,13 +50,12 @@ SHOWN_DIGITS = 2
 """Of hours, in tables for people; a hundredth is half a minute."""
 
 
-class ListPcloudActions(command.Lister):
-    """List what was done to a pcloud, the newest first."""
+class ListPcloudActions(AboutPcloud, command.Lister):
+    """List what was done to a pcloud, the newest first; one that is gone goes by its ID."""
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Take the pcloud, and how much is to be told."""
         parser: argparse.ArgumentParser = super().get_parser(prog_name)
-        add_pcloud(parser)
         parser.add_argument(
             "--limit", type=int, metavar="N", help="only so many, the newest ones"
         )
@@ -71,10 +70,21 @@ class ListPcloudActions(command.Lister):
         columns = dict(ACTION_COLUMNS)
         if parsed_args.long:
             columns |= LONG_ACTION_COLUMNS
-        path = (PCLOUDS, pcloud_id(compute, parsed_args.pcloud), "actions")
+        path = (PCLOUDS, _id_ever(compute, parsed_args.pcloud), "actions")
         query = {} if parsed_args.limit is None else {"limit": str(parsed_args.limit)}
         done = itertools.islice(rows(compute, path, "actions", query), parsed_args.limit)
         return tuple(columns), ([each[word] for word in columns.values()] for each in done)
+
+
+def _id_ever(compute: Compute, text: str) -> str:
+    """The id of the pcloud that somebody named, which may be gone."""
+    try:
+        return pcloud_id(compute, text)
+    except osc_exceptions.CommandError:
+        gone = canonical_uuid(text)
+        if gone is None:
+            raise
+        return gone
 
 
 class ShowPcloudUsage(command.Lister):
@@ -167,7 +177,7 @@ class SetPcloudQuota(command.Command):
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Take the project and the limit."""
         parser: argparse.ArgumentParser = super().get_parser(prog_name)
-        _add_project(parser)
+        add_project(parser)
         parser.add_argument(
             "--units", type=int, required=True, help="the limit; -1 is without limit"
         )
@@ -187,7 +197,7 @@ class ResetPcloudQuota(command.Command):
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Take the project."""
         parser: argparse.ArgumentParser = super().get_parser(prog_name)
-        _add_project(parser)
+        add_project(parser)
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
@@ -195,7 +205,3 @@ class ResetPcloudQuota(command.Command):
         connection = self.app.client_manager.sdk_connection
         project = project_id(connection, parsed_args.project)
         call(connection.compute, "DELETE", (QUOTAS, project))
-
-
-def _add_project(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("project", metavar="PROJECT", help="name or ID of the project")
