@@ -190,3 +190,12 @@ def forget_before(tx: Tx, moment: datetime) -> int:
     return tx.execute(
         pcloud_tokens.delete().where(pcloud_tokens.c.created_at < moment)
     ).rowcount
+def change_answer(tx: Tx, row: int, token: str, answer: Any) -> None:
+    """Write how far a client's request has come that was answered in part."""
+    tx.execute(
+        pcloud_tokens.update()
+        .where(pcloud_tokens.c.pcloud_id == row, pcloud_tokens.c.token == token)
+        .values(answer=answer)
+    )
+
+

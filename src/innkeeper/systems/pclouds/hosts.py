@@ -139,12 +139,12 @@ def allocate(tx: Tx, pcloud: Pcloud, wish: Wish, terms: Terms, turn: int = 0) ->
 
 
 def allocate_many(
-    tx: Tx, pcloud: Pcloud, wishes: Sequence[Wish], terms: Terms
+    tx: Tx, pcloud: Pcloud, wishes: Sequence[Wish], terms: Terms, first_turn: int = 0
 ) -> tuple[list[PcloudHost], list[tuple[Wish, Refusal]]]:
     """Take several hosts, as far as they can be had; give those, and why the others cannot."""
     made: list[PcloudHost] = []
     failures: list[tuple[Wish, Refusal]] = []
-    for turn, wish in enumerate(wishes):
+    for turn, wish in enumerate(wishes, first_turn):
         try:
             made.append(allocate(tx, pcloud, wish, terms, turn))
         except Overtaken:

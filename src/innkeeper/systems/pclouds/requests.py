@@ -27,15 +27,33 @@ def once(
     ``asked`` is the same for the same request. Raises :class:`Conflict` where the name stands
     for another one. A refusal is not kept: the same may be asked again.
     """
-    found = pclouds.answered(tx, pcloud.id, token)
-    if found is not None:
-        hash_, answer = found
-        if hash_ != asked:
-            raise Conflict(f"The client token {token} stands for another request already.")
-        return answer
-    answer = act()
-    pclouds.remember(tx, pcloud.id, token, asked, answer, now)
+    answer = answered(tx, pcloud, token, asked)
+    if answer is None:
+        answer = act()
+        pclouds.remember(tx, pcloud.id, token, asked, answer, now)
     return answer
+
+
+def answered(tx: Tx, pcloud: Pcloud, token: str, asked: str) -> Any:
+    """What was answered under a name, whole or so far; ``None`` where nothing is kept.
+
+    Raises :class:`Conflict` where the name stands for another request.
+    """
+    found = pclouds.answered(tx, pcloud.id, token)
+    if found is None:
+        return None
+    hash_, answer = found
+    if hash_ != asked:
+        raise Conflict(f"The client token {token} stands for another request already.")
+    return answer
+
+
+def keep(tx: Tx, pcloud: Pcloud, token: str, asked: str, answer: Any, now: datetime) -> None:
+    """Write what is answered under a name, in place of what was so far."""
+    if pclouds.answered(tx, pcloud.id, token) is None:
+        pclouds.remember(tx, pcloud.id, token, asked, answer, now)
+    else:
+        pclouds.change_answer(tx, pcloud.id, token, answer)
 
 
 def forget_old(tx: Tx, now: datetime) -> int:

@@ -16,8 +16,9 @@ from innkeeper.entrypoints.api.compute.pclouds.calling import moment, owned, ter
 from innkeeper.entrypoints.api.paging import limit_of, next_query
 from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.pclouds import hosts, requests
+from innkeeper.systems.pclouds import hosts, requests, several
 from innkeeper.systems.pclouds.hosts import Wish
+from innkeeper.systems.pclouds.several import TAKEN_AT_ONCE, Request
 from innkeeper.systems.pclouds.terms import Terms
 
 STATES = {"enabled": True, "disabled": False}
@@ -60,23 +61,25 @@ async def allocate(call: Call) -> Answer:
     if len({each.name for each in wanted}) != len(wanted):
         raise Invalid("Two hosts cannot have the same name.")
     token, told = body.get("client_token"), terms(call)
+    asked = hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
+    if "hosts" in body:
+        request = Request(
+            wanted, token, asked, lambda tx, made: _shown(tx, made, told), _failure
+        )
+        return Answer(CREATED, await _allocate_several(call, request, told))
 
     def write(tx: Tx) -> dict[str, Any]:
         pcloud = owned(tx, call)
+
+        def take() -> dict[str, Any]:
+            return {"host": _one(tx, hosts.allocate(tx, pcloud, wanted[0], told), told)}
+
         if token is None:
-            return _allocate(tx, pcloud, wanted, told, is_one="host" in body)
-        asked = hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
-        answer: dict[str, Any] = requests.once(
-            tx,
-            pcloud,
-            token,
-            asked,
-            lambda: _allocate(tx, pcloud, wanted, told, is_one="host" in body),
-            call.now,
-        )
+            return take()
+        answer: dict[str, Any] = requests.once(tx, pcloud, token, asked, take, call.now)
         return answer
 
-    return Answer(CREATED, await call.write(write, len(wanted)))
+    return Answer(CREATED, await call.write(write))
 
 
 def _wish(wanted: dict[str, Any]) -> Wish:
@@ -88,18 +91,20 @@ def _wish(wanted: dict[str, Any]) -> Wish:
     )
 
 
-def _allocate(
-    tx: Tx, pcloud: Pcloud, wanted: Sequence[Wish], told: Terms, *, is_one: bool
-) -> dict[str, Any]:
-    if is_one:
-        return {"host": _one(tx, hosts.allocate(tx, pcloud, wanted[0], told), told)}
-    made, failures = hosts.allocate_many(tx, pcloud, wanted, told)
-    if not made:
-        raise failures[0][1]
-    return {
-        "hosts": _shown(tx, made, told),
-        "failures": [_failure(wish, refusal) for wish, refusal in failures],
-    }
+async def _allocate_several(call: Call, request: Request, told: Terms) -> dict[str, Any]:
+    """Take them in several commits; where none can be had, that is a refusal of the first."""
+    so_far = several.BEGINNING
+    # Each step tries some more of them, or finds that another request with its token did.
+    while so_far.tried < len(request.wishes):
+        before = so_far
+        so_far = await call.write(
+            lambda tx: several.go_on(tx, owned(tx, call), request, before, told),  # noqa: B023
+            TAKEN_AT_ONCE,
+        )
+    if not so_far.hosts:
+        assert so_far.refusal is not None, "those that were not had were refused"
+        raise so_far.refusal
+    return so_far.as_answer()
 
 
 def _failure(wish: Wish, refusal: Refusal) -> dict[str, Any]:

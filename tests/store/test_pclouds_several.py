@@ -1,0 +1,219 @@
+"""Many hosts wanted at once: how far one transaction goes, and who goes on from there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from innkeeper.domain.errors import Conflict, NotFound, QuotaExceeded, Refusal
+from innkeeper.domain.moves import Asker
+from innkeeper.domain.pclouds import Pcloud, PcloudHost
+from innkeeper.domain.slices import Dedicating
+from innkeeper.store.queries import pclouds as rows
+from innkeeper.store.transactions import Tx
+from innkeeper.systems.compute import hosts as machines
+from innkeeper.systems.compute.hosts import ServiceChange
+from innkeeper.systems.pclouds import audit, host_flavors, hosts, pclouds, several
+from innkeeper.systems.pclouds.hosts import Wish
+from innkeeper.systems.pclouds.several import BEGINNING, TAKEN_AT_ONCE, Progress, Request
+from innkeeper.systems.pclouds.terms import Terms
+from tests.support.clouds import NOW, Cloud, cloud_in, reported
+
+TERMS = Terms(Dedicating(quota_pcloud_units=-1), 60.0, Asker("req-1", "project", "user"), NOW)
+UUID = "b0000000-0000-4000-8000-000000000001"
+FREE = 25
+TOKEN = "try-1"
+NAMES = tuple(f"host-{number:02}" for number in range(FREE))
+
+
+@pytest.fixture
+def cloud(tmp_path: Path) -> Cloud:
+    """A pcloud, and many free hosts."""
+    machine_names = [f"m{number:02}" for number in range(FREE)]
+    made = cloud_in(tmp_path, *(reported(name) for name in machine_names))
+
+    def furnish(tx: Tx) -> None:
+        flavor = host_flavors.create(tx, made.ids.uuid(), "large", "", 1, NOW)
+        pclouds.create(tx, UUID, "project", {"name": "p"}, TERMS)
+        for name in machine_names:
+            closed = ServiceChange(is_disabled=True)
+            machines.change_service(tx, machines.by_name(tx, name), closed, NOW)
+            host_flavors.add_host(tx, flavor, name, NOW)
+
+    made.write(furnish)
+    return made
+
+
+def tell_hosts(_: Tx, made: Sequence[PcloudHost]) -> list[Any]:
+    return [each.name for each in made]
+
+
+def tell_failure(wish: Wish, refusal: Refusal) -> list[str]:
+    return [wish.name, refusal.code]
+
+
+def wanting(
+    names: Sequence[str] = NAMES, token: str | None = TOKEN, flavor: str = "large"
+) -> Request:
+    wishes = [Wish(name, flavor) for name in names]
+    return Request(wishes, token, f"{names} {flavor}", tell_hosts, tell_failure)
+
+
+class Client:
+    """Somebody who asks for hosts, and what he has heard of it."""
+
+    def __init__(self, cloud: Cloud, request: Request, terms: Terms = TERMS) -> None:
+        self.cloud = cloud
+        self.request = request
+        self.terms = terms
+        self.so_far = BEGINNING
+
+    def step(self) -> Progress:
+        """Have one transaction done."""
+        before = self.so_far
+
+        def go_on(tx: Tx) -> Progress:
+            mine = pclouds.get(tx, UUID)
+            return several.go_on(tx, mine, self.request, before, self.terms)
+
+        self.so_far = self.cloud.write(go_on)
+        return self.so_far
+
+    def finish(self) -> int:
+        """Go on to the end; gives the number of steps."""
+        steps = 0
+        while self.so_far.tried < len(self.request.wishes):
+            self.step()
+            steps += 1
+        return steps
+
+
+def taken(cloud: Cloud) -> tuple[str, ...]:
+    """The names of the pcloud's hosts; all is as it must be."""
+    assert not cloud.read(lambda tx: list(audit.findings(tx)))
+    return tuple(
+        each.name for each in cloud.read(lambda tx: hosts.page(tx, pclouds.get(tx, UUID)))
+    )
+
+
+def kept(cloud: Cloud, token: str = TOKEN) -> Any:
+    """What is kept under a token."""
+
+    def look(tx: Tx) -> Any:
+        return rows.answered(tx, pclouds.get(tx, UUID).id, token)
+
+    return cloud.read(look)
+
+
+def test_so_many_are_taken_in_one_transaction(cloud: Cloud) -> None:
+    client = Client(cloud, wanting(token=None))
+    assert client.step().hosts == NAMES[:TAKEN_AT_ONCE]
+    assert taken(cloud) == NAMES[:TAKEN_AT_ONCE]
+    assert client.finish() == 2
+    assert taken(cloud) == client.so_far.hosts == NAMES
+    assert client.so_far.as_answer() == {"hosts": list(NAMES), "failures": []}
+
+
+def test_a_repeat_goes_on_after_the_first_step(cloud: Cloud) -> None:
+    Client(cloud, wanting()).step()
+    assert kept(cloud)[1] == {"hosts": list(NAMES[:TAKEN_AT_ONCE]), "failures": []}
+    later = Client(cloud.beside(), wanting())
+    assert later.step().hosts == NAMES[: 2 * TAKEN_AT_ONCE]
+    later.finish()
+    later.cloud.close()
+    assert later.so_far.hosts == NAMES
+    assert later.so_far.failures == ()
+    assert taken(cloud) == NAMES
+    third = Client(cloud, wanting())
+    assert third.finish() == 1
+    assert third.so_far.as_answer() == later.so_far.as_answer()
+
+
+def test_two_at_once_take_turns(cloud: Cloud) -> None:
+    first, second = Client(cloud, wanting()), Client(cloud.beside(), wanting())
+    first.step()
+    second.step()
+    first.step()
+    assert first.so_far.hosts == NAMES
+    second.step()
+    second.cloud.close()
+    assert second.so_far.as_answer() == first.so_far.as_answer()
+    assert first.so_far.failures == ()
+    assert taken(cloud) == NAMES
+
+
+def test_what_was_not_had_is_kept_with_what_was(cloud: Cloud) -> None:
+    more = (*NAMES, "late-1", "late-2")
+    client = Client(cloud, wanting((NAMES[0], *more)))
+    client.finish()
+    failures = [[NAMES[0], "duplicate_name"], *([name, "no_free_host"] for name in more[-2:])]
+    assert client.so_far.as_answer() == {"hosts": list(NAMES), "failures": failures}
+    again = Client(cloud, wanting((NAMES[0], *more)))
+    again.finish()
+    assert again.so_far.as_answer() == client.so_far.as_answer()
+
+
+def test_nothing_is_kept_of_a_request_of_which_nothing_was_had(cloud: Cloud) -> None:
+    client = Client(cloud, wanting(flavor="small"))
+    assert client.finish() == 3
+    assert client.so_far.hosts == ()
+    assert isinstance(client.so_far.refusal, NotFound)
+    assert kept(cloud) is None
+    cloud.write(lambda tx: host_flavors.create(tx, cloud.ids.uuid(), "small", "", 1, NOW))
+    again = Client(cloud, wanting(flavor="small"))
+    again.finish()
+    assert again.so_far.refusal is not None
+    assert again.so_far.refusal.code == hosts.NO_FREE_HOST
+
+
+def test_the_first_refusal_is_the_one_that_is_told(cloud: Cloud) -> None:
+    none_left = replace(TERMS, settings=Dedicating(quota_pcloud_units=0))
+    client = Client(cloud, wanting(token=None), none_left)
+    client.step()
+    client.terms = replace(TERMS, now=NOW + timedelta(hours=1))
+    client.finish()
+    assert client.so_far.hosts == ()
+    assert isinstance(client.so_far.refusal, QuotaExceeded)
+
+
+def test_who_had_nothing_so_far_goes_on_where_another_one_is(cloud: Cloud) -> None:
+    """Nothing was kept of his failures, and what he wanted can be had by now."""
+    none_left = replace(TERMS, settings=Dedicating(quota_pcloud_units=0))
+    first, second = Client(cloud, wanting(), none_left), Client(cloud, wanting())
+    first.step()
+    assert len(first.so_far.failures) == TAKEN_AT_ONCE
+    second.step()
+    first.terms = TERMS
+    first.step()
+    assert first.so_far.hosts == NAMES[: 2 * TAKEN_AT_ONCE]
+    assert first.so_far.failures == ()
+    second.finish()
+    first.finish()
+    assert first.so_far.as_answer() == second.so_far.as_answer()
+    assert taken(cloud) == NAMES
+
+
+def test_something_else_under_the_token_is_refused_half_way(cloud: Cloud) -> None:
+    Client(cloud, wanting()).step()
+    with pytest.raises(Conflict, match="try-1 stands for another request"):
+        Client(cloud, wanting(("other",))).step()
+    assert taken(cloud) == NAMES[:TAKEN_AT_ONCE]
+
+
+def test_what_was_released_in_between_is_not_taken_again(cloud: Cloud) -> None:
+    Client(cloud, wanting()).step()
+
+    def give_back(tx: Tx) -> None:
+        mine: Pcloud = pclouds.get(tx, UUID)
+        hosts.release(tx, mine, hosts.get(tx, mine, NAMES[0]), TERMS)
+
+    cloud.write(give_back)
+    later = Client(cloud, wanting())
+    later.finish()
+    assert later.so_far.hosts == NAMES
+    assert taken(cloud) == NAMES[1:]
