@@ -23,7 +23,7 @@ from innkeeper.store import periodic
 from innkeeper.store.transactions import Store, Tx
 from innkeeper.systems.compute import table_audit, work
 from innkeeper.systems.compute.results import Terms
-from innkeeper.systems.pclouds import hosts, requests, sizes
+from innkeeper.systems.pclouds import hosts, pclouds, requests, settling, sizes
 from innkeeper.systems.pclouds.terms import Terms as PcloudTerms
 from innkeeper.systems.placement import feed
 
@@ -36,6 +36,8 @@ PROBE_PERIOD_S = 5.0
 PROBE = "probe"
 BY_ITSELF = "upkeep"
 """Stands in records for the request, where nobody asked."""
+SETTLING_STEPS_MAX = 100
+"""Steps that one pcloud is given at a turn; the other tasks wait for them."""
 TABLE_AUDIT_PERIOD_S = 20.0
 """A table of 35,000 hosts is compared once an hour."""
 TASK_TIMEOUT_S = 60.0
@@ -91,24 +93,50 @@ class Upkeep:
 
         return [
             self._in_turn("replaced_hosts", SWEEP_PERIOD_S, clear),
-            Task("pcloud_sizes", SWEEP_PERIOD_S, self._keep_sizes),
+            self._in_turn(
+                "old_pcloud_actions",
+                PRUNE_PERIOD_S,
+                lambda tx: pclouds.forget_old_actions(tx, self._terms()),
+            ),
+            self._of_each("pcloud_sizes", sizes.due, self._keep_size),
+            self._of_each("pcloud_ratios", settling.due, self._settle),
         ]
 
-    def _keep_sizes(self) -> int:
-        """Bring pclouds nearer to the sizes that they keep, each in a step of its own."""
+    def _of_each(
+        self, name: str, due: Callable[[Tx], list[str]], act: Callable[[str], int]
+    ) -> Task:
+        """A task that does something to several pclouds, each in a step of its own."""
 
         def take_turn(tx: Tx) -> list[str]:
-            is_ours = periodic.take_turn(tx, "pcloud_sizes", SWEEP_PERIOD_S, self._clock())
-            return sizes.due(tx) if is_ours else []
+            is_ours = periodic.take_turn(tx, name, SWEEP_PERIOD_S, self._clock())
+            return due(tx) if is_ours else []
 
-        due = self._decisions.write_now(take_turn, TASK_TIMEOUT_S)
-        return sum(self._keep_size(uuid) for uuid in due)
+        def work() -> int:
+            return sum(map(act, self._decisions.write_now(take_turn, TASK_TIMEOUT_S)))
+
+        return Task(name, SWEEP_PERIOD_S, work)
 
     def _keep_size(self, uuid: str) -> int:
+        """Bring a pcloud nearer to the size that it keeps."""
+
         def keep(tx: Tx) -> int:
             return sizes.keep(tx, uuid, self._terms())
 
         return self._decisions.write_now(keep, TASK_TIMEOUT_S)
+
+    def _settle(self, uuid: str) -> int:
+        """Bring hosts over to their pcloud's ratios, where whoever wanted that came to an end.
+
+        Gives the number of steps. Where somebody is still at it, the two share the work.
+        """
+
+        def go_on(tx: Tx) -> int:
+            return settling.go_on(tx, uuid, self._terms())
+
+        steps = 1
+        while self._decisions.write_now(go_on, TASK_TIMEOUT_S) and steps < SETTLING_STEPS_MAX:
+            steps += 1
+        return steps
 
     def _terms(self) -> PcloudTerms:
         return PcloudTerms(

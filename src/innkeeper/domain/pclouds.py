@@ -61,8 +61,9 @@ class SizePolicy:
 class Pcloud:
     """A project's set of dedicated hosts. ``project_id`` is its owner's.
 
-    Ratios of ``None`` leave the hosts' own in force. ``is_automatic`` lets plain requests of
-    the projects that may use it come to its hosts as well.
+    Ratios of ``None`` leave the hosts' own in force. ``is_automatic`` lets plain requests come
+    to its hosts as well: those of its owner, and of who else wants it; see :func:`consenting`.
+    Up to the row ``settled_to`` its hosts have its ratios; ``None`` says that all have.
     """
 
     id: int
@@ -76,6 +77,12 @@ class Pcloud:
     size: SizePolicy | None
     created_at: datetime
     updated_at: datetime
+    settled_to: int | None = None
+
+    @property
+    def is_settling(self) -> bool:
+        """Whether some of its hosts may still have the ratios from before."""
+        return self.settled_to is not None
 
     @property
     def ratios(self) -> dict[str, float]:
@@ -195,7 +202,10 @@ class PcloudRun:
 
 @dataclass(frozen=True, slots=True)
 class PcloudAction:
-    """Something that was done to a pcloud: by whom, what, and to which of its hosts."""
+    """Something that was done to a pcloud: by whom, what, and to which of its hosts.
+
+    ``owner_id`` is whose the pcloud was afterwards; older programs did not write it down.
+    """
 
     id: int
     pcloud_uuid: str
@@ -206,3 +216,4 @@ class PcloudAction:
     user_id: str | None
     request_id: str
     created_at: datetime
+    owner_id: str | None = None

@@ -19,6 +19,8 @@ Port = Annotated[int, msgspec.Meta(ge=0, le=65535)]
 YEAR_S = 366 * 24 * 3600
 Seconds = Annotated[float, msgspec.Meta(gt=0, le=YEAR_S)]
 """More than a year is a slip of the pen, and sooner or later more than a clock can show."""
+Days = Annotated[int, msgspec.Meta(ge=0, le=100 * 366)]
+"""How long something is kept; without an end where that is 0."""
 FEW_MAX = 1000
 MANY_MAX = 1_000_000
 Few = Annotated[int, msgspec.Meta(ge=1, le=FEW_MAX)]
@@ -228,7 +230,8 @@ class Dedicating(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     own ``quota_pclouds`` pclouds, and let ``quota_pcloud_projects`` projects into each (-1 is
     without limit). ``host_allocation_attempts`` is how many free hosts are tried for one
     that is wanted. With ``show_free_hosts`` everybody may see how many are left, by host flavor
-    and availability zone.
+    and availability zone. What was done to pclouds can be read for
+    ``pcloud_actions_kept_days``; with 0 for good.
     """
 
     quota_pcloud_units: Quota = 10
@@ -236,6 +239,7 @@ class Dedicating(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     quota_pcloud_projects: Quota = 100
     host_allocation_attempts: Few = 5
     show_free_hosts: bool = True
+    pcloud_actions_kept_days: Days = 90
 
 
 class Placing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

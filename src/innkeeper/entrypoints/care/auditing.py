@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from innkeeper.domain.auditing import Finding, Repaired
 from innkeeper.domain.errors import Refusal
 from innkeeper.domain.ids import Clock
-from innkeeper.entrypoints.care.invariants import REPAIRS, findings
+from innkeeper.entrypoints.care.invariants import AT_ONCE, REPAIRS, findings
 from innkeeper.store import soundness
 from innkeeper.store.transactions import Store
 
-AT_ONCE = 100
+AT_ONCE_MAX = 100
 """Findings that are repaired in one transaction, for which all other writers wait."""
 ROUNDS_MAX = 3
 """What was repaired can show what else is broken, as a consumer that holds nothing any more."""
@@ -93,8 +93,9 @@ def _mend_once(
     # In the order of the repairs: consumers are there again before somebody counts on them.
     for kind, repair in REPAIRS.items():
         keys = list(dict.fromkeys(e.key for e in found if e.invariant.kind == kind))
-        for start in range(0, len(keys), AT_ONCE):
-            part = keys[start : start + AT_ONCE]
+        at_once = AT_ONCE.get(kind, AT_ONCE_MAX)
+        for start in range(0, len(keys), at_once):
+            part = keys[start : start + at_once]
             told: list[str] = []
             # A refusal: somebody came between; or something cannot be read. It is found again,
             # and told at the end.

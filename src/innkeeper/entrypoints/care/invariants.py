@@ -37,6 +37,8 @@ REPAIRS: Mapping[str, Repair] = {
     **pcloud_audit.REPAIRS,
 }
 """By kind: given what findings are about, repairs them and tells what it did."""
+AT_ONCE: Mapping[str, int] = pcloud_audit.AT_ONCE
+"""By kind: findings that are repaired in one transaction, where they are fewer than usual."""
 
 
 def findings(tx: Tx) -> list[Finding]:

@@ -102,9 +102,18 @@ def residents(tx: Tx) -> list[tuple[str, str, str | None, dict[str, Any]]]:
     return [tuple(row) for row in tx.execute(query)]
 
 
-def ratios(tx: Tx) -> list[tuple[str, str, float, float, float, float | None, float | None]]:
+_IS_SETTLED = pclouds.c.settled_to.is_(None) | (pcloud_hosts.c.host_id <= pclouds.c.settled_to)
+"""Whether a host is one of those that have their pcloud's ratios by now."""
+
+
+def ratios(
+    tx: Tx, only: Only = None
+) -> list[tuple[str, str, float, float, float, float | None, float | None]]:
     """Of hosts in pclouds that set ratios: host, class, the ratio and largest amount in force,
-    the total, and the ratios wanted, of processors and of memory."""
+    the total, and the ratios wanted, of processors and of memory.
+
+    Those that their pcloud is still to bring over are left out. All, or these by name.
+    """
     query = (
         sa.select(
             hosts.c.name,
@@ -121,19 +130,39 @@ def ratios(tx: Tx) -> list[tuple[str, str, float, float, float, float | None, fl
         .join(resource_classes, resource_classes.c.id == inventories.c.resource_class_id)
         .where(pclouds.c.cpu_ratio.is_not(None) | pclouds.c.ram_ratio.is_not(None))
         .where(resource_classes.c.name.in_(["VCPU", "MEMORY_MB"]))
+        .where(_IS_SETTLED)
     )
-    return [tuple(row) for row in tx.execute(query)]
+    return [tuple(row) for row in narrowed(tx, query, hosts.c.name, only)]
 
 
-def unreturned(tx: Tx) -> list[str]:
-    """Hosts in no pcloud whose own ratios are still kept for later."""
+def in_force(
+    tx: Tx, only: Only = None
+) -> list[tuple[str, dict[str, float], str | None, float | None, float | None]]:
+    """Of hosts that have, or should have, ratios that are not their own: host, what its row
+    says of these by class, the pcloud it is in, and the ratios wanted, of processors and of
+    memory.
+
+    Those that their pcloud is still to bring over are left out. All, or these by name.
+    """
+    wanted = pclouds.c.cpu_ratio.is_not(None) | pclouds.c.ram_ratio.is_not(None)
     query = (
-        sa.select(hosts.c.name, hosts.c.kept_ratios)
+        sa.select(
+            hosts.c.name,
+            hosts.c.kept_ratios,
+            pclouds.c.uuid,
+            pclouds.c.cpu_ratio,
+            pclouds.c.ram_ratio,
+        )
         .outerjoin(pcloud_hosts, pcloud_hosts.c.host_id == hosts.c.id)
-        .where(hosts.c.kept_ratios.is_not(None) & pcloud_hosts.c.host_id.is_(None))
+        .outerjoin(pclouds, pclouds.c.id == pcloud_hosts.c.pcloud_id)
+        .where(hosts.c.kept_ratios.is_not(None) | wanted)
+        .where(_IS_SETTLED)
     )
-    # A JSON column can hold its own kind of nothing.
-    return [name for name, kept in tx.execute(query) if kept]
+    return [
+        # A JSON column can hold its own kind of nothing. Of a KeptRatio the first is in force.
+        (name, {key: each[0] for key, each in (kept or {}).items()}, uuid, cpu, ram)
+        for name, kept, uuid, cpu, ram in narrowed(tx, query, hosts.c.name, only)
+    ]
 
 
 def open_runs(tx: Tx) -> tuple[dict[int, int], dict[int, str]]:

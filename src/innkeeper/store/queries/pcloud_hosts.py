@@ -109,6 +109,22 @@ def counts(tx: Tx, pcloud_rows: Collection[int]) -> dict[int, int]:
     return {row: count for row, count in by_ids.rows(tx, query, pcloud_rows)}
 
 
+def behind(tx: Tx, pcloud: int, row: int, limit: int) -> list[int]:
+    """The rows of a pcloud's hosts behind a row, in order."""
+    query = sa.select(pcloud_hosts.c.host_id).where(
+        pcloud_hosts.c.pcloud_id == pcloud, pcloud_hosts.c.host_id > row
+    )
+    query = query.order_by(pcloud_hosts.c.host_id).limit(limit)
+    return list(tx.execute(query).scalars())
+
+
+def count_behind(tx: Tx, pcloud: int, row: int) -> int:
+    """How many hosts a pcloud has behind a row."""
+    query = sa.select(sa.func.count()).select_from(pcloud_hosts)
+    query = query.where(pcloud_hosts.c.pcloud_id == pcloud, pcloud_hosts.c.host_id > row)
+    return int(tx.execute(query).scalar_one())
+
+
 def replaced(tx: Tx) -> list[PcloudHost]:
     """All hosts that gave their names to others."""
     query = _HOSTS.where(pcloud_hosts.c.is_replaced.is_(sa.true()))

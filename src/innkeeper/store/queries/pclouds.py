@@ -27,6 +27,7 @@ _PCLOUDS = sa.select(
     pclouds.c.size,
     pclouds.c.created_at,
     pclouds.c.updated_at,
+    pclouds.c.settled_to,
 )
 _PROJECTS = (
     sa.select(pcloud_projects.c.pcloud_id, pcloud_projects.c.project_id)
@@ -129,6 +130,17 @@ def remove(tx: Tx, row: int) -> None:
     """Forget a pcloud without hosts, and who might use it."""
     for table in (pcloud_projects, pcloud_tokens):
         tx.execute(table.delete().where(table.c.pcloud_id == row))
+def settle(tx: Tx, row: int, settled_to: int | None) -> None:
+    """Write up to which row the hosts of a pcloud have its ratios; ``None``: all have."""
+    tx.execute(pclouds.update().where(pclouds.c.id == row).values(settled_to=settled_to))
+
+
+def settling(tx: Tx) -> list[Pcloud]:
+    """The pclouds of which some hosts may still have the ratios from before."""
+    query = _PCLOUDS.where(pclouds.c.settled_to.is_not(None)).order_by(pclouds.c.id)
+    return [_pcloud(row) for row in tx.execute(query)]
+
+
     tx.execute(pclouds.delete().where(pclouds.c.id == row))
 
 

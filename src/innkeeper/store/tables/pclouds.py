@@ -59,6 +59,9 @@ pclouds = sa.Table(
     sa.Column("is_automatic", sa.Boolean, nullable=False),
     # How many hosts it keeps by itself: a SizePolicy's fields; null keeps none.
     sa.Column("size", sa.JSON),
+    # Up to this row its hosts have its ratios; those behind it may have the ones from before.
+    # Null: all have them.
+    sa.Column("settled_to", BigId),
     sa.Column("created_at", Moment, nullable=False),
     sa.Column("updated_at", Moment, nullable=False),
     sqlite_autoincrement=True,
@@ -89,6 +92,8 @@ pcloud_projects = sa.Table(
     METADATA,
     sa.Column("pcloud_id", BigId, sa.ForeignKey("pclouds.id"), primary_key=True),
     sa.Column("project_id", Name, primary_key=True, index=True),
+    # Whether it wants its plain requests to come to the pcloud, if that takes such.
+    sa.Column("has_accepted", sa.Boolean, nullable=False, server_default=sa.false()),
 )
 
 pcloud_runs = sa.Table(
@@ -114,6 +119,8 @@ pcloud_actions = sa.Table(
     METADATA,
     sa.Column("id", BigId, primary_key=True, autoincrement=True),
     sa.Column("pcloud_uuid", Uuid, nullable=False),
+    # Whose it was afterwards: who may read of it when it is gone.
+    sa.Column("owner_id", Name),
     sa.Column("action", sa.String(64), nullable=False),
     sa.Column("host_name", Name),
     sa.Column("detail", LongText),

@@ -18,6 +18,7 @@ from innkeeper.store.queries.pcloud_audit import Dedicated
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import dedications, hosts, keepers
 from innkeeper.systems.pclouds import members
+from innkeeper.systems.pclouds.settling import SETTLED_AT_ONCE
 
 ROOM = "pclouds"
 WRONG_DEDICATION = Invariant(
@@ -107,8 +108,8 @@ def _of_servers(tx: Tx) -> Iterator[Finding]:
             )
 
 
-def _of_ratios(tx: Tx) -> Iterator[Finding]:
-    for name, class_name, ratio, most, total, cpu, ram in pcloud_audit.ratios(tx):
+def _of_ratios(tx: Tx, only: Sequence[str] | None = None) -> Iterator[Finding]:
+    for name, class_name, ratio, most, total, cpu, ram in pcloud_audit.ratios(tx, only):
         wanted = cpu if class_name == "VCPU" else ram
         if wanted is not None and (ratio != wanted or most > max(1, total)):
             yield WRONG_RATIO.broken(
@@ -116,8 +117,17 @@ def _of_ratios(tx: Tx) -> Iterator[Finding]:
                 f"host {name} gives out {class_name} {ratio:g} times and at most {most:g} at "
                 f"once, and should {wanted:g} times",
             )
-    for name in pcloud_audit.unreturned(tx):
-        yield WRONG_RATIO.broken(name, f"host {name} is in no pcloud, and has ratios of one")
+    for name, in_force, uuid, cpu, ram in pcloud_audit.in_force(tx, only):
+        pairs = {"VCPU": cpu, "MEMORY_MB": ram}
+        should = {key: ratio for key, ratio in pairs.items() if ratio is not None}
+        if uuid is None and in_force:
+            yield WRONG_RATIO.broken(
+                name, f"host {name} is in no pcloud, and has ratios of one"
+            )
+        elif in_force != should:
+            yield WRONG_RATIO.broken(
+                name, f"host {name} has the ratios {in_force}, and should have {should}"
+            )
 
 
 def _of_runs(tx: Tx) -> Iterator[Finding]:
@@ -163,16 +173,14 @@ def put_right(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
 
 def set_ratios(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
     """Put the ratios of pclouds in force on their hosts, and hosts' own on others."""
-    told = []
-    for finding in _of_ratios(tx):
-        name = finding.key
-        if name in keys and name not in told:
-            host = hosts.by_name(tx, name)
-            member = pcloud_hosts.by_host(tx, host.id)
-            wanted = {} if member is None else members.pcloud_of(tx, member).ratios
-            dedications.set_ratios(tx, host, wanted, now)
-            told.append(name)
-    return [f"host {name} has the ratios that it should" for name in told]
+    # Each once, however much of it is wrong.
+    names = dict.fromkeys(finding.key for finding in _of_ratios(tx, keys))
+    for name in names:
+        host = hosts.by_name(tx, name)
+        member = pcloud_hosts.by_host(tx, host.id)
+        wanted = {} if member is None else members.pcloud_of(tx, member).ratios
+        dedications.set_ratios(tx, host, wanted, now)
+    return [f"host {name} has the ratios that it should" for name in names]
 
 
 def pay_right(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
@@ -198,3 +206,5 @@ REPAIRS = {
     WRONG_RATIO.kind: set_ratios,
     WRONG_RUN.kind: pay_right,
 }
+AT_ONCE = {WRONG_RATIO.kind: SETTLED_AT_ONCE}
+"""Findings that are repaired in one transaction, where that takes longer than most repairs."""

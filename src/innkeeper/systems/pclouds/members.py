@@ -118,5 +118,12 @@ def tell(
 ) -> None:
     """Write what is done to a pcloud, for its owner to read."""
     pcloud_actions.add(
-        tx, pcloud.uuid, action, terms.asker, terms.now, host_name=host_name, detail=detail
+        tx,
+        pcloud.uuid,
+        pcloud.project_id,
+        action,
+        terms.asker,
+        terms.now,
+        host_name=host_name,
+        detail=detail,
     )

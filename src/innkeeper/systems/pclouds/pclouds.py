@@ -10,7 +10,7 @@ takes, adds change rows for its hosts, since the host table holds it with them.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from innkeeper.domain.compute import UNLIMITED
@@ -20,8 +20,16 @@ from innkeeper.domain.pclouds import PCLOUD_KIND, Pcloud, PcloudAction
 from innkeeper.store import changes
 from innkeeper.store.queries import pcloud_actions, pcloud_hosts, pclouds
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute import dedications, keepers
-from innkeeper.systems.pclouds import aggregates, host_flavors, members, quotas
+from innkeeper.systems.compute import keepers
+from innkeeper.systems.pclouds import (
+    aggregates,
+    host_flavors,
+    markers,
+    members,
+    quotas,
+    settling,
+)
+from innkeeper.systems.pclouds.settling import SETTLED_AT_ONCE
 from innkeeper.systems.pclouds.terms import Terms
 
 FACTS = frozenset({"name", "cpu_ratio", "ram_ratio", "is_automatic", "size"})
@@ -44,6 +52,12 @@ def get(tx: Tx, uuid: str) -> Pcloud:
 
 def page(
     tx: Tx,
+def is_there(tx: Tx, uuid: str) -> bool:
+    """Whether there is a pcloud with this id."""
+    canonical = canonical_uuid(uuid)
+    return canonical is not None and pclouds.by_uuid(tx, canonical) is not None
+
+
     *,
     viewer: str | None,
     after: str | None,
@@ -57,10 +71,7 @@ def page(
     """
     row = 0
     if after is not None:
-        found = get(tx, after)
-        if viewer not in (None, found.project_id) and not may_use(tx, found, viewer):
-            raise unknown(after)
-        row = found.id
+        row = markers.found(after, lambda: _seen(tx, after, viewer)).id
     if viewer is not None and project_id not in (None, viewer):
         # Whose the others are that it may use, it is not told, and cannot find out so.
         return []
@@ -71,6 +82,13 @@ def page(
 
 def by_aggregates(tx: Tx, rows: Collection[int]) -> dict[int, Pcloud]:
     """The pclouds that aggregates in these rows are, by the rows."""
+def _seen(tx: Tx, uuid: str, viewer: str | None) -> Pcloud:
+    found = get(tx, uuid)
+    if viewer not in (None, found.project_id) and not may_use(tx, found, viewer):
+        raise unknown(uuid)
+    return found
+
+
     return pclouds.by_aggregates(tx, rows)
 
 
@@ -112,11 +130,19 @@ def _demand_size(tx: Tx, facts: Mapping[str, Any]) -> None:
         host_flavors.get(tx, size.host_flavor)
 
 
-def update(tx: Tx, pcloud: Pcloud, facts: Mapping[str, Any], terms: Terms) -> Pcloud:
-    """Change what an owner says of a pcloud; its hosts have its ratios from then on.
+def update(
+    tx: Tx,
+    pcloud: Pcloud,
+    facts: Mapping[str, Any],
+    terms: Terms,
+    at_once: int = SETTLED_AT_ONCE,
+) -> Pcloud:
+    """Change what an owner says of a pcloud.
 
-    With a lower ratio a host may have given out more than it has: what is there stays, and
-    nothing new comes.
+    So many of its hosts have other ratios at once; who is given one that ``is_settling`` has
+    :func:`settling.go_on` bring over the others, each time in a transaction of its own. With a
+    lower ratio a host may have given out more than it has: what is there stays, and nothing
+    new comes.
     """
     assert facts.keys() <= FACTS, "nothing else is an owner's to say"
     changed = {key: value for key, value in facts.items() if getattr(pcloud, key) != value}
@@ -126,9 +152,8 @@ def update(tx: Tx, pcloud: Pcloud, facts: Mapping[str, Any], terms: Terms) -> Pc
     pclouds.change(tx, pcloud.id, changed, terms.now)
     after = get(tx, pcloud.uuid)
     if after.ratios != pcloud.ratios:
-        for member in pcloud_hosts.of_pcloud(tx, pcloud.id):
-            host = members.host_of(tx, member.host_id)
-            dedications.set_ratios(tx, host, after.ratios, terms.now)
+        settling.begin(tx, after, terms, at_once)
+        after = get(tx, pcloud.uuid)
     if after.is_automatic != pcloud.is_automatic:
         _show_members(tx, after, terms.now)
     detail = ", ".join(sorted(changed))
@@ -213,3 +238,21 @@ def drop(tx: Tx, pcloud: Pcloud, project_id: str, terms: Terms) -> None:
 def actions(tx: Tx, uuid: str, *, before: int | None = None, limit: int) -> list[PcloudAction]:
     """What was done to a pcloud, the newest first."""
     return pcloud_actions.page(tx, uuid, before=before, limit=limit)
+
+
+def last_action(tx: Tx, uuid: str) -> PcloudAction | None:
+    """What was done last to a pcloud; of one that is gone, that it was deleted."""
+    canonical = canonical_uuid(uuid)
+    found = [] if canonical is None else actions(tx, canonical, limit=1)
+    return found[0] if found else None
+
+
+def forget_old_actions(tx: Tx, terms: Terms) -> int:
+    """Forget some of what was done longer ago than is kept; give how many.
+
+    What was paid for is kept for good, and so whose hosts were whose.
+    """
+    days = terms.settings.pcloud_actions_kept_days
+    if not days:
+        return 0
+    return pcloud_actions.prune(tx, terms.now - timedelta(days=days))

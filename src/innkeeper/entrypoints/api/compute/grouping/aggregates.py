@@ -11,6 +11,7 @@ from innkeeper.domain.errors import Invalid, NotFound
 from innkeeper.domain.grouping import ZONE_KEY, Aggregate
 from innkeeper.entrypoints.api.compute.pclouds import keeping
 from innkeeper.entrypoints.api.compute.pclouds.calling import terms
+from innkeeper.entrypoints.api.compute.pclouds.ratios import bring_over_members
 from innkeeper.entrypoints.api.faults import HttpRefusal
 from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.store.transactions import Tx
@@ -87,7 +88,9 @@ async def act(call: Call) -> Answer:
     call.demand(f"{RULE}:{action}", project_id=call.context.project_id)
     row, kept_by = _row(call), _keepers(call)
     act_on = ACTIONS[action]
-    return _answered(await call.write(lambda tx: act_on(tx, row, wanted, call.now, kept_by)))
+    aggregate = await call.write(lambda tx: act_on(tx, row, wanted, call.now, kept_by))
+    await bring_over_members(call, aggregate)
+    return _answered(aggregate)
 
 
 ACTIONS: dict[str, Callable[[Tx, int, Any, datetime, Keepers], Aggregate]] = {

@@ -13,10 +13,12 @@ from innkeeper.entrypoints.api.compute.pclouds.calling import (
     project,
     terms,
 )
+from innkeeper.entrypoints.api.compute.pclouds.ratios import bring_over
 from innkeeper.entrypoints.api.paging import limit_of, next_query
 from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.pclouds import pclouds
+from innkeeper.systems.pclouds import pclouds, settling
+from innkeeper.systems.pclouds.settling import SETTLED_AT_ONCE
 
 PATH = "/v2.1/os-pclouds"
 FIELDS = {
@@ -84,10 +86,15 @@ async def update(call: Call) -> Answer:
     """Rename a pcloud, or change its ratios, its size or whether it is used unasked."""
     facts, told = _facts(call.body["pcloud"]), terms(call)
 
-    def write(tx: Tx) -> dict[str, Any]:
-        return _one_shown(tx, call, pclouds.update(tx, owned(tx, call), facts, told))
+    def write(tx: Tx) -> tuple[str, int, dict[str, Any]]:
+        after = pclouds.update(tx, owned(tx, call), facts, told)
+        return after.uuid, settling.left(tx, after), _one_shown(tx, call, after)
 
-    return Answer(200, {"pcloud": await call.write(write)})
+    uuid, left, shown = await call.write(write, SETTLED_AT_ONCE)
+    if left:
+        await bring_over(call, uuid, left)
+        shown = await call.read(lambda tx: _one_shown(tx, call, pclouds.get(tx, uuid)))
+    return Answer(200, {"pcloud": shown})
 
 
 async def delete(call: Call) -> Answer:
@@ -133,7 +140,7 @@ async def actions(call: Call) -> Answer:
     before = None if marker is None else int(marker)
 
     def read(tx: Tx) -> list[Any]:
-        return pclouds.actions(tx, owned(tx, call).uuid, before=before, limit=limit + 1)
+        return pclouds.actions(tx, _readable(tx, call), before=before, limit=limit + 1)
 
     found = await call.read(read)
     listed = [
@@ -155,6 +162,27 @@ async def actions(call: Call) -> Answer:
         query = next_query(call, str(found[limit - 1].id))
         body["actions_links"] = [{"rel": "next", "href": f"{path}?{query}"}]
     return Answer(200, body)
+
+
+def _readable(tx: Tx, call: Call) -> str:
+    """The id of the pcloud that the path names, if the caller may read what was done to it.
+
+    Of one that is gone whoever owned it last may, and none of its guests.
+    """
+    named = call.params["pcloud_id"]
+    if pclouds.is_there(tx, named):
+        return owned(tx, call).uuid
+    last = pclouds.last_action(tx, named)
+    if last is None or not _was_owned(call, last.owner_id):
+        raise pclouds.unknown(named)
+    return last.pcloud_uuid
+
+
+def _was_owned(call: Call, owner_id: str | None) -> bool:
+    if owner_id is None:
+        # An older program did not write it down: for those only who may read of all of them.
+        return call.allows(f"{PCLOUDS}:index:all_projects")
+    return call.allows(f"{PCLOUDS}:actions", project_id=owner_id)
 
 
 def _detail(done: PcloudAction) -> str | None:
@@ -196,11 +224,20 @@ def _one_shown(tx: Tx, call: Call, found: Pcloud) -> dict[str, Any]:
 def _all_shown(tx: Tx, call: Call, found: list[Pcloud]) -> list[dict[str, Any]]:
     projects, counts = pclouds.projects(tx, found), pclouds.host_counts(tx, found)
     return [
-        _shown(call, each, projects.get(each.id, ()), counts.get(each.id, 0)) for each in found
+        _shown(
+            call,
+            each,
+            projects.get(each.id, ()),
+            counts.get(each.id, 0),
+            settling.left(tx, each),
+        )
+        for each in found
     ]
 
 
-def _shown(call: Call, pcloud: Pcloud, projects: tuple[str, ...], hosts: int) -> dict[str, Any]:
+def _shown(
+    call: Call, pcloud: Pcloud, projects: tuple[str, ...], hosts: int, left: int
+) -> dict[str, Any]:
     shown: dict[str, Any] = {
         "id": pcloud.uuid,
         "name": pcloud.name,
@@ -214,6 +251,7 @@ def _shown(call: Call, pcloud: Pcloud, projects: tuple[str, ...], hosts: int) ->
         "owner": pcloud.project_id,
         "tenants": list(projects),
         "host_count": hosts,
+        "hosts_settling": left,
         "cpu_allocation_ratio": pcloud.cpu_ratio,
         "ram_allocation_ratio": pcloud.ram_ratio,
         "size_policy": _shown_size(pcloud.size),

@@ -1,0 +1,53 @@
+"""The ratios of a pcloud come to its hosts in steps: all who write wait for each transaction.
+
+Always true: the hosts of a pcloud that is not settling have its ratios, and so have those of
+one that is up to the row that it has come to; a host that joins it has them at once, and one
+that leaves it none. What is wanted is written before the first step: whoever takes the next
+one, after a crash as well, brings hosts over to what is wanted by then.
+"""
+
+from __future__ import annotations
+
+from innkeeper.domain.pclouds import Pcloud
+from innkeeper.store.queries import pcloud_hosts, pclouds
+from innkeeper.store.transactions import Tx
+from innkeeper.systems.compute import dedications
+from innkeeper.systems.pclouds import members
+from innkeeper.systems.pclouds.terms import Terms
+
+SETTLED_AT_ONCE = 20
+"""Hosts that are given other ratios in one transaction, for which all other writers wait."""
+BEGINNING = 0
+"""Every row is behind this one."""
+
+
+def begin(tx: Tx, pcloud: Pcloud, terms: Terms, at_once: int = SETTLED_AT_ONCE) -> None:
+    """Take the first step to ratios that are written; from the beginning, wherever it was."""
+    pclouds.settle(tx, pcloud.id, BEGINNING)
+    go_on(tx, pcloud.uuid, terms, at_once)
+
+
+def go_on(tx: Tx, uuid: str, terms: Terms, at_once: int = SETTLED_AT_ONCE) -> int:
+    """Have some more hosts of a pcloud give out what it says; tells how many are left."""
+    pcloud = pclouds.by_uuid(tx, uuid)
+    if pcloud is None or pcloud.settled_to is None:
+        return 0
+    rows = pcloud_hosts.behind(tx, pcloud.id, pcloud.settled_to, at_once)
+    for host_id in rows:
+        host = members.host_of(tx, host_id)
+        dedications.set_ratios(tx, host, pcloud.ratios, terms.now)
+    left = pcloud_hosts.count_behind(tx, pcloud.id, rows[-1]) if rows else 0
+    pclouds.settle(tx, pcloud.id, rows[-1] if left else None)
+    return left
+
+
+def left(tx: Tx, pcloud: Pcloud) -> int:
+    """How many hosts of a pcloud may still have the ratios from before."""
+    if pcloud.settled_to is None:
+        return 0
+    return pcloud_hosts.count_behind(tx, pcloud.id, pcloud.settled_to)
+
+
+def due(tx: Tx) -> list[str]:
+    """The pclouds of which some hosts may still have the ratios from before."""
+    return [each.uuid for each in pclouds.settling(tx)]
