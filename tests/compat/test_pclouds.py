@@ -325,7 +325,7 @@ def test_another_project_is_let_in_and_sent_away(
         *(None, None),
     )
     assert set(service.ask("pcloud", "show", "web", login=bob)) == {
-        *("id", "name", "auto_placement")
+        *("id", "name", "auto_placement", "auto_placement_accepted")
     }
     assert "HTTP 403" in service.refuses("pcloud", "host", "list", "web", login=bob)
     made = service.ask(*boot, "guest", login=bob)
@@ -338,6 +338,26 @@ def test_another_project_is_let_in_and_sent_away(
     assert "No project has the name" in service.refuses(
         "pcloud", "project", "add", pcloud, "shpo"
     )
+
+
+def test_a_guest_says_for_itself_that_it_is_taken_in(
+    service: Started, alice: dict[str, str], bob: dict[str, str], lab: str, shop: str
+) -> None:
+    service.do("pcloud", "project", "add", "web", shop, login=alice)
+    shown = ("pcloud", "show", "web")
+    assert service.ask(*shown, login=bob)["auto_placement_accepted"] is False
+    service.do("pcloud", "accept", "web", login=bob)
+    assert service.ask(*shown, login=bob)["auto_placement_accepted"] is True
+    service.do("pcloud", "decline", "web", login=bob)
+    assert service.ask(*shown, login=bob)["auto_placement_accepted"] is False
+    # Its own project comes by what it says of the pcloud.
+    service.do("pcloud", "accept", "web", login=alice)
+    refused = service.refuses("pcloud", "decline", "web", login=alice)
+    assert "switch its automatic placement off. (HTTP 409)" in refused
+    listed = service.ask("pcloud", "action", "list", "--limit", "3", "web", login=alice)
+    assert column(listed, "Action") == ["decline", "accept", "authorize"]
+    service.do("pcloud", "project", "remove", "web", shop, login=alice)
+    assert "No pcloud has the name" in service.refuses("pcloud", "accept", "web", login=bob)
 
 
 # -- records -----------------------------------------------------------------------------------

@@ -13,11 +13,11 @@ from tests.support.tables import Sketch, table_of
 
 Metadata = Mapping[str, str]
 PCLOUDS = {
-    "one": (frozenset({"mine"}), False),
-    "two": (frozenset({"mine", "theirs"}), True),
-    "nobody's": (frozenset[str](), True),
+    "one": (frozenset({"mine"}), frozenset[str]()),
+    "two": (frozenset({"mine", "theirs"}), frozenset({"mine"})),
+    "nobody's": (frozenset[str](), frozenset[str]()),
 }
-"""Who may use each pcloud, and whether it takes plain requests."""
+"""Who may use each pcloud, and whose plain requests it takes."""
 
 
 @dataclass(frozen=True)
@@ -55,8 +55,8 @@ def table_for(cloud: PlainCloud) -> HostTable:
         {name: each.servers for name, each in named.items()},
         {name: each.busy for name, each in named.items()},
     )
-    for uuid, (projects, is_automatic) in PCLOUDS.items():
-        table.pclouds.set_facts(uuid, projects, is_automatic=is_automatic)
+    for uuid, (projects, taken_in) in PCLOUDS.items():
+        table.pclouds.set_facts(uuid, projects, taken_in)
     for name, each in named.items():
         table.see_facts(table.index_by_name[name], each.seen_s)
     return table

@@ -200,7 +200,7 @@ def is_near(host: PlainHost, spec: RequestSpec, cloud: PlainCloud) -> bool:
 def is_dedicated_so(host: PlainHost, spec: RequestSpec, cloud: PlainCloud) -> bool:
     """The table of cases, row by row: whose host it is, and what is asked for."""
     pcloud = host.sketch.pcloud
-    projects, _ = PCLOUDS.get(pcloud or "", (frozenset(), False))
+    projects, _ = PCLOUDS.get(pcloud or "", (frozenset(), frozenset()))
     may_use = spec.project_id in projects and host.sketch.is_pcloud_open
     if not spec.pclouds:
         return pcloud is None or (

@@ -30,7 +30,7 @@ from innkeeper.snapshot.columns import HostTable
 from innkeeper.snapshot.recording import Column, Moment
 
 FORMAT = "innkeeper-recording"
-VERSION = 2
+VERSION = 3
 """Counts up when an older program could not read, or would misread, what is written."""
 HEAD = "recording.json"
 SUFFIX = ".npy"
@@ -199,8 +199,8 @@ def _head(archive: zipfile.ZipFile) -> Mapping[str, Any]:
         raise ValueError(f"its version is {version!r}")
     if version < VERSION:
         raise Invalid(
-            f"The recording is of version {version}, and lacks columns that this program "
-            f"decides by from version {VERSION} on. The Innkeeper that wrote it can replay it."
+            f"The recording is of version {version}, and lacks what this program keeps "
+            f"with hosts from version {VERSION} on. The Innkeeper that wrote it can replay it."
         )
     if version > VERSION:
         raise Invalid(

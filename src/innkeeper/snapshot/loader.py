@@ -76,7 +76,7 @@ def _load_dedications(tx: Tx, table: HostTable, found: Sequence[HostRow]) -> Non
     mine = [each for each in found if each.dedicated_to is not None]
     names = dedications.names(tx, [each.provider_id for each in mine])
     for facts in dedications.pcloud_facts(tx, sorted({str(e.dedicated_to) for e in mine})):
-        table.pclouds.set_facts(facts.uuid, facts.projects, is_automatic=facts.is_automatic)
+        table.pclouds.set_facts(facts.uuid, facts.projects, facts.taken_in)
     for each in found:
         index = table.index_of[each.provider_id]
         if each.dedication is None and table.pcloud_codes[index] == GENERAL:

@@ -1,4 +1,4 @@
-"""Whose hosts are whose: pclouds by number, and the projects that may use them.
+"""Whose hosts are whose: pclouds by number, and the projects that may use them, asked or not.
 
 Always true: a code stands for one pcloud as long as a host has it; what is known of a pcloud
 was read together with its hosts.
@@ -34,7 +34,7 @@ class PcloudSets:
         self._uuids: list[str] = ["", ""]
         self._codes: dict[str, int] = {}
         self._projects: list[frozenset[str]] = [frozenset(), frozenset()]
-        self._is_automatic: list[bool] = [False, False]
+        self._taken_in: list[frozenset[str]] = [frozenset(), frozenset()]
         self._codes_max = CODES_SPARE
         self._automatic: list[int] = []
         self._automatic_of: dict[str, tuple[str, ...]] = {}
@@ -54,26 +54,30 @@ class PcloudSets:
             code = self._codes[uuid] = len(self._uuids)
             self._uuids.append(uuid)
             self._projects.append(frozenset())
-            self._is_automatic.append(False)
+            self._taken_in.append(frozenset())
         return code
 
     def uuid(self, code: int) -> str | None:
         """The pcloud of a code; ``None`` for hosts that are in none."""
         return self._uuids[code] or None
 
-    def set_facts(self, uuid: str, projects: Collection[str], *, is_automatic: bool) -> None:
-        """Replace what is known of a pcloud."""
+    def set_facts(
+        self, uuid: str, projects: Collection[str], taken_in: Collection[str]
+    ) -> None:
+        """Replace what is known of a pcloud: who may use it, and whom it takes in unasked."""
         code = self.code(uuid)
-        known = (self._projects[code], self._is_automatic[code])
-        if known != (frozenset(projects), is_automatic):
-            self._projects[code] = frozenset(projects)
-            self._is_automatic[code] = is_automatic
-            self._automatic = [code for code, it in enumerate(self._is_automatic) if it]
-            self._automatic_of.clear()
+        self._projects[code] = frozenset(projects)
+        if self._taken_in[code] != frozenset(taken_in):
+            self._taken_in[code] = frozenset(taken_in)
+            self._find_automatic()
 
-    def facts(self, code: int) -> tuple[str, frozenset[str], bool]:
-        """What is known of a code: the pcloud, its projects, and whether it is automatic."""
-        return self._uuids[code], self._projects[code], self._is_automatic[code]
+    def _find_automatic(self) -> None:
+        self._automatic = [code for code, those in enumerate(self._taken_in) if those]
+        self._automatic_of.clear()
+
+    def facts(self, code: int) -> tuple[str, frozenset[str], frozenset[str]]:
+        """What is known of a code: the pcloud, its projects, and those that it takes in."""
+        return self._uuids[code], self._projects[code], self._taken_in[code]
 
     def usable(self, uuids: Iterable[str], project_id: str) -> list[int]:
         """The codes of those of these pclouds that a project may use."""
@@ -89,9 +93,11 @@ class PcloudSets:
             if len(self._automatic_of) >= PROJECTS_MAX:
                 self._automatic_of.clear()
             found = tuple(
-                self._uuids[code]
-                for code in self._automatic
-                if project_id in self._projects[code]
+                sorted(
+                    self._uuids[code]
+                    for code in self._automatic
+                    if project_id in self._taken_in[code]
+                )
             )
             self._automatic_of[project_id] = found
         return found
@@ -143,11 +149,10 @@ class PcloudSets:
         found[kept] = np.arange(len(kept), dtype=np.int32)
         self._uuids = [self._uuids[code] for code in kept]
         self._projects = [self._projects[code] for code in kept]
-        self._is_automatic = [self._is_automatic[code] for code in kept]
-        self._automatic = [code for code, it in enumerate(self._is_automatic) if it]
+        self._taken_in = [self._taken_in[code] for code in kept]
         self._codes = {uuid: code for code, uuid in enumerate(self._uuids) if code >= FIRST}
         self._codes_max = 2 * len(kept) + CODES_SPARE
-        self._automatic_of.clear()
+        self._find_automatic()
         self._names = {
             provider_id: (int(found[code]), name)
             for provider_id, (code, name) in self._names.items()

@@ -95,13 +95,13 @@ def _aggregates(table: HostTable) -> list[dict[str, Any]]:
     ]
 
 
-def _pclouds(table: HostTable) -> list[tuple[int, str, list[str], bool]]:
+def _pclouds(table: HostTable) -> list[tuple[int, str, list[str], list[str]]]:
     """The pclouds that hosts are in, by their codes."""
-    found: list[tuple[int, str, list[str], bool]] = []
+    found: list[tuple[int, str, list[str], list[str]]] = []
     for code in np.unique(table.pcloud_codes).tolist():
-        uuid, projects, is_automatic = table.pclouds.facts(code)
+        uuid, projects, taken_in = table.pclouds.facts(code)
         if uuid:
-            found.append((code, uuid, sorted(projects), is_automatic))
+            found.append((code, uuid, sorted(projects), sorted(taken_in)))
     return found
 
 
@@ -226,9 +226,9 @@ def _set_aggregates(table: HostTable, told: Sequence[Mapping[str, Any]]) -> None
 def _set_pclouds(table: HostTable, told: Sequence[Any], names: Sequence[str]) -> None:
     codes, is_open = table.pcloud_codes.copy(), table.is_pcloud_open.copy()
     numbers = {GENERAL: GENERAL, POOLED: POOLED}
-    for code, uuid, projects, is_automatic in told:
+    for code, uuid, projects, taken_in in told:
         numbers[int(code)] = table.pclouds.code(str(uuid))
-        table.pclouds.set_facts(str(uuid), projects, is_automatic=bool(is_automatic))
+        table.pclouds.set_facts(str(uuid), projects, taken_in)
     if len(names) != table.host_count or not set(codes.tolist()) <= numbers.keys():
         raise ValueError("a host is of a pcloud that is not told of")
     for index, name in enumerate(names):

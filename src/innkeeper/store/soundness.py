@@ -59,7 +59,7 @@ LINKS = frozenset(
         placement.resource_provider_traits.name,
     }
 )
-"""Tables whose rows say nothing but that two things belong together."""
+"""Tables whose rows say that two things belong together, and nothing that outlives either."""
 
 OLDEST = frozenset(
     table.name for table in (identity.projects, identity.users, identity.role_assignments)

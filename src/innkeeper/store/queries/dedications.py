@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import sqlalchemy as sa
 
 from innkeeper.domain.ids import ProviderId
+from innkeeper.domain.pclouds import consenting
 from innkeeper.store import by_ids
 from innkeeper.store.by_ids import IDS
 from innkeeper.store.tables.compute import hosts
@@ -17,20 +18,19 @@ from innkeeper.store.transactions import Tx
 
 @dataclass(frozen=True, slots=True)
 class PcloudFacts:
-    """Whose a pcloud is, who may use it, and whether plain requests of its owner come to it."""
+    """Who may use a pcloud, and the projects whose plain requests it takes in."""
 
     uuid: str
-    owner: str
-    is_automatic: bool
     projects: frozenset[str]
+    taken_in: frozenset[str]
 
 
 _PCLOUDS = sa.select(
     pclouds.c.id, pclouds.c.uuid, pclouds.c.project_id, pclouds.c.is_automatic
 ).where(pclouds.c.uuid.in_(IDS))
-_PROJECTS = sa.select(pcloud_projects.c.pcloud_id, pcloud_projects.c.project_id).where(
-    pcloud_projects.c.pcloud_id.in_(IDS)
-)
+_PROJECTS = sa.select(
+    pcloud_projects.c.pcloud_id, pcloud_projects.c.project_id, pcloud_projects.c.has_accepted
+).where(pcloud_projects.c.pcloud_id.in_(IDS))
 _NAMES = (
     sa.select(hosts.c.provider_id, pcloud_hosts.c.name)
     .join(pcloud_hosts, pcloud_hosts.c.host_id == hosts.c.id)
@@ -41,11 +41,15 @@ _NAMES = (
 def pcloud_facts(tx: Tx, uuids: Collection[str]) -> list[PcloudFacts]:
     """What is known of these pclouds, as far as they are there."""
     found = by_ids.rows(tx, _PCLOUDS, uuids)
-    projects: dict[int, set[str]] = {}
-    for row, project_id in by_ids.rows(tx, _PROJECTS, [each.id for each in found]):
-        projects.setdefault(row, set()).add(project_id)
+    projects: dict[int, dict[str, bool]] = {each.id: {} for each in found}
+    for row, project_id, has_accepted in by_ids.rows(tx, _PROJECTS, projects):
+        projects[row][project_id] = has_accepted
     return [
-        PcloudFacts(uuid, owner, is_automatic, frozenset(projects.get(row, ())))
+        PcloudFacts(
+            uuid,
+            frozenset(projects[row]),
+            consenting(owner, projects[row]) if is_automatic else frozenset(),
+        )
         for row, uuid, owner, is_automatic in found
     ]
 

@@ -30,7 +30,11 @@ _PCLOUDS = sa.select(
     pclouds.c.settled_to,
 )
 _PROJECTS = (
-    sa.select(pcloud_projects.c.pcloud_id, pcloud_projects.c.project_id)
+    sa.select(
+        pcloud_projects.c.pcloud_id,
+        pcloud_projects.c.project_id,
+        pcloud_projects.c.has_accepted,
+    )
     .where(pcloud_projects.c.pcloud_id.in_(IDS))
     .order_by(pcloud_projects.c.project_id)
 )
@@ -126,10 +130,6 @@ def with_size(tx: Tx) -> list[Pcloud]:
     return [each for each in map(_pcloud, tx.execute(query)) if each.size is not None]
 
 
-def remove(tx: Tx, row: int) -> None:
-    """Forget a pcloud without hosts, and who might use it."""
-    for table in (pcloud_projects, pcloud_tokens):
-        tx.execute(table.delete().where(table.c.pcloud_id == row))
 def settle(tx: Tx, row: int, settled_to: int | None) -> None:
     """Write up to which row the hosts of a pcloud have its ratios; ``None``: all have."""
     tx.execute(pclouds.update().where(pclouds.c.id == row).values(settled_to=settled_to))
@@ -141,23 +141,41 @@ def settling(tx: Tx) -> list[Pcloud]:
     return [_pcloud(row) for row in tx.execute(query)]
 
 
+def remove(tx: Tx, row: int) -> None:
+    """Forget a pcloud without hosts, and who might use it."""
+    for table in (pcloud_projects, pcloud_tokens):
+        tx.execute(table.delete().where(table.c.pcloud_id == row))
     tx.execute(pclouds.delete().where(pclouds.c.id == row))
 
 
 # -- projects ----------------------------------------------------------------------------------
 
 
-def projects(tx: Tx, rows: Collection[int]) -> dict[int, tuple[str, ...]]:
-    """Who may use these pclouds; one that nobody may use is left out."""
-    found: dict[int, tuple[str, ...]] = {}
-    for row, project_id in by_ids.rows(tx, _PROJECTS, rows):
-        found[row] = (*found.get(row, ()), project_id)
+def projects(tx: Tx, rows: Collection[int]) -> dict[int, dict[str, bool]]:
+    """Who may use these pclouds, by their ids, and whether each accepts what is unasked.
+
+    A pcloud that nobody may use is left out.
+    """
+    found: dict[int, dict[str, bool]] = {}
+    for row, project_id, has_accepted in by_ids.rows(tx, _PROJECTS, rows):
+        found.setdefault(row, {})[project_id] = has_accepted
     return found
 
 
 def add_project(tx: Tx, row: int, project_id: str) -> None:
     """Let a project use a pcloud that it may not use yet."""
-    tx.execute(pcloud_projects.insert(), {"pcloud_id": row, "project_id": project_id})
+    tx.execute(
+        pcloud_projects.insert(),
+        {"pcloud_id": row, "project_id": project_id, "has_accepted": False},
+    )
+
+
+def accept(tx: Tx, row: int, project_id: str | None, *, has_accepted: bool) -> None:
+    """Write whether a project, or each, lets its plain requests come to a pcloud."""
+    change = pcloud_projects.update().where(pcloud_projects.c.pcloud_id == row)
+    if project_id is not None:
+        change = change.where(pcloud_projects.c.project_id == project_id)
+    tx.execute(change.values(has_accepted=has_accepted))
 
 
 def remove_project(tx: Tx, row: int, project_id: str) -> bool:
@@ -197,11 +215,6 @@ def remember(
     )
 
 
-def forget_before(tx: Tx, moment: datetime) -> int:
-    """Forget answers from before a moment; give how many."""
-    return tx.execute(
-        pcloud_tokens.delete().where(pcloud_tokens.c.created_at < moment)
-    ).rowcount
 def change_answer(tx: Tx, row: int, token: str, answer: Any) -> None:
     """Write how far a client's request has come that was answered in part."""
     tx.execute(
@@ -211,3 +224,8 @@ def change_answer(tx: Tx, row: int, token: str, answer: Any) -> None:
     )
 
 
+def forget_before(tx: Tx, moment: datetime) -> int:
+    """Forget answers from before a moment; give how many."""
+    return tx.execute(
+        pcloud_tokens.delete().where(pcloud_tokens.c.created_at < moment)
+    ).rowcount

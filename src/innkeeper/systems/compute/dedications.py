@@ -53,18 +53,6 @@ def users(tx: Tx, pclouds: Collection[str]) -> dict[str, frozenset[str]]:
     return {each.uuid: each.projects for each in dedications.pcloud_facts(tx, pclouds)}
 
 
-def owned(tx: Tx, pclouds: Collection[str], project_id: str) -> tuple[str, ...]:
-    """Those of these pclouds that are a project's own.
-
-    Nobody's servers are taken in by what others own: whoever owns hosts sees which servers are
-    there, and decides how they fare.
-    """
-    if not pclouds:
-        return ()
-    facts = dedications.pcloud_facts(tx, pclouds)
-    return tuple(sorted(each.uuid for each in facts if each.owner == project_id))
-
-
 def takes(host: Host, pclouds: Collection[str]) -> bool:
     """Whether a host takes servers that name these pclouds, or none.
 
@@ -92,6 +80,15 @@ def why_not_empty(tx: Tx, host: Host, lost: Collection[Migration] | None = None)
     if ratios.is_held(tx, host.provider_id, gone):
         return "somebody holds some of its resources"
     return None
+
+
+def without_servers(tx: Tx, names: Collection[str]) -> set[str]:
+    """Those of these hosts on which no server is; the others need not be asked further.
+
+    One query for all of them. For whether one is empty, see :func:`why_not_empty`.
+    """
+    counts = hosts.server_counts(tx, names)
+    return {name for name in names if not counts.get(name, (0, 0))[0]}
 
 
 def set_ratios(tx: Tx, host: Host, wanted: Mapping[str, float], now: datetime) -> None:

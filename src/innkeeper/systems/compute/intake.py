@@ -22,7 +22,6 @@ from innkeeper.store.queries import quota_usages
 from innkeeper.store.queries.quota_usages import Usage
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import (
-    dedications,
     demands,
     flavors,
     groups,
@@ -162,9 +161,8 @@ class Reception:
         return replace(taken, spec=spec)
 
     def _automatic(self, project_id: str) -> tuple[str, ...]:
-        """The pclouds that take plain requests of a project: its own, if it may use them."""
-        known = self._means.follower.table.pclouds.automatic_of(project_id)
-        return dedications.owned(self._tx, known, project_id)
+        """The pclouds that take plain requests of a project, which wants that."""
+        return self._means.follower.table.pclouds.automatic_of(project_id)
 
     def _standing(self, found: Standing, request: BootRequest) -> Standing:
         """A group as the store has it, with the servers of all other requests in this batch."""

@@ -4,7 +4,9 @@ Source: the seed *Whole Host Allocation*, "Pclouds" and what follows it.
 
 Always true: a stranger's pcloud looks like one that is not there. The owner is let in when a
 pcloud is made, and may leave without losing it. A change of who may use a pcloud, or of what it
-takes, adds change rows for its hosts, since the host table holds it with them.
+takes, adds change rows for its hosts, since the host table holds it with them. A project's word
+that its plain requests may come is its own: it does not outlive the owner to whom it was given,
+nor the project's right to use the pcloud.
 """
 
 from __future__ import annotations
@@ -14,9 +16,9 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from innkeeper.domain.compute import UNLIMITED
-from innkeeper.domain.errors import InUse, NotFound, QuotaExceeded
+from innkeeper.domain.errors import Conflict, InUse, NotFound, QuotaExceeded
 from innkeeper.domain.ids import canonical_uuid
-from innkeeper.domain.pclouds import PCLOUD_KIND, Pcloud, PcloudAction
+from innkeeper.domain.pclouds import PCLOUD_KIND, Pcloud, PcloudAction, consenting
 from innkeeper.store import changes
 from innkeeper.store.queries import pcloud_actions, pcloud_hosts, pclouds
 from innkeeper.store.transactions import Tx
@@ -50,14 +52,14 @@ def get(tx: Tx, uuid: str) -> Pcloud:
     return found
 
 
-def page(
-    tx: Tx,
 def is_there(tx: Tx, uuid: str) -> bool:
     """Whether there is a pcloud with this id."""
     canonical = canonical_uuid(uuid)
     return canonical is not None and pclouds.by_uuid(tx, canonical) is not None
 
 
+def page(
+    tx: Tx,
     *,
     viewer: str | None,
     after: str | None,
@@ -80,8 +82,6 @@ def is_there(tx: Tx, uuid: str) -> bool:
     )
 
 
-def by_aggregates(tx: Tx, rows: Collection[int]) -> dict[int, Pcloud]:
-    """The pclouds that aggregates in these rows are, by the rows."""
 def _seen(tx: Tx, uuid: str, viewer: str | None) -> Pcloud:
     found = get(tx, uuid)
     if viewer not in (None, found.project_id) and not may_use(tx, found, viewer):
@@ -89,6 +89,8 @@ def _seen(tx: Tx, uuid: str, viewer: str | None) -> Pcloud:
     return found
 
 
+def by_aggregates(tx: Tx, rows: Collection[int]) -> dict[int, Pcloud]:
+    """The pclouds that aggregates in these rows are, by the rows."""
     return pclouds.by_aggregates(tx, rows)
 
 
@@ -183,7 +185,7 @@ def transfer(tx: Tx, pcloud: Pcloud, project_id: str, terms: Terms) -> Pcloud:
     """Give a pcloud to another project, which pays for its hosts from now on.
 
     Raises :class:`QuotaExceeded` where that one's quota has no room for them. Who may use it
-    stays as it is.
+    stays as it is; whose plain requests may come, each is to say again, to the new owner.
     """
     aggregates.demand_project(project_id)
     if project_id == pcloud.project_id:
@@ -193,7 +195,9 @@ def transfer(tx: Tx, pcloud: Pcloud, project_id: str, terms: Terms) -> Pcloud:
     hosts = pcloud_hosts.of_pcloud(tx, pcloud.id)
     quotas.demand_room(tx, project_id, sum(each.units for each in hosts), terms)
     pclouds.change(tx, pcloud.id, {"project_id": project_id}, terms.now)
+    pclouds.accept(tx, pcloud.id, None, has_accepted=False)
     after = get(tx, pcloud.uuid)
+    _show_members(tx, after, terms.now)
     for each in hosts:
         if not each.is_replaced:
             pcloud_hosts.end_run(tx, each.host_id, terms.now)
@@ -205,20 +209,27 @@ def transfer(tx: Tx, pcloud: Pcloud, project_id: str, terms: Terms) -> Pcloud:
 # -- who may use it ----------------------------------------------------------------------------
 
 
-def projects(tx: Tx, found: list[Pcloud]) -> dict[int, tuple[str, ...]]:
-    """The projects that may use these pclouds, by the pclouds' rows."""
+def projects(tx: Tx, found: list[Pcloud]) -> dict[int, dict[str, bool]]:
+    """The projects that may use these pclouds, by the pclouds' rows.
+
+    With each is told whether it has accepted that plain requests of it come.
+    """
     return pclouds.projects(tx, [each.id for each in found])
 
 
 def may_use(tx: Tx, pcloud: Pcloud, project_id: str | None) -> bool:
     """Whether a project's servers may come to a pcloud's hosts."""
-    return project_id in pclouds.projects(tx, [pcloud.id]).get(pcloud.id, ())
+    return project_id in _projects(tx, pcloud)
+
+
+def _projects(tx: Tx, pcloud: Pcloud) -> dict[str, bool]:
+    return pclouds.projects(tx, [pcloud.id]).get(pcloud.id, {})
 
 
 def authorize(tx: Tx, pcloud: Pcloud, project_id: str, terms: Terms) -> None:
     """Let a project use a pcloud; one that may already goes on doing so."""
     aggregates.demand_project(project_id)
-    there = pclouds.projects(tx, [pcloud.id]).get(pcloud.id, ())
+    there = _projects(tx, pcloud)
     if project_id in there:
         return
     most = terms.settings.quota_pcloud_projects
@@ -233,6 +244,48 @@ def drop(tx: Tx, pcloud: Pcloud, project_id: str, terms: Terms) -> None:
     if pclouds.remove_project(tx, pcloud.id, project_id):
         _show_members(tx, pcloud, terms.now)
         members.tell(tx, pcloud, "drop", terms, detail=project_id)
+
+
+def accept(tx: Tx, pcloud: Pcloud, project_id: str, terms: Terms) -> None:
+    """Let a project's plain requests come to a pcloud, whenever that takes such.
+
+    Raises :class:`NotFound` for a project that may not use it. Its owner has said so before, by
+    making it automatic.
+    """
+    there = _demand_user(tx, pcloud, project_id)
+    if project_id not in consenting(pcloud.project_id, there):
+        _accept(tx, pcloud, project_id, terms, has_accepted=True)
+
+
+def decline(tx: Tx, pcloud: Pcloud, project_id: str, terms: Terms) -> None:
+    """Let no new plain request of a project come; servers that came so stay.
+
+    Raises :class:`NotFound` for a project that may not use it, and :class:`Conflict` for its
+    owner's, whose requests would come all the same.
+    """
+    there = _demand_user(tx, pcloud, project_id)
+    if project_id == pcloud.project_id:
+        raise Conflict(
+            f"Pcloud {pcloud.uuid} is the project's own. To take no requests that name no "
+            "pcloud, switch its automatic placement off."
+        )
+    if there[project_id]:
+        _accept(tx, pcloud, project_id, terms, has_accepted=False)
+
+
+def _demand_user(tx: Tx, pcloud: Pcloud, project_id: str) -> dict[str, bool]:
+    there = _projects(tx, pcloud)
+    if project_id not in there:
+        raise NotFound(f"Project {project_id} may not use pcloud {pcloud.uuid}.")
+    return there
+
+
+def _accept(
+    tx: Tx, pcloud: Pcloud, project_id: str, terms: Terms, *, has_accepted: bool
+) -> None:
+    pclouds.accept(tx, pcloud.id, project_id, has_accepted=has_accepted)
+    _show_members(tx, pcloud, terms.now)
+    members.tell(tx, pcloud, "accept" if has_accepted else "decline", terms, detail=project_id)
 
 
 def actions(tx: Tx, uuid: str, *, before: int | None = None, limit: int) -> list[PcloudAction]:

@@ -135,6 +135,16 @@ CALLS: list[tuple[str, Sequence[Answer], tuple[str, str, Any]]] = [
         ("DELETE", f"{P}/tenants/gone", None),
     ),
     (
+        f"pcloud accept {UUID}",
+        [OWN, (204, None)],
+        ("PUT", f"{P}/tenants/mine/auto_placement", None),
+    ),
+    (
+        f"pcloud decline {UUID}",
+        [OWN, (204, None)],
+        ("DELETE", f"{P}/tenants/mine/auto_placement", None),
+    ),
+    (
         f"pcloud action list {UUID} --limit 2",
         [OWN, (200, {"actions": []})],
         ("GET", f"{P}/actions?limit=2", None),

@@ -39,14 +39,40 @@ def owned(tx: Tx, call: Call) -> Pcloud:
     Who may look at it, or use it, and no more is told so; to all others it is not there.
     """
     found = pclouds.get(tx, call.params["pcloud_id"])
+    rule = _rule(call)
+    if not call.allows(rule, project_id=found.project_id):
+        _demand_seen(tx, call, found)
+        call.demand(rule, project_id=found.project_id)
+    return found
+
+
+def seen(tx: Tx, call: Call) -> Pcloud:
+    """The pcloud that the path names, if the caller may look at it, or use it."""
+    found = pclouds.get(tx, call.params["pcloud_id"])
+    _demand_seen(tx, call, found)
+    return found
+
+
+def used(tx: Tx, call: Call) -> Pcloud:
+    """The pcloud that the path names, if the caller may speak for the project in the path.
+
+    That is for the project's own members: an owner does not speak for its guests.
+    """
+    found = seen(tx, call)
+    call.demand(_rule(call), project_id=call.params["tenant_id"])
+    return found
+
+
+def _rule(call: Call) -> str:
     rule = call.route.policy
     assert rule is not None, "nothing about a pcloud is open to strangers"
-    if call.allows(rule, project_id=found.project_id):
-        return found
-    sees_it = call.allows(f"{PCLOUDS}:show", project_id=found.project_id)
-    if sees_it or pclouds.may_use(tx, found, call.context.project_id):
-        call.demand(rule, project_id=found.project_id)
-    raise pclouds.unknown(call.params["pcloud_id"])
+    return rule
+
+
+def _demand_seen(tx: Tx, call: Call, pcloud: Pcloud) -> None:
+    sees_it = call.allows(f"{PCLOUDS}:show", project_id=pcloud.project_id)
+    if not sees_it and not pclouds.may_use(tx, pcloud, call.context.project_id):
+        raise pclouds.unknown(call.params["pcloud_id"])
 
 
 def project(call: Call) -> str:

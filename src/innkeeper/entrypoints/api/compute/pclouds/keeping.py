@@ -99,7 +99,7 @@ class PcloudKeeper(Keeper):
         projects, members = pclouds.projects(tx, whole), hosts.of_pclouds(tx, whole)
         return {
             aggregate_id: metadata.of_pcloud(
-                pcloud, projects.get(pcloud.id, ()), members.get(pcloud.id, ())
+                pcloud, projects.get(pcloud.id, {}), members.get(pcloud.id, ())
             )
             for aggregate_id, pcloud in found.items()
         }

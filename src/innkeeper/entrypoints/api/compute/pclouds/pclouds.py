@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from innkeeper.domain.errors import Invalid
-from innkeeper.domain.pclouds import Pcloud, PcloudAction, SizePolicy
+from innkeeper.domain.pclouds import Pcloud, PcloudAction, SizePolicy, consenting
 from innkeeper.entrypoints.api.compute.pclouds.calling import (
     PCLOUDS,
     moment,
     owned,
     project,
+    seen,
     terms,
+    used,
 )
 from innkeeper.entrypoints.api.compute.pclouds.ratios import bring_over
 from innkeeper.entrypoints.api.paging import limit_of, next_query
@@ -62,11 +65,7 @@ async def show(call: Call) -> Answer:
     """Show a pcloud: all of it to its owner, its name to who may use it."""
 
     def read(tx: Tx) -> dict[str, Any]:
-        found = pclouds.get(tx, call.params["pcloud_id"])
-        is_owner = call.allows(f"{PCLOUDS}:show", project_id=found.project_id)
-        if not is_owner and not pclouds.may_use(tx, found, call.context.project_id):
-            raise pclouds.unknown(call.params["pcloud_id"])
-        return _one_shown(tx, call, found)
+        return _one_shown(tx, call, seen(tx, call))
 
     return Answer(200, {"pcloud": await call.read(read)})
 
@@ -112,7 +111,7 @@ async def tenants(call: Call) -> Answer:
 
     def read(tx: Tx) -> list[str]:
         found = owned(tx, call)
-        return list(pclouds.projects(tx, [found]).get(found.id, ()))
+        return list(pclouds.projects(tx, [found]).get(found.id, {}))
 
     return Answer(200, {"tenants": await call.read(read)})
 
@@ -128,6 +127,20 @@ async def drop(call: Call) -> Answer:
     """Let no new server of a project come to a pcloud."""
     told, project_id = terms(call), call.params["tenant_id"]
     await call.write(lambda tx: pclouds.drop(tx, owned(tx, call), project_id, told))
+    return Answer(204)
+
+
+async def accept(call: Call) -> Answer:
+    """Let a project's requests that name no pcloud come to one that takes such."""
+    told, project_id = terms(call), call.params["tenant_id"]
+    await call.write(lambda tx: pclouds.accept(tx, used(tx, call), project_id, told))
+    return Answer(204)
+
+
+async def decline(call: Call) -> Answer:
+    """Let no new request of a project come that names no pcloud."""
+    told, project_id = terms(call), call.params["tenant_id"]
+    await call.write(lambda tx: pclouds.decline(tx, used(tx, call), project_id, told))
     return Answer(204)
 
 
@@ -227,7 +240,7 @@ def _all_shown(tx: Tx, call: Call, found: list[Pcloud]) -> list[dict[str, Any]]:
         _shown(
             call,
             each,
-            projects.get(each.id, ()),
+            projects.get(each.id, {}),
             counts.get(each.id, 0),
             settling.left(tx, each),
         )
@@ -236,12 +249,14 @@ def _all_shown(tx: Tx, call: Call, found: list[Pcloud]) -> list[dict[str, Any]]:
 
 
 def _shown(
-    call: Call, pcloud: Pcloud, projects: tuple[str, ...], hosts: int, left: int
+    call: Call, pcloud: Pcloud, projects: Mapping[str, bool], hosts: int, left: int
 ) -> dict[str, Any]:
+    willing = consenting(pcloud.project_id, projects)
     shown: dict[str, Any] = {
         "id": pcloud.uuid,
         "name": pcloud.name,
         "auto_placement": pcloud.is_automatic,
+        "auto_placement_accepted": call.context.project_id in willing,
     }
     if not call.allows(f"{PCLOUDS}:show", project_id=pcloud.project_id):
         # Who may use it need not know who pays for it, who else uses it, and how large it is.

@@ -20,6 +20,7 @@ _HOSTS = f"{_PCLOUD}/hosts"
 _HOST = f"{_HOSTS}/{{host_name}}"
 _TENANTS = f"{_PCLOUD}/tenants"
 _TENANT = f"{_TENANTS}/{{tenant_id}}"
+_CONSENT = f"{_TENANT}/auto_placement"
 _QUOTA = "/v2.1/os-pcloud-quotas/{project_id}"
 
 FLAVOR_ROUTES = (
@@ -150,6 +151,22 @@ SET_ROUTES = (
         pclouds.drop,
         f"{PCLOUDS}:tenants:drop",
         "Let no new server of a project come to a pcloud.",
+        success=(204,),
+    ),
+    Route(
+        "PUT",
+        _CONSENT,
+        pclouds.accept,
+        f"{PCLOUDS}:tenants:accept",
+        "Let requests of a project that name no pcloud come to this one.",
+        success=(204,),
+    ),
+    Route(
+        "DELETE",
+        _CONSENT,
+        pclouds.decline,
+        f"{PCLOUDS}:tenants:decline",
+        "Let no new request of a project come that does not name this pcloud.",
         success=(204,),
     ),
     Route(
