@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
-import sqlalchemy as sa
 
 from innkeeper.domain.compute import (
     Booted,
@@ -29,6 +27,7 @@ from innkeeper.systems.compute import servers, work
 from innkeeper.systems.compute.moves import deletions
 from innkeeper.systems.compute.results import Result
 from tests.support.clouds import AGENT, NOW, Cloud, cloud_in, reported
+from tests.support.statements import Counter
 
 TIMEOUT_S = 600.0
 LATER = NOW + timedelta(seconds=TIMEOUT_S + 1)
@@ -198,24 +197,6 @@ def test_usage_goes_down_for_every_project(cloud: Cloud) -> None:
     used = cloud.read(lambda tx: quota_usages.of_projects(tx, ["a", "b"]))
     assert used == {"a": Usage(1, 1, 1024), "b": Usage(0, 0, 0)}
     cloud.judge()
-
-
-class Counter:
-    """Counts the statements that a database is given."""
-
-    def __init__(self, cloud: Cloud) -> None:
-        self.count = 0
-        for engine in cloud.store.engines:
-            sa.event.listen(engine, "before_cursor_execute", self._see)
-
-    def _see(self, *_: Any) -> None:
-        self.count += 1
-
-    def of(self, work: Callable[[], Any]) -> int:
-        """How many statements this takes."""
-        before = self.count
-        work()
-        return self.count - before
 
 
 def test_many_results_take_as_many_statements_as_few(tmp_path: Path) -> None:

@@ -357,8 +357,9 @@ def release(tx: Tx, pcloud: Pcloud, member: PcloudHost, terms: Terms) -> None:
 
 def release_replaced(tx: Tx, terms: Terms) -> int:
     """Give replaced hosts back that are empty by now, some at a time; tells how many."""
-    done = 0
-    for member in pcloud_hosts.replaced(tx):
+    done, found = 0, pcloud_hosts.replaced(tx)
+    bare = dedications.without_servers(tx, [each.hostname for each in found])
+    for member in (each for each in found if each.hostname in bare):
         if done == RELEASED_AT_ONCE:
             break
         if members.why_not_empty(tx, members.host_of(tx, member.host_id)) is None:

@@ -35,10 +35,10 @@ def keep(tx: Tx, uuid: str, terms: Terms) -> int:
     pcloud = pclouds.by_uuid(tx, uuid)
     if pcloud is None or pcloud.size is None:
         return 0
-    mine = [e for e in pcloud_hosts.of_pcloud(tx, pcloud.id) if not e.is_replaced]
+    mine = [each for each in pcloud_hosts.of_pcloud(tx, pcloud.id) if not each.is_replaced]
     full = _full(tx, mine, pcloud.size, terms)
-    usable = [e for e in mine if _is_usable(e, terms)]
-    has_room = any(e.host_id not in full for e in usable)
+    usable = [each for each in mine if _is_usable(each, terms)]
+    has_room = any(each.host_id not in full for each in usable)
     size = pcloud.size
     is_wanting = len(mine) < size.hosts_min or (not has_room and len(mine) < size.hosts_max)
     if is_wanting:
@@ -56,7 +56,7 @@ def _is_usable(member: PcloudHost, terms: Terms) -> bool:
 def _full(tx: Tx, mine: list[PcloudHost], size: SizePolicy, terms: Terms) -> set[int]:
     """The rows of the hosts that have fewer processors left than the policy wants."""
     left = remainders.of_class(tx, [each.provider_id for each in mine], "VCPU")
-    return {e.host_id for e in mine if left.get(e.provider_id, 0) < size.vcpus_min}
+    return {each.host_id for each in mine if left.get(each.provider_id, 0) < size.vcpus_min}
 
 
 def _grow(tx: Tx, pcloud: Pcloud, size: SizePolicy, terms: Terms) -> int:
@@ -86,8 +86,10 @@ def _shrink(
 ) -> int:
     assert size.idle_s is not None, "asked for by who shrinks"
     before = terms.now - timedelta(seconds=size.idle_s)
-    roomy = {e.host_id for e in mine if e.host_id not in full and _is_usable(e, terms)}
-    for member in sorted(mine, key=lambda each: each.allocated_at, reverse=True):
+    roomy = {each.host_id for each in mine if _is_usable(each, terms)} - full
+    names = dedications.without_servers(tx, [each.hostname for each in mine])
+    bare = [each for each in mine if each.hostname in names]
+    for member in sorted(bare, key=lambda each: each.allocated_at, reverse=True):
         if not roomy - {member.host_id}:
             # Without it the others would be full, and one would be added at once.
             continue

@@ -1,0 +1,100 @@
+"""Many hosts of pclouds take as many statements as few, where nothing is done to them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from innkeeper.domain.compute import UNLIMITED
+from innkeeper.domain.pclouds import SizePolicy
+from innkeeper.store.transactions import Tx
+from innkeeper.systems.compute.hosts import ServiceChange
+from innkeeper.systems.pclouds import hosts, pclouds, sizes
+from innkeeper.systems.pclouds.hosts import Wish
+from tests.support.clouds import reported
+from tests.support.landlords import Landlord
+from tests.support.moves import Movers
+from tests.support.statements import Counter
+
+FEW, MANY, SPARE = 2, 8, 4
+Owner = tuple[Landlord, dict[int, str]]
+
+
+@pytest.fixture
+def owner(tmp_path: Path) -> Iterator[Owner]:
+    """Pclouds of few hosts and of many, by how many these are; on each there is a server."""
+    names = [f"a{number}" for number in range(FEW + MANY + SPARE)]
+    landlord = Landlord(Movers(tmp_path, *(reported(name) for name in names)))
+    landlord.define("gold", 1)
+    landlord.set_quota("project", UNLIMITED)
+    for name in names:
+        landlord.switch_service(name, ServiceChange(is_disabled=True))
+        landlord.pool("gold", name, by_aggregate=False)
+    mine: dict[int, str] = {}
+    for count in (FEW, MANY):
+        # It would shrink at once, if its hosts were empty.
+        size = SizePolicy(0, count, "gold", idle_s=0)
+        mine[count] = landlord.create("project", name="p", size=size)
+        for number in range(count):
+            landlord.allocate(mine[count], Wish(f"h{number}", "gold", None, True))
+            hints = {"pcloud": mine[count], "pcloud_host": f"h{number}"}
+            landlord.movers.boot(None, hints=hints)
+    yield landlord, mine
+    landlord.movers.judge()
+    landlord.movers.close()
+
+
+def look(uuid: str, tx: Tx) -> int:
+    """All that is shown of a pcloud's hosts; tells how many there are."""
+    found = hosts.page(tx, pclouds.get(tx, uuid))
+    assert len(hosts.residents(tx, found)) == len(hosts.resources(tx, found)) == len(found)
+    return len(found)
+
+
+def counted(
+    landlord: Landlord, work: Callable[[str], object], mine: dict[int, str]
+) -> list[int]:
+    """How many statements the same takes for the pcloud of few hosts, and for that of many."""
+    counter = Counter(landlord.cloud)
+    return [counter.of(partial(work, uuid)) for _, uuid in sorted(mine.items())]
+
+
+def test_hosts_are_listed_together(owner: Owner) -> None:
+    landlord, mine = owner
+    few, many = counted(landlord, lambda uuid: landlord.cloud.read(partial(look, uuid)), mine)
+    assert few == many
+
+
+def test_hosts_that_are_in_use_are_not_asked_one_by_one_whether_they_are_empty(
+    owner: Owner,
+) -> None:
+    landlord, mine = owner
+    landlord.movers.wait(60.0)
+    terms = landlord.terms()
+
+    def keep(uuid: str) -> None:
+        assert landlord.cloud.write(lambda tx: sizes.keep(tx, uuid, terms)) == 0
+
+    few, many = counted(landlord, keep, mine)
+    assert few == many
+
+
+def test_nor_are_hosts_that_were_replaced(owner: Owner) -> None:
+    landlord, mine = owner
+    counter, counts = Counter(landlord.cloud), []
+    for names in (["h0"], ["h1", "h2", "h3"]):
+        for name in names:
+            replace(landlord, mine[MANY], name)
+        counts.append(counter.of(landlord.release_replaced))
+    few, many = counts
+    assert few == many
+
+
+def replace(landlord: Landlord, uuid: str, name: str) -> None:
+    """Have another host take the place of one that is broken, whose servers stay."""
+    member = landlord.cloud.read(lambda tx: hosts.get(tx, pclouds.get(tx, uuid), name))
+    landlord.maintain("gold", member.hostname, "smoke")
+    landlord.act(uuid, lambda tx, pcloud, terms: hosts.replace(tx, pcloud, name, terms))
