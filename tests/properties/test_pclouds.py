@@ -164,6 +164,8 @@ class Pclouds(RuleBasedStateMachine):
         self.steps.travel()
 
     @rule()
+        self.landlord.settle_ratios()
+        self.surveyor.judge()
     def look_after(self) -> None:
         self.steps.look_after()
 
@@ -183,3 +185,8 @@ TestPclouds.settings = settings(
     # Each example takes a database; making a failing one small takes longer than finding it.
     phases=(Phase.explicit, Phase.reuse, Phase.generate),
 )
+            for _ in HOSTS:
+                self.steps.landlord.settle_ratios()
+            self.steps.surveyor.judge()
+            left = [each["settled_to"] for each in self.steps.seen.pclouds.values()]
+            assert set(left) <= {None}

@@ -100,8 +100,7 @@ def _servers(seen: World) -> Iterator[str]:
 def _ratios(seen: World) -> Iterator[str]:
     """I6: hosts have the ratios of their pclouds, and else none that are not theirs."""
     for host_id, host in seen.hosts.items():
-        pcloud, lines = seen.pcloud_of(host_id), seen.lines.get(host["provider_id"], {})
-        wanted = {} if pcloud is None else ratios_of(pcloud)
+        wanted, lines = said_of(seen, host_id), seen.lines.get(host["provider_id"], {})
         for name in wanted.keys() & lines.keys():
             line = lines[name]
             if line.ratio != wanted[name]:
@@ -111,6 +110,17 @@ def _ratios(seen: World) -> Iterator[str]:
         kept = set(host["kept_ratios"] or {})
         if not wanted.keys() & lines.keys() <= kept <= wanted.keys():
             yield f"I6: {host['name']} keeps {kept} for later, and {set(wanted)} are in force"
+
+
+def said_of(seen: World, host_id: int) -> dict[str, float]:
+    """What a host's pcloud says of it; or said, of one that is still to be brought over."""
+    pcloud = seen.pcloud_of(host_id)
+    if pcloud is None:
+        return {}
+    if pcloud["settled_to"] is None or host_id <= pcloud["settled_to"]:
+        return ratios_of(pcloud)
+    kept = seen.hosts[host_id]["kept_ratios"] or {}
+    return {name: each[0] for name, each in kept.items()}
 
 
 def ratios_of(pcloud: Row) -> dict[str, float]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from innkeeper.domain.hosts import InventoryReport
@@ -238,7 +239,9 @@ class Steps:
         }
         some = self.dice.sample(sorted(facts), 2)
         uuid = self.pcloud() if self.rarely() else self.member()[0]
-        self.own_act(uuid, pclouds.update, {key: facts[key] for key in some})
+        # One host at a time as well, so that others come in between.
+        work = partial(pclouds.update, at_once=1) if self.often() else pclouds.update
+        self.own_act(uuid, work, {key: facts[key] for key in some})
 
     def delete_pcloud(self) -> None:
         uuid, by = self.pcloud(), self.rarely()

@@ -10,9 +10,10 @@ from innkeeper.domain.ids import ServerId
 from innkeeper.snapshot import loader
 from innkeeper.snapshot.audit import differences
 from innkeeper.systems.compute import audit as compute_audit
+from innkeeper.systems.pclouds import audit as pcloud_audit
 from innkeeper.systems.placement import audit as placement_audit
 from tests.support.clouds import OF_MACHINES, SMALL, UNLIMITED
-from tests.support.dedicated import RATIOS, broken, left_wrongly, overdrawn, ratios_of
+from tests.support.dedicated import RATIOS, broken, left_wrongly, overdrawn, said_of
 from tests.support.landlords import Landlord
 from tests.support.worlds import Row, World, may_take
 
@@ -65,16 +66,19 @@ class Surveyor:
             assert differences(self.cloud.table, loader.load_all(tx)) == []
 
     def audit(self) -> None:
-        """What the other rooms promise is kept as well."""
+        """What the rooms promise, by their own audits, is kept as well."""
         with self.cloud.store.read() as tx:
-            found = [*placement_audit.findings(tx), *compute_audit.findings(tx)]
+            found = [
+                *placement_audit.findings(tx),
+                *compute_audit.findings(tx),
+                *pcloud_audit.findings(tx),
+            ]
         assert [each for each in found if each.invariant not in EXPECTED] == []
 
     def _judge_ratios(self, seen: World) -> None:
         """I6 to its end: where no pcloud says anything, the host's own is in force."""
         for host_id, host in seen.hosts.items():
-            pcloud = seen.pcloud_of(host_id)
-            said = {} if pcloud is None else ratios_of(pcloud)
+            said = said_of(seen, host_id)
             for name in RATIOS.keys() & seen.lines[host["provider_id"]].keys():
                 line = seen.lines[host["provider_id"]][name]
                 assert line.ratio == said.get(name, self.own[host["name"]][name])
