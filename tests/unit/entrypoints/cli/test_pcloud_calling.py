@@ -67,6 +67,17 @@ def test_no_more_actions_are_asked_for_than_are_wanted() -> None:
     assert (len(listed), len(service.asked)) == (2, 2)
 
 
+def test_what_was_done_to_a_pcloud_that_is_gone_is_asked_for_by_its_id() -> None:
+    gone = (404, {"itemNotFound": {"code": 404, "message": "gone"}})
+    action = {"created_at": "", "action": "delete", "host": None, "detail": None}
+    service = Service(gone, (200, {"pclouds": []}), (200, {"actions": [action]}))
+    _, listed = run(f"pcloud action list {UUID}", service)
+    assert [row[1] for row in listed] == ["delete"]
+    assert service.asked[-1][1] == f"{P}/actions"
+    with pytest.raises(CommandError, match="No pcloud has the name or ID 'web'"):
+        run("pcloud action list web", Service((200, {"pclouds": []})))
+
+
 def test_usage_of_a_project_on_two_pages_is_added_up() -> None:
     def told(*hours: float, marker: str | None) -> Answer:
         run_ = {"pcloud_id": UUID, "name": "left", "host_flavor": "big", "units": 2}
