@@ -8,10 +8,13 @@ them be, and a request that could have had a host has had one.
 Who acts next is Hypothesis's to say, and with which seed. What is done then, dice decide: of
 thirty kinds of steps with four arguments each Hypothesis would try few, and those again and
 again.
+
+``PCLOUDS_EXAMPLES`` says how many times a cloud is begun; more find more, and take longer.
 """
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
 from collections.abc import Callable
@@ -24,10 +27,12 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
 from innkeeper.domain.ids import ServerId
 from innkeeper.systems.compute.moves import resizing, shelving
+from innkeeper.systems.pclouds import pclouds
 from tests.support.clouds import reported
 from tests.support.moves import Movers
-from tests.support.pcloud_steps import GONE, HOSTS, NAMES, Steps
+from tests.support.pcloud_steps import FLAVORS, GONE, HOSTS, NAMES, Steps
 
+EXAMPLES = int(os.environ.get("PCLOUDS_EXAMPLES", "10"))
 SERVERS_MAX = 8
 SHORT_S, LONG_S = 61.0, 601.0
 """Longer than an agent may be silent, and than an order may take."""
@@ -49,16 +54,44 @@ class Guests(Steps):
     def boot(self) -> None:
         there: list[str] = [each["uuid"] for each in self.seen.pclouds.values()]
         uuid = self.member()[0]
-        named = self.dice.choice((None, None, GONE, there or GONE, *[uuid] * 5))
+        named = self.dice.choice((None, None, None, GONE, there or GONE, *[uuid] * 5))
         hints: dict[str, Any] = {} if named is None else {"pcloud": named}
         if hints and self.rarely():
             hints["pcloud_host"] = self.dice.choice(NAMES)
         if len(self.seen.servers) < SERVERS_MAX:
             forced = self.dice.choice(HOSTS) if self.rarely() else None
             made = self.surveyor.boot(self.guest(named), hints, forced)
+            if self.often():
+                self.lose(made)
             self.settle_mostly()
             if self.seen.servers[made]["status"] == "ERROR" and not self.rarely():
                 self.attempt(lambda: self.movers.delete(made))
+
+    def lose(self, uuid: ServerId) -> None:
+        """Have a build fail, once the host that is next in its turn has become another's."""
+        others = self.seen.alternates.get(uuid, ())
+        if others:
+            self.take_from(self.dice.choice(others), self.seen.servers[uuid]["project_id"])
+        for order in self.movers.waiting("build"):
+            if order.server_uuid == uuid:
+                self.surveyor.fail(order)
+
+    def take_from(self, machine: str, project: str) -> None:
+        """Have a host not be for a project any more, in one of the ways there are."""
+        host_id = self.seen.by_name(machine)["id"]
+        pcloud, member = self.seen.pcloud_of(host_id), self.seen.members.get(host_id)
+        if pcloud is None or member is None:
+            self.pool(machine, self.dice.choice(FLAVORS))
+            return
+        uuid, name = pcloud["uuid"], member["name"]
+        ways: tuple[Callable[[], Any], ...] = (
+            lambda: self.own_act(uuid, pclouds.drop, project),
+            lambda: self.attempt(lambda: self.landlord.switch(uuid, name, is_enabled=False)),
+            lambda: self.attempt(
+                lambda: self.landlord.maintain(self.flavor_of(machine), machine, "Fans.")
+            ),
+        )
+        self.dice.choice(ways)()
 
     def delete(self) -> None:
         uuid = self.server()
@@ -109,8 +142,12 @@ class Guests(Steps):
     def tell_one(self) -> None:
         waiting = self.movers.waiting()
         if waiting:
-            self.movers.settle(self.dice.choice(waiting), "No." if self.rarely() else None)
-            self.surveyor.judge()
+            order = self.dice.choice(waiting)
+            if self.rarely():
+                self.surveyor.fail(order)
+            else:
+                self.movers.settle(order)
+                self.surveyor.judge()
 
     def tell_all(self) -> None:
         for order in self.movers.waiting():
@@ -127,6 +164,8 @@ class Guests(Steps):
         """What the service does now and then."""
         self.landlord.keep_sizes()
         self.surveyor.judge(may_close=True)
+        self.landlord.settle_ratios()
+        self.surveyor.judge()
         self.landlord.release_replaced()
         self.surveyor.judge()
         self.surveyor.audit()
@@ -164,13 +203,16 @@ class Pclouds(RuleBasedStateMachine):
         self.steps.travel()
 
     @rule()
-        self.landlord.settle_ratios()
-        self.surveyor.judge()
     def look_after(self) -> None:
         self.steps.look_after()
 
     def teardown(self) -> None:
         if hasattr(self, "steps"):
+            for _ in HOSTS:
+                self.steps.landlord.settle_ratios()
+            self.steps.surveyor.judge()
+            left = [each["settled_to"] for each in self.steps.seen.pclouds.values()]
+            assert set(left) <= {None}
             self.steps.surveyor.audit()
             self.movers.close()
             shutil.rmtree(self.folder)
@@ -178,15 +220,10 @@ class Pclouds(RuleBasedStateMachine):
 
 TestPclouds = Pclouds.TestCase
 TestPclouds.settings = settings(
-    max_examples=10,
+    max_examples=EXAMPLES,
     stateful_step_count=40,
     deadline=None,
     suppress_health_check=list(HealthCheck),
     # Each example takes a database; making a failing one small takes longer than finding it.
     phases=(Phase.explicit, Phase.reuse, Phase.generate),
 )
-            for _ in HOSTS:
-                self.steps.landlord.settle_ratios()
-            self.steps.surveyor.judge()
-            left = [each["settled_to"] for each in self.steps.seen.pclouds.values()]
-            assert set(left) <= {None}

@@ -172,6 +172,33 @@ def overdrawn(before: World, after: World, limits: Mapping[str, int]) -> list[st
     ]
 
 
+def accepted_wrongly(before: World, after: World, by: tuple[str, str] | None) -> list[str]:
+    """What projects are said to have accepted and did not, or not of who owns it now.
+
+    ``by`` is the pcloud of which, and the project for which, it was said just now.
+    """
+    said = _accepted(before) | ({by} if by is not None else set())
+    owners = {each["uuid"]: each["project_id"] for each in before.pclouds.values()}
+    found = [
+        f"{project_id} did not accept {uuid}" for uuid, project_id in _accepted(after) - said
+    ]
+    for row, pcloud in after.pclouds.items():
+        is_given_away = owners.get(pcloud["uuid"], pcloud["project_id"]) != pcloud["project_id"]
+        if is_given_away and after.accepted.get(row):
+            found.append(
+                f"{set(after.accepted[row])} accepted {pcloud['uuid']} of another owner"
+            )
+    return sorted(found)
+
+
+def _accepted(seen: World) -> set[tuple[str, str]]:
+    return {
+        (seen.pclouds[row]["uuid"], project_id)
+        for row, projects in seen.accepted.items()
+        for project_id in projects
+    }
+
+
 def left_wrongly(before: World, after: World, closing: Collection[int] = ()) -> list[str]:
     """I5: the hosts that left a pcloud, or came or went from a pool, while they were in use.
 

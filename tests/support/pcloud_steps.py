@@ -206,6 +206,9 @@ class Steps:
                 self.replace: 3,
                 self.release: 1,
                 self.let_in: 3,
+                self.accept: 3,
+                self.switch_automatic: 3,
+                self.give_away: 3,
             }
         )
 
@@ -242,6 +245,13 @@ class Steps:
         # One host at a time as well, so that others come in between.
         work = partial(pclouds.update, at_once=1) if self.often() else pclouds.update
         self.own_act(uuid, work, {key: facts[key] for key in some})
+
+    def switch_automatic(self) -> None:
+        """Alone: a change of ratios has the hosts read anew, whatever was forgotten."""
+        uuid = self.member()[0]
+        pcloud = self.seen.pcloud(uuid)
+        is_automatic = pcloud is None or not pcloud["is_automatic"]
+        self.own_act(uuid, pclouds.update, {"is_automatic": is_automatic})
 
     def delete_pcloud(self) -> None:
         uuid, by = self.pcloud(), self.rarely()
@@ -313,3 +323,45 @@ class Steps:
     def let_in(self) -> None:
         work = pclouds.drop if self.often() else pclouds.authorize
         self.own_act(self.pcloud(), work, self.dice.choice(PROJECTS))
+
+    def accept(self) -> None:
+        """Have a project, mostly a guest, say whether it is to be taken in unasked."""
+        uuid = self.pcloud() if self.rarely() else self.member()[0]
+        project = self.dice.choice(PROJECTS) if self.rarely() else self.mere_guest(uuid)
+        found = self.seen.pcloud(uuid)
+        accepted = self.seen.accepted.get(found["id"], ()) if found else ()
+        if self.rarely() or (project in accepted and self.often()):
+            self.own_act(uuid, pclouds.decline, project)
+            return
+        self.attempt(
+            lambda: self.landlord.act(
+                uuid, lambda tx, pcloud, terms: pclouds.accept(tx, pcloud, project, terms)
+            ),
+            by_owner=True,
+            accepted=(uuid, project),
+        )
+
+    def mere_guest(self, uuid: str) -> str:
+        """A project that may use a pcloud and does not own it; let in now, if there is none."""
+        found = self.seen.pcloud(uuid)
+        owner = None if found is None else found["project_id"]
+        others = [each for each in PROJECTS if each != owner]
+        guests = self.seen.projects.get(found["id"], frozenset()) if found else frozenset()
+        project = str(self.dice.choice(sorted(guests.intersection(others)) or others))
+        if project not in guests:
+            self.own_act(uuid, pclouds.authorize, project)
+        return project
+
+    def give_away(self) -> None:
+        """Give a pcloud to a project that has just so much room for it, or not quite."""
+        uuid = self.member()[0]
+        pcloud = self.seen.pcloud(uuid)
+        owner = None if pcloud is None else pcloud["project_id"]
+        project = self.dice.choice([each for each in PROJECTS if each != owner])
+        units = sum(each["units"] for each in self.seen.members_of(uuid))
+        limit = max(0, self.seen.units()[project] + units - self.dice.randint(0, 1))
+        if not self.rarely():
+            self.attempt(lambda: self.landlord.set_quota(project, limit))
+        self.attempt(
+            lambda: self.landlord.edit(self.landlord.row_of(uuid), {"pcloud:owner": project})
+        )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from innkeeper.domain.compute import WorkOrder
 from innkeeper.domain.errors import Refusal
 from innkeeper.domain.ids import ServerId
 from innkeeper.snapshot import loader
@@ -13,9 +14,16 @@ from innkeeper.systems.compute import audit as compute_audit
 from innkeeper.systems.pclouds import audit as pcloud_audit
 from innkeeper.systems.placement import audit as placement_audit
 from tests.support.clouds import OF_MACHINES, SMALL, UNLIMITED
-from tests.support.dedicated import RATIOS, broken, left_wrongly, overdrawn, said_of
+from tests.support.dedicated import (
+    RATIOS,
+    accepted_wrongly,
+    broken,
+    left_wrongly,
+    overdrawn,
+    said_of,
+)
 from tests.support.landlords import Landlord
-from tests.support.worlds import Row, World, may_take
+from tests.support.worlds import Row, World, may_take, named, takes_unasked
 
 NEEDS = {"VCPU": SMALL.vcpus, "MEMORY_MB": SMALL.memory_mb, "DISK_GB": SMALL.disk_gb}
 # A ratio below what is in use, or a host that shrank, leaves a host with more than it has.
@@ -27,7 +35,8 @@ MARK = "rack"
 class Surveyor:
     """Looks at everything after each step; ``seen`` is what there was last.
 
-    ``own`` is what hosts' agents said of their ratios, by host and class.
+    ``own`` is what hosts' agents said of their ratios, by host and class. ``plain`` are the
+    servers that named no pcloud, with the pcloud that took each in, if one did.
     """
 
     def __init__(self, landlord: Landlord, projects: Sequence[str]) -> None:
@@ -36,10 +45,16 @@ class Surveyor:
         self.seen = landlord.world()
         names = [each["name"] for each in self.seen.hosts.values()]
         self.own = {name: dict.fromkeys(RATIOS, 1.0) for name in names}
+        self.plain: dict[str, str | None] = {}
         self._projects = projects
 
     def attempt(
-        self, work: Callable[[], Any], *, by_owner: bool = False, may_close: bool = False
+        self,
+        work: Callable[[], Any],
+        *,
+        by_owner: bool = False,
+        may_close: bool = False,
+        accepted: tuple[str, str] | None = None,
     ) -> bool:
         """Do something that may be refused, which then has changed nothing; was it done?"""
         try:
@@ -49,10 +64,12 @@ class Surveyor:
             # Administrators may be told of machines.
             assert not by_owner or MARK not in refusal.message, refusal.message
             return False
-        self.judge(may_close=may_close)
+        self.judge(may_close=may_close, accepted=accepted)
         return True
 
-    def judge(self, *, may_close: bool = False) -> None:
+    def judge(
+        self, *, may_close: bool = False, accepted: tuple[str, str] | None = None
+    ) -> None:
         """What is true of every step is true of the last one."""
         before, after = self.seen, self.landlord.world()
         self.seen = after
@@ -60,10 +77,29 @@ class Surveyor:
         closing = before.members.keys() if may_close else ()
         assert left_wrongly(before, after, closing) == []
         assert overdrawn(before, after, self.landlord.limits(self._projects)) == []
+        assert accepted_wrongly(before, after, accepted) == []
+        self._judge_plain(after)
+        self._judge_taken_in(after)
         self._judge_ratios(after)
         self._judge_views(after)
         with self.cloud.store.read() as tx:
             assert differences(self.cloud.table, loader.load_all(tx)) == []
+
+    def _judge_taken_in(self, seen: World) -> None:
+        """Decisions know whose plain requests each pcloud takes that has hosts."""
+        known = self.cloud.table.pclouds
+        for row in {each["pcloud_id"] for each in seen.members.values()}:
+            pcloud = seen.pclouds[row]
+            for project_id in self._projects:
+                is_taken_in = pcloud["uuid"] in known.automatic_of(project_id)
+                assert is_taken_in == takes_unasked(seen, pcloud, project_id), project_id
+
+    def _judge_plain(self, seen: World) -> None:
+        """Who named no pcloud is in the one that took it in when it came, or in none."""
+        for uuid in self.plain.keys() & seen.servers.keys():
+            name = seen.servers[uuid]["host"]
+            home = None if name is None else seen.pcloud_of(seen.by_name(name)["id"])
+            assert home is None or home["uuid"] == self.plain[uuid], (uuid, name, self.plain)
 
     def audit(self) -> None:
         """What the rooms promise, by their own audits, is kept as well."""
@@ -112,8 +148,10 @@ class Surveyor:
             project_id=project_id, hints=hints, forced_host=forced, now=now
         )
         self.cloud.boot(request)
-        self.judge()
         (uuid,) = request.server_ids
+        self.judge()
+        if not named(hints):
+            self.plain[uuid] = self._taken_in(before, uuid)
         home = self.seen.servers[uuid]["host"]
         able = [
             each["name"]
@@ -124,6 +162,28 @@ class Surveyor:
         ]
         assert home in able if able else home is None, (home, able)
         return uuid
+
+    def _taken_in(self, before: World, uuid: str) -> str | None:
+        """The pcloud to which a server came unasked, which took such of its project then."""
+        server = self.seen.servers[uuid]
+        host_id = None if server["host"] is None else before.by_name(server["host"])["id"]
+        pcloud = None if host_id is None else before.pcloud_of(host_id)
+        if host_id is None or pcloud is None:
+            return None
+        assert may_take(before, host_id, server["project_id"], {}, is_boot=True), server["host"]
+        return str(pcloud["uuid"])
+
+    def fail(self, order: WorkOrder) -> None:
+        """Tell that an order failed; a server that is built elsewhere then may be there."""
+        before = self.seen
+        self.landlord.movers.settle(order, "No.")
+        self.judge()
+        server = self.seen.servers.get(order.server_uuid)
+        if order.kind != "build" or server is None or server["host"] in (None, order.host):
+            return
+        host_id, project = before.by_name(server["host"])["id"], server["project_id"]
+        hints = server["hints"]
+        assert may_take(before, host_id, project, hints, is_boot=False), server["host"]
 
     def _is_able(self, seen: World, host: Row) -> bool:
         """Whether a host is in order, and has room for one more server."""

@@ -45,7 +45,9 @@ class World:
     """All rows that have to do with dedicated hosts, at one moment.
 
     Hosts, their pool rows and their pcloud rows are by the hosts' row ids, pclouds by theirs.
-    ``sets`` are the hosts in each kept aggregate, and ``mirrored`` the providers, by its uuid.
+    ``accepted`` are those of their projects that want to be taken in unasked. ``alternates``
+    are where each server that is being built goes if that fails. ``sets`` are the hosts in
+    each kept aggregate, and ``mirrored`` the providers, by its uuid.
     """
 
     hosts: Mapping[int, Row]
@@ -54,12 +56,14 @@ class World:
     members: Mapping[int, Row]
     pclouds: Mapping[int, Row]
     projects: Mapping[int, frozenset[str]]
+    accepted: Mapping[int, frozenset[str]]
     aggregates: Mapping[int, Row]
     sets: Mapping[str, frozenset[int]]
     mirrored: Mapping[str, frozenset[int]]
     servers: Mapping[str, Row]
     moves: tuple[Row, ...]
     orders: Mapping[str, int]
+    alternates: Mapping[str, tuple[str, ...]]
     lines: Mapping[int, Mapping[str, Line]]
     runs: tuple[Row, ...]
 
@@ -136,12 +140,13 @@ def world(tx: Tx) -> World:
         if each["aggregate_uuid"] in mirrored:
             mirrored[each["aggregate_uuid"]].add(each["resource_provider_id"])
     projects: dict[int, set[str]] = {}
+    accepted: dict[int, set[str]] = {}
     for each in _rows(tx, pclouds.pcloud_projects):
         projects.setdefault(each["pcloud_id"], set()).add(each["project_id"])
+        if each["has_accepted"]:
+            accepted.setdefault(each["pcloud_id"], set()).add(each["project_id"])
     seen = {each["id"]: each["last_seen_at"] for each in _rows(tx, compute.agents)}
-    waiting = Counter(
-        each["host"] for each in _rows(tx, compute.work_orders) if each["status"] == "waiting"
-    )
+    waiting = [e for e in _rows(tx, compute.work_orders) if e["status"] == "waiting"]
     return World(
         hosts={
             each["id"]: {**each, "last_seen_at": seen[each["agent_id"]]}
@@ -152,6 +157,7 @@ def world(tx: Tx) -> World:
         members={each["host_id"]: each for each in members},
         pclouds={each["id"]: each for each in _rows(tx, pclouds.pclouds)},
         projects={row: frozenset(each) for row, each in projects.items()},
+        accepted={row: frozenset(each) for row, each in accepted.items()},
         aggregates={each["id"]: each for each in kept},
         sets={uuid: frozenset(each) for uuid, each in sets.items()},
         mirrored={uuid: frozenset(each) for uuid, each in mirrored.items()},
@@ -161,7 +167,12 @@ def world(tx: Tx) -> World:
             if each["deleted_at"] is None
         },
         moves=tuple(_rows(tx, compute.migrations)),
-        orders=waiting,
+        orders=Counter(each["host"] for each in waiting),
+        alternates={
+            each["server_uuid"]: tuple(each["alternates"] or ())
+            for each in waiting
+            if each["kind"] == "build"
+        },
         lines=_lines(tx),
         runs=tuple(_rows(tx, pclouds.pcloud_runs)),
     )
@@ -195,6 +206,13 @@ def named(hints: Mapping[str, Any] | None) -> frozenset[str]:
     return frozenset([given] if isinstance(given, str) else given)
 
 
+def takes_unasked(seen: World, pcloud: Row, project_id: str) -> bool:
+    """Whether new servers of a project may come to a pcloud that they do not name."""
+    may_use = project_id in seen.projects.get(pcloud["id"], ())
+    is_willing = project_id in {pcloud["project_id"], *seen.accepted.get(pcloud["id"], ())}
+    return bool(pcloud["is_automatic"] and may_use and is_willing)
+
+
 def may_take(
     seen: World,
     host_id: int,
@@ -207,10 +225,9 @@ def may_take(
     mine = seen.pcloud_of(host_id)
     if mine is None:
         return host_id not in seen.pooled and not named(hints)
-    is_mine = project_id in seen.projects.get(mine["id"], ()) and seen.is_open(host_id)
     if not named(hints):
-        is_own = mine["project_id"] == project_id
-        return bool(is_boot and mine["is_automatic"] and is_own and is_mine)
+        return is_boot and seen.is_open(host_id) and takes_unasked(seen, mine, project_id)
+    is_mine = project_id in seen.projects.get(mine["id"], ()) and seen.is_open(host_id)
     wanted = hints.get("pcloud_host")
     is_called_so = not is_boot or wanted in (None, seen.members[host_id]["name"])
     return mine["uuid"] in named(hints) and is_mine and is_called_so
