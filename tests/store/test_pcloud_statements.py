@@ -98,3 +98,16 @@ def replace(landlord: Landlord, uuid: str, name: str) -> None:
     member = landlord.cloud.read(lambda tx: hosts.get(tx, pclouds.get(tx, uuid), name))
     landlord.maintain("gold", member.hostname, "smoke")
     landlord.act(uuid, lambda tx, pcloud, terms: hosts.replace(tx, pcloud, name, terms))
+
+
+def test_hosts_change_hands_together(owner: Owner) -> None:
+    landlord, mine = owner
+
+    def give(uuid: str) -> None:
+        landlord.act(
+            uuid, lambda tx, pcloud, terms: pclouds.transfer(tx, pcloud, "heir", terms)
+        )
+
+    landlord.set_quota("heir", UNLIMITED)
+    few, many = counted(landlord, give, mine)
+    assert few == many

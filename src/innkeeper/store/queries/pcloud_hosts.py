@@ -170,27 +170,33 @@ def remove(tx: Tx, host_id: int) -> None:
 # -- what was paid for -------------------------------------------------------------------------
 
 
-def begin_run(tx: Tx, row: Mapping[str, Any]) -> None:
-    """Write that a host is paid for from now on; the mapping names the columns.
+def begin_runs(tx: Tx, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Write that hosts are paid for from now on; the mappings name the columns.
 
-    It begins behind the host's run before: requests are not written in the order in which they
-    came, nor have all processes the same time, and no moment is to be paid for twice.
+    Each begins behind the host's run before: requests are not written in the order in which
+    they came, nor have all processes the same time, and no moment is to be paid for twice.
     """
-    last = sa.select(sa.func.max(pcloud_runs.c.ended_at))
-    ended_at = tx.execute(last.where(pcloud_runs.c.host_id == row["host_id"])).scalar_one()
-    started_at = row["started_at"] if ended_at is None else max(row["started_at"], ended_at)
-    tx.execute(pcloud_runs.insert(), {**row, "started_at": started_at})
+    if not rows:
+        return
+    last = sa.select(pcloud_runs.c.host_id, sa.func.max(pcloud_runs.c.ended_at))
+    last = last.where(pcloud_runs.c.host_id.in_(IDS), pcloud_runs.c.ended_at.is_not(None))
+    last = last.group_by(pcloud_runs.c.host_id)
+    ended = dict(map(tuple, by_ids.rows(tx, last, [row["host_id"] for row in rows])))
+    begun = [
+        max(row["started_at"], ended.get(row["host_id"], row["started_at"])) for row in rows
+    ]
+    tx.execute(
+        pcloud_runs.insert(),
+        [{**row, "started_at": at} for row, at in zip(rows, begun, strict=True)],
+    )
 
 
-def end_run(tx: Tx, host_id: int, now: datetime) -> None:
-    """Write that a host is not paid for any more; no run ends before it began."""
+def end_runs(tx: Tx, host_ids: Collection[int], now: datetime) -> None:
+    """Write that hosts are not paid for any more; no run ends before it began."""
     begun, ended = pcloud_runs.c.started_at, pcloud_runs.c.ended_at
     moment = sa.case((begun > now, begun), else_=sa.literal(now, ended.type))
-    tx.execute(
-        pcloud_runs.update()
-        .where(pcloud_runs.c.host_id == host_id, ended.is_(None))
-        .values(ended_at=moment)
-    )
+    ending = pcloud_runs.update().where(pcloud_runs.c.host_id.in_(IDS), ended.is_(None))
+    by_ids.run(tx, ending.values(ended_at=moment), host_ids)
 
 
 def rename_run(tx: Tx, host_id: int, name: str) -> None:

@@ -191,11 +191,11 @@ def pay_right(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
         is_paid = host_id in paid
         if runs.get(host_id, 0) == (1 if is_paid else 0):
             continue
-        pcloud_hosts.end_run(tx, host_id, now)
+        pcloud_hosts.end_runs(tx, [host_id], now)
         member = pcloud_hosts.by_host(tx, host_id) if is_paid else None
         if member is not None:
             pcloud = pclouds.by_rows(tx, [member.pcloud_id])[member.pcloud_id]
-            members.begin_run(tx, pcloud, member, now)
+            members.begin_runs(tx, pcloud, [member], now)
         told.append(f"host number {host_id} is paid for {'once' if is_paid else 'no more'}")
     return told
 

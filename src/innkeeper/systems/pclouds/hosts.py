@@ -314,7 +314,7 @@ def _retire(tx: Tx, pcloud: Pcloud, old: PcloudHost, terms: Terms) -> None:
     if members.why_not_empty(tx, members.host_of(tx, old.host_id)) is None:
         members.leave(tx, pcloud, old, terms.now)
         return
-    pcloud_hosts.end_run(tx, old.host_id, terms.now)
+    pcloud_hosts.end_runs(tx, [old.host_id], terms.now)
     pcloud_hosts.change(
         tx,
         old.host_id,

@@ -6,6 +6,7 @@ it, and its ratios are those of its pcloud, in the transaction of the change.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 
 from innkeeper.domain.compute import Host
@@ -76,31 +77,34 @@ def join(
     dedications.set_ratios(tx, host, pcloud.ratios, terms.now)
     made = pcloud_hosts.by_host(tx, host.id)
     assert made is not None, "it was just written"
-    begin_run(tx, pcloud, made, terms.now)
+    begin_runs(tx, pcloud, [made], terms.now)
     show(tx, pcloud, made, terms.now)
     return made
 
 
-def begin_run(tx: Tx, pcloud: Pcloud, member: PcloudHost, now: datetime) -> None:
-    """Write that a pcloud's owner pays for a host from now on."""
-    pcloud_hosts.begin_run(
+def begin_runs(tx: Tx, pcloud: Pcloud, found: Sequence[PcloudHost], now: datetime) -> None:
+    """Write that a pcloud's owner pays for some of its hosts from now on."""
+    pcloud_hosts.begin_runs(
         tx,
-        {
-            "pcloud_uuid": pcloud.uuid,
-            "project_id": pcloud.project_id,
-            "host_id": member.host_id,
-            "host_name": member.name,
-            "flavor_id": member.flavor_id,
-            "units": member.units,
-            "started_at": now,
-        },
+        [
+            {
+                "pcloud_uuid": pcloud.uuid,
+                "project_id": pcloud.project_id,
+                "host_id": member.host_id,
+                "host_name": member.name,
+                "flavor_id": member.flavor_id,
+                "units": member.units,
+                "started_at": now,
+            }
+            for member in found
+        ],
     )
 
 
 def leave(tx: Tx, pcloud: Pcloud, member: PcloudHost, now: datetime) -> None:
     """Take an empty host out of a pcloud: it is free again, with its own ratios."""
     host = host_of(tx, member.host_id)
-    pcloud_hosts.end_run(tx, host.id, now)
+    pcloud_hosts.end_runs(tx, [host.id], now)
     pcloud_hosts.remove(tx, host.id)
     keepers.take_out(tx, pcloud.aggregate_id, pcloud.uuid, host, now)
     dedications.set_ratios(tx, host, {}, now)

@@ -198,10 +198,9 @@ def transfer(tx: Tx, pcloud: Pcloud, project_id: str, terms: Terms) -> Pcloud:
     pclouds.accept(tx, pcloud.id, None, has_accepted=False)
     after = get(tx, pcloud.uuid)
     _show_members(tx, after, terms.now)
-    for each in hosts:
-        if not each.is_replaced:
-            pcloud_hosts.end_run(tx, each.host_id, terms.now)
-            members.begin_run(tx, after, each, terms.now)
+    paid = [each for each in hosts if not each.is_replaced]
+    pcloud_hosts.end_runs(tx, [each.host_id for each in paid], terms.now)
+    members.begin_runs(tx, after, paid, terms.now)
     members.tell(tx, after, "transfer", terms, detail=f"to project {project_id}")
     return after
 
