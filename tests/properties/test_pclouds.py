@@ -21,6 +21,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
@@ -33,6 +34,8 @@ from tests.support.moves import Movers
 from tests.support.pcloud_steps import FLAVORS, GONE, HOSTS, NAMES, Steps
 
 EXAMPLES = int(os.environ.get("PCLOUDS_EXAMPLES", "10"))
+EXAMPLE_MAX_S = 60
+"""Each takes a second or two; on a busy machine, many times that."""
 SERVERS_MAX = 8
 SHORT_S, LONG_S = 61.0, 601.0
 """Longer than an agent may be silent, and than an order may take."""
@@ -218,7 +221,7 @@ class Pclouds(RuleBasedStateMachine):
             shutil.rmtree(self.folder)
 
 
-TestPclouds = Pclouds.TestCase
+TestPclouds = pytest.mark.timeout(EXAMPLES * EXAMPLE_MAX_S)(Pclouds.TestCase)
 TestPclouds.settings = settings(
     max_examples=EXAMPLES,
     stateful_step_count=40,
