@@ -155,6 +155,11 @@ def test_ratios_come_to_all_hosts_after_a_crash(at: Site) -> None:
     done = change(2.0)
     assert (done.status_code, done.json()["pcloud"]["hosts_settling"]) == (OK, 0)
     assert in_force(at, uuid) == {2.0}
+    listed = at.must("GET", "/compute/v2.1/os-aggregates")["aggregates"]
+    (row,) = [each["id"] for each in listed if each["uuid"] == uuid]
+    edit = {"set_metadata": {"metadata": {"cpu_allocation_ratio": "2.5"}}}
+    at.must("POST", f"/compute/v2.1/os-aggregates/{row}/action", json=edit)
+    assert in_force(at, uuid) == {2.5}
     for turn in range(ROUNDS_MAX):
         wanted = 3.0 + turn
         with ThreadPoolExecutor(1) as pool:
@@ -180,4 +185,5 @@ def in_force(at: Site, uuid: str) -> set[float]:
     """How many times the hosts of a pcloud give out their processors."""
     seen = at.world()
     providers = [seen.hosts[each["host_id"]]["provider_id"] for each in seen.members_of(uuid)]
+    assert len(providers) == SETTLED
     return {seen.lines[each]["VCPU"].ratio for each in providers}

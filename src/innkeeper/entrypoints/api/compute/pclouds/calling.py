@@ -14,6 +14,9 @@ from innkeeper.systems.pclouds.terms import Terms
 
 PCLOUDS = "os_compute_api:os-pclouds"
 FLAVORS = "os_compute_api:os-host-flavors"
+LINES_OF_A_HOST = 10
+"""Things that are written when a host comes to a pcloud or has other ratios: its own row, what
+it gives out, what is paid for it, and what others are told."""
 
 
 def terms(call: Call) -> Terms:

@@ -12,7 +12,12 @@ from typing import Any
 
 from innkeeper.domain.errors import Invalid, Refusal
 from innkeeper.domain.pclouds import Pcloud, PcloudHost
-from innkeeper.entrypoints.api.compute.pclouds.calling import moment, owned, terms
+from innkeeper.entrypoints.api.compute.pclouds.calling import (
+    LINES_OF_A_HOST,
+    moment,
+    owned,
+    terms,
+)
 from innkeeper.entrypoints.api.paging import limit_of, next_query
 from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.store.transactions import Tx
@@ -79,7 +84,7 @@ async def allocate(call: Call) -> Answer:
         answer: dict[str, Any] = requests.once(tx, pcloud, token, asked, take, call.now)
         return answer
 
-    return Answer(CREATED, await call.write(write))
+    return Answer(CREATED, await call.write(write, LINES_OF_A_HOST))
 
 
 def _wish(wanted: dict[str, Any]) -> Wish:
@@ -99,7 +104,7 @@ async def _allocate_several(call: Call, request: Request, told: Terms) -> dict[s
         before = so_far
         so_far = await call.write(
             lambda tx: several.go_on(tx, owned(tx, call), request, before, told),  # noqa: B023
-            TAKEN_AT_ONCE,
+            TAKEN_AT_ONCE * LINES_OF_A_HOST,
         )
     if not so_far.hosts:
         assert so_far.refusal is not None, "those that were not had were refused"

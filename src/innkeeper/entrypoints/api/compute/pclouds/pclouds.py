@@ -8,6 +8,7 @@ from typing import Any
 from innkeeper.domain.errors import Invalid
 from innkeeper.domain.pclouds import Pcloud, PcloudAction, SizePolicy, consenting
 from innkeeper.entrypoints.api.compute.pclouds.calling import (
+    LINES_OF_A_HOST,
     PCLOUDS,
     moment,
     owned,
@@ -32,6 +33,7 @@ FIELDS = {
     "size_policy": "size",
 }
 """The API's words for what an owner says of a pcloud, and ours."""
+RATIOS = frozenset({"cpu_ratio", "ram_ratio"})
 WORDS = {field: word for word, field in FIELDS.items()}
 
 
@@ -89,7 +91,8 @@ async def update(call: Call) -> Answer:
         after = pclouds.update(tx, owned(tx, call), facts, told)
         return after.uuid, settling.left(tx, after), _one_shown(tx, call, after)
 
-    uuid, left, shown = await call.write(write, SETTLED_AT_ONCE)
+    lines = SETTLED_AT_ONCE * LINES_OF_A_HOST if RATIOS & facts.keys() else 1
+    uuid, left, shown = await call.write(write, lines)
     if left:
         await bring_over(call, uuid, left)
         shown = await call.read(lambda tx: _one_shown(tx, call, pclouds.get(tx, uuid)))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from innkeeper.domain.errors import Unavailable
 from innkeeper.domain.grouping import Aggregate
 from innkeeper.domain.pclouds import PCLOUD_KIND
-from innkeeper.entrypoints.api.compute.pclouds.calling import terms
+from innkeeper.entrypoints.api.compute.pclouds.calling import LINES_OF_A_HOST, terms
 from innkeeper.entrypoints.api.routing import Call
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.pclouds import pclouds, settling
@@ -26,7 +26,7 @@ async def bring_over(call: Call, uuid: str, left: int) -> None:
     # As many steps as it takes. More are for whoever wants something else meanwhile.
     for _ in range(0, left, SETTLED_AT_ONCE):
         try:
-            still_left = await call.write(go_on, SETTLED_AT_ONCE)
+            still_left = await call.write(go_on, SETTLED_AT_ONCE * LINES_OF_A_HOST)
         except Unavailable:
             # What was asked for is written, and comes about without this request as well.
             return

@@ -1,0 +1,109 @@
+"""What a service does for pclouds when nobody asks: carried out by one of all processes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from innkeeper.domain.moves import Asker
+from innkeeper.domain.pclouds import Pcloud
+from innkeeper.domain.slices import Dedicating, Settings
+from innkeeper.entrypoints.api.decisions import DecisionThread
+from innkeeper.store.transactions import Tx
+from innkeeper.systems.compute import hosts as machines
+from innkeeper.systems.compute.hosts import ServiceChange
+from innkeeper.systems.pclouds import audit, host_flavors, hosts, pclouds, settling
+from innkeeper.systems.pclouds.hosts import Wish
+from innkeeper.systems.pclouds.terms import Terms
+from innkeeper.upkeep import PRUNE_PERIOD_S, SWEEP_PERIOD_S, Upkeep
+from tests.support.clouds import NOW, Cloud, cloud_in, reported
+
+TERMS = Terms(Dedicating(quota_pcloud_units=-1), 60.0, Asker("req-1", "project", "user"), NOW)
+UUID = "b0000000-0000-4000-8000-000000000001"
+HOSTS = 10
+STOP_S = 10.0
+
+
+class Serving:
+    """A process on a cloud's database whose tasks are run by hand, and its clock."""
+
+    def __init__(self, cloud: Cloud) -> None:
+        self.cloud = cloud
+        self.now = NOW
+        self.decisions = DecisionThread(cloud.store, cloud.desk)
+        self.decisions.start()
+        upkeep = Upkeep(Settings(), cloud.store, self.decisions, lambda: self.now, cloud.ids)
+        self.tasks = {each.name: each for each in upkeep.tasks()}
+
+    def run(self, name: str, after_s: float) -> int:
+        """Let some time pass, and have a task do what is due."""
+        self.now += timedelta(seconds=after_s)
+        return self.tasks[name].work()
+
+    def stop(self) -> None:
+        """End the process."""
+        self.decisions.stop(STOP_S)
+
+
+@pytest.fixture
+def serving(tmp_path: Path) -> Iterator[Serving]:
+    """A pcloud with some hosts, and a process."""
+    names = [f"m{number:02}" for number in range(HOSTS)]
+    cloud = cloud_in(tmp_path, *(reported(name) for name in names))
+
+    def furnish(tx: Tx) -> None:
+        flavor = host_flavors.create(tx, cloud.ids.uuid(), "large", "", 1, NOW)
+        mine = pclouds.create(tx, UUID, "project", {"name": "p"}, TERMS)
+        for name in names:
+            closed = ServiceChange(is_disabled=True)
+            machines.change_service(tx, machines.by_name(tx, name), closed, NOW)
+            host_flavors.add_host(tx, flavor, name, NOW)
+            hosts.allocate(tx, mine, Wish(name, "large"), TERMS)
+
+    cloud.write(furnish)
+    made = Serving(cloud)
+    yield made
+    made.stop()
+    cloud.close()
+
+
+def found(serving: Serving) -> Pcloud:
+    mine: Pcloud = serving.cloud.read(lambda tx: pclouds.get(tx, UUID))
+    return mine
+
+
+def begin(serving: Serving, ratio: float) -> None:
+    """Bring one host over, as somebody does who comes to an end then."""
+    serving.cloud.write(
+        lambda tx: pclouds.update(tx, pclouds.get(tx, UUID), {"cpu_ratio": ratio}, TERMS, 1)
+    )
+
+
+def test_ratios_that_somebody_began_come_to_all_hosts(serving: Serving) -> None:
+    begin(serving, 5.0)
+    assert found(serving).is_settling
+    assert serving.run("pcloud_ratios", 0) == 1
+    assert not found(serving).is_settling
+    assert not serving.cloud.read(lambda tx: list(audit.findings(tx)))
+    assert serving.cloud.read(settling.due) == []
+    begin(serving, 6.0)
+    # Another process has just looked.
+    assert serving.run("pcloud_ratios", 1) == 0
+    assert serving.run("pcloud_ratios", SWEEP_PERIOD_S) == 1
+    assert serving.run("pcloud_ratios", SWEEP_PERIOD_S) == 0
+
+
+def test_what_was_done_long_ago_is_forgotten(serving: Serving) -> None:
+    def actions() -> int:
+        return len(serving.cloud.read(lambda tx: pclouds.actions(tx, UUID, limit=1000)))
+
+    assert serving.run("old_pcloud_actions", 0) == 0
+    before = actions()
+    serving.now += timedelta(days=Dedicating().pcloud_actions_kept_days)
+    assert serving.run("old_pcloud_actions", PRUNE_PERIOD_S) == before
+    assert actions() == 0
+    # What is paid for goes on, and is known.
+    assert not serving.cloud.read(lambda tx: list(audit.findings(tx)))
