@@ -95,7 +95,7 @@ class Slow(dict[str, object]):
         self._gate = gate
 
     def keys(self) -> object:  # type: ignore[override]
-        self._gate.wait(10.0)
+        self._gate.wait(60.0)
         return super().keys()
 
 
