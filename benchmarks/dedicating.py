@@ -69,7 +69,8 @@ def _table(wish: str) -> HostTable:
         is_automatic = wish == "automatic" and number % 2 == 0
         is_mine = wish == "named" or number < 2 * MY_AUTOMATIC
         projects = {f"project-{number}", *([MINE] if is_mine else [])}
-        table.pclouds.set_facts(_uuid(number), projects, is_automatic=is_automatic)
+        taken_in = projects if is_automatic else ()
+        table.pclouds.set_facts(_uuid(number), projects, taken_in)
     for index in range(0, HOSTS, HOSTS // (PCLOUDS * OF_EACH)):
         number = index // 2 % PCLOUDS
         code = table.pclouds.code(_uuid(number))
