@@ -82,10 +82,9 @@ def _line(hosts: HostTable, name: str, amount: int, mine: Mask) -> str:
     most = 0 if free is None else max(0, int(free[mine].max(initial=0)))
     told = f"{name}: {amount} asked for, at most {most} left on one host"
     given = None if free is None else hosts.gives(name, amount, slice(None))
-    if free is not None and given is not None:
-        refusing = int(np.count_nonzero(~given & (free > 0) & mine))
-        if refusing:
-            told += f", {refusing} hosts do not give out such an amount"
+    if free is not None and given is not None and (~given & (free > 0) & mine).any():
+        # How many would tell whoever may use a pcloud how many hosts it has.
+        told += ", some hosts do not give out such an amount"
     return told + _pools_line(hosts, name, amount, mine)
 
 

@@ -48,6 +48,13 @@ def named(hints: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(each for each in uuids if each is not None))
 
 
+def named_host(hints: Mapping[str, Any]) -> str | None:
+    """What the host of a pcloud is called that a server's hints name."""
+    given = hints.get(HOST_HINT)
+    texts = given if isinstance(given, list | tuple) else [given]
+    return next((each for each in texts if isinstance(each, str) and each), None)
+
+
 def users(tx: Tx, pclouds: Collection[str]) -> dict[str, frozenset[str]]:
     """The projects that may use these pclouds now; one that is not there is left out."""
     return {each.uuid: each.projects for each in dedications.pcloud_facts(tx, pclouds)}

@@ -104,17 +104,12 @@ def still_meant(tx: Tx, hints: Mapping[str, Any], *, is_nowhere: bool = False) -
         near=near,
         query=query,
         pclouds=dedications.named(hints),
-        pcloud_host=_first_text(hints, dedications.HOST_HINT) if is_nowhere else None,
+        pcloud_host=dedications.named_host(hints) if is_nowhere else None,
     )
 
 
-def _first_text(hints: Mapping[str, Any], name: str) -> str | None:
-    given = hints.get(name)
-    return given if isinstance(given, str) and given else None
-
-
 def _pclouds(hints: Mapping[str, Any]) -> tuple[str, ...]:
-    named = _texts(hints, dedications.HINT)
+    named = _full_texts(hints, dedications.HINT)
     strange = [each for each in named if canonical_uuid(each) is None]
     if strange:
         raise Invalid(f"{strange[0][:60]} is no id of a pcloud.")
@@ -122,10 +117,21 @@ def _pclouds(hints: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _pcloud_host(hints: Mapping[str, Any]) -> str | None:
-    hosts = _texts(hints, dedications.HOST_HINT)
-    if len(hosts) > 1:
+    if len(_full_texts(hints, dedications.HOST_HINT)) > 1:
         raise _malformed(dedications.HOST_HINT)
-    return hosts[0] if hosts else None
+    return dedications.named_host(hints)
+
+
+def _full_texts(hints: Mapping[str, Any], name: str) -> list[str]:
+    """As :func:`_texts`; one that is there says something.
+
+    A script whose variable is empty would have its server anywhere but where it is to be.
+    """
+    found, given = _texts(hints, name), hints.get(name)
+    count = len(given) if isinstance(given, list | tuple) else 1
+    if given is not None and not 0 < len(found) == count:
+        raise _malformed(name)
+    return found
 
 
 def _texts(hints: Mapping[str, Any], name: str) -> list[str]:
