@@ -13,6 +13,7 @@ from innkeeper.domain.pclouds import Pcloud, PcloudAction
 from innkeeper.domain.slices import Dedicating
 from innkeeper.store.queries import pcloud_actions
 from innkeeper.store.queries.pcloud_actions import PRUNED_MAX
+from innkeeper.store.tables.pclouds import pcloud_actions as pcloud_table
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.pclouds import members, pclouds
 from innkeeper.systems.pclouds.terms import Terms
@@ -92,6 +93,26 @@ def test_whose_it_was_is_written_with_each(cloud: Cloud) -> None:
         ("transfer", "other"),
         ("delete", "other"),
     ]
+    latter = cloud.read(lambda tx: pclouds.actions(tx, UUID, limit=9, owner_id="other"))
+    assert [each.action for each in latter] == ["delete", "transfer"]
     last = cloud.read(lambda tx: pclouds.last_action(tx, UUID.upper()))
     assert (last.action, last.owner_id) == ("delete", "other")
     assert cloud.read(lambda tx: pclouds.last_action(tx, "no id")) is None
+
+
+def test_what_older_programs_wrote_is_read_by_whoever_owns_it(cloud: Cloud) -> None:
+    cloud.write(lambda tx: tx.execute(pcloud_table.update().values(owner_id=None)))
+    tell(cloud, "enable", TERMS, 3)
+    cloud.write(lambda tx: pclouds.transfer(tx, pclouds.get(tx, UUID), "other", TERMS))
+
+    def page(before: int | None) -> list[PcloudAction]:
+        return list(
+            cloud.read(
+                lambda tx: pclouds.actions(tx, UUID, before=before, limit=1, owner_id="other")
+            )
+        )
+
+    (first,) = page(None)
+    (second,) = page(first.id)
+    assert [first.action, second.action] == ["transfer", "create"]
+    assert page(second.id) == []

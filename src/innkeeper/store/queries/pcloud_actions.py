@@ -57,9 +57,22 @@ def add(
     )
 
 
-def page(tx: Tx, pcloud_uuid: str, *, before: int | None, limit: int) -> list[PcloudAction]:
-    """What was done to a pcloud, the newest first, ahead of the row ``before``."""
+def page(
+    tx: Tx,
+    pcloud_uuid: str,
+    *,
+    before: int | None,
+    limit: int,
+    owner_id: str | None = None,
+) -> list[PcloudAction]:
+    """What was done to a pcloud, the newest first, ahead of the row ``before``.
+
+    With ``owner_id`` only what was done while this project owned it, or nobody knows who did.
+    """
     query = _ROWS.where(pcloud_actions.c.pcloud_uuid == pcloud_uuid)
+    if owner_id is not None:
+        whose = pcloud_actions.c.owner_id
+        query = query.where(sa.or_(whose == owner_id, whose.is_(None)))
     if before is not None:
         query = query.where(pcloud_actions.c.id < before)
     query = query.order_by(pcloud_actions.c.id.desc()).limit(limit)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from datetime import datetime, timedelta
+from types import MappingProxyType
 from typing import Any
 
 from innkeeper.domain.compute import UNLIMITED
@@ -36,6 +37,9 @@ from innkeeper.systems.pclouds.terms import Terms
 
 FACTS = frozenset({"name", "cpu_ratio", "ram_ratio", "is_automatic", "size"})
 """What an owner may say of a pcloud, by the names of its fields."""
+OWN_CHOICES: Mapping[str, Any] = MappingProxyType({"is_automatic": False, "size": None})
+"""What is in force until there is another owner: it would take servers in, and hosts at the
+other one's expense, of which that one never said a word."""
 
 
 def unknown(uuid: str) -> NotFound:
@@ -45,17 +49,16 @@ def unknown(uuid: str) -> NotFound:
 
 def get(tx: Tx, uuid: str) -> Pcloud:
     """The pcloud with this id; else :class:`NotFound`."""
-    canonical = canonical_uuid(uuid)
-    found = None if canonical is None else pclouds.by_uuid(tx, canonical)
+    found = get_or_none(tx, uuid)
     if found is None:
         raise unknown(uuid)
     return found
 
 
-def is_there(tx: Tx, uuid: str) -> bool:
-    """Whether there is a pcloud with this id."""
+def get_or_none(tx: Tx, uuid: str) -> Pcloud | None:
+    """The pcloud with this id, if it is there."""
     canonical = canonical_uuid(uuid)
-    return canonical is not None and pclouds.by_uuid(tx, canonical) is not None
+    return None if canonical is None else pclouds.by_uuid(tx, canonical)
 
 
 def page(
@@ -185,7 +188,8 @@ def transfer(tx: Tx, pcloud: Pcloud, project_id: str, terms: Terms) -> Pcloud:
     """Give a pcloud to another project, which pays for its hosts from now on.
 
     Raises :class:`QuotaExceeded` where that one's quota has no room for them. Who may use it
-    stays as it is; whose plain requests may come, each is to say again, to the new owner.
+    stays as it is; whose plain requests may come, each is to say again, to the new owner. What
+    the last owner chose of that kind ends too, and nobody is answered in its name any more.
     """
     aggregates.demand_project(project_id)
     if project_id == pcloud.project_id:
@@ -194,14 +198,18 @@ def transfer(tx: Tx, pcloud: Pcloud, project_id: str, terms: Terms) -> Pcloud:
     _demand_room(count, terms.settings.quota_pclouds, "pclouds")
     hosts = pcloud_hosts.of_pcloud(tx, pcloud.id)
     quotas.demand_room(tx, project_id, sum(each.units for each in hosts), terms)
-    pclouds.change(tx, pcloud.id, {"project_id": project_id}, terms.now)
-    pclouds.accept(tx, pcloud.id, None, has_accepted=False)
+    ended = {key: no for key, no in OWN_CHOICES.items() if getattr(pcloud, key) != no}
+    pclouds.change(tx, pcloud.id, {"project_id": project_id, **ended}, terms.now)
+    pclouds.set_accepted(tx, pcloud.id, None, has_accepted=False)
+    pclouds.forget_answers(tx, pcloud.id)
     after = get(tx, pcloud.uuid)
     _show_members(tx, after, terms.now)
     paid = [each for each in hosts if not each.is_replaced]
     pcloud_hosts.end_runs(tx, [each.host_id for each in paid], terms.now)
     members.begin_runs(tx, after, paid, terms.now)
     members.tell(tx, after, "transfer", terms, detail=f"to project {project_id}")
+    if ended:
+        members.tell(tx, after, "update", terms, detail=", ".join(sorted(ended)))
     return after
 
 
@@ -253,7 +261,7 @@ def accept(tx: Tx, pcloud: Pcloud, project_id: str, terms: Terms) -> None:
     """
     there = _demand_user(tx, pcloud, project_id)
     if project_id not in consenting(pcloud.project_id, there):
-        _accept(tx, pcloud, project_id, terms, has_accepted=True)
+        _set_accepted(tx, pcloud, project_id, terms, has_accepted=True)
 
 
 def decline(tx: Tx, pcloud: Pcloud, project_id: str, terms: Terms) -> None:
@@ -269,7 +277,7 @@ def decline(tx: Tx, pcloud: Pcloud, project_id: str, terms: Terms) -> None:
             "pcloud, switch its automatic placement off."
         )
     if there[project_id]:
-        _accept(tx, pcloud, project_id, terms, has_accepted=False)
+        _set_accepted(tx, pcloud, project_id, terms, has_accepted=False)
 
 
 def _demand_user(tx: Tx, pcloud: Pcloud, project_id: str) -> dict[str, bool]:
@@ -279,17 +287,27 @@ def _demand_user(tx: Tx, pcloud: Pcloud, project_id: str) -> dict[str, bool]:
     return there
 
 
-def _accept(
+def _set_accepted(
     tx: Tx, pcloud: Pcloud, project_id: str, terms: Terms, *, has_accepted: bool
 ) -> None:
-    pclouds.accept(tx, pcloud.id, project_id, has_accepted=has_accepted)
+    pclouds.set_accepted(tx, pcloud.id, project_id, has_accepted=has_accepted)
     _show_members(tx, pcloud, terms.now)
     members.tell(tx, pcloud, "accept" if has_accepted else "decline", terms, detail=project_id)
 
 
-def actions(tx: Tx, uuid: str, *, before: int | None = None, limit: int) -> list[PcloudAction]:
-    """What was done to a pcloud, the newest first."""
-    return pcloud_actions.page(tx, uuid, before=before, limit=limit)
+def actions(
+    tx: Tx,
+    uuid: str,
+    *,
+    before: int | None = None,
+    limit: int,
+    owner_id: str | None = None,
+) -> list[PcloudAction]:
+    """What was done to a pcloud, the newest first.
+
+    With ``owner_id`` without what was done while it was another project's.
+    """
+    return pcloud_actions.page(tx, uuid, before=before, limit=limit, owner_id=owner_id)
 
 
 def last_action(tx: Tx, uuid: str) -> PcloudAction | None:

@@ -151,27 +151,19 @@ async def decline(call: Call) -> Answer:
 
 
 async def actions(call: Call) -> Answer:
-    """List what was done to a pcloud, the newest first."""
+    """List what was done to a pcloud while the project that asks owned it, the newest first."""
     limit, marker = limit_of(call), call.last("marker")
     before = None if marker is None else int(marker)
+    sees_all = call.allows(f"{PCLOUDS}:index:all_projects")
 
-    def read(tx: Tx) -> list[Any]:
-        return pclouds.actions(tx, _readable(tx, call), before=before, limit=limit + 1)
+    def read(tx: Tx) -> list[PcloudAction]:
+        uuid, owner_id = _readable(tx, call)
+        # What a former owner did, and had done, is none of the next one's business.
+        whose = None if sees_all else owner_id
+        return pclouds.actions(tx, uuid, before=before, limit=limit + 1, owner_id=whose)
 
     found = await call.read(read)
-    listed = [
-        {
-            "id": each.id,
-            "action": each.action,
-            "host": each.host_name,
-            "detail": _detail(each),
-            "project_id": each.project_id,
-            "user_id": each.user_id,
-            "request_id": each.request_id,
-            "created_at": moment(each.created_at),
-        }
-        for each in found[:limit]
-    ]
+    listed = [_action_shown(call, each, sees_all=sees_all) for each in found[:limit]]
     body: dict[str, Any] = {"actions": listed}
     if len(found) > limit > 0:
         path = f"{call.address}{PATH}/{call.params['pcloud_id']}/actions"
@@ -180,18 +172,35 @@ async def actions(call: Call) -> Answer:
     return Answer(200, body)
 
 
-def _readable(tx: Tx, call: Call) -> str:
-    """The id of the pcloud that the path names, if the caller may read what was done to it.
+def _action_shown(call: Call, done: PcloudAction, *, sees_all: bool) -> dict[str, Any]:
+    # The members of guests, and administrators, are not an owner's to know.
+    known = {call.context.project_id, done.owner_id} - {None}
+    shows_who = sees_all or done.project_id in known
+    return {
+        "id": done.id,
+        "action": done.action,
+        "host": done.host_name,
+        "detail": _detail(done),
+        "project_id": done.project_id if shows_who else None,
+        "user_id": done.user_id if shows_who else None,
+        "request_id": done.request_id,
+        "created_at": moment(done.created_at),
+    }
+
+
+def _readable(tx: Tx, call: Call) -> tuple[str, str | None]:
+    """The pcloud that the path names, and its owner, if the caller may read what was done.
 
     Of one that is gone whoever owned it last may, and none of its guests.
     """
     named = call.params["pcloud_id"]
     if pclouds.is_there(tx, named):
-        return owned(tx, call).uuid
+        found = owned(tx, call)
+        return found.uuid, found.project_id
     last = pclouds.last_action(tx, named)
     if last is None or not _was_owned(call, last.owner_id):
         raise pclouds.unknown(named)
-    return last.pcloud_uuid
+    return last.pcloud_uuid, last.owner_id
 
 
 def _was_owned(call: Call, owner_id: str | None) -> bool:
