@@ -80,8 +80,10 @@ def test_the_host_table_knows_whom_a_pcloud_takes_in(folded: Folded) -> None:
         (pclouds.accept, GUEST, {OWNER, GUEST}),
         # Nobody said a word to the new one, which may not use it yet.
         (pclouds.transfer, STRANGER, set()),
-        (pclouds.authorize, STRANGER, {STRANGER}),
-        (pclouds.transfer, OWNER, {OWNER}),
+        (pclouds.authorize, STRANGER, set()),
+        (pclouds.update, on, {STRANGER}),
+        (pclouds.transfer, OWNER, set()),
+        (pclouds.update, on, {OWNER}),
     ]
     for number, (work, given, expected) in enumerate(story):
         folded.do(work, given)

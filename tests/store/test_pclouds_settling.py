@@ -96,7 +96,8 @@ def ratios(cloud: Cloud) -> list[float]:
 
 
 def left(cloud: Cloud) -> int:
-    return int(cloud.read(lambda tx: settling.left(tx, pclouds.get(tx, UUID))))
+    mine = found(cloud)
+    return int(cloud.read(lambda tx: settling.left(tx, [mine])).get(mine.id, 0))
 
 
 def act(cloud: Cloud, work: Callable[[Tx, Pcloud], Any]) -> Any:

@@ -191,6 +191,17 @@ def accepted_wrongly(before: World, after: World, by: tuple[str, str] | None) ->
     return sorted(found)
 
 
+def inherited_wrongly(before: World, after: World) -> list[str]:
+    """The pclouds whose new owners have choices in force that the last ones made."""
+    owners = {each["uuid"]: each["project_id"] for each in before.pclouds.values()}
+    return [
+        f"{each['project_id']} never said this of {each['uuid']}"
+        for each in after.pclouds.values()
+        if owners.get(each["uuid"], each["project_id"]) != each["project_id"]
+        and (each["is_automatic"] or each["size"] is not None)
+    ]
+
+
 def _accepted(seen: World) -> set[tuple[str, str]]:
     return {
         (seen.pclouds[row]["uuid"], project_id)

@@ -294,9 +294,7 @@ class Landlord:
                 for project_id in projects:
                     # A view asks nothing of a call but who is looking.
                     call = cast("Any", Looker(project_id))
-                    let_in = pclouds.projects(tx, [pcloud]).get(pcloud.id, {})
-                    left = settling.left(tx, pcloud)
-                    told.append(pcloud_views._shown(call, pcloud, let_in, len(mine), left))
+                    told.append(pcloud_views._one_shown(tx, call, pcloud))
             return told
 
         return json.dumps(self.cloud.read(look), default=str)

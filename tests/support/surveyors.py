@@ -18,6 +18,7 @@ from tests.support.dedicated import (
     RATIOS,
     accepted_wrongly,
     broken,
+    inherited_wrongly,
     left_wrongly,
     overdrawn,
     said_of,
@@ -78,6 +79,7 @@ class Surveyor:
         assert left_wrongly(before, after, closing) == []
         assert overdrawn(before, after, self.landlord.limits(self._projects)) == []
         assert accepted_wrongly(before, after, accepted) == []
+        assert inherited_wrongly(before, after) == []
         self._judge_plain(after)
         self._judge_taken_in(after)
         self._judge_ratios(after)

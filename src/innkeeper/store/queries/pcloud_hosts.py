@@ -125,6 +125,19 @@ def count_behind(tx: Tx, pcloud: int, row: int) -> int:
     return int(tx.execute(query).scalar_one())
 
 
+def counts_behind(tx: Tx, pcloud_rows: Collection[int]) -> dict[int, int]:
+    """How many hosts each of these pclouds has behind the row that it has settled to.
+
+    Those without are left out.
+    """
+    query = sa.select(pcloud_hosts.c.pcloud_id, sa.func.count())
+    query = query.join(pclouds, pclouds.c.id == pcloud_hosts.c.pcloud_id)
+    query = query.where(pcloud_hosts.c.pcloud_id.in_(IDS))
+    query = query.where(pcloud_hosts.c.host_id > pclouds.c.settled_to)
+    rows = by_ids.rows(tx, query.group_by(pcloud_hosts.c.pcloud_id), pcloud_rows)
+    return {row: count for row, count in rows}
+
+
 def replaced(tx: Tx) -> list[PcloudHost]:
     """All hosts that gave their names to others."""
     query = _HOSTS.where(pcloud_hosts.c.is_replaced.is_(sa.true()))

@@ -170,7 +170,7 @@ def add_project(tx: Tx, row: int, project_id: str) -> None:
     )
 
 
-def accept(tx: Tx, row: int, project_id: str | None, *, has_accepted: bool) -> None:
+def set_accepted(tx: Tx, row: int, project_id: str | None, *, has_accepted: bool) -> None:
     """Write whether a project, or each, lets its plain requests come to a pcloud."""
     change = pcloud_projects.update().where(pcloud_projects.c.pcloud_id == row)
     if project_id is not None:
@@ -222,6 +222,11 @@ def change_answer(tx: Tx, row: int, token: str, answer: Any) -> None:
         .where(pcloud_tokens.c.pcloud_id == row, pcloud_tokens.c.token == token)
         .values(answer=answer)
     )
+
+
+def forget_answers(tx: Tx, row: int) -> None:
+    """Forget all that was answered to requests for a pcloud's hosts."""
+    tx.execute(pcloud_tokens.delete().where(pcloud_tokens.c.pcloud_id == row))
 
 
 def forget_before(tx: Tx, moment: datetime) -> int:

@@ -8,6 +8,8 @@ one, after a crash as well, brings hosts over to what is wanted by then.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from innkeeper.domain.pclouds import Pcloud
 from innkeeper.store.queries import pcloud_hosts, pclouds
 from innkeeper.store.transactions import Tx
@@ -41,11 +43,12 @@ def go_on(tx: Tx, uuid: str, terms: Terms, at_once: int = SETTLED_AT_ONCE) -> in
     return left
 
 
-def left(tx: Tx, pcloud: Pcloud) -> int:
-    """How many hosts of a pcloud may still have the ratios from before."""
-    if pcloud.settled_to is None:
-        return 0
-    return pcloud_hosts.count_behind(tx, pcloud.id, pcloud.settled_to)
+def left(tx: Tx, found: Sequence[Pcloud]) -> dict[int, int]:
+    """How many hosts of these pclouds may still have the ratios from before, by their rows.
+
+    Pclouds of which all hosts have them are left out.
+    """
+    return pcloud_hosts.counts_behind(tx, [each.id for each in found if each.is_settling])
 
 
 def due(tx: Tx) -> list[str]:

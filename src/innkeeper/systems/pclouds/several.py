@@ -12,7 +12,7 @@ May be false: that a request without a token which was given up half way took no
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from innkeeper.domain.errors import Refusal
@@ -85,6 +85,18 @@ def go_on(tx: Tx, pcloud: Pcloud, request: Request, so_far: Progress, terms: Ter
         answer = after.as_answer()
         requests.keep(tx, pcloud, request.token, request.asked, answer, terms.now)
     return after
+
+
+def give_up(request: Request, so_far: Progress, refusal: Refusal) -> Progress:
+    """Tell of all that is left that it could not be had, since no more steps can be taken.
+
+    ``refusal`` is why: the pcloud is another project's by now, or is gone, or the database does
+    not answer. None of it is kept under the token: who asks the same again, and may, goes on
+    behind ``so_far``.
+    """
+    left = request.wishes[so_far.tried :]
+    told = (request.tell_failure(wish, refusal) for wish in left)
+    return replace(so_far, failures=(*so_far.failures, *told))
 
 
 def _kept(tx: Tx, pcloud: Pcloud, request: Request) -> Progress | None:

@@ -42,11 +42,16 @@ def owned(tx: Tx, call: Call) -> Pcloud:
     Who may look at it, or use it, and no more is told so; to all others it is not there.
     """
     found = pclouds.get(tx, call.params["pcloud_id"])
+    demand_owned(tx, call, found)
+    return found
+
+
+def demand_owned(tx: Tx, call: Call, found: Pcloud) -> None:
+    """Refuse what :func:`owned` refuses, of the pcloud that the path names."""
     rule = _rule(call)
     if not call.allows(rule, project_id=found.project_id):
         _demand_seen(tx, call, found)
         call.demand(rule, project_id=found.project_id)
-    return found
 
 
 def seen(tx: Tx, call: Call) -> Pcloud:
@@ -59,7 +64,8 @@ def seen(tx: Tx, call: Call) -> Pcloud:
 def used(tx: Tx, call: Call) -> Pcloud:
     """The pcloud that the path names, if the caller may speak for the project in the path.
 
-    That is for the project's own members: an owner does not speak for its guests.
+    That is for the project's own members, and for administrators: an owner does not speak for
+    its guests.
     """
     found = seen(tx, call)
     call.demand(_rule(call), project_id=call.params["tenant_id"])

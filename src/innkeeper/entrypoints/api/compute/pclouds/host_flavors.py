@@ -36,14 +36,11 @@ async def index(call: Call) -> Answer:
 async def show(call: Call) -> Answer:
     """Show a host flavor; to administrators with its pool."""
     flavor_id, told = call.params["host_flavor_id"], terms(call)
-    return await _answered(call, lambda tx: host_flavors.get(tx, flavor_id), told)
 
-
-async def _answered(call: Call, find: Any, told: Terms, status: int = 200) -> Answer:
     def read(tx: Tx) -> dict[str, Any]:
-        return _whole(tx, call, find(tx), told)
+        return _whole(tx, call, host_flavors.get(tx, flavor_id), told)
 
-    return Answer(status, {"host_flavor": await call.read(read)})
+    return Answer(200, {"host_flavor": await call.read(read)})
 
 
 async def create(call: Call) -> Answer:

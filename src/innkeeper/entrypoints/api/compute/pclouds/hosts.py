@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import astuple
 from typing import Any
 
 from innkeeper.domain.errors import Invalid, Refusal
@@ -66,7 +67,7 @@ async def allocate(call: Call) -> Answer:
     if len({each.name for each in wanted}) != len(wanted):
         raise Invalid("Two hosts cannot have the same name.")
     token, told = body.get("client_token"), terms(call)
-    asked = hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
+    asked = _asked(wanted, is_several="hosts" in body)
     if "hosts" in body:
         request = Request(
             wanted, token, asked, lambda tx, made: _shown(tx, made, told), _failure
@@ -96,16 +97,30 @@ def _wish(wanted: dict[str, Any]) -> Wish:
     )
 
 
+def _asked(wanted: Sequence[Wish], *, is_several: bool) -> str:
+    """The same for the same request, also where defaults are spelled out in one of them."""
+    meant = [is_several, *(astuple(each) for each in wanted)]
+    return hashlib.sha256(json.dumps(meant).encode()).hexdigest()
+
+
 async def _allocate_several(call: Call, request: Request, told: Terms) -> dict[str, Any]:
-    """Take them in several commits; where none can be had, that is a refusal of the first."""
+    """Take them in several commits; where none can be had, that is a refusal of the first.
+
+    Once some were taken, what refuses a whole step is told of those that are left.
+    """
     so_far = several.BEGINNING
     # Each step tries some more of them, or finds that another request with its token did.
     while so_far.tried < len(request.wishes):
         before = so_far
-        so_far = await call.write(
-            lambda tx: several.go_on(tx, owned(tx, call), request, before, told),  # noqa: B023
-            TAKEN_AT_ONCE * LINES_OF_A_HOST,
-        )
+        try:
+            so_far = await call.write(
+                lambda tx: several.go_on(tx, owned(tx, call), request, before, told),  # noqa: B023
+                TAKEN_AT_ONCE * LINES_OF_A_HOST,
+            )
+        except Refusal as refusal:
+            if not before.hosts:
+                raise
+            so_far = several.give_up(request, before, refusal)
     if not so_far.hosts:
         assert so_far.refusal is not None, "those that were not had were refused"
         raise so_far.refusal

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from innkeeper.domain.errors import Invalid
+from innkeeper.domain.errors import Forbidden, Invalid, NotFound
 from innkeeper.domain.pclouds import Pcloud, PcloudAction, SizePolicy, consenting
 from innkeeper.entrypoints.api.compute.pclouds.calling import (
     LINES_OF_A_HOST,
     PCLOUDS,
+    demand_owned,
     moment,
     owned,
     project,
@@ -89,14 +90,24 @@ async def update(call: Call) -> Answer:
 
     def write(tx: Tx) -> tuple[str, int, dict[str, Any]]:
         after = pclouds.update(tx, owned(tx, call), facts, told)
-        return after.uuid, settling.left(tx, after), _one_shown(tx, call, after)
+        left = settling.left(tx, [after]).get(after.id, 0)
+        return after.uuid, left, _one_shown(tx, call, after)
 
     lines = SETTLED_AT_ONCE * LINES_OF_A_HOST if RATIOS & facts.keys() else 1
-    uuid, left, shown = await call.write(write, lines)
+    uuid, left, before = await call.write(write, lines)
+    shown = before
     if left:
         await bring_over(call, uuid, left)
-        shown = await call.read(lambda tx: _one_shown(tx, call, pclouds.get(tx, uuid)))
+        shown = await call.read(lambda tx: _shown_again(tx, call, before))
     return Answer(200, {"pcloud": shown})
+
+
+def _shown_again(tx: Tx, call: Call, before: dict[str, Any]) -> dict[str, Any]:
+    try:
+        return _one_shown(tx, call, owned(tx, call))
+    except (NotFound, Forbidden):
+        # It got another owner meanwhile, or is gone. What was shown before was true then.
+        return before
 
 
 async def delete(call: Call) -> Answer:
@@ -194,8 +205,9 @@ def _readable(tx: Tx, call: Call) -> tuple[str, str | None]:
     Of one that is gone whoever owned it last may, and none of its guests.
     """
     named = call.params["pcloud_id"]
-    if pclouds.is_there(tx, named):
-        found = owned(tx, call)
+    found = pclouds.get_or_none(tx, named)
+    if found is not None:
+        demand_owned(tx, call, found)
         return found.uuid, found.project_id
     last = pclouds.last_action(tx, named)
     if last is None or not _was_owned(call, last.owner_id):
@@ -247,38 +259,39 @@ def _one_shown(tx: Tx, call: Call, found: Pcloud) -> dict[str, Any]:
 
 
 def _all_shown(tx: Tx, call: Call, found: list[Pcloud]) -> list[dict[str, Any]]:
-    projects, counts = pclouds.projects(tx, found), pclouds.host_counts(tx, found)
+    projects = pclouds.projects(tx, found)
+    # Who may use one need not know who pays for it, who else uses it, and how large it is.
+    show = f"{PCLOUDS}:show"
+    whole = [each for each in found if call.allows(show, project_id=each.project_id)]
+    counts, left = pclouds.host_counts(tx, whole), settling.left(tx, whole)
+    rest = {
+        each.id: {
+            "owner": each.project_id,
+            "tenants": list(projects.get(each.id, {})),
+            "host_count": counts.get(each.id, 0),
+            "hosts_settling": left.get(each.id, 0),
+            **_shown_facts(each),
+        }
+        for each in whole
+    }
     return [
-        _shown(
-            call,
-            each,
-            projects.get(each.id, {}),
-            counts.get(each.id, 0),
-            settling.left(tx, each),
-        )
+        {**_shown_to_all(call, each, projects.get(each.id, {})), **rest.get(each.id, {})}
         for each in found
     ]
 
 
-def _shown(
-    call: Call, pcloud: Pcloud, projects: Mapping[str, bool], hosts: int, left: int
-) -> dict[str, Any]:
+def _shown_to_all(call: Call, pcloud: Pcloud, projects: Mapping[str, bool]) -> dict[str, Any]:
     willing = consenting(pcloud.project_id, projects)
-    shown: dict[str, Any] = {
+    return {
         "id": pcloud.uuid,
         "name": pcloud.name,
         "auto_placement": pcloud.is_automatic,
         "auto_placement_accepted": call.context.project_id in willing,
     }
-    if not call.allows(f"{PCLOUDS}:show", project_id=pcloud.project_id):
-        # Who may use it need not know who pays for it, who else uses it, and how large it is.
-        return shown
+
+
+def _shown_facts(pcloud: Pcloud) -> dict[str, Any]:
     return {
-        **shown,
-        "owner": pcloud.project_id,
-        "tenants": list(projects),
-        "host_count": hosts,
-        "hosts_settling": left,
         "cpu_allocation_ratio": pcloud.cpu_ratio,
         "ram_allocation_ratio": pcloud.ram_ratio,
         "size_policy": _shown_size(pcloud.size),

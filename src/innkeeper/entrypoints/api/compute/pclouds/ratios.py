@@ -41,6 +41,6 @@ async def bring_over_members(call: Call, aggregate: Aggregate) -> None:
 
     def look(tx: Tx) -> int:
         found = pclouds.by_aggregates(tx, [aggregate.id]).get(aggregate.id)
-        return 0 if found is None else settling.left(tx, found)
+        return 0 if found is None else settling.left(tx, [found]).get(found.id, 0)
 
     await bring_over(call, aggregate.uuid, await call.read(look))

@@ -32,8 +32,16 @@ PCLOUD_RULES = (
     Rule(f"{PCLOUDS}:tenants:index", PROJECT, "List the projects that may use a pcloud."),
     Rule(f"{PCLOUDS}:tenants:authorize", PROJECT_WRITER, "Let a project use a pcloud."),
     Rule(f"{PCLOUDS}:tenants:drop", PROJECT_WRITER, "Let a project use a pcloud no more."),
-    Rule(f"{PCLOUDS}:tenants:accept", PROJECT_WRITER, "Let a project's plain requests come."),
-    Rule(f"{PCLOUDS}:tenants:decline", PROJECT_WRITER, "Let none of them come any more."),
+    Rule(
+        f"{PCLOUDS}:tenants:accept",
+        PROJECT_WRITER,
+        "Let a project's requests come that name no pcloud.",
+    ),
+    Rule(
+        f"{PCLOUDS}:tenants:decline",
+        PROJECT_WRITER,
+        "Let no more of a project's requests come that name no pcloud.",
+    ),
     Rule(f"{PCLOUDS}:actions", PROJECT, "List what was done to a pcloud."),
     Rule(f"{PCLOUDS}:usage", PROJECT, "Report the hours of a project's whole hosts."),
     Rule(f"{PCLOUDS}:usage:all_projects", ADMIN, "Report the hours of all projects."),
