@@ -127,8 +127,10 @@ class Postgresql:
             self._process.wait(START_WITHIN_S)
 
     def close(self) -> None:
-        """Stop it, and remove all that it had."""
-        self.stop()
+        """End it, and remove all that it had."""
+        # At once: a test process that takes long to end is killed, and would leave it running.
+        if self._process is not None and self._process.poll() is None:
+            self.kill()
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
