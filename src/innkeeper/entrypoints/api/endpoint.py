@@ -202,9 +202,10 @@ class Endpoint:
 
     def _route(self, method: str, version: Version, raw_path: bytes) -> Route:
         plain = raw_path.replace(b"%2F", b"/").replace(b"%2f", b"/")
-        is_other_path = plain.endswith(b"/") or b"//" in plain
-        if self.api.has_exact_slashes and self.path and is_other_path:
-            # Litestar takes "/x/" for "/x"; for the clients of such APIs it is another path.
+        # Litestar takes "/x//y" and "/x/" for "/x/y" and "/x". The first is what an id that is
+        # empty by mistake looks like, and the "y" would be taken for it.
+        is_other_path = b"//" in plain or (self.api.has_exact_slashes and plain.endswith(b"/"))
+        if self.path and is_other_path:
             raise NotFound("The resource could not be found.")
         routes = self._routes.get(method)
         if routes is None:
