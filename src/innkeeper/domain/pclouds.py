@@ -21,6 +21,8 @@ HOST_NAME_MAX = 243
 HOST_NAME_PATTERN = r"^(?!\s)(?!\.{1,2}$)[^:/\u0000-\u001f\u007f-\u009f]+(?<!\s)$(?!\n)"
 """In the form that schemas take too. A name is a part of a key, which ``:`` divides, and of a
 path, where dots alone are a direction: nobody could name such a host again."""
+RATIO_MIN, RATIO_MAX = 0.0001, 1e9
+"""Of how many times hosts give out what they have. With less, no machine gives out anything."""
 _HOST_NAME = re.compile(HOST_NAME_PATTERN)
 
 

@@ -3,7 +3,8 @@
 Source: the seed *Whole Host Allocation*, its tables of keys. What the keys say of hosts and
 projects is put into words, and read, by the API.
 
-Always true: no project can be let in whose key would be that of something else.
+Always true: no project can be let in whose key would be that of something else, and nothing
+that can be no project's id.
 """
 
 from __future__ import annotations
@@ -38,7 +39,25 @@ def project_of(key: str) -> str | None:
 
 
 def demand_project(project_id: str) -> None:
-    """Raise :class:`Invalid` for a project whose key is that of something else."""
+    """Raise :class:`Invalid` for no project's id, and for one whose key is something else's.
+
+    A project that nobody knows here may be there: others keep the projects.
+    """
+    if not _may_be_project(project_id):
+        raise Invalid(
+            "A project's id is made of printable characters without a slash. It neither begins "
+            "nor ends with a space, and is not made of dots alone."
+        )
     key = f"{PREFIX}{project_id}"
     if project_of(key) != project_id or len(key) > KEY_MAX:
         raise Invalid(f"The project {project_id[:60]} cannot be told apart from other facts.")
+
+
+def _may_be_project(project_id: str) -> bool:
+    # In a path, dots alone are a direction, and what is no text became the last of these signs.
+    return (
+        project_id.strip(" .") != ""
+        and project_id == project_id.strip()
+        and project_id.isprintable()
+        and not any(sign in project_id for sign in "/\N{REPLACEMENT CHARACTER}")
+    )

@@ -219,6 +219,19 @@ def test_what_says_nothing_is_refused_here(words: str, complaint: str) -> None:
     assert not [method for method, _, _ in service.asked if method != "GET"]
 
 
+@pytest.mark.parametrize("word", ["nan", "inf", "-inf", "four", "1e999"])
+@pytest.mark.parametrize("option", ["--cpu-ratio", "--ram-ratio"])
+def test_a_ratio_that_is_no_number_is_not_sent(
+    option: str, word: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    service = Service(OWN)
+    with pytest.raises(SystemExit) as ended:
+        run(f"pcloud set {UUID} {option}={word}", service)
+    assert ended.value.code == 2
+    assert f"argument {option}: must be a number, not '{word}'" in capsys.readouterr().err
+    assert service.asked == []
+
+
 def test_of_a_size_policy_what_is_not_said_stays() -> None:
     present = {"min_hosts": 1, "max_hosts": 3, "host_flavor": "big", "min_free_vcpus": 1}
     service = Service((200, {"pcloud": {**PCLOUD, "size_policy": present}}))

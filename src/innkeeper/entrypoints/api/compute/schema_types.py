@@ -25,6 +25,13 @@ NAME: Schema = {
     "pattern": NAME_PATTERN,
 }
 PROJECT_ID: Schema = {**NAME}
+ZONE: Schema = {
+    "type": "string",
+    "minLength": 1,
+    "maxLength": LENGTH_MAX,
+    # A colon would end the zone where somebody names it together with a host.
+    "pattern": r"^(?!\s)[^:\u0000-\u001f\u007f-\u009f]+(?<!\s)$(?!\n)",
+}
 POSITIVE: Schema = {
     "type": ["integer", "string"],
     "pattern": "^[0-9]{1,10}$(?!\n)",

@@ -6,6 +6,7 @@ Always true: what no option names is not sent, so it stays as it is.
 from __future__ import annotations
 
 import argparse
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -33,7 +34,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         ratio.add_argument(
             f"--{amount}-ratio",
             dest=word,
-            type=float,
+            type=_ratio,
             metavar="RATIO",
             # What was not said is not there at all: "none" is something that can be said.
             default=argparse.SUPPRESS,
@@ -62,6 +63,17 @@ def add(parser: argparse.ArgumentParser) -> None:
         help="let only those come that name it",
     )
     _add_size(parser)
+
+
+def _ratio(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    # Infinity and "nan" are numbers to Python, and cannot be written in JSON.
+    if not math.isfinite(number):
+        raise argparse.ArgumentTypeError(f"must be a number, not {text!r}")
+    return number
 
 
 def _add_size(parser: argparse.ArgumentParser) -> None:

@@ -10,6 +10,7 @@ from innkeeper.entrypoints.api.compute.schema_types import (
     NO_NUL_PATTERN,
     NUMBER_VALUE,
     POSITIVE,
+    ZONE,
     closed,
     query,
 )
@@ -21,18 +22,7 @@ _SPACED_NAME: Schema = {
     "maxLength": LENGTH_MAX,
     "pattern": r"^(?=.*\S)[^\u0000-\u001f\u007f-\u009f]+$(?!\n)",
 }
-_ZONE: Schema = {
-    "oneOf": [
-        {
-            "type": "string",
-            "minLength": 1,
-            "maxLength": LENGTH_MAX,
-            # A colon would end the zone where somebody names it together with a host.
-            "pattern": r"^(?!\s)[^:\u0000-\u001f\u007f-\u009f]+(?<!\s)$(?!\n)",
-        },
-        {"type": "null"},
-    ]
-}
+_ZONE: Schema = {"oneOf": [ZONE, {"type": "null"}]}
 _HOST: Schema = {
     "type": "string",
     "minLength": 1,

@@ -20,6 +20,8 @@ from innkeeper.domain.numerals import number_of
 from innkeeper.domain.pclouds import (
     HOST_FLAVOR_KIND,
     PCLOUD_KIND,
+    RATIO_MAX,
+    RATIO_MIN,
     HostFlavor,
     Pcloud,
 )
@@ -32,7 +34,6 @@ from innkeeper.systems.pclouds import host_flavors, hosts, pclouds
 from innkeeper.systems.pclouds.terms import Terms
 
 RATIOS = {metadata.CPU_RATIO: "cpu_ratio", metadata.RAM_RATIO: "ram_ratio"}
-RATIO_MAX = 1e9
 UNITS_DIGITS_MAX = len(str(UNIT_MAX))
 NAME = re.compile(NAME_PATTERN)
 
@@ -176,8 +177,8 @@ def _ratio(key: str, text: str | None) -> float | None:
     if text is None:
         return None
     ratio = number_of(text)
-    if ratio is None or not 0 < ratio <= RATIO_MAX:
-        raise Invalid(f"{key} is a number that is greater than 0.")
+    if ratio is None or not RATIO_MIN <= ratio <= RATIO_MAX:
+        raise Invalid(f"{key} is a number from {RATIO_MIN} to {RATIO_MAX:.0f}.")
     return ratio
 
 

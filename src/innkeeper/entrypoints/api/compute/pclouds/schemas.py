@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 from innkeeper.domain.amounts import UNIT_MAX
-from innkeeper.domain.pclouds import HOST_NAME_MAX, HOST_NAME_PATTERN
+from innkeeper.domain.pclouds import (
+    HOST_NAME_MAX,
+    HOST_NAME_PATTERN,
+    RATIO_MAX,
+    RATIO_MIN,
+)
 from innkeeper.entrypoints.api.compute.schema_types import (
     ANY_VALUE,
     LENGTH_MAX,
@@ -11,6 +16,7 @@ from innkeeper.entrypoints.api.compute.schema_types import (
     NO_NUL_PATTERN,
     NUMBER_VALUE,
     PAGE_VALUES,
+    ZONE,
     closed,
     query,
 )
@@ -36,13 +42,8 @@ _HOST_NAME: Schema = {
     "maxLength": HOST_NAME_MAX,
     "pattern": HOST_NAME_PATTERN,
 }
-_RATIO: Schema = {
-    "type": ["number", "null"],
-    "minimum": 0,
-    "exclusiveMinimum": True,
-    "maximum": 1e9,
-}
-_ZONE: Schema = {"type": ["string", "null"], "minLength": 1, "maxLength": LENGTH_MAX}
+_RATIO: Schema = {"type": ["number", "null"], "minimum": RATIO_MIN, "maximum": RATIO_MAX}
+_ZONE: Schema = {**ZONE, "type": ["string", "null"]}
 _STATE: Schema = {"type": "string", "enum": ["enabled", "disabled"]}
 _COUNT: Schema = {"type": "integer", "minimum": 0, "maximum": POLICY_HOSTS_MAX}
 
