@@ -208,7 +208,8 @@ def test_capacity_filter_says_where_the_unit_rules_were_in_the_way() -> None:
     )
     said = capacity.missing(table, asking_for(VCPU=8))
     assert said == (
-        "VCPU: 8 asked for, at most 16 left on one host, some hosts do not give out such an amount"
+        "VCPU: 8 asked for, at most 16 left on one host, "
+        "some hosts do not give out such an amount"
     )
 
 
