@@ -2,15 +2,40 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 
 import pytest
 from hypothesis import settings
 
+from tests.support.servers.leaving import LEAVING
+
 # A machine under load must not fail a property because one example took long; pytest-timeout
 # still ends what hangs. Failing examples are printed as code, to be pasted into a test.
 settings.register_profile("innkeeper", deadline=None, print_blob=True)
 settings.load_profile("innkeeper")
+
+
+GARBAGE_THRESHOLD = 50_000
+"""Containers that may be made before somebody looks for garbage, as in a started service."""
+
+
+def pytest_configure() -> None:
+    """Look for no garbage while thousands of tests are collected."""
+    gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    """Look for none among them either: they stay to the end, and most tests are short."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(GARBAGE_THRESHOLD)
+    gc.enable()
+
+
+def pytest_sessionfinish() -> None:
+    """End the servers that tests shared."""
+    LEAVING.close()
 
 
 @pytest.fixture(autouse=True)

@@ -18,7 +18,7 @@ from innkeeper.entrypoints.api.identity.routes import LOGIN_BYTES_MAX
 from innkeeper.entrypoints.api.readers import ReaderThreads
 from innkeeper.store.transactions import Store, Tx, greet
 from tests.support.databases import open_store
-from tests.support.running import Running, running
+from tests.support.running import NOBODY, Running, running
 
 FLAVORS = "/compute/v2.1/flavors"
 UNFINISHED = (
@@ -120,12 +120,18 @@ def test_logins_that_do_not_end_take_little_room_and_not_for_long(tmp_path: Path
             service.call("GET", "/healthz")
 
 
+def client_of(service: Running) -> httpx.Client:
+    """A client that keeps its connection however slow the machine is."""
+    forever = httpx.Limits(keepalive_expiry=None)
+    return httpx.Client(base_url=service.url, verify=NOBODY, limits=forever)
+
+
 def test_more_connections_than_may_be_are_refused(service: Running) -> None:
     with ExitStack() as stack:
         for _ in range(6):
-            kept = stack.enter_context(httpx.Client(base_url=service.url))
+            kept = stack.enter_context(client_of(service))
             assert kept.get("/healthz").text == "ok"
-        refused = stack.enter_context(httpx.Client(base_url=service.url)).get("/healthz")
+        refused = stack.enter_context(client_of(service)).get("/healthz")
         assert refused.status_code == UNAVAILABLE
         assert refused.headers["retry-after"] == "1"
         assert refused.headers["connection"] == "close"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import itertools
 import os
@@ -19,6 +18,7 @@ from pathlib import Path
 import pymysql
 
 from tests.support.servers import packages
+from tests.support.servers.leaving import LEAVING
 from tests.support.servers.ports import steady_port
 
 USER = "mysql"
@@ -339,6 +339,6 @@ class Galera:
 def shared() -> Galera:
     """One for all tests that do it no harm, or mend it."""
     made = Galera()
-    atexit.register(made.close)
+    LEAVING.callback(made.close)
     made.start()
     return made

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import itertools
 import shutil
 import signal
@@ -16,6 +15,7 @@ import pymysql
 from pymysql.constants import CLIENT
 
 from tests.support.servers import packages
+from tests.support.servers.leaving import LEAVING
 from tests.support.servers.ports import free_port
 
 USER = "mysql"
@@ -174,6 +174,6 @@ class Mariadb:
 def shared() -> Mariadb:
     """One for all tests that do it no harm."""
     made = Mariadb(**FAST)
-    atexit.register(made.close)
+    LEAVING.callback(made.close)
     made.start()
     return made

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import itertools
 import shutil
 import signal
@@ -22,6 +21,7 @@ import yaml
 
 from tests.support.servers import packages, processes
 from tests.support.servers.etcd import Etcd
+from tests.support.servers.leaving import LEAVING
 from tests.support.servers.ports import steady_port
 from tests.support.servers.postgresql import PLACE, USER
 
@@ -258,6 +258,6 @@ class Patroni:
 def shared() -> Patroni:
     """One for all tests that do it no harm, or mend it."""
     made = Patroni()
-    atexit.register(made.close)
+    LEAVING.callback(made.close)
     made.start()
     return made

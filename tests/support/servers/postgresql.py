@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import itertools
 import shutil
 import signal
@@ -15,6 +14,7 @@ from pathlib import Path
 import psycopg
 
 from tests.support.servers import packages
+from tests.support.servers.leaving import LEAVING
 from tests.support.servers.ports import free_port
 
 USER = "postgres"
@@ -138,6 +138,6 @@ class Postgresql:
 def shared() -> Postgresql:
     """One for all tests that do it no harm."""
     made = Postgresql(**FAST)
-    atexit.register(made.close)
+    LEAVING.callback(made.close)
     made.start()
     return made
