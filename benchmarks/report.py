@@ -259,7 +259,8 @@ def targets(found: Found) -> Iterable[str]:
     for name, most in TOGETHER_MAX_MS.items():
         yield from _at_most(found, name % TOGETHER_AT, most)
     yield from _at_most(found, f"explanations.{TOGETHER_AT}.brief.share", EXPLAINED_MAX)
-    yield from _at_most(found, "dedicated.plain.share", DEDICATED_MAX)
+    for wish in ("plain", "named"):
+        yield from _at_most(found, f"dedicated.{wish}.share", DEDICATED_MAX)
     for name, most in LOAD_MAX.items():
         yield from _at_most(found, name % LOAD_AT, most)
     rates = [each for each in found.values() if each.name.startswith("claim.")]
