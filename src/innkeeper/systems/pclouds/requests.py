@@ -32,7 +32,7 @@ def once(
     answer = answered(tx, pcloud, token, asked)
     if answer is None:
         answer = act()
-        pclouds.remember(tx, pcloud.id, token, asked, answer, now)
+        begin(tx, pcloud, token, asked, answer, now)
     return answer
 
 
@@ -50,12 +50,14 @@ def answered(tx: Tx, pcloud: Pcloud, token: str, asked: str) -> Any:
     return answer
 
 
-def keep(tx: Tx, pcloud: Pcloud, token: str, asked: str, answer: Any, now: datetime) -> None:
-    """Write what is answered under a name, in place of what was so far."""
-    if pclouds.answered(tx, pcloud.id, token) is None:
-        pclouds.remember(tx, pcloud.id, token, asked, answer, now)
-    else:
-        pclouds.change_answer(tx, pcloud.id, token, answer)
+def begin(tx: Tx, pcloud: Pcloud, token: str, asked: str, answer: Any, now: datetime) -> None:
+    """Write what is answered under a name of which nothing is kept, whole or so far."""
+    pclouds.remember(tx, pcloud.id, token, asked, answer, now)
+
+
+def go_on(tx: Tx, pcloud: Pcloud, token: str, answer: Any) -> None:
+    """Write what is answered under a name by now, in place of what was so far."""
+    pclouds.change_answer(tx, pcloud.id, token, answer)
 
 
 def forget_old(tx: Tx, now: datetime) -> int:

@@ -83,7 +83,10 @@ def go_on(tx: Tx, pcloud: Pcloud, request: Request, so_far: Progress, terms: Ter
     )
     if request.token is not None and after.hosts:
         answer = after.as_answer()
-        requests.keep(tx, pcloud, request.token, request.asked, answer, terms.now)
+        if kept is None:
+            requests.begin(tx, pcloud, request.token, request.asked, answer, terms.now)
+        else:
+            requests.go_on(tx, pcloud, request.token, answer)
     return after
 
 

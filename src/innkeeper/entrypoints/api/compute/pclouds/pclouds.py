@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from innkeeper.domain.errors import Forbidden, Invalid, NotFound
@@ -24,6 +24,7 @@ from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.pclouds import pclouds, settling
 from innkeeper.systems.pclouds.settling import SETTLED_AT_ONCE
+from innkeeper.systems.pclouds.terms import Terms
 
 PATH = "/v2.1/os-pclouds"
 FIELDS = {
@@ -132,29 +133,32 @@ async def tenants(call: Call) -> Answer:
 
 async def authorize(call: Call) -> Answer:
     """Let a project use a pcloud."""
-    told, project_id = terms(call), call.params["tenant_id"]
-    await call.write(lambda tx: pclouds.authorize(tx, owned(tx, call), project_id, told))
-    return Answer(204)
+    return await _of_project(call, owned, pclouds.authorize)
 
 
 async def drop(call: Call) -> Answer:
     """Let no new server of a project come to a pcloud."""
-    told, project_id = terms(call), call.params["tenant_id"]
-    await call.write(lambda tx: pclouds.drop(tx, owned(tx, call), project_id, told))
-    return Answer(204)
+    return await _of_project(call, owned, pclouds.drop)
 
 
 async def accept(call: Call) -> Answer:
     """Let a project's requests that name no pcloud come to one that takes such."""
-    told, project_id = terms(call), call.params["tenant_id"]
-    await call.write(lambda tx: pclouds.accept(tx, used(tx, call), project_id, told))
-    return Answer(204)
+    return await _of_project(call, used, pclouds.accept)
 
 
 async def decline(call: Call) -> Answer:
     """Let no new request of a project come that names no pcloud."""
+    return await _of_project(call, used, pclouds.decline)
+
+
+async def _of_project(
+    call: Call,
+    find: Callable[[Tx, Call], Pcloud],
+    act: Callable[[Tx, Pcloud, str, Terms], None],
+) -> Answer:
+    """Do something about the project in the path, for who may have it done."""
     told, project_id = terms(call), call.params["tenant_id"]
-    await call.write(lambda tx: pclouds.decline(tx, used(tx, call), project_id, told))
+    await call.write(lambda tx: act(tx, find(tx, call), project_id, told))
     return Answer(204)
 
 
