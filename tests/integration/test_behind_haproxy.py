@@ -13,7 +13,7 @@ import httpx
 import pytest
 
 from tests.support.servers import packages
-from tests.support.servers.ports import steady_port
+from tests.support.servers.ports import take_port
 from tests.support.several import Started, administrator, several
 from tests.tidy.tree import ROOT
 
@@ -55,7 +55,7 @@ class Proxy:
 
 @contextmanager
 def proxied(folder: Path, services: list[Started]) -> Iterator[Proxy]:
-    admin, port = folder / "admin.sock", steady_port()
+    admin, port = folder / "admin.sock", take_port()
     text = SETTINGS.read_text(encoding="utf-8")
     changes = {ADMIN_SOCKET: str(admin), "bind :8780": f"bind 127.0.0.1:{port}"}
     for number, service in enumerate(services, 1):

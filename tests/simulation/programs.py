@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -19,6 +18,8 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+
+from tests.support.servers.ports import take_port
 
 ADDRESS = "127.0.0.1"
 START_WITHIN_S = 30.0
@@ -114,7 +115,7 @@ class Cloud:
 
     def __init__(self, directory: Path, hosts: int, size: int) -> None:
         self.data_dir = directory / "data"
-        self.port = _free_port()
+        self.port = take_port()
         address = f"http://{ADDRESS}:{self.port}"
         serve = f"serve --auth none --port {self.port} --data-dir {self.data_dir}"
         agent = (
@@ -177,9 +178,3 @@ def wait_until(is_so: Callable[[], bool], what: str, within_s: float = START_WIT
     while not is_so():
         assert time.monotonic() < deadline, f"waited in vain for {what}"
         time.sleep(LOOK_AGAIN_S)
-
-
-def _free_port() -> int:
-    with socket.create_server((ADDRESS, 0)) as listener:
-        port: int = listener.getsockname()[1]
-        return port

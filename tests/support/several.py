@@ -17,7 +17,7 @@ import httpx
 import yaml
 
 from tests.support.agents import SOURCE
-from tests.support.servers.ports import steady_port
+from tests.support.servers.ports import take_port
 
 START_WITHIN_S = 60.0
 STOP_WITHIN_S = 30.0
@@ -56,7 +56,7 @@ class Started:
 
 def started(folder: Path, settings: Mapping[str, str], *options: str) -> Started:
     """Begin a service with its data in a folder, at a port of its own."""
-    port = steady_port()
+    port = take_port()
     folder.mkdir(exist_ok=True)
     log = folder / f"log-{port}"
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("OS_", "INNKEEPER_"))}

@@ -22,7 +22,7 @@ from tests.simulation.many_writers.doors import ADDRESS, Answer, Door
 from tests.simulation.many_writers.history import UNIT
 from tests.simulation.many_writers.writers import Places
 from tests.simulation.programs import UNLIMITED, Program
-from tests.support.servers.ports import steady_port
+from tests.support.servers.ports import take_port
 
 PROCESSES = 3
 PLAIN = 5
@@ -58,7 +58,7 @@ class Fleet:
     ) -> None:
         self.folder = folder
         self._database_url = database_url
-        self.ports = [steady_port() for _ in range(processes)]
+        self.ports = [take_port() for _ in range(processes)]
         more = {**SETTINGS, **(settings or {})}
         self.services = [
             Program(

@@ -11,7 +11,7 @@ import urllib.request
 from pathlib import Path
 
 from tests.support.servers import packages
-from tests.support.servers.ports import steady_port
+from tests.support.servers.ports import take_port
 
 START_WITHIN_S = 30.0
 
@@ -21,7 +21,7 @@ class Etcd:
 
     def __init__(self) -> None:
         self._server = packages.find("etcd", "etcd-server")
-        self.port, self._peer_port = steady_port(), steady_port()
+        self.port, self._peer_port = take_port(), take_port()
         self.folder = Path(tempfile.mkdtemp(prefix="innkeeper-etcd-"))
         self._process: subprocess.Popen[bytes] | None = None
 

@@ -19,7 +19,7 @@ import pymysql
 
 from tests.support.servers import packages
 from tests.support.servers.leaving import LEAVING
-from tests.support.servers.ports import steady_port
+from tests.support.servers.ports import take_port
 
 USER = "mysql"
 START_WITHIN_S = 60.0
@@ -83,10 +83,10 @@ class Node:
         self.name = name
         self.folder = folder
         self.data = folder / "data"
-        self.port, self.group_port = steady_port(), steady_port()
+        self.port, self.group_port = take_port(), take_port()
         self._server = packages.find("mariadbd", "mariadb-server")
         self._settings = settings
-        self._transfer_port, self._state_port = steady_port(), steady_port()
+        self._transfer_port, self._state_port = take_port(), take_port()
         self._process: subprocess.Popen[bytes] | None = None
 
     @property

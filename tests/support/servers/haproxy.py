@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tests.support.servers import packages
-from tests.support.servers.ports import steady_port
+from tests.support.servers.ports import take_port
 
 START_WITHIN_S = 30.0
 SETTINGS = """\
@@ -46,7 +46,7 @@ class Haproxy:
 
     def __init__(self, ports: Sequence[int]) -> None:
         self._program = packages.find("haproxy", "haproxy")
-        self.port = steady_port()
+        self.port = take_port()
         self.folder = Path(tempfile.mkdtemp(prefix="innkeeper-haproxy-"))
         servers = "\n".join(f"    server at{each} 127.0.0.1:{each}" for each in ports)
         self._settings = self.folder / "haproxy.cfg"

@@ -16,7 +16,7 @@ from pymysql.constants import CLIENT
 
 from tests.support.servers import packages
 from tests.support.servers.leaving import LEAVING
-from tests.support.servers.ports import free_port
+from tests.support.servers.ports import take_port
 
 USER = "mysql"
 START_WITHIN_S = 30.0
@@ -39,7 +39,7 @@ class Mariadb:
 
     def __init__(self, **settings: str) -> None:
         self._server = packages.find("mariadbd", "mariadb-server")
-        self.port = free_port()
+        self.port = take_port()
         self._settings = settings
         self._numbers = itertools.count(1)
         self._copiers: dict[str, str] = {}

@@ -22,7 +22,7 @@ import yaml
 from tests.support.servers import packages, processes
 from tests.support.servers.etcd import Etcd
 from tests.support.servers.leaving import LEAVING
-from tests.support.servers.ports import steady_port
+from tests.support.servers.ports import take_port
 from tests.support.servers.postgresql import PLACE, USER
 
 START_WITHIN_S = 60.0
@@ -40,7 +40,7 @@ class Node:
     def __init__(self, folder: Path, name: str, etcd: Etcd, *, is_strict: bool) -> None:
         self.name = name
         self.folder = folder
-        self.port, self._rest_port = steady_port(), steady_port()
+        self.port, self._rest_port = take_port(), take_port()
         self._programs = packages.find("pg_rewind", "postgresql", beside=PLACE).resolve().parent
         self._patroni = packages.find("patroni", "patroni")
         self._process: subprocess.Popen[bytes] | None = None

@@ -15,7 +15,7 @@ import psycopg
 
 from tests.support.servers import packages
 from tests.support.servers.leaving import LEAVING
-from tests.support.servers.ports import free_port
+from tests.support.servers.ports import take_port
 
 USER = "postgres"
 PLACE = "usr/lib/postgresql/*/bin"
@@ -33,7 +33,7 @@ class Postgresql:
 
     def __init__(self, **settings: str) -> None:
         self._programs = packages.find("initdb", "postgresql", beside=PLACE).parent
-        self.port = free_port()
+        self.port = take_port()
         self._settings = settings
         self._numbers = itertools.count(1)
         self._process: subprocess.Popen[bytes] | None = None

@@ -34,6 +34,8 @@ REFUSED = (
 GO_ON = b"HTTP/1.1 100 Continue\r\n\r\n"
 """The server's own word ahead of an answer, for clients that wait with their body."""
 SEPARATORS = len(b": \r\n")
+LISTENING_S = 0.05
+"""How long one goes on listening to a client whose time is over."""
 
 
 class HeadTooLarge(Exception):
@@ -156,6 +158,14 @@ class Connection(HttpToolsProtocol):
         self._got_on()
         super().on_message_complete()
 
+    def timeout_keep_alive_handler(self) -> None:
+        """Let a client go that asks for nothing more."""
+        # A process that did not run for a while finds its timers due before it hears what came
+        # meanwhile: a request that waits there would be cut off without having been read.
+        self.timeout_keep_alive_task = self.loop.call_later(
+            LISTENING_S, super().timeout_keep_alive_handler
+        )
+
     def send_400_response(self, msg: str) -> None:
         """Answer what the parser does not take."""
         if self._is_too_large:
@@ -181,8 +191,8 @@ class Connection(HttpToolsProtocol):
         self.transport.close()
 
     def _give_up(self) -> None:
-        self._timer = None
-        self.transport.close()
+        # As with clients that ask for nothing more: what came is heard first.
+        self._timer = self.loop.call_later(LISTENING_S, self.transport.close)
 
 
 class _Joining(asyncio.Transport):

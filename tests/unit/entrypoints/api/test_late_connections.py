@@ -1,0 +1,105 @@
+"""A server that is stopped for a while, and a client that asks meanwhile."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+
+import pytest
+
+PATIENCE_S = 0.1
+"""How long a client may take; the server is away for longer."""
+REQUEST = b"GET / HTTP/1.1\r\nhost: here\r\n\r\n"
+OK = b"HTTP/1.1 200 OK\r\n"
+SERVER = """
+import asyncio, socket, sys
+import uvloop
+from uvicorn.server import ServerState
+from innkeeper.entrypoints.api.connections import Connection, PatientConfig
+
+async def app(scope, receive, send):
+    headers = [(b"content-length", b"2")]
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
+    await send({"type": "http.response.body", "body": b"ok"})
+
+async def serve():
+    config = PatientConfig(app, float(sys.argv[3]), 100, access_log=False)
+    config.load()
+    config.timeout_keep_alive = float(sys.argv[3])
+    loop = asyncio.get_running_loop()
+    listener = socket.socket(fileno=int(sys.argv[2]))
+    state = ServerState()
+    await loop.create_server(lambda: Connection(config, state, {}), sock=listener)
+    print("ready", flush=True)
+    await asyncio.Event().wait()
+
+with asyncio.Runner(loop_factory=globals()[sys.argv[1]].new_event_loop) as runner:
+    runner.run(serve())
+"""
+
+
+class Server:
+    """A process that serves."""
+
+    def __init__(self, loop: str) -> None:
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        number = self.listener.fileno()
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", SERVER, loop, str(number), str(PATIENCE_S)],
+            pass_fds=[number],
+            stdout=subprocess.PIPE,
+        )
+        assert self.process.stdout is not None
+        assert self.process.stdout.readline() == b"ready\n"
+
+    def client(self) -> socket.socket:
+        """Connect to it."""
+        return socket.create_connection(self.listener.getsockname()[:2], timeout=5.0)
+
+    @contextlib.contextmanager
+    def away(self) -> Iterator[None]:
+        """Stop it for longer than it waits for any client."""
+        self.process.send_signal(signal.SIGSTOP)
+        begun_s = time.monotonic()
+        yield
+        time.sleep(max(0.0, begun_s + 3 * PATIENCE_S - time.monotonic()))
+        self.process.send_signal(signal.SIGCONT)
+
+
+@pytest.fixture(params=["asyncio", "uvloop"])
+def server(request: pytest.FixtureRequest) -> Iterator[Server]:
+    made = Server(request.param)
+    yield made
+    made.process.kill()
+    made.process.communicate()
+    made.listener.close()
+
+
+def test_what_came_while_it_was_away_is_answered(server: Server) -> None:
+    with server.client() as waiting, server.client() as fresh:
+        waiting.sendall(REQUEST)
+        assert waiting.recv(1_000).startswith(OK)
+        with server.away():
+            waiting.sendall(REQUEST)
+            fresh.sendall(REQUEST)
+        assert waiting.recv(1_000).startswith(OK)
+        assert fresh.recv(1_000).startswith(OK)
+
+
+def test_a_client_that_says_nothing_more_is_let_go(server: Server) -> None:
+    heard = []
+    for said in (b"", REQUEST[:10], REQUEST):
+        with server.client() as client:
+            client.sendall(said)
+            pieces = [b"?"]
+            while pieces[-1]:
+                pieces.append(client.recv(1_000))
+            heard.append(b"".join(pieces[1:]))
+    nothing, half, whole = heard
+    assert (nothing, half) == (b"", b"")
+    assert whole.startswith(OK)
