@@ -214,7 +214,7 @@ class Service:
             ids=self.ids,
             services=opening.services(settings, apis),
             signer=self.signer,
-            sealer=_or_settings_error(lambda: sealer_of(settings.zoning)),
+            sealer=sealer_of(settings.zoning),
             tracing=_tracing(settings.serving.trace_endpoint),
         )
         self.store.listen(self.site.bells.ring)

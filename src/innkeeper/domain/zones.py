@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from innkeeper.domain.ids import ServerId
+
+KEY_DIGITS = (32, 64)
+"""128 bits, as the keys of the design for the distributed scheduler have, or 256."""
+_HEXADECIMAL = re.compile(r"[0-9a-fA-F]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,3 +63,16 @@ def digest(asked: Mapping[str, Any]) -> str:
     """
     text = json.dumps(asked, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def plan_key(text: str) -> bytes:
+    """A key for entries, as settings write it; raises ``ValueError`` for what is none.
+
+    What the error says may be shown to anybody: nothing of the text is in it.
+    """
+    lengths = " or ".join(map(str, KEY_DIGITS))
+    if len(text) not in KEY_DIGITS:
+        raise ValueError(f"a key is {lengths} hexadecimal digits, and not {len(text)}")
+    if _HEXADECIMAL.fullmatch(text) is None:
+        raise ValueError(f"a key is {lengths} hexadecimal digits, and nothing else")
+    return bytes.fromhex(text)

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import base64
 import hmac
-import re
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
@@ -25,7 +24,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from innkeeper.domain.errors import Conflict, Invalid
 from innkeeper.domain.ids import ServerId
 from innkeeper.domain.slices import Zoning
-from innkeeper.domain.zones import Destination, Terms
+from innkeeper.domain.zones import Destination, Terms, plan_key
 
 FORM = b"\x01"
 """How a sealed entry begins: the number of its form."""
@@ -36,9 +35,6 @@ AES_KEY_BYTES = 32
 PADDED_TO_BYTES = 256
 """Entries are filled up to a multiple of this: a length would tell hosts with long names apart
 from those with short ones. All but the longest names fit into one."""
-KEY_DIGITS = (32, 64)
-"""128 bits, as the keys of the design for the distributed scheduler have, or 256."""
-_KEY = re.compile(r"[0-9a-fA-F]*")
 _SEALING = b"innkeeper build plan entry 1"
 _NAMING = b"innkeeper build plan key id"
 
@@ -128,30 +124,11 @@ class Sealer:
 
 
 def sealer_of(settings: Zoning) -> Sealer | None:
-    """The sealer that the settings describe; ``None`` where they name no key.
-
-    Raises ``ValueError`` for a name or a key that is none. The message repeats no key.
-    """
-    name = settings.zone_name
-    if not name.strip() or not name.isprintable():
-        raise ValueError(f"The setting 'zone_name' is no name: {name!r}.")
-    keys = [
-        _key_of(text, place)
-        for place, text in enumerate(settings.build_plan_encryption_key, start=1)
-    ]
-    return Sealer(name, keys, settings.build_plan_lifetime_s) if keys else None
-
-
-def _key_of(text: str, place: int) -> bytes:
-    if _KEY.fullmatch(text) is None or len(text) not in KEY_DIGITS:
-        lengths = " or ".join(map(str, KEY_DIGITS))
-        raise ValueError(
-            f"The setting 'build_plan_encryption_key' is wrong: a key is {lengths} hexadecimal "
-            f"digits, and number {place} has {len(text)} characters"
-            f"{'' if _KEY.fullmatch(text) else ', not all of them such digits'}. "
-            "'openssl rand -hex 32' makes one."
-        )
-    return bytes.fromhex(text)
+    """The sealer that the settings describe; ``None`` where they name no key."""
+    keys = [plan_key(text) for text in settings.build_plan_encryption_key]
+    if not keys:
+        return None
+    return Sealer(settings.zone_name, keys, settings.build_plan_lifetime_s)
 
 
 def key_id(key: bytes) -> bytes:

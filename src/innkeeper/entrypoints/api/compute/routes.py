@@ -10,7 +10,6 @@ from innkeeper.entrypoints.api.compute.hosts.routes import HOST_ROUTES
 from innkeeper.entrypoints.api.compute.pclouds.routes import PCLOUD_ROUTES
 from innkeeper.entrypoints.api.compute.servers.history_routes import HISTORY_ROUTES
 from innkeeper.entrypoints.api.compute.servers.routes import SERVER_ROUTES
-from innkeeper.entrypoints.api.compute.zones.routes import ZONE_ROUTES
 from innkeeper.entrypoints.api.routing import Route
 
 DOCUMENT_ROUTES = (
@@ -35,5 +34,4 @@ ROUTES: tuple[Route, ...] = (
     *PCLOUD_ROUTES,
     *SERVER_ROUTES,
     *HISTORY_ROUTES,
-    *ZONE_ROUTES,
 )

@@ -9,7 +9,6 @@ from innkeeper.entrypoints.api.compute.hosts.rules import HOST_RULES
 from innkeeper.entrypoints.api.compute.pclouds.rules import PCLOUD_RULES
 from innkeeper.entrypoints.api.compute.servers.action_rules import ACTION_RULES
 from innkeeper.entrypoints.api.compute.servers.rules import SERVER_RULES
-from innkeeper.entrypoints.api.compute.zones.rules import ZONE_RULES
 
 RULES = (
     *FLAVOR_RULES,
@@ -19,5 +18,4 @@ RULES = (
     *PCLOUD_RULES,
     *SERVER_RULES,
     *ACTION_RULES,
-    *ZONE_RULES,
 )

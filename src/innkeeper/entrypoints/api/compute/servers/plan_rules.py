@@ -1,4 +1,4 @@
-"""Policy rules of zones."""
+"""Policy rules of build plans."""
 
 from __future__ import annotations
 
@@ -7,4 +7,4 @@ from innkeeper.entrypoints.api.routing import Rule
 
 SELECT = "os_compute_api:zones:select"
 
-ZONE_RULES = (Rule(SELECT, PROJECT, "Have servers planned, to be made later."),)
+PLAN_RULES = (Rule(SELECT, PROJECT, "Have servers planned, to be made later."),)
