@@ -54,7 +54,7 @@ def bytes_of(entry: str) -> bytearray:
     return bytearray(base64.urlsafe_b64decode(entry + "=" * (-len(entry) % 4)))
 
 
-def letters(raw: bytes) -> str:
+def letters(raw: bytes | bytearray) -> str:
     """Bytes as the letters of an entry."""
     return base64.urlsafe_b64encode(raw).decode().rstrip("=")
 
