@@ -21,10 +21,8 @@ def made(tx: Tx, means: Means, request: BootRequest) -> tuple[Planned, ...]:
     taken = Reception(tx, means, [request]).take(request)
     plan = means.schedulers.of(taken.filters).plan(table, taken.spec)
     depletion.undo(table, taken.spec, plan)
-    there = hosts.by_names(tx, {entry.host for entry in plan.entries})
+    uuids = hosts.provider_uuids(tx, [entry.provider_id for entry in plan.entries])
     return tuple(
-        Planned(
-            Destination(server_id, entry.host, there[entry.host].provider_uuid), entry.weight
-        )
+        Planned(Destination(server_id, entry.host, uuids[entry.provider_id]), entry.weight)
         for server_id, entry in zip(request.server_ids, plan.entries, strict=False)
     )
