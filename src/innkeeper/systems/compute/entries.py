@@ -92,15 +92,18 @@ def each_once(requests: Sequence[BootRequest], boot: Boot) -> list[Booted | Refu
     The others are told what became of it: they waited for the same commit, so none of them
     would find its server.
     """
-    firsts: dict[str, BootRequest] = {}
-    for each in requests:
-        firsts.setdefault(each.server_ids[0], each)
-    booted = dict(zip(firsts, boot(list(firsts.values())), strict=True))
+    firsts: dict[str, int] = {}
+    deciding = [
+        place
+        if each.destination is None
+        else firsts.setdefault(each.destination.server_id, place)
+        for place, each in enumerate(requests)
+    ]
+    asked = [place for place, first in enumerate(deciding) if first == place]
+    outcomes = dict(zip(asked, boot([requests[place] for place in asked]), strict=True))
     return [
-        booted[each.server_ids[0]]
-        if firsts[each.server_ids[0]] is each
-        else _told(booted[each.server_ids[0]])
-        for each in requests
+        outcomes[first] if first == place else _told(outcomes[first])
+        for place, first in enumerate(deciding)
     ]
 
 
