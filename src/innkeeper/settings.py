@@ -21,6 +21,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from innkeeper.domain.slices import SLICES, Serving, Settings
+from innkeeper.domain.zones import plan_key
 
 ENV_PREFIX = "INNKEEPER_"
 PREFIX = "_prefix"
@@ -31,6 +32,8 @@ ORIGIN_PATTERN = re.compile(r"[a-z][a-z0-9+.-]*://[^/\s]+", re.ASCII)
 TOKEN_PATTERN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 """The name of a method or a header."""
 ZONE_PATTERN = re.compile(r"[^:\s\x00-\x1f]{1,255}")
+SECRETS = frozenset({"keystone_password", "build_plan_encryption_key"})
+"""Settings of which no message repeats the value."""
 OWN_PATHS = ("/healthz", "/readyz", "/metrics", "/openapi.json")
 """What the service itself answers, whatever its APIs are."""
 
@@ -80,6 +83,7 @@ def load(
     _check_serving(settings)
     _check_names(settings)
     _check_keystone(settings)
+    _check_plans(settings)
     return settings
 
 
@@ -100,11 +104,12 @@ def _refuse_no_names(slice_: Any) -> None:
         value = getattr(slice_, key)
         is_list = isinstance(value, tuple | Mapping)
         texts = tuple(value) if is_list else (value,)
+        shown = "" if key in SECRETS else f": {value!r}"
         # Paths, names and addresses end there for whoever is asked for them.
         if any(isinstance(each, str) and "\0" in each for each in texts):
-            raise SettingsError(f"The setting {key!r} has a NUL character in it: {value!r}.")
+            raise SettingsError(f"The setting {key!r} has a NUL character in it{shown}.")
         if is_list and any(not each.strip() for each in texts):
-            raise SettingsError(f"The setting {key!r} has an empty name in it: {value!r}.")
+            raise SettingsError(f"The setting {key!r} has an empty name in it{shown}.")
 
 
 def _told(
@@ -214,6 +219,20 @@ def _check_keystone(settings: Settings) -> None:
         for key in ("keystone_url", "keystone_user", "keystone_password"):
             if not getattr(settings.authenticating, key):
                 raise SettingsError(f"With auth = 'keystone', the setting {key!r} is needed.")
+
+
+def _check_plans(settings: Settings) -> None:
+    name = settings.zoning.zone_name
+    if not name.strip() or not name.isprintable():
+        raise SettingsError(f"The setting 'zone_name' is no name: {name!r}.")
+    for place, text in enumerate(settings.zoning.build_plan_encryption_key, start=1):
+        try:
+            plan_key(text)
+        except ValueError as error:
+            raise SettingsError(
+                f"The setting 'build_plan_encryption_key' is wrong at number {place}: {error}. "
+                "'openssl rand -hex 32' makes one."
+            ) from error
 
 
 def _from_file(path: Path) -> dict[str, Any]:

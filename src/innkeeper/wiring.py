@@ -37,6 +37,7 @@ from innkeeper.store.transactions import Store
 from innkeeper.systems.compute.desk import BootDesk
 from innkeeper.systems.identity.tokens import Signer
 from innkeeper.systems.placement.candidates import CandidateDesk
+from innkeeper.systems.zones.sealing import sealer_of
 from innkeeper.upkeep import Upkeep
 
 DATABASE_FILE = "innkeeper.sqlite3"
@@ -213,6 +214,7 @@ class Service:
             ids=self.ids,
             services=opening.services(settings, apis),
             signer=self.signer,
+            sealer=sealer_of(settings.zoning),
             tracing=_tracing(settings.serving.trace_endpoint),
         )
         self.store.listen(self.site.bells.ring)

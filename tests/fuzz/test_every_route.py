@@ -24,10 +24,13 @@ NEVER = 500
 EVERYBODY = {"x-auth-token": "admin", "x-roles": "admin,service"}
 """Some routes are for services alone; behind a refusal of policy nothing would be tried."""
 
+PLAN_KEY = "c286696d887c9aa0611bbb3e2025a45b"
+
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    with running(tmp_path_factory.mktemp("fuzz"), work_poll_s=0.05) as started:
+    folder = tmp_path_factory.mktemp("fuzz")
+    with running(folder, work_poll_s=0.05, build_plan_encryption_key=[PLAN_KEY]) as started:
         yield started
 
 

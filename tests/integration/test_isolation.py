@@ -32,12 +32,14 @@ PATCH = {"content-type": "application/openstack-images-v2.1-json-patch"}
 RENAMED = [{"op": "replace", "path": "/name", "value": "mine"}]
 NAME_LENGTH_MIN = 6
 """Shorter words are in every text."""
+PLAN_KEY = "c286696d887c9aa0611bbb3e2025a45b"
 Sides = tuple[Parties, Party, str, dict[str, str]]
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Parties]:
-    with parties(tmp_path_factory.mktemp("isolation")) as started:
+    folder = tmp_path_factory.mktemp("isolation")
+    with parties(folder, build_plan_encryption_key=[PLAN_KEY]) as started:
         birchs = belongings(started, started.birch, OTHER)
         started.things |= {f"birch {name}": text for name, text in birchs.items()}
         yield started
@@ -312,7 +314,10 @@ def put_in(wish: Any, ids: dict[str, str]) -> Any:
     return str(wish).format_map(ids)
 
 
-@pytest.mark.parametrize("path", [f"{COMPUTE}/servers", f"{COMPUTE}/os-explain"])
+BOOTING = ("servers", "os-explain", "zones/select")
+
+
+@pytest.mark.parametrize("path", [f"{COMPUTE}/{each}" for each in BOOTING])
 @pytest.mark.parametrize("wish", WISHES, ids=str)
 def test_no_boot_can_use_or_find_out_what_is_a_strangers(
     sides: Sides, path: str, wish: dict[str, Any]
@@ -398,8 +403,10 @@ def test_the_names_of_hosts_are_told_to_administrators_only(sides: Sides) -> Non
         answer = made.ask(who, "GET", f"{COMPUTE}/{path}")
         assert answer.status_code == 200, answer.text
         assert "host-1" not in answer.text and "host-2" not in answer.text
-    told = made.ask(who, "POST", f"{COMPUTE}/os-explain", json=boot()).text
-    assert "host-1" not in told and "host-2" not in told
+    for path in ("os-explain", "zones/select"):
+        answer = made.ask(who, "POST", f"{COMPUTE}/{path}", json=boot())
+        assert answer.status_code == 200, answer.text
+        assert "host-1" not in answer.text and "host-2" not in answer.text
 
 
 def test_a_host_has_another_id_for_each_project(made: Parties) -> None:

@@ -37,6 +37,7 @@ PASSWORDS = (
     "the-admin-pass",
     "the-user-data-password",
 )
+PLAN_KEYS = ("c286696d887c9aa0611bbb3e2025a45b", "0f" * 32)
 IDENTITY, COMPUTE = "/identity/v3", "/compute/v2.1"
 JSON = {"content-type": "application/json"}
 PLACEHOLDER = re.compile(r"\{[^}]*\}")
@@ -80,7 +81,7 @@ class Asking:
 
     def __init__(self, url: str) -> None:
         self.http = httpx.Client(base_url=url, trust_env=False, timeout=30.0)
-        self.secrets: set[str] = set(PASSWORDS)
+        self.secrets: set[str] = {*PASSWORDS, *PLAN_KEYS}
         self.told: list[str] = []
 
     def ask(self, method: str, path: str, token: str | None = None, **more: Any) -> Any:
@@ -118,6 +119,7 @@ def serving(folder: Path, endpoint: str) -> Iterator[tuple[str, Path]]:
         "INNKEEPER_LOG_LEVEL": "debug",
         "INNKEEPER_TRACE_ENDPOINT": endpoint,
         "INNKEEPER_LOGIN_FAILURES_FREE": "100",
+        "INNKEEPER_BUILD_PLAN_ENCRYPTION_KEY": ",".join(PLAN_KEYS),
     }
     with (
         log.open("w") as stream,
@@ -192,6 +194,7 @@ def compute_requests(asking: Asking, admin: str) -> None:
         {"server": {**server, "user_data": in_user_data}},
         {"server": {**server, "adminPass": [admin_pass]}},
         {"server": {**server, "adminpass": admin_pass}},
+        {"server": {**server, "blob": "AQ"}},
     ):
         asking.ask("POST", f"{COMPUTE}/servers", admin, json=body)
     keypair = {"keypair": {"name": "made"}}

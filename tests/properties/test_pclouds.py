@@ -3,7 +3,8 @@
 After every step the tables are read anew and judged by rules of this test's own: whose host is
 which, who is on it, what is paid for it, what it gives out, and what is shown of it. A step
 that was refused has changed nothing. Booted and moved servers are where the seed's rule lets
-them be, and a request that could have had a host has had one.
+them be, and a request that could have had a host has had one. Entries of plans are worth
+what is true when they are brought.
 
 Who acts next is Hypothesis's to say, and with which seed. What is done then, dice decide: of
 thirty kinds of steps with four arguments each Hypothesis would try few, and those again and
@@ -32,11 +33,14 @@ from innkeeper.systems.pclouds import pclouds
 from tests.support.clouds import reported
 from tests.support.moves import Movers
 from tests.support.pcloud_steps import FLAVORS, GONE, HOSTS, NAMES, Steps
+from tests.support.planners import Planner
 
 EXAMPLES = int(os.environ.get("PCLOUDS_EXAMPLES", "10"))
 EXAMPLE_MAX_S = 60
 """Each takes a second or two; on a busy machine, many times that."""
 SERVERS_MAX = 8
+ENTRIES_MAX = 6
+"""Of plans, older ones are forgotten: most were made for hosts as they are."""
 SHORT_S, LONG_S = 61.0, 601.0
 """Longer than an agent may be silent, and than an order may take."""
 EVACUATE = 3
@@ -45,6 +49,10 @@ EVACUATE = 3
 
 class Guests(Steps):
     """What tenants do, their servers' agents, and the service itself, beside the others."""
+
+    def __init__(self, movers: Movers, seed: int) -> None:
+        super().__init__(movers, seed)
+        self.planner = Planner(self.surveyor)
 
     # -- tenants ---------------------------------------------------------------------------
 
@@ -55,12 +63,7 @@ class Guests(Steps):
         self.do_one({self.boot: 4, self.delete: 1})
 
     def boot(self) -> None:
-        there: list[str] = [each["uuid"] for each in self.seen.pclouds.values()]
-        uuid = self.member()[0]
-        named = self.dice.choice((None, None, None, GONE, there or GONE, *[uuid] * 5))
-        hints: dict[str, Any] = {} if named is None else {"pcloud": named}
-        if hints and self.rarely():
-            hints["pcloud_host"] = self.dice.choice(NAMES)
+        named, hints = self.wish()
         if len(self.seen.servers) < SERVERS_MAX:
             forced = self.dice.choice(HOSTS) if self.rarely() else None
             made = self.surveyor.boot(self.guest(named), hints, forced)
@@ -69,6 +72,31 @@ class Guests(Steps):
             self.settle_mostly()
             if self.seen.servers[made]["status"] == "ERROR" and not self.rarely():
                 self.attempt(lambda: self.movers.delete(made))
+
+    def wish(self) -> tuple[Any, dict[str, Any]]:
+        """The pcloud, or several, that somebody wants to be in, if any; and the hints."""
+        there: list[str] = [each["uuid"] for each in self.seen.pclouds.values()]
+        uuid = self.member()[0]
+        named = self.dice.choice((None, None, None, GONE, there or GONE, *[uuid] * 5))
+        hints: dict[str, Any] = {} if named is None else {"pcloud": named}
+        if hints and self.rarely():
+            hints["pcloud_host"] = self.dice.choice(NAMES)
+        return named, hints
+
+    def plan(self) -> None:
+        """Plan servers and bring an entry, of this plan or an earlier one, maybe once more."""
+        named, hints = self.wish()
+        self.planner.plan(self.guest(named), hints)
+        kept = self.planner.kept
+        del kept[:-ENTRIES_MAX]
+        if len(self.seen.servers) >= SERVERS_MAX:
+            self.delete()
+        elif kept:
+            entry = self.dice.choice(kept)
+            if self.rarely():
+                self.take_from(entry.planned.destination.host, entry.project_id)
+            self.planner.carry_out(entry)
+            self.settle_mostly()
 
     def lose(self, uuid: ServerId) -> None:
         """Have a build fail, once the host that is next in its turn has become another's."""
@@ -200,6 +228,10 @@ class Pclouds(RuleBasedStateMachine):
     @rule()
     def boot(self) -> None:
         self.steps.boot()
+
+    @rule()
+    def plan(self) -> None:
+        self.steps.plan()
 
     @rule()
     def travel(self) -> None:

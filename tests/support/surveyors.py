@@ -145,25 +145,37 @@ class Surveyor:
         self, project_id: str, hints: Mapping[str, Any], forced: str | None = None
     ) -> ServerId:
         """Boot a server, which has one of the hosts that it may have, if there are any."""
-        before, now = self.seen, self.landlord.movers.now
+        now, able = self.landlord.movers.now, self.able(project_id, hints)
+        able = [each for each in able if forced in (None, each)]
         request = self.cloud.request(
             project_id=project_id, hints=hints, forced_host=forced, now=now
         )
         self.cloud.boot(request)
         (uuid,) = request.server_ids
+        self.welcome(uuid, hints)
+        home = self.seen.servers[uuid]["host"]
+        assert home in able if able else home is None, (home, able)
+        return uuid
+
+    def able(self, project_id: str, hints: Mapping[str, Any]) -> list[str]:
+        """The hosts that a request for a server may have now."""
+        return [
+            each["name"]
+            for host_id, each in self.seen.hosts.items()
+            if may_take(self.seen, host_id, project_id, hints, is_boot=True)
+            and self._is_able(self.seen, each)
+        ]
+
+    def welcome(self, uuid: ServerId, hints: Mapping[str, Any]) -> None:
+        """Judge the step that booted a server, and keep who took it in."""
+        before = self.seen
         self.judge()
         if not named(hints):
             self.plain[uuid] = self._taken_in(before, uuid)
-        home = self.seen.servers[uuid]["host"]
-        able = [
-            each["name"]
-            for host_id, each in before.hosts.items()
-            if may_take(before, host_id, project_id, hints, is_boot=True)
-            and self._is_able(before, each)
-            and forced in (None, each["name"])
-        ]
-        assert home in able if able else home is None, (home, able)
-        return uuid
+
+    def demand_unchanged(self) -> None:
+        """Nothing is otherwise than it was."""
+        assert self.landlord.world() == self.seen
 
     def _taken_in(self, before: World, uuid: str) -> str | None:
         """The pcloud to which a server came unasked, which took such of its project then."""

@@ -126,6 +126,8 @@ def test_doors_that_lead_nowhere(overrides: dict[str, Any], words: str) -> None:
         ({"host": "a\0b"}, "'host' has a NUL character"),
         ({"apis": ["compute", "a\0"]}, "'apis' has a NUL character"),
         ({"policy_file": "\0"}, "'policy_file' has a NUL character"),
+        ({"zone_name": ""}, "'zone_name' is no name"),
+        ({"zone_name": "a\nb"}, "'zone_name' is no name"),
         ({"region_name": ""}, "'region_name' is empty"),
         ({"region_name": " "}, "'region_name' is empty"),
         ({"default_availability_zone": "a:b"}, "'default_availability_zone' is a name"),
@@ -308,3 +310,34 @@ def test_settings_go_through_an_environment_unchanged(tmp_path: Path) -> None:
 )
 def test_who_else_writes(given: dict[str, Any], is_one: bool) -> None:
     assert load(environ={}, overrides=given).is_one_of_several is is_one
+
+
+@pytest.mark.parametrize(
+    ("keys", "words"),
+    [
+        (["c0ffee"], "wrong at number 1: a key is 32 or 64 hexadecimal digits, and not 6."),
+        (
+            ["c0ffee" * 8, "0" * 32],
+            "at number 1: a key is 32 or 64 hexadecimal digits, and not",
+        ),
+        (
+            ["0" * 64, "c0ffeeg " * 4],
+            "number 2: a key is 32 or 64 hexadecimal digits, and nothing",
+        ),
+        (["c0ffee\0"], "has a NUL character in it."),
+        (["c0ffee", ""], "has an empty name in it."),
+    ],
+)
+def test_keys_for_plans_are_judged_and_never_shown(keys: list[str], words: str) -> None:
+    with pytest.raises(SettingsError, match="'build_plan_encryption_key'") as caught:
+        load(environ={}, overrides={"build_plan_encryption_key": keys})
+    assert words in str(caught.value)
+    assert "c0ffee" not in str(caught.value)
+
+
+def test_several_keys_may_stand_in_the_environment() -> None:
+    keys = ("c286696d887c9aa0611bbb3e2025a45b", "AB" * 32)
+    environ = {"INNKEEPER_BUILD_PLAN_ENCRYPTION_KEY": ", ".join(keys)}
+    settings = load(environ=environ)
+    assert settings.zoning.build_plan_encryption_key == keys
+    assert load(environ=environment_of(settings)) == settings

@@ -10,6 +10,7 @@ from typing import Any
 from innkeeper.domain.explaining import Refused
 from innkeeper.domain.hosts import KeptRatio
 from innkeeper.domain.ids import AgentId, ProviderId, ProviderUuid, ServerId
+from innkeeper.domain.zones import Destination
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,7 +255,9 @@ class BootRequest:
     ``count_min`` to ``count_max`` servers: as many as quota and hosts have room for between
     the two; where that is less than the least, none is placed. ``forced_host`` names the one
     host that will do; who may name one is a matter of policy, decided before. ``seed`` makes
-    the decision's random choices; ``server_ids`` holds ``count_max`` fresh ids.
+    the decision's random choices; ``server_ids`` holds ``count_max`` fresh ids. A request that
+    brings an entry of a build plan has its ``destination``: one server, whose id is not fresh,
+    and the one host that will do. It is made there, or refused, and leaves nothing in ERROR.
     """
 
     project_id: str
@@ -282,6 +285,7 @@ class BootRequest:
     hints: Mapping[str, Any] = field(default_factory=dict)
     access_ip_v4: str = ""
     access_ip_v6: str = ""
+    destination: Destination | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -242,6 +242,18 @@ class Dedicating(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     pcloud_actions_kept_days: Days = 90
 
 
+class Zoning(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What this zone is called, and how the entries of its build plans are sealed.
+
+    The first of ``build_plan_encryption_key`` seals, all of them open; without any, no plans
+    are made for others. An entry can be carried out for ``build_plan_lifetime_s``.
+    """
+
+    zone_name: str = "nova"
+    build_plan_encryption_key: tuple[str, ...] = ()
+    build_plan_lifetime_s: Annotated[float, msgspec.Meta(gt=0, le=600)] = 600.0
+
+
 class Placing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How allocation candidates are searched for, and allocations written; names are those of
     OpenStack's Placement.
@@ -269,6 +281,7 @@ class Settings(msgspec.Struct, frozen=True):
     placing: Placing = Placing()
     computing: Computing = Computing()
     dedicating: Dedicating = Dedicating()
+    zoning: Zoning = Zoning()
 
     @property
     def is_one_of_several(self) -> bool:
@@ -290,4 +303,5 @@ SLICES: dict[str, type[msgspec.Struct]] = {
     "placing": Placing,
     "computing": Computing,
     "dedicating": Dedicating,
+    "zoning": Zoning,
 }

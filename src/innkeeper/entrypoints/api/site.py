@@ -19,6 +19,7 @@ from innkeeper.entrypoints.api.passwords import PasswordThreads
 from innkeeper.entrypoints.api.recordings import RecordingFiles
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.identity.tokens import Signer
+from innkeeper.systems.zones.sealing import Sealer
 
 T = TypeVar("T")
 
@@ -110,7 +111,8 @@ class Site:
     """Handed to every call. Made by ``wiring`` once per process.
 
     ``services`` is what the service catalog holds. ``signer`` makes tokens in the ``builtin``
-    mode of identity, and is ``None`` in the others.
+    mode of identity, and is ``None`` in the others. ``sealer`` seals the entries of build
+    plans, and is ``None`` where the settings name no key.
     """
 
     settings: Settings
@@ -124,6 +126,7 @@ class Site:
     ids: IdSource
     services: tuple[Service, ...] = ()
     signer: Signer | None = None
+    sealer: Sealer | None = None
     passwords: PasswordThreads = field(default_factory=PasswordThreads)
     bells: Bells = field(default_factory=Bells)
     load: Load = field(default_factory=Load)

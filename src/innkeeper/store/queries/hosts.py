@@ -115,6 +115,21 @@ def rows_for_snapshot(tx: Tx, provider_ids: Collection[ProviderId] | None) -> li
     return [_host_row(row) for row in by_ids.rows(tx, _SNAPSHOT_OF, ids)]
 
 
+_PROVIDER_UUIDS = (
+    sa.select(hosts.c.provider_id, resource_providers.c.uuid)
+    .join(resource_providers, resource_providers.c.id == hosts.c.provider_id)
+    .where(hosts.c.provider_id.in_(IDS))
+)
+
+
+def provider_uuids(
+    tx: Tx, provider_ids: Collection[ProviderId]
+) -> dict[ProviderId, ProviderUuid]:
+    """The public ids of the providers that these hosts are."""
+    rows = by_ids.rows(tx, _PROVIDER_UUIDS, sorted(set(provider_ids)))
+    return {ProviderId(row): ProviderUuid(uuid) for row, uuid in rows}
+
+
 _REPORTED_AT = sa.select(hosts.c.provider_id, hosts.c.reported_at).where(
     hosts.c.reported_at.is_not(None)
 )

@@ -6,7 +6,7 @@ claims are committed together, and each stands or falls alone.
 
 Always true: a server's row, its allocations, its quota and its build order are written in one
 transaction. A request that finds no host leaves servers in ERROR that say why, and holds
-nothing.
+nothing; one that brings an entry of a build plan is refused then, and leaves nothing.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from innkeeper.snapshot.columns import HostTable
 from innkeeper.store.queries import orders, quota_usages, servers
 from innkeeper.store.queries.orders import NewOrder
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute import decisions, dedications, groups, intake
+from innkeeper.systems.compute import decisions, dedications, entries, groups, intake
 from innkeeper.systems.compute import servers as lives
 from innkeeper.systems.compute.decisions import NOTHING_KEPT, Kept
 from innkeeper.systems.compute.intake import Intake, Reception
@@ -112,11 +112,9 @@ def _receive(means: Means, reception: Reception, request: BootRequest) -> Pendin
     except Refusal as refusal:
         return refusal
     _plan(means, pending)
-    placed = len(_plan_of(pending).entries)
-    reception.count_in(
-        pending.intake, placed if _is_placed(pending) else pending.request.count_min
-    )
-    reception.join(pending.intake, _homes(pending))
+    homes = _homes(pending)
+    reception.count_in(pending.intake, len(homes))
+    reception.join(pending.intake, homes)
     return pending
 
 
@@ -124,6 +122,8 @@ def _homes(pending: Pending) -> list[str | None]:
     """The hosts of the servers that a request will have; None for those that found none."""
     if _is_placed(pending):
         return [entry.host for entry in _plan_of(pending).entries]
+    if pending.request.destination is not None:
+        return []
     return [None] * pending.request.count_min
 
 
@@ -198,12 +198,16 @@ def _plan_of(pending: Pending) -> BuildPlan:
     return pending.plan
 
 
-def _nowhere(pending: Pending) -> Booted:
+def _nowhere(pending: Pending) -> Booted | Refusal:
     request, made, refused = pending.request, _plan_of(pending), pending.kept.refused
+    sentence = reasons.sentence(made, request.count_min, refused.nearest)
+    if request.destination is not None:
+        # Who holds a plan tries its next entry, and must not have to clear up behind this one.
+        return entries.Stale(sentence)
     return Booted(
         request.batch_id,
         request.server_ids[: request.count_min],
-        reasons.sentence(made, request.count_min, refused.nearest),
+        sentence,
         refused,
         reasons.culprit(made, refused),
     )
@@ -223,7 +227,7 @@ def _claim(pending: Pending, class_ids: Mapping[str, ClassId]) -> Claim:
             else {entry.provider_id: whole},
             seen=None,
             consumer_type=CONSUMER_TYPE,
-            is_new_id=True,
+            is_new_id=request.destination is None,
         )
         for server_id, entry in zip(request.server_ids, made.entries, strict=False)
     )

@@ -14,7 +14,7 @@ from innkeeper.domain.slices import Computing, Scheduling
 from innkeeper.scheduling import reasons
 from innkeeper.snapshot.follower import Follower
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute import explanations, recovery
+from innkeeper.systems.compute import entries, explanations, recovery
 from innkeeper.systems.compute.boot import boot_together
 from innkeeper.systems.compute.drivers import Schedulers, rules_of
 from innkeeper.systems.compute.explanations import Question, Told
@@ -53,10 +53,14 @@ class BootDesk:
         # A claim proves amounts. That a host was closed, moved to another zone or given room
         # back by another process, no claim would notice.
         self.follower.catch_up(tx)
-        outcomes = boot_together(tx, self._means, requests)
+        outcomes = entries.each_once(
+            requests, lambda each: boot_together(tx, self._means, each)
+        )
         for request, outcome in zip(requests, outcomes, strict=True):
             if isinstance(outcome, Booted) and outcome.fault is not None:
                 _tell(request, outcome)
+            elif isinstance(outcome, entries.Stale):
+                LOG.warning("plan_entry_stale", request_id=request.request_id, why=outcome.why)
         return outcomes
 
     def already_booted(self, tx: Tx, request: BootRequest) -> Booted | None:

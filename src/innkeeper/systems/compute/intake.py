@@ -23,6 +23,7 @@ from innkeeper.store.queries.quota_usages import Usage
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import (
     demands,
+    entries,
     flavors,
     groups,
     hints,
@@ -81,6 +82,7 @@ class Reception:
 
     def take(self, request: BootRequest) -> Intake:
         """Look up what a request names; raises the refusal of what cannot be."""
+        entries.demand_usable(self._tx, request)
         flavor = _flavor(self._tx, self._flavors, request)
         image = _image(self._images, request, flavor)
         if request.key_name is not None:
@@ -115,7 +117,7 @@ class Reception:
             group=None if resolved.group is None else group.rule,
             count=count,
             availability_zone=request.availability_zone,
-            forced_host=request.forced_host,
+            forced_host=_only_host(request),
             hints=request.hints,
             automatic_pclouds=() if resolved.pclouds else self._automatic(project_id),
         )
@@ -214,6 +216,12 @@ def _demand_place(table: HostTable, request: BootRequest) -> None:
         raise Invalid("The requested availability zone is not available")
     if request.forced_host is not None and request.forced_host not in table.index_by_name:
         raise Invalid(f"Compute host {request.forced_host} could not be found.")
+
+
+def _only_host(request: BootRequest) -> str | None:
+    """The one host that will do, whoever says so; the filters are asked all the same."""
+    destination = request.destination
+    return request.forced_host if destination is None else destination.host
 
 
 def _allowed_count(limits: Limits, used: Usage, request: BootRequest, flavor: Flavor) -> int:

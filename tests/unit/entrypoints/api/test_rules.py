@@ -15,6 +15,7 @@ ASKED_AGAIN = frozenset(
         "os_compute_api:os-explain:explain",
         "os_compute_api:os-flavor-access:action",
         "os_compute_api:servers:show",
+        "os_compute_api:zones:select",
     }
 )
 """Rules of routes that write nothing, or whose actions have a rule each."""

@@ -67,6 +67,7 @@ class Asked:
     password: str | None = None
     has_certificates: bool = False
     hints: Mapping[str, Any] = field(default_factory=dict)
+    blob: str | None = None
 
 
 def asked(body: Mapping[str, Any]) -> Asked:
@@ -99,6 +100,7 @@ def asked(body: Mapping[str, Any]) -> Asked:
         password=server.get("adminPass"),
         has_certificates=bool(server.get("trusted_image_certificates")),
         hints=hints,
+        blob=server.get("blob"),
     )
 
 

@@ -35,7 +35,7 @@ EXPLAIN_ROUTES = (
         explain.explain,
         f"{_RULE}:explain",
         "Tell where a boot would go, or why nowhere.",
-        body=schemas_servers.CREATE,
+        body=schemas_servers.PLANNED,
         query=_QUESTION,
         decode=servers_plain.decode,
     ),

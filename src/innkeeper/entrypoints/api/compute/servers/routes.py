@@ -1,4 +1,4 @@
-"""Routes of servers, of what belongs to them, and of explanations."""
+"""Routes of servers, of what belongs to them, of explanations and of build plans."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from innkeeper.entrypoints.api.compute.servers import list_schemas as schemas_se
 from innkeeper.entrypoints.api.compute.servers import plain as servers_plain
 from innkeeper.entrypoints.api.compute.servers import schemas as schemas_servers
 from innkeeper.entrypoints.api.compute.servers.explain_routes import EXPLAIN_ROUTES
+from innkeeper.entrypoints.api.compute.servers.plan_routes import PLAN_ROUTES
 from innkeeper.entrypoints.api.microversions import Version
 from innkeeper.entrypoints.api.routing import Route
 
@@ -224,4 +225,5 @@ SERVER_ROUTES = (
     *TAG_ROUTES,
     *BELONGING_ROUTES,
     *EXPLAIN_ROUTES,
+    *PLAN_ROUTES,
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from innkeeper.entrypoints.api.compute.checks import ADMIN, PROJECT, PROJECT_WRITER
 from innkeeper.entrypoints.api.compute.servers.explain_rules import EXPLAIN_RULES
+from innkeeper.entrypoints.api.compute.servers.plan_rules import PLAN_RULES
 from innkeeper.entrypoints.api.routing import Rule
 
 _SERVERS = "os_compute_api:servers"
@@ -72,4 +73,5 @@ SERVER_RULES = (
     Rule("os_compute_api:os-attach-interfaces:list", PROJECT, "List a server's interfaces."),
     Rule("os_compute_api:os-security-groups:list", PROJECT, "List a server's groups."),
     *EXPLAIN_RULES,
+    *PLAN_RULES,
 )

@@ -146,6 +146,14 @@ HINTS: Schema = {
     "maxProperties": PROPERTIES_MAX,
 }
 BATCH: Schema = {"type": "string", "maxLength": 64, "pattern": "^r-[a-zA-Z0-9-]+" + END}
+ENTRY_CHARS_MAX = 16 * 1024
+"""One layer is about 400; each zone that an entry passes adds a layer and a third."""
+ENTRY: Schema = {
+    "type": "string",
+    "minLength": 1,
+    "maxLength": ENTRY_CHARS_MAX,
+    "pattern": "^[A-Za-z0-9_-]+" + END,
+}
 CREATED: Mapping[str, Any] = {
     "name": NAME,
     "flavorRef": FLAVOR,
@@ -164,6 +172,7 @@ CREATED: Mapping[str, Any] = {
     "hypervisor_hostname": NAME,
     "hostname": FQDN,
     "description": TEXT_OR_NULL,
+    "blob": ENTRY,
     "min_count": COUNT,
     "max_count": COUNT,
     "return_reservation_id": BOOLEAN,
@@ -188,6 +197,26 @@ CREATED: Mapping[str, Any] = {
         "items": {"type": "string", "minLength": 1},
     },
 }
+
+
+def without(schema: Schema, *names: str) -> Schema:
+    """The schema of a server's body from before these keys of ``server`` were there."""
+    return _changed(schema, {}, names)
+
+
+def with_others(schema: Schema, **others: Schema) -> Schema:
+    """The schema of a server's body with these keys of ``server`` as they were."""
+    return _changed(schema, others, ())
+
+
+def _changed(schema: Schema, others: Mapping[str, Schema], gone: tuple[str, ...]) -> Schema:
+    server = schema["properties"]["server"]
+    assert set(gone) <= set(server["properties"]), "only what is there can go"
+    left = {name: each for name, each in server["properties"].items() if name not in gone}
+    inner = {**server, "properties": {**left, **others}}
+    return {**schema, "properties": {**schema["properties"], "server": inner}}
+
+
 CREATE: Schema = closed(
     {
         "server": closed(CREATED, ("name", "flavorRef")),
@@ -211,26 +240,10 @@ UPDATE: Schema = closed(
     },
     ("server",),
 )
+PLANNED: Schema = without(CREATE, "blob")
+"""What is only asked about: an entry of a build plan is for making its server."""
 METADATA_ALL: Schema = closed({"metadata": METADATA}, ("metadata",))
 METADATA_ONE: Schema = closed(
     {"meta": {**METADATA, "minProperties": 1, "maxProperties": 1}}, ("meta",)
 )
 TAGS_ALL: Schema = closed({"tags": TAGS}, ("tags",))
-
-
-def without(schema: Schema, *names: str) -> Schema:
-    """The schema of a server's body from before these keys of ``server`` were there."""
-    return _changed(schema, {}, names)
-
-
-def with_others(schema: Schema, **others: Schema) -> Schema:
-    """The schema of a server's body with these keys of ``server`` as they were."""
-    return _changed(schema, others, ())
-
-
-def _changed(schema: Schema, others: Mapping[str, Schema], gone: tuple[str, ...]) -> Schema:
-    server = schema["properties"]["server"]
-    assert set(gone) <= set(server["properties"]), "only what is there can go"
-    left = {name: each for name, each in server["properties"].items() if name not in gone}
-    inner = {**server, "properties": {**left, **others}}
-    return {**schema, "properties": {**schema["properties"], "server": inner}}

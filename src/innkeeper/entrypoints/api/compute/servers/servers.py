@@ -23,7 +23,7 @@ from innkeeper.entrypoints.api.compute.servers.selection import selection
 from innkeeper.entrypoints.api.paging import next_query
 from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute import labels, quotas, servers
+from innkeeper.systems.compute import entries, labels, quotas, servers
 from innkeeper.systems.compute.moves import deletions
 
 
@@ -31,6 +31,8 @@ async def create(call: Call) -> Answer:
     """Boot one or several servers; those that find no host exist all the same, in ERROR."""
     wish = call.body if isinstance(call.body, Asked) else asked(call.body)
     request = boot_request(call, wish)
+    if wish.blob is not None:
+        request = entries.opened(request, call.site.sealer, wish.blob)
     if wish.metadata:
         items_max = await metadata_items_max(call, request.project_id)
         labels.check_metadata(wish.metadata, items_max)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from innkeeper.entrypoints.api.compute.servers.schemas import without
 from innkeeper.entrypoints.api.microversions import Edge, Schema
 from innkeeper.entrypoints.api.routing import Answer, Call
 
@@ -12,6 +13,7 @@ ALL = "/v2.1/servers"
 DETAIL = "/v2.1/servers/detail"
 ONE = "/v2.1/servers/{server_id}"
 EXPLAIN = "/v2.1/os-explain"
+SELECT = "/v2.1/zones/select"
 
 Down = Callable[[Answer, Call], None]
 Up = Callable[[Call], None]
@@ -44,10 +46,15 @@ def wherever_shown(down: Down) -> tuple[Edge, ...]:
 
 
 def wherever_booted(body_before: Schema, up: Up | None = None) -> tuple[Edge, ...]:
-    """The same older body for booting and for asking where a boot would go."""
+    """The same older body for booting and for asking where a boot would go.
+
+    An entry of a build plan is none of Nova's words, so it may be in a boot at all versions.
+    """
+    planned_before = without(body_before, "blob")
     return (
         Edge("POST", ALL, body_before=body_before, up=up),
-        Edge("POST", EXPLAIN, body_before=body_before, up=up),
+        Edge("POST", EXPLAIN, body_before=planned_before, up=up),
+        Edge("POST", SELECT, body_before=planned_before, up=up),
     )
 
 

@@ -1,0 +1,23 @@
+"""Routes of build plans; they are this program's own, at all versions."""
+
+from __future__ import annotations
+
+from innkeeper.entrypoints.api.compute.servers import list_schemas as schemas_server_lists
+from innkeeper.entrypoints.api.compute.servers import plain as servers_plain
+from innkeeper.entrypoints.api.compute.servers import plan_rules, plans
+from innkeeper.entrypoints.api.compute.servers import schemas as schemas_servers
+from innkeeper.entrypoints.api.routing import Route
+
+PLAN_ROUTES = (
+    Route(
+        "POST",
+        "/v2.1/zones/select",
+        plans.select,
+        plan_rules.SELECT,
+        "Plan servers, and seal each one's place in an entry.",
+        body=schemas_servers.PLANNED,
+        query=schemas_server_lists.NOTHING,
+        decode=servers_plain.decode,
+        decode_since=servers_plain.SINCE,
+    ),
+)

@@ -1,0 +1,158 @@
+"""Entries of build plans, sealed: others carry them, and this zone alone can read them.
+
+Always true: an entry opens under the key that sealed it, in the zone of that name, for the
+project and the request that it was made for, until it ends; any other bit in it, and it does
+not. Two entries are never alike, whatever is in them. The first key seals; all of them open.
+
+May be false: that what an entry says can still be done. Nothing is held for it, so whoever
+carries it out asks everything again.
+"""
+
+from __future__ import annotations
+
+import base64
+import hmac
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+import msgspec
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+from innkeeper.domain.errors import Conflict, Invalid
+from innkeeper.domain.ids import ServerId
+from innkeeper.domain.slices import Zoning
+from innkeeper.domain.zones import Destination, Terms, plan_key
+
+FORM = b"\x01"
+"""How a sealed entry begins: the number of its form."""
+KEY_ID_BYTES = 8
+NONCE_BYTES = 12
+HEAD_BYTES = len(FORM) + KEY_ID_BYTES
+AES_KEY_BYTES = 32
+PADDED_TO_BYTES = 256
+"""Entries are filled up to a multiple of this: a length would tell hosts with long names apart
+from those with short ones. All but the longest names fit into one."""
+_SEALING = b"innkeeper build plan entry 1"
+_NAMING = b"innkeeper build plan key id"
+
+
+class NotOurs(Invalid):
+    """What was brought opens here for nobody, or not for this project and this request.
+
+    It is not said which: who tries entries of others learns nothing from the difference.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(
+            "That is no entry of a build plan which this zone has made for this project and "
+            "this request."
+        )
+
+
+class Expired(Conflict):
+    """An entry is what it claims to be, and came too late."""
+
+    def __init__(self, expired_at: datetime) -> None:
+        moment = expired_at.replace(microsecond=0).isoformat()
+        super().__init__(
+            f"This entry of a build plan has expired at {moment}Z; ask for another plan."
+        )
+
+
+class _Content(msgspec.Struct, frozen=True, array_like=True):
+    """What is inside of an entry."""
+
+    server_id: str
+    host: str
+    provider_uuid: str
+    expires_at: datetime
+
+
+class Sealer:
+    """Seals and opens the entries of one zone."""
+
+    def __init__(self, zone_name: str, keys: Sequence[bytes], lifetime_s: float) -> None:
+        assert keys, "a zone without a key makes no plans"
+        self._zone_name = zone_name
+        self._by_id = {key_id(key): AESGCM(_derived(key)) for key in keys}
+        self._first = key_id(keys[0])
+        self._lifetime = timedelta(seconds=lifetime_s)
+
+    def seal(self, destination: Destination, terms: Terms, nonce: bytes, now: datetime) -> str:
+        """Seal one entry. ``nonce`` is random, and no other entry's."""
+        assert len(nonce) == NONCE_BYTES, "as many as AES-GCM takes"
+        content = msgspec.json.encode(
+            _Content(
+                destination.server_id,
+                destination.host,
+                destination.provider_uuid,
+                now + self._lifetime,
+            )
+        )
+        # Spaces behind it are nothing to who reads JSON.
+        content += b" " * (-len(content) % PADDED_TO_BYTES)
+        head = FORM + self._first
+        sealed = self._by_id[self._first].encrypt(nonce, content, self._bound(head, terms))
+        return _text_of(head + nonce + sealed)
+
+    def open(self, text: str, terms: Terms, now: datetime) -> Destination:
+        """What was sealed on these terms. Raises :class:`NotOurs` and :class:`Expired`."""
+        raw = _bytes_of(text)
+        head, rest = raw[:HEAD_BYTES], raw[HEAD_BYTES:]
+        cipher = self._by_id.get(head.removeprefix(FORM)) if head.startswith(FORM) else None
+        if cipher is None:
+            raise NotOurs
+        nonce, sealed = rest[:NONCE_BYTES], rest[NONCE_BYTES:]
+        try:
+            content = cipher.decrypt(nonce, sealed, self._bound(head, terms))
+            found = msgspec.json.decode(content, type=_Content)
+        except (InvalidTag, ValueError) as error:
+            # Too short for a nonce is a ValueError, and so is a form of other days.
+            raise NotOurs from error
+        if now >= found.expires_at:
+            raise Expired(found.expires_at)
+        return Destination(ServerId(found.server_id), found.host, found.provider_uuid)
+
+    def _bound(self, head: bytes, terms: Terms) -> bytes:
+        # As a JSON list, in which no text runs into the next one.
+        return head + msgspec.json.encode(
+            [self._zone_name, terms.project_id, terms.request_digest]
+        )
+
+
+def sealer_of(settings: Zoning) -> Sealer | None:
+    """The sealer that the settings describe; ``None`` where they name no key."""
+    keys = [plan_key(text) for text in settings.build_plan_encryption_key]
+    if not keys:
+        return None
+    return Sealer(settings.zone_name, keys, settings.build_plan_lifetime_s)
+
+
+def key_id(key: bytes) -> bytes:
+    """What a key is called; it tells nothing about the key."""
+    return hmac.digest(key, _NAMING, "sha256")[:KEY_ID_BYTES]
+
+
+def _derived(key: bytes) -> bytes:
+    # A key of 128 bits becomes as long as the cipher's, and what is derived here serves for
+    # nothing else, should somebody use the same text elsewhere.
+    return HKDF(hashes.SHA256(), AES_KEY_BYTES, salt=None, info=_SEALING).derive(key)
+
+
+def _text_of(raw: bytes) -> str:
+    return base64.urlsafe_b64encode(raw).rstrip(b"=").decode()
+
+
+def _bytes_of(text: str) -> bytes:
+    try:
+        raw = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+    except ValueError as error:
+        raise NotOurs from error
+    # The last letter has bits that mean nothing, and odd letters are passed over: of all that
+    # read alike, one text alone is the entry.
+    if _text_of(raw) != text:
+        raise NotOurs
+    return raw

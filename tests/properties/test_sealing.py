@@ -1,0 +1,186 @@
+"""Entries of build plans open for whom they were made, and for nobody and nothing else."""
+
+from __future__ import annotations
+
+import base64
+import string
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from innkeeper.domain.ids import ServerId
+from innkeeper.domain.zones import Destination, Terms, digest
+from innkeeper.systems.zones.sealing import (
+    FORM,
+    NONCE_BYTES,
+    Expired,
+    NotOurs,
+    Sealer,
+    key_id,
+)
+
+NOON = datetime(2026, 1, 1, 12)  # noqa: DTZ001 - the core's clock is naive and in UTC
+LIFETIME_S = 60.0
+ALPHABET = string.ascii_letters + string.digits + "-_"
+KEYS = st.sampled_from([16, 32]).flatmap(lambda size: st.binary(min_size=size, max_size=size))
+NONCES = st.binary(min_size=NONCE_BYTES, max_size=NONCE_BYTES)
+NAMES = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=20)
+DESTINATIONS = st.builds(
+    Destination,
+    server_id=st.uuids().map(lambda each: ServerId(str(each))),
+    host=NAMES,
+    provider_uuid=st.uuids().map(str),
+)
+TERMS = st.builds(Terms, project_id=NAMES, request_digest=NAMES)
+WISHES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=9),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3)
+    ),
+    max_leaves=6,
+)
+
+
+def sealer(*keys: bytes, zone: str = "east") -> Sealer:
+    """A sealer of a zone with these keys."""
+    return Sealer(zone, keys, LIFETIME_S)
+
+
+def bytes_of(entry: str) -> bytearray:
+    """What an entry's letters stand for."""
+    return bytearray(base64.urlsafe_b64decode(entry + "=" * (-len(entry) % 4)))
+
+
+def letters(raw: bytes | bytearray) -> str:
+    """Bytes as the letters of an entry."""
+    return base64.urlsafe_b64encode(raw).decode().rstrip("=")
+
+
+@given(KEYS, DESTINATIONS, TERMS, NONCES, st.floats(0, LIFETIME_S, exclude_max=True))
+def test_what_was_sealed_is_what_is_opened(
+    key: bytes, destination: Destination, terms: Terms, nonce: bytes, later_s: float
+) -> None:
+    entry = sealer(key).seal(destination, terms, nonce, NOON)
+    moment = NOON + timedelta(seconds=later_s)
+    if moment < NOON + timedelta(seconds=LIFETIME_S):
+        assert sealer(key).open(entry, terms, moment) == destination
+
+
+@given(KEYS, KEYS, DESTINATIONS, TERMS, NONCES)
+def test_another_key_opens_nothing(
+    key: bytes, another: bytes, destination: Destination, terms: Terms, nonce: bytes
+) -> None:
+    assume(key != another)
+    entry = sealer(key).seal(destination, terms, nonce, NOON)
+    with pytest.raises(NotOurs):
+        sealer(another).open(entry, terms, NOON)
+
+
+@given(KEYS, DESTINATIONS, TERMS, TERMS, NAMES, NONCES)
+def test_nor_does_another_zone_project_or_request(
+    key: bytes, destination: Destination, terms: Terms, other: Terms, zone: str, nonce: bytes
+) -> None:
+    entry = sealer(key).seal(destination, terms, nonce, NOON)
+    # The last two: no name runs into the one behind it.
+    project_id, asked = terms.project_id, terms.request_digest
+    for named, said in (
+        (zone, terms),
+        ("east", replace(terms, project_id=other.project_id)),
+        ("east", replace(terms, request_digest=other.request_digest)),
+        ("east", Terms(project_id + asked, "")),
+        ("east" + project_id, Terms(asked, "")),
+    ):
+        if (named, said) != ("east", terms):
+            with pytest.raises(NotOurs):
+                sealer(key, zone=named).open(entry, said, NOON)
+
+
+@given(KEYS, DESTINATIONS, TERMS, NONCES, st.data())
+def test_any_other_bit_and_it_is_none(
+    key: bytes, destination: Destination, terms: Terms, nonce: bytes, data: st.DataObject
+) -> None:
+    raw = bytes_of(sealer(key).seal(destination, terms, nonce, NOON))
+    place = data.draw(st.integers(0, 8 * len(raw) - 1), "the bit")
+    raw[place // 8] ^= 1 << place % 8
+    with pytest.raises(NotOurs):
+        sealer(key).open(letters(raw), terms, NOON)
+
+
+@given(KEYS, DESTINATIONS, TERMS, NONCES, st.data())
+def test_any_other_letter_and_it_is_none(
+    key: bytes, destination: Destination, terms: Terms, nonce: bytes, data: st.DataObject
+) -> None:
+    """Of the last letter too, some bits of which stand for nothing."""
+    entry = sealer(key).seal(destination, terms, nonce, NOON)
+    last = len(entry) - 1
+    place = data.draw(st.just(last) | st.integers(0, last), "the place")
+    letter = data.draw(st.sampled_from(ALPHABET + "=+/. \n\u00e9").filter(entry[place].__ne__))
+    for other in (entry[:place] + letter + entry[place + 1 :], entry[:place], entry + letter):
+        with pytest.raises(NotOurs):
+            sealer(key).open(other, terms, NOON)
+
+
+@given(st.text(max_size=600) | st.binary(max_size=600).map(letters), KEYS, TERMS)
+def test_what_was_never_sealed_is_none(text: str, key: bytes, terms: Terms) -> None:
+    with pytest.raises(NotOurs):
+        sealer(key).open(text, terms, NOON)
+    with pytest.raises(NotOurs):
+        sealer(key).open(
+            letters(FORM + key_id(key) + text.encode(errors="replace")), terms, NOON
+        )
+
+
+@given(KEYS, DESTINATIONS, TERMS, NONCES, st.floats(LIFETIME_S, 1e9))
+def test_it_ends(
+    key: bytes, destination: Destination, terms: Terms, nonce: bytes, later_s: float
+) -> None:
+    entry = sealer(key).seal(destination, terms, nonce, NOON)
+    late = NOON + timedelta(seconds=later_s)
+    with pytest.raises(Expired, match="2026-01-01T12:01:00Z"):
+        sealer(key).open(entry, terms, late)
+    # Who could not have opened it in time is not told that it was one.
+    with pytest.raises(NotOurs):
+        sealer(key).open(entry, replace(terms, project_id=terms.project_id + "x"), late)
+
+
+@given(st.lists(KEYS, min_size=3, max_size=3, unique=True), DESTINATIONS, TERMS, NONCES)
+def test_keys_take_turns(
+    keys: list[bytes], destination: Destination, terms: Terms, nonce: bytes
+) -> None:
+    old, new, newer = keys
+    entry = sealer(old).seal(destination, terms, nonce, NOON)
+    assert sealer(new, old).open(entry, terms, NOON) == destination
+    with pytest.raises(NotOurs):
+        sealer(newer, new).open(entry, terms, NOON)
+    later = sealer(new, old).seal(destination, terms, nonce, NOON)
+    assert sealer(newer, new).open(later, terms, NOON) == destination
+    with pytest.raises(NotOurs):
+        sealer(old).open(later, terms, NOON)
+
+
+@given(KEYS, st.lists(DESTINATIONS, min_size=2, max_size=2), TERMS, NONCES, NONCES)
+def test_an_entry_tells_nothing(
+    key: bytes, places: list[Destination], terms: Terms, nonce: bytes, another: bytes
+) -> None:
+    """Neither by its bytes, nor by their number, nor by being like another one."""
+    first, second = (
+        replace(each, host=each.host.encode()[:10].decode(errors="ignore")) for each in places
+    )
+    entry = sealer(key).seal(first, terms, nonce, NOON)
+    assert len(entry) == len(sealer(key).seal(second, terms, another, NOON))
+    assert first.server_id.encode() not in bytes_of(entry)
+    assert first.provider_uuid.encode() not in bytes_of(entry)
+    if nonce != another:
+        assert entry != sealer(key).seal(first, terms, another, NOON)
+
+
+@given(st.dictionaries(st.text(max_size=5), WISHES, max_size=4), WISHES)
+def test_requests_are_alike_in_whatever_order_they_are_written(
+    asked: dict[str, object], more: object
+) -> None:
+    backwards = dict(reversed(asked.items()))
+    assert digest(asked) == digest(backwards)
+    assert digest({**asked, "more": more}) != digest({**asked, "more": [more]})

@@ -1,0 +1,215 @@
+"""Entries of build plans are carried out once, or not at all, and then leave nothing behind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from innkeeper.domain.compute import Booted, BootRequest, Status
+from innkeeper.domain.errors import Doubtful, Invalid, QuotaExceeded
+from innkeeper.domain.slices import Computing
+from innkeeper.domain.zones import Planned, Terms
+from innkeeper.store.queries import quota_usages, servers
+from innkeeper.store.transactions import Store, Tx
+from innkeeper.systems.compute import entries, hosts, plans, recovery
+from innkeeper.systems.compute import servers as lives
+from innkeeper.systems.compute.entries import Stale, Used
+from innkeeper.systems.zones.sealing import Expired, NotOurs, Sealer
+from innkeeper.systems.zones.select import offers
+from tests.support.clouds import NOW, Cloud, cloud_in, reported
+
+SEALER = Sealer("east", [b"k" * 16], 60.0)
+NONCE = bytes(12)
+
+
+@pytest.fixture
+def cloud(tmp_path: Path) -> Iterator[Cloud]:
+    """A cloud of two hosts with room for four small servers each."""
+    started = cloud_in(tmp_path, reported("a"), reported("b"))
+    yield started
+    started.mend()
+    started.judge()
+    started.close()
+
+
+def planned(cloud: Cloud, count: int, **more: Any) -> tuple[Planned, ...]:
+    """A plan of so many servers."""
+    request = cloud.request(1, count, **more)
+
+    def work(tx: Tx, means: Any) -> tuple[Planned, ...]:
+        return plans.made(tx, means, request)
+
+    (answer,) = cloud.carry_out(("decide", (work, NOW)))
+    assert isinstance(answer, tuple), answer
+    return answer
+
+
+def bringing(cloud: Cloud, plan: Planned, **more: Any) -> BootRequest:
+    """A request that brings the entry of one server of a plan."""
+    request = cloud.request(1, **{"request_id": f"req-{cloud.ids.seed()}", **more})
+    sealed = SEALER.seal(plan.destination, entries.terms_of(request), NONCE, NOW)
+    return entries.opened(request, SEALER, sealed)
+
+
+def test_a_plan_takes_nothing_and_writes_nothing(cloud: Cloud) -> None:
+    before = cloud.table.change_id
+    plan = planned(cloud, 9)
+    assert sorted(each.destination.host for each in plan) == ["a"] * 4 + ["b"] * 4
+    assert len({each.destination.server_id for each in plan}) == 8
+    assert planned(cloud, 9) != (), "as much is free as before"
+    cloud.judge()
+    assert cloud.table.change_id == before
+    assert cloud.table.used["VCPU"].sum() == 0
+
+
+def test_a_server_is_made_where_it_was_planned(cloud: Cloud) -> None:
+    plan = planned(cloud, 8)
+    # Against what the scheduler would like best, which is to spread.
+    on_a = [each for each in plan if each.destination.host == "a"]
+    answers = cloud.boot(*(bringing(cloud, each) for each in on_a))
+    assert all(isinstance(each, Booted) and each.fault is None for each in answers), answers
+    found = cloud.read(
+        lambda tx: servers.alive(tx, [each.destination.server_id for each in on_a])
+    )
+    assert [(each.host, each.status) for each in found] == [("a", Status.BUILD)] * 4
+
+
+def test_of_one_batch_the_first_makes_it(cloud: Cloud) -> None:
+    (plan,) = planned(cloud, 1)
+    first, second, third = (bringing(cloud, plan) for _ in range(3))
+    plain = cloud.request(1)
+    made, other, *told = cloud.boot(first, plain, second, third)
+    assert isinstance(made, Booted) and isinstance(other, Booted)
+    assert made.server_ids == (plan.destination.server_id,)
+    assert [type(each) for each in told] == [Used, Used]
+    assert plan.destination.server_id in str(told[0])
+    assert (
+        cloud.read(lambda tx: quota_usages.of_projects(tx, {"project"}))["project"].servers == 2
+    )
+
+
+def test_of_two_processes_the_first_makes_it(cloud: Cloud) -> None:
+    beside = cloud.beside()
+    (plan,) = planned(cloud, 1)
+    assert isinstance(beside.boot(bringing(cloud, plan))[0], Booted)
+    assert [type(each) for each in cloud.boot(bringing(cloud, plan))] == [Used]
+    beside.close()
+
+
+def test_a_server_that_was_deleted_was_made_all_the_same(cloud: Cloud) -> None:
+    (plan,) = planned(cloud, 1)
+    cloud.boot(bringing(cloud, plan))
+    cloud.write(lambda tx: lives.finish_deletes(tx, [plan.destination.server_id], NOW))
+    assert [type(each) for each in cloud.boot(bringing(cloud, plan))] == [Used]
+
+
+def test_a_host_that_was_filled_refuses_and_nothing_is_left(cloud: Cloud) -> None:
+    plan = planned(cloud, 1)[0]
+    taken = [cloud.request(1, forced_host=plan.destination.host) for _ in range(4)]
+    cloud.boot(*taken)
+    used = cloud.read(lambda tx: quota_usages.of_projects(tx, {"project"}))
+    first, second = bringing(cloud, plan), bringing(cloud, plan)
+    answers = cloud.boot(first, second)
+    assert [type(each) for each in answers] == [Stale, Stale], "both are told the same"
+    assert plan.destination.host not in str(answers[0]).split()
+    assert cloud.read(lambda tx: servers.ever_known(tx, first.server_ids)) == set()
+    assert cloud.read(lambda tx: quota_usages.of_projects(tx, {"project"})) == used
+    # With room again, the entry is as good as ever.
+    gone = taken[0].server_ids
+    cloud.write(lambda tx: lives.finish_deletes(tx, gone, NOW))
+    assert isinstance(cloud.boot(first)[0], Booted)
+
+
+def test_another_process_that_was_faster_leaves_no_room(cloud: Cloud) -> None:
+    plan = planned(cloud, 1)[0]
+    beside = cloud.beside()
+    beside.boot(*(cloud.request(1, forced_host=plan.destination.host) for _ in range(4)))
+    assert [type(each) for each in cloud.boot(bringing(cloud, plan))] == [Stale]
+    beside.close()
+
+
+def test_a_host_that_got_the_name_of_another_is_not_meant(cloud: Cloud) -> None:
+    plan = planned(cloud, 1)[0]
+    host = cloud.host(plan.destination.host)
+    cloud.write(lambda tx: hosts.remove_service(tx, host, NOW))
+    assert [type(each) for each in cloud.boot(bringing(cloud, plan))] == [Stale]
+    cloud.report(reported(host.name))
+    assert cloud.host(host.name).provider_uuid != host.provider_uuid
+    assert [type(each) for each in cloud.boot(bringing(cloud, plan))] == [Stale]
+
+
+def test_no_room_in_the_quota(tmp_path: Path) -> None:
+    cloud = cloud_in(tmp_path, reported("a"), computing=Computing(quota_instances=1))
+    plan = planned(cloud, 4)
+    assert len(plan) == 1
+    cloud.boot(cloud.request(1))
+    assert [type(each) for each in cloud.boot(bringing(cloud, plan[0]))] == [QuotaExceeded]
+    cloud.close()
+
+
+class DeafStore(Store):
+    """A store whose next commit happens, and is not heard of."""
+
+    is_deaf = True
+
+    @contextmanager
+    def write(self) -> Iterator[Tx]:
+        """See ``Store``."""
+        with super().write() as tx:
+            yield tx
+        if self.is_deaf:
+            self.is_deaf = False
+            raise Doubtful("The database did not say.")
+
+
+def test_who_was_not_heard_of_finds_the_server_and_others_that_it_is_there(
+    cloud: Cloud,
+) -> None:
+    plan = planned(cloud, 1)[0]
+    cloud.store = DeafStore(cloud.store.backend, cloud.store.engines)
+    mine, another = bringing(cloud, plan), bringing(cloud, plan)
+    assert isinstance(cloud.boot(mine)[0], Booted)
+    assert cloud.read(lambda tx: recovery.already_booted(tx, mine)) is not None
+    assert cloud.read(lambda tx: recovery.already_booted(tx, another)) is None
+    assert isinstance(cloud.boot(another)[0], Used)
+
+
+def test_an_entry_is_for_what_was_asked(cloud: Cloud) -> None:
+    plan = planned(cloud, 1)[0]
+    asked = cloud.request(1, hints={"a": 1, "b": [2]})
+    sealed = SEALER.seal(plan.destination, entries.terms_of(asked), NONCE, NOW)
+    same = replace(asked, name="other", metadata={"k": "v"}, hints={"b": [2], "a": 1})
+    assert entries.opened(same, SEALER, sealed).destination == plan.destination
+    for more in (
+        {"flavor_id": "other"},
+        {"image_id": "other"},
+        {"availability_zone": "nova"},
+        {"forced_host": plan.destination.host},
+        {"hints": {"a": 1}},
+        {"project_id": "other"},
+    ):
+        with pytest.raises(NotOurs):
+            entries.opened(replace(asked, **more), SEALER, sealed)
+    with pytest.raises(NotOurs):
+        entries.opened(asked, None, sealed)
+    with pytest.raises(Expired):
+        entries.opened(replace(asked, now=NOW + timedelta(seconds=60)), SEALER, sealed)
+    with pytest.raises(Invalid, match="is for one server"):
+        entries.opened(replace(asked, count_max=2), SEALER, sealed)
+
+
+def test_the_best_offer_comes_first(cloud: Cloud) -> None:
+    plan = planned(cloud, 4)
+    weighed = [replace(plan[i], weight=w) for i, w in enumerate((1.5, -2.0, 3.0, 1.5))]
+    terms, nonces = Terms("project", "d"), iter(range(1, 5))
+    made = offers(weighed, terms, SEALER, lambda: bytes(11) + bytes([next(nonces)]), NOW)
+    assert [each.weight for each in made] == [3.0, 1.5, 1.5, -2.0]
+    told = [SEALER.open(each.sealed, terms, NOW) for each in made]
+    assert told == [plan[i].destination for i in (2, 0, 3, 1)]
+    assert len({each.sealed for each in made}) == 4

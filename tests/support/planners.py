@@ -1,0 +1,74 @@
+"""Plans servers in a cloud with dedicated hosts and carries entries out later, both judged."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from innkeeper.domain.compute import Booted
+from innkeeper.domain.ids import ServerId
+from innkeeper.domain.zones import Planned
+from innkeeper.store.transactions import Tx
+from innkeeper.systems.compute import plans
+from innkeeper.systems.compute.entries import Stale, Used
+from tests.support.surveyors import Surveyor
+
+COUNT = 3
+"""Servers that are planned at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """An entry of a plan, and what was asked for."""
+
+    planned: Planned
+    project_id: str
+    hints: Mapping[str, Any]
+
+
+class Planner:
+    """Keeps entries; those that were carried out are in ``made``."""
+
+    def __init__(self, surveyor: Surveyor) -> None:
+        self.kept: list[Kept] = []
+        self.made: set[ServerId] = set()
+        self._surveyor = surveyor
+        self._cloud = surveyor.cloud
+
+    def plan(self, project_id: str, hints: Mapping[str, Any]) -> None:
+        """Plan servers, on hosts that they may have, if there are any; nothing changes."""
+        now = self._surveyor.landlord.movers.now
+        request = self._cloud.request(1, COUNT, project_id=project_id, hints=hints, now=now)
+
+        def made(tx: Tx, means: Any) -> tuple[Planned, ...]:
+            return plans.made(tx, means, request)
+
+        (answer,) = self._cloud.carry_out(("decide", (made, now)))
+        assert isinstance(answer, tuple), answer
+        self._surveyor.demand_unchanged()
+        able = self._surveyor.able(project_id, hints)
+        homes = {each.destination.host for each in answer}
+        assert homes <= set(able) and bool(homes) == bool(able), (homes, able)
+        self.kept += [Kept(each, project_id, hints) for each in answer]
+
+    def carry_out(self, kept: Kept) -> None:
+        """Bring an entry: it is as good as what is true now, and it is good once."""
+        surveyor, where = self._surveyor, kept.planned.destination
+        able = surveyor.able(kept.project_id, kept.hints)
+        request = self._cloud.request(
+            project_id=kept.project_id,
+            hints=kept.hints,
+            server_ids=(where.server_id,),
+            destination=where,
+            now=surveyor.landlord.movers.now,
+        )
+        (answer,) = self._cloud.boot(request)
+        if where.server_id not in self.made and where.host in able:
+            assert isinstance(answer, Booted) and answer.fault is None, answer
+            self.made.add(where.server_id)
+            surveyor.welcome(where.server_id, kept.hints)
+            assert surveyor.seen.servers[where.server_id]["host"] == where.host
+            return
+        assert isinstance(answer, Used if where.server_id in self.made else Stale), answer
+        surveyor.demand_unchanged()
