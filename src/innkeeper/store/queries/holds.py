@@ -43,17 +43,15 @@ def held_in(tx: Tx, window: Window) -> set[int]:
     return set(tx.execute(query).scalars())
 
 
-def holders(tx: Tx, host_ids: Collection[int], but: int | None = None) -> set[int]:
-    """Those of these hosts that somebody holds at any time; ``but`` is a lease's row that does
-    not count."""
-    query = (
-        sa.select(holds.c.host_id)
-        .join(reservations, reservations.c.id == holds.c.reservation_id)
-        .where(holds.c.host_id.in_(IDS))
-    )
-    if but is not None:
-        query = query.where(reservations.c.lease_id != but)
-    return {row[0] for row in by_ids.rows(tx, query, host_ids)}
+def is_held(tx: Tx, host_id: int) -> bool:
+    """Whether a lease that is not over holds a host, now or later."""
+    query = _BY_LEASE.where(holds.c.host_id == host_id, leases.c.ended_at.is_(None))
+    return tx.execute(query.limit(1)).first() is not None
+
+
+def forget(tx: Tx, host_id: int) -> None:
+    """Have nobody hold a host any more."""
+    tx.execute(holds.delete().where(holds.c.host_id == host_id))
 
 
 def of_lease(tx: Tx, lease: int) -> list[tuple[str, int]]:

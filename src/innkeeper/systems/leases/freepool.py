@@ -66,10 +66,13 @@ def remove(tx: Tx, host_id: int, now: datetime) -> None:
     or later.
     """
     get(tx, host_id)
-    if holds.holders(tx, [host_id]):
+    host = member(tx, host_id)
+    if host.dedication != Dedication.FREEPOOL or holds.is_held(tx, host_id):
         raise Conflict(f"Can't delete host {host_id}. The host is reserved.")
+    # Those that are over, and were not told yet that they have given it back.
+    holds.forget(tx, host_id)
     freepool.remove(tx, host_id)
-    dedications.dedicate(tx, member(tx, host_id), None, None, now)
+    dedications.dedicate(tx, host, None, None, now)
 
 
 def member(tx: Tx, host_id: int) -> Host:
