@@ -7,9 +7,16 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 
 from innkeeper.domain.hosts import OF_LEASES
+from innkeeper.domain.leases import EventKind, EventState
 from innkeeper.store.narrowing import Only, narrowed
 from innkeeper.store.tables.compute import hosts, servers
-from innkeeper.store.tables.leases import freepool_hosts
+from innkeeper.store.tables.leases import (
+    freepool_hosts,
+    holds,
+    lease_events,
+    leases,
+    reservations,
+)
 from innkeeper.store.tables.pclouds import pool_hosts
 from innkeeper.store.transactions import Tx
 
@@ -23,6 +30,14 @@ class Kept(NamedTuple):
     dedicated_to: str | None
     is_in_freepool: bool
     is_in_pool: bool
+
+
+class Holder(NamedTuple):
+    """Who holds a host: the reservation, and whether its lease runs, or is over."""
+
+    reservation: str
+    is_running: bool
+    is_over: bool
 
 
 _KEPT = (
@@ -46,6 +61,28 @@ def kept(tx: Tx, only: Only = None) -> list[Kept]:
     """The hosts that anything says are kept for leases; all, or these by name."""
     rows = narrowed(tx, _KEPT, hosts.c.name, only)
     return [Kept(row[0], row[1], row[2], row[3], bool(row[4]), bool(row[5])) for row in rows]
+
+
+def holders(tx: Tx) -> dict[int, list[Holder]]:
+    """Who holds hosts, by the hosts' rows."""
+    query = (
+        sa.select(
+            holds.c.host_id,
+            reservations.c.uuid,
+            lease_events.c.state == EventState.DONE,
+            leases.c.ended_at.is_not(None),
+        )
+        .join(reservations, reservations.c.id == holds.c.reservation_id)
+        .join(leases, leases.c.id == reservations.c.lease_id)
+        .join(lease_events, lease_events.c.lease_id == leases.c.id)
+        .where(lease_events.c.kind == EventKind.START)
+        .order_by(holds.c.host_id, leases.c.start_at)
+    )
+    found: dict[int, list[Holder]] = {}
+    for host_id, uuid, has_begun, is_over in tx.execute(query):
+        holder = Holder(uuid, bool(has_begun) and not is_over, bool(is_over))
+        found.setdefault(host_id, []).append(holder)
+    return found
 
 
 def residents(tx: Tx) -> list[tuple[str, str, str | None, dict[str, Any]]]:
