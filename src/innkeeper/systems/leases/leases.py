@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from innkeeper.domain.errors import Conflict, Invalid, NotFound, Overtaken
-from innkeeper.domain.leases import Candidate, EventKind, Lease, LeaseWish
+from innkeeper.domain.leases import Candidate, EventKind, Lease, LeaseWish, Window
 from innkeeper.store.queries import freepool, holds, leases
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.leases import calendar, events
@@ -59,46 +59,49 @@ def create(tx: Tx, wish: LeaseWish, terms: Terms) -> Lease:
 
     Raises :class:`Conflict` (``no_free_host``) where there are not enough hosts for all of it.
     """
-    chosen = _chosen(tx, wish, terms)
-    _take(tx, [each for hosts in chosen for each in hosts], wish, terms)
+    found = chosen(tx, wish, terms)
+    take(tx, [each for hosts in found for each in hosts], wish.window, terms)
     made = leases.add(tx, wish, terms.now)
-    for reservation, hosts in zip(made.reservations, chosen, strict=True):
+    for reservation, hosts in zip(made.reservations, found, strict=True):
         holds.add(tx, reservation.id, [each.host_id for each in hosts])
     if made.start_at <= terms.now:
         events.start(tx, made, terms)
     return get(tx, made.uuid)
 
 
-def _chosen(tx: Tx, wish: LeaseWish, terms: Terms) -> list[list[Candidate]]:
-    """The hosts for each reservation of a lease, none of them for two."""
+def chosen(tx: Tx, wish: LeaseWish, terms: Terms) -> list[list[Candidate]]:
+    """The hosts for each reservation of a lease, none of them for two.
+
+    Raises :class:`Conflict` (``no_free_host``) where there are not enough for one.
+    """
     present = freepool.candidates(tx, terms.heard_since)
     taken = holds.held_in(tx, wish.window)
     found: list[list[Candidate]] = []
     for turn, each in enumerate(wish.reservations):
-        chosen = calendar.choose(
+        mine = calendar.choose(
             present,
             taken,
             hosts_min=each.hosts_min,
             hosts_max=each.hosts_max,
             seed=terms.seed + turn,
         )
-        if not chosen:
+        if not mine:
             raise Conflict(NOT_ENOUGH, code=NO_FREE_HOST)
-        taken |= {one.host_id for one in chosen}
-        found.append(chosen)
+        taken |= {one.host_id for one in mine}
+        found.append(mine)
     return found
 
 
-def _take(tx: Tx, chosen: Sequence[Candidate], wish: LeaseWish, terms: Terms) -> None:
+def take(tx: Tx, wanted: Sequence[Candidate], window: Window, terms: Terms) -> None:
     """Move the generations of hosts that are to be held, and look that nobody else holds them.
 
     Raises :class:`Overtaken` if somebody does. Who believes to have the writers' turn and does
     not would be found out here: another one who chose the same host has moved its generation
     first, and then this one sees his hold, or has not, and then sees this one's.
     """
-    for each in sorted(chosen, key=lambda one: one.host_id):
+    for each in sorted(wanted, key=lambda one: one.host_id):
         ratios.advance(tx, each.provider_uuid, terms.now)
-    if not holds.held_in(tx, wish.window).isdisjoint(each.host_id for each in chosen):
+    if not holds.held_in(tx, window).isdisjoint(each.host_id for each in wanted):
         raise Overtaken("The chosen hosts were held by somebody else at the same moment.")
 
 
