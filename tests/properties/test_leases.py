@@ -53,6 +53,7 @@ class Steps:
         self.cloud = self.movers.cloud
         self.landlord.define("gold", 0)
         self.pclouds = {each: self.landlord.create(each, name="p") for each in PROJECTS}
+        self.lessor.keep(*HOSTS[2:4])
         self.leases: list[Lease] = []
         self.servers: list[ServerId] = []
         self.names = itertools.count()
@@ -63,6 +64,7 @@ class Steps:
             self.pool,
             self.unpool,
             self.take,
+            self.keep,
             self.keep,
             self.let_go,
             self.lease,
@@ -111,11 +113,9 @@ class Steps:
         self.lessor.let_go(self.host())
 
     def lease(self) -> None:
-        start = self.dice.choice((0, 0, 0, 1, 2, 3)) * HOUR_S
-        wanted = [
-            (least, least + self.dice.randrange(2))
-            for least in self.dice.choices((1, 2), k=self.dice.choice((1, 1, 2)))
-        ]
+        start = self.dice.choice((0, 0, 0, 1, 2)) * HOUR_S
+        parts = self.dice.choice((1, 1, 1, 2))
+        wanted = [(least, least + self.dice.randrange(2)) for least in (1, 1)[:parts]]
         end = start + self.dice.randrange(1, 4) * HOUR_S
         project = self.dice.choice(PROJECTS)
         self.leases.append(self.lessor.lease(*wanted, start=start, end=end, project=project))
@@ -129,7 +129,7 @@ class Steps:
         hints = self.dice.choice(
             (self.no_hints, self.pcloud_hints, self.lease_hints, self.lease_hints)
         )()
-        forced = self.host() if self.dice.random() < 0.2 else None
+        forced = self.host() if self.dice.random() < 0.1 else None
         expected = self.allowed(hints, project, forced)
         request = self.cloud.request(
             now=self.movers.now, hints=hints, project_id=project, forced_host=forced
@@ -149,9 +149,10 @@ class Steps:
         return {"pcloud": self.dice.choice([*self.pclouds.values(), *self.reservations()])}
 
     def lease_hints(self) -> dict[str, str]:
-        return {
-            "reservation": self.dice.choice([*self.reservations(), self.pclouds["project"]])
-        }
+        running = [to for said, to in self.places().values() if said == Dedication.LEASED]
+        others = [*self.reservations(), self.pclouds["project"]]
+        wanted = running if running and self.dice.random() < 0.8 else others
+        return {"reservation": str(self.dice.choice(wanted))}
 
     def reservations(self) -> list[str]:
         return [part.uuid for each in self.leases for part in each.reservations]

@@ -1,6 +1,6 @@
 """Words of the leases room: hosts that are kept for a window of time.
 
-Source: the seed *New instance reservation*, of which only whole hosts are here so far.
+Source: the seed about reservations, of which only whole hosts are here so far.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Hosts of a running reservation for the servers that name it, and for nobody else.
 
-Source: the seed *New instance reservation*. A request that names a reservation passes the
+Source: the seed about reservations. A request that names a reservation passes the
 hosts that are that reservation's at present, if its lease is the project's own. One that is not
 there, one of another project, one that has not begun and one that is over are the same to it.
 

@@ -1,6 +1,6 @@
 """Leases: made with all that they hold, renamed, and ended.
 
-Source: the seed *New instance reservation*; so far with reservations of whole hosts alone.
+Source: the seed about reservations; so far with those of whole hosts alone.
 
 Always true: a lease, its reservations, what they hold and its two events are written in one
 transaction, or nothing of them. No two leases hold one host at the same moment: writers take
