@@ -31,7 +31,7 @@ def parser() -> argparse.ArgumentParser:
     serve.add_argument("--auth", help="none, builtin or keystone")
     serve.add_argument("--policy-file", help="overrides of policy rules, as YAML")
     serve.add_argument("--public-url", help="address that clients use, for links")
-    for api in ("identity", "placement", "compute", "image"):
+    for api in ("identity", "placement", "compute", "image", "reservation"):
         serve.add_argument(f"--{api}-prefix", help=f"path of the {api} API; may be empty")
     serve.add_argument(
         "--demo-hosts",

@@ -23,6 +23,8 @@ from innkeeper.store import periodic
 from innkeeper.store.transactions import Store, Tx
 from innkeeper.systems.compute import table_audit, work
 from innkeeper.systems.compute.results import Terms
+from innkeeper.systems.leases import events
+from innkeeper.systems.leases.terms import Terms as LeaseTerms
 from innkeeper.systems.pclouds import hosts, pclouds, requests, settling, sizes
 from innkeeper.systems.pclouds.terms import Terms as PcloudTerms
 from innkeeper.systems.placement import feed
@@ -79,6 +81,9 @@ class Upkeep:
             self._in_turn("late_orders", SWEEP_PERIOD_S, sweep),
             self._in_turn("old_changes", PRUNE_PERIOD_S, prune),
             *self._of_pclouds(),
+            self._of_each(
+                "lease_events", lambda tx: events.due(tx, self._clock()), self._carry_out
+            ),
             Task("measures", MEASURE_PERIOD_S, self._measure),
             Task("probe", PROBE_PERIOD_S, self._probe),
             Task("table_audit", TABLE_AUDIT_PERIOD_S, self._audit_table),
@@ -105,7 +110,7 @@ class Upkeep:
     def _of_each(
         self, name: str, due: Callable[[Tx], list[str]], act: Callable[[str], int]
     ) -> Task:
-        """A task that does something to several pclouds, each in a step of its own."""
+        """A task that does something to several pclouds or leases, each in its own step."""
 
         def take_turn(tx: Tx) -> list[str]:
             is_ours = periodic.take_turn(tx, name, SWEEP_PERIOD_S, self._clock())
@@ -132,6 +137,23 @@ class Upkeep:
 
         def go_on(tx: Tx) -> int:
             return settling.go_on(tx, uuid, self._terms())
+
+        steps = 1
+        while self._decisions.write_now(go_on, TASK_TIMEOUT_S) and steps < SETTLING_STEPS_MAX:
+            steps += 1
+        return steps
+
+    def _carry_out(self, uuid: str) -> int:
+        """Do what is due of a lease, in as many steps as it has servers for."""
+
+        def go_on(tx: Tx) -> int:
+            terms = LeaseTerms(
+                self._settings.computing.service_down_time_s,
+                Asker(BY_ITSELF),
+                self._clock(),
+                self._ids.seed(),
+            )
+            return events.carry_out(tx, uuid, terms)
 
         steps = 1
         while self._decisions.write_now(go_on, TASK_TIMEOUT_S) and steps < SETTLING_STEPS_MAX:

@@ -228,6 +228,7 @@ SPECS = st.builds(
     rules=RULES,
     pclouds=st.sampled_from([(), (), ("one",), ("two",), ("one", "two"), ("gone",)]),
     pcloud_host=st.sampled_from([None, None, "h0", "h1", "gone"]),
+    reservation=st.sampled_from([None, None, None, "held", "gone", "one"]),
     automatic_pclouds=st.sampled_from([(), (), ("two",), ("two", "nobody's", "gone")]),
 )
 

@@ -225,16 +225,16 @@ def test_what_is_no_recording_is_called_so() -> None:
 
 
 def test_a_newer_file_says_who_can_read_it() -> None:
-    assert refusal_of(rewritten(lambda head: head.update(version=4))) == (
-        "The recording is of version 4, and this program reads those up to 3. "
+    assert refusal_of(rewritten(lambda head: head.update(version=5))) == (
+        "The recording is of version 5, and this program reads those up to 4. "
         "A newer Innkeeper wrote it, and can replay it."
     )
 
 
 def test_an_older_file_says_who_can_read_it() -> None:
-    assert refusal_of(rewritten(lambda head: head.update(version=2))) == (
-        "The recording is of version 2, and lacks what this program keeps with hosts from "
-        "version 3 on. The Innkeeper that wrote it can replay it."
+    assert refusal_of(rewritten(lambda head: head.update(version=3))) == (
+        "The recording is of version 3, and lacks what this program keeps with hosts from "
+        "version 4 on. The Innkeeper that wrote it can replay it."
     )
 
 

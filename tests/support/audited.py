@@ -28,7 +28,7 @@ from innkeeper.systems.compute.desk import BootDesk
 from innkeeper.systems.compute.reconcile import LOST
 from innkeeper.systems.compute.results import Result
 from innkeeper.systems.placement import providers
-from tests.support import audited_pclouds
+from tests.support import audited_leases, audited_pclouds
 from tests.support.clouds import (
     AGENT,
     DEFAULTS,
@@ -349,5 +349,6 @@ PLANTS: Mapping[str, Plant] = {
     "misdirected-order": _order(OTHER.id, None),
     "order-of-nobody": _order(AGENT.id, GHOST),
     **audited_pclouds.PLANTS,
+    **audited_leases.PLANTS,
 }
 """By the kind of what an audit finds then."""

@@ -8,6 +8,7 @@ from typing import Any
 
 from innkeeper.domain.placing import RequestSpec
 from innkeeper.snapshot.columns import HostTable
+from innkeeper.snapshot.pclouds import of_reservation
 from tests.support.choosing import at_addresses, in_aggregates, say, with_servers
 from tests.support.tables import Sketch, table_of
 
@@ -16,8 +17,9 @@ PCLOUDS = {
     "one": (frozenset({"mine"}), frozenset[str]()),
     "two": (frozenset({"mine", "theirs"}), frozenset({"mine"})),
     "nobody's": (frozenset[str](), frozenset[str]()),
+    of_reservation("held"): (frozenset({"mine"}), frozenset[str]()),
 }
-"""Who may use each pcloud, and whose plain requests it takes."""
+"""Who may use each pcloud, and whose plain requests it takes; and a reservation among them."""
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from innkeeper.domain.placing import Comparison, RequestSpec
+from innkeeper.snapshot.pclouds import of_reservation
 from tests.support.plain_hosts import (
     PCLOUDS,
     Metadata,
@@ -203,11 +204,22 @@ def is_dedicated_so(host: PlainHost, spec: RequestSpec, cloud: PlainCloud) -> bo
     projects, _ = PCLOUDS.get(pcloud or "", (frozenset(), frozenset()))
     may_use = spec.project_id in projects and host.sketch.is_pcloud_open
     if not spec.pclouds:
-        return pcloud is None or (
-            pcloud in spec.automatic_pclouds and host.sketch.is_pcloud_open
+        return (
+            spec.reservation is not None
+            or pcloud is None
+            or (pcloud in spec.automatic_pclouds and host.sketch.is_pcloud_open)
         )
     is_named = spec.pcloud_host in (None, host.sketch.pcloud_name)
     return pcloud in spec.pclouds and may_use and is_named
+
+
+def is_leased_so(host: PlainHost, spec: RequestSpec, cloud: PlainCloud) -> bool:
+    """Whose reservation the host is of at present, and which one is asked for."""
+    if spec.reservation is None:
+        return True
+    projects, _ = PCLOUDS.get(host.sketch.pcloud or "", (frozenset(), frozenset()))
+    is_named = host.sketch.pcloud == of_reservation(spec.reservation)
+    return is_named and spec.project_id in projects and host.sketch.is_pcloud_open
 
 
 FILTER_RULES: dict[str, Rule] = {
@@ -218,6 +230,7 @@ FILTER_RULES: dict[str, Rule] = {
     ),
     "ForcedHostFilter": lambda host, spec, cloud: spec.forced_host in (None, host.sketch.name),
     "PcloudFilter": is_dedicated_so,
+    "LeaseFilter": is_leased_so,
     "RefusedHostsFilter": lambda host, spec, cloud: host.sketch.name not in spec.refused_hosts,
     "SameHostFilter": lambda host, spec, cloud: (
         spec.same_hosts is None or host.sketch.name in spec.same_hosts

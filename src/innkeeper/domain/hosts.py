@@ -15,12 +15,25 @@ class Dedication:
     """For whom a host is that is not for everybody; ``None`` stands for everybody.
 
     ``POOLED`` hosts wait for somebody to take them whole, and take no servers. The others are
-    somebody's: ``OPEN`` ones take the servers that name him, ``CLOSED`` ones none.
+    a pcloud's: ``OPEN`` ones take the servers that name it, ``CLOSED`` ones none.
+
+    Likewise with leases: ``FREEPOOL`` hosts are kept for those to come, and take no servers.
+    ``LEASED`` ones take the servers that name the running reservation; ``ENDED`` ones were
+    one's that is over, take none, and are the freepool's again when they are empty.
     """
 
     POOLED = "pooled"
     CLOSED = "closed"
     OPEN = "open"
+    FREEPOOL = "freepool"
+    LEASED = "leased"
+    ENDED = "ended"
+
+
+OF_PCLOUDS = frozenset({Dedication.POOLED, Dedication.CLOSED, Dedication.OPEN})
+OF_LEASES = frozenset({Dedication.FREEPOOL, Dedication.LEASED, Dedication.ENDED})
+TO_NOBODY = frozenset({None, Dedication.POOLED, Dedication.FREEPOOL})
+"""Dedications of hosts that nobody in particular has."""
 
 
 class KeptRatio(NamedTuple):

@@ -97,7 +97,8 @@ class RequestSpec:
 
     ``pclouds`` are those of which one is wanted, by their ids, and ``pcloud_host`` the name of
     a host in it. A request for new servers that names none may also come to hosts of the
-    ``automatic_pclouds``, which take such requests of its project.
+    ``automatic_pclouds``, which take such requests of its project. ``reservation`` is the one
+    on whose hosts it is to be, by its id.
     """
 
     amounts: Mapping[str, int]
@@ -128,11 +129,12 @@ class RequestSpec:
     pclouds: tuple[str, ...] = ()
     pcloud_host: str | None = None
     automatic_pclouds: tuple[str, ...] = ()
+    reservation: str | None = None
 
     @property
-    def names_pcloud(self) -> bool:
-        """Whether hosts of a pcloud are wanted, and no others."""
-        return bool(self.pclouds)
+    def names_dedicated(self) -> bool:
+        """Whether hosts of a pcloud or of a reservation are wanted, and no others."""
+        return bool(self.pclouds) or self.reservation is not None
 
 
 @dataclass(frozen=True, slots=True)

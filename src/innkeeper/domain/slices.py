@@ -58,11 +58,18 @@ class Serving(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     tls_key: str | None = None
     tls_client_ca: str | None = None
     trusted_proxies: tuple[str, ...] = ("127.0.0.1", "::1")
-    apis: tuple[str, ...] = ("identity", "placement", "compute", "image")
+    apis: tuple[str, ...] = (
+        "identity",
+        "placement",
+        "compute",
+        "image",
+        "reservation",
+    )
     identity_prefix: str = "/identity"
     placement_prefix: str = "/placement"
     compute_prefix: str = "/compute"
     image_prefix: str = "/image"
+    reservation_prefix: str = "/reservation"
     body_bytes_max: Bytes = 1024 * 1024
     image_bytes_max: Annotated[int, msgspec.Meta(ge=1, le=2**60)] = 1024 * 1024 * 1024 * 1024
     page_size_max: Many = 1000

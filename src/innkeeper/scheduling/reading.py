@@ -22,6 +22,7 @@ RARE: frozenset[str] = frozenset(
         "query",
         "pclouds",
         "pcloud_host",
+        "reservation",
     }
 )
 """Fields that hardly two requests have alike. Who reads one of them is asked at every decision;

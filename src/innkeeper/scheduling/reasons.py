@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 
 from innkeeper.domain.explaining import NearMiss, Objection, Refused
 from innkeeper.domain.placing import BuildPlan
-from innkeeper.scheduling.filters import pcloud
+from innkeeper.scheduling.filters import dedicated
 
 NO_VALID_HOST = "No valid host was found. "
 """Clients match on this beginning."""
@@ -23,7 +23,7 @@ def sentence(plan: BuildPlan, wanted: int, nearest: Sequence[NearMiss] = ()) -> 
     if plan.hosts == 0:
         return NO_VALID_HOST + "There are no hosts yet."
     # What one filter left, the next one removed: any number would give away the others.
-    is_counted = all(each.filter_name != pcloud.NAME for each in plan.removals)
+    is_counted = dedicated.NAMES.isdisjoint(each.filter_name for each in plan.removals)
     told = _passed(plan, is_counted=is_counted)
     if plan.candidates:
         told += f", with room for {len(plan.entries)} of {wanted} servers"

@@ -30,7 +30,7 @@ from innkeeper.snapshot.columns import HostTable
 from innkeeper.snapshot.recording import Column, Moment
 
 FORMAT = "innkeeper-recording"
-VERSION = 3
+VERSION = 4
 """Counts up when an older program could not read, or would misread, what is written."""
 HEAD = "recording.json"
 SUFFIX = ".npy"

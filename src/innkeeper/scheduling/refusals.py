@@ -7,7 +7,7 @@ table is not touched.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,7 +17,7 @@ from innkeeper.domain.explaining import NearMiss, Objection, Tally, Verdict
 from innkeeper.domain.ids import HostIndex
 from innkeeper.domain.placing import RequestSpec
 from innkeeper.scheduling.dice import draw
-from innkeeper.scheduling.filters import capacity, forced_host, pcloud
+from innkeeper.scheduling.filters import capacity, dedicated, forced_host
 from innkeeper.scheduling.pipeline import ALL_ROWS, Filter
 from innkeeper.snapshot.amounts import Amount, Mask
 from innkeeper.snapshot.columns import HostTable
@@ -114,9 +114,9 @@ def nearest(
         return ()
     short = shortages(hosts, spec)
     counts = found.counts.astype(np.float64)
-    others = _refused_by(found, pcloud.NAME)
+    others = _refused_by(found, dedicated.NAMES)
     counts[others], short[others] = len(found.filters), 0.0
-    counts[_refused_by(found, forced_host.NAME)] += len(found.filters)
+    counts[_refused_by(found, {forced_host.NAME})] += len(found.filters)
     # One number for both: no shortage is as much as one more refusal.
     distance = counts * (len(spec.amounts) + 1.0) + short
     return tuple(
@@ -126,7 +126,7 @@ def nearest(
                 _objection(each, hosts, spec, index)
                 for each, refuses in zip(found.filters, found.columns, strict=True)
                 if refuses is not None and refuses[index]
-                if each.NAME == pcloud.NAME or not others[index]
+                if each.NAME in dedicated.NAMES or not others[index]
             ),
             float(short[index]),
         )
@@ -134,10 +134,10 @@ def nearest(
     )
 
 
-def _refused_by(found: Refusals, name: str) -> Mask:
+def _refused_by(found: Refusals, names: Collection[str]) -> Mask:
     refused: Mask = np.zeros(found.counts.shape, dtype=np.bool_)
     for each, refuses in zip(found.filters, found.columns, strict=True):
-        if name == each.NAME and refuses is not None:
+        if each.NAME in names and refuses is not None:
             refused |= refuses
     return refused
 

@@ -21,7 +21,7 @@ from innkeeper.domain.explaining import (
     Tally,
     Verdict,
 )
-from innkeeper.scheduling.filters import pcloud
+from innkeeper.scheduling.filters import dedicated
 
 COUNTS = ("hosts", "candidates")
 TALLY_COUNTS = ("removed", "refused", "alone")
@@ -67,7 +67,7 @@ def uncounted(plain: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _are_some_dedicated(removed: Iterable[Mapping[str, Any]]) -> bool:
-    return any(each["filter"] == pcloud.NAME for each in removed)
+    return not dedicated.NAMES.isdisjoint(each["filter"] for each in removed)
 
 
 def _without_counts(removed: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:

@@ -10,12 +10,12 @@ from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
 from ipaddress import ip_address
 
-from innkeeper.domain.hosts import Dedication
+from innkeeper.domain.hosts import OF_LEASES, Dedication
 from innkeeper.domain.ids import HostIndex, ProviderId
 from innkeeper.snapshot import pool_loader
 from innkeeper.snapshot.amount_loader import load_amounts
 from innkeeper.snapshot.columns import NEVER_S, HostTable
-from innkeeper.snapshot.pclouds import GENERAL, POOLED
+from innkeeper.snapshot.pclouds import GENERAL, POOLED, of_reservation
 from innkeeper.store import changes
 from innkeeper.store.queries import agents, aggregates, dedications, hosts, residents
 from innkeeper.store.queries.hosts import HostRow
@@ -74,9 +74,13 @@ def _load_facts(table: HostTable, found: Sequence[HostRow]) -> None:
 
 def _load_dedications(tx: Tx, table: HostTable, found: Sequence[HostRow]) -> None:
     mine = [each for each in found if each.dedicated_to is not None]
+    leased = {str(e.dedicated_to) for e in mine if e.dedication in OF_LEASES}
+    taken = {str(e.dedicated_to) for e in mine if e.dedication not in OF_LEASES}
     names = dedications.names(tx, [each.provider_id for each in mine])
-    for facts in dedications.pcloud_facts(tx, sorted({str(e.dedicated_to) for e in mine})):
+    for facts in dedications.pcloud_facts(tx, sorted(taken)):
         table.pclouds.set_facts(facts.uuid, facts.projects, facts.taken_in)
+    for uuid, project_id in dedications.reservation_projects(tx, sorted(leased)).items():
+        table.pclouds.set_facts(of_reservation(uuid), [project_id], [])
     for each in found:
         index = table.index_of[each.provider_id]
         if each.dedication is None and table.pcloud_codes[index] == GENERAL:
@@ -84,12 +88,14 @@ def _load_dedications(tx: Tx, table: HostTable, found: Sequence[HostRow]) -> Non
             continue
         code = GENERAL if each.dedication is None else POOLED
         if each.dedicated_to is not None:
-            code = table.pclouds.code(each.dedicated_to)
+            is_leased = each.dedication in OF_LEASES
+            key = of_reservation(each.dedicated_to) if is_leased else each.dedicated_to
+            code = table.pclouds.code(key)
         table.dedicate(
             index,
             code,
             names.get(each.provider_id, ""),
-            is_open=each.dedication == Dedication.OPEN,
+            is_open=each.dedication in (Dedication.OPEN, Dedication.LEASED),
         )
     table.renumber_pclouds()
 

@@ -1,5 +1,8 @@
 """Whose hosts are whose: pclouds by number, and the projects that may use them, asked or not.
 
+Reservations that run are numbered among the pclouds, each under a name that no pcloud has, see
+:func:`of_reservation`: what is said of a host is one number, so it cannot be both.
+
 Always true: a code stands for one pcloud as long as a host has it; what is known of a pcloud
 was read together with its hosts.
 
@@ -20,11 +23,17 @@ from innkeeper.snapshot.pools import Codes
 GENERAL, POOLED = 0, 1
 """Codes of hosts that are for everybody, and of those that wait to be taken whole."""
 FIRST = 2
+RESERVATION = "reservation "
 CODES_SPARE = 64
 """So many codes more than twice the live ones are kept before the dead ones are forgotten."""
 FEW = 4
 PROJECTS_MAX = 10_000
 """Projects of which it is remembered where their plain requests may go."""
+
+
+def of_reservation(uuid: str) -> str:
+    """What a reservation is called among pclouds; no hint that names one of those means it."""
+    return RESERVATION + uuid
 
 
 class PcloudSets:

@@ -13,7 +13,7 @@ from datetime import datetime
 import sqlalchemy as sa
 
 from innkeeper.domain.auditing import Finding, Invariant
-from innkeeper.store.tables import compute, identity, pclouds, placement
+from innkeeper.store.tables import compute, identity, leases, pclouds, placement
 from innkeeper.store.tables.metadata import METADATA
 from innkeeper.store.tables.ordering import write_order
 from innkeeper.store.transactions import Tx
@@ -54,6 +54,7 @@ LINKS = frozenset(
         compute.flavor_projects.name,
         compute.server_group_members.name,
         identity.role_assignments.name,
+        leases.holds.name,
         pclouds.pcloud_projects.name,
         placement.resource_provider_aggregates.name,
         placement.resource_provider_traits.name,

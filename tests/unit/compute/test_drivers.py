@@ -119,6 +119,7 @@ def test_a_request_names_its_filters_and_keeps_those_of_tenancy() -> None:
         "AggregateMultiTenancyIsolation",
         "RefusedHostsFilter",
         "PcloudFilter",
+        "LeaseFilter",
         "CapacityFilter",
     ]
     assert schedulers.of(("AllHostsFilter",)) is named

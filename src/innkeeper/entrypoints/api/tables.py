@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from innkeeper.entrypoints.api.compute.api import COMPUTE
 from innkeeper.entrypoints.api.identity.routes import IDENTITY
 from innkeeper.entrypoints.api.image.api import IMAGE
+from innkeeper.entrypoints.api.leases.api import RESERVATION
 from innkeeper.entrypoints.api.placement.api import PLACEMENT
 from innkeeper.entrypoints.api.routing import Api
 
@@ -15,4 +16,5 @@ APIS: Mapping[str, Api] = {
     "identity": IDENTITY,
     "image": IMAGE,
     "placement": PLACEMENT,
+    "reservation": RESERVATION,
 }

@@ -11,6 +11,7 @@ from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import audit as compute_audit
 from innkeeper.systems.compute import mending as compute_mending
 from innkeeper.systems.identity import audit as identity_audit
+from innkeeper.systems.leases import audit as lease_audit
 from innkeeper.systems.pclouds import audit as pcloud_audit
 from innkeeper.systems.placement import audit as placement_audit
 from innkeeper.systems.placement import mending as placement_mending
@@ -21,6 +22,7 @@ INVARIANTS: tuple[Invariant, ...] = (
     *placement_audit.INVARIANTS,
     *compute_audit.INVARIANTS,
     *pcloud_audit.INVARIANTS,
+    *lease_audit.INVARIANTS,
 )
 ROOMS: Mapping[str, Callable[[Tx], Iterable[Finding]]] = {
     soundness.ROOM: soundness.findings,
@@ -28,6 +30,7 @@ ROOMS: Mapping[str, Callable[[Tx], Iterable[Finding]]] = {
     placement_audit.ROOM: placement_audit.findings,
     compute_audit.ROOM: compute_audit.findings,
     pcloud_audit.ROOM: pcloud_audit.findings,
+    lease_audit.ROOM: lease_audit.findings,
 }
 Repair = Callable[[Tx, Sequence[str], datetime], list[str]]
 REPAIRS: Mapping[str, Repair] = {
@@ -35,6 +38,7 @@ REPAIRS: Mapping[str, Repair] = {
     **placement_mending.REPAIRS,
     **compute_mending.REPAIRS,
     **pcloud_audit.REPAIRS,
+    **lease_audit.REPAIRS,
 }
 """By kind: given what findings are about, repairs them and tells what it did."""
 AT_ONCE: Mapping[str, int] = pcloud_audit.AT_ONCE

@@ -9,7 +9,7 @@ import numpy as np
 
 from innkeeper.domain.ids import HostIndex
 from innkeeper.domain.placing import RequestSpec
-from innkeeper.scheduling.filters import pcloud
+from innkeeper.scheduling.filters import dedicated
 from innkeeper.scheduling.reading import Reads
 from innkeeper.snapshot.amounts import Mask, Rows
 from innkeeper.snapshot.columns import HostTable
@@ -73,7 +73,7 @@ def missing(hosts: HostTable, spec: RequestSpec) -> str:
     Hosts that are dedicated to others are not looked at: what they have would not have helped,
     and is not for everybody to know.
     """
-    mine = pcloud.mask(hosts, spec, slice(None))
+    mine = dedicated.mask(hosts, spec, slice(None))
     return "; ".join(_line(hosts, name, amount, mine) for name, amount in spec.amounts.items())
 
 

@@ -30,15 +30,18 @@ ALL = slice(None)
 
 
 class Plain:
-    """What is said of requests that name no pcloud: nothing that depends on who asks."""
+    """What is said of requests that name no dedicated hosts: nothing that depends on who asks.
+
+    Those of leases are among the hosts that they do not pass.
+    """
 
     NAME = NAME
     REASON = REASON
-    READS: Reads = ("names_pcloud", "automatic_pclouds")
+    READS: Reads = ("names_dedicated", "automatic_pclouds")
 
     def mask(self, hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
         """True on hosts for everybody, and on those of pclouds that take it unasked."""
-        if spec.names_pcloud:
+        if spec.names_dedicated:
             return None
         codes = hosts.pcloud_codes[rows]
         allowed: Mask = codes == GENERAL
@@ -50,7 +53,7 @@ class Plain:
     def admits(self, hosts: HostTable, spec: RequestSpec, index: int) -> bool:
         """What :meth:`mask` says of one row."""
         code = hosts.pcloud_codes[index]
-        if spec.names_pcloud or code == GENERAL:
+        if spec.names_dedicated or code == GENERAL:
             return True
         taken_in = hosts.pclouds.codes(spec.automatic_pclouds)
         return bool(code in taken_in and hosts.is_pcloud_open[index])
@@ -97,11 +100,13 @@ HALVES = (Plain(), Asked())
 READS: Reads = (*Plain.READS, *Asked.READS)
 
 
-def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask:
-    """Both halves together, of which one has something to say."""
+def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
+    """Both halves together, of which one has something to say, or none.
+
+    The latter is so where a reservation is named, which is another filter's matter.
+    """
     said = [half.mask(hosts, spec, rows) for half in HALVES]
-    (only,) = (each for each in said if each is not None)
-    return only
+    return next((each for each in said if each is not None), None)
 
 
 def missing(hosts: HostTable, spec: RequestSpec) -> str:
@@ -110,7 +115,7 @@ def missing(hosts: HostTable, spec: RequestSpec) -> str:
     No numbers: how many hosts are dedicated is the operator's to tell or not, and how many a
     pcloud has is its owner's, while whoever may use it reads this too.
     """
-    if not spec.names_pcloud:
+    if not spec.names_dedicated:
         return "no pcloud was named, and these hosts are dedicated"
     usable = hosts.pclouds.usable(spec.pclouds, spec.project_id)
     if not usable:

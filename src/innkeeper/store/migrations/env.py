@@ -5,10 +5,10 @@ from __future__ import annotations
 from alembic import context
 
 from innkeeper.store.migrations.resuming import ResumingMariaDB
-from innkeeper.store.tables import compute, identity, ordering, pclouds, placement
+from innkeeper.store.tables import compute, identity, leases, ordering, pclouds, placement
 from innkeeper.store.tables.metadata import METADATA
 
-TABLES = (compute, identity, ordering, pclouds, placement)
+TABLES = (compute, identity, leases, ordering, pclouds, placement)
 """Imported for what they add to the metadata."""
 IMPLEMENTATIONS = (ResumingMariaDB,)
 """Imported for what they are registered for."""

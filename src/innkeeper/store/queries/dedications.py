@@ -12,6 +12,7 @@ from innkeeper.domain.pclouds import consenting
 from innkeeper.store import by_ids
 from innkeeper.store.by_ids import IDS
 from innkeeper.store.tables.compute import hosts
+from innkeeper.store.tables.leases import leases, reservations
 from innkeeper.store.tables.pclouds import pcloud_hosts, pcloud_projects, pclouds
 from innkeeper.store.transactions import Tx
 
@@ -37,6 +38,12 @@ _NAMES = (
     .where(hosts.c.provider_id.in_(IDS))
 )
 
+_RESERVATIONS = (
+    sa.select(reservations.c.uuid, leases.c.project_id)
+    .join(leases, leases.c.id == reservations.c.lease_id)
+    .where(reservations.c.uuid.in_(IDS))
+)
+
 
 def pcloud_facts(tx: Tx, uuids: Collection[str]) -> list[PcloudFacts]:
     """What is known of these pclouds, as far as they are there."""
@@ -58,3 +65,9 @@ def names(tx: Tx, provider_ids: Collection[ProviderId]) -> dict[ProviderId, str]
     """What the hosts on these providers are called in their pclouds."""
     rows = by_ids.rows(tx, _NAMES, provider_ids)
     return {ProviderId(provider_id): name for provider_id, name in rows}
+
+
+def reservation_projects(tx: Tx, uuids: Collection[str]) -> dict[str, str]:
+    """The project that each of these reservations is for; those that are not there are left
+    out."""
+    return {uuid: project_id for uuid, project_id in by_ids.rows(tx, _RESERVATIONS, uuids)}

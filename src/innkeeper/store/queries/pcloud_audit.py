@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
+from innkeeper.domain.hosts import OF_PCLOUDS
 from innkeeper.store.narrowing import Only, narrowed
 from innkeeper.store.tables.compute import aggregate_hosts, aggregates, hosts, servers
 from innkeeper.store.tables.pclouds import (
@@ -47,12 +48,12 @@ _DEDICATED = (
     .outerjoin(pool_hosts, pool_hosts.c.host_id == hosts.c.id)
     .outerjoin(pcloud_hosts, pcloud_hosts.c.host_id == hosts.c.id)
     .outerjoin(pclouds, pclouds.c.id == pcloud_hosts.c.pcloud_id)
-    .where(hosts.c.dedication.is_not(None) | pool_hosts.c.host_id.is_not(None))
+    .where(hosts.c.dedication.in_(sorted(OF_PCLOUDS)) | pool_hosts.c.host_id.is_not(None))
 )
 
 
 def dedicated(tx: Tx, only: Only = None) -> list[Dedicated]:
-    """The hosts that anything says are dedicated; all, or these by name."""
+    """The hosts that anything says are in pools or pclouds; all, or these by name."""
     return [Dedicated(*row) for row in narrowed(tx, _DEDICATED, hosts.c.name, only)]
 
 
@@ -92,11 +93,11 @@ def orphans(tx: Tx) -> list[tuple[str, str]]:
 
 
 def residents(tx: Tx) -> list[tuple[str, str, str | None, dict[str, Any]]]:
-    """Servers on dedicated hosts: server, host, the pcloud that the host is in, hints."""
+    """Servers on hosts of pools and pclouds: server, host, the host's pcloud, hints."""
     query = (
         sa.select(servers.c.uuid, hosts.c.name, hosts.c.dedicated_to, servers.c.hints)
         .join(hosts, hosts.c.name == servers.c.host)
-        .where(hosts.c.dedication.is_not(None))
+        .where(hosts.c.dedication.in_(sorted(OF_PCLOUDS)))
         .where(servers.c.deleted_at.is_(None))
     )
     return [tuple(row) for row in tx.execute(query)]

@@ -19,6 +19,7 @@ from innkeeper.store.queries.orders import NewOrder, OpenOrder
 from innkeeper.store.queries.servers import Alive
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import dedications, groups, servers
+from innkeeper.systems.compute.dedications import Wanted
 from innkeeper.systems.compute.results import News, Result, Terms
 from innkeeper.systems.compute.servers import Failed
 from innkeeper.systems.placement import relocations
@@ -69,7 +70,7 @@ class _Try:
     left: list[str]
     rule: GroupRule | None
     group_id: int | None
-    pclouds: tuple[str, ...]
+    wanted: Wanted
 
 
 def _try_others(tx: Tx, failed: Sequence[News], terms: Terms, now: datetime) -> set[ServerId]:
@@ -111,9 +112,11 @@ def _tries(tx: Tx, failed: Sequence[News]) -> list[_Try]:
     orders_of = {order.server_uuid: order for order, _ in failed}
     tries: list[_Try] = []
     given = rows.hints_of(tx, list(orders_of))
-    named_by = {uuid: dedications.named(hints) for uuid, hints in given.items()}
-    users = dedications.users(tx, {each for named in named_by.values() for each in named})
-    for server in rows.alive(tx, orders_of):
+    alive = rows.alive(tx, orders_of)
+    wanted_by = dedications.wanted_by(
+        tx, [(given.get(server.uuid, {}), server.project_id) for server in alive]
+    )
+    for server, wanted in zip(alive, wanted_by, strict=True):
         order = orders_of[server.uuid]
         is_wanted = server.status == Status.BUILD and server.task_state != Task.DELETING
         if not is_wanted or server.host != order.host or server.provider_id is None:
@@ -122,12 +125,8 @@ def _tries(tx: Tx, failed: Sequence[News]) -> list[_Try]:
         left = [name for name in order.alternates or () if name != order.host]
         rule = None if standing is None else standing.rule
         group_id = None if standing is None else standing.group_id
-        named = named_by[server.uuid]
-        # A host may have become that of another one of these, which is not for the project.
-        pclouds = tuple(each for each in named if server.project_id in users.get(each, ()))
-        if named and not pclouds:
-            continue
-        tries.append(_Try(order, server, left, rule, group_id, pclouds))
+        if wanted is not None:
+            tries.append(_Try(order, server, left, rule, group_id, wanted))
     return tries
 
 
@@ -137,7 +136,7 @@ def _next(
     """The next host that is open, for whom it is and for the group; it counts as joined."""
     while each.left:
         host = open_hosts.get(each.left.pop(0))
-        if host is None or not dedications.takes(host, each.pclouds):
+        if host is None or not dedications.takes(host, each.wanted):
             continue
         key = (each.group_id, host.name)
         more = joined.get(key, 0)

@@ -7,13 +7,15 @@ stops being somebody's has again the ratios that it had.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from dataclasses import replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
 from innkeeper.domain.compute import Host
 from innkeeper.domain.hosts import (
+    OF_LEASES,
+    TO_NOBODY,
     WHOLE,
     Dedication,
     HostReport,
@@ -29,13 +31,31 @@ from innkeeper.systems.placement.ratios import Present, Ratio
 
 HINT, HOST_HINT = "pcloud", "pcloud_host"
 """The scheduler hints by which a server names whose hosts are meant, and one of them."""
+RESERVATION_HINT = "reservation"
+"""The scheduler hint by which a server names the reservation on whose hosts it is to be."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """The dedicated hosts that a server is for: those of pclouds, or those of a reservation.
+
+    Of both only those are meant that the server's project may use.
+    """
+
+    pclouds: tuple[str, ...] = ()
+    reservation: str | None = None
+
+    @property
+    def is_any(self) -> bool:
+        """Whether dedicated hosts are wanted at all."""
+        return bool(self.pclouds) or self.reservation is not None
 
 
 def dedicate(
     tx: Tx, host: Host, dedication: str | None, dedicated_to: str | None, now: datetime
 ) -> None:
     """Say for whom a host is from now on."""
-    assert (dedicated_to is None) == (dedication in (None, Dedication.POOLED))
+    assert (dedicated_to is None) == (dedication in TO_NOBODY)
     hosts.dedicate(tx, host.id, dedication, dedicated_to, now)
     ratios.advance(tx, host.provider_uuid, now)
 
@@ -55,19 +75,55 @@ def named_host(hints: Mapping[str, Any]) -> str | None:
     return next((each for each in texts if isinstance(each, str) and each), None)
 
 
-def users(tx: Tx, pclouds: Collection[str]) -> dict[str, frozenset[str]]:
-    """The projects that may use these pclouds now; one that is not there is left out."""
-    return {each.uuid: each.projects for each in dedications.pcloud_facts(tx, pclouds)}
+def named_reservation(hints: Mapping[str, Any]) -> str | None:
+    """The reservation that a server's hints name, on whose hosts it is to be."""
+    given = hints.get(RESERVATION_HINT)
+    texts = given if isinstance(given, list | tuple) else [given]
+    uuids = (canonical_uuid(each) for each in texts if isinstance(each, str))
+    return next((each for each in uuids if each is not None), None)
 
 
-def takes(host: Host, pclouds: Collection[str]) -> bool:
-    """Whether a host takes servers that name these pclouds, or none.
+def wanted_by(tx: Tx, hints: Sequence[tuple[Mapping[str, Any], str]]) -> list[Wanted | None]:
+    """The dedicated hosts that servers' hints name, in order; each with the server's project.
 
-    Of pclouds only those are meant that the server's project may use; see :func:`users`.
+    ``None`` for a server all of whose named hosts are not, or not any more, for its project.
     """
-    if not pclouds:
+    named_by = [named(each) for each, _ in hints]
+    reserved = [named_reservation(each) for each, _ in hints]
+    facts = dedications.pcloud_facts(tx, {uuid for pclouds in named_by for uuid in pclouds})
+    users = {each.uuid: each.projects for each in facts}
+    owners = dedications.reservation_projects(tx, {each for each in reserved if each})
+    found: list[Wanted | None] = []
+    for (_, project_id), pclouds, reservation in zip(hints, named_by, reserved, strict=True):
+        # A host may have become that of another one of these, which is not for the project.
+        mine = tuple(each for each in pclouds if project_id in users.get(each, ()))
+        is_mine = reservation is not None and owners.get(reservation) == project_id
+        if (pclouds and not mine) or (reservation is not None and not is_mine):
+            found.append(None)
+        else:
+            found.append(Wanted(mine, reservation))
+    return found
+
+
+def takes(host: Host, wanted: Wanted) -> bool:
+    """Whether a host takes servers that want these dedicated hosts, or none."""
+    if not wanted.is_any:
         return host.dedication is None
-    return host.dedication == Dedication.OPEN and host.dedicated_to in pclouds
+    if wanted.reservation is not None and wanted.pclouds:
+        # No host is both; new requests that name both are refused.
+        return False
+    if wanted.reservation is not None:
+        return host.dedication == Dedication.LEASED and host.dedicated_to == wanted.reservation
+    return host.dedication == Dedication.OPEN and host.dedicated_to in wanted.pclouds
+
+
+def why_not_free(host: Host) -> str | None:
+    """For whom a host is kept already; ``None`` for one that is for everybody."""
+    if host.dedication is None:
+        return None
+    if host.dedication in OF_LEASES:
+        return "it is kept for leases"
+    return "it is in the pool of a host flavor"
 
 
 def why_not_empty(tx: Tx, host: Host, lost: Collection[Migration] | None = None) -> str | None:

@@ -18,6 +18,7 @@ from innkeeper.domain.slices import Scheduling
 from innkeeper.scheduling.filters.capacity import NAME as CAPACITY
 from innkeeper.scheduling.filters.catalogue import FILTERS
 from innkeeper.scheduling.filters.forced_host import NAME as FORCED_HOST
+from innkeeper.scheduling.filters.lease import NAME as LEASE
 from innkeeper.scheduling.filters.pcloud import NAME as PCLOUD
 from innkeeper.scheduling.filters.refused_hosts import NAME as REFUSED_HOSTS
 from innkeeper.scheduling.pipeline import Filter, Pipeline, Weighed, Weigher
@@ -25,9 +26,9 @@ from innkeeper.scheduling.schedulers.catalogue import SCHEDULERS
 from innkeeper.scheduling.schedulers.scheduler import Choice, Scheduler
 from innkeeper.scheduling.weighers.catalogue import WEIGHER_SETS, WEIGHERS
 
-ALWAYS = (FORCED_HOST, REFUSED_HOSTS, PCLOUD, CAPACITY)
+ALWAYS = (FORCED_HOST, REFUSED_HOSTS, PCLOUD, LEASE, CAPACITY)
 """A host that an administrator names is no matter of taste, nor are those where a server is
-already or failed, nor those that are dedicated to somebody: who forgot to name that filter
+already or failed, nor those that are dedicated to somebody: who forgot to name those filters
 would open them all. Nor is capacity: claims prove that nothing moved since it was found to
 suffice, so somebody must have looked."""
 TENANCY = frozenset({"AggregateMultiTenancyIsolation"})

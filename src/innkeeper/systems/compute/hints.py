@@ -48,6 +48,12 @@ class Resolved:
     filters: tuple[str, ...] | None = None
     pclouds: tuple[str, ...] = ()
     pcloud_host: str | None = None
+    reservation: str | None = None
+
+    @property
+    def names_dedicated(self) -> bool:
+        """Whether hosts of a pcloud or of a reservation are wanted, and no others."""
+        return bool(self.pclouds) or self.reservation is not None
 
 
 NOTHING = Resolved()
@@ -69,6 +75,7 @@ def resolve(tx: Tx, hints: Mapping[str, Any], *, project_id: str, is_admin: bool
         filters=_filters(hints),
         pclouds=_pclouds(hints),
         pcloud_host=_pcloud_host(hints),
+        reservation=_reservation(hints),
     )
 
 
@@ -105,6 +112,7 @@ def still_meant(tx: Tx, hints: Mapping[str, Any], *, is_nowhere: bool = False) -
         query=query,
         pclouds=dedications.named(hints),
         pcloud_host=dedications.named_host(hints) if is_nowhere else None,
+        reservation=dedications.named_reservation(hints),
     )
 
 
@@ -120,6 +128,15 @@ def _pcloud_host(hints: Mapping[str, Any]) -> str | None:
     if len(_full_texts(hints, dedications.HOST_HINT)) > 1:
         raise _malformed(dedications.HOST_HINT)
     return dedications.named_host(hints)
+
+
+def _reservation(hints: Mapping[str, Any]) -> str | None:
+    named = _full_texts(hints, dedications.RESERVATION_HINT)
+    if len(named) > 1:
+        raise _malformed(dedications.RESERVATION_HINT)
+    if named and canonical_uuid(named[0]) is None:
+        raise Invalid(f"{named[0][:60]} is no id of a reservation.")
+    return dedications.named_reservation(hints)
 
 
 def _full_texts(hints: Mapping[str, Any], name: str) -> list[str]:
@@ -199,6 +216,12 @@ def _refuse_halves(hints: Mapping[str, Any]) -> None:
         raise Invalid(
             f"The scheduler hint {dedications.HOST_HINT} names a host, and "
             f"{dedications.HINT} is to say of which pcloud; it is missing."
+        )
+    names = (dedications.HINT, dedications.RESERVATION_HINT)
+    if all(hints.get(name) is not None for name in names):
+        raise Invalid(
+            f"The scheduler hints {' and '.join(names)} exclude each other: no host is both a "
+            "pcloud's and a reservation's."
         )
     for word in expressions.variables(_query(hints.get(QUERY)) or ()):
         if variables.is_nameless(word):

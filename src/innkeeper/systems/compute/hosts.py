@@ -298,10 +298,11 @@ def remove_service(tx: Tx, host: Host, now: datetime) -> None:
     Raises :class:`InUse` while servers are on it, or about to be. An agent that goes on
     reporting the host brings it back with its next registration.
     """
-    if host.dedication is not None:
+    kept = dedications.why_not_free(host)
+    if kept is not None:
         raise InUse(
-            f"Unable to delete compute service of host {host.name}, which is in the pool of a "
-            "host flavor. Remove it from there first."
+            f"Unable to delete compute service of host {host.name}: {kept}. Remove it from "
+            "there first."
         )
     if hosts.server_counts(tx, [host.name]):
         raise InUse(

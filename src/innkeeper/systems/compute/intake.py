@@ -119,7 +119,7 @@ class Reception:
             availability_zone=request.availability_zone,
             forced_host=_only_host(request),
             hints=request.hints,
-            automatic_pclouds=() if resolved.pclouds else self._automatic(project_id),
+            automatic_pclouds=() if resolved.names_dedicated else self._automatic(project_id),
         )
         group_id = None if resolved.group is None else resolved.group.group_id
         facts = self._facts[flavor.flavor_id]
@@ -154,7 +154,7 @@ class Reception:
     def look_again(self, taken: Intake) -> Intake:
         """The same request, with its group and the pclouds that take it in as they are now."""
         spec = taken.spec
-        if not spec.names_pcloud:
+        if not spec.names_dedicated:
             automatic = self._automatic(taken.request.project_id)
             spec = replace(spec, automatic_pclouds=automatic)
         if taken.group_id is not None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from innkeeper.domain.placing import BuildPlan, RequestSpec, Rules
 from innkeeper.domain.slices import Computing, Scheduling
 from innkeeper.scheduling import depletion
-from innkeeper.scheduling.filters import pcloud
+from innkeeper.scheduling.filters import dedicated
 from innkeeper.scheduling.schedulers.scheduler import Scheduler
 from innkeeper.snapshot.follower import Follower
 from innkeeper.systems.compute.drivers import Schedulers
@@ -35,7 +35,7 @@ class Means:
         index = self.follower.table.index_by_name.get(host)
         if index is None:
             return False
-        allowed = pcloud.mask(self.follower.table, spec, slice(index, index + 1))
+        allowed = dedicated.mask(self.follower.table, spec, slice(index, index + 1))
         return not allowed[0]
 
     def plan(self, spec: RequestSpec) -> BuildPlan:

@@ -45,6 +45,7 @@ def made_of(
         query=resolved.query,
         pclouds=resolved.pclouds,
         pcloud_host=resolved.pcloud_host,
+        reservation=resolved.reservation,
         **more,
     )
 

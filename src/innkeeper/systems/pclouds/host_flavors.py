@@ -137,6 +137,9 @@ def add_host(tx: Tx, flavor: HostFlavor, hostname: str, now: datetime) -> PoolHo
     if there is not None:
         raise Conflict(f"Host {hostname} is in the pool of host flavor {there.flavor_id}.")
     cannot = f"Host {hostname} cannot be put into the pool of host flavor {flavor.flavor_id}"
+    kept = dedications.why_not_free(host)
+    if kept is not None:
+        raise Conflict(f"{cannot}: {kept}.")
     if not host.is_disabled:
         raise Conflict(f"{cannot}: its compute service is enabled.")
     reason = dedications.why_not_empty(tx, host)

@@ -47,3 +47,27 @@ def delete(
         servers.write(tx, server, {"task_state": Task.DELETING}, now)
     if home is None or not home.is_up(now, service_down_time_s):
         servers.finish_deletes(tx, [server.uuid], now)
+
+
+def delete_once(
+    tx: Tx, uuid: str, now: datetime, *, service_down_time_s: float, asker: Asker
+) -> bool:
+    """As :func:`delete`, locks notwithstanding; tells whether that was still to be asked for.
+
+    For who asks again and again until a server is gone: one that is being deleted is left to
+    its agent, as long as that one is up.
+    """
+    server = servers.get(tx, uuid)
+    home = servers.homes(tx, [server]).get(server.host or "")
+    is_up = home is not None and home.is_up(now, service_down_time_s)
+    if server.task_state == Task.DELETING and is_up:
+        return False
+    delete(
+        tx,
+        uuid,
+        now,
+        service_down_time_s=service_down_time_s,
+        may_override=True,
+        asker=asker,
+    )
+    return True

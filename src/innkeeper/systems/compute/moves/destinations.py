@@ -64,7 +64,7 @@ def elsewhere(
     if means.is_others(spec, wanted.name):
         raise Conflict(
             f"Compute host {wanted.name} is not for this server: it is dedicated to others, or "
-            "not in the pcloud that the server names."
+            "not among the hosts that the server names."
         )
     return _take(means, spec, wanted)
 

@@ -1,0 +1,167 @@
+"""Words of the leases room: hosts that are kept for a window of time.
+
+Source: the seed about reservations, of which only whole hosts are here so far.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from innkeeper.domain.compute import Heard
+from innkeeper.domain.ids import AgentId, ProviderId, ProviderUuid
+
+NAME_MAX = 80
+RESERVATIONS_MAX = 100
+"""Of one lease; it is chosen for them one after the other, in one transaction."""
+HOSTS_MAX = 1000
+"""That one reservation may ask for: all of them change hands in one transaction."""
+
+
+class EventKind:
+    """What happens to a lease at a time."""
+
+    START = "start"
+    END = "end"
+
+
+class EventState:
+    """How far an event has come. What is ``BEGUN`` is gone on with until it is ``DONE``."""
+
+    WAITING = "waiting"
+    BEGUN = "begun"
+    DONE = "done"
+
+
+class LeaseStatus:
+    """What a lease is at present; it follows from its two events, and is written nowhere."""
+
+    PENDING = "pending"
+    STARTING = "starting"
+    """Its time has come, and some of its hosts are still others' servers'."""
+    ACTIVE = "active"
+    ENDING = "ending"
+    """It is over, and not all of its hosts are empty yet."""
+    ENDED = "ended"
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A stretch of time, from ``start`` on and before ``end``."""
+
+    start: datetime
+    end: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """A lease's start or end, due at a time."""
+
+    uuid: str
+    kind: str
+    state: str
+    due_at: datetime
+    updated_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Reservation:
+    """One line of a lease: at least and at most so many whole hosts."""
+
+    id: int
+    uuid: str
+    hosts_min: int
+    hosts_max: int
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """A window of time, and what is reserved in it. ``ended_at`` is when its end began."""
+
+    id: int
+    uuid: str
+    name: str
+    project_id: str
+    user_id: str
+    start_at: datetime
+    end_at: datetime
+    ended_at: datetime | None
+    is_deleted: bool
+    created_at: datetime
+    updated_at: datetime
+    reservations: tuple[Reservation, ...] = ()
+    events: dict[str, Event] = field(default_factory=dict)
+    """By kind."""
+
+    @property
+    def window(self) -> Window:
+        """When it is."""
+        return Window(self.start_at, self.end_at)
+
+    @property
+    def status(self) -> str:
+        """See :class:`LeaseStatus`."""
+        start, end = self.events[EventKind.START], self.events[EventKind.END]
+        if end.state == EventState.DONE:
+            return LeaseStatus.ENDED
+        if self.ended_at is not None:
+            return LeaseStatus.ENDING
+        by_start = {
+            EventState.WAITING: LeaseStatus.PENDING,
+            EventState.BEGUN: LeaseStatus.STARTING,
+            EventState.DONE: LeaseStatus.ACTIVE,
+        }
+        return by_start[start.state]
+
+
+@dataclass(frozen=True, slots=True)
+class HostsWish:
+    """Whole hosts that are wanted, under the id that the reservation is to have."""
+
+    uuid: str
+    hosts_min: int
+    hosts_max: int
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseWish:
+    """A lease that is wanted, with the ids that it and its events are to have."""
+
+    uuid: str
+    name: str
+    project_id: str
+    user_id: str
+    window: Window
+    reservations: tuple[HostsWish, ...]
+    start_uuid: str
+    end_uuid: str
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A host of the freepool that is in order; ``dedication`` tells whether somebody has it."""
+
+    host_id: int
+    provider_uuid: ProviderUuid
+    dedication: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class FreepoolHost(Heard):
+    """A host of the freepool, as administrators see it."""
+
+    host_id: int
+    name: str
+    provider_id: ProviderId
+    agent_id: AgentId
+    hypervisor_type: str
+    hypervisor_version: int
+    cpu_facts: dict[str, object]
+    availability_zone: str
+    is_disabled: bool
+    is_forced_down: bool
+    last_seen_at: datetime
+    created_at: datetime
+    updated_at: datetime
+    amounts: dict[str, int] = field(default_factory=dict)
+    """What it has in all, by resource class."""

@@ -1,0 +1,203 @@
+"""Leases for the projects that make them."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from innkeeper.domain.errors import Invalid
+from innkeeper.domain.leases import (
+    Event,
+    EventKind,
+    EventState,
+    Lease,
+    LeaseStatus,
+    LeaseWish,
+    Reservation,
+)
+from innkeeper.domain.moves import Asker
+from innkeeper.entrypoints.api.leases import wishes
+from innkeeper.entrypoints.api.leases.rules import LEASES
+from innkeeper.entrypoints.api.paging import limit_of
+from innkeeper.entrypoints.api.routing import Answer, Call
+from innkeeper.store.transactions import Tx
+from innkeeper.systems.leases import leases
+from innkeeper.systems.leases.terms import Terms
+
+STATUSES = {
+    LeaseStatus.PENDING: "PENDING",
+    LeaseStatus.STARTING: "STARTING",
+    LeaseStatus.ACTIVE: "ACTIVE",
+    LeaseStatus.ENDING: "TERMINATING",
+    LeaseStatus.ENDED: "TERMINATED",
+}
+RESERVATION_STATUSES = {
+    LeaseStatus.PENDING: "pending",
+    LeaseStatus.STARTING: "pending",
+    LeaseStatus.ACTIVE: "active",
+    LeaseStatus.ENDING: "active",
+    LeaseStatus.ENDED: "deleted",
+}
+EVENT_TYPES = {EventKind.START: "start_lease", EventKind.END: "end_lease"}
+EVENT_STATUSES = {
+    EventState.WAITING: "UNDONE",
+    EventState.BEGUN: "IN_PROGRESS",
+    EventState.DONE: "DONE",
+}
+
+
+def terms(call: Call) -> Terms:
+    """What the leases room is told of this call."""
+    context = call.context
+    return Terms(
+        service_down_time_s=call.site.settings.computing.service_down_time_s,
+        asker=Asker(
+            request_id=context.request_id,
+            project_id=context.project_id,
+            user_id=context.user_id,
+            is_admin=context.is_admin,
+        ),
+        now=call.now,
+        seed=call.site.ids.seed(),
+    )
+
+
+def project(call: Call) -> str:
+    """The project that the caller acts for."""
+    project_id = call.context.project_id
+    if project_id is None:
+        raise Invalid("Leases belong to a project; the token names none.")
+    return project_id
+
+
+async def index(call: Call) -> Answer:
+    """List leases, the newest first."""
+    limit = limit_of(call)
+    project_id = None if call.allows(f"{LEASES}:get:all_projects") else project(call)
+
+    def read(tx: Tx) -> list[Lease]:
+        return leases.page(tx, project_id=project_id, after=call.last("marker"), limit=limit)
+
+    return Answer(200, {"leases": [shown(each) for each in await call.read(read)]})
+
+
+async def create(call: Call) -> Answer:
+    """Make a lease."""
+    body = call.body
+    wishes.demand_all(body)
+    wish = LeaseWish(
+        uuid=call.site.ids.uuid(),
+        name=wishes.name_of(body["name"]),
+        project_id=project(call),
+        user_id=call.context.user_id or "",
+        window=wishes.window_of(body, call.now),
+        reservations=tuple(
+            wishes.hosts_of(
+                body["reservations"], [call.site.ids.uuid() for _ in body["reservations"]]
+            )
+        ),
+        start_uuid=call.site.ids.uuid(),
+        end_uuid=call.site.ids.uuid(),
+    )
+    told = terms(call)
+    return Answer(
+        201, {"lease": shown(await call.write(lambda tx: leases.create(tx, wish, told)))}
+    )
+
+
+async def show(call: Call) -> Answer:
+    """Show a lease."""
+    return Answer(200, {"lease": shown(await call.read(lambda tx: _owned(tx, call)))})
+
+
+async def update(call: Call) -> Answer:
+    """Rename a lease."""
+    await call.read(lambda tx: _owned(tx, call))
+    name, told = wishes.new_name(call.body), terms(call)
+
+    def write(tx: Tx) -> Lease:
+        return leases.rename(tx, _owned(tx, call), name, told)
+
+    return Answer(200, {"lease": shown(await call.write(write))})
+
+
+async def delete(call: Call) -> Answer:
+    """End a lease."""
+    told = terms(call)
+    await call.write(lambda tx: leases.delete(tx, _owned(tx, call), told))
+    return Answer(204)
+
+
+def _owned(tx: Tx, call: Call) -> Lease:
+    """The lease that the path names, if the route's rule lets the caller do that to it.
+
+    Who may look at it, and no more, is told so; to all others it is not there.
+    """
+    rule = call.route.policy
+    assert rule is not None, "nothing about a lease is open to strangers"
+    found = leases.get(tx, call.params["lease_id"])
+    if not call.allows(rule, project_id=found.project_id):
+        if not call.allows(f"{LEASES}:get", project_id=found.project_id):
+            raise leases.unknown(call.params["lease_id"])
+        call.demand(rule, project_id=found.project_id)
+    return found
+
+
+def shown(lease: Lease) -> dict[str, Any]:
+    """A lease as clients know it."""
+    return {
+        "id": lease.uuid,
+        "name": lease.name,
+        "start_date": moment(lease.start_at),
+        "end_date": moment(lease.end_at),
+        "status": STATUSES[lease.status],
+        "degraded": False,
+        "user_id": lease.user_id,
+        "project_id": lease.project_id,
+        "trust_id": None,
+        "created_at": second(lease.created_at),
+        "updated_at": second(lease.updated_at),
+        "reservations": [_reservation(lease, each) for each in lease.reservations],
+        "events": [_event(lease, each) for each in lease.events.values()],
+    }
+
+
+def _reservation(lease: Lease, each: Reservation) -> dict[str, Any]:
+    return {
+        "id": each.uuid,
+        "lease_id": lease.uuid,
+        "resource_id": each.uuid,
+        "resource_type": wishes.WHOLE_HOSTS,
+        "status": RESERVATION_STATUSES[lease.status],
+        "missing_resources": False,
+        "resources_changed": False,
+        "created_at": second(lease.created_at),
+        "updated_at": second(lease.updated_at),
+        "min": each.hosts_min,
+        "max": each.hosts_max,
+        "hypervisor_properties": "",
+        "resource_properties": "",
+        "before_end": "",
+    }
+
+
+def _event(lease: Lease, each: Event) -> dict[str, Any]:
+    return {
+        "id": each.uuid,
+        "lease_id": lease.uuid,
+        "event_type": EVENT_TYPES[each.kind],
+        "time": moment(each.due_at),
+        "status": EVENT_STATUSES[each.state],
+        "created_at": second(lease.created_at),
+        "updated_at": second(each.updated_at),
+    }
+
+
+def moment(value: datetime) -> str:
+    """A moment in the form that clients parse, which has microseconds."""
+    return value.isoformat(timespec="microseconds")
+
+
+def second(value: datetime) -> str:
+    """A moment to the second, as records of this API have it."""
+    return value.isoformat(sep=" ", timespec="seconds")

@@ -1,0 +1,54 @@
+"""Hosts of a running reservation for the servers that name it, and for nobody else.
+
+Source: the seed about reservations. A request that names a reservation passes the
+hosts that are that reservation's at present, if its lease is the project's own. One that is not
+there, one of another project, one that has not begun and one that is over are the same to it.
+
+That requests which name none do not come to hosts of leases, nor to those that are kept for
+them, is the pclouds' filter's to say, which passes them hosts for everybody.
+"""
+
+from __future__ import annotations
+
+from innkeeper.domain.placing import RequestSpec
+from innkeeper.scheduling.facts.masks import nowhere
+from innkeeper.scheduling.reading import Reads
+from innkeeper.snapshot.amounts import Indexes, Mask, Rows
+from innkeeper.snapshot.columns import HostTable
+from innkeeper.snapshot.pclouds import of_reservation
+
+NAME = "LeaseFilter"
+REASON = "the host is not one of the reservation that was named"
+READS: Reads = ("reservation", "project_id")
+
+
+def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
+    """True on the reservation's hosts, while it runs."""
+    if spec.reservation is None:
+        return None
+    code = _code(hosts, spec)
+    if code is None:
+        return nowhere(hosts, rows)
+    mine: Mask = (hosts.pcloud_codes[rows] == code) & hosts.is_pcloud_open[rows]
+    return mine
+
+
+def few(hosts: HostTable, spec: RequestSpec) -> Indexes | None:
+    """The hosts of the reservation; None where there is none that the project may use."""
+    code = _code(hosts, spec)
+    return None if code is None else hosts.pclouds.rows(code, hosts.pcloud_codes)
+
+
+def _code(hosts: HostTable, spec: RequestSpec) -> int | None:
+    if spec.reservation is None:
+        return None
+    key = of_reservation(spec.reservation)
+    return next(iter(hosts.pclouds.usable([key], spec.project_id)), None)
+
+
+def missing(hosts: HostTable, spec: RequestSpec) -> str:
+    """What was named; of a reservation that is not the project's, or does not run, nothing."""
+    code = _code(hosts, spec)
+    if code is None or not ((hosts.pcloud_codes == code) & hosts.is_pcloud_open).any():
+        return "no reservation of that id has hosts for this project at present"
+    return "only the hosts of that reservation are meant"

@@ -1,0 +1,95 @@
+"""The hosts that are kept for leases: found, listed and written."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+import sqlalchemy as sa
+
+from innkeeper.domain.ids import ProviderId, ProviderUuid
+from innkeeper.domain.leases import Candidate, FreepoolHost
+from innkeeper.store import by_ids
+from innkeeper.store.by_ids import IDS
+from innkeeper.store.tables.compute import agents, hosts
+from innkeeper.store.tables.leases import freepool_hosts
+from innkeeper.store.tables.placement import inventories, resource_classes, resource_providers
+from innkeeper.store.transactions import Tx
+
+_HOSTS = (
+    sa.select(
+        freepool_hosts.c.host_id,
+        hosts.c.name,
+        hosts.c.provider_id,
+        hosts.c.agent_id,
+        hosts.c.hypervisor_type,
+        hosts.c.hypervisor_version,
+        hosts.c.cpu_facts,
+        hosts.c.availability_zone,
+        hosts.c.is_disabled,
+        hosts.c.is_forced_down,
+        agents.c.last_seen_at,
+        freepool_hosts.c.created_at,
+        hosts.c.updated_at,
+    )
+    .join(hosts, hosts.c.id == freepool_hosts.c.host_id)
+    .join(agents, agents.c.id == hosts.c.agent_id)
+)
+_CANDIDATES = (
+    sa.select(freepool_hosts.c.host_id, resource_providers.c.uuid, hosts.c.dedication)
+    .join(hosts, hosts.c.id == freepool_hosts.c.host_id)
+    .join(agents, agents.c.id == hosts.c.agent_id)
+    .join(resource_providers, resource_providers.c.id == hosts.c.provider_id)
+    .where(hosts.c.is_disabled.is_(sa.false()), hosts.c.is_forced_down.is_(sa.false()))
+    .where(agents.c.last_seen_at >= sa.bindparam("heard_since"))
+    .order_by(freepool_hosts.c.host_id)
+)
+_TOTALS = (
+    sa.select(inventories.c.resource_provider_id, resource_classes.c.name, inventories.c.total)
+    .join(resource_classes, resource_classes.c.id == inventories.c.resource_class_id)
+    .where(inventories.c.resource_provider_id.in_(IDS))
+)
+
+
+def _host(row: Sequence[Any]) -> FreepoolHost:
+    return FreepoolHost(*row)
+
+
+def add(tx: Tx, host_id: int, now: datetime) -> None:
+    """Put a host into the freepool."""
+    tx.execute(freepool_hosts.insert(), {"host_id": host_id, "created_at": now})
+
+
+def remove(tx: Tx, host_id: int) -> None:
+    """Take a host that nobody holds out of the freepool."""
+    tx.execute(freepool_hosts.delete().where(freepool_hosts.c.host_id == host_id))
+
+
+def by_host(tx: Tx, host_id: int) -> FreepoolHost | None:
+    """The host in this row, if it is in the freepool."""
+    row = tx.execute(_HOSTS.where(freepool_hosts.c.host_id == host_id)).first()
+    return None if row is None else _host(row)
+
+
+def page(tx: Tx, *, after: int, limit: int) -> list[FreepoolHost]:
+    """The hosts in the freepool by their rows, behind the row ``after``."""
+    query = _HOSTS.where(freepool_hosts.c.host_id > after)
+    query = query.order_by(freepool_hosts.c.host_id).limit(limit)
+    return [_host(row) for row in tx.execute(query)]
+
+
+def candidates(tx: Tx, heard_since: datetime) -> list[Candidate]:
+    """The hosts of the freepool that are enabled and up, whoever holds them."""
+    rows = tx.execute(_CANDIDATES, {"heard_since": heard_since})
+    return [
+        Candidate(host_id, ProviderUuid(uuid), dedication) for host_id, uuid, dedication in rows
+    ]
+
+
+def totals(tx: Tx, providers: Collection[ProviderId]) -> Mapping[ProviderId, dict[str, int]]:
+    """What these providers have in all, by class."""
+    found: dict[ProviderId, dict[str, int]] = {}
+    for provider_id, name, total in by_ids.rows(tx, _TOTALS, providers):
+        found.setdefault(ProviderId(provider_id), {})[name] = total
+    return found

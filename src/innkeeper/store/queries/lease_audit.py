@@ -1,0 +1,96 @@
+"""Questions about the freepool and leases: what an audit compares."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import sqlalchemy as sa
+
+from innkeeper.domain.hosts import OF_LEASES
+from innkeeper.domain.leases import EventKind, EventState
+from innkeeper.store.narrowing import Only, narrowed
+from innkeeper.store.tables.compute import hosts, servers
+from innkeeper.store.tables.leases import (
+    freepool_hosts,
+    holds,
+    lease_events,
+    leases,
+    reservations,
+)
+from innkeeper.store.tables.pclouds import pool_hosts
+from innkeeper.store.transactions import Tx
+
+
+class Kept(NamedTuple):
+    """A host, what its own row says, and whether it is in the freepool, and in a pool."""
+
+    host_id: int
+    name: str
+    dedication: str | None
+    dedicated_to: str | None
+    is_in_freepool: bool
+    is_in_pool: bool
+
+
+class Holder(NamedTuple):
+    """Who holds a host: the reservation, and whether its lease runs, or is over."""
+
+    reservation: str
+    is_running: bool
+    is_over: bool
+
+
+_KEPT = (
+    sa.select(
+        hosts.c.id,
+        hosts.c.name,
+        hosts.c.dedication,
+        hosts.c.dedicated_to,
+        freepool_hosts.c.host_id.is_not(None),
+        pool_hosts.c.host_id.is_not(None),
+    )
+    .select_from(hosts)
+    .outerjoin(freepool_hosts, freepool_hosts.c.host_id == hosts.c.id)
+    .outerjoin(pool_hosts, pool_hosts.c.host_id == hosts.c.id)
+    .where(hosts.c.dedication.in_(sorted(OF_LEASES)) | freepool_hosts.c.host_id.is_not(None))
+    .order_by(hosts.c.id)
+)
+
+
+def kept(tx: Tx, only: Only = None) -> list[Kept]:
+    """The hosts that anything says are kept for leases; all, or these by name."""
+    rows = narrowed(tx, _KEPT, hosts.c.name, only)
+    return [Kept(row[0], row[1], row[2], row[3], bool(row[4]), bool(row[5])) for row in rows]
+
+
+def holders(tx: Tx) -> dict[int, list[Holder]]:
+    """Who holds hosts, by the hosts' rows."""
+    query = (
+        sa.select(
+            holds.c.host_id,
+            reservations.c.uuid,
+            lease_events.c.state == EventState.DONE,
+            leases.c.ended_at.is_not(None),
+        )
+        .join(reservations, reservations.c.id == holds.c.reservation_id)
+        .join(leases, leases.c.id == reservations.c.lease_id)
+        .join(lease_events, lease_events.c.lease_id == leases.c.id)
+        .where(lease_events.c.kind == EventKind.START)
+        .order_by(holds.c.host_id, leases.c.start_at)
+    )
+    found: dict[int, list[Holder]] = {}
+    for host_id, uuid, has_begun, is_over in tx.execute(query):
+        holder = Holder(uuid, bool(has_begun) and not is_over, bool(is_over))
+        found.setdefault(host_id, []).append(holder)
+    return found
+
+
+def residents(tx: Tx) -> list[tuple[str, str, str | None, dict[str, Any]]]:
+    """Servers on hosts of leases: server, host, the reservation that has the host, hints."""
+    query = (
+        sa.select(servers.c.uuid, hosts.c.name, hosts.c.dedicated_to, servers.c.hints)
+        .join(hosts, hosts.c.name == servers.c.host)
+        .where(hosts.c.dedication.in_(sorted(OF_LEASES)))
+        .where(servers.c.deleted_at.is_(None))
+    )
+    return [tuple(row) for row in tx.execute(query)]

@@ -1,0 +1,117 @@
+"""The leases room's invariants, checked against the store.
+
+That a host is in the freepool once, and held only from there, the database sees to by its keys.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+
+from innkeeper.domain.auditing import Finding, Invariant
+from innkeeper.domain.hosts import Dedication
+from innkeeper.store.queries import holds, lease_audit
+from innkeeper.store.queries.lease_audit import Holder, Kept
+from innkeeper.store.transactions import Tx
+from innkeeper.systems.compute import dedications, hosts
+
+ROOM = "leases"
+WRONG_LEASING = Invariant(
+    ROOM,
+    "wrong-leasing",
+    "a host's row says for whom it is as the freepool and running leases do",
+    "Take the host out of the freepool and put it back.",
+    "writes it into the host's row",
+)
+IN_BOTH = Invariant(
+    ROOM,
+    "in-both",
+    "no host is in the freepool and in a host flavor's pool",
+    "Remove one of the two rows, and the host from what it then is not in.",
+)
+OVERLAP = Invariant(
+    ROOM,
+    "overlapping-holds",
+    "no two leases hold one host at the same moment",
+    "End one of the two leases.",
+)
+FOREIGN_LODGER = Invariant(
+    ROOM,
+    "foreign-lodger",
+    "a server on a host of the freepool names the reservation that has the host",
+    "Move the server to another host, or delete it.",
+)
+INVARIANTS = (WRONG_LEASING, IN_BOTH, OVERLAP, FOREIGN_LODGER)
+
+
+def findings(tx: Tx) -> Iterator[Finding]:
+    """All that is not as it must be."""
+    holders = lease_audit.holders(tx)
+    for each in lease_audit.kept(tx):
+        if each.is_in_freepool and each.is_in_pool:
+            yield IN_BOTH.broken(
+                each.name, f"host {each.name} is in the freepool and in a host flavor's pool"
+            )
+            continue
+        said, wanted = (each.dedication, each.dedicated_to), _meant(each, holders)
+        if said != wanted:
+            yield WRONG_LEASING.broken(
+                each.name, f"host {each.name} is {said} in its row, and should be {wanted}"
+            )
+    yield from _overlaps(tx)
+    for uuid, host, reservation, hints in lease_audit.residents(tx):
+        if reservation is None or reservation != dedications.named_reservation(hints):
+            where = "the freepool" if reservation is None else f"reservation {reservation}"
+            yield FOREIGN_LODGER.broken(
+                uuid, f"server {uuid} is on host {host}, which is in {where}, and names none"
+            )
+
+
+def _meant(
+    each: Kept, holders: Mapping[int, Sequence[Holder]]
+) -> tuple[str | None, str | None]:
+    """What a host's row should say; of several things that may be, what it does say."""
+    if not each.is_in_freepool:
+        return (None, None)
+    mine = holders.get(each.host_id, ())
+    running = [one.reservation for one in mine if one.is_running]
+    if running:
+        is_known = each.dedicated_to in running
+        return (Dedication.LEASED, each.dedicated_to if is_known else running[0])
+    # One that is over is cleared, or was given back already.
+    if any(one.is_over and one.reservation == each.dedicated_to for one in mine):
+        return (Dedication.ENDED, each.dedicated_to)
+    return (Dedication.FREEPOOL, None)
+
+
+def _overlaps(tx: Tx) -> Iterator[Finding]:
+    by_host = itertools.groupby(holds.windows(tx), key=lambda row: row[0])
+    for host_id, rows in by_host:
+        last, until = "", None
+        for _, lease, start, end in rows:
+            if until is not None and start < until:
+                yield OVERLAP.broken(
+                    host_id, f"host number {host_id} is held by leases {last} and {lease}"
+                )
+            if until is None or end > until:
+                last, until = lease, end
+
+
+# -- repairs ---------------------------------------------------------------------------------
+
+
+def dedicate_again(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
+    """Have hosts' rows say what the freepool and leases say."""
+    holders = lease_audit.holders(tx)
+    told = []
+    for each in lease_audit.kept(tx, keys):
+        wanted = _meant(each, holders)
+        is_clear = not (each.is_in_freepool and each.is_in_pool)
+        if is_clear and wanted != (each.dedication, each.dedicated_to):
+            dedications.dedicate(tx, hosts.by_name(tx, each.name), *wanted, now)
+            told.append(f"host {each.name} is {wanted[0] or 'for everybody'}")
+    return told
+
+
+REPAIRS = {WRONG_LEASING.kind: dedicate_again}

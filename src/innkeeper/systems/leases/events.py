@@ -1,0 +1,141 @@
+"""Starts and ends of leases: what is due, and carrying it out.
+
+Always true: an event is taken by compare-and-update, and what it does is in the same
+transaction. One that cannot be completed yet has begun, and is gone on with at every turn until
+it is done, also by another process, and after a crash. Ends go before starts, so that a lease
+may follow another one on the same host.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from datetime import datetime
+
+from innkeeper.domain.compute import Host
+from innkeeper.domain.errors import Conflict, NotFound
+from innkeeper.domain.hosts import Dedication
+from innkeeper.domain.leases import EventKind, EventState, Lease
+from innkeeper.store.queries import holds, leases
+from innkeeper.store.transactions import Tx
+from innkeeper.systems.compute import dedications, hosts
+from innkeeper.systems.compute.moves import deletions
+from innkeeper.systems.leases import freepool
+from innkeeper.systems.leases.terms import Terms
+
+EVENTS_AT_ONCE = 1000
+"""Of each kind that are looked at in one turn; the others are still due at the next."""
+DELETED_AT_ONCE = 100
+"""Servers that are told to go in one transaction, for which all other writers wait."""
+
+
+def due(tx: Tx, now: datetime) -> list[str]:
+    """The leases of which something is to be done: those that end, then those that start."""
+    ends = leases.due(tx, EventKind.END, now, EVENTS_AT_ONCE)
+    starts = leases.due(tx, EventKind.START, now, EVENTS_AT_ONCE)
+    return list(dict.fromkeys((*ends, *starts)))
+
+
+def carry_out(tx: Tx, uuid: str, terms: Terms) -> int:
+    """Do what is due of a lease, as far as can be; tells how much was done.
+
+    Nothing happens to a lease that is not there any more, or of which nothing is due.
+    """
+    lease = leases.by_uuid(tx, uuid)
+    if lease is None:
+        return 0
+    if _is_due(lease, EventKind.END, terms):
+        return end(tx, lease, terms)
+    if lease.ended_at is None and _is_due(lease, EventKind.START, terms):
+        return start(tx, lease, terms)
+    return 0
+
+
+def _is_due(lease: Lease, kind: str, terms: Terms) -> bool:
+    event = lease.events[kind]
+    return event.state != EventState.DONE and event.due_at <= terms.now
+
+
+def _moved(tx: Tx, lease: Lease, kind: str, state: str, now: datetime) -> bool:
+    event = lease.events[kind]
+    return event.state == state or leases.move_event(tx, event, state, now)
+
+
+def start(tx: Tx, lease: Lease, terms: Terms) -> int:
+    """Give a lease its hosts, all at once; or wait, while servers of another are there."""
+    held = holds.of_lease(tx, lease.id)
+    found = [(uuid, freepool.member(tx, host_id)) for uuid, host_id in held]
+    are_free = [freepool.take_back(tx, host, terms.now) for _, host in found]
+    if not all(are_free):
+        _moved(tx, lease, EventKind.START, EventState.BEGUN, terms.now)
+        return 0
+    if not _moved(tx, lease, EventKind.START, EventState.DONE, terms.now):
+        return 0
+    for uuid, host in found:
+        dedications.dedicate(tx, host, Dedication.LEASED, uuid, terms.now)
+    leases.change(tx, lease.id, terms.now)
+    return len(found)
+
+
+def end(tx: Tx, lease: Lease, terms: Terms) -> int:
+    """Close a lease's hosts, have the servers there deleted, and give the empty ones back.
+
+    Tells how many servers were told to go, and hosts given back. The lease is over from the
+    first time on, and done with when it holds nothing.
+    """
+    if not _moved(tx, lease, EventKind.END, EventState.BEGUN, terms.now):
+        return 0
+    if lease.ended_at is None:
+        leases.change(tx, lease.id, terms.now, ended_at=terms.now)
+    held = holds.of_lease(tx, lease.id)
+    mine = [_closed(tx, uuid, freepool.member(tx, host_id), terms) for uuid, host_id in held]
+    told = _delete_servers(tx, [host for host in mine if host is not None], terms)
+    given_back: list[int] = []
+    for (_, host_id), host in zip(held, mine, strict=True):
+        if host is None or freepool.take_back(tx, host, terms.now):
+            given_back.append(host_id)
+    holds.remove(tx, lease.id, given_back)
+    if len(given_back) == len(held):
+        _finish(tx, lease, terms.now)
+    return told + len(given_back)
+
+
+def _closed(tx: Tx, reservation: str, host: Host, terms: Terms) -> Host | None:
+    """A host as it is after its reservation's end; ``None`` for one that it does not have.
+
+    It has none before it has begun, nor one that was handed on to the next already.
+    """
+    if host.dedicated_to != reservation:
+        return None
+    if host.dedication == Dedication.LEASED:
+        dedications.dedicate(tx, host, Dedication.ENDED, reservation, terms.now)
+        return freepool.member(tx, host.id)
+    return host
+
+
+def _delete_servers(tx: Tx, found: Sequence[Host], terms: Terms) -> int:
+    """Delete the servers on hosts, as their users would; tells how many were told to go."""
+    there = hosts.residents(tx, [each.name for each in found])
+    told = 0
+    for uuid in (uuid for each in found for uuid, _ in there.get(each.name, ())):
+        if told == DELETED_AT_ONCE:
+            break
+        # One that cannot go at the moment is asked again at the next turn.
+        with suppress(Conflict, NotFound):
+            told += deletions.delete_once(
+                tx,
+                uuid,
+                terms.now,
+                service_down_time_s=terms.service_down_time_s,
+                asker=terms.asker,
+            )
+    return told
+
+
+def _finish(tx: Tx, lease: Lease, now: datetime) -> None:
+    if lease.is_deleted:
+        leases.remove(tx, lease.id)
+        return
+    again = leases.by_uuid(tx, lease.uuid)
+    assert again is not None, "it goes only when its owner has deleted it"
+    _moved(tx, again, EventKind.END, EventState.DONE, now)

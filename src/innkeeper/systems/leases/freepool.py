@@ -1,0 +1,93 @@
+"""The freepool: hosts that are kept for leases.
+
+Always true: a host comes in empty and is nobody else's; it leaves when no lease holds it, now
+or later. While it is in, its row says whose it is, see
+:class:`innkeeper.domain.hosts.Dedication`, and no server comes to it but those of the
+reservation that runs there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from innkeeper.domain.compute import Host
+from innkeeper.domain.errors import Conflict, NotFound
+from innkeeper.domain.hosts import Dedication
+from innkeeper.domain.leases import FreepoolHost
+from innkeeper.store.queries import freepool, holds
+from innkeeper.store.transactions import Tx
+from innkeeper.systems.compute import dedications, hosts
+
+SHOWN_MAX = 255
+"""Characters of a name that nobody has, which are repeated to who sent it."""
+
+
+def page(tx: Tx, *, after: int = 0, limit: int) -> list[FreepoolHost]:
+    """Hosts of the freepool in the order of their ids."""
+    return _with_amounts(tx, freepool.page(tx, after=after, limit=limit))
+
+
+def get(tx: Tx, host_id: int) -> FreepoolHost:
+    """A host of the freepool; else :class:`NotFound`."""
+    found = freepool.by_host(tx, host_id)
+    if found is None:
+        raise NotFound(f"Host '{host_id}' not found!")
+    return _with_amounts(tx, [found])[0]
+
+
+def _with_amounts(tx: Tx, found: Sequence[FreepoolHost]) -> list[FreepoolHost]:
+    totals = freepool.totals(tx, [each.provider_id for each in found])
+    return [replace(each, amounts=totals.get(each.provider_id, {})) for each in found]
+
+
+def add(tx: Tx, name: str, now: datetime) -> FreepoolHost:
+    """Put a host into the freepool.
+
+    Raises :class:`NotFound` for one that is not there, and :class:`Conflict` for one that is
+    kept for somebody already, or is not empty.
+    """
+    host = hosts.by_name_or_none(tx, name)
+    if host is None:
+        raise NotFound(f"Host '{name[:SHOWN_MAX]}' not found!")
+    reason = dedications.why_not_free(host) or dedications.why_not_empty(tx, host)
+    if reason is not None:
+        raise Conflict(f"Host {name} cannot be put into the freepool: {reason}.")
+    freepool.add(tx, host.id, now)
+    dedications.dedicate(tx, host, Dedication.FREEPOOL, None, now)
+    return get(tx, host.id)
+
+
+def remove(tx: Tx, host_id: int, now: datetime) -> None:
+    """Take a host out of the freepool; it is for everybody from now on.
+
+    Raises :class:`NotFound` unless it is in, and :class:`Conflict` while a lease holds it, now
+    or later.
+    """
+    get(tx, host_id)
+    host = member(tx, host_id)
+    if host.dedication != Dedication.FREEPOOL or holds.is_held(tx, host_id):
+        raise Conflict(f"Can't delete host {host_id}. The host is reserved.")
+    # Those that are over, and were not told yet that they have given it back.
+    holds.forget(tx, host_id)
+    freepool.remove(tx, host_id)
+    dedications.dedicate(tx, host, None, None, now)
+
+
+def member(tx: Tx, host_id: int) -> Host:
+    """The host in a row of the freepool."""
+    host = hosts.by_row(tx, host_id)
+    assert host is not None, "a host in the freepool is not forgotten"
+    return host
+
+
+def take_back(tx: Tx, host: Host, now: datetime) -> bool:
+    """Have a host of a reservation that is over be the freepool's again, if it is empty.
+
+    Tells whether it is the freepool's.
+    """
+    if host.dedication == Dedication.ENDED and dedications.why_not_empty(tx, host) is None:
+        dedications.dedicate(tx, host, Dedication.FREEPOOL, None, now)
+        return True
+    return host.dedication == Dedication.FREEPOOL

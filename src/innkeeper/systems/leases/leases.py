@@ -1,0 +1,128 @@
+"""Leases: made with all that they hold, renamed, and ended.
+
+Source: the seed about reservations; so far with those of whole hosts alone.
+
+Always true: a lease, its reservations, what they hold and its two events are written in one
+transaction, or nothing of them. No two leases hold one host at the same moment: writers take
+turns, and beside that each hold moves the generation of its host's provider before it is looked
+who else holds it. A lease that begins at once has begun when its maker is answered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from innkeeper.domain.errors import Conflict, Invalid, NotFound, Overtaken
+from innkeeper.domain.leases import Candidate, EventKind, Lease, LeaseWish, Window
+from innkeeper.store.queries import freepool, holds, leases
+from innkeeper.store.transactions import Tx
+from innkeeper.systems.leases import calendar, events
+from innkeeper.systems.leases.terms import Terms
+from innkeeper.systems.placement import ratios
+
+NOT_ENOUGH = "Not enough hosts available"
+"""Clients match on these words."""
+NO_FREE_HOST = "no_free_host"
+
+
+def page(
+    tx: Tx, *, project_id: str | None, after: str | None = None, limit: int
+) -> list[Lease]:
+    """Leases of a project, or of all, the newest first; behind the one with the id ``after``.
+
+    Raises :class:`Invalid` for an ``after`` that is none of them.
+    """
+    before = None
+    if after is not None:
+        found = leases.by_uuid(tx, after)
+        if found is None or project_id not in (None, found.project_id):
+            raise Invalid(f"The marker {after[:36]} is no lease.")
+        before = found.id
+    return leases.page(tx, project_id=project_id, before=before, limit=limit)
+
+
+def get(tx: Tx, uuid: str) -> Lease:
+    """The lease with this id; else, and if it was deleted, :class:`NotFound`."""
+    found = leases.by_uuid(tx, uuid)
+    if found is None or found.is_deleted:
+        raise unknown(uuid)
+    return found
+
+
+def unknown(uuid: str) -> NotFound:
+    """What is said of a lease that is not there, or not to be known of."""
+    return NotFound(f"Object with {{'lease_id': '{uuid[:36]}'}} not found")
+
+
+def create(tx: Tx, wish: LeaseWish, terms: Terms) -> Lease:
+    """Make a lease that holds what it reserves; begin it, if its time has come.
+
+    Raises :class:`Conflict` (``no_free_host``) where there are not enough hosts for all of it.
+    """
+    found = chosen(tx, wish, terms)
+    take(tx, [each for hosts in found for each in hosts], wish.window, terms)
+    made = leases.add(tx, wish, terms.now)
+    for reservation, hosts in zip(made.reservations, found, strict=True):
+        holds.add(tx, reservation.id, [each.host_id for each in hosts])
+    if made.start_at <= terms.now:
+        events.start(tx, made, terms)
+    return get(tx, made.uuid)
+
+
+def chosen(tx: Tx, wish: LeaseWish, terms: Terms) -> list[list[Candidate]]:
+    """The hosts for each reservation of a lease, none of them for two.
+
+    Raises :class:`Conflict` (``no_free_host``) where there are not enough for one.
+    """
+    present = freepool.candidates(tx, terms.heard_since)
+    taken = holds.held_in(tx, wish.window)
+    found: list[list[Candidate]] = []
+    for turn, each in enumerate(wish.reservations):
+        mine = calendar.choose(
+            present,
+            taken,
+            hosts_min=each.hosts_min,
+            hosts_max=each.hosts_max,
+            seed=terms.seed + turn,
+        )
+        if not mine:
+            raise Conflict(NOT_ENOUGH, code=NO_FREE_HOST)
+        taken |= {one.host_id for one in mine}
+        found.append(mine)
+    return found
+
+
+def take(tx: Tx, wanted: Sequence[Candidate], window: Window, terms: Terms) -> None:
+    """Move the generations of hosts that are to be held, and look that nobody else holds them.
+
+    Raises :class:`Overtaken` if somebody does. Who believes to have the writers' turn and does
+    not would be found out here: another one who chose the same host has moved its generation
+    first, and then this one sees his hold, or has not, and then sees this one's.
+    """
+    for each in sorted(wanted, key=lambda one: one.host_id):
+        ratios.advance(tx, each.provider_uuid, terms.now)
+    if not holds.held_in(tx, window).isdisjoint(each.host_id for each in wanted):
+        raise Overtaken("The chosen hosts were held by somebody else at the same moment.")
+
+
+def rename(tx: Tx, lease: Lease, name: str, terms: Terms) -> Lease:
+    """Give a lease another name, whatever its state."""
+    if name != lease.name:
+        leases.change(tx, lease.id, terms.now, name=name)
+    return get(tx, lease.uuid)
+
+
+def delete(tx: Tx, lease: Lease, terms: Terms) -> None:
+    """End a lease now, and forget it.
+
+    Its owner sees it no more. What it holds is free for others at once; a host with servers of
+    it is, when these are gone.
+    """
+    leases.change(tx, lease.id, terms.now, is_deleted=True)
+    leases.bring_forward(tx, lease.events[EventKind.END], terms.now)
+    again = leases.by_uuid(tx, lease.uuid)
+    assert again is not None, "it is still there, and hidden"
+    if lease.ended_at is not None and not holds.of_lease(tx, lease.id):
+        leases.remove(tx, lease.id)
+        return
+    events.end(tx, again, terms)

@@ -1,0 +1,134 @@
+"""A cloud with hosts that are kept for leases: what administrators, projects and time do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from innkeeper.domain.leases import HostsWish, Lease, LeaseWish, Window
+from innkeeper.domain.moves import Asker
+from innkeeper.store.queries import holds
+from innkeeper.store.transactions import Tx
+from innkeeper.systems.compute import hosts
+from innkeeper.systems.leases import audit, events, freepool, leases
+from innkeeper.systems.leases.terms import Terms
+from tests.support.clouds import UNLIMITED
+from tests.support.moves import Movers
+
+FAR = timedelta(days=365)
+STEPS_MAX = 20
+
+
+class Lessor:
+    """Does things to the freepool and leases of a cloud whose clock is turned by hand."""
+
+    def __init__(self, movers: Movers) -> None:
+        self.movers = movers
+        self.cloud = movers.cloud
+
+    @property
+    def now(self) -> datetime:
+        """The present moment."""
+        return self.movers.now
+
+    def terms(self) -> Terms:
+        """What an act is told."""
+        return Terms(
+            UNLIMITED.service_down_time_s,
+            Asker("req-1", "project", "user"),
+            self.now,
+            self.cloud.ids.seed(),
+        )
+
+    # -- administrators --------------------------------------------------------------------
+
+    def keep(self, *names: str) -> None:
+        """Put hosts into the freepool."""
+        for name in names:
+            self.cloud.write(lambda tx, name=name: freepool.add(tx, name, self.now))
+
+    def let_go(self, name: str) -> None:
+        """Take a host out of the freepool."""
+
+        def act(tx: Tx) -> None:
+            freepool.remove(tx, hosts.by_name(tx, name).id, self.now)
+
+        self.cloud.write(act)
+
+    # -- projects --------------------------------------------------------------------------
+
+    def lease(
+        self,
+        *wanted: tuple[int, int],
+        start: float = 0.0,
+        end: float | None = None,
+        project: str = "project",
+    ) -> Lease:
+        """Make a lease that begins and ends so many seconds from now."""
+        uuid = self.cloud.ids.uuid
+        until = self.now + (FAR if end is None else timedelta(seconds=end))
+        wish = LeaseWish(
+            uuid=uuid(),
+            name="lease",
+            project_id=project,
+            user_id="user",
+            window=Window(self.now + timedelta(seconds=start), until),
+            reservations=tuple(HostsWish(uuid(), *each) for each in wanted or [(1, 1)]),
+            start_uuid=uuid(),
+            end_uuid=uuid(),
+        )
+        terms = self.terms()
+        made: Lease = self.cloud.write(lambda tx: leases.create(tx, wish, terms))
+        return made
+
+    def delete(self, lease: Lease) -> None:
+        """End a lease."""
+        terms = self.terms()
+        self.cloud.write(lambda tx: leases.delete(tx, leases.get(tx, lease.uuid), terms))
+
+    # -- time ------------------------------------------------------------------------------
+
+    def turn(self) -> None:
+        """What the service does now and then, each lease in steps of its own."""
+        for uuid in self.cloud.write(lambda tx: events.due(tx, self.now)):
+            self.carry_out(uuid)
+
+    def carry_out(self, uuid: str) -> None:
+        """Do what is due of one lease."""
+        for _ in range(STEPS_MAX):
+            terms = self.terms()
+            if not self.cloud.write(lambda tx, terms=terms: events.carry_out(tx, uuid, terms)):
+                return
+
+    def wait(self, seconds: float) -> None:
+        """Let time pass, and then the service take its turn."""
+        self.movers.wait(seconds)
+        self.turn()
+
+    # -- looking ---------------------------------------------------------------------------
+
+    def status(self, lease: Lease) -> str:
+        """What a lease is at present."""
+        found: Lease = self.cloud.read(lambda tx: leases.get(tx, lease.uuid))
+        return found.status
+
+    def held(self, lease: Lease) -> set[str]:
+        """The hosts that a lease holds, by name."""
+
+        def look(tx: Tx) -> set[str]:
+            rows = [row for _, row in holds.of_lease(tx, lease.id)]
+            return {freepool.member(tx, row).name for row in rows}
+
+        found: set[str] = self.cloud.read(look)
+        return found
+
+    def said(self, *names: str) -> Sequence[tuple[str | None, str | None]]:
+        """What hosts' rows say of whose they are."""
+        found = [self.cloud.host(name) for name in names]
+        return [(each.dedication, each.dedicated_to) for each in found]
+
+    def broken(self) -> list[str]:
+        """What an audit of this room finds."""
+        found: list[Any] = self.cloud.read(lambda tx: list(audit.findings(tx)))
+        return [str(each) for each in found]

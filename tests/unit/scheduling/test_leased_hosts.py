@@ -1,0 +1,130 @@
+"""Who may come to hosts of leases: every case of the table, and what is said of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from innkeeper.domain.placing import RequestSpec
+from innkeeper.domain.slices import Scheduling
+from innkeeper.scheduling import reasons
+from innkeeper.scheduling.filters import capacity, dedicated, lease, pcloud
+from innkeeper.scheduling.pipeline import ALL_ROWS
+from innkeeper.snapshot.columns import HostTable
+from innkeeper.snapshot.pclouds import of_reservation
+from innkeeper.systems.compute import drivers
+from tests.support.tables import asking, host, table_of
+
+OURS, THEIRS, PCLOUD = "ours", "theirs", "pcloud"
+SAME = "the same id"
+
+
+def cloud() -> HostTable:
+    """A host of each kind. A pcloud and a reservation have the same id, which is bad luck."""
+    table = table_of(
+        host("shared"),
+        host("freepool", pcloud="", vcpus=99),
+        host("ours", pcloud=of_reservation(OURS), is_pcloud_open=True),
+        host("ended", pcloud=of_reservation("ended")),
+        host("theirs", pcloud=of_reservation(THEIRS), is_pcloud_open=True, vcpus=98),
+        host("pcloud", pcloud=PCLOUD, pcloud_name="a", is_pcloud_open=True),
+        host("same lease", pcloud=of_reservation(SAME), is_pcloud_open=True),
+        host("same pcloud", pcloud=SAME, pcloud_name="a", is_pcloud_open=True),
+    )
+    for each in (OURS, "ended", SAME):
+        table.pclouds.set_facts(of_reservation(each), ["project"], [])
+    table.pclouds.set_facts(of_reservation(THEIRS), ["stranger"], [])
+    for each in (PCLOUD, SAME):
+        table.pclouds.set_facts(each, ["project"], [])
+    return table
+
+
+CASES: list[tuple[dict[str, Any], set[str]]] = [
+    ({}, {"shared"}),
+    ({"reservation": OURS}, {"ours"}),
+    ({"reservation": OURS, "project_id": "stranger"}, set()),
+    ({"reservation": THEIRS}, set()),
+    ({"reservation": THEIRS, "project_id": "stranger"}, {"theirs"}),
+    ({"reservation": "ended"}, set()),
+    ({"reservation": "not yet"}, set()),
+    ({"reservation": PCLOUD}, set()),
+    ({"pclouds": (PCLOUD,)}, {"pcloud"}),
+    ({"pclouds": (OURS,)}, set()),
+    ({"pclouds": (of_reservation(OURS), PCLOUD)}, {"ours", "pcloud"}),
+    ({"reservation": SAME}, {"same lease"}),
+    ({"pclouds": (SAME,)}, {"same pcloud"}),
+    ({"reservation": OURS, "pclouds": (PCLOUD,)}, set()),
+    ({"reservation": OURS, "forced_host": "shared"}, set()),
+    ({"forced_host": "ours"}, set()),
+]
+
+
+@pytest.mark.parametrize(("wanted", "names"), CASES)
+def test_who_passes(wanted: dict[str, Any], names: set[str]) -> None:
+    table = cloud()
+    spec = asking(count=1, **wanted)
+    made = drivers.scheduler_of(Scheduling(host_subset_size=99)).plan(table, spec)
+    assert {entry.host for entry in made.entries} <= names
+    assert bool(made.entries) == bool(names)
+    forced = spec.forced_host
+    allowed = dedicated.mask(table, replace(spec, forced_host=None), ALL_ROWS)
+    if forced is None:
+        assert {table.names[row] for row in np.flatnonzero(allowed)} == names
+
+
+@pytest.mark.parametrize("wanted", [wanted for wanted, _ in CASES])
+def test_few_rows_are_all_that_may_pass(wanted: dict[str, Any]) -> None:
+    table, spec = cloud(), asking(**wanted)
+    rows, mask = lease.few(table, spec), lease.mask(table, spec, ALL_ROWS)
+    if rows is not None:
+        assert mask is not None
+        assert set(np.flatnonzero(mask)) <= set(rows)
+        part = lease.mask(table, spec, slice(2, 4))
+        assert part is not None
+        assert part.tolist() == mask[2:4].tolist()
+
+
+def test_it_is_in_force_whatever_the_settings_say() -> None:
+    names = {each.NAME for each in drivers.filters_of([])}
+    assert names >= dedicated.NAMES
+    assert lease.NAME in names
+
+
+@pytest.mark.parametrize(
+    ("wanted", "words"),
+    [
+        ({"reservation": OURS}, "only the hosts of that reservation are meant"),
+        (
+            {"reservation": THEIRS},
+            "no reservation of that id has hosts for this project at present",
+        ),
+        (
+            {"reservation": "ended"},
+            "no reservation of that id has hosts for this project at present",
+        ),
+        (
+            {"reservation": "gone"},
+            "no reservation of that id has hosts for this project at present",
+        ),
+    ],
+)
+def test_what_is_missing_is_said_in_words(wanted: dict[str, Any], words: str) -> None:
+    assert lease.missing(cloud(), asking(**wanted)) == words
+
+
+@pytest.mark.parametrize("reservation", [OURS, THEIRS, "gone"])
+def test_no_number_gives_away_how_many_hosts_there_are(reservation: str) -> None:
+    table = cloud()
+    spec: RequestSpec = asking(vcpus=50, reservation=reservation)
+    fault = reasons.sentence(drivers.scheduler_of(Scheduling()).plan(table, spec), 1)
+    assert "LeaseFilter removed some" in fault
+    told = capacity.missing(table, spec)
+    assert "99" not in told
+    assert "98" not in told
+
+
+def test_pclouds_have_no_opinion_of_who_names_a_reservation() -> None:
+    assert pcloud.mask(cloud(), asking(reservation=OURS), ALL_ROWS) is None
