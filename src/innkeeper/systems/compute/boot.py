@@ -203,7 +203,12 @@ def _nowhere(pending: Pending) -> Booted:
     return Booted(
         request.batch_id,
         request.server_ids[: request.count_min],
-        reasons.sentence(made, request.count_min, refused.nearest),
+        reasons.sentence(
+            made,
+            request.count_min,
+            refused.nearest,
+            names_dedicated=pending.intake.spec.names_dedicated,
+        ),
         refused,
         reasons.culprit(made, refused),
     )
