@@ -12,6 +12,7 @@ from functools import partial
 
 import structlog
 
+from innkeeper.domain.errors import Refusal, Unavailable
 from innkeeper.domain.ids import Clock, IdSource
 from innkeeper.domain.moves import Asker
 from innkeeper.domain.slices import Settings
@@ -39,7 +40,7 @@ PROBE = "probe"
 BY_ITSELF = "upkeep"
 """Stands in records for the request, where nobody asked."""
 SETTLING_STEPS_MAX = 100
-"""Steps that one pcloud is given at a turn; the other tasks wait for them."""
+"""Steps that one pcloud or lease is given at a turn; the other tasks wait for them."""
 TABLE_AUDIT_PERIOD_S = 20.0
 """A table of 35,000 hosts is compared once an hour."""
 TASK_TIMEOUT_S = 60.0
@@ -144,7 +145,10 @@ class Upkeep:
         return steps
 
     def _carry_out(self, uuid: str) -> int:
-        """Do what is due of a lease, in as many steps as it has servers for."""
+        """Do what is due of a lease, in as many steps as it has servers for.
+
+        One that is refused is tried again at the next turn, and holds up no others.
+        """
 
         def go_on(tx: Tx) -> int:
             terms = LeaseTerms(
@@ -156,8 +160,15 @@ class Upkeep:
             return events.carry_out(tx, uuid, terms)
 
         steps = 1
-        while self._decisions.write_now(go_on, TASK_TIMEOUT_S) and steps < SETTLING_STEPS_MAX:
-            steps += 1
+        try:
+            while self._decisions.write_now(go_on, TASK_TIMEOUT_S):
+                steps += 1
+                if steps == SETTLING_STEPS_MAX:
+                    break
+        except Unavailable:
+            raise
+        except Refusal as refusal:
+            LOG.warning("lease_refused", lease=uuid, reason=refusal.message)
         return steps
 
     def _terms(self) -> PcloudTerms:

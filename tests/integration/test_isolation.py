@@ -28,6 +28,7 @@ OTHER = "birchword"
 NOBODYS = "01a1fb83-0000-7000-8000-000000000000"
 BUSY = ("news", "periodic_tasks", "changes", "traits", "resource_classes", "write_order")
 COMPUTE, IMAGE, IDENTITY = "/compute/v2.1", "/image/v2", "/identity/v3"
+LEASES = "/reservation/v1/leases"
 PATCH = {"content-type": "application/openstack-images-v2.1-json-patch"}
 RENAMED = [{"op": "replace", "path": "/name", "value": "mine"}]
 NAME_LENGTH_MIN = 6
@@ -98,6 +99,9 @@ VERBS: tuple[tuple[str, str, Any], ...] = (
     ("PUT", f"{IMAGE}/images/{{image_id}}/file", b"bits"),
     ("PUT", f"{IMAGE}/images/{{image_id}}/tags/mine", None),
     ("DELETE", f"{IMAGE}/images/{{image_id}}/tags/{{tag}}", None),
+    ("GET", f"{LEASES}/{{lease_id}}", None),
+    ("PUT", f"{LEASES}/{{lease_id}}", {"name": "mine"}),
+    ("DELETE", f"{LEASES}/{{lease_id}}", None),
 )
 ACTIONS: tuple[dict[str, Any], ...] = (
     {"os-start": None},
@@ -189,6 +193,7 @@ LISTS = (
     f"{IMAGE}/images?id=in:{{image_id}}",
     f"{IMAGE}/images?tag={{word}}-tag",
     f"{IMAGE}/images?member_status=all",
+    LEASES,
     f"{IDENTITY}/auth/projects",
     f"{IDENTITY}/auth/catalog",
     f"{IDENTITY}/users/{{me}}/projects",
@@ -263,6 +268,7 @@ MARKERS = (
     f"{COMPUTE}/servers/{{mine}}/os-instance-actions?marker={{request_id}}",
     f"{COMPUTE}/servers/{{mine}}/os-instance-actions/{{request_id}}",
     f"{IMAGE}/images?marker={{image_id}}",
+    f"{LEASES}?marker={{lease_id}}",
     f"{COMPUTE}/flavors?marker={MARK}-flavor",
 )
 

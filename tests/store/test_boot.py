@@ -331,6 +331,7 @@ def test_what_claims_stand_on_cannot_be_configured_away(tmp_path: Path) -> None:
         "ComputeFilter",
         "RefusedHostsFilter",
         "PcloudFilter",
+        "LeaseFilter",
         "CapacityFilter",
     ]
     cloud = cloud_in(tmp_path, reported("a"), scheduling=scheduling)

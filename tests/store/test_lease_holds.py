@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 
-from innkeeper.domain.errors import Overtaken
+from innkeeper.domain.errors import Conflict, Overtaken
 from innkeeper.domain.leases import EventKind, EventState, HostsWish, Lease, LeaseWish, Window
 from innkeeper.domain.moves import Asker
 from innkeeper.store.queries import agents, freepool, holds, leases
@@ -21,6 +24,7 @@ from tests.store.conftest import NOW
 from tests.support.clouds import AGENT, DEFAULTS, Numbers, reported
 
 IDS = Numbers()
+WRITERS = 6
 TERMS = Terms(60.0, Asker("req-1", "project", "user"), NOW)
 
 
@@ -162,3 +166,25 @@ def test_who_has_no_turn_and_believes_so_is_found_out(furnished: Store) -> None:
         room.create(tx, wish(1.5, 3), TERMS)
     with pytest.raises(Overtaken), furnished.write() as tx:
         room.take(tx, chosen[0], wanted.window, TERMS)
+
+
+def test_writers_side_by_side_never_share_a_host(
+    furnished: Store, opened: Callable[[], Store]
+) -> None:
+    stores = [opened() for _ in range(WRITERS)]
+
+    def one_more(store: Store) -> bool:
+        try:
+            with store.write() as tx:
+                room.create(tx, wish(1, 2), replace(TERMS, seed=IDS.seed()))
+        except Conflict:
+            return False
+        return True
+
+    with ThreadPoolExecutor(WRITERS) as threads:
+        told = list(threads.map(one_more, stores))
+    assert sum(told) == 2, "as many as there are hosts"
+    with furnished.read() as tx:
+        held = [each for each, *_ in holds.windows(tx)]
+        assert len(held) == len(set(held)) == 2
+        assert len(leases.page(tx, project_id=None, before=None, limit=99)) == 2

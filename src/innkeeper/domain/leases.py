@@ -9,13 +9,14 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from innkeeper.domain.compute import Heard
-from innkeeper.domain.ids import AgentId, ProviderId, ProviderUuid
+from innkeeper.domain.ids import ProviderId, ProviderUuid
 
 NAME_MAX = 80
-RESERVATIONS_MAX = 100
-"""Of one lease; it is chosen for them one after the other, in one transaction."""
-HOSTS_MAX = 1000
-"""That one reservation may ask for: all of them change hands in one transaction."""
+HOSTS_MAX = 100
+"""That one lease may ask for: all of them change hands in one transaction, for which all other
+writers wait."""
+RESERVATIONS_MAX = HOSTS_MAX
+"""Of one lease; each has a host at least."""
 
 
 class EventKind:
@@ -153,7 +154,6 @@ class FreepoolHost(Heard):
     host_id: int
     name: str
     provider_id: ProviderId
-    agent_id: AgentId
     hypervisor_type: str
     hypervisor_version: int
     cpu_facts: dict[str, object]

@@ -18,12 +18,23 @@ NO_FILTER = "none"
 """Who removed the last host where there was none."""
 
 
-def sentence(plan: BuildPlan, wanted: int, nearest: Sequence[NearMiss] = ()) -> str:
-    """Say what became of all hosts, filter by filter, what was missing, and how near it was."""
+def sentence(
+    plan: BuildPlan,
+    wanted: int,
+    nearest: Sequence[NearMiss] = (),
+    *,
+    names_dedicated: bool = False,
+) -> str:
+    """Say what became of all hosts, filter by filter, what was missing, and how near it was.
+
+    Of a request that ``names_dedicated`` hosts all others are among those that were removed,
+    dedicated ones too, whichever filter was asked first: it is told no numbers.
+    """
     if plan.hosts == 0:
         return NO_VALID_HOST + "There are no hosts yet."
     # What one filter left, the next one removed: any number would give away the others.
-    is_counted = dedicated.NAMES.isdisjoint(each.filter_name for each in plan.removals)
+    removing = {each.filter_name for each in plan.removals}
+    is_counted = not names_dedicated and dedicated.NAMES.isdisjoint(removing)
     told = _passed(plan, is_counted=is_counted)
     if plan.candidates:
         told += f", with room for {len(plan.entries)} of {wanted} servers"

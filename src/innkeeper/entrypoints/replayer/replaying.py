@@ -70,7 +70,10 @@ def replay(found: Reopened, changes: Changes) -> Replayed:
         asked,
     )
     if not made.entries:
-        told = replace(told, fault=reasons.sentence(made, spec.count, told.nearest))
+        fault = reasons.sentence(
+            made, spec.count, told.nearest, names_dedicated=spec.names_dedicated
+        )
+        told = replace(told, fault=fault)
     return Replayed(found, made, told, tuple(_differences(found.plan.entries, made.entries)))
 
 

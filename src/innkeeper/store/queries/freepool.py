@@ -22,7 +22,6 @@ _HOSTS = (
         freepool_hosts.c.host_id,
         hosts.c.name,
         hosts.c.provider_id,
-        hosts.c.agent_id,
         hosts.c.hypervisor_type,
         hosts.c.hypervisor_version,
         hosts.c.cpu_facts,

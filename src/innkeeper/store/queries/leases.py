@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -193,12 +193,3 @@ def bring_forward(tx: Tx, event: Event, now: datetime) -> None:
     tx.execute(
         lease_events.update().where(lease_events.c.uuid == event.uuid).values(due_at=now)
     )
-
-
-def of_reservations(tx: Tx, uuids: Collection[str]) -> dict[str, Lease]:
-    """The leases of these reservations, by the reservations' ids."""
-    query = sa.select(reservations.c.uuid, reservations.c.lease_id)
-    pairs = by_ids.rows(tx, query.where(reservations.c.uuid.in_(IDS)), uuids)
-    rows = by_ids.rows(tx, _LEASES.where(leases.c.id.in_(IDS)), {row for _, row in pairs})
-    found = {each.id: each for each in _whole(tx, rows)}
-    return {uuid: found[row] for uuid, row in pairs}

@@ -200,7 +200,12 @@ def _plan_of(pending: Pending) -> BuildPlan:
 
 def _nowhere(pending: Pending) -> Booted | Refusal:
     request, made, refused = pending.request, _plan_of(pending), pending.kept.refused
-    sentence = reasons.sentence(made, request.count_min, refused.nearest)
+    sentence = reasons.sentence(
+        made,
+        request.count_min,
+        refused.nearest,
+        names_dedicated=pending.intake.spec.names_dedicated,
+    )
     if request.destination is not None:
         # Who holds a plan tries its next entry, and must not have to clear up behind this one.
         return entries.Stale(sentence)

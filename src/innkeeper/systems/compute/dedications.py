@@ -123,7 +123,9 @@ def why_not_free(host: Host) -> str | None:
         return None
     if host.dedication in OF_LEASES:
         return "it is kept for leases"
-    return "it is in the pool of a host flavor"
+    if host.dedication == Dedication.POOLED:
+        return "it is in the pool of a host flavor"
+    return "it is in a pcloud"
 
 
 def why_not_empty(tx: Tx, host: Host, lost: Collection[Migration] | None = None) -> str | None:

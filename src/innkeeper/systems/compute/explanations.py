@@ -58,7 +58,12 @@ def answer(tx: Tx, means: Means, question: Question) -> Told:
     )
     if len(made.entries) < request.count_min:
         nearest = (told.then or told).nearest
-        fault = reasons.sentence(made, request.count_min, nearest)
+        fault = reasons.sentence(
+            made,
+            request.count_min,
+            nearest,
+            names_dedicated=taken.spec.names_dedicated,
+        )
         told = replace(told, fault=fault, chosen=())
     kept = None
     if moment is not None:

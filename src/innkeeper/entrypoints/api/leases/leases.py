@@ -24,6 +24,11 @@ from innkeeper.store.transactions import Tx
 from innkeeper.systems.leases import leases
 from innkeeper.systems.leases.terms import Terms
 
+LINES_OF_A_HOST = 4
+"""Things that are written when a lease gets a host: the hold, the host's own row, where its
+provider is, and what others are told."""
+LINES_OF_AN_END = 100
+"""How many hosts and servers the lease has is not known before."""
 STATUSES = {
     LeaseStatus.PENDING: "PENDING",
     LeaseStatus.STARTING: "STARTING",
@@ -99,10 +104,11 @@ async def create(call: Call) -> Answer:
         start_uuid=call.site.ids.uuid(),
         end_uuid=call.site.ids.uuid(),
     )
-    told = terms(call)
-    return Answer(
-        201, {"lease": shown(await call.write(lambda tx: leases.create(tx, wish, told)))}
+    told, most = terms(call), sum(each.hosts_max for each in wish.reservations)
+    made = await call.write(
+        lambda tx: leases.create(tx, wish, told), 1 + most * LINES_OF_A_HOST
     )
+    return Answer(201, {"lease": shown(made)})
 
 
 async def show(call: Call) -> Answer:
@@ -124,7 +130,7 @@ async def update(call: Call) -> Answer:
 async def delete(call: Call) -> Answer:
     """End a lease."""
     told = terms(call)
-    await call.write(lambda tx: leases.delete(tx, _owned(tx, call), told))
+    await call.write(lambda tx: leases.delete(tx, _owned(tx, call), told), LINES_OF_AN_END)
     return Answer(204)
 
 

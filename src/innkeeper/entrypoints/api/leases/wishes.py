@@ -87,7 +87,10 @@ def _moment(text: str, now: datetime) -> datetime:
 
 def hosts_of(reservations: Sequence[Mapping[str, Any]], ids: Sequence[str]) -> list[HostsWish]:
     """What a lease is to reserve, under these ids."""
-    return [_hosts(each, uuid) for each, uuid in zip(reservations, ids, strict=True)]
+    found = [_hosts(each, uuid) for each, uuid in zip(reservations, ids, strict=True)]
+    if sum(each.hosts_max for each in found) > HOSTS_MAX:
+        raise Invalid(f"Malformed parameter max (a lease has {HOSTS_MAX} hosts at most)")
+    return found
 
 
 def _hosts(given: Mapping[str, Any], uuid: str) -> HostsWish:
@@ -114,8 +117,6 @@ def _hosts(given: Mapping[str, Any], uuid: str) -> HostsWish:
         raise Invalid(
             "Invalid values for min/max of hosts. Max must be equal to or larger than min."
         )
-    if most > HOSTS_MAX:
-        raise Invalid(f"Malformed parameter max (must be {HOSTS_MAX} or less)")
     return HostsWish(uuid, least, most)
 
 

@@ -1,0 +1,106 @@
+"""What a service does for leases when nobody asks: carried out by one of all processes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import TypeVar
+
+import pytest
+
+from innkeeper.domain.errors import ConcurrentUpdate
+from innkeeper.domain.hosts import Dedication
+from innkeeper.domain.leases import LeaseStatus
+from innkeeper.domain.slices import Settings
+from innkeeper.entrypoints.api.decisions import DecisionThread
+from innkeeper.store.transactions import Tx
+from innkeeper.systems.leases import events
+from innkeeper.upkeep import SWEEP_PERIOD_S, Upkeep
+from tests.support.clouds import reported
+from tests.support.lessors import Lessor
+from tests.support.moves import Movers
+
+T = TypeVar("T")
+STOP_S = 10.0
+HOUR_S = 3600.0
+
+
+class Stumbling(DecisionThread):
+    """Decides, but refuses some of the calls that it is told of by their numbers."""
+
+    calls = 0
+    refused_calls: Collection[int] = ()
+
+    def write_now(self, work: Callable[[Tx], T], timeout_s: float) -> T:
+        """Carry out a write, or refuse it."""
+        self.calls += 1
+        if self.calls in self.refused_calls:
+            raise ConcurrentUpdate("Somebody was in the way.")
+        return super().write_now(work, timeout_s)
+
+
+class Serving:
+    """A process on a lessor's database whose tasks are run by hand."""
+
+    def __init__(self, lessor: Lessor) -> None:
+        self.lessor = lessor
+        cloud = lessor.cloud
+        self.decisions = Stumbling(cloud.store, cloud.desk)
+        self.decisions.start()
+        upkeep = Upkeep(Settings(), cloud.store, self.decisions, lambda: lessor.now, cloud.ids)
+        (self.task,) = (each for each in upkeep.tasks() if each.name == "lease_events")
+
+    def run(self, after_s: float) -> int:
+        """Let some time pass, and have the task do what is due."""
+        self.lessor.movers.now += timedelta(seconds=after_s)
+        return self.task.work()
+
+
+@pytest.fixture
+def serving(tmp_path: Path) -> Iterator[Serving]:
+    """Two hosts for leases, and a process."""
+    lessor = Lessor(
+        Movers(tmp_path, *(reported(each, 99, 99_999, 9999) for each in ("a1", "b1")))
+    )
+    lessor.keep("a1", "b1")
+    made = Serving(lessor)
+    yield made
+    made.decisions.stop(STOP_S)
+    lessor.movers.close()
+
+
+def test_leases_begin_and_end_by_themselves(serving: Serving) -> None:
+    lessor = serving.lessor
+    lease = lessor.lease((2, 2), start=HOUR_S, end=2 * HOUR_S)
+    assert serving.run(0) == 0
+    assert serving.run(HOUR_S) > 0
+    assert lessor.status(lease) == LeaseStatus.ACTIVE
+    # Another process has just looked.
+    assert serving.run(1) == 0
+    assert serving.run(HOUR_S) > 0
+    assert lessor.status(lease) == LeaseStatus.ENDED
+    assert serving.run(SWEEP_PERIOD_S) == 0
+    assert lessor.said("a1", "b1") == [(Dedication.FREEPOOL, None)] * 2
+
+
+def test_many_servers_go_in_several_steps(serving: Serving) -> None:
+    lessor, count = serving.lessor, events.DELETED_AT_ONCE + 4
+    lease = lessor.lease((2, 2), end=HOUR_S)
+    hints = {"reservation": lease.reservations[0].uuid}
+    (booted,) = lessor.cloud.boot(lessor.cloud.request(count, now=lessor.now, hints=hints))
+    assert getattr(booted, "fault", "") is None
+    serving.run(HOUR_S)
+    assert len(lessor.movers.waiting("destroy")) == count
+    assert lessor.status(lease) == LeaseStatus.ENDING
+
+
+def test_one_that_is_refused_holds_up_no_others(serving: Serving) -> None:
+    lessor = serving.lessor
+    first, second = (lessor.lease((1, 1), start=HOUR_S, end=9 * HOUR_S) for _ in range(2))
+    serving.decisions.refused_calls = {2}
+    serving.run(HOUR_S)
+    assert lessor.status(first) == LeaseStatus.PENDING
+    assert lessor.status(second) == LeaseStatus.ACTIVE
+    serving.run(SWEEP_PERIOD_S)
+    assert lessor.status(first) == LeaseStatus.ACTIVE
