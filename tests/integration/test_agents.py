@@ -199,7 +199,8 @@ def test_a_service_that_stops_does_not_wait_for_idle_agents(tmp_path: Path) -> N
 
 def test_an_agent_waits_for_a_service_that_is_not_there_yet(tmp_path: Path) -> None:
     program = start("http://127.0.0.1:9", tmp_path / "agent", "--name", "one")
+    eventually((tmp_path / "agent" / "fake.sqlite3").exists, True)
     with pytest.raises(subprocess.TimeoutExpired):
-        program.wait(2.0)
+        program.wait(1.0)
     program.send_signal(signal.SIGTERM)
     assert program.wait(WITHIN_S) == 0

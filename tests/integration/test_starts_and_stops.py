@@ -166,8 +166,10 @@ def test_an_agent_goes_on_when_nobody_reads_its_log(tmp_path: Path) -> None:
         stderr=writing,
     )
     os.close(writing)
+    eventually(lambda: locked(tmp_path), True)
+    # It says at once that there is no service.
     with pytest.raises(subprocess.TimeoutExpired):
-        program.wait(2.0)
+        program.wait(1.0)
     program.send_signal(signal.SIGTERM)
     # With the latter the interpreter says, at its very end, that its stream was not read.
     assert program.wait(WITHIN_S) in (0, 120)

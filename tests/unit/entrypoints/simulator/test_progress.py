@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from io import StringIO
 
 from innkeeper.entrypoints.simulator.progress import Bars, Lines, shown_on
@@ -30,16 +32,27 @@ def test_an_attempt_gets_one() -> None:
 def test_a_terminal_gets_a_bar() -> None:
     """On a real pseudo-terminal: what is drawn there is looked at, not how."""
     reading, writing = os.openpty()
-    with os.fdopen(writing, "w", encoding="utf-8") as terminal:
-        watcher = shown_on(terminal)
-        assert isinstance(watcher, Bars)
-        with watcher.replay("spread [best]", 40) as advance:
-            advance(40)
-        with watcher.attempt("try", 40) as advance:
-            advance(10)
-        terminal.flush()
-        drawn = os.read(reading, 100_000).decode("utf-8", "replace")
+    with ThreadPoolExecutor(1) as pool:
+        drawing = pool.submit(all_of, reading)
+        with os.fdopen(writing, "w", encoding="utf-8") as terminal:
+            watcher = shown_on(terminal)
+            assert isinstance(watcher, Bars)
+            with watcher.replay("spread [best]", 40) as advance:
+                advance(40)
+            with watcher.attempt("try", 40) as advance:
+                advance(10)
+        drawn = drawing.result()
     os.close(reading)
     assert "spread [best]" in drawn
     assert "40 of 40 servers" in drawn
     assert "100%" in drawn
+
+
+def all_of(reading: int) -> str:
+    """What is drawn until the terminal is closed, however often it is drawn again."""
+    pieces: list[bytes] = []
+    # The end of a pseudo-terminal is an error.
+    with suppress(OSError):
+        while piece := os.read(reading, 100_000):
+            pieces.append(piece)
+    return b"".join(pieces).decode("utf-8", "replace")
