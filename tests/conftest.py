@@ -8,6 +8,7 @@ import sys
 import pytest
 from hypothesis import settings
 
+from tests.support import compiled
 from tests.support.servers.leaving import LEAVING
 
 # A machine under load must not fail a property because one example took long; pytest-timeout
@@ -21,7 +22,8 @@ GARBAGE_THRESHOLD = 50_000
 
 
 def pytest_configure() -> None:
-    """Look for no garbage while thousands of tests are collected."""
+    """Compile statements once; look for no garbage while thousands of tests are collected."""
+    compiled.share()
     gc.disable()
 
 

@@ -25,6 +25,7 @@ from innkeeper.entrypoints.api.routing import Api, Route
 from innkeeper.entrypoints.api.tables import APIS
 from innkeeper.settings import KEYS
 from tests.compat.differences import DIFFERENCES
+from tests.scenarios.stories import LOADER
 from tests.tidy.exceptions import judge
 from tests.tidy.tree import ROOT, Finding, python_files
 
@@ -192,7 +193,7 @@ def told_routes() -> dict[str, set[int]]:
     }
     told: dict[str, set[int]] = {text: set() for text in known}
     for path in sorted(STORIES.rglob("*.yaml")):
-        for document in yaml.safe_load_all(path.read_text(encoding="utf-8")):
+        for document in yaml.load_all(path.read_text(encoding="utf-8"), Loader=LOADER):
             for method, asked, status in requests_in(document):
                 fits = [
                     text
@@ -249,7 +250,8 @@ def test_every_version_of_placement_has_a_story() -> None:
     for name, *wanted in placement_versions():
         path = VERSION_STORIES / f"{name}.yaml"
         text = path.read_text(encoding="utf-8") if path.exists() else ""
-        asked = [versions_asked(story, "placement") for story in yaml.safe_load_all(text)]
+        found = yaml.load_all(text, Loader=LOADER)
+        asked = [versions_asked(story, "placement") for story in found]
         missing = sorted({str(version) for version in wanted}.difference(*asked))
         if missing:
             untold.append(Finding(str(path.relative_to(ROOT)), 1, f"asks {missing}"))
