@@ -55,19 +55,38 @@ def uncounted(plain: Mapping[str, Any]) -> dict[str, Any]:
     """An explanation for those who may not know how many hosts are dedicated.
 
     Where that is the case of some, no hosts are counted: what one filter left, the next one
-    removed, and any number would give away the others.
+    removed, and any number would give away the others. Nor can they be counted among the
+    nearest: one stands there for all.
     """
     removed, then = plain.get("removed", []), plain.get("then")
     shown = dict(plain)
     if then is not None:
-        shown["then"] = {**then, "removed": _without_counts(then["removed"])}
+        shown["then"] = {
+            **then,
+            "removed": _without_counts(then["removed"]),
+            "nearest": _one_for_all(then["nearest"]),
+        }
+    if "nearest" in plain:
+        shown["nearest"] = _one_for_all(plain["nearest"])
     if _are_some_dedicated(removed):
         shown |= {"removed": _without_counts(removed), **dict.fromkeys(COUNTS)}
     return shown
 
 
-def _are_some_dedicated(removed: Iterable[Mapping[str, Any]]) -> bool:
-    return not dedicated.NAMES.isdisjoint(each["filter"] for each in removed)
+def _one_for_all(nearest: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The nearest hosts, with the first of the dedicated ones in place of all of these."""
+    told: list[Mapping[str, Any]] = []
+    is_told = False
+    for each in nearest:
+        is_dedicated = _are_some_dedicated(each["refused_by"])
+        if not (is_dedicated and is_told):
+            told.append(each)
+        is_told |= is_dedicated
+    return told
+
+
+def _are_some_dedicated(said: Iterable[Mapping[str, Any]]) -> bool:
+    return not dedicated.NAMES.isdisjoint(each["filter"] for each in said)
 
 
 def _without_counts(removed: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
