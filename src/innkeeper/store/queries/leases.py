@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -64,7 +64,7 @@ _DUE = (
     .where(lease_events.c.kind == sa.bindparam("kind"))
     .where(lease_events.c.state.in_([EventState.WAITING, EventState.BEGUN]))
     .where(lease_events.c.due_at <= sa.bindparam("now"))
-    .order_by(lease_events.c.due_at, lease_events.c.id)
+    .order_by(lease_events.c.state.desc(), lease_events.c.due_at, lease_events.c.id)
     .limit(sa.bindparam("most"))
 )
 
@@ -170,7 +170,9 @@ def remove(tx: Tx, row: int) -> None:
 def due(tx: Tx, kind: str, now: datetime, most: int) -> list[str]:
     """The leases whose event of this kind is due and not done, the longest due first.
 
-    Of those that are over, the start is nobody's business any more.
+    Those that nobody has begun come before those that have: what waits for a silent agent,
+    and may be a lot, keeps no other one from its turn. Of leases that are over, the start is
+    nobody's business any more.
     """
     query = _DUE
     if kind == EventKind.START:
@@ -193,12 +195,3 @@ def bring_forward(tx: Tx, event: Event, now: datetime) -> None:
     tx.execute(
         lease_events.update().where(lease_events.c.uuid == event.uuid).values(due_at=now)
     )
-
-
-def of_reservations(tx: Tx, uuids: Collection[str]) -> dict[str, Lease]:
-    """The leases of these reservations, by the reservations' ids."""
-    query = sa.select(reservations.c.uuid, reservations.c.lease_id)
-    pairs = by_ids.rows(tx, query.where(reservations.c.uuid.in_(IDS)), uuids)
-    rows = by_ids.rows(tx, _LEASES.where(leases.c.id.in_(IDS)), {row for _, row in pairs})
-    found = {each.id: each for each in _whole(tx, rows)}
-    return {uuid: found[row] for uuid, row in pairs}
