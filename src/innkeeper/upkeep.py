@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 
 import structlog
 
+from innkeeper.domain.errors import Overtaken
 from innkeeper.domain.ids import Clock, IdSource
 from innkeeper.domain.moves import Asker
 from innkeeper.domain.slices import Settings
@@ -39,7 +41,7 @@ PROBE = "probe"
 BY_ITSELF = "upkeep"
 """Stands in records for the request, where nobody asked."""
 SETTLING_STEPS_MAX = 100
-"""Steps that one pcloud is given at a turn; the other tasks wait for them."""
+"""Steps that one pcloud or lease is given at a turn; the other tasks wait for them."""
 TABLE_AUDIT_PERIOD_S = 20.0
 """A table of 35,000 hosts is compared once an hour."""
 TASK_TIMEOUT_S = 60.0
@@ -117,7 +119,12 @@ class Upkeep:
             return due(tx) if is_ours else []
 
         def work() -> int:
-            return sum(map(act, self._decisions.write_now(take_turn, TASK_TIMEOUT_S)))
+            done = 0
+            for each in self._decisions.write_now(take_turn, TASK_TIMEOUT_S):
+                # Who was overtaken is still due, and keeps the others from nothing.
+                with suppress(Overtaken):
+                    done += act(each)
+            return done
 
         return Task(name, SWEEP_PERIOD_S, work)
 

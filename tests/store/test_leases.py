@@ -12,6 +12,9 @@ from innkeeper.domain.errors import Conflict, NotFound, Overtaken
 from innkeeper.domain.hosts import Dedication
 from innkeeper.domain.ids import ServerId
 from innkeeper.domain.leases import LeaseStatus
+from innkeeper.store.queries import leases
+from innkeeper.systems.compute import hosts
+from innkeeper.systems.compute.hosts import ServiceChange
 from innkeeper.systems.compute.moves import resizing, shelving
 from tests.support.clouds import reported
 from tests.support.lessors import Lessor
@@ -131,6 +134,34 @@ def test_a_server_of_a_host_that_is_down_holds_nobody_up_once_its_agent_is_back(
     lessor.movers.tell("destroy", server)
     lessor.turn()
     assert lessor.said(home) == [FREE]
+
+
+def test_a_host_that_never_comes_back_can_be_let_go_once_it_is_declared_down(
+    lessor: Lessor,
+) -> None:
+    lease, movers = lessor.lease((1, 1)), lessor.movers
+    (home,) = lessor.held(lease)
+    boot(lessor, lease.reservations[0].uuid)
+
+    def declare(*, is_down: bool) -> None:
+        wanted = ServiceChange(is_forced_down=is_down)
+        movers.cloud.write(
+            lambda tx: hosts.change_service(tx, hosts.by_name(tx, home), wanted, lessor.now)
+        )
+
+    declare(is_down=True)
+    with pytest.raises(Conflict, match="reserved"):
+        lessor.let_go(home)
+    movers.wait(601, silent=home[0])
+    lessor.delete(lease)
+    declare(is_down=False)
+    with pytest.raises(Conflict, match="reserved"):
+        lessor.let_go(home)
+    declare(is_down=True)
+    lessor.let_go(home)
+    assert lessor.said(home) == [(None, None)]
+    lessor.turn()
+    assert lessor.cloud.read(lambda tx: leases.by_uuid(tx, lease.uuid)) is None
 
 
 def test_hosts_that_are_closed_or_silent_are_not_chosen(lessor: Lessor) -> None:
