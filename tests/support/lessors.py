@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
 from innkeeper.domain.leases import HostsWish, Lease, LeaseWish, Window
@@ -46,7 +47,7 @@ class Lessor:
     def keep(self, *names: str) -> None:
         """Put hosts into the freepool."""
         for name in names:
-            self.cloud.write(lambda tx, name=name: freepool.add(tx, name, self.now))
+            self.cloud.write(partial(freepool.add, name=name, now=self.now))
 
     def let_go(self, name: str) -> None:
         """Take a host out of the freepool."""
@@ -97,8 +98,7 @@ class Lessor:
     def carry_out(self, uuid: str) -> None:
         """Do what is due of one lease."""
         for _ in range(STEPS_MAX):
-            terms = self.terms()
-            if not self.cloud.write(lambda tx, terms=terms: events.carry_out(tx, uuid, terms)):
+            if not self.cloud.write(partial(events.carry_out, uuid=uuid, terms=self.terms())):
                 return
 
     def wait(self, seconds: float) -> None:
