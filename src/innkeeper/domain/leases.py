@@ -15,7 +15,8 @@ NAME_MAX = 80
 RESERVATIONS_MAX = 100
 """Of one lease; it is chosen for them one after the other, in one transaction."""
 HOSTS_MAX = 1000
-"""That one reservation may ask for: all of them change hands in one transaction."""
+"""That the reservations of one lease may ask for together: all change hands in one
+transaction, for which other writers wait."""
 
 
 class EventKind:

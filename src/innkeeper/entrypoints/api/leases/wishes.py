@@ -87,7 +87,10 @@ def _moment(text: str, now: datetime) -> datetime:
 
 def hosts_of(reservations: Sequence[Mapping[str, Any]], ids: Sequence[str]) -> list[HostsWish]:
     """What a lease is to reserve, under these ids."""
-    return [_hosts(each, uuid) for each, uuid in zip(reservations, ids, strict=True)]
+    found = [_hosts(each, uuid) for each, uuid in zip(reservations, ids, strict=True)]
+    if sum(each.hosts_max for each in found) > HOSTS_MAX:
+        raise Invalid(f"Malformed parameter max (must be {HOSTS_MAX} or less in one lease)")
+    return found
 
 
 def _hosts(given: Mapping[str, Any], uuid: str) -> HostsWish:
