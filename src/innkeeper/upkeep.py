@@ -39,7 +39,7 @@ PROBE_PERIOD_S = 5.0
 PROBE = "probe"
 BY_ITSELF = "upkeep"
 """Stands in records for the request, where nobody asked."""
-SETTLING_STEPS_MAX = 100
+STEPS_MAX = 100
 """Steps that one pcloud or lease is given at a turn; the other tasks wait for them."""
 TABLE_AUDIT_PERIOD_S = 20.0
 """A table of 35,000 hosts is compared once an hour."""
@@ -118,7 +118,8 @@ class Upkeep:
             return due(tx) if is_ours else []
 
         def work() -> int:
-            return sum(map(act, self._decisions.write_now(take_turn, TASK_TIMEOUT_S)))
+            found = self._decisions.write_now(take_turn, TASK_TIMEOUT_S)
+            return sum(_done(act, each, name) for each in found)
 
         return Task(name, SWEEP_PERIOD_S, work)
 
@@ -133,22 +134,16 @@ class Upkeep:
     def _settle(self, uuid: str) -> int:
         """Bring hosts over to their pcloud's ratios, where whoever wanted that came to an end.
 
-        Gives the number of steps. Where somebody is still at it, the two share the work.
+        Where somebody is still at it, the two share the work.
         """
 
         def go_on(tx: Tx) -> int:
             return settling.go_on(tx, uuid, self._terms())
 
-        steps = 1
-        while self._decisions.write_now(go_on, TASK_TIMEOUT_S) and steps < SETTLING_STEPS_MAX:
-            steps += 1
-        return steps
+        return self._in_steps(go_on)
 
     def _carry_out(self, uuid: str) -> int:
-        """Do what is due of a lease, in as many steps as it has servers for.
-
-        One that is refused is tried again at the next turn, and holds up no others.
-        """
+        """Do what is due of a lease, in as many steps as it has servers for."""
 
         def go_on(tx: Tx) -> int:
             terms = LeaseTerms(
@@ -159,16 +154,13 @@ class Upkeep:
             )
             return events.carry_out(tx, uuid, terms)
 
+        return self._in_steps(go_on)
+
+    def _in_steps(self, go_on: Callable[[Tx], int]) -> int:
+        """Go on until nothing is left to be done, or it is others' turn; tells the steps."""
         steps = 1
-        try:
-            while self._decisions.write_now(go_on, TASK_TIMEOUT_S):
-                steps += 1
-                if steps == SETTLING_STEPS_MAX:
-                    break
-        except Unavailable:
-            raise
-        except Refusal as refusal:
-            LOG.warning("lease_refused", lease=uuid, reason=refusal.message)
+        while self._decisions.write_now(go_on, TASK_TIMEOUT_S) and steps < STEPS_MAX:
+            steps += 1
         return steps
 
     def _terms(self) -> PcloudTerms:
@@ -223,3 +215,14 @@ class Upkeep:
         return Task(
             name, period_s, lambda: self._decisions.write_now(take_turn, TASK_TIMEOUT_S)
         )
+
+
+def _done(act: Callable[[str], int], uuid: str, name: str) -> int:
+    """Act on one of several; if that is refused, it is still due, and holds up no others."""
+    try:
+        return act(uuid)
+    except Unavailable:
+        raise
+    except Refusal as refusal:
+        LOG.warning("upkeep_refused", task=name, of=uuid, reason=refusal.message)
+        return 0

@@ -117,6 +117,8 @@ def test_events_are_due_at_their_time_and_taken_once(furnished: Store) -> None:
         event = soon.events[EventKind.START]
         assert leases.move_event(tx, event, EventState.BEGUN, NOW)
         assert not leases.move_event(tx, event, EventState.BEGUN, NOW)
+        # What nobody has begun goes before what waits for something.
+        assert due(tx, EventKind.START, 5) == [late.uuid, soon.uuid]
         assert due(tx, EventKind.START, 1) == [soon.uuid]
         leases.bring_forward(tx, soon.events[EventKind.END], NOW)
         assert due(tx, EventKind.END, 0) == [soon.uuid]

@@ -8,10 +8,13 @@ from pathlib import Path
 import pytest
 
 from innkeeper.domain.compute import Status
-from innkeeper.domain.errors import Conflict, NotFound
+from innkeeper.domain.errors import Conflict, NotFound, Overtaken
 from innkeeper.domain.hosts import Dedication
 from innkeeper.domain.ids import ServerId
 from innkeeper.domain.leases import LeaseStatus
+from innkeeper.store.queries import leases
+from innkeeper.systems.compute import hosts
+from innkeeper.systems.compute.hosts import ServiceChange
 from innkeeper.systems.compute.moves import resizing, shelving
 from tests.support.clouds import reported
 from tests.support.lessors import Lessor
@@ -133,6 +136,34 @@ def test_a_server_of_a_host_that_is_down_holds_nobody_up_once_its_agent_is_back(
     assert lessor.said(home) == [FREE]
 
 
+def test_a_host_that_never_comes_back_can_be_let_go_once_it_is_declared_down(
+    lessor: Lessor,
+) -> None:
+    lease, movers = lessor.lease((1, 1)), lessor.movers
+    (home,) = lessor.held(lease)
+    boot(lessor, lease.reservations[0].uuid)
+
+    def declare(*, is_down: bool) -> None:
+        wanted = ServiceChange(is_forced_down=is_down)
+        movers.cloud.write(
+            lambda tx: hosts.change_service(tx, hosts.by_name(tx, home), wanted, lessor.now)
+        )
+
+    declare(is_down=True)
+    with pytest.raises(Conflict, match="reserved"):
+        lessor.let_go(home)
+    movers.wait(601, silent=home[0])
+    lessor.delete(lease)
+    declare(is_down=False)
+    with pytest.raises(Conflict, match="reserved"):
+        lessor.let_go(home)
+    declare(is_down=True)
+    lessor.let_go(home)
+    assert lessor.said(home) == [(None, None)]
+    lessor.turn()
+    assert lessor.cloud.read(lambda tx: leases.by_uuid(tx, lease.uuid)) is None
+
+
 def test_hosts_that_are_closed_or_silent_are_not_chosen(lessor: Lessor) -> None:
     lessor.movers.wait(601, silent="a")
     assert lessor.held(lessor.lease((1, 2))) == {"b1"}
@@ -145,6 +176,41 @@ def test_no_host_is_chosen_twice_for_one_lease(lessor: Lessor) -> None:
     assert lessor.held(lease) == {"a1", "b1"}
     with pytest.raises(Conflict):
         lessor.lease((1, 1), (1, 1), (1, 1), start=2 * 365 * 24 * HOUR_S, end=1e8)
+
+
+def test_no_reservation_of_a_lease_takes_what_another_one_cannot_do_without(
+    lessor: Lessor,
+) -> None:
+    lease = lessor.lease((1, 2), (1, 1))
+    assert lease.status == LeaseStatus.ACTIVE
+    assert lessor.held(lease) == {"a1", "b1"}
+    lessor.keep("a2")
+    lessor.delete(lease)
+    counts = [
+        len([to for _, to in lessor.said("a1", "b1", "a2") if to == each.uuid])
+        for each in lessor.lease((1, 5), (1, 5)).reservations
+    ]
+    assert counts == [2, 1]
+
+
+def test_who_is_overtaken_while_ending_a_lease_has_written_nothing(lessor: Lessor) -> None:
+    movers, lease = lessor.movers, lessor.lease((2, 2))
+    server = boot(lessor, lease.reservations[0].uuid, "a1")
+    movers.migrate(server)
+    rival = (
+        "CREATE TRIGGER rival AFTER DELETE ON allocations "
+        "BEGIN UPDATE consumers SET generation = generation + 1; END"
+    )
+    lessor.cloud.write(lambda tx: tx.exec_driver_sql(rival))
+    with pytest.raises(Overtaken):
+        lessor.delete(lease)
+    lessor.cloud.write(lambda tx: tx.exec_driver_sql("DROP TRIGGER rival"))
+    movers.judge()
+    assert lessor.status(lease) == LeaseStatus.ACTIVE
+    lessor.delete(lease)
+    movers.finish()
+    lessor.turn()
+    assert lessor.said("a1", "b1") == [FREE, FREE]
 
 
 def test_only_what_is_empty_is_kept_and_only_what_nobody_holds_is_let_go(

@@ -19,12 +19,13 @@ from innkeeper.store.queries import quota_usages, servers
 from innkeeper.store.transactions import Store, Tx
 from innkeeper.systems.compute import entries, hosts, plans, recovery
 from innkeeper.systems.compute import servers as lives
-from innkeeper.systems.compute.entries import Stale, Used
-from innkeeper.systems.zones.sealing import Expired, NotOurs, Sealer
+from innkeeper.systems.compute.entries import Expired, Stale, Used
+from innkeeper.systems.zones.sealing import NotOurs, Sealer
 from innkeeper.systems.zones.select import offers
 from tests.support.clouds import NOW, Cloud, cloud_in, reported
 
-SEALER = Sealer("east", [b"k" * 16], 60.0)
+SEALER_S = 60.0
+SEALER = Sealer("east", [b"k" * 16], SEALER_S)
 NONCE = bytes(12)
 
 
@@ -91,6 +92,31 @@ def test_of_one_batch_the_first_makes_it(cloud: Cloud) -> None:
     assert plan.destination.server_id in str(told[0])
     assert (
         cloud.read(lambda tx: quota_usages.of_projects(tx, {"project"}))["project"].servers == 2
+    )
+
+
+def test_of_one_batch_the_first_that_is_in_order_makes_it(cloud: Cloud) -> None:
+    """What is wrong with one who brings an entry is nobody else's fault."""
+    (plan,) = planned(cloud, 1)
+    wrong = [bringing(cloud, plan, key_name="none") for _ in range(2)]
+    refused, again, made, told = cloud.boot(
+        *wrong, bringing(cloud, plan), bringing(cloud, plan, key_name="none")
+    )
+    assert [type(each) for each in (refused, again)] == [Invalid, Invalid]
+    assert isinstance(made, Booted) and made.fault is None
+    assert isinstance(told, Used)
+
+
+def test_an_entry_ends_unless_its_server_is_there(cloud: Cloud) -> None:
+    """Who is told to ask for another plan would make a second server."""
+    made, unused = planned(cloud, 2)
+    cloud.boot(bringing(cloud, made))
+    late = NOW + timedelta(seconds=SEALER_S)
+    answers = cloud.boot(*(replace(bringing(cloud, each), now=late) for each in (made, unused)))
+    assert [type(each) for each in answers] == [Used, Expired]
+    assert isinstance(
+        cloud.boot(replace(bringing(cloud, unused), now=late - timedelta(microseconds=1)))[0],
+        Booted,
     )
 
 
@@ -198,8 +224,6 @@ def test_an_entry_is_for_what_was_asked(cloud: Cloud) -> None:
             entries.opened(replace(asked, **more), SEALER, sealed)
     with pytest.raises(NotOurs):
         entries.opened(asked, None, sealed)
-    with pytest.raises(Expired):
-        entries.opened(replace(asked, now=NOW + timedelta(seconds=60)), SEALER, sealed)
     with pytest.raises(Invalid, match="is for one server"):
         entries.opened(replace(asked, count_max=2), SEALER, sealed)
 
@@ -210,6 +234,6 @@ def test_the_best_offer_comes_first(cloud: Cloud) -> None:
     terms, nonces = Terms("project", "d"), iter(range(1, 5))
     made = offers(weighed, terms, SEALER, lambda: bytes(11) + bytes([next(nonces)]), NOW)
     assert [each.weight for each in made] == [3.0, 1.5, 1.5, -2.0]
-    told = [SEALER.open(each.sealed, terms, NOW) for each in made]
-    assert told == [plan[i].destination for i in (2, 0, 3, 1)]
+    told = [SEALER.open(each.sealed, terms) for each in made]
+    assert [each.destination for each in told] == [plan[i].destination for i in (2, 0, 3, 1)]
     assert len({each.sealed for each in made}) == 4

@@ -1,4 +1,4 @@
-"""What a service does for pclouds when nobody asks: carried out by one of all processes."""
+"""What a service does for pclouds and leases when nobody asks: done by one of all processes."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from innkeeper.domain.leases import LeaseStatus
 from innkeeper.domain.moves import Asker
 from innkeeper.domain.pclouds import Pcloud
 from innkeeper.domain.slices import Dedicating, Settings
@@ -20,6 +21,8 @@ from innkeeper.systems.pclouds.hosts import Wish
 from innkeeper.systems.pclouds.terms import Terms
 from innkeeper.upkeep import PRUNE_PERIOD_S, SWEEP_PERIOD_S, Upkeep
 from tests.support.clouds import NOW, Cloud, cloud_in, reported
+from tests.support.lessors import Lessor
+from tests.support.moves import Movers
 
 TERMS = Terms(Dedicating(quota_pcloud_units=-1), 60.0, Asker("req-1", "project", "user"), NOW)
 UUID = "b0000000-0000-4000-8000-000000000001"
@@ -107,3 +110,24 @@ def test_what_was_done_long_ago_is_forgotten(serving: Serving) -> None:
     assert actions() == 0
     # What is paid for goes on, and is known.
     assert not serving.cloud.read(lambda tx: list(audit.findings(tx)))
+
+
+def test_a_lease_that_is_overtaken_keeps_no_other_one_waiting(tmp_path: Path) -> None:
+    lessor = Lessor(Movers(tmp_path, reported("a1"), reported("b1")))
+    lessor.keep("a1", "b1")
+    made = [lessor.lease((1, 1), start=60) for _ in range(2)]
+    (unlucky,) = lessor.held(made[0])
+    provider = lessor.cloud.host(unlucky).provider_id
+    rival = (
+        f"CREATE TRIGGER rival BEFORE UPDATE ON resource_providers WHEN OLD.id = {provider} "
+        "BEGIN SELECT RAISE(IGNORE); END"
+    )
+    lessor.cloud.write(lambda tx: tx.exec_driver_sql(rival))
+    serving = Serving(lessor.cloud)
+    serving.run("lease_events", 60)
+    assert list(map(lessor.status, made)) == [LeaseStatus.PENDING, LeaseStatus.ACTIVE]
+    lessor.cloud.write(lambda tx: tx.exec_driver_sql("DROP TRIGGER rival"))
+    serving.run("lease_events", SWEEP_PERIOD_S)
+    assert lessor.status(made[0]) == LeaseStatus.ACTIVE
+    serving.stop()
+    lessor.movers.close()

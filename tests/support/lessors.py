@@ -98,8 +98,7 @@ class Lessor:
     def carry_out(self, uuid: str) -> None:
         """Do what is due of one lease."""
         for _ in range(STEPS_MAX):
-            step = partial(events.carry_out, uuid=uuid, terms=self.terms())
-            if not self.cloud.write(step):
+            if not self.cloud.write(partial(events.carry_out, uuid=uuid, terms=self.terms())):
                 return
 
     def wait(self, seconds: float) -> None:

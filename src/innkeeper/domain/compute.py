@@ -258,6 +258,7 @@ class BootRequest:
     the decision's random choices; ``server_ids`` holds ``count_max`` fresh ids. A request that
     brings an entry of a build plan has its ``destination``: one server, whose id is not fresh,
     and the one host that will do. It is made there, or refused, and leaves nothing in ERROR.
+    From ``expires_at`` on it is refused.
     """
 
     project_id: str
@@ -286,6 +287,7 @@ class BootRequest:
     access_ip_v4: str = ""
     access_ip_v6: str = ""
     destination: Destination | None = None
+    expires_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

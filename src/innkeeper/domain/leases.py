@@ -27,7 +27,10 @@ class EventKind:
 
 
 class EventState:
-    """How far an event has come. What is ``BEGUN`` is gone on with until it is ``DONE``."""
+    """How far an event has come. What is ``BEGUN`` is gone on with until it is ``DONE``.
+
+    Queries sort by these words: what waits goes before what has begun.
+    """
 
     WAITING = "waiting"
     BEGUN = "begun"

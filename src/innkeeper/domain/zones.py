@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from innkeeper.domain.ids import ServerId
@@ -38,6 +39,14 @@ class Terms:
 
     project_id: str
     request_digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """What an entry says, and the moment from which on it is too late."""
+
+    destination: Destination
+    expires_at: datetime
 
 
 @dataclass(frozen=True, slots=True)

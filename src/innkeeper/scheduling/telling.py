@@ -1,12 +1,12 @@
 """Explanations in plain values, for JSON.
 
 Always true: without ``are_hosts_named``, no host is named; nor are hosts counted where some are
-refused because they are dedicated.
+refused because they are dedicated, or may be.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from typing import Any
 
 from innkeeper.domain.explaining import (
@@ -21,11 +21,14 @@ from innkeeper.domain.explaining import (
     Tally,
     Verdict,
 )
-from innkeeper.scheduling.filters import dedicated
+from innkeeper.scheduling.filters import dedicated, forced_host
 
 COUNTS = ("hosts", "candidates")
 TALLY_COUNTS = ("removed", "refused", "alone")
 """What tells of numbers of hosts: of an explanation, and of what one filter did."""
+UNCOUNTED = dedicated.NAMES | {forced_host.NAME}
+"""Filters that remove dedicated hosts. Where one host alone will do, as with an entry of a
+build plan, all others are removed for that, and it is not said which of them are dedicated."""
 
 
 def explanation(told: Explanation, *, are_hosts_named: bool) -> dict[str, Any]:
@@ -55,24 +58,43 @@ def uncounted(plain: Mapping[str, Any]) -> dict[str, Any]:
     """An explanation for those who may not know how many hosts are dedicated.
 
     Where that is the case of some, no hosts are counted: what one filter left, the next one
-    removed, and any number would give away the others.
+    removed, and any number would give away the others. Nor can they be counted among the
+    nearest: one stands there for all.
     """
     removed, then = plain.get("removed", []), plain.get("then")
     shown = dict(plain)
     if then is not None:
-        shown["then"] = {**then, "removed": _without_counts(then["removed"])}
-    if _are_some_dedicated(removed):
+        shown["then"] = {
+            **then,
+            "removed": _without_counts(then["removed"]),
+            "nearest": _one_for_all(then["nearest"]),
+        }
+    if "nearest" in plain:
+        shown["nearest"] = _one_for_all(plain["nearest"])
+    if _names_one_of(UNCOUNTED, removed):
         shown |= {"removed": _without_counts(removed), **dict.fromkeys(COUNTS)}
     return shown
 
 
-def _are_some_dedicated(removed: Iterable[Mapping[str, Any]]) -> bool:
-    return not dedicated.NAMES.isdisjoint(each["filter"] for each in removed)
+def _one_for_all(nearest: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The nearest hosts, with the first of the dedicated ones in place of all of these."""
+    told: list[Mapping[str, Any]] = []
+    is_told = False
+    for each in nearest:
+        is_dedicated = _names_one_of(dedicated.NAMES, each["refused_by"])
+        if not (is_dedicated and is_told):
+            told.append(each)
+        is_told |= is_dedicated
+    return told
+
+
+def _names_one_of(filters: Set[str], said: Iterable[Mapping[str, Any]]) -> bool:
+    return not filters.isdisjoint(each["filter"] for each in said)
 
 
 def _without_counts(removed: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     told = [dict(each) for each in removed]
-    if _are_some_dedicated(told):
+    if _names_one_of(UNCOUNTED, told):
         for each in told:
             each |= {name: None for name in TALLY_COUNTS if name in each}
     return told

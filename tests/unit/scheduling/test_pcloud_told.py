@@ -88,6 +88,10 @@ def test_no_number_of_hosts_gives_away_how_many_are_dedicated(pclouds: tuple[str
         assert each["reason"]
     assert (for_some["hosts"], for_some["candidates"]) == (7, 0)
     assert sum(each["removed"] for each in for_some["removed"]) == 7
+    # Nor can those be counted that come nearest, of which administrators read five.
+    assert len(for_some["nearest"]) == 5
+    for_hosts = [each["refused_by"][0]["filter"] for each in for_all["nearest"]]
+    assert for_hosts.count("PcloudFilter") == 1
 
 
 def test_a_fault_reads_well_without_numbers() -> None:
@@ -110,6 +114,8 @@ def test_who_finds_only_some_places_reads_no_numbers_either() -> None:
     assert for_all["room"] == for_some["room"] == 4
     assert {each["removed"] for each in for_all["then"]["removed"]} == {None}
     assert None not in {each["removed"] for each in for_some["then"]["removed"]}
+    assert len(for_some["then"]["nearest"]) == 5
+    assert len(for_all["then"]["nearest"]) == 2, "the one that is full, and one for all others"
 
 
 def test_where_nothing_is_dedicated_all_is_counted() -> None:

@@ -2,40 +2,10 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-
-import pytest
-
 from innkeeper.domain.hosts import Dedication
 from innkeeper.domain.ids import ProviderUuid
-from innkeeper.domain.leases import Candidate, Window
+from innkeeper.domain.leases import Candidate
 from innkeeper.systems.leases import calendar
-
-
-def window(start: int, end: int) -> Window:
-    """Between these hours."""
-    return Window(*(datetime(2026, 1, 1, h, tzinfo=UTC) for h in (start, end)))
-
-
-@pytest.mark.parametrize(
-    ("first", "second", "is_so"),
-    [
-        ((10, 12), (10, 12), True),
-        ((10, 12), (11, 13), True),
-        ((10, 12), (9, 11), True),
-        ((10, 12), (9, 13), True),
-        ((9, 13), (10, 12), True),
-        ((10, 12), (12, 13), False),
-        ((10, 12), (9, 10), False),
-        ((10, 12), (13, 14), False),
-        ((10, 12), (11, 11), False),
-    ],
-)
-def test_windows_overlap_where_a_moment_is_in_both(
-    first: tuple[int, int], second: tuple[int, int], is_so: bool
-) -> None:
-    assert calendar.overlap(window(*first), window(*second)) is is_so
-    assert calendar.overlap(window(*second), window(*first)) is is_so
 
 
 def candidate(row: int, dedication: str = Dedication.FREEPOOL) -> Candidate:
@@ -68,3 +38,10 @@ def test_what_nobody_has_goes_first() -> None:
 def test_the_seed_draws() -> None:
     assert chosen(set(), 2, 2, seed=7) == chosen(set(), 2, 2, seed=7)
     assert len({frozenset(chosen(set(), 2, 2, seed)) for seed in range(50)}) == 10
+
+
+def test_what_is_spare_is_left_when_each_has_the_least() -> None:
+    there = [*map(candidate, range(5))]
+    assert calendar.spare(there, set(), [1, 2]) == 2
+    assert calendar.spare(there, {0, 1}, [1, 2]) == 0
+    assert calendar.spare(there, {0, 1}, [2, 2]) == -1

@@ -32,6 +32,7 @@ def add(tx: Tx, reservation: int, host_ids: Collection[int]) -> None:
 def held_in(tx: Tx, window: Window) -> set[int]:
     """The hosts that somebody holds at some moment of a window.
 
+    One that ends when this one begins holds nothing in it, and the reverse.
     Of a lease that is over nothing is held, even if its window is not: what it still has, it
     is only cleared of.
     """

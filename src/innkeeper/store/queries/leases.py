@@ -64,7 +64,7 @@ _DUE = (
     .where(lease_events.c.kind == sa.bindparam("kind"))
     .where(lease_events.c.state.in_([EventState.WAITING, EventState.BEGUN]))
     .where(lease_events.c.due_at <= sa.bindparam("now"))
-    .order_by(lease_events.c.due_at, lease_events.c.id)
+    .order_by(lease_events.c.state.desc(), lease_events.c.due_at, lease_events.c.id)
     .limit(sa.bindparam("most"))
 )
 
@@ -170,7 +170,9 @@ def remove(tx: Tx, row: int) -> None:
 def due(tx: Tx, kind: str, now: datetime, most: int) -> list[str]:
     """The leases whose event of this kind is due and not done, the longest due first.
 
-    Of those that are over, the start is nobody's business any more.
+    Those that nobody has begun come before those that have: what waits for a silent agent,
+    and may be a lot, keeps no other one from its turn. Of leases that are over, the start is
+    nobody's business any more.
     """
     query = _DUE
     if kind == EventKind.START:

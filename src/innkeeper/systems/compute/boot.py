@@ -277,10 +277,10 @@ def _fault(booted: Booted, now: datetime) -> dict[str, Any] | None:
 def _add_rows(rows: Rows, pending: Pending, booted: Booted) -> None:
     request, flavor = pending.request, pending.intake.flavor
     shared = intake.shared_columns(pending.intake)
-    entries = _plan_of(pending).entries if booted.fault is None else ()
+    placed = _plan_of(pending).entries if booted.fault is None else ()
     fault = _fault(booted, request.now)
     for index, server_id in enumerate(booted.server_ids):
-        entry = entries[index] if entries else None
+        entry = placed[index] if placed else None
         name = intake.name_of(request, index)
         rows.servers.append(
             {

@@ -1,7 +1,6 @@
-"""The calendar: who holds what when, and which hosts are free in a window. Pure.
+"""The calendar: which of the hosts that are free in a window a lease is given. Pure.
 
-Always true: windows are half-open. One that ends when another one begins does not overlap it,
-so leases can follow each other without a minute between them.
+Who holds what in which window is the store's to say, see ``store/queries/holds.py``.
 """
 
 from __future__ import annotations
@@ -9,13 +8,16 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from innkeeper.domain.hosts import Dedication
-from innkeeper.domain.leases import Candidate, Window
+from innkeeper.domain.leases import Candidate
 from innkeeper.scheduling.dice import Shuffler
 
 
-def overlap(first: Window, second: Window) -> bool:
-    """Whether there is a moment that is in both windows."""
-    return max(first.start, second.start) < min(first.end, second.end)
+def spare(candidates: Sequence[Candidate], held: Collection[int], wanted: Sequence[int]) -> int:
+    """How many hosts are left when each of those who want some has the least; or are missing.
+
+    ``held`` is as in :func:`choose`.
+    """
+    return sum(each.host_id not in held for each in candidates) - sum(wanted)
 
 
 def choose(

@@ -13,7 +13,7 @@ from contextlib import suppress
 from datetime import datetime
 
 from innkeeper.domain.compute import Host
-from innkeeper.domain.errors import Conflict, NotFound
+from innkeeper.domain.errors import NotFound
 from innkeeper.domain.hosts import Dedication
 from innkeeper.domain.leases import EventKind, EventState, Lease
 from innkeeper.store.queries import holds, leases
@@ -120,8 +120,8 @@ def _delete_servers(tx: Tx, found: Sequence[Host], terms: Terms) -> int:
     for uuid in (uuid for each in found for uuid, _ in there.get(each.name, ())):
         if told == DELETED_AT_ONCE:
             break
-        # One that cannot go at the moment is asked again at the next turn.
-        with suppress(Conflict, NotFound):
+        # One that is gone by now. What else refuses has written something, and ends the step.
+        with suppress(NotFound):
             told += deletions.delete_once(
                 tx,
                 uuid,

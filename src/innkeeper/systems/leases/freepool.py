@@ -19,6 +19,7 @@ from innkeeper.domain.leases import FreepoolHost
 from innkeeper.store.queries import freepool, holds
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import dedications, hosts
+from innkeeper.systems.compute.moves import leftovers
 
 SHOWN_MAX = 255
 """Characters of a name that nobody has, which are repeated to who sent it."""
@@ -63,11 +64,15 @@ def remove(tx: Tx, host_id: int, now: datetime) -> None:
     """Take a host out of the freepool; it is for everybody from now on.
 
     Raises :class:`NotFound` unless it is in, and :class:`Conflict` while a lease holds it, now
-    or later.
+    or later. A lease that is over holds a host no more that administrators declared down, and
+    on which no server is: its agent may never say that the host is empty.
     """
     get(tx, host_id)
     host = member(tx, host_id)
-    if host.dedication != Dedication.FREEPOOL or holds.is_held(tx, host_id):
+    is_free = host.dedication == Dedication.FREEPOOL or (
+        host.is_forced_down and leftovers.why_not_empty(tx, host) is None
+    )
+    if not is_free or holds.is_held(tx, host_id):
         raise Conflict(f"Can't delete host {host_id}. The host is reserved.")
     # Those that are over, and were not told yet that they have given it back.
     holds.forget(tx, host_id)

@@ -77,14 +77,14 @@ def chosen(tx: Tx, wish: LeaseWish, terms: Terms) -> list[list[Candidate]]:
     present = freepool.candidates(tx, terms.heard_since)
     taken = holds.held_in(tx, wish.window)
     found: list[list[Candidate]] = []
+    spare = calendar.spare(present, taken, [each.hosts_min for each in wish.reservations])
     for turn, each in enumerate(wish.reservations):
+        # Nobody takes more than the least as long as those behind would go without.
+        most = min(each.hosts_max, each.hosts_min + max(0, spare))
         mine = calendar.choose(
-            present,
-            taken,
-            hosts_min=each.hosts_min,
-            hosts_max=each.hosts_max,
-            seed=terms.seed + turn,
+            present, taken, hosts_min=each.hosts_min, hosts_max=most, seed=terms.seed + turn
         )
+        spare -= most - each.hosts_min
         if not mine:
             raise Conflict(NOT_ENOUGH, code=NO_FREE_HOST)
         taken |= {one.host_id for one in mine}

@@ -27,14 +27,8 @@ def host_of(tx: Tx, host_id: int) -> Host:
 
 
 def why_not_empty(tx: Tx, host: Host) -> str | None:
-    """What keeps a host from being given back; ``None`` for one that is empty.
-
-    What moved servers left on a host that administrators declared down, and whatever else its
-    agent was to do there, keeps nobody: it may never be done. Nothing comes to the host before
-    it is up again, and nobody takes it before its agent has cleared that away.
-    """
-    lost = leftovers.on(tx, host.name) if host.is_forced_down else None
-    return dedications.why_not_empty(tx, host, lost)
+    """See :func:`leftovers.why_not_empty`; who takes such a host next waits for its agent."""
+    return leftovers.why_not_empty(tx, host)
 
 
 def pcloud_of(tx: Tx, member: PcloudHost) -> Pcloud:

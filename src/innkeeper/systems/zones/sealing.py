@@ -1,11 +1,11 @@
 """Entries of build plans, sealed: others carry them, and this zone alone can read them.
 
 Always true: an entry opens under the key that sealed it, in the zone of that name, for the
-project and the request that it was made for, until it ends; any other bit in it, and it does
-not. Two entries are never alike, whatever is in them. The first key seals; all of them open.
+project and the request that it was made for; any other bit in it, and it does not. Two entries
+are never alike, whatever is in them. The first key seals; all of them open.
 
-May be false: that what an entry says can still be done. Nothing is held for it, so whoever
-carries it out asks everything again.
+May be false: that it has not ended, and that what it says can still be done. Nothing is held
+for an entry, so whoever carries it out asks everything again.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-from innkeeper.domain.errors import Conflict, Invalid
+from innkeeper.domain.errors import Invalid
 from innkeeper.domain.ids import ServerId
 from innkeeper.domain.slices import Zoning
-from innkeeper.domain.zones import Destination, Terms, plan_key
+from innkeeper.domain.zones import Destination, Opened, Terms, plan_key
 
 FORM = b"\x01"
 """How a sealed entry begins: the number of its form."""
@@ -49,16 +49,6 @@ class NotOurs(Invalid):
         super().__init__(
             "That is no entry of a build plan which this zone has made for this project and "
             "this request."
-        )
-
-
-class Expired(Conflict):
-    """An entry is what it claims to be, and came too late."""
-
-    def __init__(self, expired_at: datetime) -> None:
-        moment = expired_at.replace(microsecond=0).isoformat()
-        super().__init__(
-            f"This entry of a build plan has expired at {moment}Z; ask for another plan."
         )
 
 
@@ -98,8 +88,8 @@ class Sealer:
         sealed = self._by_id[self._first].encrypt(nonce, content, self._bound(head, terms))
         return _text_of(head + nonce + sealed)
 
-    def open(self, text: str, terms: Terms, now: datetime) -> Destination:
-        """What was sealed on these terms. Raises :class:`NotOurs` and :class:`Expired`."""
+    def open(self, text: str, terms: Terms) -> Opened:
+        """What was sealed on these terms, ended or not. Raises :class:`NotOurs`."""
         raw = _bytes_of(text)
         head, rest = raw[:HEAD_BYTES], raw[HEAD_BYTES:]
         cipher = self._by_id.get(head.removeprefix(FORM)) if head.startswith(FORM) else None
@@ -112,9 +102,8 @@ class Sealer:
         except (InvalidTag, ValueError) as error:
             # Too short for a nonce is a ValueError, and so is a form of other days.
             raise NotOurs from error
-        if now >= found.expires_at:
-            raise Expired(found.expires_at)
-        return Destination(ServerId(found.server_id), found.host, found.provider_uuid)
+        server_id = ServerId(found.server_id)
+        return Opened(Destination(server_id, found.host, found.provider_uuid), found.expires_at)
 
     def _bound(self, head: bytes, terms: Terms) -> bytes:
         # As a JSON list, in which no text runs into the next one.

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from innkeeper.domain.compute import OrderKind, Server
+from innkeeper.domain.compute import Host, OrderKind, Server
 from innkeeper.domain.errors import InUse
 from innkeeper.domain.moves import Migration
 from innkeeper.store.queries import migrations, orders
 from innkeeper.store.queries import servers as rows
 from innkeeper.store.transactions import Tx
+from innkeeper.systems.compute import dedications
 from innkeeper.systems.compute.moves import carrying, endings, moving
 
 
@@ -40,6 +41,17 @@ def on(tx: Tx, host: str) -> list[Migration]:
         and each.status in endings.OVER
         and not carrying.is_reverting(tx, each, rows.by_uuid(tx, each.server_uuid))
     ]
+
+
+def why_not_empty(tx: Tx, host: Host) -> str | None:
+    """What keeps a host from being given back; ``None`` for one that is empty.
+
+    What moved servers left on a host that administrators declared down, and whatever else its
+    agent was to do there, keeps nobody: it may never be done. Nothing comes to the host before
+    it is up again.
+    """
+    lost = on(tx, host.name) if host.is_forced_down else None
+    return dedications.why_not_empty(tx, host, lost)
 
 
 def forget(tx: Tx, host: str, now: datetime) -> None:

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 from innkeeper.entrypoints.api.compute.servers.access import found_even_deleted
-from innkeeper.entrypoints.api.compute.servers.bodies import Asked, asked, boot_request
 from innkeeper.entrypoints.api.compute.servers.schemas import TRUE_WORDS
+from innkeeper.entrypoints.api.compute.servers.wishes import judged
 from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.scheduling import telling
 from innkeeper.systems.compute import decisions
@@ -22,7 +22,6 @@ RECORD_RULE = "os_compute_api:os-explain:record"
 
 async def explain(call: Call) -> Answer:
     """Explain a body of ``POST /servers``; what would refuse the boot refuses this too."""
-    wish = call.body if isinstance(call.body, Asked) else asked(call.body)
     project_id = call.context.project_id
     host = call.last("host")
     if host is not None:
@@ -30,7 +29,8 @@ async def explain(call: Call) -> Answer:
     is_record_wanted = call.last("record") in TRUE_WORDS
     if is_record_wanted:
         call.demand(RECORD_RULE, project_id=project_id)
-    question = Question(boot_request(call, wish), host, is_record_wanted)
+    _, request = await judged(call)
+    question = Question(request, host, is_record_wanted)
     told: Told = await call.site.decisions.explain(question)
     shown: dict[str, Any] = telling.explanation(
         told.explanation, are_hosts_named=call.allows(HOSTS_RULE, project_id=project_id)

@@ -10,12 +10,8 @@ from functools import partial
 
 from innkeeper.domain.errors import Conflict
 from innkeeper.domain.ids import IdSource
-from innkeeper.entrypoints.api.compute.servers.bodies import (
-    SEED_BITS,
-    Asked,
-    asked,
-    boot_request,
-)
+from innkeeper.entrypoints.api.compute.servers.bodies import SEED_BITS
+from innkeeper.entrypoints.api.compute.servers.wishes import judged
 from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.systems.compute import entries, plans
 from innkeeper.systems.zones.sealing import NONCE_BYTES
@@ -32,8 +28,7 @@ async def select(call: Call) -> Answer:
             "This zone makes no build plans for others: it has no key for them (the setting "
             "build_plan_encryption_key)."
         )
-    wish = call.body if isinstance(call.body, Asked) else asked(call.body)
-    request = boot_request(call, wish)
+    _, request = await judged(call)
     planned = await call.decide(lambda tx, means: plans.made(tx, means, request))
     made = offers(
         planned,

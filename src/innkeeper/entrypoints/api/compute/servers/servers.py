@@ -12,30 +12,21 @@ from innkeeper.domain.listing import ServerSelection
 from innkeeper.entrypoints.api.compute.servers import view as servers_view
 from innkeeper.entrypoints.api.compute.servers.access import found, found_whole
 from innkeeper.entrypoints.api.compute.servers.acting import asker, in_words
-from innkeeper.entrypoints.api.compute.servers.bodies import (
-    Asked,
-    asked,
-    boot_request,
-    checked_address,
-    password,
-)
+from innkeeper.entrypoints.api.compute.servers.bodies import checked_address, password
 from innkeeper.entrypoints.api.compute.servers.selection import selection
+from innkeeper.entrypoints.api.compute.servers.wishes import judged
 from innkeeper.entrypoints.api.paging import next_query
 from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute import entries, labels, quotas, servers
+from innkeeper.systems.compute import entries, servers
 from innkeeper.systems.compute.moves import deletions
 
 
 async def create(call: Call) -> Answer:
     """Boot one or several servers; those that find no host exist all the same, in ERROR."""
-    wish = call.body if isinstance(call.body, Asked) else asked(call.body)
-    request = boot_request(call, wish)
+    wish, request = await judged(call)
     if wish.blob is not None:
         request = entries.opened(request, call.site.sealer, wish.blob)
-    if wish.metadata:
-        items_max = await metadata_items_max(call, request.project_id)
-        labels.check_metadata(wish.metadata, items_max)
     booted: Booted = await call.site.decisions.boot(request, request.count_max)
     if wish.is_batch_id_wanted:
         return Answer(202, {"reservation_id": booted.batch_id})
@@ -49,15 +40,6 @@ async def create(call: Call) -> Answer:
         "adminPass": password(call, wish),
     }
     return Answer(202, {"server": shown}, {"location": links[0]["href"]})
-
-
-async def metadata_items_max(call: Call, project_id: str | None) -> int:
-    """How many metadata items the project's quota allows a server."""
-    default = quotas.defaults(call.site.settings.computing)
-    if project_id is None:
-        return default.metadata_items
-    limits = await call.read(lambda tx: quotas.limits(tx, project_id, default))
-    return limits.metadata_items
 
 
 async def index(call: Call) -> Answer:
