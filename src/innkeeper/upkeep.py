@@ -151,7 +151,10 @@ class Upkeep:
         return steps
 
     def _carry_out(self, uuid: str) -> int:
-        """Do what is due of a lease, in as many steps as it has servers for."""
+        """Do what is due of a lease, in as many steps as it has servers for.
+
+        Gives how much was done: nothing, of one that waits for an agent.
+        """
 
         def go_on(tx: Tx) -> int:
             terms = LeaseTerms(
@@ -162,10 +165,13 @@ class Upkeep:
             )
             return events.carry_out(tx, uuid, terms)
 
-        steps = 1
-        while self._decisions.write_now(go_on, TASK_TIMEOUT_S) and steps < SETTLING_STEPS_MAX:
-            steps += 1
-        return steps
+        done = 0
+        for _ in range(SETTLING_STEPS_MAX):
+            more = self._decisions.write_now(go_on, TASK_TIMEOUT_S)
+            if not more:
+                break
+            done += more
+        return done
 
     def _terms(self) -> PcloudTerms:
         return PcloudTerms(
