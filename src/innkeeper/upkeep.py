@@ -134,16 +134,22 @@ class Upkeep:
     def _settle(self, uuid: str) -> int:
         """Bring hosts over to their pcloud's ratios, where whoever wanted that came to an end.
 
-        Where somebody is still at it, the two share the work.
+        Gives the number of steps. Where somebody is still at it, the two share the work.
         """
 
         def go_on(tx: Tx) -> int:
             return settling.go_on(tx, uuid, self._terms())
 
-        return self._in_steps(go_on)
+        steps = 1
+        while self._decisions.write_now(go_on, TASK_TIMEOUT_S) and steps < STEPS_MAX:
+            steps += 1
+        return steps
 
     def _carry_out(self, uuid: str) -> int:
-        """Do what is due of a lease, in as many steps as it has servers for."""
+        """Do what is due of a lease, in as many steps as it has servers for.
+
+        Gives how much was done: nothing, of one that waits for an agent.
+        """
 
         def go_on(tx: Tx) -> int:
             terms = LeaseTerms(
@@ -154,14 +160,13 @@ class Upkeep:
             )
             return events.carry_out(tx, uuid, terms)
 
-        return self._in_steps(go_on)
-
-    def _in_steps(self, go_on: Callable[[Tx], int]) -> int:
-        """Go on until nothing is left to be done, or it is others' turn; tells the steps."""
-        steps = 1
-        while self._decisions.write_now(go_on, TASK_TIMEOUT_S) and steps < STEPS_MAX:
-            steps += 1
-        return steps
+        done = 0
+        for _ in range(STEPS_MAX):
+            more = self._decisions.write_now(go_on, TASK_TIMEOUT_S)
+            if not more:
+                break
+            done += more
+        return done
 
     def _terms(self) -> PcloudTerms:
         return PcloudTerms(

@@ -13,6 +13,8 @@ from innkeeper.domain.hosts import Dedication
 from innkeeper.domain.ids import ServerId
 from innkeeper.domain.leases import LeaseStatus
 from innkeeper.store.queries import leases
+from innkeeper.store.tables.compute import servers
+from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import hosts
 from innkeeper.systems.compute.hosts import ServiceChange
 from innkeeper.systems.compute.moves import resizing, shelving
@@ -162,6 +164,32 @@ def test_a_host_that_never_comes_back_can_be_let_go_once_it_is_declared_down(
     assert lessor.said(home) == [(None, None)]
     lessor.turn()
     assert lessor.cloud.read(lambda tx: leases.by_uuid(tx, lease.uuid)) is None
+
+
+def write_hints(lessor: Lessor, server: ServerId, hints: dict[str, str]) -> None:
+    """Have a server name something else than it was booted with."""
+
+    def write(tx: Tx) -> None:
+        tx.execute(servers.update().where(servers.c.uuid == server).values(hints=hints))
+
+    lessor.cloud.write(write)
+
+
+def test_an_audit_tells_what_a_server_names_that_is_on_others_hosts(lessor: Lessor) -> None:
+    lease = lessor.lease((1, 1))
+    (home,), uuid = lessor.held(lease), lease.reservations[0].uuid
+    server = boot(lessor, uuid)
+    cases: tuple[tuple[dict[str, str], str], ...] = (
+        ({}, "none"),
+        ({"reservation": lease.uuid}, lease.uuid),
+    )
+    for hints, told in cases:
+        write_hints(lessor, server, hints)
+        (found,) = lessor.broken()
+        text = f"server {server} is on host {home} of reservation {uuid}, and names {told}"
+        assert text in found
+    lessor.delete(lease)
+    lessor.movers.tell("destroy", server)
 
 
 def test_hosts_that_are_closed_or_silent_are_not_chosen(lessor: Lessor) -> None:

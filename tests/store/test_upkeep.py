@@ -124,10 +124,14 @@ def test_a_lease_that_is_overtaken_keeps_no_other_one_waiting(tmp_path: Path) ->
     )
     lessor.cloud.write(lambda tx: tx.exec_driver_sql(rival))
     serving = Serving(lessor.cloud)
-    serving.run("lease_events", 60)
+    assert serving.run("lease_events", 60) == 1
     assert list(map(lessor.status, made)) == [LeaseStatus.PENDING, LeaseStatus.ACTIVE]
     lessor.cloud.write(lambda tx: tx.exec_driver_sql("DROP TRIGGER rival"))
-    serving.run("lease_events", SWEEP_PERIOD_S)
+    assert serving.run("lease_events", SWEEP_PERIOD_S) == 1
     assert lessor.status(made[0]) == LeaseStatus.ACTIVE
+    # Its agent was silent: the server is taken for gone, and then there is only waiting.
+    lessor.movers.boot(unlucky, hints={"reservation": made[0].reservations[0].uuid})
+    lessor.delete(made[0])
+    assert [serving.run("lease_events", SWEEP_PERIOD_S) for _ in range(3)] == [1, 0, 0]
     serving.stop()
     lessor.movers.close()

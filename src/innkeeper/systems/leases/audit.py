@@ -61,10 +61,11 @@ def findings(tx: Tx) -> Iterator[Finding]:
             )
     yield from _overlaps(tx)
     for uuid, host, reservation, hints in lease_audit.residents(tx):
-        if reservation is None or reservation != dedications.named_reservation(hints):
-            where = "the freepool" if reservation is None else f"reservation {reservation}"
+        named = dedications.named_reservation(hints)
+        if reservation is None or reservation != named:
+            whose = "the freepool" if reservation is None else f"reservation {reservation}"
             yield FOREIGN_LODGER.broken(
-                uuid, f"server {uuid} is on host {host}, which is in {where}, and names none"
+                uuid, f"server {uuid} is on host {host} of {whose}, and names {named or 'none'}"
             )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from innkeeper.domain.errors import NotFound
+from innkeeper.domain.errors import Invalid, NotFound
 from innkeeper.domain.leases import FreepoolHost
 from innkeeper.entrypoints.api.faults import encode
 from innkeeper.entrypoints.api.leases.leases import second, terms
@@ -16,7 +16,7 @@ from innkeeper.systems.leases.terms import Terms
 
 async def index(call: Call) -> Answer:
     """List the hosts that are kept for leases."""
-    limit, after = limit_of(call), _number(call.last("marker", "0") or "0")
+    limit, after = limit_of(call), _after(call)
     found = await call.read(lambda tx: freepool.page(tx, after=after, limit=limit))
     told = terms(call)
     return Answer(200, {"hosts": [_shown(each, told) for each in found]})
@@ -43,10 +43,22 @@ async def remove(call: Call) -> Answer:
     return Answer(204)
 
 
+def _after(call: Call) -> int:
+    """The row behind which a page begins; one that is gone by now will do as well."""
+    marker = call.last("marker") or "0"
+    if not _is_number(marker):
+        raise Invalid(f"The marker {marker[:36]} is no host.")
+    return int(marker)
+
+
 def _number(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and len(text) <= DIGITS_MAX):
+    if not _is_number(text):
         raise NotFound(f"Host '{text[: freepool.SHOWN_MAX]}' not found!")
     return int(text)
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) <= DIGITS_MAX
 
 
 def _shown(host: FreepoolHost, told: Terms) -> dict[str, Any]:
