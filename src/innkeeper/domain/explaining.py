@@ -114,7 +114,8 @@ class Explanation:
 
     ``tallies`` and ``nearest`` are of the moment at which the first server was looked for.
     Where only some of several find a place, ``then`` has the same for the first that does not,
-    with the places of those before it taken.
+    with the places of those before it taken. ``has_dedicated`` says that some hosts are kept
+    for somebody.
     """
 
     hosts: int
@@ -129,6 +130,7 @@ class Explanation:
     then: Refused | None = None
     host: HostAnswer | None = None
     fault: str | None = None
+    has_dedicated: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,6 +72,7 @@ def explain(
         chosen=chosen,
         then=then,
         host=None if asked is None else _answer(pipeline, hosts, spec, weights, asked),
+        has_dedicated=hosts.has_dedicated,
     )
 
 

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Sequence
 
 from innkeeper.domain.explaining import NearMiss, Objection, Refused
 from innkeeper.domain.placing import BuildPlan
-from innkeeper.scheduling.filters import dedicated
 
 NO_VALID_HOST = "No valid host was found. "
 """Clients match on this beginning."""
@@ -23,23 +22,20 @@ def sentence(
     wanted: int,
     nearest: Sequence[NearMiss] = (),
     *,
-    names_dedicated: bool = False,
+    has_dedicated: bool,
 ) -> str:
     """Say what became of all hosts, filter by filter, what was missing, and how near it was.
 
-    Of a request that ``names_dedicated`` hosts all others are among those that were removed,
-    dedicated ones too, whichever filter was asked first: it is told no numbers.
+    ``has_dedicated`` says that there are hosts which are kept for somebody. Then there are no
+    numbers: whichever filter removed those, they are among the hosts that were removed.
     """
     if plan.hosts == 0:
         return NO_VALID_HOST + "There are no hosts yet."
-    # What one filter left, the next one removed: any number would give away the others.
-    removing = {each.filter_name for each in plan.removals}
-    is_counted = not names_dedicated and dedicated.NAMES.isdisjoint(removing)
-    told = _passed(plan, is_counted=is_counted)
+    told = _passed(plan, is_counted=not has_dedicated)
     if plan.candidates:
         told += f", with room for {len(plan.entries)} of {wanted} servers"
     parts = [
-        f"{each.filter_name} removed {each.removed if is_counted else 'some'} "
+        f"{each.filter_name} removed {'some' if has_dedicated else each.removed} "
         f"({each.reason}; {each.missing})"
         for each in plan.removals
     ]

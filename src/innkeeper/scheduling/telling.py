@@ -1,7 +1,7 @@
 """Explanations in plain values, for JSON.
 
 Always true: without ``are_hosts_named``, no host is named; nor are hosts counted where some are
-refused because they are dedicated, or may be.
+kept for somebody, pclouds' or leases'.
 """
 
 from __future__ import annotations
@@ -21,14 +21,11 @@ from innkeeper.domain.explaining import (
     Tally,
     Verdict,
 )
-from innkeeper.scheduling.filters import dedicated, forced_host
+from innkeeper.scheduling.filters import dedicated
 
 COUNTS = ("hosts", "candidates")
 TALLY_COUNTS = ("removed", "refused", "alone")
 """What tells of numbers of hosts: of an explanation, and of what one filter did."""
-UNCOUNTED = dedicated.NAMES | {forced_host.NAME}
-"""Filters that remove dedicated hosts. Where one host alone will do, as with an entry of a
-build plan, all others are removed for that, and it is not said which of them are dedicated."""
 
 
 def explanation(told: Explanation, *, are_hosts_named: bool) -> dict[str, Any]:
@@ -51,28 +48,27 @@ def explanation(told: Explanation, *, are_hosts_named: bool) -> dict[str, Any]:
     }
     if told.host is not None and are_hosts_named:
         plain["host"] = _host(told.host)
-    return plain if are_hosts_named else uncounted(plain)
+    return uncounted(plain) if told.has_dedicated and not are_hosts_named else plain
 
 
 def uncounted(plain: Mapping[str, Any]) -> dict[str, Any]:
-    """An explanation for those who may not know how many hosts are dedicated.
+    """An explanation for those who may not know how many hosts are dedicated, as some are.
 
-    Where that is the case of some, no hosts are counted: what one filter left, the next one
-    removed, and any number would give away the others. Nor can they be counted among the
-    nearest: one stands there for all.
+    No hosts are counted: what one filter left, the next one removed, so any number would give
+    away the others, whichever filter it was that removed them. Nor can they be counted among
+    the nearest: one stands there for all.
     """
-    removed, then = plain.get("removed", []), plain.get("then")
-    shown = dict(plain)
+    then = plain.get("then")
+    shown = {**plain, **_refused_uncounted(plain), **dict.fromkeys(COUNTS)}
     if then is not None:
-        shown["then"] = {
-            **then,
-            "removed": _without_counts(then["removed"]),
-            "nearest": _one_for_all(then["nearest"]),
-        }
+        shown["then"] = {**then, **_refused_uncounted(then)}
+    return shown
+
+
+def _refused_uncounted(plain: Mapping[str, Any]) -> dict[str, Any]:
+    shown: dict[str, Any] = {"removed": _without_counts(plain.get("removed", []))}
     if "nearest" in plain:
         shown["nearest"] = _one_for_all(plain["nearest"])
-    if _names_one_of(UNCOUNTED, removed):
-        shown |= {"removed": _without_counts(removed), **dict.fromkeys(COUNTS)}
     return shown
 
 
@@ -93,11 +89,10 @@ def _names_one_of(filters: Set[str], said: Iterable[Mapping[str, Any]]) -> bool:
 
 
 def _without_counts(removed: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    told = [dict(each) for each in removed]
-    if _names_one_of(UNCOUNTED, told):
-        for each in told:
-            each |= {name: None for name in TALLY_COUNTS if name in each}
-    return told
+    return [
+        {name: None if name in TALLY_COUNTS else thing for name, thing in each.items()}
+        for each in removed
+    ]
 
 
 def deciders(told: Deciders) -> dict[str, Any]:

@@ -177,7 +177,9 @@ def test_names_are_for_those_who_may_read_them() -> None:
         assert "secret-c" not in said
         assert "secret" in repr(telling.explanation(told, are_hosts_named=True))
         refused = told.then or Refused(told.tallies, told.nearest)
-        assert "secret-a" not in reasons.sentence(made, spec.count, refused.nearest)
+        assert "secret-a" not in reasons.sentence(
+            made, spec.count, refused.nearest, has_dedicated=False
+        )
 
 
 def test_administrators_read_the_nearest_by_name() -> None:
@@ -193,7 +195,7 @@ def test_administrators_read_the_nearest_by_name() -> None:
     )
     assert reasons.culprit(made, refused) == "CapacityFilter"
     assert reasons.culprit(made, Refused((), ())) == "CapacityFilter"
-    assert reasons.sentence(made, 1, told.nearest).endswith(
+    assert reasons.sentence(made, 1, told.nearest, has_dedicated=False).endswith(
         " The nearest host is refused by ComputeFilter (it is disabled or forced down)."
     )
 

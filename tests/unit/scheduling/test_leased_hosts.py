@@ -120,11 +120,13 @@ def test_no_number_gives_away_how_many_hosts_there_are(reservation: str) -> None
     table = cloud()
     spec: RequestSpec = asking(vcpus=50, reservation=reservation)
     made = drivers.scheduler_of(Scheduling()).plan(table, spec)
-    assert "LeaseFilter removed some" in reasons.sentence(made, 1)
+    assert "LeaseFilter removed some" in reasons.sentence(
+        made, 1, has_dedicated=table.has_dedicated
+    )
     # More than any host has, so that the filter of leases has nothing left to remove.
     large = replace(spec, amounts={**spec.amounts, "VCPU": 200})
     made = drivers.scheduler_of(Scheduling()).plan(table, large)
-    fault = reasons.sentence(made, 1, names_dedicated=large.names_dedicated)
+    fault = reasons.sentence(made, 1, has_dedicated=table.has_dedicated)
     assert fault.startswith(
         "No valid host was found. None of the hosts passed all filters: CapacityFilter removed "
         "some ("

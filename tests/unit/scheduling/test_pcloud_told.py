@@ -70,7 +70,7 @@ def told(spec: RequestSpec) -> tuple[str, dict[str, Any], dict[str, Any]]:
     by = explaining.deciders(scheduler, wanted.host_subset_size, spec.seed)
     found = explaining.explain(scheduler.pipeline, table, spec, made, by)
     nearest = (found.then or found).nearest
-    fault = reasons.sentence(made, spec.count, nearest, names_dedicated=spec.names_dedicated)
+    fault = reasons.sentence(made, spec.count, nearest, has_dedicated=found.has_dedicated)
     for_all, for_some = (
         telling.explanation(found, are_hosts_named=is_named) for is_named in (False, True)
     )
@@ -92,6 +92,18 @@ def test_no_number_of_hosts_gives_away_how_many_are_dedicated(pclouds: tuple[str
     assert len(for_some["nearest"]) == 5
     for_hosts = [each["refused_by"][0]["filter"] for each in for_all["nearest"]]
     assert for_hosts.count("PcloudFilter") == 1
+
+
+@pytest.mark.parametrize("wanted", [{"availability_zone": "elsewhere"}, {"vcpus": 10_000}])
+def test_whichever_filter_removes_them_dedicated_hosts_are_not_counted(
+    wanted: dict[str, Any],
+) -> None:
+    """Filters that no dedicated host gets by leave nothing for that of pclouds to remove."""
+    fault, for_all, for_some = told(asking(**wanted))
+    assert "None of the hosts passed all filters" in fault
+    assert "removed some" in fault
+    assert (for_all["hosts"], for_some["hosts"]) == (None, 7)
+    assert {each["removed"] for each in for_all["removed"]} == {None}
 
 
 def test_a_fault_reads_well_without_numbers() -> None:

@@ -16,7 +16,7 @@ ALL_ALIKE = pipeline_of()
 
 def told(table: HostTable, wanted: int = 1, **more: Any) -> str:
     made: BuildPlan = plan(ALL_ALIKE, table, asking(count=wanted, **more))
-    return reasons.sentence(made, wanted)
+    return reasons.sentence(made, wanted, has_dedicated=False)
 
 
 def test_an_empty_cloud_says_so() -> None:

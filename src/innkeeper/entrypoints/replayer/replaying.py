@@ -71,7 +71,7 @@ def replay(found: Reopened, changes: Changes) -> Replayed:
     )
     if not made.entries:
         fault = reasons.sentence(
-            made, spec.count, told.nearest, names_dedicated=spec.names_dedicated
+            made, spec.count, told.nearest, has_dedicated=told.has_dedicated
         )
         told = replace(told, fault=fault)
     return Replayed(found, made, told, tuple(_differences(found.plan.entries, made.entries)))

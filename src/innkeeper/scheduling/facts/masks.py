@@ -15,6 +15,15 @@ def row_count(hosts: HostTable, rows: Rows) -> int:
     return int(hosts.is_open[rows].shape[0])
 
 
+def told_count(hosts: HostTable, found: Mask | None) -> str:
+    """How many hosts are meant, as everybody may read it.
+
+    No number where some hosts are dedicated: these would be counted with the others.
+    """
+    count = 0 if found is None else int(np.count_nonzero(found))
+    return "some" if count and hosts.has_dedicated else str(count)
+
+
 def nowhere(hosts: HostTable, rows: Rows) -> Mask:
     """False for every row."""
     return np.zeros(row_count(hosts, rows), dtype=np.bool_)

@@ -14,6 +14,7 @@ from innkeeper.domain.ids import HostIndex
 from innkeeper.domain.placing import Comparison, RequestSpec
 from innkeeper.scheduling import comparisons
 from innkeeper.scheduling.facts import freshness
+from innkeeper.scheduling.facts.masks import told_count
 from innkeeper.scheduling.reading import Reads
 from innkeeper.snapshot.amounts import Mask, Rows
 from innkeeper.snapshot.columns import HostTable
@@ -62,21 +63,19 @@ def missing(hosts: HostTable, spec: RequestSpec) -> str:
 
 def _stale(hosts: HostTable, spec: RequestSpec) -> str:
     fresh = freshness.fresh(hosts, spec, slice(None))
-    count = 0 if fresh is None else int(np.count_nonzero(~fresh))
-    return f"{count} hosts have not reported theirs for too long" if count else ""
+    if fresh is None or fresh.all():
+        return ""
+    return f"{told_count(hosts, ~fresh)} hosts have not reported theirs for too long"
 
 
 def _told(hosts: HostTable, what: str, name: str) -> str:
-    return f"{what} {name}: on {_count(hosts.traits.get(name))} hosts"
+    return f"{what} {name}: on {told_count(hosts, hosts.traits.get(name))} hosts"
 
 
 def _compared(hosts: HostTable, comparison: Comparison) -> str:
     words = " ".join((comparison.name, comparison.operator, *comparison.operands))
-    return f"capability {words}: on {_count(_meets(hosts, comparison, slice(None)))} hosts"
-
-
-def _count(column: Mask | None) -> int:
-    return 0 if column is None else int(np.count_nonzero(column))
+    found = _meets(hosts, comparison, slice(None))
+    return f"capability {words}: on {told_count(hosts, found)} hosts"
 
 
 def lacks(hosts: HostTable, spec: RequestSpec, index: HostIndex) -> list[str]:

@@ -14,7 +14,7 @@ import numpy as np
 from innkeeper.domain.placing import Comparison, RequestSpec
 from innkeeper.scheduling import comparisons
 from innkeeper.scheduling.facts import freshness
-from innkeeper.scheduling.facts.masks import nowhere
+from innkeeper.scheduling.facts.masks import nowhere, told_count
 from innkeeper.scheduling.reading import Reads
 from innkeeper.snapshot.amounts import Mask, Rows
 from innkeeper.snapshot.columns import HostTable
@@ -82,5 +82,5 @@ def _line(hosts: HostTable, name: str, amount: int) -> str:
 
 def _told(hosts: HostTable, each: Comparison) -> str:
     found = comparisons.mask(hosts.capability(each.name), each, slice(None))
-    count = int(np.count_nonzero(found))
+    count = told_count(hosts, found)
     return f"capability {each.name} equal to {each.operands[0]!r}: on {count} hosts"

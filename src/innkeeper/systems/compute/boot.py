@@ -150,7 +150,7 @@ def _claim_all(tx: Tx, means: Means, pendings: Sequence[Pending]) -> list[Pendin
     placed = [each for each in pendings if _is_placed(each)]
     for each in pendings:
         if not _is_placed(each):
-            each.outcome = _nowhere(each)
+            each.outcome = _nowhere(each, means.follower.table.has_dedicated)
     if not placed:
         return []
     now = placed[0].request.now
@@ -198,13 +198,10 @@ def _plan_of(pending: Pending) -> BuildPlan:
     return pending.plan
 
 
-def _nowhere(pending: Pending) -> Booted | Refusal:
+def _nowhere(pending: Pending, has_dedicated: bool) -> Booted | Refusal:
     request, made, refused = pending.request, _plan_of(pending), pending.kept.refused
     sentence = reasons.sentence(
-        made,
-        request.count_min,
-        refused.nearest,
-        names_dedicated=pending.intake.spec.names_dedicated,
+        made, request.count_min, refused.nearest, has_dedicated=has_dedicated
     )
     if request.destination is not None:
         # Who holds a plan tries its next entry, and must not have to clear up behind this one.

@@ -23,6 +23,8 @@ from innkeeper.systems.compute.means import Means
 from innkeeper.systems.compute.recordings import Asked
 
 NOBODY_REFUSED = Refused((), ())
+HAS_DEDICATED = "has_dedicated"
+"""Whether some hosts were kept for somebody then; it is not told."""
 ON_HOSTS = ("host", "alternates")
 """What of a kept decision names hosts; so do the items of lists that have ``host``."""
 
@@ -54,7 +56,7 @@ def of_placed(means: Means, taken: Intake, made: BuildPlan, moment: Moment | Non
     if wish == "off":
         return NOTHING_KEPT
     scheduler = means.schedulers.of(taken.filters)
-    shared = _shared(scheduler, taken, made)
+    shared = _shared(means, taken, made)
     if wish == "full":
         shared |= _full(means, scheduler, taken.spec, made)
     servers = [
@@ -81,7 +83,7 @@ def of_refused(means: Means, taken: Intake, made: BuildPlan, moment: Moment | No
     scheduler = means.schedulers.of(taken.filters)
     refused = explaining.refused(scheduler.pipeline, table, taken.spec, made)
     request = {
-        **_shared(scheduler, taken, made),
+        **_shared(means, taken, made),
         **telling.refused(refused, are_hosts_named=True),
         "decided_by": _deciders(means, scheduler, taken.spec),
     }
@@ -93,7 +95,8 @@ def _asked(taken: Intake) -> Asked:
     return Asked(taken.spec, taken.filters, request.now, request.batch_id)
 
 
-def _shared(scheduler: Scheduler, taken: Intake, made: BuildPlan) -> dict[str, Any]:
+def _shared(means: Means, taken: Intake, made: BuildPlan) -> dict[str, Any]:
+    driver = means.schedulers.of(taken.filters).NAME
     return {
         "decided_at": taken.request.now.isoformat(timespec="microseconds") + "Z",
         "hosts": made.hosts,
@@ -103,7 +106,8 @@ def _shared(scheduler: Scheduler, taken: Intake, made: BuildPlan) -> dict[str, A
         "removed": [
             {"filter": each.filter_name, "removed": each.removed} for each in made.removals
         ],
-        "decided_by": {"driver": scheduler.NAME, "seed": taken.spec.seed},
+        "decided_by": {"driver": driver, "seed": taken.spec.seed},
+        HAS_DEDICATED: means.follower.table.has_dedicated,
     }
 
 
@@ -132,20 +136,24 @@ def told(tx: Tx, server: Server, *, are_hosts_named: bool) -> dict[str, Any]:
     if kept is None:
         raise NotFound(f"No decision is kept of server {server.uuid}.")
     places = [name for name in ("host", "weight", "parts", "alternates") if name in kept]
-    rest = {name: value for name, value in kept.items() if name not in places}
+    inside = {*places, HAS_DEDICATED}
+    rest = {name: value for name, value in kept.items() if name not in inside}
     fault = server.fault["message"] if server.fault else None
     answer = {**rest, "chosen": [{name: kept[name] for name in places}] if places else []}
     answer |= {"servers": len(answer["chosen"]), "fault": fault}
-    return answer if are_hosts_named else _without_names(answer)
+    if are_hosts_named:
+        return answer
+    # Of what was kept before it was known, it may be so.
+    has_dedicated = kept.get(HAS_DEDICATED, True)
+    nameless = _without_names(answer)
+    return telling.uncounted(nameless) if has_dedicated else nameless
 
 
 def _without_names(answer: Mapping[str, Any]) -> dict[str, Any]:
-    return telling.uncounted(
-        {
-            key: [_nameless(each) for each in value] if isinstance(value, list) else value
-            for key, value in answer.items()
-        }
-    )
+    return {
+        key: [_nameless(each) for each in value] if isinstance(value, list) else value
+        for key, value in answer.items()
+    }
 
 
 def _nameless(item: Any) -> Any:

@@ -62,7 +62,7 @@ def answer(tx: Tx, means: Means, question: Question) -> Told:
             made,
             request.count_min,
             nearest,
-            names_dedicated=taken.spec.names_dedicated,
+            has_dedicated=told.has_dedicated,
         )
         told = replace(told, fault=fault, chosen=())
     kept = None

@@ -73,7 +73,7 @@ def find(means: Means, spec: RequestSpec) -> Place | str:
     """The best place for a server, or the sentence why there is none."""
     plan = means.plan(spec)
     if not plan.entries:
-        return reasons.sentence(plan, 1, names_dedicated=spec.names_dedicated)
+        return reasons.sentence(plan, 1, has_dedicated=means.follower.table.has_dedicated)
     entry = plan.entries[0]
     amounts: dict[ProviderId, dict[ClassId, int]] = {entry.provider_id: _by_class(means, spec)}
     for each in entry.loans:
