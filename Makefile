@@ -59,13 +59,20 @@ test: $(STAMP) ## run the tests, or some of them: make test T=tests/unit
 	$(PYTEST) $(if $(T),$(T),$(addprefix --ignore=,$(CHECK_ONLY)))
 
 check: $(STAMP) ## judge format, lint, types, layers, packages, house rules, requests at random, documentation
+	$(MAKE) --no-print-directory --jobs 2 check-code check-rules
+
+# Two at a time: judging types keeps one processor busy for as long as all the rest takes.
+.PHONY: check-code check-rules
+check-code: $(STAMP)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
+	$(BIN)/mypy
+	$(MAKE) --no-print-directory docs
+
+check-rules: $(STAMP)
 	$(if $(AUDIT),$(BIN)/python -m tests.support.dependency_audit requirements/dev.txt,@echo "The packages are not audited: AUDIT is empty.")
 	$(PYTEST) $(wildcard $(CHECK_ONLY))
-	$(MAKE) --no-print-directory docs
 
 bench: $(STAMP) ## measure, and compare with the last record
 	$(BIN)/python -m benchmarks

@@ -22,6 +22,7 @@ from innkeeper.domain.explaining import (
 from innkeeper.domain.ids import HostIndex
 from innkeeper.domain.placing import BuildPlan, Entry, RequestSpec
 from innkeeper.scheduling import depletion, refusals
+from innkeeper.scheduling.facts import masks
 from innkeeper.scheduling.pipeline import ALL_ROWS, Pipeline, Weights, parts, weigh
 from innkeeper.scheduling.refusals import Refusals
 from innkeeper.scheduling.schedulers.scheduler import Scheduler
@@ -72,7 +73,7 @@ def explain(
         chosen=chosen,
         then=then,
         host=None if asked is None else _answer(pipeline, hosts, spec, weights, asked),
-        has_dedicated=hosts.has_dedicated,
+        has_dedicated=masks.has_dedicated(hosts),
     )
 
 

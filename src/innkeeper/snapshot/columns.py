@@ -23,7 +23,7 @@ from innkeeper.snapshot.aggregates import AggregateSets, Verdict
 from innkeeper.snapshot.amounts import ROWS_MIN, Amount, AmountTable, Indexes, Mask, Rows
 from innkeeper.snapshot.capabilities import CapabilityColumn, CapabilityColumns
 from innkeeper.snapshot.kinds import Kinds
-from innkeeper.snapshot.pclouds import GENERAL, PcloudSets
+from innkeeper.snapshot.pclouds import PcloudSets
 from innkeeper.snapshot.pools import Codes, PoolTable
 from innkeeper.snapshot.residents import Residents
 
@@ -261,12 +261,6 @@ class HostTable(AmountTable):
         self.is_pcloud_open[index] = is_open
         self.pcloud_names[index] = name
         self.pclouds.enter(ProviderId(int(self.provider_ids[index])), code, name)
-
-    @property
-    def has_dedicated(self) -> bool:
-        """Whether some hosts are kept for somebody, whoever that is."""
-        general = self.pclouds.rows(GENERAL, self.pcloud_codes)
-        return bool(general.shape[0] < self.host_count)
 
     def rows_called(self, codes: Iterable[int], name: str) -> Indexes:
         """The rows of the hosts that have this name in one of these pclouds."""

@@ -50,6 +50,7 @@ class PcloudSets:
         self._hosts: dict[tuple[int, str], ProviderId] = {}
         self._names: dict[ProviderId, tuple[int, str]] = {}
         self._rows: dict[int, Indexes] = {}
+        self._has_dedicated: bool | None = None
 
     @property
     def count(self) -> int:
@@ -142,9 +143,19 @@ class PcloudSets:
             rows = self._rows[code] = (codes == code).nonzero()[0]
         return rows
 
+    def has_dedicated(self, codes: Codes) -> bool:
+        """Whether some hosts of the table's column are kept for somebody, whoever that is."""
+        if self._has_dedicated is None:
+            self._has_dedicated = bool((codes != GENERAL).any())
+        return self._has_dedicated
+
     def forget_rows(self) -> None:
-        """Look anew for the rows of codes: hosts came, went, moved or changed hands."""
+        """Look anew for the rows of codes: hosts went, moved or changed hands.
+
+        One that comes and is for everybody changes nothing of what is kept here.
+        """
         self._rows.clear()
+        self._has_dedicated = None
 
     @property
     def has_many_codes(self) -> bool:

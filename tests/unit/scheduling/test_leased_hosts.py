@@ -11,6 +11,7 @@ import pytest
 from innkeeper.domain.placing import RequestSpec
 from innkeeper.domain.slices import Scheduling
 from innkeeper.scheduling import reasons
+from innkeeper.scheduling.facts import masks
 from innkeeper.scheduling.filters import capacity, dedicated, lease, pcloud
 from innkeeper.scheduling.pipeline import ALL_ROWS
 from innkeeper.snapshot.columns import HostTable
@@ -121,12 +122,12 @@ def test_no_number_gives_away_how_many_hosts_there_are(reservation: str) -> None
     spec: RequestSpec = asking(vcpus=50, reservation=reservation)
     made = drivers.scheduler_of(Scheduling()).plan(table, spec)
     assert "LeaseFilter removed some" in reasons.sentence(
-        made, 1, has_dedicated=table.has_dedicated
+        made, 1, has_dedicated=masks.has_dedicated(table)
     )
     # More than any host has, so that the filter of leases has nothing left to remove.
     large = replace(spec, amounts={**spec.amounts, "VCPU": 200})
     made = drivers.scheduler_of(Scheduling()).plan(table, large)
-    fault = reasons.sentence(made, 1, has_dedicated=table.has_dedicated)
+    fault = reasons.sentence(made, 1, has_dedicated=masks.has_dedicated(table))
     assert fault.startswith(
         "No valid host was found. None of the hosts passed all filters: CapacityFilter removed "
         "some ("

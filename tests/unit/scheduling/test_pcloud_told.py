@@ -6,13 +6,15 @@ from typing import Any
 
 import pytest
 
+from innkeeper.domain.ids import ProviderId
 from innkeeper.domain.placing import RequestSpec
 from innkeeper.domain.slices import Scheduling
 from innkeeper.scheduling import depletion, explaining, reasons, telling
+from innkeeper.scheduling.facts import masks
 from innkeeper.scheduling.filters import pcloud
 from innkeeper.snapshot.columns import HostTable
 from innkeeper.systems.compute import drivers
-from tests.support.tables import asking, host, table_of
+from tests.support.tables import asking, fill, host, row_for, table_of
 
 OURS, THEIRS = "ours", "theirs"
 
@@ -139,3 +141,18 @@ def test_where_nothing_is_dedicated_all_is_counted() -> None:
     shown = telling.explanation(found, are_hosts_named=False)
     assert (shown["hosts"], shown["candidates"]) == (2, 0)
     assert [each["removed"] for each in shown["removed"]] == [2]
+
+
+def test_a_host_that_comes_later_changes_nothing_unless_somebody_has_it() -> None:
+    table = table_of(host("a"))
+    assert not masks.has_dedicated(table)
+    fill(table, row_for(table, 2, "b"), host("b"))
+    assert not masks.has_dedicated(table)
+    fill(table, row_for(table, 3, "c"), host("c", pcloud=""))
+    assert masks.has_dedicated(table)
+    table.remove_row(ProviderId(3))
+    assert not masks.has_dedicated(table)
+    fill(table, row_for(table, 2, "b"), host("b", pcloud=OURS))
+    assert masks.has_dedicated(table)
+    fill(table, row_for(table, 2, "b"), host("b"))
+    assert not masks.has_dedicated(table)

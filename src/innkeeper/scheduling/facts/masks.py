@@ -15,13 +15,18 @@ def row_count(hosts: HostTable, rows: Rows) -> int:
     return int(hosts.is_open[rows].shape[0])
 
 
+def has_dedicated(hosts: HostTable) -> bool:
+    """Whether some hosts are kept for somebody, whoever that is."""
+    return hosts.pclouds.has_dedicated(hosts.pcloud_codes)
+
+
 def told_count(hosts: HostTable, found: Mask | None) -> str:
     """How many hosts are meant, as everybody may read it.
 
     No number where some hosts are dedicated: these would be counted with the others.
     """
     count = 0 if found is None else int(np.count_nonzero(found))
-    return "some" if count and hosts.has_dedicated else str(count)
+    return "some" if count and has_dedicated(hosts) else str(count)
 
 
 def nowhere(hosts: HostTable, rows: Rows) -> Mask:

@@ -29,6 +29,7 @@ from innkeeper.domain.ids import AgentId, ClassId, ConsumerUuid, ProviderId, Ser
 from innkeeper.domain.placement import Claim, ConsumerClaim
 from innkeeper.domain.placing import BuildPlan, Entry
 from innkeeper.scheduling import depletion, reasons
+from innkeeper.scheduling.facts import masks
 from innkeeper.snapshot.columns import HostTable
 from innkeeper.store.queries import orders, quota_usages, servers
 from innkeeper.store.queries.orders import NewOrder
@@ -150,7 +151,7 @@ def _claim_all(tx: Tx, means: Means, pendings: Sequence[Pending]) -> list[Pendin
     placed = [each for each in pendings if _is_placed(each)]
     for each in pendings:
         if not _is_placed(each):
-            each.outcome = _nowhere(each, means.follower.table.has_dedicated)
+            each.outcome = _nowhere(each, masks.has_dedicated(means.follower.table))
     if not placed:
         return []
     now = placed[0].request.now

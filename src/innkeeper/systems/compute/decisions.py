@@ -14,6 +14,7 @@ from innkeeper.domain.errors import NotFound
 from innkeeper.domain.explaining import Refused
 from innkeeper.domain.placing import BuildPlan, RequestSpec
 from innkeeper.scheduling import explaining, telling
+from innkeeper.scheduling.facts import masks
 from innkeeper.scheduling.schedulers.scheduler import Scheduler
 from innkeeper.snapshot.recording import Moment
 from innkeeper.store.queries import decisions
@@ -107,7 +108,7 @@ def _shared(means: Means, taken: Intake, made: BuildPlan) -> dict[str, Any]:
             {"filter": each.filter_name, "removed": each.removed} for each in made.removals
         ],
         "decided_by": {"driver": driver, "seed": taken.spec.seed},
-        HAS_DEDICATED: means.follower.table.has_dedicated,
+        HAS_DEDICATED: masks.has_dedicated(means.follower.table),
     }
 
 
@@ -144,9 +145,9 @@ def told(tx: Tx, server: Server, *, are_hosts_named: bool) -> dict[str, Any]:
     if are_hosts_named:
         return answer
     # Of what was kept before it was known, it may be so.
-    has_dedicated = kept.get(HAS_DEDICATED, True)
+    had_dedicated = kept.get(HAS_DEDICATED, True)
     nameless = _without_names(answer)
-    return telling.uncounted(nameless) if has_dedicated else nameless
+    return telling.uncounted(nameless) if had_dedicated else nameless
 
 
 def _without_names(answer: Mapping[str, Any]) -> dict[str, Any]:

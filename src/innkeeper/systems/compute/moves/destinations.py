@@ -14,6 +14,7 @@ from innkeeper.domain.ids import ClassId, ProviderId
 from innkeeper.domain.placement import Amounts
 from innkeeper.domain.placing import RequestSpec
 from innkeeper.scheduling import reasons
+from innkeeper.scheduling.facts import masks
 from innkeeper.store.queries import hosts, migrations
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import servers, specs
@@ -73,7 +74,9 @@ def find(means: Means, spec: RequestSpec) -> Place | str:
     """The best place for a server, or the sentence why there is none."""
     plan = means.plan(spec)
     if not plan.entries:
-        return reasons.sentence(plan, 1, has_dedicated=means.follower.table.has_dedicated)
+        return reasons.sentence(
+            plan, 1, has_dedicated=masks.has_dedicated(means.follower.table)
+        )
     entry = plan.entries[0]
     amounts: dict[ProviderId, dict[ClassId, int]] = {entry.provider_id: _by_class(means, spec)}
     for each in entry.loans:
