@@ -61,7 +61,7 @@ test: $(STAMP) ## run the tests, or some of them: make test T=tests/unit
 check: $(STAMP) ## judge format, lint, types, layers, packages, house rules, requests at random, documentation
 	$(MAKE) --no-print-directory --jobs 2 check-code check-rules
 
-# Two at a time: judging types keeps one processor busy for as long as all the rest takes.
+# Two at a time: types are judged, and requests made up, by one processor each.
 .PHONY: check-code check-rules
 check-code: $(STAMP)
 	$(BIN)/ruff format --check .
@@ -70,9 +70,12 @@ check-code: $(STAMP)
 	$(BIN)/mypy
 	$(MAKE) --no-print-directory docs
 
+# Requests are made up in one process: their tests have one name for all routes, and whoever
+# hands tests out by their names hands out one of them.
 check-rules: $(STAMP)
 	$(if $(AUDIT),$(BIN)/python -m tests.support.dependency_audit requirements/dev.txt,@echo "The packages are not audited: AUDIT is empty.")
-	$(PYTEST) $(wildcard $(CHECK_ONLY))
+	$(PYTEST) tests/tidy
+	$(PYTEST) --numprocesses 0 --dist no tests/fuzz
 
 bench: $(STAMP) ## measure, and compare with the last record
 	$(BIN)/python -m benchmarks
