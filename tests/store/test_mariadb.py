@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 import structlog
 
 from innkeeper.domain.errors import Collided, Conflict, Unavailable
 from innkeeper.store import schema
+from innkeeper.store.backends.galera import NodeConnection
 from innkeeper.store.backends.mariadb import Mariadb
 from innkeeper.store.tables.metadata import METADATA
 from innkeeper.store.transactions import Store, step
-from tests.support.servers import mariadb
+from tests.support.authorities import Authority
+from tests.support.servers import mariadb, packages
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC).replace(tzinfo=None)
 
@@ -92,3 +96,53 @@ def test_a_collision_within_a_step_is_called_so(store: Store) -> None:
             crossed = beside.submit(cross)
             tx.exec_driver_sql(touch + "= 10")
         crossed.result()
+
+
+@pytest.fixture
+def encrypting(tmp_path: Path) -> Iterator[tuple[mariadb.Mariadb, Authority]]:
+    """A server that offers TLS, and the authority that vouches for it."""
+    server = mariadb.Mariadb(**mariadb.FAST)
+    try:
+        authority = Authority(tmp_path)
+        pair = authority.pair("server")
+        for file in (pair.cert, pair.key):
+            shutil.copy(file, server.folder)
+            packages.hand_over(server.folder / file.name, mariadb.USER)
+        place = server.folder
+        server.start(
+            f"--ssl-cert={place / pair.cert.name}", f"--ssl-key={place / pair.key.name}"
+        )
+        yield server, authority
+    finally:
+        server.close()
+
+
+def cipher(store: Store) -> str:
+    """How a connection is encrypted; empty if it is not."""
+    with store.read() as tx:
+        return str(tx.exec_driver_sql("SHOW STATUS LIKE 'Ssl_cipher'").one()[1])
+
+
+def test_a_server_that_offers_encryption_is_spoken_to_so(
+    encrypting: tuple[mariadb.Mariadb, Authority], tmp_path: Path
+) -> None:
+    server, authority = encrypting
+    plain = server.fresh()
+    (tmp_path / "others").mkdir()
+    stranger = Authority(tmp_path / "others")
+    made = [opened(f"{plain}{query}") for query in ("", f"?ssl_ca={authority.file}")]
+    try:
+        assert all(cipher(each) for each in made)
+        made.append(opened(f"{plain}?ssl_ca={stranger.file}"))
+        with pytest.raises(Unavailable):
+            cipher(made[-1])
+    finally:
+        for each in made:
+            each.dispose()
+
+
+def test_connections_that_ask_nothing_of_encryption_know_nobody() -> None:
+    """To read whom the system trusts takes longer than to connect, and nobody is looked at."""
+    first, second = (NodeConnection(defer_connect=True) for _ in range(2))
+    assert first.ctx is second.ctx
+    assert first.ctx.get_ca_certs() == []
