@@ -68,7 +68,7 @@ def test_what_is_written_is_found_again(furnished: Store) -> None:
         ]
         first, second = made
         assert leases.by_uuid(tx, first.uuid) == first
-        assert first.window == Window(at(1), at(9))
+        assert (first.start_at, first.end_at) == (at(1), at(9))
         assert [each.kind for each in first.events.values()] == ["start", "end"]
         assert leases.page(tx, project_id=None, before=None, limit=9) == [second, first]
         assert leases.page(tx, project_id=None, before=second.id, limit=9) == [first]
@@ -131,7 +131,7 @@ def test_candidates_are_the_hosts_in_order(furnished: Store) -> None:
         a, b = row(tx, "a"), row(tx, "b")
 
         def there(seconds: float) -> list[int]:
-            found = freepool.candidates(tx, NOW + timedelta(seconds=seconds))
+            found = freepool.lendable(tx, NOW + timedelta(seconds=seconds))
             return [each.host_id for each in found]
 
         assert there(0) == [a, b]

@@ -98,11 +98,6 @@ class Lease:
     """By kind."""
 
     @property
-    def window(self) -> Window:
-        """When it is."""
-        return Window(self.start_at, self.end_at)
-
-    @property
     def status(self) -> str:
         """See :class:`LeaseStatus`."""
         start, end = self.events[EventKind.START], self.events[EventKind.END]
@@ -142,8 +137,11 @@ class LeaseWish:
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
-    """A host of the freepool that is in order; ``dedication`` tells whether somebody has it."""
+class Lendable:
+    """A host of the freepool that is in order, held or not.
+
+    ``dedication`` tells whether somebody has it at present.
+    """
 
     host_id: int
     provider_uuid: ProviderUuid

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from innkeeper.domain.hosts import Dedication
 from innkeeper.domain.ids import ProviderUuid
-from innkeeper.domain.leases import Candidate
+from innkeeper.domain.leases import Lendable
 from innkeeper.systems.leases import calendar
 
 
-def candidate(row: int, dedication: str = Dedication.FREEPOOL) -> Candidate:
-    return Candidate(row, ProviderUuid(f"provider-{row}"), dedication)
+def candidate(row: int, dedication: str = Dedication.FREEPOOL) -> Lendable:
+    return Lendable(row, ProviderUuid(f"provider-{row}"), dedication)
 
 
 def chosen(held: set[int], hosts_min: int, hosts_max: int, seed: int = 1) -> set[int]:

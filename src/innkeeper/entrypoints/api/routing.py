@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import Any, TypeVar
 
 from innkeeper.domain.identity import RequestContext
+from innkeeper.domain.moves import Asker
 from innkeeper.entrypoints.api.faults import FaultForm
 from innkeeper.entrypoints.api.microversions import Schema, Version, VersionTable
 from innkeeper.entrypoints.api.site import Site, Together
@@ -60,6 +61,17 @@ class Call:
     terms: set[str] = field(default_factory=set)
     """What the steps of older versions say about the request's meaning, where neither its
     body nor its query can; each such step and its handler share the word."""
+
+    def asker(self, *, may_override: bool = False) -> Asker:
+        """Who asks, in the words of the systems."""
+        context = self.context
+        return Asker(
+            request_id=context.request_id,
+            project_id=context.project_id,
+            user_id=context.user_id,
+            may_override=may_override,
+            is_admin=context.is_admin,
+        )
 
     def last(self, name: str, default: str | None = None) -> str | None:
         """The last value of a query parameter."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -11,7 +12,7 @@ from innkeeper.domain.ids import ProviderId
 from innkeeper.domain.pclouds import consenting
 from innkeeper.store import by_ids
 from innkeeper.store.by_ids import IDS
-from innkeeper.store.tables.compute import hosts
+from innkeeper.store.tables.compute import hosts, servers
 from innkeeper.store.tables.leases import leases, reservations
 from innkeeper.store.tables.pclouds import pcloud_hosts, pcloud_projects, pclouds
 from innkeeper.store.transactions import Tx
@@ -71,3 +72,19 @@ def reservation_projects(tx: Tx, uuids: Collection[str]) -> dict[str, str]:
     """The project that each of these reservations is for; those that are not there are left
     out."""
     return {uuid: project_id for uuid, project_id in by_ids.rows(tx, _RESERVATIONS, uuids)}
+
+
+def residents(
+    tx: Tx, kinds: Collection[str]
+) -> list[tuple[str, str, str | None, dict[str, Any]]]:
+    """Servers on hosts that are kept in one of these ways: server, host, for whom, hints.
+
+    It reads all of them: for audits.
+    """
+    query = (
+        sa.select(servers.c.uuid, hosts.c.name, hosts.c.dedicated_to, servers.c.hints)
+        .join(hosts, hosts.c.name == servers.c.host)
+        .where(hosts.c.dedication.in_(sorted(kinds)))
+        .where(servers.c.deleted_at.is_(None))
+    )
+    return [tuple(row) for row in tx.execute(query)]

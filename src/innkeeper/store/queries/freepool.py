@@ -9,7 +9,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from innkeeper.domain.ids import ProviderId, ProviderUuid
-from innkeeper.domain.leases import Candidate, FreepoolHost
+from innkeeper.domain.leases import FreepoolHost, Lendable
 from innkeeper.store import by_ids
 from innkeeper.store.by_ids import IDS
 from innkeeper.store.tables.compute import agents, hosts
@@ -78,11 +78,11 @@ def page(tx: Tx, *, after: int, limit: int) -> list[FreepoolHost]:
     return [_host(row) for row in tx.execute(query)]
 
 
-def candidates(tx: Tx, heard_since: datetime) -> list[Candidate]:
+def lendable(tx: Tx, heard_since: datetime) -> list[Lendable]:
     """The hosts of the freepool that are enabled and up, whoever holds them."""
     rows = tx.execute(_CANDIDATES, {"heard_since": heard_since})
     return [
-        Candidate(host_id, ProviderUuid(uuid), dedication) for host_id, uuid, dedication in rows
+        Lendable(host_id, ProviderUuid(uuid), dedication) for host_id, uuid, dedication in rows
     ]
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import sqlalchemy as sa
 
 from innkeeper.domain.hosts import OF_LEASES
 from innkeeper.domain.leases import EventKind, EventState
 from innkeeper.store.narrowing import Only, narrowed
-from innkeeper.store.tables.compute import hosts, servers
+from innkeeper.store.tables.compute import hosts
 from innkeeper.store.tables.leases import (
     freepool_hosts,
     holds,
@@ -83,14 +83,3 @@ def holders(tx: Tx) -> dict[int, list[Holder]]:
         holder = Holder(uuid, bool(has_begun) and not is_over, bool(is_over))
         found.setdefault(host_id, []).append(holder)
     return found
-
-
-def residents(tx: Tx) -> list[tuple[str, str, str | None, dict[str, Any]]]:
-    """Servers on hosts of leases: server, host, the reservation that has the host, hints."""
-    query = (
-        sa.select(servers.c.uuid, hosts.c.name, hosts.c.dedicated_to, servers.c.hints)
-        .join(hosts, hosts.c.name == servers.c.host)
-        .where(hosts.c.dedication.in_(sorted(OF_LEASES)))
-        .where(servers.c.deleted_at.is_(None))
-    )
-    return [tuple(row) for row in tx.execute(query)]

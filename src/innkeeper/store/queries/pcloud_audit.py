@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import sqlalchemy as sa
 
 from innkeeper.domain.hosts import OF_PCLOUDS
 from innkeeper.store.narrowing import Only, narrowed
-from innkeeper.store.tables.compute import aggregate_hosts, aggregates, hosts, servers
+from innkeeper.store.tables.compute import aggregate_hosts, aggregates, hosts
 from innkeeper.store.tables.pclouds import (
     host_flavors,
     pcloud_hosts,
@@ -90,17 +90,6 @@ def orphans(tx: Tx) -> list[tuple[str, str]]:
         .where(host_flavors.c.id.is_(None) & pclouds.c.id.is_(None))
     )
     return [(name, kind) for name, kind in tx.execute(query)]
-
-
-def residents(tx: Tx) -> list[tuple[str, str, str | None, dict[str, Any]]]:
-    """Servers on hosts of pools and pclouds: server, host, the host's pcloud, hints."""
-    query = (
-        sa.select(servers.c.uuid, hosts.c.name, hosts.c.dedicated_to, servers.c.hints)
-        .join(hosts, hosts.c.name == servers.c.host)
-        .where(hosts.c.dedication.in_(sorted(OF_PCLOUDS)))
-        .where(servers.c.deleted_at.is_(None))
-    )
-    return [tuple(row) for row in tx.execute(query)]
 
 
 _IS_SETTLED = pclouds.c.settled_to.is_(None) | (pcloud_hosts.c.host_id <= pclouds.c.settled_to)

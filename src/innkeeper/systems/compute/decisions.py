@@ -57,7 +57,7 @@ def of_placed(means: Means, taken: Intake, made: BuildPlan, moment: Moment | Non
     if wish == "off":
         return NOTHING_KEPT
     scheduler = means.schedulers.of(taken.filters)
-    shared = _shared(means, taken, made)
+    shared = _shared(means, scheduler, taken, made)
     if wish == "full":
         shared |= _full(means, scheduler, taken.spec, made)
     servers = [
@@ -84,7 +84,7 @@ def of_refused(means: Means, taken: Intake, made: BuildPlan, moment: Moment | No
     scheduler = means.schedulers.of(taken.filters)
     refused = explaining.refused(scheduler.pipeline, table, taken.spec, made)
     request = {
-        **_shared(means, taken, made),
+        **_shared(means, scheduler, taken, made),
         **telling.refused(refused, are_hosts_named=True),
         "decided_by": _deciders(means, scheduler, taken.spec),
     }
@@ -96,8 +96,9 @@ def _asked(taken: Intake) -> Asked:
     return Asked(taken.spec, taken.filters, request.now, request.batch_id)
 
 
-def _shared(means: Means, taken: Intake, made: BuildPlan) -> dict[str, Any]:
-    driver = means.schedulers.of(taken.filters).NAME
+def _shared(
+    means: Means, scheduler: Scheduler, taken: Intake, made: BuildPlan
+) -> dict[str, Any]:
     return {
         "decided_at": taken.request.now.isoformat(timespec="microseconds") + "Z",
         "hosts": made.hosts,
@@ -107,7 +108,7 @@ def _shared(means: Means, taken: Intake, made: BuildPlan) -> dict[str, Any]:
         "removed": [
             {"filter": each.filter_name, "removed": each.removed} for each in made.removals
         ],
-        "decided_by": {"driver": driver, "seed": taken.spec.seed},
+        "decided_by": {"driver": scheduler.NAME, "seed": taken.spec.seed},
         HAS_DEDICATED: masks.has_dedicated(means.follower.table),
     }
 

@@ -117,6 +117,8 @@ def each_once(requests: Sequence[BootRequest], boot: Boot) -> list[Booted | Refu
     would find its server. One that is :class:`Invalid` says nothing of the entry, for a key
     pair, say, is not a part of what that is bound to: then it is the next one's turn.
     """
+    if all(each.destination is None for each in requests):
+        return list(boot(requests))
     outcomes: dict[int, Booted | Refusal] = {}
     places: Sequence[int] = range(len(requests))
     while places:

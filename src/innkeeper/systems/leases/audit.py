@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 
 from innkeeper.domain.auditing import Finding, Invariant
-from innkeeper.domain.hosts import Dedication
+from innkeeper.domain.hosts import OF_LEASES, Dedication
 from innkeeper.store.queries import holds, lease_audit
 from innkeeper.store.queries.lease_audit import Holder, Kept
 from innkeeper.store.transactions import Tx
@@ -60,7 +60,7 @@ def findings(tx: Tx) -> Iterator[Finding]:
                 each.name, f"host {each.name} is {said} in its row, and should be {wanted}"
             )
     yield from _overlaps(tx)
-    for uuid, host, reservation, hints in lease_audit.residents(tx):
+    for uuid, host, reservation, hints in dedications.residents(tx, OF_LEASES):
         named = dedications.named_reservation(hints)
         if reservation is None or reservation != named:
             whose = "the freepool" if reservation is None else f"reservation {reservation}"

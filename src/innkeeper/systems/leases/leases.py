@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from innkeeper.domain.errors import Conflict, Invalid, NotFound, Overtaken
-from innkeeper.domain.leases import Candidate, EventKind, Lease, LeaseWish, Window
+from innkeeper.domain.leases import EventKind, Lease, LeaseWish, Lendable, Window
 from innkeeper.store.queries import freepool, holds, leases
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.leases import calendar, events
@@ -69,14 +69,14 @@ def create(tx: Tx, wish: LeaseWish, terms: Terms) -> Lease:
     return get(tx, made.uuid)
 
 
-def chosen(tx: Tx, wish: LeaseWish, terms: Terms) -> list[list[Candidate]]:
+def chosen(tx: Tx, wish: LeaseWish, terms: Terms) -> list[list[Lendable]]:
     """The hosts for each reservation of a lease, none of them for two.
 
     Raises :class:`Conflict` (``no_free_host``) where there are not enough for one.
     """
-    present = freepool.candidates(tx, terms.heard_since)
+    present = freepool.lendable(tx, terms.heard_since)
     taken = holds.held_in(tx, wish.window)
-    found: list[list[Candidate]] = []
+    found: list[list[Lendable]] = []
     spare = calendar.spare(present, taken, [each.hosts_min for each in wish.reservations])
     for turn, each in enumerate(wish.reservations):
         # Nobody takes more than the least as long as those behind would go without.
@@ -92,7 +92,7 @@ def chosen(tx: Tx, wish: LeaseWish, terms: Terms) -> list[list[Candidate]]:
     return found
 
 
-def take(tx: Tx, wanted: Sequence[Candidate], window: Window, terms: Terms) -> None:
+def take(tx: Tx, wanted: Sequence[Lendable], window: Window, terms: Terms) -> None:
     """Move the generations of hosts that are to be held, and look that nobody else holds them.
 
     Raises :class:`Overtaken` if somebody does. Who believes to have the writers' turn and does

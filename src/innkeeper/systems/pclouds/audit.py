@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from innkeeper.domain.auditing import Finding, Invariant
-from innkeeper.domain.hosts import Dedication
+from innkeeper.domain.hosts import OF_PCLOUDS, Dedication
 from innkeeper.domain.pclouds import is_open
 from innkeeper.store.queries import pcloud_audit, pcloud_hosts, pclouds
 from innkeeper.store.queries.pcloud_audit import Dedicated
@@ -99,7 +99,7 @@ def _meant(each: Dedicated) -> tuple[str | None, str | None]:
 
 
 def _of_servers(tx: Tx) -> Iterator[Finding]:
-    for uuid, host, pcloud, hints in pcloud_audit.residents(tx):
+    for uuid, host, pcloud, hints in dedications.residents(tx, OF_PCLOUDS):
         if pcloud not in dedications.named(hints):
             where = "a pool" if pcloud is None else f"pcloud {pcloud}"
             yield FOREIGN_SERVER.broken(

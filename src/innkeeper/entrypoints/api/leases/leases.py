@@ -15,7 +15,6 @@ from innkeeper.domain.leases import (
     LeaseWish,
     Reservation,
 )
-from innkeeper.domain.moves import Asker
 from innkeeper.entrypoints.api.leases import wishes
 from innkeeper.entrypoints.api.leases.rules import LEASES
 from innkeeper.entrypoints.api.paging import limit_of
@@ -53,15 +52,9 @@ EVENT_STATUSES = {
 
 def terms(call: Call) -> Terms:
     """What the leases room is told of this call."""
-    context = call.context
     return Terms(
         service_down_time_s=call.site.settings.computing.service_down_time_s,
-        asker=Asker(
-            request_id=context.request_id,
-            project_id=context.project_id,
-            user_id=context.user_id,
-            is_admin=context.is_admin,
-        ),
+        asker=call.asker(),
         now=call.now,
         seed=call.site.ids.seed(),
     )

@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import datetime
 
 from innkeeper.domain.errors import Invalid
-from innkeeper.domain.moves import Asker
 from innkeeper.domain.pclouds import Pcloud
 from innkeeper.entrypoints.api.routing import Call
 from innkeeper.store.transactions import Tx
@@ -21,16 +20,10 @@ it gives out, what is paid for it, and what others are told."""
 
 def terms(call: Call) -> Terms:
     """What the pclouds room is told of this call."""
-    context = call.context
     return Terms(
         settings=call.site.settings.dedicating,
         service_down_time_s=call.site.settings.computing.service_down_time_s,
-        asker=Asker(
-            request_id=context.request_id,
-            project_id=context.project_id,
-            user_id=context.user_id,
-            is_admin=context.is_admin,
-        ),
+        asker=call.asker(),
         now=call.now,
         seed=call.site.ids.seed(),
     )

@@ -70,14 +70,7 @@ class Action:
 
 def asker(call: Call, server: Server) -> Asker:
     """Who asks for something to be done to a server."""
-    context = call.context
-    return Asker(
-        request_id=context.request_id,
-        project_id=context.project_id,
-        user_id=context.user_id,
-        may_override=may_override(call, server),
-        is_admin=context.is_admin,
-    )
+    return call.asker(may_override=may_override(call, server))
 
 
 def in_words(error: Conflict, action: str) -> Conflict:
