@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import gc
+import os
+import shutil
 import sys
+import tempfile
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -21,10 +25,28 @@ GARBAGE_THRESHOLD = 50_000
 """Containers that may be made before somebody looks for garbage, as in a started service."""
 
 
+MEMORY = Path("/dev/shm")  # noqa: S108 - the tests' own folders in it have names of their own
+ROOM_BYTES = 8 * 2**30
+"""What the tests' servers and services leave there at most, with as much to spare."""
+
+
 def pytest_configure() -> None:
-    """Compile statements once; look for no garbage while thousands of tests are collected."""
+    """Work in memory; compile statements once; collect thousands of tests without garbage."""
+    _work_in_memory()
     compiled.share()
     gc.disable()
+
+
+def _work_in_memory() -> None:
+    """Keep databases that are thrown away where no disk is waited for, if there is room.
+
+    What a killed process has written is there afterwards, as on a disk. ``TMPDIR`` is another
+    choice.
+    """
+    has_chosen = "TMPDIR" in os.environ
+    if not has_chosen and MEMORY.is_dir() and shutil.disk_usage(MEMORY).free >= ROOM_BYTES:
+        os.environ["TMPDIR"] = str(MEMORY)
+        tempfile.tempdir = None
 
 
 def pytest_collection_finish() -> None:

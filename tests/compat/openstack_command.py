@@ -22,6 +22,7 @@ from typing import IO, Any
 import httpx
 
 from tests.compat.openstack_copies import Copies, Outcome
+from tests.support.trust import NOBODY
 
 START_WITHIN_S = 30.0
 STOP_WITHIN_S = 15.0
@@ -145,7 +146,9 @@ def _address(lines: queue.Queue[str], program: subprocess.Popen[str]) -> str:
 
 def _wait_until_ready(url: str) -> None:
     deadline_s = time.monotonic() + START_WITHIN_S
-    with httpx.Client(base_url=url, transport=httpx.HTTPTransport(retries=10)) as client:
+    with httpx.Client(
+        base_url=url, transport=httpx.HTTPTransport(retries=10, verify=NOBODY), verify=NOBODY
+    ) as client:
         while client.get("/readyz").status_code != httpx.codes.OK:
             assert time.monotonic() < deadline_s, "The service did not become ready."
             time.sleep(PAUSE_S)

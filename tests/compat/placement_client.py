@@ -11,6 +11,7 @@ import httpx
 
 from tests.compat.openstack_copies import Outcome
 from tests.compat.openstack_shell import Shell
+from tests.support.trust import NOBODY
 
 DEFAULT = "1"
 DEFAULT_MINOR = 29
@@ -29,7 +30,9 @@ class PlacementClient:
         self.used: set[tuple[str, ...]] = set()
         """Commands, and pairs of a command and an option."""
         self._shell = shell
-        self._http = httpx.Client(base_url=url, timeout=30.0, headers={"x-auth-token": TOKEN})
+        self._http = httpx.Client(
+            base_url=url, timeout=30.0, headers={"x-auth-token": TOKEN}, verify=NOBODY
+        )
         self._made = 0
 
     @classmethod

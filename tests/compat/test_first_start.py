@@ -14,6 +14,7 @@ import yaml
 
 from tests.compat.openstack_command import SOURCE, Started, environment, started
 from tests.support.running import running
+from tests.support.trust import NOBODY
 
 pytestmark = pytest.mark.slow
 
@@ -23,7 +24,7 @@ def login(service: Started, user: str = "admin", password: str | None = None) ->
     auth = yaml.safe_load(service.login_file.read_text())["clouds"]["innkeeper"]["auth"]
     who = {"name": user, "password": password or auth["password"], "domain": {"id": "default"}}
     body = {"auth": {"identity": {"methods": ["password"], "password": {"user": who}}}}
-    return httpx.post(f"{auth['auth_url']}/auth/tokens", json=body).status_code
+    return httpx.post(f"{auth['auth_url']}/auth/tokens", json=body, verify=NOBODY).status_code
 
 
 def test_from_the_first_start_to_a_new_password(tmp_path: Path) -> None:
@@ -68,9 +69,11 @@ def test_a_token_that_has_ended(tmp_path: Path) -> None:
         auth = yaml.safe_load(service.login_file.read_text())["clouds"]["innkeeper"]["auth"]
         who = {"name": "admin", "password": auth["password"], "domain": {"id": "default"}}
         body = {"auth": {"identity": {"methods": ["password"], "password": {"user": who}}}}
-        answer = httpx.post(f"{auth['auth_url']}/auth/tokens", json=body)
+        answer = httpx.post(f"{auth['auth_url']}/auth/tokens", json=body, verify=NOBODY)
         token = answer.headers["x-subject-token"]
-        asked = httpx.get(f"{auth['auth_url']}/projects", headers={"x-auth-token": token})
+        asked = httpx.get(
+            f"{auth['auth_url']}/projects", headers={"x-auth-token": token}, verify=NOBODY
+        )
         assert asked.status_code == 401
 
 

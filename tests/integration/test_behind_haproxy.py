@@ -15,6 +15,7 @@ import pytest
 from tests.support.servers import packages
 from tests.support.servers.ports import take_port
 from tests.support.several import Started, administrator, several
+from tests.support.trust import NOBODY
 from tests.tidy.tree import ROOT
 
 SETTINGS = ROOT / "ops" / "haproxy.cfg"
@@ -28,7 +29,9 @@ class Proxy:
     """The proxy, as its clients and its operator see it."""
 
     def __init__(self, port: int, admin: Path) -> None:
-        self.http = httpx.Client(base_url=f"http://127.0.0.1:{port}", trust_env=False)
+        self.http = httpx.Client(
+            base_url=f"http://127.0.0.1:{port}", trust_env=False, verify=NOBODY
+        )
         self._admin = admin
 
     def tell(self, command: str) -> str:

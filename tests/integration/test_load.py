@@ -18,7 +18,8 @@ from innkeeper.entrypoints.api.identity.routes import LOGIN_BYTES_MAX
 from innkeeper.entrypoints.api.readers import ReaderThreads
 from innkeeper.store.transactions import Store, Tx, greet
 from tests.support.databases import open_store
-from tests.support.running import NOBODY, Running, running
+from tests.support.running import Running, running
+from tests.support.trust import NOBODY
 
 FLAVORS = "/compute/v2.1/flavors"
 UNFINISHED = (

@@ -20,6 +20,7 @@ import pytest
 from tests.support.agents import SOURCE
 from tests.support.databases import DATABASES
 from tests.support.several import UNLIMITED, VERSIONS, Started, several
+from tests.support.trust import NOBODY
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
 WITHIN_S = 30.0
@@ -60,7 +61,9 @@ def command(pid: int) -> bytes:
 def is_served(service: Started) -> bool:
     """Whether a new connection is answered."""
     try:
-        return bool(httpx.get(service.http.base_url.join("/healthz")).text == "ok")
+        return bool(
+            httpx.get(service.http.base_url.join("/healthz"), verify=NOBODY).text == "ok"
+        )
     except httpx.TransportError:
         return False
 
@@ -73,7 +76,7 @@ def anew(service: Started, method: str, path: str, **more: Any) -> httpx.Respons
     """Send one request on a connection of its own, to whichever worker gets it."""
     url = service.http.base_url.join(path)
     headers = {**VERSIONS, "x-auth-token": "admin"}
-    return httpx.request(method, url, headers=headers, timeout=WITHIN_S, **more)
+    return httpx.request(method, url, headers=headers, timeout=WITHIN_S, verify=NOBODY, **more)
 
 
 def test_workers_are_replaced_and_count_together(tmp_path: Path) -> None:

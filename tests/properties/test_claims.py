@@ -35,6 +35,7 @@ from innkeeper.store.queries import allocations, capacity, names
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.placement import claims, inventories, providers
 from tests.support.databases import open_store
+from tests.support.servers.leaving import LEAVING
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC).replace(tzinfo=None)
 CLASSES = ("VCPU", "MEMORY_MB")
@@ -62,7 +63,7 @@ class Died(Exception):
 @cache
 def template() -> Path:
     """A database with the schema and the providers, to be copied: migrating takes longest."""
-    folder = Path(tempfile.mkdtemp(prefix="innkeeper-template-"))
+    folder = LEAVING.folder("innkeeper-template-")
     store = open_store(folder)
     schema.upgrade(store, NOW)
     with store.write() as tx:

@@ -27,6 +27,7 @@ from innkeeper.systems.placement import allocations, audit, inventories, provide
 from innkeeper.systems.placement.allocations import Wish
 from innkeeper.systems.placement.reshape import Shape
 from tests.support.databases import open_store
+from tests.support.servers.leaving import LEAVING
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC).replace(tzinfo=None)
 CLASSES = ("VCPU", "VGPU")
@@ -168,7 +169,7 @@ def _by_provider(holding: Holding) -> Mapping[str, Mapping[str, int]]:
 @cache
 def template() -> Path:
     """A database with the schema and the providers, to be copied: migrating takes longest."""
-    folder = Path(tempfile.mkdtemp(prefix="innkeeper-template-"))
+    folder = LEAVING.folder("innkeeper-template-")
     store = open_store(folder)
     schema.upgrade(store, NOW)
     with store.write() as tx:

@@ -25,6 +25,7 @@ each_story = pytest.mark.parametrize("story", STORIES, ids=label)
 
 def tell_on(backend: str, story: Story, folder: Path) -> None:
     """Tell a story on a database of this kind."""
-    settings = {"database_url": MIGRATED[backend](folder), **story.settings}
-    with running(folder, **settings) as service:
-        tell(story, service)
+    with MIGRATED[backend](folder) as url:
+        settings = {"database_url": url, **story.settings}
+        with running(folder, **settings) as service:
+            tell(story, service)

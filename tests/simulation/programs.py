@@ -20,6 +20,7 @@ from typing import Any
 import httpx
 
 from tests.support.servers.ports import take_port
+from tests.support.trust import NOBODY
 
 ADDRESS = "127.0.0.1"
 START_WITHIN_S = 30.0
@@ -97,6 +98,7 @@ class Caller:
             },
             timeout=CALL_WITHIN_S,
             trust_env=False,
+            verify=NOBODY,
         )
 
     def call(self, method: str, path: str, body: Any = None) -> Answer:

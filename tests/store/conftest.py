@@ -18,18 +18,18 @@ NOW = datetime(2026, 1, 1, tzinfo=UTC).replace(tzinfo=None)
 @pytest.fixture(params=DATABASES)
 def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[[], Store]]:
     """Opens the same database again and again, as processes that die and come back do."""
-    url = MIGRATED[request.param](tmp_path)
     stores: list[Store] = []
+    with MIGRATED[request.param](tmp_path) as url:
 
-    def open_store() -> Store:
-        backend = catalogue.of_url(url)
-        engines = backend.engines(url, readers_max=2, busy_timeout_s=5.0)
-        stores.append(Store(backend, engines))
-        return stores[-1]
+        def open_store() -> Store:
+            backend = catalogue.of_url(url)
+            engines = backend.engines(url, readers_max=2, busy_timeout_s=5.0)
+            stores.append(Store(backend, engines))
+            return stores[-1]
 
-    yield open_store
-    for store in stores:
-        store.dispose()
+        yield open_store
+        for store in stores:
+            store.dispose()
 
 
 @pytest.fixture

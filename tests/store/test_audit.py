@@ -29,13 +29,15 @@ def world(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[World]:
     """A cloud with nothing wrong, which every test leaves as it was."""
-    yield from _world(MIGRATED[request.param](tmp_path_factory.mktemp("audited")))
+    with MIGRATED[request.param](tmp_path_factory.mktemp("audited")) as url:
+        yield from _world(url)
 
 
 @pytest.fixture
 def own_world(tmp_path: Path) -> Iterator[World]:
     """A cloud that a test may spoil."""
-    yield from _world(MIGRATED["sqlite"](tmp_path))
+    with MIGRATED["sqlite"](tmp_path) as url:
+        yield from _world(url)
 
 
 def _world(url: str) -> Iterator[World]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import shutil
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache
@@ -29,6 +28,7 @@ from innkeeper.systems.compute import flavors, hosts, reports_audit
 from innkeeper.systems.compute.desk import BootDesk
 from innkeeper.systems.compute.explanations import Question
 from innkeeper.systems.placement import audit as placement_audit
+from tests.support.servers.leaving import LEAVING
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC).replace(tzinfo=None)
 UNLIMITED = Computing(quota_instances=-1, quota_cores=-1, quota_ram=-1)
@@ -52,7 +52,7 @@ def open_store(folder: Path, readers_max: int = 2, busy_timeout_s: float = 5.0) 
 @cache
 def _template() -> Path:
     """A migrated database with one agent and one flavor, to be copied: migrating is slow."""
-    folder = Path(tempfile.mkdtemp(prefix="innkeeper-cloud-"))
+    folder = LEAVING.folder("innkeeper-cloud-")
     store = open_store(folder)
     schema.upgrade(store, NOW)
     with store.write() as tx:

@@ -6,8 +6,8 @@ A new backend joins all tests of the store and all stories by its line in ``DATA
 from __future__ import annotations
 
 import shutil
-import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -17,6 +17,7 @@ from innkeeper.store.backends import catalogue
 from innkeeper.store.backends.sqlite import Sqlite
 from innkeeper.store.transactions import Store
 from tests.support.servers import mariadb, postgresql
+from tests.support.servers.leaving import LEAVING
 
 
 def sqlite_url(folder: Path) -> str:
@@ -45,11 +46,12 @@ DATABASES: Mapping[str, Callable[[Path], str]] = {
 NOW = datetime(2026, 1, 1, tzinfo=UTC).replace(tzinfo=None)
 
 
-def sqlite_copy(folder: Path) -> str:
-    """A copy of a file."""
+@contextmanager
+def sqlite_copy(folder: Path) -> Iterator[str]:
+    """A copy of a file, which goes with its folder."""
     url = sqlite_url(folder)
     shutil.copyfile(_file(_template("sqlite")), _file(url))
-    return url
+    yield url
 
 
 def _file(url: str) -> Path:
@@ -59,7 +61,7 @@ def _file(url: str) -> Path:
 @cache
 def _template(name: str) -> str:
     """A database with the newest schema, which is only copied."""
-    url = DATABASES[name](Path(tempfile.mkdtemp(prefix="innkeeper-schema-")))
+    url = DATABASES[name](LEAVING.folder("innkeeper-schema-"))
     backend = catalogue.of_url(url)
     store = Store(backend, backend.engines(url, readers_max=1, busy_timeout_s=5.0))
     schema.upgrade(store, NOW)
@@ -67,17 +69,23 @@ def _template(name: str) -> str:
     return url
 
 
-def postgresql_copy(_: Path) -> str:
-    """A copy that the server that all tests share has made."""
-    return postgresql.shared().copy_of(_template("postgresql"))
+@contextmanager
+def postgresql_copy(_: Path) -> Iterator[str]:
+    """A copy that the server that all tests share has made, for as long as it is needed."""
+    url = postgresql.shared().copy_of(_template("postgresql"))
+    yield url
+    postgresql.shared().drop(url)
 
 
-def mariadb_copy(_: Path) -> str:
-    """A copy that the server that all tests share has made."""
-    return mariadb.shared().copy_of(_template("mariadb"))
+@contextmanager
+def mariadb_copy(_: Path) -> Iterator[str]:
+    """A copy that the server that all tests share has made, for as long as it is needed."""
+    url = mariadb.shared().copy_of(_template("mariadb"))
+    yield url
+    mariadb.shared().drop(url)
 
 
-MIGRATED: Mapping[str, Callable[[Path], str]] = {
+MIGRATED: Mapping[str, Callable[[Path], AbstractContextManager[str]]] = {
     "sqlite": sqlite_copy,
     "postgresql": postgresql_copy,
     "mariadb": mariadb_copy,

@@ -14,6 +14,8 @@ from typing import Any
 
 import httpx
 
+from tests.support.trust import NOBODY
+
 PROGRAM = Path(__file__).with_name("serve_original.py")
 STOP_WITHIN_S = 10.0
 
@@ -23,7 +25,7 @@ class Original:
 
     def __init__(self, url: str) -> None:
         self.url = url
-        self.http = httpx.Client(base_url=url, timeout=60.0)
+        self.http = httpx.Client(base_url=url, timeout=60.0, verify=NOBODY)
 
     def call(
         self,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import socket
-import ssl
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,10 +17,9 @@ from innkeeper.entrypoints.api.listening import config_of
 from innkeeper.entrypoints.api.logs import set_up_logs
 from innkeeper.settings import load
 from innkeeper.wiring import Service
+from tests.support.trust import NOBODY
 
 START_WITHIN_S = 20.0
-NOBODY = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-"""It is plain HTTP: to read whom all the world trusts takes longer than many requests."""
 
 
 class Running:

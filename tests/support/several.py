@@ -18,6 +18,7 @@ import yaml
 
 from tests.support.agents import SOURCE
 from tests.support.servers.ports import take_port
+from tests.support.trust import NOBODY
 
 START_WITHIN_S = 60.0
 STOP_WITHIN_S = 30.0
@@ -72,7 +73,7 @@ def started(folder: Path, settings: Mapping[str, str], *options: str) -> Started
             env={**kept, "PYTHONPATH": str(SOURCE), **given},
         )
     url = f"http://127.0.0.1:{port}"
-    client = httpx.Client(base_url=url, timeout=START_WITHIN_S, trust_env=False)
+    client = httpx.Client(base_url=url, timeout=START_WITHIN_S, trust_env=False, verify=NOBODY)
     return Started(process, client, log)
 
 

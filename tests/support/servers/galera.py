@@ -171,6 +171,7 @@ class Node:
             read_timeout=5,
             autocommit=True,
             database=database,
+            ssl_disabled=True,
         )
 
     def status(self, name: str) -> str:

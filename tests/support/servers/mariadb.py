@@ -108,6 +108,7 @@ class Mariadb:
             connect_timeout=2,
             autocommit=True,
             client_flag=CLIENT.MULTI_STATEMENTS,
+            ssl_disabled=True,
         )
 
     def url(self, database: str) -> str:
@@ -133,6 +134,11 @@ class Mariadb:
             while cursor.nextset():
                 pass
         return self.url(name)
+
+    def drop(self, url: str) -> None:
+        """Remove one of its databases."""
+        with self.connect() as connection, connection.cursor() as cursor:
+            cursor.execute(f"DROP DATABASE {url.rpartition('/')[2]}")
 
     def _copier(self, template: str) -> str:
         """What makes a database like this one of an empty one: all statements in one text."""

@@ -59,6 +59,8 @@ class Postgresql:
             "port": str(self.port),
             "unix_socket_directories": "",
             "max_connections": "200",
+            # Else what a killed server leaves is nobody's to remove.
+            "dynamic_shared_memory_type": "mmap",
             **self._settings,
         }
         words = [word for item in settings.items() for word in ("-c", "=".join(item))]
@@ -99,8 +101,14 @@ class Postgresql:
         """The address of a new database with all that is in another one, which nobody uses."""
         name, template = f"copy_{next(self._numbers)}", url.rpartition("/")[2]
         with psycopg.connect(self.url("postgres"), autocommit=True) as connection:
-            connection.execute(f"CREATE DATABASE {name} TEMPLATE {template}")
+            # File by file: what is copied by way of the log takes three times as long.
+            connection.execute(f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY file_copy")
         return self.url(name)
+
+    def drop(self, url: str) -> None:
+        """Remove one of its databases, whoever is still connected to it."""
+        with psycopg.connect(self.url("postgres"), autocommit=True) as connection:
+            connection.execute(f"DROP DATABASE {url.rpartition('/')[2]} WITH (FORCE)")
 
     def kill(self) -> None:
         """As if the machine lost its power: no process of it gets to say goodbye."""
