@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from tests.compat.openstack_command import SOURCE, environment
+from tests.compat.openstack_command import environment
+from tests.support.forked import SOURCE
 from tests.support.original import Original
 from tests.support.placement_world import World
 from tests.support.running import Running

@@ -9,8 +9,6 @@ from __future__ import annotations
 import json
 import os
 import queue
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping
@@ -22,11 +20,12 @@ from typing import IO, Any
 import httpx
 
 from tests.compat.openstack_copies import Copies, Outcome
+from tests.support import forked
+from tests.support.forked import SOURCE, Forked
 from tests.support.trust import NOBODY
 
-START_WITHIN_S = 30.0
-STOP_WITHIN_S = 15.0
-SOURCE = Path(__file__).resolve().parents[2] / "src"
+START_WITHIN_S = 90.0
+STOP_WITHIN_S = 60.0
 SERVES_ON = "Innkeeper serves on "
 PAUSE_S = 0.1
 
@@ -43,7 +42,7 @@ class Started:
 
     url: str
     data_dir: Path
-    program: subprocess.Popen[str]
+    program: Forked
     copies: Copies
     told: list[str] = field(default_factory=list)
     """The lines that the service has written so far."""
@@ -97,21 +96,20 @@ class Started:
 @contextmanager
 def started(data_dir: Path, *options: str) -> Iterator[Started]:
     """Run ``innkeeper serve`` with these options on a free port until the block ends."""
-    command = [sys.executable, "-m", "innkeeper.main", "serve", "--port", "0"]
-    program = subprocess.Popen(
-        [*command, "--data-dir", str(data_dir), *options],
+    reading, writing = os.pipe()
+    program = forked.start(
+        ["serve", "--port", "0", "--data-dir", str(data_dir), *options],
+        stdout=writing,
+        stderr=writing,
         env=environment(PYTHONPATH=str(SOURCE)),
-        stderr=subprocess.PIPE,
-        text=True,
     )
+    os.close(writing)
+    said = os.fdopen(reading)
     lines: queue.Queue[str] = queue.Queue()
     # Without a home: what a developer has in theirs is nobody's business here.
     copies = Copies(environment(HOME=str(data_dir)))
     service = Started("", data_dir, program, copies)
-    assert program.stderr is not None
-    reader = threading.Thread(
-        target=_read, args=(program.stderr, lines, service.told), daemon=True
-    )
+    reader = threading.Thread(target=_read, args=(said, lines, service.told), daemon=True)
     reader.start()
     try:
         service.url = _address(lines, program)
@@ -122,7 +120,7 @@ def started(data_dir: Path, *options: str) -> Iterator[Started]:
         program.terminate()
         program.wait(STOP_WITHIN_S)
         reader.join(STOP_WITHIN_S)
-        program.stderr.close()
+        said.close()
 
 
 def _read(source: IO[str], lines: queue.Queue[str], told: list[str]) -> None:
@@ -131,7 +129,7 @@ def _read(source: IO[str], lines: queue.Queue[str], told: list[str]) -> None:
         lines.put(line)
 
 
-def _address(lines: queue.Queue[str], program: subprocess.Popen[str]) -> str:
+def _address(lines: queue.Queue[str], program: Forked) -> str:
     deadline_s = time.monotonic() + START_WITHIN_S
     seen: list[str] = []
     while time.monotonic() < deadline_s and (program.poll() is None or not lines.empty()):

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 PROGRAM = Path(__file__).with_name("serve_copies.py")
-STOP_WITHIN_S = 10.0
+STOP_WITHIN_S = 60.0
 
 
 class Outcome(NamedTuple):

@@ -18,7 +18,7 @@ from tests.compat.openstack_command import environment
 from tests.compat.openstack_copies import Outcome
 
 PROGRAM = Path(__file__).with_name("serve_openstack.py")
-STOP_WITHIN_S = 10.0
+STOP_WITHIN_S = 60.0
 
 
 class Shell:

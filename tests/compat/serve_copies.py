@@ -28,7 +28,7 @@ FIRST_WORDS = (
     *("--os-auth-type", "admin_token", "--os-token", "none"),
     *("--os-endpoint", "http://127.0.0.1:1", "resource", "provider", "list", "-f", "json"),
 )
-WITHIN_S = 60
+WITHIN_S = 180
 READ_BEFORE = (
     *("openstackclient.common", "openstackclient.compute", "openstackclient.identity.v3"),
     *("openstackclient.image.v2", "osc_placement.resources"),

@@ -12,7 +12,8 @@ import httpx
 import pytest
 import yaml
 
-from tests.compat.openstack_command import SOURCE, Started, environment, started
+from tests.compat.openstack_command import Started, environment, started
+from tests.support.forked import SOURCE
 from tests.support.running import running
 from tests.support.trust import NOBODY
 

@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 BLANK = "source_type=blank,destination_type=local,boot_index=0"
 BOOT = ("--flavor", "small", "--block-device", BLANK, "--nic", "none")
 HOSTS = {"host-1", "host-2", "host-3"}
-WITHIN_S = 30.0
+WITHIN_S = 90.0
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ BLANK = "source_type=blank,destination_type=local,boot_index=0"
 BOOT = ("--flavor", "small", "--block-device", BLANK, "--nic", "none")
 HOSTS = [f"host-{n}" for n in range(1, 6)]
 POOL = HOSTS[:4]
-WITHIN_S = 30.0
+WITHIN_S = 90.0
 PAGE = "page_size_max = 2\n"
 """So small that every list of the story has several pages."""
 

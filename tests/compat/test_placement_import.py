@@ -12,7 +12,7 @@ from tests.support.original import Original
 from tests.support.placement_world import named
 from tests.support.running import Running, running
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(360)]
 
 
 def test_a_whole_cloud_moves_and_moves_once(

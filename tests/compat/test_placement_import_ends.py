@@ -22,11 +22,12 @@ from tests.compat.moving import (
     of_ours,
     until,
 )
-from tests.compat.openstack_command import SOURCE, environment
+from tests.compat.openstack_command import environment
+from tests.support.forked import SOURCE
 from tests.support.original import Original
 from tests.support.running import Running, running
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(360)]
 ENDS_WITHIN_S = 60.0
 
 

@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 BLANK = "source_type=blank,destination_type=local,boot_index=0"
 BOOT = ("--flavor", "small", "--block-device", BLANK, "--nic", "none", "--wait")
 HOST = "OS-EXT-SRV-ATTR:host"
-WITHIN_S = 60.0
+WITHIN_S = 120.0
 SHAPES = (("small", "64", "1"), ("large", "128", "2"))
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 import httpx
 
 from tests.simulation.programs import LOST, UNLIMITED, Caller, Cloud, wait_until
+from tests.support import forked
 
 SERVERS = "/compute/v2.1/servers"
 FLAVOR = {"id": "tiny", "name": "tiny", "vcpus": 1, "ram": 64, "disk": 0}
@@ -131,11 +132,6 @@ def undecided(caller: Caller) -> list[str]:
 def audit(cloud: Cloud, url: str) -> subprocess.CompletedProcess[str]:
     """Run ``innkeeper audit`` on the database."""
     kept = {key: text for key, text in os.environ.items() if not key.startswith("INNKEEPER_")}
-    return subprocess.run(
-        [sys.executable, "-m", "innkeeper.main", "audit", "--data-dir", str(cloud.data_dir)],
-        env={**kept, "INNKEEPER_DATABASE_URL": url},
-        capture_output=True,
-        text=True,
-        timeout=GOES_ON_WITHIN_S,
-        check=False,
-    )
+    words = ("audit", "--data-dir", str(cloud.data_dir))
+    environment = {**kept, "INNKEEPER_DATABASE_URL": url}
+    return forked.run(*words, within_s=GOES_ON_WITHIN_S, env=environment)

@@ -14,7 +14,7 @@ import pytest
 from tests.support.agents import WITHIN_S, agent, eventually, start, states
 from tests.support.running import Running, running
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(360)]
 DOWN_AFTER_S = 1.5
 SETTINGS: dict[str, Any] = {"service_down_time_s": DOWN_AFTER_S, "work_poll_s": 1.0}
 UP = {"host-1": "up", "host-2": "up"}

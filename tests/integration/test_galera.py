@@ -34,7 +34,7 @@ BUSY_S = 2.0
 GOES_ON_WITHIN_S = 60.0
 NOT_PREPARED = 1047
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(360)]
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,7 @@ from tests.support.servers import postgresql
 from tests.support.servers.postgresql import Postgresql
 from tests.support.several import Started, several
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(480)]
 TIMEOUT_S = 2.0
 LONG_S = 2.5 * TIMEOUT_S
 BUSY_S = 10.0

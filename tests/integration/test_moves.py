@@ -14,7 +14,7 @@ from innkeeper.systems.placement import audit as placement_audit
 from tests.support.agents import WITHIN_S, agent, eventually, start, states
 from tests.support.running import Running, running
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(360)]
 SETTINGS: dict[str, Any] = {"service_down_time_s": 1.5, "work_poll_s": 1.0}
 NEWEST = {"openstack-api-version": "compute 2.100"}
 SERVERS = "/compute/v2.1/servers"

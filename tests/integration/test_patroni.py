@@ -21,7 +21,7 @@ from tests.support.servers.patroni import Node, Patroni
 NOW = datetime(2026, 1, 1, tzinfo=UTC).replace(tzinfo=None)
 BUSY_S = 1.0
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(360)]
 
 
 @pytest.fixture(scope="module")

@@ -22,7 +22,7 @@ from tests.simulation.programs import wait_until
 from tests.support.databases import postgresql_url, sqlite_url
 from tests.support.sites import Kind, Site, site
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(480)]
 
 CREATED, OK = httpx.codes.CREATED, httpx.codes.OK
 KINDS = {

@@ -18,7 +18,7 @@ from tests.support.servers import mariadb, postgresql
 from tests.support.servers.mariadb import Mariadb
 from tests.support.servers.postgresql import Postgresql
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(360)]
 
 AWAY_S = 2.0
 """Longer than the service tries by itself: some clients hear of it."""

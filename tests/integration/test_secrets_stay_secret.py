@@ -27,7 +27,8 @@ import yaml
 
 from innkeeper.domain.slices import Serving
 from innkeeper.entrypoints.api.tables import APIS
-from tests.support.agents import SOURCE, WITHIN_S
+from tests.support.agents import WITHIN_S
+from tests.support.forked import SOURCE
 from tests.support.trust import NOBODY
 
 AT = "Innkeeper serves on "

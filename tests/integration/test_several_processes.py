@@ -25,7 +25,7 @@ from tests.support.several import (
     several,
 )
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(480)]
 OK, ACCEPTED, NO_CONTENT = httpx.codes.OK, httpx.codes.ACCEPTED, httpx.codes.NO_CONTENT
 VCPUS = 16
 HOSTS = 4

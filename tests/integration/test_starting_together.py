@@ -20,7 +20,7 @@ from tests.support.databases import DATABASES
 from tests.support.servers import galera
 from tests.support.several import UNLIMITED, Started, end, started, wait_until_ready
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(480)]
 NOW = datetime(2026, 1, 1, tzinfo=UTC).replace(tzinfo=None)
 TOGETHER = 3
 APART_S = (0.0, 0.0, 0.2, 0.4, 0.6, 0.8)

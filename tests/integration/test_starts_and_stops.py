@@ -14,9 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.agents import SOURCE, WITHIN_S, eventually, start
+from tests.support.agents import WITHIN_S, eventually, start
+from tests.support.forked import SOURCE
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(360)]
 NOWHERE = "http://127.0.0.1:9"
 NO_DATABASE = b"This is a letter, and no database at all, however long one looks at it. " * 100
 FILE_BYTES_MAX = 40_000

@@ -23,8 +23,9 @@ from innkeeper.domain.errors import Invalid
 from innkeeper.entrypoints.api.certificates import Certificates
 from innkeeper.main import main
 from innkeeper.settings import SettingsError, load
-from tests.support.agents import SOURCE, WITHIN_S, agent, eventually
+from tests.support.agents import WITHIN_S, agent, eventually
 from tests.support.authorities import Authority, Pair
+from tests.support.forked import SOURCE
 
 AT = "Innkeeper serves on "
 ADMIN = {"x-auth-token": "admin"}

@@ -11,10 +11,11 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.support.agents import SOURCE, WITHIN_S
+from tests.support.agents import WITHIN_S
+from tests.support.forked import SOURCE
 from tests.support.trust import NOBODY
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(360)]
 SERVERS = 10_000
 
 

@@ -19,12 +19,14 @@ from typing import Any
 
 import httpx
 
+from tests.support import forked
+from tests.support.forked import Forked
 from tests.support.servers.ports import take_port
 from tests.support.trust import NOBODY
 
 ADDRESS = "127.0.0.1"
-START_WITHIN_S = 30.0
-STOP_WITHIN_S = 15.0
+START_WITHIN_S = 90.0
+STOP_WITHIN_S = 30.0
 LOOK_AGAIN_S = 0.02
 CALL_WITHIN_S = 30.0
 LOST = httpx.TransportError
@@ -43,20 +45,24 @@ class Program:
     words: list[str]
     log: Path
     settings: Mapping[str, str] = field(default_factory=dict)
-    process: subprocess.Popen[bytes] | None = None
+    process: subprocess.Popen[bytes] | Forked | None = None
     module: str = "innkeeper.main"
     """Another one is a program of the tests."""
 
     def start(self) -> None:
         """Start it; the caller finds out when it is there."""
         kept = {k: v for k, v in os.environ.items() if not k.startswith(("OS_", "INNKEEPER_"))}
+        environment = {**kept, **self.settings}
         with self.log.open("ab") as log:
-            self.process = subprocess.Popen(
-                [sys.executable, "-m", self.module, *self.words],
-                stdout=log,
-                stderr=log,
-                env={**kept, **self.settings},
-            )
+            if self.module == "innkeeper.main":
+                self.process = forked.start(self.words, stdout=log, stderr=log, env=environment)
+            else:
+                self.process = subprocess.Popen(
+                    [sys.executable, "-m", self.module, *self.words],
+                    stdout=log,
+                    stderr=log,
+                    env=environment,
+                )
 
     def kill(self) -> None:
         """End it as a power failure of the process would: no handler of its own runs."""
@@ -164,14 +170,7 @@ class Cloud:
 
     def audit(self) -> subprocess.CompletedProcess[str]:
         """Run ``innkeeper audit`` on the data."""
-        command = [sys.executable, "-m", "innkeeper.main", "audit"]
-        return subprocess.run(
-            [*command, "--data-dir", str(self.data_dir)],
-            capture_output=True,
-            text=True,
-            timeout=START_WITHIN_S,
-            check=False,
-        )
+        return forked.run("audit", "--data-dir", str(self.data_dir), within_s=START_WITHIN_S)
 
 
 def wait_until(is_so: Callable[[], bool], what: str, within_s: float = START_WITHIN_S) -> None:

@@ -23,7 +23,7 @@ from tests.support.clouds import AGENT, UNLIMITED, reported
 from tests.support.machines import Machines
 from tests.support.moves import OTHER, TIMEOUT_S, Movers
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(360)]
 HOSTS = ("a1", "a2", "b1", "b2")
 SERVERS_MAX = 2
 STEPS = 250

@@ -143,6 +143,6 @@ def test_a_server_that_offers_encryption_is_spoken_to_so(
 
 def test_connections_that_ask_nothing_of_encryption_know_nobody() -> None:
     """To read whom the system trusts takes longer than to connect, and nobody is looked at."""
-    first, second = (NodeConnection(defer_connect=True) for _ in range(2))
-    assert first.ctx is second.ctx
-    assert first.ctx.get_ca_certs() == []
+    first, second = (vars(NodeConnection(defer_connect=True))["ctx"] for _ in range(2))
+    assert first is second
+    assert first.get_ca_certs() == []

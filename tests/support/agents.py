@@ -4,32 +4,32 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from tests.support import forked
+from tests.support.forked import SOURCE, Forked
 from tests.support.running import Running
 
-SOURCE = Path(__file__).resolve().parents[2] / "src"
-WITHIN_S = 20.0
+WITHIN_S = 60.0
 PAUSE_S = 0.05
 
 
-def start(url: str, state_dir: Path, *options: str) -> subprocess.Popen[bytes]:
+def start(url: str, state_dir: Path, *options: str) -> Forked:
     """Start an agent with the token ``admin``; whoever starts it ends it."""
-    command = [sys.executable, "-m", "innkeeper.main", "agent", "--driver", "fake"]
-    command += ["--url", f"{url}/compute", "--state-dir", str(state_dir), *options]
+    words = ["agent", "--driver", "fake", "--url", f"{url}/compute"]
+    words += ["--state-dir", str(state_dir), *options]
     environ = {name: value for name, value in os.environ.items() if name[:3] != "OS_"}
     environ |= {"PYTHONPATH": str(SOURCE), "OS_TOKEN": "admin"}
-    return subprocess.Popen(command, env=environ, stderr=subprocess.DEVNULL)
+    with open(os.devnull, "wb") as nowhere:
+        return forked.start(words, stdout=nowhere, stderr=nowhere, env=environ)
 
 
 @contextmanager
-def agent(url: str, state_dir: Path, *options: str) -> Iterator[subprocess.Popen[bytes]]:
+def agent(url: str, state_dir: Path, *options: str) -> Iterator[Forked]:
     """An agent that runs until the block ends."""
     program = start(url, state_dir, *options)
     try:

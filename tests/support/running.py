@@ -19,7 +19,7 @@ from innkeeper.settings import load
 from innkeeper.wiring import Service
 from tests.support.trust import NOBODY
 
-START_WITHIN_S = 20.0
+START_WITHIN_S = 60.0
 
 
 class Running:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -16,12 +15,13 @@ from typing import Any
 import httpx
 import yaml
 
-from tests.support.agents import SOURCE
+from tests.support import forked
+from tests.support.forked import SOURCE, Forked
 from tests.support.servers.ports import take_port
 from tests.support.trust import NOBODY
 
-START_WITHIN_S = 60.0
-STOP_WITHIN_S = 30.0
+START_WITHIN_S = 120.0
+STOP_WITHIN_S = 60.0
 LOOK_AGAIN_S = 0.05
 VERSIONS = {"openstack-api-version": "compute 2.100, placement 1.39"}
 UNLIMITED = {"quota_instances": "-1", "quota_cores": "-1", "quota_ram": "-1"}
@@ -31,7 +31,7 @@ UNLIMITED = {"quota_instances": "-1", "quota_cores": "-1", "quota_ram": "-1"}
 class Started:
     """One ``innkeeper serve``, and a client for it."""
 
-    process: subprocess.Popen[bytes]
+    process: Forked
     http: httpx.Client
     log: Path
 
@@ -63,11 +63,8 @@ def started(folder: Path, settings: Mapping[str, str], *options: str) -> Started
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("OS_", "INNKEEPER_"))}
     given = {f"INNKEEPER_{key.upper()}": value for key, value in settings.items()}
     with log.open("ab") as file:
-        process = subprocess.Popen(
-            [
-                *(sys.executable, "-m", "innkeeper.main", "serve"),
-                *("--data-dir", str(folder), "--port", str(port), *options),
-            ],
+        process = forked.start(
+            ["serve", "--data-dir", str(folder), "--port", str(port), *options],
             stdout=file,
             stderr=file,
             env={**kept, "PYTHONPATH": str(SOURCE), **given},

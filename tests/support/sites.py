@@ -11,7 +11,6 @@ import itertools
 import os
 import signal
 import subprocess
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -22,6 +21,7 @@ import httpx
 
 from innkeeper.store.backends import catalogue
 from innkeeper.store.transactions import Store
+from tests.support import forked
 from tests.support.dedicated import broken
 from tests.support.servers.processes import families, send
 from tests.support.several import UNLIMITED, VERSIONS, Started, end, started, wait_until_ready
@@ -189,19 +189,9 @@ class Site:
     def audit(self) -> subprocess.CompletedProcess[str]:
         """Run ``innkeeper audit`` on the database."""
         kept = {k: v for k, v in os.environ.items() if not k.startswith(("OS_", "INNKEEPER_"))}
-        return subprocess.run(
-            [
-                *(sys.executable, "-m", "innkeeper.main"),
-                "audit",
-                "--data-dir",
-                str(self.folder),
-            ],
-            env={**kept, "INNKEEPER_DATABASE_URL": self.url},
-            capture_output=True,
-            text=True,
-            timeout=WITHIN_S,
-            check=False,
-        )
+        words = ("audit", "--data-dir", str(self.folder))
+        environment = {**kept, "INNKEEPER_DATABASE_URL": self.url}
+        return forked.run(*words, within_s=WITHIN_S, env=environment)
 
 
 @contextmanager

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import select
 from collections.abc import Sequence
 from random import Random
 from typing import Any, NamedTuple
@@ -48,7 +49,7 @@ class Door:
     def call(self, method: str, path: str, body: Any = None) -> Answer:
         """Send one request, and never a second time."""
         port = self._dice.choice(self._ports)
-        connection = self._open.pop(port, None)
+        connection = self._kept(port)
         if connection is None:
             connection = http.client.HTTPConnection(ADDRESS, port, timeout=self._within_s)
             try:
@@ -67,6 +68,17 @@ class Door:
             self._open[port] = connection
         is_json = found.headers.get_content_type() == "application/json"
         return Answer(found.status, json.loads(text) if is_json and text else None, str(port))
+
+    def _kept(self, port: int) -> http.client.HTTPConnection | None:
+        """The connection of an earlier call, unless the service has closed it since.
+
+        It does so after a while of silence, and whatever is sent then is lost.
+        """
+        kept = self._open.pop(port, None)
+        if kept is not None and select.select([kept.sock], [], [], 0)[0]:
+            kept.close()
+            return None
+        return kept
 
     def close(self) -> None:
         """Let all connections go."""

@@ -18,7 +18,7 @@ from tests.simulation.many_writers.nemesis import Harm
 from tests.simulation.many_writers.simulating import SEED, simulate
 from tests.support.servers.postgresql import Postgresql
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(480)]
 SECONDS = 8.0
 SHARE = 0.1
 

@@ -17,7 +17,7 @@ from tests.simulation.many_writers.simulating import SECONDS, simulate
 from tests.support.servers.galera import Galera, Node
 from tests.support.servers.haproxy import Haproxy
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(240 + 2 * SECONDS)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(480 + 2 * SECONDS)]
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from tests.simulation.many_writers.nemesis import Harm
 from tests.simulation.many_writers.simulating import SECONDS, simulate
 from tests.support.servers.patroni import Node, Patroni
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(240 + 2 * SECONDS)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(480 + 2 * SECONDS)]
 
 
 @pytest.fixture

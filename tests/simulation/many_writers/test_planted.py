@@ -10,7 +10,7 @@ from tests.simulation.many_writers.fleet import Fleet
 from tests.simulation.many_writers.simulating import SEED, simulate
 from tests.support.servers.postgresql import Postgresql
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(480)]
 SECONDS = 7.0
 UNGUARDED = "tests.simulation.many_writers.unguarded"
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from tests.support.servers import packages
 from tests.support.servers.ports import take_port
 
-START_WITHIN_S = 30.0
+START_WITHIN_S = 90.0
 SETTINGS = """\
 global
     maxconn 2000

@@ -19,7 +19,7 @@ from tests.support.servers.leaving import LEAVING
 from tests.support.servers.ports import take_port
 
 USER = "mysql"
-START_WITHIN_S = 30.0
+START_WITHIN_S = 90.0
 FAST = {
     "innodb-flush-log-at-trx-commit": "0",
     "innodb-doublewrite": "0",

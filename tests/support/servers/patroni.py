@@ -25,7 +25,7 @@ from tests.support.servers.leaving import LEAVING
 from tests.support.servers.ports import take_port
 from tests.support.servers.postgresql import PLACE, USER
 
-START_WITHIN_S = 60.0
+START_WITHIN_S = 120.0
 NODES = 2
 PASSWORD = "nobody is asked for it"
 TTL_S = 5

@@ -19,7 +19,7 @@ from tests.support.servers.ports import take_port
 
 USER = "postgres"
 PLACE = "usr/lib/postgresql/*/bin"
-START_WITHIN_S = 30.0
+START_WITHIN_S = 90.0
 FAST = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
 """For tests that kill nothing."""
 SAFE = {"fsync": "on", "synchronous_commit": "on", "full_page_writes": "on"}

@@ -87,7 +87,7 @@ class NodeConnection(Raw):
         """
         if not sslp:
             return _unasked()
-        made: ssl.SSLContext = super()._create_ssl_ctx(sslp)
+        made: ssl.SSLContext = super()._create_ssl_ctx(sslp)  # type: ignore[misc]
         return made
 
     def wait_for(self, seconds: float) -> None:

@@ -1,0 +1,69 @@
+"""The program that ``tests.support.forked`` starts: each ``innkeeper`` is a fork of it.
+
+A message holds the words of a command and its whole environment, and comes with the files for
+its two streams; it is answered by the number of the process. Or it holds such a number, and is
+answered by how that process has ended, if it has. All that the forks share is what Python has
+when the program's modules have been read.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import socket
+import sys
+from collections.abc import Mapping, Sequence
+
+from innkeeper import commands, main
+from innkeeper.entrypoints.agent import wiring
+
+READ_AHEAD = (commands, wiring)
+"""Else each fork would import them by itself, when its command needs them."""
+MESSAGE_BYTES_MAX = 100_000
+STREAMS = (1, 2)
+
+
+def serve() -> int:
+    """Fork until nobody asks for more; a fork ends as its command does."""
+    control = socket.socket(fileno=os.dup(0))
+    gc.freeze()
+    words = _words_of_a_fork(control)
+    return 0 if words is None else main.main(words)
+
+
+def _words_of_a_fork(control: socket.socket) -> Sequence[str] | None:
+    """Answer; this comes back in each fork, and with ``None`` in the process itself."""
+    while message := socket.recv_fds(control, MESSAGE_BYTES_MAX, len(STREAMS)):
+        text, files, _, _ = message
+        if not text:
+            break
+        asked = json.loads(text)
+        if "ended" in asked:
+            ended, status = os.waitpid(asked["ended"], os.WNOHANG)
+            code = os.waitstatus_to_exitcode(status) if ended else None
+            control.send(json.dumps(code).encode())
+            continue
+        pid = os.fork()
+        if pid == 0:
+            control.close()
+            _be(asked["environment"], files)
+            words: Sequence[str] = asked["words"]
+            return words
+        control.send(json.dumps(pid).encode())
+        for each in files:
+            os.close(each)
+    return None
+
+
+def _be(environment: Mapping[str, str], files: Sequence[int]) -> None:
+    os.environ.clear()
+    os.environ.update(environment)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    for number, file in enumerate((nothing, *files)):
+        os.dup2(file, number)
+        os.close(file)
+
+
+if __name__ == "__main__":
+    sys.exit(serve())
