@@ -56,15 +56,14 @@ class Field:
         """Ask all rare filters, and note how many hosts each of them removes."""
         left: Mask | None = None
         allowed: Mask | None = None
-        for each in pipeline.rare_filters:
-            if allowed is None and self.rows is ALL_ROWS:
-                self._narrow(each)
+        has_group = self.spec.group is not None
+        for each, few, is_moving, reads_group in pipeline.rare:
+            if few is not None and allowed is None and self.rows is ALL_ROWS:
+                self._narrow(few(self._hosts, self.spec))
             mask = each.mask(self._hosts, self.spec, self.rows)
-            is_moving = each.NAME in pipeline.moving_filters
             # Who has nothing to say of this request at first has nothing to say later, except
             # of a group that gets its first member.
-            may_say_more = self.spec.group is not None and "group" in each.READS
-            if is_moving and (mask is not None or may_say_more):
+            if is_moving and (mask is not None or (has_group and reads_group)):
                 self._moving.append(each)
             if mask is None:
                 continue
@@ -79,9 +78,7 @@ class Field:
             self.candidates = after
         return allowed
 
-    def _narrow(self, only: Filter) -> None:
-        few = getattr(only, "few", None)
-        rows = None if few is None else few(self._hosts, self.spec)
+    def _narrow(self, rows: Rows | None) -> None:
         if rows is not None:
             self.rows = rows
 

@@ -16,9 +16,9 @@ weighed all at once or alone; ties are found by comparing.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from operator import attrgetter
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -90,6 +90,24 @@ Taken = list[tuple[Filter, int]]
 """Filters that removed hosts, in order, and how many each."""
 
 
+class Rare(NamedTuple):
+    """A filter that is asked at every decision, and what need not be found out each time.
+
+    One that ``is_moving`` may say something else after every pick; so may one that
+    ``reads_group``, which had nothing to say before, of a group that gets its first member.
+    """
+
+    filter: Filter
+    few: Callable[[HostTable, RequestSpec], Rows | None] | None
+    is_moving: bool
+    reads_group: bool
+
+
+def _rare(each: Filter) -> Rare:
+    few = getattr(each, "few", None)
+    return Rare(each, few, not MOVING.isdisjoint(each.READS), "group" in each.READS)
+
+
 class Pipeline:
     """Filters in order, and weighers with their multipliers.
 
@@ -107,10 +125,7 @@ class Pipeline:
         self.rare_filters = tuple(sorted(rare, key=lambda each: not hasattr(each, "few")))
         self.steady_weighers = tuple(each for each in self.weighers if not _is_rare(each[0]))
         self.rare_weighers = tuple(each for each in self.weighers if _is_rare(each[0]))
-        self.moving_filters = frozenset(
-            each.NAME for each in self.rare_filters if not MOVING.isdisjoint(each.READS)
-        )
-        """By name, those that may say something else after every pick."""
+        self.rare = tuple(_rare(each) for each in self.rare_filters)
         steady: list[Filter | Weigher] = [
             *self.steady_filters,
             *(each for each, _ in self.steady_weighers),
