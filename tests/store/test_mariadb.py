@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import structlog
 
-from innkeeper.domain.errors import Collided, Conflict, Unavailable
+from innkeeper.domain.errors import Busy, Collided, Conflict, Unavailable
 from innkeeper.store import schema
 from innkeeper.store.backends.galera import NodeConnection
 from innkeeper.store.backends.mariadb import Mariadb
@@ -96,6 +96,24 @@ def test_a_collision_within_a_step_is_called_so(store: Store) -> None:
             crossed = beside.submit(cross)
             tx.exec_driver_sql(touch + "= 10")
         crossed.result()
+
+
+def test_an_upgrade_is_over_when_it_is_committed(store: Store, url: str) -> None:
+    """Who looked between its end and its commit would take its last step once more."""
+    schema.upgrade(store, NOW)
+    other = opened(url)
+    try:
+        with store.write() as tx:
+            store.backend.begin_upgrade(tx)
+            # As every step that alters a table, it ends the turn of whoever writes.
+            tx.exec_driver_sql("CREATE TABLE altered (id INTEGER PRIMARY KEY)")
+            store.backend.end_upgrade(tx)
+            with pytest.raises(Busy), other.write() as waiting:
+                other.backend.begin_upgrade(waiting)
+        with other.write() as next_one:
+            other.backend.begin_upgrade(next_one)
+    finally:
+        other.dispose()
 
 
 @pytest.fixture

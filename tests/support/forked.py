@@ -24,7 +24,7 @@ from typing import IO, Any
 from tests.support.servers.leaving import LEAVING
 
 SOURCE = Path(__file__).resolve().parents[2] / "src"
-SERVING = Path(__file__).with_name("serve_forked.py")
+SERVING = "tests.support.serve_forked"
 LOOK_AGAIN_S = 0.02
 MESSAGE_BYTES_MAX = 1_000
 
@@ -74,7 +74,7 @@ class Forker:
         self._lock = threading.Lock()
         with theirs:
             self._process = subprocess.Popen(
-                [sys.executable, str(SERVING)],
+                [sys.executable, "-m", SERVING],
                 stdin=theirs.fileno(),
                 env={**os.environ, "PYTHONPATH": str(SOURCE)},
             )

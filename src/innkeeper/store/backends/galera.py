@@ -91,7 +91,7 @@ class NodeConnection(Raw):
         return made
 
     def wait_for(self, seconds: float) -> None:
-        """Have the next statements answered within so long, and use it for nothing else."""
+        """Have the next statements answered within so long; it is closed when it is given back."""
         self._read_timeout = seconds
         self.must_be_replaced = True
 
@@ -331,8 +331,6 @@ def is_still_usable(
     raw: NodeConnection, clock: Callable[[], float] = time.perf_counter
 ) -> bool:
     """Whether a connection's node can go on being used; asked now and then only."""
-    if raw.must_be_replaced:
-        return False
     if raw.node is None or clock() - raw.looked_at_s < LOOKED_LASTS_S:
         return True
     try:

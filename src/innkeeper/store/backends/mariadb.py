@@ -168,6 +168,7 @@ class Mariadb:
             sa.event.listen(pool, "do_connect", _connecting(connect))
             sa.event.listen(pool, "connect", watched.look)
             sa.event.listen(pool, "checkout", _check_out)
+            sa.event.listen(pool, "checkin", _check_in)
             sa.event.listen(pool, "handle_error", _find_out)
         sa.event.listen(made.writing, "begin", _begin_writing)
         return made
@@ -186,7 +187,8 @@ class Mariadb:
         """Keep others from upgrading: each statement that alters a table commits by itself.
 
         The lock is one server's, and in a cluster one node's. That is enough, since all who
-        write are on the same one.
+        write are on the same one. It is the connection's, and goes with it behind the commit:
+        whoever had it sooner would not see yet what this one has done.
         """
         # To alter a large table takes as long as it takes.
         _raw(tx).wait_for(UPGRADE_WAIT_S)
@@ -202,8 +204,7 @@ class Mariadb:
             _check_collations(tx)
 
     def end_upgrade(self, tx: sa.Connection) -> None:
-        """Let others look."""
-        tx.exec_driver_sql(f"SELECT RELEASE_LOCK({UPGRADE_LOCK})")
+        """Nothing to do: the connection is not used again."""
 
 
 class Watched:
@@ -247,6 +248,11 @@ def _check_out(raw: galera.NodeConnection, _record: Any, _proxy: Any) -> None:
     if not galera.is_still_usable(raw):
         # The pool makes another one in its place, and throws away all that are older.
         raise sa.exc.InvalidatePoolError("The node is out of its cluster.")
+
+
+def _check_in(raw: galera.NodeConnection | None, record: Any) -> None:
+    if raw is not None and raw.must_be_replaced:
+        record.invalidate()
 
 
 def _find_out(context: sa.engine.ExceptionContext) -> None:
