@@ -86,7 +86,8 @@ class Node:
         self.data = folder / "data"
         self.port, self.group_port = take_port(), take_port()
         self._server = packages.find("mariadbd", "mariadb-server")
-        self._settings = settings
+        # A server that starts removes what others have in a folder that they share with it.
+        self._settings = {"tmpdir": str(packages.folder(folder / "tmp", USER)), **settings}
         self._transfer_port, self._state_port = take_port(), take_port()
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -249,10 +250,7 @@ class Galera:
         self.nodes = [self._node(f"node{number}", settings) for number in range(1, NODES + 1)]
 
     def _node(self, name: str, settings: dict[str, str]) -> Node:
-        folder = self.folder / name
-        folder.mkdir()
-        packages.hand_over(folder, USER)
-        return Node(folder, name, settings)
+        return Node(packages.folder(self.folder / name, USER), name, settings)
 
     @property
     def group(self) -> str:
@@ -277,6 +275,7 @@ class Galera:
             [
                 packages.find("mariadb-install-db", "mariadb-server"),
                 *("--no-defaults", f"--datadir={node.data}", "--skip-test-db"),
+                f"--tmpdir={node.folder / 'tmp'}",
                 "--auth-root-authentication-method=normal",
             ],
             node.folder,

@@ -40,17 +40,19 @@ class Mariadb:
     def __init__(self, **settings: str) -> None:
         self._server = packages.find("mariadbd", "mariadb-server")
         self.port = take_port()
-        self._settings = settings
         self._numbers = itertools.count(1)
         self._copiers: dict[str, str] = {}
         self._process: subprocess.Popen[bytes] | None = None
         self.folder = Path(tempfile.mkdtemp(prefix="innkeeper-mariadb-"))
         packages.hand_over(self.folder, USER)
         self._data = self.folder / "data"
+        # A server that starts removes what others have in a folder that they share with it.
+        self._settings = {"tmpdir": str(packages.folder(self.folder / "tmp", USER)), **settings}
         subprocess.run(
             [
                 packages.find("mariadb-install-db", "mariadb-server"),
                 *("--no-defaults", f"--datadir={self._data}", "--skip-test-db"),
+                f"--tmpdir={self.folder / 'tmp'}",
                 "--auth-root-authentication-method=normal",
             ],
             check=True,

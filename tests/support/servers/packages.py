@@ -93,6 +93,13 @@ def account(name: str) -> dict[str, object]:
     return {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
 
 
+def folder(place: Path, name: str) -> Path:
+    """A new folder for the user whom :func:`account` runs as."""
+    place.mkdir()
+    hand_over(place, name)
+    return place
+
+
 def hand_over(folder: Path, name: str) -> None:
     """Give a folder to the user whom :func:`account` runs as."""
     if os.geteuid() == 0:
