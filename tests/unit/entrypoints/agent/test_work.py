@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from innkeeper.entrypoints.agent.drivers.driver import DriverFailed, HostFacts, Order
 from innkeeper.entrypoints.agent.work import Workshop
 
-WITHIN_S = 10.0
+WITHIN_S = 60.0
 
 
 class Recorder:
