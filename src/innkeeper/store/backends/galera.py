@@ -91,7 +91,7 @@ class NodeConnection(Raw):
         return made
 
     def wait_for(self, seconds: float) -> None:
-        """Have the next statements answered within so long; it is closed when it is given back."""
+        """Have the next statements answered within so long; nobody uses it after that."""
         self._read_timeout = seconds
         self.must_be_replaced = True
 
