@@ -139,6 +139,21 @@ def test_more_connections_than_may_be_are_refused(service: Running) -> None:
         assert kept.get("/healthz").text == "ok"
 
 
+def test_connections_that_are_there_keep_their_places(service: Running) -> None:
+    with ExitStack() as stack:
+        kept = [stack.enter_context(client_of(service)) for _ in range(6)]
+        assert [each.get("/healthz").text for each in kept] == ["ok"] * 6
+        # One more, which is not refused before it asks for something.
+        beyond = stack.enter_context(socket.create_connection(address(service)))
+        beyond.sendall(b"GET /healthz HTTP/1.1\r\n")
+        assert [each.get("/healthz").text for each in kept] == ["ok"] * 6
+        kept[0].close()
+        # Its place is free now.
+        assert kept[1].get("/healthz").text == "ok"
+        beyond.sendall(b"host: localhost\r\n\r\n")
+        assert b" 200 OK" in beyond.recv(1_000)
+
+
 def test_connections_that_ask_for_nothing_are_not_kept_without_end(service: Running) -> None:
     with ExitStack() as stack:
         for _ in range(6 + REFUSED_MAX):

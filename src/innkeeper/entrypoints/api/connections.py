@@ -99,6 +99,7 @@ class Connection(HttpToolsProtocol):
         self._connections_max = config.connections_max
         self._held_bytes = 0
         self._is_too_large = False
+        self._is_beyond = False
         self._timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -108,7 +109,11 @@ class Connection(HttpToolsProtocol):
             # Waiting for a request to answer would take a file for as long.
             transport.abort()
             return
+        self._is_beyond = self._are_too_many()
         self._timer = self.loop.call_later(self._timeout_s, self._give_up)
+
+    def _are_too_many(self) -> bool:
+        return len(self.connections) > self._connections_max
 
     def connection_lost(self, exc: Exception | None) -> None:
         """End, from either side."""
@@ -138,8 +143,8 @@ class Connection(HttpToolsProtocol):
             self._is_too_large = True
             raise HeadTooLarge
         self._got_on()
-        if len(self.connections) > self._connections_max:
-            # The connections that are there keep their places; this one ends with its answer.
+        if self._is_beyond and self._are_too_many():
+            # The connections that were there keep their places; this one ends with its answer.
             self.app = refuse_connection
         super().on_headers_complete()
         self.cycle.transport = _Joining(self.transport, self.loop)
