@@ -19,7 +19,7 @@ from innkeeper.entrypoints.api import openapi
 from innkeeper.entrypoints.api.tables import APIS
 from tests.support.running import Running, running
 
-EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", "6"))
+EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", "15"))
 NEVER = 500
 EVERYBODY = {"x-auth-token": "admin", "x-roles": "admin,service"}
 """Some routes are for services alone; behind a refusal of policy nothing would be tried."""

@@ -18,7 +18,7 @@ from tests.support.servers.postgresql import Postgresql
 from tests.support.several import Started, end, started, wait_until_ready
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(360)]
-WITHIN_S = 60.0
+WITHIN_S = 30.0
 PASSWORD = "a-word-for-nobody"
 WRONG_SETTINGS = 2
 

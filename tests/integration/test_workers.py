@@ -23,7 +23,7 @@ from tests.support.several import UNLIMITED, VERSIONS, Started, several
 from tests.support.trust import NOBODY
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(480)]
-WITHIN_S = 60.0
+WITHIN_S = 30.0
 WORKERS = 2
 ASKED = 12
 
