@@ -58,8 +58,13 @@ class Field:
         allowed: Mask | None = None
         has_group = self.spec.group is not None
         for each, few, is_moving, reads_group in pipeline.rare:
-            if few is not None and allowed is None and self.rows is ALL_ROWS:
-                self._narrow(few(self._hosts, self.spec))
+            if few is not None and self.rows is ALL_ROWS:
+                rows = few(self._hosts, self.spec)
+                if rows is not None:
+                    self.rows = rows
+                    left = self._memory.weights[rows] > GONE
+                    self._count(each, left)
+                continue
             mask = each.mask(self._hosts, self.spec, self.rows)
             # Who has nothing to say of this request at first has nothing to say later, except
             # of a group that gets its first member.
@@ -72,15 +77,15 @@ class Field:
             allowed = _both(allowed, [mask])
             left = (self._memory.weights[self.rows] > GONE) if left is None else left
             left &= mask
-            after = int(np.count_nonzero(left))
-            if after < self.candidates:
-                self.taken.append((each, self.candidates - after))
-            self.candidates = after
+            self._count(each, left)
         return allowed
 
-    def _narrow(self, rows: Rows | None) -> None:
-        if rows is not None:
-            self.rows = rows
+    def _count(self, each: Filter, left: Mask) -> None:
+        """Note how many hosts a filter removed, of which these are left."""
+        after = int(np.count_nonzero(left))
+        if after < self.candidates:
+            self.taken.append((each, self.candidates - after))
+        self.candidates = after
 
     def row(self, place: int) -> HostIndex:
         """The row that stands at a place of the weights."""

@@ -40,10 +40,10 @@ class Filter(Protocol):
     ``NEEDS_SERVERS = True``, and so has a weigher that does. One of which a part reads less
     than the rest has ``HALVES``, filters of its name that together say what it says. One that
     hardly any request does without may have ``admits(hosts, spec, index)``: what ``mask`` says
-    of one row, sooner. One that reads what is rare and leaves few hosts may have
-    ``few(hosts, spec)``: the only rows, in order, that it may leave, or None where these are
-    not few; nobody else is looked at then. And ``lacks(hosts, spec, index)`` says what one host
-    lacks, for people.
+    of one row, sooner. One that reads what is rare, leaves few hosts and says the same after
+    every pick may have ``few(hosts, spec)``: the rows, in order, of which ``mask`` says True;
+    nobody else is looked at then. And ``lacks(hosts, spec, index)`` says what one host lacks,
+    for people.
     """
 
     NAME: str

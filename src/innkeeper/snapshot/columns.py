@@ -255,7 +255,7 @@ class HostTable(AmountTable):
 
     def dedicate(self, index: HostIndex, code: int, name: str, *, is_open: bool) -> None:
         """Say for whom a host is, and what it is called there."""
-        if self.pcloud_codes[index] != code:
+        if self.pcloud_codes[index] != code or self.is_pcloud_open[index] != is_open:
             self.pclouds.forget_rows()
         self.pcloud_codes[index] = code
         self.is_pcloud_open[index] = is_open

@@ -27,6 +27,7 @@ RESERVATION = "reservation "
 CODES_SPARE = 64
 """So many codes more than twice the live ones are kept before the dead ones are forgotten."""
 FEW = 4
+NO_ROWS: Indexes = np.zeros(0, dtype=np.intp)
 PROJECTS_MAX = 10_000
 """Projects of which it is remembered where their plain requests may go."""
 
@@ -136,11 +137,15 @@ class PcloudSets:
         found = (self._hosts.get((code, name)) for code in codes)
         return [each for each in found if each is not None]
 
-    def rows(self, code: int, codes: Codes) -> Indexes:
-        """Where a code stands in the table's column; looked for once, until it changes."""
+    def open_rows(self, wanted: Collection[int], codes: Codes, is_open: Mask) -> Indexes:
+        """Where one of these codes stands in the table's columns and is open; in order."""
+        rows = [self._open_rows(code, codes, is_open) for code in wanted]
+        return rows[0] if len(rows) == 1 else np.unique(np.concatenate([NO_ROWS, *rows]))
+
+    def _open_rows(self, code: int, codes: Codes, is_open: Mask) -> Indexes:
         rows = self._rows.get(code)
         if rows is None:
-            rows = self._rows[code] = (codes == code).nonzero()[0]
+            rows = self._rows[code] = ((codes == code) & is_open).nonzero()[0]
         return rows
 
     def has_dedicated(self, codes: Codes) -> bool:
@@ -150,7 +155,7 @@ class PcloudSets:
         return self._has_dedicated
 
     def forget_rows(self) -> None:
-        """Look anew for the rows of codes: hosts went, moved or changed hands.
+        """Look anew for the rows of codes: hosts went, moved, changed hands or were closed.
 
         One that comes and is for everybody changes nothing of what is kept here.
         """

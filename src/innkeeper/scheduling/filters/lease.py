@@ -34,9 +34,12 @@ def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
 
 
 def few(hosts: HostTable, spec: RequestSpec) -> Indexes | None:
-    """The hosts of the reservation; None where there is none that the project may use."""
+    """The hosts of the reservation, while it runs."""
+    if spec.reservation is None:
+        return None
     code = _code(hosts, spec)
-    return None if code is None else hosts.pclouds.rows(code, hosts.pcloud_codes)
+    codes = [] if code is None else [code]
+    return hosts.pclouds.open_rows(codes, hosts.pcloud_codes, hosts.is_pcloud_open)
 
 
 def _code(hosts: HostTable, spec: RequestSpec) -> int | None:

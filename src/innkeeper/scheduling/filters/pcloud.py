@@ -17,6 +17,8 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+import numpy as np
+
 from innkeeper.domain.placing import RequestSpec
 from innkeeper.scheduling.facts.masks import among, nowhere
 from innkeeper.scheduling.reading import Reads
@@ -83,13 +85,14 @@ class Asked:
         return mine
 
     def few(self, hosts: HostTable, spec: RequestSpec) -> Indexes | None:
-        """The hosts of the pcloud, or the one that is named; None where several are named."""
-        usable = hosts.pclouds.usable(spec.pclouds, spec.project_id)
-        if len(usable) != 1:
+        """The hosts of the pclouds that take new servers, or the one of those that is named."""
+        if not spec.pclouds:
             return None
-        if spec.pcloud_host is not None:
-            return hosts.rows_called(usable, spec.pcloud_host)
-        return hosts.pclouds.rows(usable[0], hosts.pcloud_codes)
+        usable = hosts.pclouds.usable(spec.pclouds, spec.project_id)
+        if spec.pcloud_host is None:
+            return hosts.pclouds.open_rows(usable, hosts.pcloud_codes, hosts.is_pcloud_open)
+        rows = hosts.rows_called(usable, spec.pcloud_host)
+        return np.unique(rows[hosts.is_pcloud_open[rows]])
 
     def missing(self, hosts: HostTable, spec: RequestSpec) -> str:
         """See :func:`missing`."""
