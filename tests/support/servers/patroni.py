@@ -74,7 +74,11 @@ class Node:
                 "data_dir": str(self.folder / "data"),
                 "bin_dir": str(self._programs),
                 "pgpass": str(self.folder / "pgpass"),
-                "parameters": {"unix_socket_directories": ""},
+                "parameters": {
+                    "unix_socket_directories": "",
+                    # Else what a killed server leaves is nobody's to remove.
+                    "dynamic_shared_memory_type": "mmap",
+                },
                 "authentication": {
                     "superuser": {"username": USER, "password": PASSWORD},
                     "replication": {"username": "replicator", "password": PASSWORD},
