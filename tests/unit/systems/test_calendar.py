@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from innkeeper.domain.hosts import Dedication
 from innkeeper.domain.ids import ProviderUuid
-from innkeeper.domain.leases import Lendable
+from innkeeper.domain.leases import HostsWish, Lendable
 from innkeeper.systems.leases import calendar
 
 
@@ -12,36 +14,63 @@ def candidate(row: int, dedication: str = Dedication.FREEPOOL) -> Lendable:
     return Lendable(row, ProviderUuid(f"provider-{row}"), dedication)
 
 
-def chosen(held: set[int], hosts_min: int, hosts_max: int, seed: int = 1) -> set[int]:
-    """The rows that are chosen of six, of which the last one is still another lease's."""
-    there = [*map(candidate, range(5)), candidate(5, Dedication.LEASED)]
-    found = calendar.choose(there, held, hosts_min=hosts_min, hosts_max=hosts_max, seed=seed)
-    assert len({each.host_id for each in found}) == len(found)
-    return {each.host_id for each in found}
+SIX = [*map(candidate, range(5)), candidate(5, Dedication.LEASED)]
+"""Of which the last one is still another lease's."""
+
+
+def dealt(
+    held: set[int], *wanted: tuple[int, int], seed: int = 1, of: Sequence[Lendable] = SIX
+) -> list[set[int]] | None:
+    """The rows that each of those who want at least and at most so many is given."""
+    wishes = [HostsWish(f"wish-{number}", *each) for number, each in enumerate(wanted)]
+    found = calendar.deal(of, held, wishes, seed)
+    if found is None:
+        return None
+    rows = [each.host_id for hosts in found for each in hosts]
+    assert len(set(rows)) == len(rows)
+    assert held.isdisjoint(rows)
+    return [{each.host_id for each in hosts} for hosts in found]
+
+
+def chosen(held: set[int], hosts_min: int, hosts_max: int, seed: int = 1) -> set[int] | None:
+    found = dealt(held, (hosts_min, hosts_max), seed=seed)
+    return None if found is None else found[0]
+
+
+def counts(held: set[int], *wanted: tuple[int, int]) -> list[int] | None:
+    found = dealt(held, *wanted)
+    return None if found is None else [len(each) for each in found]
 
 
 def test_as_many_as_can_be_had_are_chosen_and_no_more_than_wanted() -> None:
     assert chosen(set(), 1, 9) == {0, 1, 2, 3, 4, 5}
-    assert len(chosen(set(), 2, 3)) == 3
+    assert counts(set(), (2, 3)) == [3]
     assert chosen({0, 1, 2, 3}, 1, 9) == {4, 5}
 
 
 def test_too_few_are_none() -> None:
-    assert chosen({0, 1, 2, 3}, 3, 9) == set()
-    assert chosen({0, 1, 2, 3, 4, 5}, 1, 1) == set()
+    assert chosen({0, 1, 2, 3}, 3, 9) is None
+    assert chosen({0, 1, 2, 3, 4, 5}, 1, 1) is None
+    assert counts({0, 1}, (2, 2), (3, 3)) is None
 
 
 def test_what_nobody_has_goes_first() -> None:
-    assert all(5 not in chosen(set(), 5, 5, seed) for seed in range(20))
+    assert all(5 not in (chosen(set(), 5, 5, seed) or {5}) for seed in range(20))
+    assert dealt({0, 1, 2, 3}, (1, 1), (1, 1)) == [{4}, {5}]
 
 
 def test_the_seed_draws() -> None:
     assert chosen(set(), 2, 2, seed=7) == chosen(set(), 2, 2, seed=7)
-    assert len({frozenset(chosen(set(), 2, 2, seed)) for seed in range(50)}) == 10
+    assert len({frozenset(chosen(set(), 2, 2, seed) or ()) for seed in range(50)}) == 10
+    taken = [candidate(row, Dedication.LEASED) for row in range(5)]
+    pairs = {
+        frozenset((dealt(set(), (2, 2), seed=seed, of=taken) or [set()])[0])
+        for seed in range(50)
+    }
+    assert len(pairs) == 10
 
 
-def test_what_is_spare_is_left_when_each_has_the_least() -> None:
-    there = [*map(candidate, range(5))]
-    assert calendar.spare(there, set(), [1, 2]) == 2
-    assert calendar.spare(there, {0, 1}, [1, 2]) == 0
-    assert calendar.spare(there, {0, 1}, [2, 2]) == -1
+def test_all_have_the_least_before_anybody_has_more() -> None:
+    assert counts(set(), (1, 9), (1, 9), (1, 9)) == [4, 1, 1]
+    assert counts(set(), (1, 2), (1, 9), (1, 9)) == [2, 3, 1]
+    assert counts({0, 1, 2}, (1, 9), (2, 9)) == [1, 2]

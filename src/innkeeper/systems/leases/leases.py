@@ -75,29 +75,19 @@ def chosen(tx: Tx, wish: LeaseWish, terms: Terms) -> list[list[Lendable]]:
     Raises :class:`Conflict` (``no_free_host``) where there are not enough for one.
     """
     present = freepool.lendable(tx, terms.heard_since)
-    taken = holds.held_in(tx, wish.window)
-    found: list[list[Lendable]] = []
-    spare = calendar.spare(present, taken, [each.hosts_min for each in wish.reservations])
-    for turn, each in enumerate(wish.reservations):
-        # Nobody takes more than the least as long as those behind would go without.
-        most = min(each.hosts_max, each.hosts_min + max(0, spare))
-        mine = calendar.choose(
-            present, taken, hosts_min=each.hosts_min, hosts_max=most, seed=terms.seed + turn
-        )
-        spare -= most - each.hosts_min
-        if not mine:
-            raise Conflict(NOT_ENOUGH, code=NO_FREE_HOST)
-        taken |= {one.host_id for one in mine}
-        found.append(mine)
+    held = holds.held_in(tx, wish.window)
+    found = calendar.deal(present, held, wish.reservations, terms.seed)
+    if found is None:
+        raise Conflict(NOT_ENOUGH, code=NO_FREE_HOST)
     return found
 
 
 def take(tx: Tx, wanted: Sequence[Lendable], window: Window, terms: Terms) -> None:
     """Move the generations of hosts that are to be held, and look that nobody else holds them.
 
-    Raises :class:`Overtaken` if somebody does. Who believes to have the writers' turn and does
-    not would be found out here: another one who chose the same host has moved its generation
-    first, and then this one sees his hold, or has not, and then sees this one's.
+    Raises :class:`Overtaken` if somebody does. That catches a writer who wrongly believes to
+    have the turn: both move the host's generation before they look, so the second one waits
+    for the first, and then sees its hold.
     """
     for each in sorted(wanted, key=lambda one: one.host_id):
         ratios.advance(tx, each.provider_uuid, terms.now)
