@@ -199,6 +199,8 @@ class Guests(Steps):
         self.surveyor.judge()
         self.landlord.release_replaced()
         self.surveyor.judge()
+        self.landlord.charge_returned()
+        self.surveyor.judge()
         self.surveyor.audit()
 
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
-from innkeeper.domain.errors import Conflict
-from innkeeper.domain.pclouds import PcloudHost
+from innkeeper.domain.errors import Conflict, QuotaExceeded
+from innkeeper.domain.pclouds import PcloudHost, PcloudRun
 from innkeeper.store.transactions import Tx
+from innkeeper.systems.compute import hosts as machines
 from innkeeper.systems.compute.hosts import ServiceChange
-from innkeeper.systems.pclouds import hosts, pclouds
+from innkeeper.systems.pclouds import hosts, pclouds, returned, runs
 from innkeeper.systems.pclouds.hosts import Wish
 from tests.support.clouds import reported
 from tests.support.landlords import Landlord
@@ -72,3 +74,55 @@ def test_a_broken_one_is_left_behind_with_its_servers(
     replace(landlord, uuid)
     told = [(each.name, each.units) for each in members_of(landlord, uuid)]
     assert told == [("one", 1), ("one~1", 0)]
+
+
+def turn(landlord: Landlord) -> int:
+    """What the service does now and then about hosts that were replaced."""
+    landlord.release_replaced()
+    terms = landlord.terms()
+    count: int = landlord.cloud.write(lambda tx: returned.charge(tx, terms))
+    landlord.movers.judge()
+    return count
+
+
+@pytest.mark.parametrize("is_in_maintenance", [True, False])
+def test_one_that_is_in_order_again_is_paid_for_until_it_is_empty(
+    taken: Taken, is_in_maintenance: bool
+) -> None:
+    landlord, uuid, hostname = taken
+    landlord.set_quota("project", 1)
+    if is_in_maintenance:
+        landlord.maintain("large", hostname, "smoke")
+    else:
+        landlord.movers.wait(601, silent=hostname[0])
+    replace(landlord, uuid)
+    assert turn(landlord) == 0
+    if is_in_maintenance:
+        landlord.maintain("large", hostname, None)
+    else:
+        landlord.movers.wait(1)
+    assert turn(landlord) == 1
+    assert turn(landlord) == 0
+    told = [(each.name, each.units) for each in members_of(landlord, uuid)]
+    assert told == [("one", 1), ("one~1", 1)]
+    assert [each.units for each in runs_of(landlord) if each.ended_at is None] == [1, 1]
+    # More than the quota: nothing new is had, and nothing is taken away.
+    with pytest.raises(QuotaExceeded):
+        landlord.allocate(uuid, Wish("two", "large"))
+    (server,) = landlord.cloud.read(lambda tx: machines.residents(tx, [hostname]))[hostname]
+    landlord.movers.delete(server[0])
+    landlord.movers.finish()
+    turn(landlord)
+    assert [each.name for each in members_of(landlord, uuid)] == ["one"]
+    assert [each.host_name for each in runs_of(landlord) if each.ended_at is None] == ["one"]
+
+
+def runs_of(landlord: Landlord) -> list[PcloudRun]:
+    """All that was ever paid for."""
+    now = landlord.movers.now
+    found: list[PcloudRun] = landlord.cloud.read(
+        lambda tx: runs.page(
+            tx, now - timedelta(days=1), now + timedelta(days=1), project_id=None, limit=99
+        )
+    )
+    return found

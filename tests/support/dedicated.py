@@ -142,7 +142,7 @@ def _runs(seen: World) -> Iterator[str]:
             each["units"],
         )
         for host_id, each in seen.members.items()
-        if not each["is_replaced"]
+        if not each["is_replaced"] or each["units"]
     )
     if running != expected:
         yield f"runs are {running}, and not {expected}"
@@ -163,8 +163,16 @@ def _run(run: Row) -> tuple[Any, ...]:
 
 
 def overdrawn(before: World, after: World, limits: Mapping[str, int]) -> list[str]:
-    """I4: the projects that hold more than they may, and more than they held before."""
+    """I4: the projects that hold more than they may, and more than they held before.
+
+    But for what came back by itself: a replaced host that is in order again.
+    """
     had, has = before.units(), after.units()
+    for host_id, each in after.members.items():
+        was = before.members.get(host_id, each)
+        if each["is_replaced"] and was["is_replaced"]:
+            owner = after.pclouds[each["pcloud_id"]]["project_id"]
+            has[owner] -= each["units"] - was["units"]
     return [
         f"I4: {project_id} holds {count} of {limits[project_id]}"
         for project_id, count in has.items()

@@ -26,6 +26,7 @@ from innkeeper.systems.pclouds import (
     hosts,
     pclouds,
     quotas,
+    returned,
     settling,
     sizes,
 )
@@ -278,6 +279,11 @@ class Landlord:
         """Give replaced hosts back that are empty, as the service does now and then."""
         terms = self.terms()
         self.cloud.write(lambda tx: hosts.release_replaced(tx, terms))
+
+    def charge_returned(self) -> None:
+        """Have those be paid for that are in order again, as the service does then as well."""
+        terms = self.terms()
+        self.cloud.write(lambda tx: returned.charge(tx, terms))
 
     # -- what is seen ----------------------------------------------------------------------
 

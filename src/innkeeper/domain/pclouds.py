@@ -121,7 +121,8 @@ def is_open(*, is_enabled: bool, is_replaced: bool, maintenance: str | None) -> 
 class PoolHost(Heard):
     """A host in the pool of a host flavor; ``pcloud_uuid`` and ``name`` say where it is used.
 
-    ``maintenance`` is why nothing new may come to it; ``None`` lets it.
+    ``maintenance`` is why nothing new may come to it; ``None`` lets it. One that was replaced is
+    to come back from its pcloud as soon as it is empty.
     """
 
     host_id: int
@@ -135,6 +136,7 @@ class PoolHost(Heard):
     maintenance: str | None
     pcloud_uuid: str | None = None
     name: str | None = None
+    is_replaced: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +145,8 @@ class PcloudHost(Heard):
 
     ``hostname`` and the ids are for this program and administrators; no user sees them.
     ``units`` are those of its flavor when it was allocated. ``is_replaced`` hosts gave their
-    name to another one, take no units, and go back to the pool once they are empty.
+    name to another one, and go back to the pool once they are empty. They take no units as long
+    as they are out of order.
     """
 
     host_id: int
@@ -172,6 +175,16 @@ class PcloudHost(Heard):
             is_replaced=self.is_replaced,
             maintenance=self.maintenance,
         )
+
+    @property
+    def is_paid(self) -> bool:
+        """Whether its owner pays for it at present."""
+        return not self.is_replaced or self.units > 0
+
+    def is_in_order(self, now: datetime, service_down_time_s: float) -> bool:
+        """Whether nothing but its owner's will keeps servers from it."""
+        is_up = self.is_up(now, service_down_time_s)
+        return is_up and not self.is_disabled and self.maintenance is None
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,6 +68,16 @@ def names(tx: Tx, provider_ids: Collection[ProviderId]) -> dict[ProviderId, str]
     return {ProviderId(provider_id): name for provider_id, name in rows}
 
 
+def is_called(tx: Tx, uuids: Collection[str], name: str) -> bool:
+    """Whether a host of one of these pclouds has this name."""
+    query = (
+        sa.select(pcloud_hosts.c.host_id)
+        .join(pclouds, pclouds.c.id == pcloud_hosts.c.pcloud_id)
+        .where(pclouds.c.uuid.in_(IDS), pcloud_hosts.c.name == name)
+    )
+    return bool(by_ids.rows(tx, query, uuids))
+
+
 def reservation_projects(tx: Tx, uuids: Collection[str]) -> dict[str, str]:
     """The project that each of these reservations is for; those that are not there are left
     out."""

@@ -37,6 +37,7 @@ _POOLED = (
         pool_hosts.c.maintenance,
         pclouds.c.uuid,
         pcloud_hosts.c.name.label("given_name"),
+        pcloud_hosts.c.is_replaced,
     )
     .select_from(pool_hosts)
     .join(host_flavors, host_flavors.c.id == pool_hosts.c.host_flavor_id)

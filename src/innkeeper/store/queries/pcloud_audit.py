@@ -161,7 +161,8 @@ def open_runs(tx: Tx) -> tuple[dict[int, int], dict[int, str]]:
     counted = counted.where(pcloud_runs.c.ended_at.is_(None)).group_by(pcloud_runs.c.host_id)
     members = sa.select(pcloud_hosts.c.host_id, hosts.c.name)
     members = members.join(hosts, hosts.c.id == pcloud_hosts.c.host_id)
-    paid = members.where(pcloud_hosts.c.is_replaced.is_(sa.false()))
+    is_paid = pcloud_hosts.c.is_replaced.is_(sa.false()) | (pcloud_hosts.c.units > 0)
+    paid = members.where(is_paid)
     return (
         {host_id: count for host_id, count in tx.execute(counted)},
         {host_id: name for host_id, name in tx.execute(paid)},

@@ -296,10 +296,10 @@ def _add_rows(rows: Rows, pending: Pending, booted: Booted) -> None:
                 "decision": pending.kept.of_server(index),
             }
         )
-        if entry is not None and pending.taken_in and pending.taken_in[index] is not None:
+        pcloud = pending.taken_in[index] if entry is not None and pending.taken_in else None
+        if pcloud is not None:
             # It has come to a pcloud without naming it, and stays there when it moves.
-            hints = {**request.hints, dedications.HINT: pending.taken_in[index]}
-            rows.servers[-1]["hints"] = hints
+            rows.servers[-1]["hints"] = dedications.taken_in(request.hints, pcloud)
         if entry is not None:
             rows.orders.append(
                 NewOrder(

@@ -31,6 +31,10 @@ from innkeeper.systems.placement.ratios import Present, Ratio
 
 HINT, HOST_HINT = "pcloud", "pcloud_host"
 """The scheduler hints by which a server names whose hosts are meant, and one of them."""
+UNASKED = "pcloud_unasked"
+"""Kept beside :data:`HINT` where the service wrote that, for a server that named no pcloud and
+was taken in. Who gives both in a request of its own says that anywhere will do as well, once
+the pcloud is not for it any more."""
 RESERVATION_HINT = "reservation"
 """The scheduler hint by which a server names the reservation on whose hosts it is to be."""
 
@@ -103,6 +107,27 @@ def wanted_by(tx: Tx, hints: Sequence[tuple[Mapping[str, Any], str]]) -> list[Wa
         else:
             found.append(Wanted(mine, reservation))
     return found
+
+
+def taken_in(hints: Mapping[str, Any], pcloud: str) -> dict[str, Any]:
+    """The hints of a server that came to a pcloud without naming it, and is bound to it now."""
+    return {**hints, HINT: pcloud, UNASKED: True}
+
+
+def still_bound(tx: Tx, hints: Mapping[str, Any], project_id: str) -> Mapping[str, Any]:
+    """The hints of a server that is on no host, without what binds it to a pcloud in vain.
+
+    It is bound so if it was taken in by one that is gone, or that its project may not use any
+    more. A pcloud that was named is wanted, whether it is there or not.
+    """
+    if hints.get(UNASKED) is not True or wanted_by(tx, [(hints, project_id)]) != [None]:
+        return hints
+    return {name: each for name, each in hints.items() if name not in (HINT, UNASKED)}
+
+
+def is_called(tx: Tx, uuids: Collection[str], name: str) -> bool:
+    """Whether a host of one of these pclouds has this name at present."""
+    return dedications.is_called(tx, uuids, name)
 
 
 def takes(host: Host, wanted: Wanted) -> bool:

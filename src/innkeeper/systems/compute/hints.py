@@ -91,10 +91,11 @@ def names_hosts(hints: Mapping[str, Any]) -> bool:
 def still_meant(tx: Tx, hints: Mapping[str, Any], *, is_nowhere: bool = False) -> Resolved:
     """The hints of a server that is to be moved, but for its group, which its row tells.
 
-    The one host of a pcloud that was named is meant by a server that ``is_nowhere``; one that
-    is there is to go to another. Servers that are gone since it was booted are passed over, as
-    is what nobody checked in days when hints were only kept: that must not keep the server
-    where it is. Near to servers none of which is left is anywhere.
+    The one host of a pcloud that was named is meant by a server that ``is_nowhere``, as long as
+    a host is called so; one that is there is to go to another. Servers that are gone since it
+    was booted are passed over, as is what nobody checked in days when hints were only kept:
+    that must not keep the server where it is. Near to servers none of which is left is
+    anywhere.
     """
     if not hints:
         return NOTHING
@@ -111,9 +112,15 @@ def still_meant(tx: Tx, hints: Mapping[str, Any], *, is_nowhere: bool = False) -
         near=near,
         query=query,
         pclouds=dedications.named(hints),
-        pcloud_host=dedications.named_host(hints) if is_nowhere else None,
+        pcloud_host=_host_still_meant(tx, hints) if is_nowhere else None,
         reservation=dedications.named_reservation(hints),
     )
+
+
+def _host_still_meant(tx: Tx, hints: Mapping[str, Any]) -> str | None:
+    # Its owner may have renamed it, or given it back: that is nothing that a guest could know.
+    name, pclouds = dedications.named_host(hints), dedications.named(hints)
+    return name if name is not None and dedications.is_called(tx, pclouds, name) else None
 
 
 def _pclouds(hints: Mapping[str, Any]) -> tuple[str, ...]:

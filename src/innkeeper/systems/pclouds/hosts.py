@@ -278,8 +278,9 @@ def _again(tx: Tx, member: PcloudHost) -> PcloudHost:
 def replace(tx: Tx, pcloud: Pcloud, name: str, terms: Terms) -> PcloudHost:
     """Have another free host, of the same flavor and zone, take a broken one's place and name.
 
-    The old one is closed and costs nothing from now on. It goes back to its pool as soon as it
-    is empty, at once if it is now. Raises :class:`Conflict` for a host that is in order, unless
+    The old one is closed, and costs nothing until it is in order again, see
+    :mod:`innkeeper.systems.pclouds.returned`. It goes back to its pool as soon as it is empty,
+    at once if it is now. Raises :class:`Conflict` for a host that is in order, unless
     it is closed and empty, and what :func:`allocate` raises where there is none to take its
     place.
     """
@@ -299,8 +300,7 @@ def replace(tx: Tx, pcloud: Pcloud, name: str, terms: Terms) -> PcloudHost:
 
 
 def _demand_broken(tx: Tx, old: PcloudHost, terms: Terms) -> None:
-    is_up = old.is_up(terms.now, terms.service_down_time_s)
-    if not is_up or old.is_disabled or old.maintenance is not None:
+    if not old.is_in_order(terms.now, terms.service_down_time_s):
         return
     if old.is_enabled:
         raise Conflict(f"Host {old.name} is enabled and in order. Disable it first.")

@@ -204,7 +204,7 @@ def transfer(tx: Tx, pcloud: Pcloud, project_id: str, terms: Terms) -> Pcloud:
     pclouds.forget_answers(tx, pcloud.id)
     after = get(tx, pcloud.uuid)
     _show_members(tx, after, terms.now)
-    paid = [each for each in hosts if not each.is_replaced]
+    paid = [each for each in hosts if each.is_paid]
     pcloud_hosts.end_runs(tx, [each.host_id for each in paid], terms.now)
     members.begin_runs(tx, after, paid, terms.now)
     members.tell(tx, after, "transfer", terms, detail=f"to project {project_id}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from innkeeper.domain.errors import ConcurrentUpdate, ProviderChanged
+from innkeeper.domain.errors import ConcurrentUpdate, Overtaken, ProviderChanged
 from innkeeper.domain.ids import Generation
 from innkeeper.domain.placement import Provider
 from innkeeper.store import claims
@@ -22,11 +22,15 @@ def compare(provider: Provider, seen: int, message: str | None = None) -> None:
 
 
 def advance(tx: Tx, provider: Provider, now: datetime) -> Generation:
-    """Move a provider on from where it was read in this transaction; give where it is then."""
+    """Move a provider on from where it was read in this transaction; give where it is then.
+
+    Raises :class:`Overtaken` if somebody has moved it since: what else was written in this
+    transaction must not be committed.
+    """
     try:
         moved = claims.advance(tx, {provider.id: provider.generation}, now)
     except ProviderChanged as error:
-        raise ConcurrentUpdate(
+        raise Overtaken(
             f"resource provider generation conflict: {provider.uuid} was concurrently updated"
         ) from error
     return moved[provider.id]

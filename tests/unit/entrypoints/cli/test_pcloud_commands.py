@@ -25,7 +25,7 @@ HOST = {
 POOLED = {
     **{"hostname": "host-1", "availability_zone": "nova"},
     **{"service_state": "up", "service_status": "enabled"},
-    **{"maintenance": None, "pcloud_id": None, "name": None},
+    **{"maintenance": None, "pcloud_id": None, "name": None, "replaced": False},
 }
 FLAVOR = {"id": "big", "description": "", "units": 2}
 QUOTA = {"project_id": "mine", "units": 10, "in_use": 2}

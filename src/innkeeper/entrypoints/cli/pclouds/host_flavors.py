@@ -34,6 +34,7 @@ POOL_COLUMNS = {
     "Maintenance": "maintenance",
     "Pcloud": "pcloud_id",
     "Name": "name",
+    "Replaced": "replaced",
 }
 """What lists of a pool show, and the API's words for it."""
 

@@ -7,6 +7,7 @@ and on no host, it holds nothing but its share of the quota.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -18,7 +19,7 @@ from innkeeper.store.queries import hosts, orders
 from innkeeper.store.queries import servers as rows
 from innkeeper.store.queries.orders import OpenOrder
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute import actions, servers, specs
+from innkeeper.systems.compute import actions, dedications, servers, specs
 from innkeeper.systems.compute.means import Means
 from innkeeper.systems.compute.moves import destinations, moving
 from innkeeper.systems.compute.results import Result, told
@@ -168,6 +169,7 @@ def unshelve(
         return Moved(None)
     zone = server.asked_az if availability_zone == UNCHANGED else availability_zone
     _demand_place(tx, means, server, zone, host)
+    server = replace(server, hints=dedications.still_bound(tx, server.hints, server.project_id))
     spec = specs.of_server(
         tx, means, server, now=now, seed=seed, forced_host=host, availability_zone=zone
     )
@@ -176,6 +178,7 @@ def unshelve(
         return moving.nowhere(tx, server, ActionName.UNSHELVE, asker, place, now)
     handovers.claim_beside(tx, moving.party(server), place.amounts, now)
     values |= {"host": place.host, "provider_id": place.provider_id, "asked_az": zone}
+    values["hints"] = server.hints
     actions.begin(tx, server, ActionName.UNSHELVE, asker, values, now)
     is_told = actions.tell(
         tx,

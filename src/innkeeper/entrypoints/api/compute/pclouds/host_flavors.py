@@ -177,4 +177,5 @@ def _shown_host(host: PoolHost, told: Terms) -> dict[str, Any]:
         "maintenance": host.maintenance,
         "pcloud_id": host.pcloud_uuid,
         "name": host.name,
+        "replaced": bool(host.is_replaced),
     }
