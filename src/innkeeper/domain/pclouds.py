@@ -121,8 +121,8 @@ def is_open(*, is_enabled: bool, is_replaced: bool, maintenance: str | None) -> 
 class PoolHost(Heard):
     """A host in the pool of a host flavor; ``pcloud_uuid`` and ``name`` say where it is used.
 
-    ``maintenance`` is why nothing new may come to it; ``None`` lets it. One that was replaced is
-    to come back from its pcloud as soon as it is empty.
+    ``maintenance`` is why nothing new may come to it; ``None`` lets it. One that was replaced
+    comes back from its pcloud as soon as it is empty.
     """
 
     host_id: int
