@@ -18,7 +18,7 @@ from innkeeper.store.queries import pclouds as rows
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import hosts as machines
 from innkeeper.systems.compute.hosts import ServiceChange
-from innkeeper.systems.pclouds import audit, host_flavors, hosts, pclouds, several
+from innkeeper.systems.pclouds import audit, host_flavors, hosts, pclouds, requests, several
 from innkeeper.systems.pclouds.hosts import Wish
 from innkeeper.systems.pclouds.several import BEGINNING, TAKEN_AT_ONCE, Progress, Request
 from innkeeper.systems.pclouds.terms import Terms
@@ -84,10 +84,14 @@ class Client:
         self.so_far = self.cloud.write(go_on)
         return self.so_far
 
+    def answer(self) -> dict[str, Any]:
+        """What is answered, as far as it has come."""
+        return self.so_far.as_answer(self.request)
+
     def finish(self) -> int:
         """Go on to the end; gives the number of steps."""
         steps = 0
-        while self.so_far.tried < len(self.request.wishes):
+        while self.so_far.left(self.request):
             self.step()
             steps += 1
         return steps
@@ -112,26 +116,26 @@ def kept(cloud: Cloud, token: str = TOKEN) -> Any:
 
 def test_so_many_are_taken_in_one_transaction(cloud: Cloud) -> None:
     client = Client(cloud, wanting(token=None))
-    assert client.step().hosts == NAMES[:TAKEN_AT_ONCE]
+    assert tuple(client.step().had) == NAMES[:TAKEN_AT_ONCE]
     assert taken(cloud) == NAMES[:TAKEN_AT_ONCE]
     assert client.finish() == 2
-    assert taken(cloud) == client.so_far.hosts == NAMES
-    assert client.so_far.as_answer() == {"hosts": list(NAMES), "failures": []}
+    assert taken(cloud) == tuple(client.so_far.had) == NAMES
+    assert client.answer() == {"hosts": list(NAMES), "failures": []}
 
 
 def test_a_repeat_goes_on_after_the_first_step(cloud: Cloud) -> None:
     Client(cloud, wanting()).step()
-    assert kept(cloud)[1] == {"hosts": list(NAMES[:TAKEN_AT_ONCE]), "failures": []}
+    assert kept(cloud)[1]["names"] == list(NAMES[:TAKEN_AT_ONCE])
     later = Client(cloud.beside(), wanting())
-    assert later.step().hosts == NAMES[: 2 * TAKEN_AT_ONCE]
+    assert tuple(later.step().had) == NAMES[: 2 * TAKEN_AT_ONCE]
     later.finish()
     later.cloud.close()
-    assert later.so_far.hosts == NAMES
-    assert later.so_far.failures == ()
+    assert tuple(later.so_far.had) == NAMES
+    assert not later.so_far.refused
     assert taken(cloud) == NAMES
     third = Client(cloud, wanting())
     assert third.finish() == 1
-    assert third.so_far.as_answer() == later.so_far.as_answer()
+    assert third.answer() == later.answer()
 
 
 def test_two_at_once_take_turns(cloud: Cloud) -> None:
@@ -139,29 +143,51 @@ def test_two_at_once_take_turns(cloud: Cloud) -> None:
     first.step()
     second.step()
     first.step()
-    assert first.so_far.hosts == NAMES
+    assert tuple(first.so_far.had) == NAMES
     second.step()
     second.cloud.close()
-    assert second.so_far.as_answer() == first.so_far.as_answer()
-    assert first.so_far.failures == ()
+    assert second.answer() == first.answer()
+    assert not first.so_far.refused
     assert taken(cloud) == NAMES
 
 
-def test_what_was_not_had_is_kept_with_what_was(cloud: Cloud) -> None:
-    more = (*NAMES, "late-1", "late-2")
-    client = Client(cloud, wanting((NAMES[0], *more)))
+def test_what_was_not_had_is_tried_again(cloud: Cloud) -> None:
+    more = ("early", *NAMES, "late")
+    client = Client(cloud, wanting(more))
     client.finish()
-    failures = [[NAMES[0], "duplicate_name"], *([name, "no_free_host"] for name in more[-2:])]
-    assert client.so_far.as_answer() == {"hosts": list(NAMES), "failures": failures}
-    again = Client(cloud, wanting((NAMES[0], *more)))
-    again.finish()
-    assert again.so_far.as_answer() == client.so_far.as_answer()
+    failures = [[name, "no_free_host"] for name in more[-2:]]
+    assert client.answer() == {"hosts": list(more[:-2]), "failures": failures}
+
+    def give_back(tx: Tx) -> None:
+        mine: Pcloud = pclouds.get(tx, UUID)
+        hosts.release(tx, mine, hosts.get(tx, mine, "early"), TERMS)
+
+    cloud.write(give_back)
+    again = Client(cloud, wanting(more))
+    assert again.finish() == 1
+    assert again.answer() == {"hosts": list(more[:-1]), "failures": failures[1:]}
+    assert taken(cloud) == tuple(sorted(more[1:-1]))
+
+
+def test_what_an_older_program_kept_is_gone_on_with(cloud: Cloud) -> None:
+    told = {"name": NAMES[0]}
+    request = wanting(NAMES[:2])
+
+    def keep(tx: Tx) -> None:
+        mine = pclouds.get(tx, UUID)
+        answer = {"hosts": [told], "failures": [{"name": NAMES[1]}]}
+        requests.begin(tx, mine, TOKEN, request.asked, answer, NOW)
+
+    cloud.write(keep)
+    client = Client(cloud, request)
+    client.finish()
+    assert client.answer() == {"hosts": [told, NAMES[1]], "failures": []}
 
 
 def test_nothing_is_kept_of_a_request_of_which_nothing_was_had(cloud: Cloud) -> None:
     client = Client(cloud, wanting(flavor="small"))
     assert client.finish() == 3
-    assert client.so_far.hosts == ()
+    assert not client.so_far.had
     assert isinstance(client.so_far.refusal, NotFound)
     assert kept(cloud) is None
     cloud.write(lambda tx: host_flavors.create(tx, cloud.ids.uuid(), "small", "", 1, NOW))
@@ -177,7 +203,7 @@ def test_the_first_refusal_is_the_one_that_is_told(cloud: Cloud) -> None:
     client.step()
     client.terms = replace(TERMS, now=NOW + timedelta(hours=1))
     client.finish()
-    assert client.so_far.hosts == ()
+    assert not client.so_far.had
     assert isinstance(client.so_far.refusal, QuotaExceeded)
 
 
@@ -186,15 +212,15 @@ def test_who_had_nothing_so_far_goes_on_where_another_one_is(cloud: Cloud) -> No
     none_left = replace(TERMS, settings=Dedicating(quota_pcloud_units=0))
     first, second = Client(cloud, wanting(), none_left), Client(cloud, wanting())
     first.step()
-    assert len(first.so_far.failures) == TAKEN_AT_ONCE
+    assert len(first.so_far.refused) == TAKEN_AT_ONCE
     second.step()
     first.terms = TERMS
     first.step()
-    assert first.so_far.hosts == NAMES[: 2 * TAKEN_AT_ONCE]
-    assert first.so_far.failures == ()
+    assert tuple(first.so_far.had) == NAMES[: 2 * TAKEN_AT_ONCE]
+    assert not first.so_far.refused
     second.finish()
     first.finish()
-    assert first.so_far.as_answer() == second.so_far.as_answer()
+    assert first.answer() == second.answer()
     assert taken(cloud) == NAMES
 
 
@@ -215,5 +241,5 @@ def test_what_was_released_in_between_is_not_taken_again(cloud: Cloud) -> None:
     cloud.write(give_back)
     later = Client(cloud, wanting())
     later.finish()
-    assert later.so_far.hosts == NAMES
+    assert tuple(later.so_far.had) == NAMES
     assert taken(cloud) == NAMES[1:]

@@ -25,9 +25,7 @@ def once(
     """Do what is asked under a name, or give what was answered when it was done.
 
     ``asked`` is the same for the same request. Raises :class:`Conflict` where the name stands
-    for another one. A refusal is not kept: the same may be asked again. That is so of one host:
-    of several, what was refused beside others that were had is kept with these, and is not
-    tried again under that name; see :mod:`innkeeper.systems.pclouds.several`.
+    for another one. A refusal is not kept: the same may be asked again.
     """
     answer = answered(tx, pcloud, token, asked)
     if answer is None:

@@ -1,18 +1,17 @@
 """Several hosts that are wanted at once, taken some at a time, each time in a transaction.
 
-Always true: a step takes each of its hosts whole or not at all. What was done under a client's
+Always true: a step takes each of its hosts whole or not at all. What was had under a client's
 token is written with each step, from the first host on: who asks the same again goes on with
-what is left, and two who ask it at once take turns. Before the first host there is nothing that
-could be done twice; so a request of which nothing could be had is not kept, and can be made
-again.
+what is left, and two who ask it at once take turns. What could not be had is not kept: there
+may be room by then, and nothing would be done twice.
 
 May be false: that a request without a token which was given up half way took nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from innkeeper.domain.errors import Refusal
@@ -28,7 +27,7 @@ TAKEN_AT_ONCE = 10
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What is wanted, and how what becomes of it is told.
+    """What is wanted, each under a name of its own, and how what becomes of it is told.
 
     ``asked`` is the same for the same request, and ``token`` is what its client calls it.
     """
@@ -44,21 +43,25 @@ class Request:
 class Progress:
     """How far a request has come: what is told of its hosts, and of those that were not had.
 
-    ``refusal`` is why the first could not be had, as far as that was not told by others.
+    Both by the names that were wished for. ``refusal`` is why the first could not be had.
     """
 
-    hosts: tuple[Any, ...] = ()
-    failures: tuple[Any, ...] = ()
+    had: Mapping[str, Any] = field(default_factory=dict)
+    refused: Mapping[str, Any] = field(default_factory=dict)
     refusal: Refusal | None = None
 
-    @property
-    def tried(self) -> int:
-        """How many wishes were tried; they are tried in their order."""
-        return len(self.hosts) + len(self.failures)
+    def left(self, request: Request) -> list[Wish]:
+        """The wishes that nobody has tried, in their order."""
+        tried = self.had.keys() | self.refused.keys()
+        return [each for each in request.wishes if each.name not in tried]
 
-    def as_answer(self) -> dict[str, Any]:
-        """What is answered, and kept under a token."""
-        return {"hosts": list(self.hosts), "failures": list(self.failures)}
+    def as_answer(self, request: Request) -> dict[str, Any]:
+        """What is answered, in the order of the wishes."""
+        names = [each.name for each in request.wishes]
+        return {
+            "hosts": [self.had[name] for name in names if name in self.had],
+            "failures": [self.refused[name] for name in names if name in self.refused],
+        }
 
 
 BEGINNING = Progress()
@@ -71,18 +74,21 @@ def go_on(tx: Tx, pcloud: Pcloud, request: Request, so_far: Progress, terms: Ter
     another request.
     """
     kept = _kept(tx, pcloud, request)
-    before = so_far if kept is None else kept
-    some = request.wishes[before.tried : before.tried + TAKEN_AT_ONCE]
+    before = so_far if kept is None else _with(so_far, kept)
+    turn = len(before.had) + len(before.refused)
+    some = before.left(request)[:TAKEN_AT_ONCE]
     if not some:
         return before
-    made, failures = hosts.allocate_many(tx, pcloud, some, terms, before.tried)
+    made, failures = hosts.allocate_many(tx, pcloud, some, terms, turn)
+    told = dict(zip([each.name for each in made], request.tell_hosts(tx, made), strict=True))
+    refused = {wish.name: request.tell_failure(wish, why) for wish, why in failures}
     after = Progress(
-        (*before.hosts, *request.tell_hosts(tx, made)),
-        (*before.failures, *(request.tell_failure(wish, why) for wish, why in failures)),
+        {**before.had, **told},
+        {**before.refused, **refused},
         before.refusal or (failures[0][1] if failures else None),
     )
-    if request.token is not None and after.hosts:
-        answer = after.as_answer()
+    if request.token is not None and told:
+        answer = {"names": list(after.had), "hosts": list(after.had.values())}
         if kept is None:
             requests.begin(tx, pcloud, request.token, request.asked, answer, terms.now)
         else:
@@ -94,18 +100,24 @@ def give_up(request: Request, so_far: Progress, refusal: Refusal) -> Progress:
     """Tell of all that is left that it could not be had, since no more steps can be taken.
 
     ``refusal`` is why: the pcloud is another project's by now, or is gone, or the database does
-    not answer. None of it is kept under the token: who asks the same again, and may, goes on
-    behind ``so_far``.
+    not answer.
     """
-    left = request.wishes[so_far.tried :]
-    told = (request.tell_failure(wish, refusal) for wish in left)
-    return replace(so_far, failures=(*so_far.failures, *told))
+    told = {each.name: request.tell_failure(each, refusal) for each in so_far.left(request)}
+    return replace(so_far, refused={**so_far.refused, **told})
 
 
-def _kept(tx: Tx, pcloud: Pcloud, request: Request) -> Progress | None:
+def _with(so_far: Progress, had: Mapping[str, Any]) -> Progress:
+    """As far as it has come, with what another one had under the same token meanwhile."""
+    refused = {name: told for name, told in so_far.refused.items() if name not in had}
+    return replace(so_far, had={**so_far.had, **had}, refused=refused)
+
+
+def _kept(tx: Tx, pcloud: Pcloud, request: Request) -> Mapping[str, Any] | None:
     if request.token is None:
         return None
     answer = requests.answered(tx, pcloud, request.token, request.asked)
     if answer is None:
         return None
-    return Progress(tuple(answer["hosts"]), tuple(answer["failures"]))
+    # Older programs kept no names beside what they told, which has them.
+    names = answer.get("names") or [each["name"] for each in answer["hosts"]]
+    return dict(zip(names, answer["hosts"], strict=True))

@@ -110,7 +110,7 @@ async def _allocate_several(call: Call, request: Request, told: Terms) -> dict[s
     """
     so_far = several.BEGINNING
     # Each step tries some more of them, or finds that another request with its token did.
-    while so_far.tried < len(request.wishes):
+    while so_far.left(request):
         before = so_far
         try:
             so_far = await call.write(
@@ -118,13 +118,13 @@ async def _allocate_several(call: Call, request: Request, told: Terms) -> dict[s
                 TAKEN_AT_ONCE * LINES_OF_A_HOST,
             )
         except Refusal as refusal:
-            if not before.hosts:
+            if not before.had:
                 raise
             so_far = several.give_up(request, before, refusal)
-    if not so_far.hosts:
+    if not so_far.had:
         assert so_far.refusal is not None, "those that were not had were refused"
         raise so_far.refusal
-    return so_far.as_answer()
+    return so_far.as_answer(request)
 
 
 def _failure(wish: Wish, refusal: Refusal) -> dict[str, Any]:
