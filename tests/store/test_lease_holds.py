@@ -9,10 +9,12 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 
-from innkeeper.domain.errors import Conflict, Overtaken
+from innkeeper.domain.errors import Busy, Conflict, Overtaken
 from innkeeper.domain.leases import EventKind, EventState, HostsWish, Lease, LeaseWish, Window
 from innkeeper.domain.moves import Asker
+from innkeeper.store.guards import Guards
 from innkeeper.store.queries import agents, freepool, holds, leases
 from innkeeper.store.transactions import Store, Tx
 from innkeeper.systems.compute import hosts
@@ -25,6 +27,7 @@ from tests.support.clouds import AGENT, DEFAULTS, Numbers, reported
 
 IDS = Numbers()
 WRITERS = 6
+NO_TURNS = Guards(turns=False)
 TERMS = Terms(60.0, Asker("req-1", "project", "user"), NOW)
 
 
@@ -168,6 +171,29 @@ def test_who_has_no_turn_and_believes_so_is_found_out(furnished: Store) -> None:
         room.create(tx, wish(1.5, 3), TERMS)
     with pytest.raises(Overtaken), furnished.write() as tx:
         room.take(tx, chosen[0], wanted.window, TERMS)
+
+
+def test_who_comes_before_the_first_generation_is_read_is_seen(
+    furnished: Store, opened: Callable[[], Store]
+) -> None:
+    """Neither has a turn, so what was looked at before that moment proves nothing."""
+    mine, rivals = (
+        Store(each.backend, each.engines, NO_TURNS) for each in (furnished, opened())
+    )
+    wanted, theirs = (wish(1, 2, most=2) for _ in range(2))
+    made: list[Lease] = []
+
+    def come(_connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
+        if not made and "resource_providers" in statement:
+            with rivals.write() as tx:
+                made.append(room.create(tx, theirs, TERMS))
+
+    # On SQLite, who has read does not write once another one has.
+    with pytest.raises((Overtaken, Busy)), mine.write() as tx:
+        (chosen,) = room.chosen(tx, wanted, TERMS)
+        sa.event.listen(tx, "before_cursor_execute", come)
+        room.take(tx, chosen, wanted.window, TERMS)
+    assert len(made) == 1, "he came, and had them"
 
 
 def test_writers_side_by_side_never_share_a_host(

@@ -212,13 +212,21 @@ def test_no_reservation_of_a_lease_takes_what_another_one_cannot_do_without(
     lease = lessor.lease((1, 2), (1, 1))
     assert lease.status == LeaseStatus.ACTIVE
     assert lessor.held(lease) == {"a1", "b1"}
-    lessor.keep("a2")
     lessor.delete(lease)
-    counts = [
-        len([to for _, to in lessor.said("a1", "b1", "a2") if to == each.uuid])
-        for each in lessor.lease((1, 5), (1, 5)).reservations
-    ]
-    assert counts == [2, 1]
+    lessor.movers.report(reported("b2"))
+    lessor.keep("a2")
+    assert counts(lessor, (1, 5), (1, 5)) == [2, 1]
+    lessor.keep("b2")
+    # What the first one takes beyond its least, the second one cannot take as well.
+    assert counts(lessor, (1, 5), (1, 5), (1, 5)) == [2, 1, 1]
+
+
+def counts(lessor: Lessor, *wanted: tuple[int, int]) -> list[int]:
+    """How many hosts each reservation of a lease gets, which is given up at once."""
+    lease = lessor.lease(*wanted)
+    said = [to for _, to in lessor.said("a1", "b1", "a2", "b2")]
+    lessor.delete(lease)
+    return [said.count(each.uuid) for each in lease.reservations]
 
 
 def test_who_is_overtaken_while_ending_a_lease_has_written_nothing(lessor: Lessor) -> None:

@@ -14,12 +14,13 @@ from innkeeper.domain.errors import Conflict, NotFound, QuotaExceeded, Refusal
 from innkeeper.domain.moves import Asker
 from innkeeper.domain.pclouds import Pcloud, PcloudHost
 from innkeeper.domain.slices import Dedicating
+from innkeeper.store.queries import pcloud_hosts
 from innkeeper.store.queries import pclouds as rows
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import hosts as machines
 from innkeeper.systems.compute.hosts import ServiceChange
 from innkeeper.systems.pclouds import audit, host_flavors, hosts, pclouds, requests, several
-from innkeeper.systems.pclouds.hosts import Wish
+from innkeeper.systems.pclouds.hosts import RELEASED_AT_ONCE, Wish
 from innkeeper.systems.pclouds.several import BEGINNING, TAKEN_AT_ONCE, Progress, Request
 from innkeeper.systems.pclouds.terms import Terms
 from tests.support.clouds import NOW, Cloud, cloud_in, reported
@@ -27,6 +28,7 @@ from tests.support.clouds import NOW, Cloud, cloud_in, reported
 TERMS = Terms(Dedicating(quota_pcloud_units=-1), 60.0, Asker("req-1", "project", "user"), NOW)
 UUID = "b0000000-0000-4000-8000-000000000001"
 FREE = 25
+DRAWS = 12
 TOKEN = "try-1"
 NAMES = tuple(f"host-{number:02}" for number in range(FREE))
 
@@ -243,3 +245,39 @@ def test_what_was_released_in_between_is_not_taken_again(cloud: Cloud) -> None:
     later.finish()
     assert tuple(later.so_far.had) == NAMES
     assert taken(cloud) == NAMES[1:]
+
+
+def test_which_free_host_is_had_is_drawn_among_all_of_them(cloud: Cloud) -> None:
+    def draw(tx: Tx, seed: int, turn: int) -> str:
+        """The machine that is had with these dice, which is given back at once."""
+        mine, terms = pclouds.get(tx, UUID), replace(TERMS, seed=seed)
+        had = hosts.allocate(tx, mine, Wish("drawn", "few"), terms, turn)
+        hosts.release(tx, mine, had, terms)
+        return had.hostname
+
+    def look(tx: Tx) -> None:
+        few = host_flavors.create(tx, cloud.ids.uuid(), "few", "", 1, NOW)
+        for name in ("m03", "m04", "m05"):
+            host_flavors.remove_host(tx, host_flavors.get(tx, "large"), name, NOW)
+            host_flavors.add_host(tx, few, name, NOW)
+        by_seed = {draw(tx, seed, 0) for seed in range(DRAWS)}
+        by_turn = {draw(tx, 0, turn) for turn in range(DRAWS)}
+        assert by_seed == by_turn == {"m03", "m04", "m05"}
+
+    cloud.write(look)
+
+
+def test_so_many_replaced_hosts_are_given_back_in_one_transaction(cloud: Cloud) -> None:
+    Client(cloud, wanting(token=None)).finish()
+
+    def retire(tx: Tx) -> None:
+        """All are as if others had taken their places, and their servers gone since."""
+        found = [each.host_id for each in hosts.page(tx, pclouds.get(tx, UUID))]
+        pcloud_hosts.end_runs(tx, found, NOW)
+        for host_id in found:
+            pcloud_hosts.change(tx, host_id, is_replaced=True, units=0)
+
+    cloud.write(retire)
+    given = [cloud.write(lambda tx: hosts.release_replaced(tx, TERMS)) for _ in range(3)]
+    assert given == [RELEASED_AT_ONCE, FREE - RELEASED_AT_ONCE, 0]
+    assert taken(cloud) == ()

@@ -93,6 +93,15 @@ def test_two_hosts_can_change_names_at_once() -> None:
     assert table.names == ["b", "a", "c"]
 
 
+def test_two_hosts_of_a_pcloud_can_change_names_at_once() -> None:
+    table = table_of(*THREE)
+    code = table.pclouds.code("a pcloud")
+    for names in (("one", "two"), ("two", "one")):
+        for index, name in enumerate(names):
+            table.dedicate(HostIndex(index), code, name, is_open=True)
+        assert [table.rows_called([code], name).tolist() for name in names] == [[0], [1]]
+
+
 def test_a_new_host_can_take_a_name_that_another_gives_up() -> None:
     table = table_of(*THREE)
     table.ensure_rows([(ProviderId(9), "a"), (ProviderId(1), "old a")])
