@@ -10,8 +10,10 @@ import pytest
 
 from innkeeper.domain.errors import Overtaken
 from innkeeper.domain.pclouds import SizePolicy
+from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.hosts import ServiceChange
 from innkeeper.systems.pclouds.hosts import Wish
+from innkeeper.systems.placement import generations, providers
 from tests.support.clouds import reported
 from tests.support.landlords import Landlord
 from tests.support.moves import Movers
@@ -67,3 +69,16 @@ def test_a_pcloud_that_grows_by_itself_grows_the_next_time(landlord: Landlord) -
         landlord.keep_sizes()
     assert landlord.keep_sizes() == 1
     assert names(landlord) == ["host-1", "host-2"]
+
+
+def test_who_moves_a_provider_that_was_moved_since_is_overtaken(landlord: Landlord) -> None:
+    cloud = landlord.cloud
+    uuid = cloud.host("a1").provider_uuid
+
+    def move(tx: Tx) -> None:
+        seen = providers.get(tx, uuid)
+        generations.advance(tx, seen, landlord.movers.now)
+        generations.advance(tx, seen, landlord.movers.now)
+
+    with pytest.raises(Overtaken, match=f"{uuid} was concurrently updated"):
+        cloud.write(move)
