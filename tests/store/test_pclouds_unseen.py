@@ -38,7 +38,7 @@ def furnished(folder: Path, *pooled: str, **settings: Any) -> Landlord:
 def told(landlord: Landlord, hints: dict[str, Any]) -> dict[str, Any]:
     """What a stranger is told of a boot that it only asks about, and of one that it tries."""
     cloud, now = landlord.cloud, landlord.movers.now
-    asked = {"project_id": STRANGER, "hints": hints, "seed": SEED, "now": now}
+    asked: dict[str, Any] = {"project_id": STRANGER, "hints": hints, "seed": SEED, "now": now}
     (answer,) = cloud.carry_out(("explain", cloud.request(**asked)))
     (booted,) = cloud.boot(cloud.request(**asked))
     assert isinstance(booted, Booted)
