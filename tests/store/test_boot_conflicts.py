@@ -8,22 +8,18 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from innkeeper.domain.compute import Booted, BootRequest
-from innkeeper.domain.errors import ConcurrentUpdate, Refusal
+from innkeeper.domain.compute import BootRequest
+from innkeeper.domain.errors import ConcurrentUpdate
 from innkeeper.domain.ids import ProviderId
-from innkeeper.domain.slices import Scheduling
 from innkeeper.snapshot.follower import Follower
 from innkeeper.store import changes
 from innkeeper.store.queries import capacity, names, quota_usages, servers
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import hosts
-from innkeeper.systems.compute.boot import boot_together
-from innkeeper.systems.compute.drivers import Schedulers
 from innkeeper.systems.compute.hosts import ServiceChange
-from innkeeper.systems.compute.means import Means
-from innkeeper.systems.compute.recordings import Recorder
 from innkeeper.systems.compute.servers import finish_deletes
-from tests.support.clouds import NOW, UNLIMITED, Cloud, cloud_in, faults, reported
+from tests.support.behind import boot_behind
+from tests.support.clouds import NOW, Cloud, cloud_in, faults, reported
 
 
 @pytest.fixture
@@ -40,25 +36,6 @@ def far(near: Cloud) -> Iterator[Cloud]:
     cloud = near.beside()
     yield cloud
     cloud.close()
-
-
-def boot_behind(
-    cloud: Cloud,
-    *requests: BootRequest,
-    follower: Follower | None = None,
-    attempts_max: int = 10,
-) -> list[Booted | Refusal]:
-    """Boot on the table as it is, without looking whether the store moved on."""
-    scheduling = Scheduling(claim_attempts_max=attempts_max)
-    desk = follower or cloud.desk.follower
-    schedulers = Schedulers(scheduling)
-    recorder = Recorder(scheduling, schedulers, keep=None)
-    means = Means(desk, schedulers, scheduling, UNLIMITED, recorder)
-    with cloud.store.write() as tx:
-        desk.begin(tx)
-        outcomes = boot_together(tx, means, requests)
-        cloud.desk.follow(tx)
-    return outcomes
 
 
 def on(cloud: Cloud, host: str, count: int = 1) -> BootRequest:

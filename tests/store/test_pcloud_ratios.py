@@ -19,7 +19,7 @@ from innkeeper.systems.pclouds import audit, host_flavors, hosts, pclouds
 from innkeeper.systems.pclouds.hosts import Wish
 from innkeeper.systems.pclouds.terms import Terms
 from innkeeper.systems.placement import inventories
-from tests.support.clouds import NOW, Cloud, cloud_in, reported
+from tests.support.clouds import NOW, Cloud, cloud_in, faults, reported
 
 TERMS = Terms(Dedicating(), 60.0, Asker("req-1", "project", "user"), NOW)
 UUID = "b0000000-0000-4000-8000-000000000001"
@@ -102,6 +102,23 @@ def test_one_server_never_gets_more_than_there_is(cloud: Cloud) -> None:
     assert ratio_and_most(cloud) == (3.0, 8)
     give_back(cloud, made)
     assert processors(cloud).max_unit == 100
+
+
+@pytest.mark.parametrize("ratio", [None, 1.0, 4.0, 16.0])
+def test_no_server_is_given_more_cores_than_the_host_has(
+    cloud: Cloud, ratio: float | None
+) -> None:
+    made = take(cloud, **({} if ratio is None else {"cpu_ratio": ratio}))
+    cloud.write(
+        lambda tx: hosts.set_state(tx, made, hosts.get(tx, made, "one"), TERMS, is_enabled=True)
+    )
+    asked: dict[str, Any] = {"hints": {"pcloud": UUID}}
+    for cores in (8, 9):
+        cloud.add_flavor(f"cores-{cores}", vcpus=cores)
+    told = faults(cloud.boot(*(cloud.request(flavor_id=f"cores-{n}", **asked) for n in (9, 8))))
+    assert told[0] is not None
+    assert "CapacityFilter" in told[0]
+    assert told[1] is None
 
 
 def test_a_host_that_grows_meanwhile_gives_all_of_it(cloud: Cloud) -> None:

@@ -119,3 +119,21 @@ def test_a_replaced_host_costs_nothing_any_more(landlord: Landlord) -> None:
     (usage,) = usages(landlord)
     assert [each.ended_at is None for each in usage.runs] == [False, True]
     assert usage.host_hours == pytest.approx(3)
+
+
+def test_no_moment_is_paid_for_twice_when_a_clock_goes_back(landlord: Landlord) -> None:
+    landlord.maintain("gold", "a2", "smoke")
+    uuid = landlord.create("lab", name="mine")
+    landlord.allocate(uuid, Wish("a", "gold"))
+    landlord.movers.wait(3 * HOUR_S)
+    release(landlord, uuid, "a")
+    landlord.movers.now -= timedelta(hours=2)
+    landlord.allocate(uuid, Wish("b", "gold"))
+    landlord.movers.wait(HOUR_S)
+    (usage,) = usages(landlord, stop=NOW + FAR)
+    assert [each.host_name for each in usage.runs] == ["a", "b"]
+    first, second = usage.runs
+    assert second.started_at == first.ended_at == NOW + timedelta(hours=3)
+    release(landlord, uuid, "b")
+    (usage,) = usages(landlord, stop=NOW + FAR)
+    assert usage.host_hours == pytest.approx(3)

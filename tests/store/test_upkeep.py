@@ -8,17 +8,28 @@ from pathlib import Path
 
 import pytest
 
+from innkeeper.domain.ids import ConsumerUuid
 from innkeeper.domain.leases import LeaseStatus
 from innkeeper.domain.moves import Asker
-from innkeeper.domain.pclouds import Pcloud
+from innkeeper.domain.pclouds import Pcloud, SizePolicy
+from innkeeper.domain.placement import ConsumerClaim
 from innkeeper.domain.slices import Dedicating, Settings
 from innkeeper.entrypoints.api.decisions import DecisionThread
+from innkeeper.store.queries.names import class_ids
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import hosts as machines
 from innkeeper.systems.compute.hosts import ServiceChange
-from innkeeper.systems.pclouds import audit, host_flavors, hosts, pclouds, settling
+from innkeeper.systems.pclouds import (
+    audit,
+    host_flavors,
+    hosts,
+    pclouds,
+    requests,
+    settling,
+)
 from innkeeper.systems.pclouds.hosts import Wish
 from innkeeper.systems.pclouds.terms import Terms
+from innkeeper.systems.placement import claims
 from innkeeper.upkeep import PRUNE_PERIOD_S, SWEEP_PERIOD_S, Upkeep
 from tests.support.clouds import NOW, Cloud, cloud_in, reported
 from tests.support.lessors import Lessor
@@ -28,6 +39,7 @@ TERMS = Terms(Dedicating(quota_pcloud_units=-1), 60.0, Asker("req-1", "project",
 UUID = "b0000000-0000-4000-8000-000000000001"
 HOSTS = 10
 STOP_S = 10.0
+DAY_S = 86_400.0
 
 
 class Serving:
@@ -110,6 +122,66 @@ def test_what_was_done_long_ago_is_forgotten(serving: Serving) -> None:
     assert actions() == 0
     # What is paid for goes on, and is known.
     assert not serving.cloud.read(lambda tx: list(audit.findings(tx)))
+
+
+def names_in(serving: Serving) -> list[str]:
+    there = serving.cloud.read(lambda tx: hosts.page(tx, pclouds.get(tx, UUID)))
+    return [each.name for each in there]
+
+
+def release(serving: Serving, name: str) -> None:
+    def act(tx: Tx) -> None:
+        mine = pclouds.get(tx, UUID)
+        hosts.release(tx, mine, hosts.get(tx, mine, name), TERMS)
+
+    serving.cloud.write(act)
+
+
+def test_a_pcloud_grows_to_the_size_that_it_keeps(serving: Serving) -> None:
+    release(serving, "m00")
+    assert serving.run("pcloud_sizes", 0) == 0
+    size = {"size": SizePolicy(HOSTS, HOSTS, "large")}
+    serving.cloud.write(lambda tx: pclouds.update(tx, pclouds.get(tx, UUID), size, TERMS))
+    assert serving.run("pcloud_sizes", SWEEP_PERIOD_S) == 1
+    assert len(names_in(serving)) == HOSTS
+    assert serving.run("pcloud_sizes", SWEEP_PERIOD_S) == 0
+
+
+def test_a_replaced_host_goes_when_it_is_empty(serving: Serving) -> None:
+    release(serving, "m00")
+    broken, held = serving.cloud.host("m01"), ConsumerUuid(serving.cloud.ids.uuid())
+
+    def replace(tx: Tx) -> None:
+        amounts = {broken.provider_id: {class_ids(tx)["VCPU"]: 1}}
+        claims.replace(tx, [ConsumerClaim(held, "p", "u", amounts, None)], NOW)
+        machines.change_service(tx, broken, ServiceChange(is_forced_down=True), NOW)
+        hosts.replace(tx, pclouds.get(tx, UUID), "m01", TERMS)
+
+    serving.cloud.write(replace)
+    assert serving.run("replaced_hosts", 0) == 0
+    assert "m01~1" in names_in(serving)
+    serving.cloud.write(lambda tx: claims.release(tx, [held], NOW))
+    assert serving.run("replaced_hosts", SWEEP_PERIOD_S) == 1
+    assert "m01~1" not in names_in(serving)
+
+
+def test_what_was_answered_to_a_client_is_known_for_a_day_and_no_longer(
+    serving: Serving,
+) -> None:
+    def answered() -> str | None:
+        found: str | None = serving.cloud.read(
+            lambda tx: requests.answered(tx, pclouds.get(tx, UUID), "token", "asked")
+        )
+        return found
+
+    serving.cloud.write(
+        lambda tx: requests.begin(tx, pclouds.get(tx, UUID), "token", "asked", "said", NOW)
+    )
+    serving.run("replaced_hosts", 0)
+    serving.run("replaced_hosts", DAY_S - SWEEP_PERIOD_S)
+    assert answered() == "said"
+    serving.run("replaced_hosts", 2 * SWEEP_PERIOD_S)
+    assert answered() is None
 
 
 def test_a_lease_that_is_overtaken_keeps_no_other_one_waiting(tmp_path: Path) -> None:

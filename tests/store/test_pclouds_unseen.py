@@ -1,0 +1,98 @@
+"""Servers that name a pcloud: what strangers are told of it, and whose quota they count in."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from innkeeper.domain.compute import Booted
+from innkeeper.domain.errors import QuotaExceeded
+from innkeeper.domain.slices import Computing
+from innkeeper.scheduling import telling
+from innkeeper.store.queries import quota_usages
+from innkeeper.systems.compute.hosts import ServiceChange
+from innkeeper.systems.pclouds import hosts, pclouds
+from innkeeper.systems.pclouds.hosts import Wish
+from tests.support.clouds import reported
+from tests.support.landlords import Landlord
+from tests.support.moves import Movers
+
+OWNER, GUEST, STRANGER = "lab", "shop", "club"
+UNKNOWN = "11111111-2222-4333-8444-555555555555"
+SEED = 1
+
+
+def furnished(folder: Path, *pooled: str, **settings: Any) -> Landlord:
+    """A cloud of three hosts of which some are in a pool."""
+    reports = [reported(each, 9, 9999, 999) for each in ("a1", "a2", "b1")]
+    landlord = Landlord(Movers(folder, *reports, **settings))
+    landlord.define("large", 1)
+    for name in pooled:
+        landlord.switch_service(name, ServiceChange(is_disabled=True))
+        landlord.pool("large", name, by_aggregate=False)
+    return landlord
+
+
+def told(landlord: Landlord, hints: dict[str, Any]) -> dict[str, Any]:
+    """What a stranger is told of a boot that it only asks about, and of one that it tries."""
+    cloud, now = landlord.cloud, landlord.movers.now
+    asked: dict[str, Any] = {"project_id": STRANGER, "hints": hints, "seed": SEED, "now": now}
+    (answer,) = cloud.carry_out(("explain", cloud.request(**asked)))
+    (booted,) = cloud.boot(cloud.request(**asked))
+    assert isinstance(booted, Booted)
+    explained = telling.explanation(answer.explanation, are_hosts_named=False)
+    return {**explained, "told_at_boot": booted.fault}
+
+
+@pytest.mark.parametrize("more", [{}, {"pcloud_host": "one"}])
+def test_one_that_was_deleted_a_strangers_and_an_unknown_one_look_alike(
+    tmp_path: Path, more: dict[str, str]
+) -> None:
+    landlord = furnished(tmp_path, "a1", "a2")
+    theirs, gone = (landlord.create(OWNER, name=each) for each in ("p", "q"))
+    for each in (theirs, gone):
+        landlord.allocate(each, Wish("one", "large", None, True))
+    # Somebody looks while both are there.
+    landlord.movers.boot(None, project_id=OWNER, hints={"pcloud": theirs})
+    landlord.switch(gone, "one", is_enabled=False)
+    landlord.act_on(gone, "one", hosts.release)
+    landlord.delete(gone, by_aggregate=False)
+    expected = told(landlord, {"pcloud": UNKNOWN, **more})
+    assert expected["fault"] == expected["told_at_boot"]
+    assert expected["fault"].startswith("No valid host was found.")
+    assert expected["removed"]
+    assert expected["removed"][0]["missing"]
+    assert expected["nearest"]
+    for uuid in (gone, theirs):
+        assert told(landlord, {"pcloud": uuid, **more}) == expected
+    landlord.movers.close()
+
+
+def test_a_guests_server_counts_against_the_guests_quota(tmp_path: Path) -> None:
+    landlord = furnished(tmp_path, "a1", computing=Computing(quota_instances=1))
+    cloud = landlord.cloud
+    uuid = landlord.create(OWNER, name="p")
+    landlord.allocate(uuid, Wish("one", "large", None, True))
+    landlord.act(uuid, lambda tx, pcloud, terms: pclouds.authorize(tx, pcloud, GUEST, terms))
+
+    def boot(project_id: str) -> Any:
+        request = cloud.request(
+            project_id=project_id, hints={"pcloud": uuid}, now=landlord.movers.now
+        )
+        (answer,) = cloud.boot(request)
+        return answer
+
+    def counted() -> list[int]:
+        found = cloud.read(lambda tx: quota_usages.of_projects(tx, [OWNER, GUEST]))
+        return [found[each].servers for each in (OWNER, GUEST)]
+
+    assert boot(GUEST).fault is None
+    assert counted() == [0, 1]
+    refused = boot(GUEST)
+    assert isinstance(refused, QuotaExceeded)
+    assert "instances: Requested 1, but already used 1 of 1" in refused.message
+    assert boot(OWNER).fault is None
+    assert counted() == [1, 1]
+    landlord.movers.close()

@@ -1,0 +1,32 @@
+"""A process that decides on what it knew, when others have written something meanwhile."""
+
+from __future__ import annotations
+
+from innkeeper.domain.compute import Booted, BootRequest
+from innkeeper.domain.errors import Refusal
+from innkeeper.domain.slices import Scheduling
+from innkeeper.snapshot.follower import Follower
+from innkeeper.systems.compute.boot import boot_together
+from innkeeper.systems.compute.drivers import Schedulers
+from innkeeper.systems.compute.means import Means
+from innkeeper.systems.compute.recordings import Recorder
+from tests.support.clouds import UNLIMITED, Cloud
+
+
+def boot_behind(
+    cloud: Cloud,
+    *requests: BootRequest,
+    follower: Follower | None = None,
+    attempts_max: int = 10,
+) -> list[Booted | Refusal]:
+    """Boot on the table as it is, without looking whether the store moved on."""
+    scheduling = Scheduling(claim_attempts_max=attempts_max)
+    desk = follower or cloud.desk.follower
+    schedulers = Schedulers(scheduling)
+    recorder = Recorder(scheduling, schedulers, keep=None)
+    means = Means(desk, schedulers, scheduling, UNLIMITED, recorder)
+    with cloud.store.write() as tx:
+        desk.begin(tx)
+        outcomes = boot_together(tx, means, requests)
+        cloud.desk.follow(tx)
+    return outcomes
