@@ -46,12 +46,13 @@ def told(landlord: Landlord, hints: dict[str, Any]) -> dict[str, Any]:
     return {**explained, "told_at_boot": booted.fault}
 
 
+@pytest.mark.parametrize("had_it", [OWNER, STRANGER])
 @pytest.mark.parametrize("more", [{}, {"pcloud_host": "one"}])
 def test_one_that_was_deleted_a_strangers_and_an_unknown_one_look_alike(
-    tmp_path: Path, more: dict[str, str]
+    tmp_path: Path, more: dict[str, str], had_it: str
 ) -> None:
     landlord = furnished(tmp_path, "a1", "a2")
-    theirs, gone = (landlord.create(OWNER, name=each) for each in ("p", "q"))
+    theirs, gone = landlord.create(OWNER, name="p"), landlord.create(had_it, name="q")
     for each in (theirs, gone):
         landlord.allocate(each, Wish("one", "large", None, True))
     # Somebody looks while both are there.

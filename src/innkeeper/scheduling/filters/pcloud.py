@@ -121,7 +121,8 @@ def missing(hosts: HostTable, spec: RequestSpec) -> str:
     if not spec.names_dedicated:
         return "no pcloud was named, and these hosts are dedicated"
     usable = hosts.pclouds.usable(spec.pclouds, spec.project_id)
-    if not usable:
+    # What is known of a pcloud outlives its hosts, in this process and no other.
+    if not usable or not is_one_of(hosts.pcloud_codes, usable).any():
         return "no pcloud of that id has hosts for this project"
     if spec.pcloud_host is not None:
         return _named_host(hosts, usable, spec.pcloud_host)
