@@ -155,15 +155,45 @@ def in_force(
     ]
 
 
-def open_runs(tx: Tx) -> tuple[dict[int, int], dict[int, str]]:
-    """How many open runs hosts have, by their rows; and the names of those to be paid for."""
-    counted = sa.select(pcloud_runs.c.host_id, sa.func.count())
-    counted = counted.where(pcloud_runs.c.ended_at.is_(None)).group_by(pcloud_runs.c.host_id)
-    members = sa.select(pcloud_hosts.c.host_id, hosts.c.name)
-    members = members.join(hosts, hosts.c.id == pcloud_hosts.c.host_id)
-    is_paid = pcloud_hosts.c.is_replaced.is_(sa.false()) | (pcloud_hosts.c.units > 0)
-    paid = members.where(is_paid)
-    return (
-        {host_id: count for host_id, count in tx.execute(counted)},
-        {host_id: name for host_id, name in tx.execute(paid)},
+class Paid(NamedTuple):
+    """What is paid for a host: of which pcloud, by which project, under which name."""
+
+    pcloud: str
+    project_id: str
+    name: str
+    units: int
+
+
+def open_runs(tx: Tx) -> tuple[dict[int, list[Paid]], dict[int, tuple[str, Paid]]]:
+    """What open runs say of hosts, by the hosts' rows; and of those to be paid for, by the same
+    rows, the name of the machine and what its run should say.
+    """
+    told = sa.select(
+        pcloud_runs.c.host_id,
+        pcloud_runs.c.pcloud_uuid,
+        pcloud_runs.c.project_id,
+        pcloud_runs.c.host_name,
+        pcloud_runs.c.units,
     )
+    told = told.where(pcloud_runs.c.ended_at.is_(None)).order_by(pcloud_runs.c.id)
+    members = (
+        sa.select(
+            pcloud_hosts.c.host_id,
+            hosts.c.name,
+            pclouds.c.uuid,
+            pclouds.c.project_id,
+            pcloud_hosts.c.name,
+            pcloud_hosts.c.units,
+        )
+        .join(hosts, hosts.c.id == pcloud_hosts.c.host_id)
+        .join(pclouds, pclouds.c.id == pcloud_hosts.c.pcloud_id)
+    )
+    is_paid = pcloud_hosts.c.is_replaced.is_(sa.false()) | (pcloud_hosts.c.units > 0)
+    runs: dict[int, list[Paid]] = {}
+    for host_id, *said in tx.execute(told):
+        runs.setdefault(host_id, []).append(Paid(*said))
+    due = {
+        host_id: (name, Paid(*meant))
+        for host_id, name, *meant in tx.execute(members.where(is_paid))
+    }
+    return runs, due
