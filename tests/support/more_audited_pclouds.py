@@ -16,6 +16,8 @@ from innkeeper.domain.hosts import Dedication
 from innkeeper.store.tables import compute, pclouds, placement
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import hosts
+from innkeeper.systems.placement import aggregates as mirror
+from innkeeper.systems.placement import providers
 from tests.support.audited_pclouds import PCLOUD
 from tests.support.clouds import NOW
 
@@ -106,6 +108,27 @@ def _pooled(said: str | None, to: str | None) -> str:
     return f"host h0 is {(said, to)} in its row, and should be {(None, None)}"
 
 
+def _left(tx: Tx, _: Any) -> None:
+    table = compute.aggregate_hosts
+    tx.execute(table.delete().where(table.c.aggregate_id == _kept_row(tx)))
+
+
+def _mirrored_too(tx: Tx, it: Any) -> None:
+    link = {"resource_provider_id": it.provider_ids["h0"], "aggregate_uuid": PCLOUD}
+    tx.execute(placement.resource_provider_aggregates.insert(), link)
+
+
+def _unmirrored(tx: Tx, it: Any) -> None:
+    table = placement.resource_provider_aggregates
+    is_it = table.c.aggregate_uuid == PCLOUD
+    tx.execute(table.delete().where(is_it))
+
+
+def _served_by_a_pool(tx: Tx, _: Any) -> None:
+    providers.create(tx, OTHER, "pool", None, now=NOW)
+    mirror.join(tx, OTHER, PCLOUD, NOW)
+
+
 def _paid_as(name: str, pcloud: str, units: int, project: str) -> str:
     return f"host {name} of pcloud {pcloud}, with {units} unit(s) of project {project}"
 
@@ -130,6 +153,15 @@ FAULTS: Mapping[str, Fault] = {
         _emptied(dedication=Dedication.CLOSED, dedicated_to=OTHER),
     ),
     "in an aggregate, and in no pool": Fault("stray-host", "host h0 is in aggregate ", _stray),
+    "in a pool, and in no aggregate": Fault(
+        "stray-host", "host h1 is not in aggregate ", _left
+    ),
+    "in an aggregate at Placement alone": Fault(
+        "stray-host", "host h0 is in aggregate ", _mirrored_too
+    ),
+    "in no aggregate at Placement alone": Fault(
+        "stray-host", "host h1 is not in aggregate ", _unmirrored
+    ),
     "a server that names nothing": Fault(
         "foreign-server", f"in pcloud {PCLOUD}, and does not name it", _resident()
     ),
@@ -196,6 +228,7 @@ FAULTS: Mapping[str, Fault] = {
 SOUND: Mapping[str, Plant] = {
     "replaced, and not paid": _replaced(0, ended_at=NOW),
     "replaced, with units, and paid": _replaced(1),
+    "a provider that is no host, in an aggregate at Placement": _served_by_a_pool,
     "a server that names this pcloud too": _resident(OTHER, PCLOUD),
     "units of a flavor that changed": lambda tx, _: tx.execute(
         pclouds.host_flavors.update().values(units=9)

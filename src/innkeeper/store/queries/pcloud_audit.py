@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
@@ -17,6 +17,7 @@ from innkeeper.store.tables.pclouds import (
     pool_hosts,
 )
 from innkeeper.store.tables.placement import inventories, resource_classes
+from innkeeper.store.tables.placement import resource_provider_aggregates as mirror
 from innkeeper.store.transactions import Tx
 
 
@@ -57,10 +58,24 @@ def dedicated(tx: Tx, only: Only = None) -> list[Dedicated]:
     return [Dedicated(*row) for row in narrowed(tx, _DEDICATED, hosts.c.name, only)]
 
 
+class Memberships(NamedTuple):
+    """Pairs of a host and a kept aggregate: who should be in, who is, who is at Placement."""
+
+    wanted: set[tuple[str, int]]
+    present: set[tuple[str, int]]
+    mirrored: set[tuple[str, int]]
+
+
 _MEMBERSHIPS = (
     sa.select(hosts.c.name, aggregate_hosts.c.aggregate_id)
     .join(hosts, hosts.c.id == aggregate_hosts.c.host_id)
     .join(aggregates, aggregates.c.id == aggregate_hosts.c.aggregate_id)
+    .where(aggregates.c.kind.is_not(None))
+)
+_MIRRORED = (
+    sa.select(hosts.c.name, aggregates.c.id)
+    .join(mirror, mirror.c.resource_provider_id == hosts.c.provider_id)
+    .join(aggregates, aggregates.c.uuid == mirror.c.aggregate_uuid)
     .where(aggregates.c.kind.is_not(None))
 )
 _BELONGINGS = sa.union_all(
@@ -73,11 +88,13 @@ _BELONGINGS = sa.union_all(
 )
 
 
-def memberships(tx: Tx) -> tuple[set[tuple[str, int]], set[tuple[str, int]]]:
-    """Pairs of a host and a kept aggregate: who is in, and who should be."""
-    present = {(name, row) for name, row in tx.execute(_MEMBERSHIPS)}
-    wanted = {(name, row) for name, row in tx.execute(_BELONGINGS)}
-    return present, wanted
+def memberships(tx: Tx) -> Memberships:
+    """Who is in which kept aggregate. Providers that are no hosts are left out."""
+    return Memberships(_pairs(tx, _BELONGINGS), _pairs(tx, _MEMBERSHIPS), _pairs(tx, _MIRRORED))
+
+
+def _pairs(tx: Tx, query: sa.Select[Any] | sa.CompoundSelect[Any]) -> set[tuple[str, int]]:
+    return {(name, row) for name, row in tx.execute(query)}
 
 
 def orphans(tx: Tx) -> list[tuple[str, str]]:

@@ -32,7 +32,7 @@ WRONG_DEDICATION = Invariant(
 STRAY_HOST = Invariant(
     ROOM,
     "stray-host",
-    "the aggregates of host flavors and pclouds hold the hosts of these",
+    "the aggregates of host flavors and pclouds hold the hosts of these, at Placement too",
     "Compare the aggregate with what the host flavor or pcloud says.",
     "puts the host in, or takes it out",
 )
@@ -74,11 +74,7 @@ def findings(tx: Tx) -> Iterator[Finding]:
             yield WRONG_DEDICATION.broken(
                 each.name, f"host {each.name} is {said} in its row, and should be {wanted}"
             )
-    present, wanted_in = pcloud_audit.memberships(tx)
-    for name, row in sorted(wanted_in - present):
-        yield STRAY_HOST.broken(f"+{row} {name}", f"host {name} is not in aggregate {row}")
-    for name, row in sorted(present - wanted_in):
-        yield STRAY_HOST.broken(f"-{row} {name}", f"host {name} is in aggregate {row}")
+    yield from _of_memberships(tx)
     for name, kind in pcloud_audit.orphans(tx):
         yield ORPHAN.broken(name, f"aggregate {name} stands for no {kind}")
     yield from _of_servers(tx)
@@ -97,6 +93,19 @@ def _meant(each: Dedicated) -> tuple[str | None, str | None]:
         maintenance=each.maintenance,
     )
     return (Dedication.OPEN if opened else Dedication.CLOSED, each.pcloud)
+
+
+def _of_memberships(tx: Tx) -> Iterator[Finding]:
+    wanted, present, mirrored = pcloud_audit.memberships(tx)
+    for name, row in sorted(wanted - present):
+        yield STRAY_HOST.broken(f"+{row} {name}", f"host {name} is not in aggregate {row}")
+    for name, row in sorted(present - wanted):
+        yield STRAY_HOST.broken(f"-{row} {name}", f"host {name} is in aggregate {row}")
+    for name, row in sorted(wanted ^ mirrored):
+        how = "not in" if (name, row) in wanted else "in"
+        yield STRAY_HOST.broken(
+            f"~{row} {name}", f"host {name} is {how} aggregate {row} at Placement"
+        )
 
 
 def _of_servers(tx: Tx) -> Iterator[Finding]:
@@ -170,7 +179,7 @@ def dedicate_again(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
 
 def put_right(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
     """Have hosts be in the aggregates of their pools and pclouds, and in no others of these."""
-    present, wanted = pcloud_audit.memberships(tx)
+    wanted, present, mirrored = pcloud_audit.memberships(tx)
     told = []
     for name, row in sorted(wanted - present):
         if f"+{row} {name}" in keys:
@@ -182,6 +191,11 @@ def put_right(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
             host = hosts.by_name(tx, name)
             keepers.take_out(tx, row, keepers.uuid_of(tx, row), host, now)
             told.append(f"host {name} is in aggregate {row} no more")
+    for name, row in sorted(wanted ^ mirrored):
+        if f"~{row} {name}" in keys:
+            tell = keepers.tell_in if (name, row) in wanted else keepers.tell_out
+            tell(tx, keepers.uuid_of(tx, row), hosts.by_name(tx, name), now)
+            told.append(f"Placement has host {name} in aggregate {row} as it is")
     return told
 
 
