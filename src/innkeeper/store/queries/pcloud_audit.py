@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
@@ -17,6 +17,7 @@ from innkeeper.store.tables.pclouds import (
     pool_hosts,
 )
 from innkeeper.store.tables.placement import inventories, resource_classes
+from innkeeper.store.tables.placement import resource_provider_aggregates as mirror
 from innkeeper.store.transactions import Tx
 
 
@@ -57,10 +58,24 @@ def dedicated(tx: Tx, only: Only = None) -> list[Dedicated]:
     return [Dedicated(*row) for row in narrowed(tx, _DEDICATED, hosts.c.name, only)]
 
 
+class Memberships(NamedTuple):
+    """Pairs of a host and a kept aggregate: who should be in, who is, who is at Placement."""
+
+    wanted: set[tuple[str, int]]
+    present: set[tuple[str, int]]
+    mirrored: set[tuple[str, int]]
+
+
 _MEMBERSHIPS = (
     sa.select(hosts.c.name, aggregate_hosts.c.aggregate_id)
     .join(hosts, hosts.c.id == aggregate_hosts.c.host_id)
     .join(aggregates, aggregates.c.id == aggregate_hosts.c.aggregate_id)
+    .where(aggregates.c.kind.is_not(None))
+)
+_MIRRORED = (
+    sa.select(hosts.c.name, aggregates.c.id)
+    .join(mirror, mirror.c.resource_provider_id == hosts.c.provider_id)
+    .join(aggregates, aggregates.c.uuid == mirror.c.aggregate_uuid)
     .where(aggregates.c.kind.is_not(None))
 )
 _BELONGINGS = sa.union_all(
@@ -73,11 +88,13 @@ _BELONGINGS = sa.union_all(
 )
 
 
-def memberships(tx: Tx) -> tuple[set[tuple[str, int]], set[tuple[str, int]]]:
-    """Pairs of a host and a kept aggregate: who is in, and who should be."""
-    present = {(name, row) for name, row in tx.execute(_MEMBERSHIPS)}
-    wanted = {(name, row) for name, row in tx.execute(_BELONGINGS)}
-    return present, wanted
+def memberships(tx: Tx) -> Memberships:
+    """Who is in which kept aggregate. Providers that are no hosts are left out."""
+    return Memberships(_pairs(tx, _BELONGINGS), _pairs(tx, _MEMBERSHIPS), _pairs(tx, _MIRRORED))
+
+
+def _pairs(tx: Tx, query: sa.Select[Any] | sa.CompoundSelect[Any]) -> set[tuple[str, int]]:
+    return {(name, row) for name, row in tx.execute(query)}
 
 
 def orphans(tx: Tx) -> list[tuple[str, str]]:
@@ -155,15 +172,45 @@ def in_force(
     ]
 
 
-def open_runs(tx: Tx) -> tuple[dict[int, int], dict[int, str]]:
-    """How many open runs hosts have, by their rows; and the names of those to be paid for."""
-    counted = sa.select(pcloud_runs.c.host_id, sa.func.count())
-    counted = counted.where(pcloud_runs.c.ended_at.is_(None)).group_by(pcloud_runs.c.host_id)
-    members = sa.select(pcloud_hosts.c.host_id, hosts.c.name)
-    members = members.join(hosts, hosts.c.id == pcloud_hosts.c.host_id)
-    is_paid = pcloud_hosts.c.is_replaced.is_(sa.false()) | (pcloud_hosts.c.units > 0)
-    paid = members.where(is_paid)
-    return (
-        {host_id: count for host_id, count in tx.execute(counted)},
-        {host_id: name for host_id, name in tx.execute(paid)},
+class Paid(NamedTuple):
+    """What is paid for a host: of which pcloud, by which project, under which name."""
+
+    pcloud: str
+    project_id: str
+    name: str
+    units: int
+
+
+def open_runs(tx: Tx) -> tuple[dict[int, list[Paid]], dict[int, tuple[str, Paid]]]:
+    """What open runs say of hosts, by the hosts' rows; and of those to be paid for, by the same
+    rows, the name of the machine and what its run should say.
+    """
+    told = sa.select(
+        pcloud_runs.c.host_id,
+        pcloud_runs.c.pcloud_uuid,
+        pcloud_runs.c.project_id,
+        pcloud_runs.c.host_name,
+        pcloud_runs.c.units,
     )
+    told = told.where(pcloud_runs.c.ended_at.is_(None)).order_by(pcloud_runs.c.id)
+    members = (
+        sa.select(
+            pcloud_hosts.c.host_id,
+            hosts.c.name,
+            pclouds.c.uuid,
+            pclouds.c.project_id,
+            pcloud_hosts.c.name,
+            pcloud_hosts.c.units,
+        )
+        .join(hosts, hosts.c.id == pcloud_hosts.c.host_id)
+        .join(pclouds, pclouds.c.id == pcloud_hosts.c.pcloud_id)
+    )
+    is_paid = pcloud_hosts.c.is_replaced.is_(sa.false()) | (pcloud_hosts.c.units > 0)
+    runs: dict[int, list[Paid]] = {}
+    for host_id, *said in tx.execute(told):
+        runs.setdefault(host_id, []).append(Paid(*said))
+    due = {
+        host_id: (name, Paid(*meant))
+        for host_id, name, *meant in tx.execute(members.where(is_paid))
+    }
+    return runs, due

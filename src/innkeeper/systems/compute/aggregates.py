@@ -7,7 +7,8 @@ changes what hosts are in, or what is said of it, adds change rows for their pro
 same transaction. What is done to an aggregate of a kind, its keeper does.
 
 May be false: that Placement has nothing else. An operator may put providers into the same
-aggregates there, or take hosts out, which says nothing here.
+aggregates there, or take hosts out, which says nothing here; of the hosts in aggregates of a
+kind their room's audit tells it.
 """
 
 from __future__ import annotations

@@ -79,13 +79,23 @@ def unmade(tx: Tx, row: int) -> None:
 def put_in(tx: Tx, row: int, uuid: str, host: Host, now: datetime) -> None:
     """Put a host into an aggregate, of which Placement is told."""
     aggregates.add_host(tx, row, host.id)
-    mirror.join(tx, host.provider_uuid, uuid, now)
-    changes.add_always_read(tx, [host.provider_id], now)
+    tell_in(tx, uuid, host, now)
 
 
 def take_out(tx: Tx, row: int, uuid: str, host: Host, now: datetime) -> None:
     """Take a host out of an aggregate, of which Placement is told."""
     aggregates.remove_host(tx, row, host.id)
+    tell_out(tx, uuid, host, now)
+
+
+def tell_in(tx: Tx, uuid: str, host: Host, now: datetime) -> None:
+    """Tell Placement that a host is in an aggregate, and all processes to read the host."""
+    mirror.join(tx, host.provider_uuid, uuid, now)
+    changes.add_always_read(tx, [host.provider_id], now)
+
+
+def tell_out(tx: Tx, uuid: str, host: Host, now: datetime) -> None:
+    """Tell Placement that a host is in an aggregate no more, and all processes to read it."""
     mirror.leave(tx, host.provider_uuid, uuid, now)
     changes.add_always_read(tx, [host.provider_id], now)
 

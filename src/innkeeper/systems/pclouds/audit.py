@@ -2,7 +2,8 @@
 
 That a host is in one pool and one pcloud at most, and in a pcloud only from a pool, the
 database sees to by its keys. That a project holds no more units than its quota cannot be seen
-afterwards: a quota may be lowered below what is held.
+afterwards: a quota may be lowered below what is held. Nor can a host's units be compared with
+those of its flavor, which may have changed since the host was allocated.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ from datetime import datetime
 from innkeeper.domain.auditing import Finding, Invariant
 from innkeeper.domain.hosts import OF_PCLOUDS, Dedication
 from innkeeper.domain.pclouds import is_open
-from innkeeper.store.queries import pcloud_audit, pcloud_hosts, pclouds
-from innkeeper.store.queries.pcloud_audit import Dedicated
+from innkeeper.store.queries import pcloud_audit, pcloud_hosts
+from innkeeper.store.queries.pcloud_audit import Dedicated, Paid
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import dedications, hosts, keepers
 from innkeeper.systems.pclouds import members
@@ -31,7 +32,7 @@ WRONG_DEDICATION = Invariant(
 STRAY_HOST = Invariant(
     ROOM,
     "stray-host",
-    "the aggregates of host flavors and pclouds hold the hosts of these",
+    "the aggregates of host flavors and pclouds hold the hosts of these, at Placement too",
     "Compare the aggregate with what the host flavor or pcloud says.",
     "puts the host in, or takes it out",
 )
@@ -57,9 +58,9 @@ WRONG_RATIO = Invariant(
 WRONG_RUN = Invariant(
     ROOM,
     "wrong-run",
-    "the hosts of pclouds are paid for, each once, and no others are",
+    "the hosts of pclouds are paid for, each once and as what it is, and no others are",
     "Correct the run in the database.",
-    "begins a run now for a host without one, and ends those that are too many",
+    "ends the runs that are wrong or too many, and begins a right one now",
 )
 INVARIANTS = (WRONG_DEDICATION, STRAY_HOST, ORPHAN, FOREIGN_SERVER, WRONG_RATIO, WRONG_RUN)
 
@@ -73,11 +74,7 @@ def findings(tx: Tx) -> Iterator[Finding]:
             yield WRONG_DEDICATION.broken(
                 each.name, f"host {each.name} is {said} in its row, and should be {wanted}"
             )
-    present, wanted_in = pcloud_audit.memberships(tx)
-    for name, row in sorted(wanted_in - present):
-        yield STRAY_HOST.broken(f"+{row} {name}", f"host {name} is not in aggregate {row}")
-    for name, row in sorted(present - wanted_in):
-        yield STRAY_HOST.broken(f"-{row} {name}", f"host {name} is in aggregate {row}")
+    yield from _of_memberships(tx)
     for name, kind in pcloud_audit.orphans(tx):
         yield ORPHAN.broken(name, f"aggregate {name} stands for no {kind}")
     yield from _of_servers(tx)
@@ -96,6 +93,19 @@ def _meant(each: Dedicated) -> tuple[str | None, str | None]:
         maintenance=each.maintenance,
     )
     return (Dedication.OPEN if opened else Dedication.CLOSED, each.pcloud)
+
+
+def _of_memberships(tx: Tx) -> Iterator[Finding]:
+    wanted, present, mirrored = pcloud_audit.memberships(tx)
+    for name, row in sorted(wanted - present):
+        yield STRAY_HOST.broken(f"+{row} {name}", f"host {name} is not in aggregate {row}")
+    for name, row in sorted(present - wanted):
+        yield STRAY_HOST.broken(f"-{row} {name}", f"host {name} is in aggregate {row}")
+    for name, row in sorted(wanted ^ mirrored):
+        how = "not in" if (name, row) in wanted else "in"
+        yield STRAY_HOST.broken(
+            f"~{row} {name}", f"host {name} is {how} aggregate {row} at Placement"
+        )
 
 
 def _of_servers(tx: Tx) -> Iterator[Finding]:
@@ -131,13 +141,26 @@ def _of_ratios(tx: Tx, only: Sequence[str] | None = None) -> Iterator[Finding]:
 
 
 def _of_runs(tx: Tx) -> Iterator[Finding]:
-    runs, paid = pcloud_audit.open_runs(tx)
-    for host_id, name in paid.items():
-        if runs.get(host_id, 0) != 1:
-            count = runs.get(host_id, 0)
-            yield WRONG_RUN.broken(host_id, f"host {name} is paid for {count} times")
-    for host_id in sorted(runs.keys() - paid.keys()):
-        yield WRONG_RUN.broken(host_id, f"host number {host_id} is paid for, and in no pcloud")
+    runs, due = pcloud_audit.open_runs(tx)
+    for host_id, (machine, meant) in sorted(due.items()):
+        said = runs.get(host_id, [])
+        if len(said) != 1:
+            yield WRONG_RUN.broken(host_id, f"host {machine} is paid for {len(said)} times")
+        elif said != [meant]:
+            yield WRONG_RUN.broken(
+                host_id,
+                f"host {machine} is paid for as {_told(said[0])}, and should be as "
+                f"{_told(meant)}",
+            )
+    for host_id in sorted(runs.keys() - due.keys()):
+        yield WRONG_RUN.broken(host_id, f"host number {host_id} is paid for, and should not be")
+
+
+def _told(paid: Paid) -> str:
+    return (
+        f"host {paid.name} of pcloud {paid.pcloud}, with {paid.units} unit(s) of project "
+        f"{paid.project_id}"
+    )
 
 
 # -- repairs ---------------------------------------------------------------------------------
@@ -156,7 +179,7 @@ def dedicate_again(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
 
 def put_right(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
     """Have hosts be in the aggregates of their pools and pclouds, and in no others of these."""
-    present, wanted = pcloud_audit.memberships(tx)
+    wanted, present, mirrored = pcloud_audit.memberships(tx)
     told = []
     for name, row in sorted(wanted - present):
         if f"+{row} {name}" in keys:
@@ -168,6 +191,11 @@ def put_right(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
             host = hosts.by_name(tx, name)
             keepers.take_out(tx, row, keepers.uuid_of(tx, row), host, now)
             told.append(f"host {name} is in aggregate {row} no more")
+    for name, row in sorted(wanted ^ mirrored):
+        if f"~{row} {name}" in keys:
+            tell = keepers.tell_in if (name, row) in wanted else keepers.tell_out
+            tell(tx, keepers.uuid_of(tx, row), hosts.by_name(tx, name), now)
+            told.append(f"Placement has host {name} in aggregate {row} as it is")
     return told
 
 
@@ -184,19 +212,22 @@ def set_ratios(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
 
 
 def pay_right(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
-    """Have hosts of pclouds be paid for once from now on, and others not."""
-    runs, paid = pcloud_audit.open_runs(tx)
+    """Have hosts of pclouds be paid for once and as what they are from now on, others not.
+
+    What was paid until now stays written: nobody can tell here what it should have been.
+    """
+    runs, due = pcloud_audit.open_runs(tx)
     told = []
     for host_id in sorted({int(key) for key in keys}):
-        is_paid = host_id in paid
-        if runs.get(host_id, 0) == (1 if is_paid else 0):
+        wanted = [due[host_id][1]] if host_id in due else []
+        if runs.get(host_id, []) == wanted:
             continue
         pcloud_hosts.end_runs(tx, [host_id], now)
-        member = pcloud_hosts.by_host(tx, host_id) if is_paid else None
+        member = pcloud_hosts.by_host(tx, host_id) if wanted else None
         if member is not None:
-            pcloud = pclouds.by_rows(tx, [member.pcloud_id])[member.pcloud_id]
-            members.begin_runs(tx, pcloud, [member], now)
-        told.append(f"host number {host_id} is paid for {'once' if is_paid else 'no more'}")
+            members.begin_runs(tx, members.pcloud_of(tx, member), [member], now)
+        how = "once, as what it is" if wanted else "no more"
+        told.append(f"host number {host_id} is paid for {how}")
     return told
 
 
