@@ -28,7 +28,7 @@ async def usage(call: Call) -> Answer:
     """Report the hours of whole hosts within a period, by project; a month, unless told."""
     start, stop = window(call)
     if not call.last("start"):
-        start = stop - MONTH
+        start = max(stop, datetime.min + MONTH) - MONTH
     if start > stop:
         raise Invalid("The period ends before it begins.")
     limit, marker = limit_of(call), call.last("marker")
