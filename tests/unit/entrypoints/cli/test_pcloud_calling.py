@@ -129,7 +129,7 @@ OWNERS = [
     "host replace web left",
     "action list web",
 ]
-GUESTS = ["show web", "accept web", "decline web"]
+GUESTS = ["show web", "accept web", "decline web", "project remove web mine"]
 
 
 @pytest.mark.parametrize("words", OWNERS)

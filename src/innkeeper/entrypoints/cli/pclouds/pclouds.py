@@ -182,10 +182,11 @@ class RemovePcloudProject(AboutPcloudProject):
     """Let no new server of a project come to a pcloud; those that are there stay."""
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
-        """Let it in no more."""
+        """Let it in no more; who names its own project leaves, and may be a guest."""
         connection = self.app.client_manager.sdk_connection
         project = project_id(connection, parsed_args.project)
-        pcloud_ = pcloud_id(connection, parsed_args.pcloud)
+        leaves = project == connection.session.get_project_id()
+        pcloud_ = pcloud_id(connection, parsed_args.pcloud, is_for_guests=leaves)
         call(connection.compute, "DELETE", (PCLOUDS, pcloud_, "tenants", project))
 
 
