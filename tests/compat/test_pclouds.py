@@ -327,7 +327,9 @@ def test_another_project_is_let_in_and_sent_away(
     assert set(service.ask("pcloud", "show", "web", login=bob)) == {
         *("id", "name", "auto_placement", "auto_placement_accepted")
     }
-    assert "HTTP 403" in service.refuses("pcloud", "host", "list", "web", login=bob)
+    refused = service.refuses("pcloud", "host", "list", "web", login=bob)
+    assert "No pcloud of the project's own has the name" in refused
+    assert "HTTP 403" in service.refuses("pcloud", "host", "list", pcloud, login=bob)
     made = service.ask(*boot, "guest", login=bob)
     shown = service.ask("pcloud", "host", "show", "web", "right", login=alice)
     assert shown["servers"] == [{"id": made["id"], "project_id": shop}]

@@ -29,6 +29,7 @@ HOST = {
 }
 FLAVOR = {"id": "big", "description": "", "units": 2}
 OWN = (200, {"pcloud": PCLOUD})
+NOBODYS: Answer = (200, {"pclouds": []})
 
 
 # -- lists -------------------------------------------------------------------------------------
@@ -71,8 +72,7 @@ def test_no_more_actions_are_asked_for_than_are_wanted() -> None:
 def test_what_was_done_to_a_pcloud_that_is_gone_is_asked_for_by_its_id() -> None:
     gone = (404, {"itemNotFound": {"code": 404, "message": "gone"}})
     action = {"created_at": "", "action": "delete", "host": None, "detail": None}
-    none = (200, {"pclouds": []})
-    service = Service(gone, none, none, (200, {"actions": [action]}))
+    service = Service(gone, NOBODYS, NOBODYS, (200, {"actions": [action]}))
     _, listed = run(f"pcloud action list {UUID}", service)
     assert [row[1] for row in listed] == ["delete"]
     assert service.asked[-1][1] == f"{P}/actions"
@@ -114,7 +114,6 @@ SHOWN = {"id": UUID, "name": "web", "auto_placement": False, "auto_placement_acc
 """A pcloud as its guests see it."""
 WHOLE = {**SHOWN, "owner": "lab"}
 OTHERS = (200, {"pclouds": [SHOWN]})
-NOBODYS = (200, {"pclouds": []})
 OWNERS = [
     "set web --name x",
     "delete web",
