@@ -327,7 +327,9 @@ def test_another_project_is_let_in_and_sent_away(
     assert set(service.ask("pcloud", "show", "web", login=bob)) == {
         *("id", "name", "auto_placement", "auto_placement_accepted")
     }
-    assert "HTTP 403" in service.refuses("pcloud", "host", "list", "web", login=bob)
+    refused = service.refuses("pcloud", "host", "list", "web", login=bob)
+    assert "No pcloud of the project's own has the name" in refused
+    assert "HTTP 403" in service.refuses("pcloud", "host", "list", pcloud, login=bob)
     made = service.ask(*boot, "guest", login=bob)
     shown = service.ask("pcloud", "host", "show", "web", "right", login=alice)
     assert shown["servers"] == [{"id": made["id"], "project_id": shop}]
@@ -356,7 +358,14 @@ def test_a_guest_says_for_itself_that_it_is_taken_in(
     assert "switch its automatic placement off. (HTTP 409)" in refused
     listed = service.ask("pcloud", "action", "list", "--limit", "3", "web", login=alice)
     assert column(listed, "Action") == ["decline", "accept", "authorize"]
-    service.do("pcloud", "project", "remove", "web", shop, login=alice)
+    # Of a name that both have, each means its own.
+    bobs = service.ask("pcloud", "create", "web", login=bob)["id"]
+    service.do("pcloud", "project", "add", "web", lab, login=bob)
+    assert service.ask(*shown, login=bob)["id"] == bobs
+    assert service.ask(*shown, login=alice)["owner"] == lab
+    service.do("pcloud", "delete", "web", login=bob)
+    # The guest leaves by itself, and by name.
+    service.do("pcloud", "project", "remove", "web", shop, login=bob)
     assert "No pcloud has the name" in service.refuses("pcloud", "accept", "web", login=bob)
 
 

@@ -7,6 +7,7 @@ that names nothing at all, and the answers may differ in the name only.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 from typing import Any
 from urllib.parse import parse_qs, quote_plus
@@ -408,16 +409,51 @@ def test_the_names_of_hosts_are_told_to_administrators_only(sides: Sides) -> Non
     for path in paths:
         answer = made.ask(who, "GET", f"{COMPUTE}/{path}")
         assert answer.status_code == 200, answer.text
-        assert "host-1" not in answer.text and "host-2" not in answer.text
+        tells_no_host(made, answer.text)
     for path in ("os-explain", "zones/select"):
         answer = made.ask(who, "POST", f"{COMPUTE}/{path}", json=boot())
         assert answer.status_code == 200, answer.text
-        assert "host-1" not in answer.text and "host-2" not in answer.text
+        tells_no_host(made, answer.text)
 
 
-def test_a_host_has_another_id_for_each_project(made: Parties) -> None:
-    ids = set()
-    for who, name in ((made.amber, "server_id"), (made.birch, "birch server_id")):
-        path = f"{COMPUTE}/servers/{made.things[name]}"
-        ids.add(good(made.ask(who, "GET", path))["server"]["hostId"])
-    assert len(ids) == 2
+def tells_no_host(made: Parties, text: str) -> None:
+    for name, uuid in hosts_of(made).items():
+        # The uuid is what the ids of hosts are made of that projects see.
+        assert name not in text and uuid not in text
+
+
+def hosts_of(made: Parties) -> dict[str, str]:
+    """The uuids of all hosts, by name."""
+    listed = good(made.ask(made.admin, "GET", f"{COMPUTE}/os-hypervisors"))["hypervisors"]
+    return {each["hypervisor_hostname"]: each["id"] for each in listed}
+
+
+def hashed(*parts: str) -> str:
+    return hashlib.sha224("".join(parts).encode()).hexdigest()
+
+
+def test_a_host_has_an_id_for_each_project_that_nobody_guesses(sides: Sides) -> None:
+    made, who, _, _ = sides
+    other = made.amber if who is made.birch else made.birch
+    prefix = "birch " if who is made.birch else ""
+    path = f"{COMPUTE}/servers/{made.things[f'{prefix}server_id']}"
+    project, hosts = str(who.project_id), hosts_of(made)
+    home = good(made.ask(made.admin, "GET", path))["server"]["OS-EXT-SRV-ATTR:host"]
+
+    def host_id() -> str:
+        return str(good(made.ask(who, "GET", path))["server"]["hostId"])
+
+    before = host_id()
+    assert before == hashed(project, hosts[home]) != hashed(str(other.project_id), hosts[home])
+    assert before not in {hashed(project, name) for name in hosts}
+    listed = good(made.ask(who, "GET", f"{COMPUTE}/servers/detail"))["servers"]
+    assert before in {each["hostId"] for each in listed}
+    request = made.things[f"{prefix}request_id"]
+    action = good(made.ask(who, "GET", f"{path}/os-instance-actions/{request}"))
+    events = {each["hostId"] for each in action["instanceAction"]["events"]}
+    assert before in events <= {hashed(project, uuid) for uuid in hosts.values()}
+    # Whatever the host is called, it is the same one.
+    provider = f"/placement/resource_providers/{hosts[home]}"
+    for name in ("renamed", home):
+        good(made.ask(made.admin, "PUT", provider, json={"name": name}))
+        assert host_id() == before

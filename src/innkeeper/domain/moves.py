@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from innkeeper.domain.ids import ConsumerUuid, ProviderId, ServerId
+from innkeeper.domain.ids import ConsumerUuid, ProviderId, ProviderUuid, ServerId
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,10 +230,14 @@ class ActionName:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One step of an action on one host. ``result`` is ``None`` while it is under way."""
+    """One step of an action on one host. ``result`` is ``None`` while it is under way.
+
+    ``provider_uuid`` is the host's, ``None`` if it is forgotten.
+    """
 
     name: str
     host: str
+    provider_uuid: ProviderUuid | None
     started_at: datetime
     finished_at: datetime | None = None
     result: str | None = None

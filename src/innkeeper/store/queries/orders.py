@@ -15,10 +15,11 @@ import sqlalchemy as sa
 
 from innkeeper.domain.compute import OrderKind, OrderStatus, WorkOrder
 from innkeeper.domain.errors import ConcurrentUpdate
-from innkeeper.domain.ids import AgentId, ServerId
+from innkeeper.domain.ids import AgentId, ProviderUuid, ServerId
 from innkeeper.store import by_ids, transactions
 from innkeeper.store.prepared import Prepared
-from innkeeper.store.tables.compute import work_orders
+from innkeeper.store.tables.compute import hosts, work_orders
+from innkeeper.store.tables.placement import resource_providers
 from innkeeper.store.transactions import Tx
 
 TOPIC = "orders"
@@ -103,10 +104,14 @@ class NewOrder:
 
 @dataclass(frozen=True, slots=True)
 class ToldOrder:
-    """An order as those see it who look at what was done to a server."""
+    """An order as those see it who look at what was done to a server.
+
+    ``provider_uuid`` is the host's, as long as there is a host of that name.
+    """
 
     kind: str
     host: str
+    provider_uuid: ProviderUuid | None
     status: str
     message: str | None
     request_id: str
@@ -117,11 +122,16 @@ class ToldOrder:
 _TOLD = sa.select(
     work_orders.c.kind,
     work_orders.c.host,
+    resource_providers.c.uuid,
     work_orders.c.status,
     work_orders.c.message,
     work_orders.c.request_id,
     work_orders.c.created_at,
     work_orders.c.updated_at,
+).select_from(
+    work_orders.outerjoin(hosts, hosts.c.name == work_orders.c.host).outerjoin(
+        resource_providers, resource_providers.c.id == hosts.c.provider_id
+    )
 )
 
 

@@ -90,7 +90,7 @@ def named_reservation(hints: Mapping[str, Any]) -> str | None:
 def wanted_by(tx: Tx, hints: Sequence[tuple[Mapping[str, Any], str]]) -> list[Wanted | None]:
     """The dedicated hosts that servers' hints name, in order; each with the server's project.
 
-    ``None`` for a server all of whose named hosts are not, or not any more, for its project.
+    ``None`` where a server's project may use nothing of what its hints name.
     """
     named_by = [named(each) for each, _ in hints]
     reserved = [named_reservation(each) for each, _ in hints]

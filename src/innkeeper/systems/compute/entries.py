@@ -76,8 +76,9 @@ def opened(request: BootRequest, sealer: Sealer | None, text: str) -> BootReques
     """The request for exactly the server and the host of a sealed entry.
 
     Raises :class:`Invalid` for a request that asks for several, and what
-    :meth:`Sealer.open` does. Whether the entry came in time is not asked here: who never heard
-    of a server that he has may come late for it.
+    :meth:`Sealer.open` does. Whether the entry came in time is not asked here: a client that
+    lost the answer may ask again after the expiry, and is told of the server that it has
+    already.
     """
     if request.count_max > 1:
         raise Invalid("An entry of a build plan is for one server: max_count is 1 with it.")

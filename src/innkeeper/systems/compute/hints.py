@@ -147,13 +147,15 @@ def _reservation(hints: Mapping[str, Any]) -> str | None:
 
 
 def _full_texts(hints: Mapping[str, Any], name: str) -> list[str]:
-    """As :func:`_texts`; one that is there says something.
+    """As :func:`_texts`, and refuses a hint that is present but empty.
 
     A script whose variable is empty would have its server anywhere but where it is to be.
     """
-    found, given = _texts(hints, name), hints.get(name)
+    if name not in hints:
+        return []
+    found, given = _texts(hints, name), hints[name]
     count = len(given) if isinstance(given, list | tuple) else 1
-    if given is not None and not 0 < len(found) == count:
+    if not 0 < len(found) == count:
         raise _malformed(name)
     return found
 

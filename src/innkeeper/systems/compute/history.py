@@ -93,6 +93,7 @@ def _events(told: Sequence[ToldOrder]) -> list[Event]:
         Event(
             name=each.kind,
             host=each.host,
+            provider_uuid=each.provider_uuid,
             started_at=each.created_at,
             finished_at=None if each.status == OrderStatus.WAITING else each.updated_at,
             result=_RESULTS.get(each.status),

@@ -21,7 +21,7 @@ WRONG_LEASING = Invariant(
     ROOM,
     "wrong-leasing",
     "a host's row says for whom it is as the freepool and running leases do",
-    "Take the host out of the freepool and put it back.",
+    "Run `innkeeper audit --repair`: nothing else is possible while a lease holds the host.",
     "writes it into the host's row",
 )
 IN_BOTH = Invariant(

@@ -26,7 +26,7 @@ WRONG_DEDICATION = Invariant(
     ROOM,
     "wrong-dedication",
     "a host's row says for whom it is as pools and pclouds do",
-    "Take the host out of its pool and put it back.",
+    "Run `innkeeper audit --repair`: nothing else is possible while a pcloud has the host.",
     "writes it into the host's row",
 )
 STRAY_HOST = Invariant(

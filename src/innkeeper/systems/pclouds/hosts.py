@@ -1,4 +1,4 @@
-"""Hosts of pclouds: taken out of a pool, enabled and disabled, replaced, and released.
+"""Hosts of pclouds: allocated to the pcloud, enabled and disabled, replaced, and released.
 
 Source: the seed *Whole Host Allocation*, "Host Operations". Where the seed adds the host, looks
 who else has it, and takes it out again, the host's row can be in one pcloud only, and all is

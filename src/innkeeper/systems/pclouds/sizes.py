@@ -1,8 +1,8 @@
 """Pclouds that keep a number of hosts by themselves: grown when full, shrunk when idle.
 
-Always true: one pcloud changes by one host at a time, in a transaction of which the others know
-nothing; so a pcloud that cannot grow keeps nobody from it. A host that is released is empty,
-and was so for as long as the policy says.
+Always true: one pcloud changes by one host at a time, and each has a transaction of its own, so
+one that cannot grow is in nobody's way. A host that is released is empty, and was so for as
+long as the policy says.
 
 May be false: that a pcloud has as many hosts as its policy says. There may be none left, or no
 units; that is written down once, and tried again.

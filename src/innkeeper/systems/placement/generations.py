@@ -30,7 +30,8 @@ def advance(tx: Tx, provider: Provider, now: datetime) -> Generation:
     try:
         moved = claims.advance(tx, {provider.id: provider.generation}, now)
     except ProviderChanged as error:
+        # Of the host of a pcloud its owner may read this, to whom no provider's uuid is told.
         raise Overtaken(
-            f"resource provider generation conflict: {provider.uuid} was concurrently updated"
+            "resource provider generation conflict: the provider was concurrently updated"
         ) from error
     return moved[provider.id]

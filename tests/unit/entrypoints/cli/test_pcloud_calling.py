@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import Any
 from urllib.parse import unquote
@@ -28,6 +29,7 @@ HOST = {
 }
 FLAVOR = {"id": "big", "description": "", "units": 2}
 OWN = (200, {"pcloud": PCLOUD})
+NOBODYS: Answer = (200, {"pclouds": []})
 
 
 # -- lists -------------------------------------------------------------------------------------
@@ -70,11 +72,11 @@ def test_no_more_actions_are_asked_for_than_are_wanted() -> None:
 def test_what_was_done_to_a_pcloud_that_is_gone_is_asked_for_by_its_id() -> None:
     gone = (404, {"itemNotFound": {"code": 404, "message": "gone"}})
     action = {"created_at": "", "action": "delete", "host": None, "detail": None}
-    service = Service(gone, (200, {"pclouds": []}), (200, {"actions": [action]}))
+    service = Service(gone, NOBODYS, NOBODYS, (200, {"actions": [action]}))
     _, listed = run(f"pcloud action list {UUID}", service)
     assert [row[1] for row in listed] == ["delete"]
     assert service.asked[-1][1] == f"{P}/actions"
-    with pytest.raises(CommandError, match="No pcloud has the name or ID 'web'"):
+    with pytest.raises(CommandError, match="of the project's own has the name or ID 'web'"):
         run("pcloud action list web", Service((200, {"pclouds": []})))
 
 
@@ -104,7 +106,77 @@ def test_usage_of_a_project_on_two_pages_is_added_up() -> None:
 def test_a_pcloud_is_found_by_its_name() -> None:
     service = Service((200, {"pclouds": [PCLOUD]}), (204, None))
     run("pcloud delete web", service)
-    assert [url for _, url, _ in service.asked] == ["/os-pclouds?name=web", P]
+    urls = [url for _, url, _ in service.asked]
+    assert urls == ["/os-pclouds?name=web&project_id=mine", P]
+
+
+SHOWN = {"id": UUID, "name": "web", "auto_placement": False, "auto_placement_accepted": False}
+"""A pcloud as its guests see it."""
+WHOLE = {**SHOWN, "owner": "lab"}
+OTHERS = (200, {"pclouds": [SHOWN]})
+OWNERS = [
+    "set web --name x",
+    "delete web",
+    "project list web",
+    "project add web lab",
+    "project remove web lab",
+    "host list web",
+    "host show web left",
+    "host add web left --host-flavor big",
+    "host set web left --enable",
+    "host remove web left",
+    "host replace web left",
+    "action list web",
+]
+GUESTS = ["show web", "accept web", "decline web", "project remove web mine"]
+
+
+@pytest.mark.parametrize("words", OWNERS)
+def test_what_owners_do_is_not_asked_of_anothers_pcloud(words: str) -> None:
+    service = Service(NOBODYS, OTHERS)
+    with pytest.raises(CommandError, match="No pcloud of the project's own has the name"):
+        run(f"pcloud {words}", service)
+    assert [url for _, url, _ in service.asked] == [
+        "/os-pclouds?name=web&project_id=mine",
+        "/os-pclouds?name=web&all_projects=true",
+    ]
+
+
+@pytest.mark.parametrize("words", [*OWNERS, *GUESTS])
+def test_of_ones_own_nobody_elses_is_asked(words: str) -> None:
+    service = Service((200, {"pclouds": [{**PCLOUD, "owner": "mine"}]}), (418, None))
+    with (
+        pytest.raises(CommandError, match="HTTP 418") if words != "show web" else nullcontext()
+    ):
+        run(f"pcloud {words}", service)
+    urls = [url for _, url, _ in service.asked]
+    assert not [url for url in urls[1:] if not url.startswith(P)]
+
+
+@pytest.mark.parametrize("words", GUESTS)
+def test_what_guests_do_is_asked_of_the_one_that_has_the_name(words: str) -> None:
+    service = Service(NOBODYS, OTHERS, (204, None))
+    run(f"pcloud {words}", service)
+    with pytest.raises(CommandError, match="2 pclouds are called 'web'"):
+        run(f"pcloud {words}", Service(NOBODYS, (200, {"pclouds": [SHOWN, SHOWN]})))
+
+
+def test_that_a_pcloud_is_anothers_is_told(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING):
+        run("pcloud show web", Service((200, {"pclouds": [{**PCLOUD, "owner": "mine"}]})))
+        assert caplog.text == ""
+        run("pcloud show web", Service(NOBODYS, OTHERS))
+    assert f"Pcloud {UUID} is another project's." in caplog.text
+
+
+def test_administrators_find_all_by_their_names() -> None:
+    service = Service(NOBODYS, (200, {"pclouds": [WHOLE]}), (204, None))
+    run("pcloud delete web", service)
+    assert service.asked[-1][:2] == ("DELETE", P)
+    # Where the login is for no project, there are none of its own.
+    service = Service((200, {"pclouds": [SHOWN, WHOLE]}), (204, None))
+    run("pcloud delete web", service, project=None)
+    assert service.asked[0][1] == "/os-pclouds?name=web&all_projects=true"
 
 
 def test_a_name_that_looks_like_an_id_is_a_name_after_all() -> None:

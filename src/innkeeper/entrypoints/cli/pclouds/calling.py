@@ -120,19 +120,24 @@ def rows(
 # -- what people name --------------------------------------------------------------------------
 
 
-def pcloud(compute: Compute, text: str) -> dict[str, Any]:
-    """The pcloud of this id, or else the only one of this name that the caller can see.
+def pcloud(connection: Any, text: str, *, is_for_guests: bool = False) -> dict[str, Any]:
+    """The pcloud of this id, or else the only one of this name that can be meant.
 
-    Raises :class:`CommandError` if there is none, or if several have the name.
+    Whoever likes makes a pcloud of any name and lets any project in. So those of the caller's
+    own project come first, then those that an administrator can see, and another project's
+    only where a command ``is_for_guests``. Raises :class:`CommandError` if there is none, or if
+    several of the same kind have the name.
     """
+    compute = connection.compute
     if canonical_uuid(text) is not None:
         there = found(compute, (PCLOUDS, text))
         if there is not None:
             shown: dict[str, Any] = there["pcloud"]
             return shown
-    named = list(rows(compute, (PCLOUDS,), "pclouds", {"name": text}))
+    named = _own(connection, text) or _of_others(compute, text, is_for_guests=is_for_guests)
     if not named:
-        raise osc_exceptions.CommandError(f"No pcloud has the name or ID '{text}'.")
+        told = "No pcloud has" if is_for_guests else "No pcloud of the project's own has"
+        raise osc_exceptions.CommandError(f"{told} the name or ID '{text}'.")
     if len(named) > 1:
         ids = ", ".join(each["id"] for each in named)
         raise osc_exceptions.CommandError(
@@ -141,9 +146,30 @@ def pcloud(compute: Compute, text: str) -> dict[str, Any]:
     return named[0]
 
 
-def pcloud_id(compute: Compute, text: str) -> str:
+def _own(connection: Any, name: str) -> list[dict[str, Any]]:
+    mine = connection.session.get_project_id()
+    if mine is None:
+        return []
+    query = {"name": name, "project_id": str(mine)}
+    return list(rows(connection.compute, (PCLOUDS,), "pclouds", query))
+
+
+def _of_others(compute: Compute, name: str, *, is_for_guests: bool) -> list[dict[str, Any]]:
+    # Who is no administrator is told of what its project may see, and no more of it.
+    query = {"name": name, "all_projects": "true"}
+    seen = list(rows(compute, (PCLOUDS,), "pclouds", query))
+    whole = [each for each in seen if is_whole(each)]
+    return whole or (seen if is_for_guests else [])
+
+
+def is_whole(shown: Mapping[str, Any]) -> bool:
+    """Whether a pcloud is shown as to its owner and to administrators, not as to a guest."""
+    return "owner" in shown
+
+
+def pcloud_id(connection: Any, text: str, *, is_for_guests: bool = False) -> str:
     """The id of the pcloud that somebody named; see :func:`pcloud`."""
-    return str(pcloud(compute, text)["id"])
+    return str(pcloud(connection, text, is_for_guests=is_for_guests)["id"])
 
 
 def project_id(connection: Any, text: str, *, must_exist: bool = False) -> str:

@@ -54,10 +54,12 @@ class ListPcloudHosts(AboutPcloud, command.Lister):
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Ask for all pages."""
-        compute = self.app.client_manager.sdk_connection.compute
+        connection = self.app.client_manager.sdk_connection
         columns = {**COLUMNS, **LONG_COLUMNS} if parsed_args.long else COLUMNS
-        path = (PCLOUDS, pcloud_id(compute, parsed_args.pcloud), "hosts")
-        return tuple(columns), (_row(each, columns) for each in rows(compute, path, "hosts"))
+        path = (PCLOUDS, pcloud_id(connection, parsed_args.pcloud), "hosts")
+        return tuple(columns), (
+            _row(each, columns) for each in rows(connection.compute, path, "hosts")
+        )
 
 
 class ShowPcloudHost(AboutPcloudHost, command.ShowOne):
@@ -65,9 +67,9 @@ class ShowPcloudHost(AboutPcloudHost, command.ShowOne):
 
     def take_action(self, parsed_args: argparse.Namespace) -> One:
         """Ask for it."""
-        compute = self.app.client_manager.sdk_connection.compute
-        path = (PCLOUDS, pcloud_id(compute, parsed_args.pcloud), "hosts", parsed_args.host)
-        return _shown(call(compute, "GET", path)["host"])
+        connection = self.app.client_manager.sdk_connection
+        path = (PCLOUDS, pcloud_id(connection, parsed_args.pcloud), "hosts", parsed_args.host)
+        return _shown(call(connection.compute, "GET", path)["host"])
 
 
 class AddPcloudHosts(AboutPcloud, PartialLister):
@@ -97,13 +99,13 @@ class AddPcloudHosts(AboutPcloud, PartialLister):
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Take as many as can be had, and list them; tell of each that cannot."""
-        compute = self.app.client_manager.sdk_connection.compute
-        path = (PCLOUDS, pcloud_id(compute, parsed_args.pcloud), "hosts")
+        connection = self.app.client_manager.sdk_connection
+        path = (PCLOUDS, pcloud_id(connection, parsed_args.pcloud), "hosts")
         wanted = [_wanted(parsed_args, name) for name in parsed_args.hosts]
         body: dict[str, Any] = {"hosts": wanted} if len(wanted) > 1 else {"host": wanted[0]}
         if parsed_args.client_token is not None:
             body["client_token"] = parsed_args.client_token
-        answer = call(compute, "POST", path, body=body)
+        answer = call(connection.compute, "POST", path, body=body)
         failures = answer.get("failures", ())
         for each in failures:
             self.log.error("%s: %s", each["name"], each["message"])
@@ -142,9 +144,9 @@ class SetPcloudHost(AboutPcloudHost):
         wanted = {word: value for word, value in asked.items() if value is not None}
         if not wanted:
             raise osc_exceptions.CommandError("Say --enable, --disable or --name.")
-        compute = self.app.client_manager.sdk_connection.compute
-        path = (PCLOUDS, pcloud_id(compute, parsed_args.pcloud), "hosts", parsed_args.host)
-        call(compute, "PUT", path, body={"host": wanted})
+        connection = self.app.client_manager.sdk_connection
+        path = (PCLOUDS, pcloud_id(connection, parsed_args.pcloud), "hosts", parsed_args.host)
+        call(connection.compute, "PUT", path, body={"host": wanted})
 
 
 class RemovePcloudHosts(AboutPcloud):
@@ -158,9 +160,13 @@ class RemovePcloudHosts(AboutPcloud):
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         """Give each back, whatever becomes of the others."""
-        compute = self.app.client_manager.sdk_connection.compute
-        path = (PCLOUDS, pcloud_id(compute, parsed_args.pcloud), "hosts")
-        all_of(parsed_args.hosts, lambda name: call(compute, "DELETE", (*path, name)), self.log)
+        connection = self.app.client_manager.sdk_connection
+        path = (PCLOUDS, pcloud_id(connection, parsed_args.pcloud), "hosts")
+        all_of(
+            parsed_args.hosts,
+            lambda name: call(connection.compute, "DELETE", (*path, name)),
+            self.log,
+        )
 
 
 class ReplacePcloudHost(AboutPcloudHost, command.ShowOne):
@@ -168,10 +174,10 @@ class ReplacePcloudHost(AboutPcloudHost, command.ShowOne):
 
     def take_action(self, parsed_args: argparse.Namespace) -> One:
         """Replace it; show the other one."""
-        compute = self.app.client_manager.sdk_connection.compute
-        pcloud = pcloud_id(compute, parsed_args.pcloud)
+        connection = self.app.client_manager.sdk_connection
+        pcloud = pcloud_id(connection, parsed_args.pcloud)
         path = (PCLOUDS, pcloud, "hosts", parsed_args.host, "action")
-        return _shown(call(compute, "POST", path, body={"replace": {}})["host"])
+        return _shown(call(connection.compute, "POST", path, body={"replace": {}})["host"])
 
 
 def _wanted(parsed_args: argparse.Namespace, name: str) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from innkeeper.entrypoints.cli.pclouds.calling import (
     PCLOUDS,
     all_of,
     call,
+    is_whole,
     own_project_id,
     pcloud,
     pcloud_id,
@@ -83,9 +84,12 @@ class ShowPcloud(AboutPcloud, command.ShowOne):
     """Show a pcloud: all of it to its owner, its name to projects that may use it."""
 
     def take_action(self, parsed_args: argparse.Namespace) -> One:
-        """Ask for it."""
-        compute = self.app.client_manager.sdk_connection.compute
-        return _shown(pcloud(compute, parsed_args.pcloud))
+        """Ask for it; say so where another project's is all that has the name."""
+        connection = self.app.client_manager.sdk_connection
+        found = pcloud(connection, parsed_args.pcloud, is_for_guests=True)
+        if not is_whole(found):
+            self.log.warning("Pcloud %s is another project's.", found["id"])
+        return _shown(found)
 
 
 class CreatePcloud(command.ShowOne):
@@ -117,14 +121,15 @@ class SetPcloud(AboutPcloud):
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         """Change it; of a size policy, what is not said stays as it is."""
-        compute = self.app.client_manager.sdk_connection.compute
-        present = pcloud(compute, parsed_args.pcloud)
+        connection = self.app.client_manager.sdk_connection
+        present = pcloud(connection, parsed_args.pcloud)
         wanted = facts.said(parsed_args, present.get("size_policy"))
         if parsed_args.name is not None:
             wanted["name"] = parsed_args.name
         if not wanted:
             raise osc_exceptions.CommandError("Say what is to be different.")
-        call(compute, "PUT", (PCLOUDS, present["id"]), body={"pcloud": wanted})
+        path = (PCLOUDS, present["id"])
+        call(connection.compute, "PUT", path, body={"pcloud": wanted})
 
 
 class DeletePclouds(command.Command):
@@ -140,12 +145,12 @@ class DeletePclouds(command.Command):
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         """Delete each, whatever becomes of the others."""
-        compute = self.app.client_manager.sdk_connection.compute
-        all_of(
-            parsed_args.pclouds,
-            lambda text: call(compute, "DELETE", (PCLOUDS, pcloud_id(compute, text))),
-            self.log,
-        )
+        connection = self.app.client_manager.sdk_connection
+
+        def delete(text: str) -> None:
+            call(connection.compute, "DELETE", (PCLOUDS, pcloud_id(connection, text)))
+
+        all_of(parsed_args.pclouds, delete, self.log)
 
 
 # -- who may use it ----------------------------------------------------------------------------
@@ -156,9 +161,10 @@ class ListPcloudProjects(AboutPcloud, command.Lister):
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Ask for them."""
-        compute = self.app.client_manager.sdk_connection.compute
-        path = (PCLOUDS, pcloud_id(compute, parsed_args.pcloud), "tenants")
-        return ("Project ID",), ((each,) for each in call(compute, "GET", path)["tenants"])
+        connection = self.app.client_manager.sdk_connection
+        path = (PCLOUDS, pcloud_id(connection, parsed_args.pcloud), "tenants")
+        listed = call(connection.compute, "GET", path)["tenants"]
+        return ("Project ID",), ((each,) for each in listed)
 
 
 class AddPcloudProject(AboutPcloudProject):
@@ -168,7 +174,7 @@ class AddPcloudProject(AboutPcloudProject):
         """Let it in."""
         connection = self.app.client_manager.sdk_connection
         project = project_id(connection, parsed_args.project, must_exist=True)
-        pcloud_ = pcloud_id(connection.compute, parsed_args.pcloud)
+        pcloud_ = pcloud_id(connection, parsed_args.pcloud)
         call(connection.compute, "PUT", (PCLOUDS, pcloud_, "tenants", project))
 
 
@@ -176,10 +182,11 @@ class RemovePcloudProject(AboutPcloudProject):
     """Let no new server of a project come to a pcloud; those that are there stay."""
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
-        """Let it in no more."""
+        """Let it in no more; who names its own project leaves, and may be a guest."""
         connection = self.app.client_manager.sdk_connection
         project = project_id(connection, parsed_args.project)
-        pcloud_ = pcloud_id(connection.compute, parsed_args.pcloud)
+        leaves = project == connection.session.get_project_id()
+        pcloud_ = pcloud_id(connection, parsed_args.pcloud, is_for_guests=leaves)
         call(connection.compute, "DELETE", (PCLOUDS, pcloud_, "tenants", project))
 
 
@@ -191,7 +198,7 @@ class _Consent(AboutPcloud):
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         """Say it for the project that the login is for."""
         connection = self.app.client_manager.sdk_connection
-        pcloud_ = pcloud_id(connection.compute, parsed_args.pcloud)
+        pcloud_ = pcloud_id(connection, parsed_args.pcloud, is_for_guests=True)
         mine = own_project_id(connection)
         path = (PCLOUDS, pcloud_, "tenants", mine, "auto_placement")
         call(connection.compute, self.method, path)

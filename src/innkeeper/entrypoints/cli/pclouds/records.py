@@ -14,7 +14,6 @@ from innkeeper.domain.ids import canonical_uuid
 from innkeeper.entrypoints.cli.pclouds.about import AboutPcloud, One, Table, add_project
 from innkeeper.entrypoints.cli.pclouds.calling import (
     PCLOUDS,
-    Compute,
     call,
     own_project_id,
     pcloud_id,
@@ -66,20 +65,22 @@ class ListPcloudActions(AboutPcloud, command.Lister):
         """Ask for as many pages as are wanted."""
         if parsed_args.limit is not None and parsed_args.limit < 1:
             raise osc_exceptions.CommandError("--limit is a number of actions.")
-        compute = self.app.client_manager.sdk_connection.compute
+        connection = self.app.client_manager.sdk_connection
         columns = dict(ACTION_COLUMNS)
         if parsed_args.long:
             columns |= LONG_ACTION_COLUMNS
-        path = (PCLOUDS, _id_ever(compute, parsed_args.pcloud), "actions")
+        path = (PCLOUDS, _id_ever(connection, parsed_args.pcloud), "actions")
         query = {} if parsed_args.limit is None else {"limit": str(parsed_args.limit)}
-        done = itertools.islice(rows(compute, path, "actions", query), parsed_args.limit)
+        done = itertools.islice(
+            rows(connection.compute, path, "actions", query), parsed_args.limit
+        )
         return tuple(columns), ([each[word] for word in columns.values()] for each in done)
 
 
-def _id_ever(compute: Compute, text: str) -> str:
+def _id_ever(connection: Any, text: str) -> str:
     """The id of the pcloud that somebody named, which may be gone."""
     try:
-        return pcloud_id(compute, text)
+        return pcloud_id(connection, text)
     except osc_exceptions.CommandError:
         gone = canonical_uuid(text)
         if gone is None:

@@ -65,6 +65,20 @@ def used(tx: Tx, call: Call) -> Pcloud:
     return found
 
 
+def let_out(tx: Tx, call: Call) -> Pcloud:
+    """The pcloud that the path names, if the caller may let the project in the path out of it.
+
+    Its owner may let out any; whoever else speaks for a project that may use it, that one. A
+    guest that is let out already finds it as little as any stranger.
+    """
+    found = pclouds.get(tx, call.params["pcloud_id"])
+    project_id = call.params["tenant_id"]
+    speaks_for_it = call.allows(_rule(call), project_id=project_id)
+    if not (speaks_for_it and pclouds.may_use(tx, found, project_id)):
+        demand_owned(tx, call, found)
+    return found
+
+
 def _rule(call: Call) -> str:
     rule = call.route.policy
     assert rule is not None, "nothing about a pcloud is open to strangers"

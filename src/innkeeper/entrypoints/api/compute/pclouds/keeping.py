@@ -148,7 +148,7 @@ class PcloudKeeper(Keeper):
             metadata.refuse_changes(present, {key: text})
 
     def add_host(self, tx: Tx, aggregate: Aggregate, host: Host, now: datetime) -> None:
-        """Take this very host out of its pool, under a name that gives nothing away."""
+        """Allocate this very host to the pcloud, under a name that gives nothing away."""
         hosts.allocate_this(tx, self._pcloud(tx, aggregate), host, self._terms)
 
     def remove_host(self, tx: Tx, aggregate: Aggregate, host: Host, now: datetime) -> None:

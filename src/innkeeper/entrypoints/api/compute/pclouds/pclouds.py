@@ -11,6 +11,7 @@ from innkeeper.entrypoints.api.compute.pclouds.calling import (
     LINES_OF_A_HOST,
     PCLOUDS,
     demand_owned,
+    let_out,
     moment,
     owned,
     project,
@@ -137,8 +138,8 @@ async def authorize(call: Call) -> Answer:
 
 
 async def drop(call: Call) -> Answer:
-    """Let no new server of a project come to a pcloud."""
-    return await _of_project(call, owned, pclouds.drop)
+    """Let no new server of a project come to a pcloud: one's guest's, or one's own."""
+    return await _of_project(call, let_out, pclouds.drop)
 
 
 async def accept(call: Call) -> Answer:

@@ -21,6 +21,7 @@ from innkeeper.systems.pclouds.runs import Usage
 
 USAGE_PATH = "/v2.1/os-pcloud-usage"
 MONTH = timedelta(days=31)
+BEGINNING = datetime.min  # noqa: DTZ901 - The API's times have no zone: they are UTC.
 QUOTAS = "os_compute_api:os-pcloud-quotas"
 
 
@@ -28,7 +29,7 @@ async def usage(call: Call) -> Answer:
     """Report the hours of whole hosts within a period, by project; a month, unless told."""
     start, stop = window(call)
     if not call.last("start"):
-        start = stop - MONTH
+        start = max(stop, BEGINNING + MONTH) - MONTH
     if start > stop:
         raise Invalid("The period ends before it begins.")
     limit, marker = limit_of(call), call.last("marker")

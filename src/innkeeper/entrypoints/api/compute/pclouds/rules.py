@@ -31,7 +31,11 @@ PCLOUD_RULES = (
     Rule(f"{PCLOUDS}:hosts:release", PROJECT_WRITER, "Give a host back."),
     Rule(f"{PCLOUDS}:tenants:index", PROJECT, "List the projects that may use a pcloud."),
     Rule(f"{PCLOUDS}:tenants:authorize", PROJECT_WRITER, "Let a project use a pcloud."),
-    Rule(f"{PCLOUDS}:tenants:drop", PROJECT_WRITER, "Let a project use a pcloud no more."),
+    Rule(
+        f"{PCLOUDS}:tenants:drop",
+        PROJECT_WRITER,
+        "Let a project use a pcloud no more, or leave one as that project.",
+    ),
     Rule(
         f"{PCLOUDS}:tenants:accept",
         PROJECT_WRITER,

@@ -78,7 +78,7 @@ def _event(call: Call, server: Server, event: Event) -> dict[str, Any]:
         "start_time": micros(event.started_at),
         "finish_time": micros(event.finished_at),
         "result": event.result,
-        "hostId": host_id(server.project_id, event.host),
+        "hostId": host_id(server.project_id, event.provider_uuid),
     }
     if call.allows(EVENTS_RULE, project_id=server.project_id):
         # Nothing here keeps a trace of a program that failed; its log does.

@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import Any
 
 from innkeeper.domain.compute import Host, Server, Status
+from innkeeper.domain.ids import ProviderUuid
 from innkeeper.entrypoints.api.compute.servers import states
 from innkeeper.entrypoints.api.compute.servers.moments import micros
 from innkeeper.entrypoints.api.routing import Call
@@ -108,7 +109,7 @@ def _states(server: Server, home: Host | None) -> dict[str, Any]:
         f"{STATES}:power_state": server.power_state,
         f"{USAGE}:launched_at": micros(server.launched_at),
         f"{USAGE}:terminated_at": micros(server.deleted_at),
-        "hostId": host_id(server.project_id, server.host),
+        "hostId": host_id(server.project_id, None if home is None else home.provider_uuid),
         "OS-EXT-AZ:availability_zone": (
             server.asked_az or "" if home is None else home.availability_zone
         ),
@@ -155,11 +156,16 @@ def _image(call: Call, server: Server) -> Any:
     return {"id": server.image_id, "links": [bookmark], "properties": properties}
 
 
-def host_id(project_id: str, host: str | None) -> str:
-    """The same for two servers of one project on one host, and telling no name."""
-    if host is None:
+def host_id(project_id: str, provider_uuid: ProviderUuid | None) -> str:
+    """The same for all servers of one project on one host, and telling nothing of either.
+
+    It is made of what no project is told and nobody guesses, the uuid of the host's resource
+    provider. Made of its name, it would let anybody who supposes a name see that it is so.
+    Nothing for a server that is on no host, or on one that is forgotten.
+    """
+    if provider_uuid is None:
         return ""
-    return hashlib.sha224((project_id + host).encode()).hexdigest()
+    return hashlib.sha224((project_id + provider_uuid).encode()).hexdigest()
 
 
 def _host_status(call: Call, server: Server, home: Host | None) -> str:
