@@ -49,7 +49,7 @@ from innkeeper.systems.placement.remainders import Figures
 LOG = structlog.get_logger("innkeeper.pclouds")
 NO_FREE_HOST = "no_free_host"
 RELEASED_AT_ONCE = 20
-"""Hosts that are given back in one transaction, for which all other writers wait."""
+"""Hosts that are looked at in one transaction, for which all other writers wait."""
 RETIRED_MARK = "~"
 NAME_KEPT = 230
 """Characters of a name that are kept when a number is put behind it."""
@@ -355,13 +355,17 @@ def release(tx: Tx, pcloud: Pcloud, member: PcloudHost, terms: Terms) -> None:
     members.tell(tx, pcloud, "release", terms, host_name=member.name)
 
 
-def release_replaced(tx: Tx, terms: Terms) -> int:
-    """Give replaced hosts back that are empty by now, some at a time; tells how many."""
+def release_replaced(tx: Tx, terms: Terms, at_once: int = RELEASED_AT_ONCE) -> int:
+    """Give replaced hosts back that are empty by now, some at a time; tells how many.
+
+    At so many it is looked closely. Which these are is drawn, so that hosts that wait long for
+    their agents keep no others from their turn.
+    """
     done, found = 0, pcloud_hosts.replaced(tx)
-    bare = dedications.without_servers(tx, [each.hostname for each in found])
-    for member in (each for each in found if each.hostname in bare):
-        if done == RELEASED_AT_ONCE:
-            break
+    names = dedications.without_servers(tx, [each.hostname for each in found])
+    bare = [each for each in found if each.hostname in names]
+    first = draw(terms.seed, 0, len(bare)) if bare else 0
+    for member in (bare[first:] + bare[:first])[:at_once]:
         if members.why_not_empty(tx, members.host_of(tx, member.host_id)) is None:
             pcloud = members.pcloud_of(tx, member)
             members.leave(tx, pcloud, member, terms.now)
