@@ -141,10 +141,18 @@ def allocate(tx: Tx, pcloud: Pcloud, wish: Wish, terms: Terms, turn: int = 0) ->
 def allocate_many(
     tx: Tx, pcloud: Pcloud, wishes: Sequence[Wish], terms: Terms, first_turn: int = 0
 ) -> tuple[list[PcloudHost], list[tuple[Wish, Refusal]]]:
-    """Take several hosts, as far as they can be had; give those, and why the others cannot."""
+    """Take several hosts, as far as they can be had; give those, and why the others cannot.
+
+    Where none was left of a flavor in a zone, it is not looked for another one there.
+    """
     made: list[PcloudHost] = []
     failures: list[tuple[Wish, Refusal]] = []
+    used_up: dict[tuple[str, str | None], Refusal] = {}
     for turn, wish in enumerate(wishes, first_turn):
+        where = (wish.host_flavor, wish.availability_zone)
+        if where in used_up:
+            failures.append((wish, used_up[where]))
+            continue
         try:
             made.append(allocate(tx, pcloud, wish, terms, turn))
         except Overtaken:
@@ -152,6 +160,8 @@ def allocate_many(
             raise
         except Refusal as refusal:
             failures.append((wish, refusal))
+            if refusal.code == NO_FREE_HOST:
+                used_up[where] = refusal
     return made, failures
 
 
@@ -217,7 +227,8 @@ def _drawn(
 ) -> Iterator[PoolHost]:
     """Free hosts from a drawn row on, and then from the first; as many as are tried.
 
-    Drawing a row costs the same in a large pool as in a small one.
+    Drawing a row costs the same in a large pool as in a small one. From there on all hosts are
+    passed that cannot be had: a pool of which nearly all are taken is walked through.
     """
     bounds = pools.bounds(tx, flavor.id)
     if bounds is None:
