@@ -277,9 +277,7 @@ def dedicate(
 def keep_ratios(tx: Tx, host_id: int, ratios: Mapping[str, KeptRatio] | None) -> None:
     """Write which ratios are in force because of for whom a host is, and its own."""
     kept = None if ratios is None else {name: list(each) for name, each in ratios.items()}
-    tx.execute(
-        hosts.update().where(hosts.c.id == host_id).values(kept_ratios=kept or sa.null())
-    )
+    tx.execute(hosts.update().where(hosts.c.id == host_id).values(kept_ratios=kept or None))
 
 
 def remove(tx: Tx, host_id: int) -> None:
