@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from innkeeper.domain.compute import UNLIMITED
 from innkeeper.domain.ids import ServerId
 from innkeeper.domain.pclouds import SizePolicy
+from innkeeper.domain.slices import Dedicating
+from innkeeper.entrypoints.api.compute.pclouds import host_flavors as views
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.hosts import ServiceChange
-from innkeeper.systems.pclouds import hosts, pclouds, sizes
+from innkeeper.systems.pclouds import host_flavors, hosts, pclouds, sizes
 from innkeeper.systems.pclouds.hosts import Wish
 from tests.support.clouds import reported
 from tests.support.landlords import Landlord
@@ -132,6 +136,50 @@ def test_hosts_that_are_idle_are_looked_at_together(owner: Owner) -> None:
     assert (
         len(landlord.cloud.read(lambda tx: hosts.page(tx, pclouds.get(tx, uuid)))) == MANY - 2
     )
+
+
+@dataclass(frozen=True)
+class Visit:
+    """Who looks at host flavors, as far as views ask: the settings, and what he may see."""
+
+    dedicating: Dedicating
+    is_administrator: bool
+
+    @property
+    def site(self) -> Visit:
+        """The service that is visited."""
+        return self
+
+    @property
+    def settings(self) -> Visit:
+        """Its settings."""
+        return self
+
+    def allows(self, _: str) -> bool:
+        """Whether he may see all."""
+        return self.is_administrator
+
+
+def test_free_hosts_are_not_counted_for_who_may_not_see_how_many_there_are(
+    owner: Owner,
+) -> None:
+    landlord, _ = owner
+    terms, counter = landlord.terms(), Counter(landlord.cloud)
+
+    def seen(visit: Any, tx: Tx) -> list[dict[str, Any]]:
+        found = host_flavors.page(tx, after=None, limit=9)
+        return views._shown(tx, visit, found, terms)
+
+    def counted_for(*, is_shown: bool, is_administrator: bool) -> int:
+        visit = Visit(Dedicating(show_free_hosts=is_shown), is_administrator)
+        look = partial(seen, visit)
+        (line,) = landlord.cloud.read(look)
+        assert line.get("free") == ({"nova": SPARE} if is_shown or is_administrator else None)
+        return counter.of(lambda: landlord.cloud.read(look))
+
+    hidden = counted_for(is_shown=False, is_administrator=False)
+    assert counted_for(is_shown=True, is_administrator=False) == hidden + 1
+    assert counted_for(is_shown=False, is_administrator=True) == hidden + 1
 
 
 def server_on(landlord: Landlord, uuid: str, name: str) -> ServerId:
