@@ -89,9 +89,15 @@ def move_away(tx: Tx, host: str, minutes: float) -> None:
 def test_when_the_last_server_left_is_what_happened_last(furnished: Store) -> None:
     with furnished.write() as tx:
         assert dedications.left_at(tx, ["a", "b"]) == {"a": NEVER, "b": NEVER}
-        there = {"host": "a", "deleted_at": None}
-        gone = [{"host": host, "deleted_at": at(1)} for host in ("a", "b")]
-        servers.insert_many(tx, [server_rows.row(n, **e) for n, e in enumerate([there, *gone])])
+        servers.insert_many(
+            tx,
+            [
+                server_rows.row(number, host=host, deleted_at=gone_at)
+                for number, (host, gone_at) in enumerate(
+                    [("a", None), ("a", at(1)), ("b", at(1))]
+                )
+            ],
+        )
         assert dedications.left_at(tx, ["a", "c"]) == {"a": at(1), "c": NEVER}
         move_away(tx, "a", 2)
         move_away(tx, "c", 3)
