@@ -11,11 +11,13 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
+from innkeeper.domain.compute import Task
 from innkeeper.domain.errors import Busy, Conflict, Overtaken
 from innkeeper.domain.leases import EventKind, EventState, HostsWish, Lease, LeaseWish, Window
 from innkeeper.domain.moves import Asker
 from innkeeper.store.guards import Guards
-from innkeeper.store.queries import agents, freepool, holds, leases
+from innkeeper.store.queries import agents, freepool, holds, leases, servers
+from innkeeper.store.queries import hosts as host_rows
 from innkeeper.store.transactions import Store, Tx
 from innkeeper.systems.compute import hosts
 from innkeeper.systems.leases import freepool as pool
@@ -23,6 +25,7 @@ from innkeeper.systems.leases import leases as room
 from innkeeper.systems.leases.terms import Terms
 from innkeeper.systems.placement import providers
 from tests.store.conftest import NOW
+from tests.support import server_rows
 from tests.support.clouds import AGENT, DEFAULTS, Numbers, reported
 
 IDS = Numbers()
@@ -146,6 +149,29 @@ def test_candidates_are_the_hosts_in_order(furnished: Store) -> None:
         assert [each.name for each in freepool.page(tx, after=0, limit=9)] == ["a", "b"]
         assert [each.name for each in freepool.page(tx, after=a, limit=9)] == ["b"]
         assert pool.get(tx, b).amounts["VCPU"] > 0
+
+
+def test_who_is_to_be_deleted_is_found_in_one_query(furnished: Store) -> None:
+    def found(tx: Tx, after_s: float, most: int = 9) -> list[str]:
+        since = NOW + timedelta(seconds=after_s)
+        return list(host_rows.to_delete(tx, ["a", "b"], since, most))
+
+    written = [
+        server_rows.row(1, host="a", task_state=None),
+        server_rows.row(2, host="b", task_state=Task.DELETING),
+        server_rows.row(3, host="a", task_state=Task.REBOOTING),
+        server_rows.row(4, host="a", deleted_at=NOW),
+        server_rows.row(5, host="c", task_state=None),
+    ]
+    first, second, third = (server_rows.uuid(number) for number in (1, 2, 3))
+    with furnished.write() as tx:
+        servers.insert_many(tx, written)
+        assert found(tx, 0) == [first, third]
+        assert found(tx, 1) == [first, second, third]
+        assert found(tx, 1, 2) == [first, second]
+        down = hosts.ServiceChange(is_forced_down=True)
+        hosts.change_service(tx, hosts.by_name(tx, "b"), down, NOW)
+        assert found(tx, 0) == [first, second, third]
 
 
 def test_a_hold_moves_the_generation_that_claims_compare(furnished: Store) -> None:

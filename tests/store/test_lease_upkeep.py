@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pytest
 
 from innkeeper.domain.errors import ConcurrentUpdate
 from innkeeper.domain.hosts import Dedication
-from innkeeper.domain.leases import LeaseStatus
+from innkeeper.domain.leases import Lease, LeaseStatus
 from innkeeper.domain.slices import Settings
 from innkeeper.entrypoints.api.decisions import DecisionThread
 from innkeeper.store.transactions import Tx
@@ -20,24 +21,33 @@ from innkeeper.upkeep import SWEEP_PERIOD_S, Upkeep
 from tests.support.clouds import reported
 from tests.support.lessors import Lessor
 from tests.support.moves import Movers
+from tests.support.statements import Counter
 
 T = TypeVar("T")
 STOP_S = 10.0
 HOUR_S = 3600.0
+STATEMENTS_MAX = 40
+"""Of a step in which nobody is asked for anything, however many servers there are."""
 
 
 class Stumbling(DecisionThread):
     """Decides, but refuses some of the calls that it is told of by their numbers."""
 
-    calls = 0
     refused_calls: Collection[int] = ()
+
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        self.calls = 0
+        self.answers: list[Any] = []
 
     def write_now(self, work: Callable[[Tx], T], timeout_s: float) -> T:
         """Carry out a write, or refuse it."""
         self.calls += 1
         if self.calls in self.refused_calls:
             raise ConcurrentUpdate("Somebody was in the way.")
-        return super().write_now(work, timeout_s)
+        answer = super().write_now(work, timeout_s)
+        self.answers.append(answer)
+        return answer
 
 
 class Serving:
@@ -84,15 +94,46 @@ def test_leases_begin_and_end_by_themselves(serving: Serving) -> None:
     assert lessor.said("a1", "b1") == [(Dedication.FREEPOOL, None)] * 2
 
 
-def test_many_servers_go_in_several_steps(serving: Serving) -> None:
-    lessor, count = serving.lessor, events.DELETED_AT_ONCE + 4
+def filled(lessor: Lessor, count: int) -> Lease:
+    """A lease of both hosts for an hour, with so many servers, half of them on each."""
     lease = lessor.lease((2, 2), end=HOUR_S)
     hints = {"reservation": lease.reservations[0].uuid}
-    (booted,) = lessor.cloud.boot(lessor.cloud.request(count, now=lessor.now, hints=hints))
-    assert getattr(booted, "fault", "") is None
-    serving.run(HOUR_S)
-    assert len(lessor.movers.waiting("destroy")) == count
+    for host in ("a1", "b1"):
+        wanted = lessor.cloud.request(count // 2, now=lessor.now, hints=hints, forced_host=host)
+        (booted,) = lessor.cloud.boot(wanted)
+        assert getattr(booted, "fault", "") is None
+    return lease
+
+
+def test_many_servers_go_in_several_steps(serving: Serving) -> None:
+    lessor, at_once = serving.lessor, events.DELETED_AT_ONCE
+    lease = filled(lessor, at_once + 4)
+    assert serving.run(HOUR_S) == at_once + 4
+    assert serving.decisions.answers == [[lease.uuid], at_once, 4, 0]
+    assert len(lessor.movers.waiting("destroy")) == at_once + 4
     assert lessor.status(lease) == LeaseStatus.ENDING
+
+
+def test_servers_that_their_agents_see_to_are_not_asked_again(serving: Serving) -> None:
+    lessor, movers, at_once = serving.lessor, serving.lessor.movers, events.DELETED_AT_ONCE
+    lease, counter = filled(lessor, at_once + 4), Counter(serving.lessor.cloud)
+    movers.wait(HOUR_S)
+
+    def step() -> int:
+        carry_out = partial(events.carry_out, uuid=lease.uuid, terms=lessor.terms())
+        return int(lessor.cloud.write(carry_out))
+
+    asked = []
+    for _ in range(2):
+        done = step()
+        asked.append((done, len(movers.waiting("destroy"))))
+    assert asked == [(at_once, at_once), (4, at_once + 4)]
+    assert counter.of(step) < STATEMENTS_MAX
+    assert step() == 0
+    # Who is silent sees to nothing; the servers of the other one's host are left to it.
+    movers.wait(HOUR_S, silent="a")
+    assert (step(), step()) == (at_once // 2 + 2, 0)
+    assert len(movers.waiting("destroy")) == at_once + 4
 
 
 def test_one_that_is_refused_holds_up_no_others(serving: Serving) -> None:

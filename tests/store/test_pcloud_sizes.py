@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from innkeeper.domain.ids import ServerId
-from innkeeper.domain.pclouds import PcloudAction, PcloudHost, SizePolicy
+from innkeeper.domain.pclouds import SILENT_S, PcloudAction, PcloudHost, SizePolicy
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.hosts import ServiceChange
 from innkeeper.systems.compute.moves import shelving
@@ -183,6 +183,38 @@ def test_hosts_in_maintenance_have_no_room(kept: Kept) -> None:
     kept.turn()
     kept.landlord.maintain("gold", kept.machine("host-1"), "new fans")
     assert kept.turns(2) == [1, 0]
+
+
+@pytest.fixture
+def two_agents(tmp_path: Path) -> Iterator[Kept]:
+    """Two hosts of different agents, of which the pcloud takes first that of ``a``."""
+    made = Kept(tmp_path, 1)
+    made.wants(1, 2, idle_s=0)
+    made.turn()
+    made.movers.report(reported("b1", vcpus=SERVERS_EACH))
+    made.pool("b1")
+    yield made
+    made.movers.close()
+
+
+def test_a_host_that_is_silent_has_room_for_some_minutes(two_agents: Kept) -> None:
+    keep_sizes, wait = two_agents.landlord.keep_sizes, two_agents.movers.wait
+    two_agents.boot("host-1")
+    wait(SILENT_S, silent="a")
+    assert keep_sizes() == 0
+    wait(1, silent="a")
+    assert keep_sizes() == 1
+    assert two_agents.machine("host-2") == "b1"
+
+
+def test_the_room_of_a_host_that_is_silent_lets_no_other_go(two_agents: Kept) -> None:
+    two_agents.boot("host-1")
+    two_agents.landlord.allocate(two_agents.uuid, Wish("host-2", "gold", is_enabled=True))
+    two_agents.movers.wait(61, silent="a")
+    assert two_agents.landlord.keep_sizes() == 0
+    two_agents.movers.wait(1)
+    assert two_agents.landlord.keep_sizes() == 1
+    assert two_agents.names() == ["host-1"]
 
 
 def test_a_replaced_host_is_none_of_its_hosts(kept: Kept) -> None:

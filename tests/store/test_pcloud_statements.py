@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from innkeeper.domain.compute import UNLIMITED
+from innkeeper.domain.ids import ServerId
 from innkeeper.domain.pclouds import SizePolicy
+from innkeeper.domain.slices import Dedicating
+from innkeeper.entrypoints.api.compute.pclouds import host_flavors as views
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.hosts import ServiceChange
-from innkeeper.systems.pclouds import hosts, pclouds, sizes
+from innkeeper.systems.pclouds import host_flavors, hosts, pclouds, sizes
 from innkeeper.systems.pclouds.hosts import Wish
 from tests.support.clouds import reported
 from tests.support.landlords import Landlord
@@ -20,6 +25,7 @@ from tests.support.moves import Movers
 from tests.support.statements import Counter
 
 FEW, MANY, SPARE = 2, 8, 4
+TURNS = 30
 Owner = tuple[Landlord, dict[int, str]]
 
 
@@ -91,6 +97,101 @@ def test_nor_are_hosts_that_were_replaced(owner: Owner) -> None:
         counts.append(counter.of(landlord.release_replaced))
     few, many = counts
     assert few == many
+
+
+def test_replaced_hosts_that_wait_long_keep_no_others_from_their_turn(owner: Owner) -> None:
+    landlord, mine = owner
+    movers, names = landlord.movers, [f"h{number}" for number in range(SPARE)]
+    for name in names:
+        replace(landlord, mine[MANY], name)
+    # Their servers are gone, and their agent is yet to say so.
+    movers.wait(61.0, silent="a")
+    counts, counter = [], Counter(landlord.cloud)
+    for name in names:
+        uuid = server_on(landlord, mine[MANY], f"{name}~1")
+        movers.delete(uuid)
+        counts.append(counter.of(partial(landlord.release_replaced, 1)))
+    assert len(set(counts)) == 1
+    movers.tell("destroy", uuid)
+    assert sum(landlord.release_replaced(1) for _ in range(TURNS)) == 1
+
+
+def test_hosts_that_are_idle_are_looked_at_together(owner: Owner) -> None:
+    landlord, mine = owner
+    uuid, size = mine[MANY], SizePolicy(0, MANY + SPARE, "gold", idle_s=60)
+    landlord.update(uuid, size=size)
+    movers, names = landlord.movers, [f"h{number}" for number in range(MANY)]
+    counts, counter = [], Counter(landlord.cloud)
+    for idle in (names[:FEW], names[FEW:]):
+        for name in idle:
+            movers.delete(server_on(landlord, uuid, name))
+        movers.finish()
+        counts.append(counter.of(landlord.keep_sizes))
+    few, many = counts
+    assert few == many
+    # One is released, whoever else could be.
+    movers.wait(60.0)
+    few, many = (counter.of(landlord.keep_sizes) for _ in range(2))
+    assert few == many
+    assert (
+        len(landlord.cloud.read(lambda tx: hosts.page(tx, pclouds.get(tx, uuid)))) == MANY - 2
+    )
+
+
+@dataclass(frozen=True)
+class Visit:
+    """Who looks at host flavors, as far as views ask: the settings, and what he may see."""
+
+    dedicating: Dedicating
+    is_administrator: bool
+
+    @property
+    def site(self) -> Visit:
+        """The service that is visited."""
+        return self
+
+    @property
+    def settings(self) -> Visit:
+        """Its settings."""
+        return self
+
+    def allows(self, _: str) -> bool:
+        """Whether he may see all."""
+        return self.is_administrator
+
+
+def test_free_hosts_are_not_counted_for_who_may_not_see_how_many_there_are(
+    owner: Owner,
+) -> None:
+    landlord, _ = owner
+    terms, counter = landlord.terms(), Counter(landlord.cloud)
+
+    def seen(visit: Any, tx: Tx) -> list[dict[str, Any]]:
+        found = host_flavors.page(tx, after=None, limit=9)
+        return views._shown(tx, visit, found, terms)
+
+    def counted_for(*, is_shown: bool, is_administrator: bool) -> int:
+        visit = Visit(Dedicating(show_free_hosts=is_shown), is_administrator)
+        look = partial(seen, visit)
+        (line,) = landlord.cloud.read(look)
+        assert line.get("free") == ({"nova": SPARE} if is_shown or is_administrator else None)
+        return counter.of(lambda: landlord.cloud.read(look))
+
+    hidden = counted_for(is_shown=False, is_administrator=False)
+    assert counted_for(is_shown=True, is_administrator=False) == hidden + 1
+    assert counted_for(is_shown=False, is_administrator=True) == hidden + 1
+
+
+def server_on(landlord: Landlord, uuid: str, name: str) -> ServerId:
+    """The one server on a host of a pcloud."""
+
+    def look(tx: Tx) -> ServerId:
+        member = hosts.get(tx, pclouds.get(tx, uuid), name)
+        ((_, found),) = hosts.residents(tx, [member]).items()
+        return found[0].server_uuid
+
+    server: ServerId = landlord.cloud.read(look)
+    return server
 
 
 def replace(landlord: Landlord, uuid: str, name: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,12 +25,15 @@ from innkeeper.systems.pclouds.hosts import RELEASED_AT_ONCE, Wish
 from innkeeper.systems.pclouds.several import BEGINNING, TAKEN_AT_ONCE, Progress, Request
 from innkeeper.systems.pclouds.terms import Terms
 from tests.support.clouds import NOW, Cloud, cloud_in, reported
+from tests.support.statements import Counter
 
 TERMS = Terms(Dedicating(quota_pcloud_units=-1), 60.0, Asker("req-1", "project", "user"), NOW)
 UUID = "b0000000-0000-4000-8000-000000000001"
 FREE = 25
 DRAWS = 12
 TOKEN = "try-1"
+MANY_MORE = 5
+NONE_ON_MARS = "There is no free host of host flavor large in availability zone mars."
 NAMES = tuple(f"host-{number:02}" for number in range(FREE))
 
 
@@ -184,6 +188,27 @@ def test_what_an_older_program_kept_is_gone_on_with(cloud: Cloud) -> None:
     client = Client(cloud, request)
     client.finish()
     assert client.answer() == {"hosts": [told, NAMES[1]], "failures": []}
+
+
+def test_where_none_was_left_nobody_looks_again(cloud: Cloud) -> None:
+    """The others there are refused in the same words; who wants one elsewhere is not."""
+    more = tuple(f"late-{number}" for number in range(MANY_MORE))
+    wishes = [Wish(name, "large", "mars") for name in more]
+    counter = Counter(cloud)
+
+    def taken_of(wanted: Sequence[Wish]) -> list[str]:
+        def act(tx: Tx) -> list[str]:
+            made, failures = hosts.allocate_many(tx, pclouds.get(tx, UUID), wanted, TERMS)
+            assert [wish for wish, _ in failures] == [e for e in wanted if e in wishes]
+            assert {str(refusal) for _, refusal in failures} <= {NONE_ON_MARS}
+            return [each.name for each in made]
+
+        named: list[str] = cloud.write(act)
+        return named
+
+    one, many = (counter.of(partial(taken_of, wishes[:count])) for count in (1, MANY_MORE))
+    assert one == many
+    assert taken_of([wishes[0], Wish("first", "large"), *wishes[1:]]) == ["first"]
 
 
 def test_nothing_is_kept_of_a_request_of_which_nothing_was_had(cloud: Cloud) -> None:

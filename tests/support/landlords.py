@@ -275,10 +275,10 @@ class Landlord:
         terms = self.terms()
         self.cloud.write(lambda tx: settling.go_on(tx, uuid, terms, at_once=1))
 
-    def release_replaced(self) -> None:
+    def release_replaced(self, at_once: int = hosts.RELEASED_AT_ONCE) -> int:
         """Give replaced hosts back that are empty, as the service does now and then."""
         terms = self.terms()
-        self.cloud.write(lambda tx: hosts.release_replaced(tx, terms))
+        return int(self.cloud.write(lambda tx: hosts.release_replaced(tx, terms, at_once)))
 
     def charge_returned(self) -> None:
         """Have those be paid for that are in order again, as the service does then as well."""

@@ -27,10 +27,7 @@ class EventKind:
 
 
 class EventState:
-    """How far an event has come. What is ``BEGUN`` is gone on with until it is ``DONE``.
-
-    Queries sort by these words: what waits goes before what has begun.
-    """
+    """How far an event has come. What is ``BEGUN`` is gone on with until it is ``DONE``."""
 
     WAITING = "waiting"
     BEGUN = "begun"

@@ -23,6 +23,10 @@ HOST_NAME_PATTERN = r"^(?!\s)(?!\.{1,2}$)[^:/\u0000-\u001f\u007f-\u009f]+(?<!\s)
 path, where dots alone are a direction: nobody could name such a host again."""
 RATIO_MIN, RATIO_MAX = 0.0001, 1e9
 """Of how many times hosts give out what they have. With less, no machine gives out anything."""
+SILENT_S = 600.0
+"""So long a host's agent may be silent before the host counts as full. Agents that are started
+anew and networks that fail for a moment are back by then; another host would stay, and be paid
+for."""
 _HOST_NAME = re.compile(HOST_NAME_PATTERN)
 
 
@@ -46,9 +50,12 @@ class HostFlavor:
 class SizePolicy:
     """How many hosts a pcloud keeps without being told.
 
-    There are at least ``hosts_min``; one is added when all are full, which is when none has
-    ``vcpus_min`` left, up to ``hosts_max``; one that was empty for ``idle_s`` is released.
-    ``None`` releases none.
+    There are at least ``hosts_min``; one is added when all are full, up to ``hosts_max``; one
+    that was empty for ``idle_s`` is released, as long as another one has room that servers can
+    come to now. ``None`` releases none.
+
+    A host is full when it has not ``vcpus_min`` left. One that is closed, disabled, declared
+    down or in maintenance counts as full; one whose agent is silent, after :data:`SILENT_S`.
     """
 
     hosts_min: int

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 import sqlalchemy as sa
 
+from innkeeper.domain.compute import OrderStatus
 from innkeeper.domain.ids import ProviderId
 from innkeeper.domain.pclouds import consenting
 from innkeeper.store import by_ids
 from innkeeper.store.by_ids import IDS
-from innkeeper.store.tables.compute import hosts, servers
+from innkeeper.store.tables.compute import hosts, migrations, servers, work_orders
 from innkeeper.store.tables.leases import leases, reservations
 from innkeeper.store.tables.pclouds import pcloud_hosts, pcloud_projects, pclouds
 from innkeeper.store.transactions import Tx
@@ -44,6 +46,26 @@ _RESERVATIONS = (
     .join(leases, leases.c.id == reservations.c.lease_id)
     .where(reservations.c.uuid.in_(IDS))
 )
+_DELETED = sa.select(sa.func.max(servers.c.deleted_at)).where(servers.c.host == hosts.c.name)
+_MOVED = sa.select(sa.func.max(migrations.c.updated_at)).where(
+    migrations.c.source_host == hosts.c.name
+)
+# Who was put away is on no host, and no migration tells of it. Which of an agent's newest
+# orders ended last is a matter of moments, and not worth reading them all.
+_CARRIED_OUT = (
+    sa.select(work_orders.c.updated_at)
+    .where(work_orders.c.agent_id == hosts.c.agent_id)
+    .where(work_orders.c.status.in_((OrderStatus.DONE, OrderStatus.FAILED)))
+    .where(work_orders.c.host == hosts.c.name)
+    .order_by(work_orders.c.id.desc())
+    .limit(1)
+)
+# SELECT name, (the last deletion there), (the last move away), (the last order that ended)
+#  FROM hosts WHERE name IN (...)
+_LEFT = sa.select(
+    hosts.c.name,
+    *(each.correlate(hosts).scalar_subquery() for each in (_DELETED, _MOVED, _CARRIED_OUT)),
+).where(hosts.c.name.in_(IDS))
 
 
 def pcloud_facts(tx: Tx, uuids: Collection[str]) -> list[PcloudFacts]:
@@ -98,3 +120,11 @@ def residents(
         .where(servers.c.deleted_at.is_(None))
     )
     return [tuple(row) for row in tx.execute(query)]
+
+
+def left_at(tx: Tx, names: Collection[str]) -> dict[str, datetime]:
+    """When the last server left each of these hosts; long ago, if there never was one."""
+    rows = by_ids.rows(tx, _LEFT, names)
+    # There is no zone in any of them.
+    never = datetime.min  # noqa: DTZ901
+    return {name: max((each for each in ends if each), default=never) for name, *ends in rows}

@@ -66,6 +66,17 @@ _FREE_COUNTS = (
     .where(pool_hosts.c.host_flavor_id.in_(IDS))
     .group_by(pool_hosts.c.host_flavor_id, hosts.c.availability_zone)
 )
+# SELECT (SELECT min(host_id) FROM pool_hosts WHERE host_flavor_id = ...), (SELECT max ...)
+# Each by itself is the first or the last entry of an index; SQLite reads all of a pool to find
+# both in one.
+_BOUNDS = sa.select(
+    *(
+        sa.select(bound(pool_hosts.c.host_id))
+        .where(pool_hosts.c.host_flavor_id == sa.bindparam("flavor"))
+        .scalar_subquery()
+        for bound in (sa.func.min, sa.func.max)
+    )
+)
 
 
 def _flavor(row: Sequence[Any]) -> HostFlavor:
@@ -141,8 +152,7 @@ def free_counts(
 
 def bounds(tx: Tx, row: int) -> tuple[int, int] | None:
     """The least and the greatest host's row in a pool; None if it is empty."""
-    query = sa.select(sa.func.min(pool_hosts.c.host_id), sa.func.max(pool_hosts.c.host_id))
-    least, most = tx.execute(query.where(pool_hosts.c.host_flavor_id == row)).one()
+    least, most = tx.execute(_BOUNDS, {"flavor": row}).one()
     return None if least is None else (least, most)
 
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from innkeeper.domain.compute import Host
+from innkeeper.domain.compute import Host, Task
 from innkeeper.domain.hosts import KeptRatio
-from innkeeper.domain.ids import AgentId, ProviderId, ProviderUuid
+from innkeeper.domain.ids import AgentId, ProviderId, ProviderUuid, ServerId
 from innkeeper.store import by_ids
 from innkeeper.store.by_ids import IDS
 from innkeeper.store.prepared import PreparedForIds
@@ -277,9 +277,7 @@ def dedicate(
 def keep_ratios(tx: Tx, host_id: int, ratios: Mapping[str, KeptRatio] | None) -> None:
     """Write which ratios are in force because of for whom a host is, and its own."""
     kept = None if ratios is None else {name: list(each) for name, each in ratios.items()}
-    tx.execute(
-        hosts.update().where(hosts.c.id == host_id).values(kept_ratios=kept or sa.null())
-    )
+    tx.execute(hosts.update().where(hosts.c.id == host_id).values(kept_ratios=kept or None))
 
 
 def remove(tx: Tx, host_id: int) -> None:
@@ -315,6 +313,34 @@ def residents(tx: Tx, names: Collection[str]) -> list[Any]:
     query = sa.select(servers.c.host, servers.c.uuid, servers.c.project_id)
     query = query.where(servers.c.host.in_(IDS)).where(servers.c.deleted_at.is_(None))
     return by_ids.rows(tx, query.order_by(servers.c.id), names)
+
+
+def to_delete(
+    tx: Tx, names: Collection[str], heard_since: datetime, limit: int
+) -> list[ServerId]:
+    """Servers on hosts of which nobody is just seeing to it that they go, the oldest first.
+
+    An agent sees to those that are being deleted, if it was heard since a moment and nobody
+    has declared the host down.
+    """
+    # SELECT uuid FROM servers JOIN hosts ... JOIN agents ...
+    #  WHERE host IN (...) AND deleted_at IS NULL
+    #    AND (task_state IS NULL OR task_state <> 'deleting' OR (the host is down))
+    query = (
+        sa.select(servers.c.uuid)
+        .join(hosts, hosts.c.name == servers.c.host)
+        .join(agents, agents.c.id == hosts.c.agent_id)
+        .where(servers.c.host.in_(IDS))
+        .where(servers.c.deleted_at.is_(None))
+        .where(
+            servers.c.task_state.is_distinct_from(Task.DELETING)
+            | hosts.c.is_forced_down.is_(sa.true())
+            | (agents.c.last_seen_at < heard_since)
+        )
+        .order_by(servers.c.id)
+        .limit(limit)
+    )
+    return [ServerId(row.uuid) for row in by_ids.rows(tx, query, names)][:limit]
 
 
 def server_counts(tx: Tx, names: Collection[str]) -> dict[str, tuple[int, int]]:

@@ -58,13 +58,14 @@ _EVENTS = (
     .where(lease_events.c.lease_id.in_(IDS))
     .order_by(lease_events.c.id)
 )
+_HAS_BEGUN = sa.case((lease_events.c.state == EventState.BEGUN, 1), else_=0)
 _DUE = (
     sa.select(leases.c.uuid)
     .join(lease_events, lease_events.c.lease_id == leases.c.id)
     .where(lease_events.c.kind == sa.bindparam("kind"))
     .where(lease_events.c.state.in_([EventState.WAITING, EventState.BEGUN]))
     .where(lease_events.c.due_at <= sa.bindparam("now"))
-    .order_by(lease_events.c.state.desc(), lease_events.c.due_at, lease_events.c.id)
+    .order_by(_HAS_BEGUN, lease_events.c.due_at, lease_events.c.id)
     .limit(sa.bindparam("most"))
 )
 

@@ -71,13 +71,6 @@ def hosts_of(tx: Tx, statuses: Collection[str]) -> set[str]:
     return {host for row in rows for host in row if host is not None}
 
 
-def left_at(tx: Tx, host: str) -> datetime:
-    """When something last happened to a migration away from a host."""
-    query = sa.select(sa.func.max(migrations.c.updated_at))
-    found = tx.execute(query.where(migrations.c.source_host == host)).scalar()
-    return found or datetime.min  # noqa: DTZ901 - moments here have no zone
-
-
 def quiet_since(
     tx: Tx, before: datetime, statuses: Collection[str], limit: int
 ) -> list[Migration]:

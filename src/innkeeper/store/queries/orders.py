@@ -304,22 +304,6 @@ def prune(tx: Tx, before: datetime, limit: int) -> int:
     return len(numbers)
 
 
-def ended_at(tx: Tx, agent_id: AgentId, host: str) -> datetime:
-    """When an agent last ended anything on a host, as far as that is kept."""
-    # SELECT updated_at FROM work_orders WHERE agent_id = ... AND status IN (...) AND host = ...
-    #  ORDER BY id DESC LIMIT 1
-    # Which of the newest ended last is a matter of moments, and not worth reading them all.
-    query = (
-        sa.select(work_orders.c.updated_at)
-        .where(work_orders.c.agent_id == agent_id)
-        .where(work_orders.c.status.in_((OrderStatus.DONE, OrderStatus.FAILED)))
-        .where(work_orders.c.host == host)
-        .order_by(work_orders.c.id.desc())
-    )
-    found = tx.execute(query.limit(1)).scalar()
-    return found or datetime.min  # noqa: DTZ901 - moments here have no zone
-
-
 def is_awaited(tx: Tx, agent_id: AgentId, host: str) -> bool:
     """Whether an agent has something left to do on a host."""
     query = (

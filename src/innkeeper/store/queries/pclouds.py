@@ -126,7 +126,7 @@ def count(tx: Tx, project_id: str) -> int:
 def with_size(tx: Tx) -> list[Pcloud]:
     """The pclouds that keep a number of hosts by themselves."""
     query = _PCLOUDS.where(pclouds.c.size.is_not(sa.null())).order_by(pclouds.c.id)
-    # A JSON column can hold its own kind of nothing.
+    # What programs before revision 0012 write for none is JSON's own kind of nothing.
     return [each for each in map(_pcloud, tx.execute(query)) if each.size is not None]
 
 

@@ -100,12 +100,6 @@ def hints_of(tx: Tx, uuids: Collection[str]) -> dict[ServerId, Mapping[str, Any]
     return {ServerId(uuid): given for uuid, given in by_ids.rows(tx, query, uuids)}
 
 
-def left_at(tx: Tx, host: str) -> datetime:
-    """When the last server was deleted that was on a host."""
-    query = sa.select(sa.func.max(servers.c.deleted_at)).where(servers.c.host == host)
-    return tx.execute(query).scalar() or datetime.min  # noqa: DTZ901 - there is no zone
-
-
 def idle_since(tx: Tx, status: str, before: datetime, limit: int) -> list[Server]:
     """Servers on hosts, in a status to which nothing happened since a moment, nor happens."""
     query = (

@@ -129,7 +129,7 @@ hosts = sa.Table(
     sa.Column("dedication", sa.String(16)),
     sa.Column("dedicated_to", Uuid),
     # By resource class a KeptRatio: what is in force because of that, and the host's own.
-    sa.Column("kept_ratios", sa.JSON),
+    sa.Column("kept_ratios", sa.JSON(none_as_null=True)),
     sa.Column("created_at", Moment, nullable=False),
     sa.Column("updated_at", Moment, nullable=False),
     sqlite_autoincrement=True,

@@ -36,11 +36,12 @@ pool_hosts = sa.Table(
         BigId,
         sa.ForeignKey("host_flavors.id"),
         nullable=False,
-        index=True,
     ),
     # Why nothing new may come to it; its pcloud's owner reads it.
     sa.Column("maintenance", Name),
     sa.Column("created_at", Moment, nullable=False),
+    # In the order in which hosts are drawn: a pool is not read as a whole to find its bounds.
+    sa.Index(None, "host_flavor_id", "host_id"),
 )
 
 pclouds = sa.Table(
@@ -58,7 +59,7 @@ pclouds = sa.Table(
     sa.Column("ram_ratio", sa.Double),
     sa.Column("is_automatic", sa.Boolean, nullable=False),
     # How many hosts it keeps by itself: a SizePolicy's fields; null keeps none.
-    sa.Column("size", sa.JSON),
+    sa.Column("size", sa.JSON(none_as_null=True)),
     # Up to this row its hosts have its ratios; those behind it may have the ones from before.
     # Null: all have them.
     sa.Column("settled_to", BigId),

@@ -8,17 +8,14 @@ may follow another one on the same host.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import suppress
 from datetime import datetime
 
 from innkeeper.domain.compute import Host
-from innkeeper.domain.errors import NotFound
 from innkeeper.domain.hosts import Dedication
 from innkeeper.domain.leases import EventKind, EventState, Lease
 from innkeeper.store.queries import holds, leases
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute import dedications, hosts
+from innkeeper.systems.compute import dedications
 from innkeeper.systems.compute.moves import deletions
 from innkeeper.systems.leases import freepool
 from innkeeper.systems.leases.terms import Terms
@@ -89,7 +86,14 @@ def end(tx: Tx, lease: Lease, terms: Terms) -> int:
         leases.change(tx, lease.id, terms.now, ended_at=terms.now)
     held = holds.of_lease(tx, lease.id)
     mine = [_closed(tx, uuid, freepool.member(tx, host_id), terms) for uuid, host_id in held]
-    told = _delete_servers(tx, [host for host in mine if host is not None], terms)
+    told = deletions.delete_some(
+        tx,
+        [host.name for host in mine if host is not None],
+        terms.now,
+        DELETED_AT_ONCE,
+        service_down_time_s=terms.service_down_time_s,
+        asker=terms.asker,
+    )
     given_back: list[int] = []
     for (_, host_id), host in zip(held, mine, strict=True):
         if host is None or freepool.take_back(tx, host, terms.now):
@@ -111,25 +115,6 @@ def _closed(tx: Tx, reservation: str, host: Host, terms: Terms) -> Host | None:
         dedications.dedicate(tx, host, Dedication.ENDED, reservation, terms.now)
         return freepool.member(tx, host.id)
     return host
-
-
-def _delete_servers(tx: Tx, found: Sequence[Host], terms: Terms) -> int:
-    """Delete the servers on hosts, as their users would; tells how many were told to go."""
-    there = hosts.residents(tx, [each.name for each in found])
-    told = 0
-    for uuid in (uuid for each in found for uuid, _ in there.get(each.name, ())):
-        if told == DELETED_AT_ONCE:
-            break
-        # One that is gone by now. What else refuses has written something, and ends the step.
-        with suppress(NotFound):
-            told += deletions.delete_once(
-                tx,
-                uuid,
-                terms.now,
-                service_down_time_s=terms.service_down_time_s,
-                asker=terms.asker,
-            )
-    return told
 
 
 def _finish(tx: Tx, lease: Lease, now: datetime) -> None:

@@ -112,7 +112,4 @@ def delete(tx: Tx, lease: Lease, terms: Terms) -> None:
     leases.bring_forward(tx, lease.events[EventKind.END], terms.now)
     again = leases.by_uuid(tx, lease.uuid)
     assert again is not None, "it is still there, and hidden"
-    if lease.ended_at is not None and not holds.of_lease(tx, lease.id):
-        leases.remove(tx, lease.id)
-        return
     events.end(tx, again, terms)

@@ -49,7 +49,7 @@ from innkeeper.systems.placement.remainders import Figures
 LOG = structlog.get_logger("innkeeper.pclouds")
 NO_FREE_HOST = "no_free_host"
 RELEASED_AT_ONCE = 20
-"""Hosts that are given back in one transaction, for which all other writers wait."""
+"""Hosts that are looked at in one transaction, for which all other writers wait."""
 RETIRED_MARK = "~"
 NAME_KEPT = 230
 """Characters of a name that are kept when a number is put behind it."""
@@ -141,10 +141,18 @@ def allocate(tx: Tx, pcloud: Pcloud, wish: Wish, terms: Terms, turn: int = 0) ->
 def allocate_many(
     tx: Tx, pcloud: Pcloud, wishes: Sequence[Wish], terms: Terms, first_turn: int = 0
 ) -> tuple[list[PcloudHost], list[tuple[Wish, Refusal]]]:
-    """Take several hosts, as far as they can be had; give those, and why the others cannot."""
+    """Take several hosts, as far as they can be had; give those, and why the others cannot.
+
+    Where none was left of a flavor in a zone, it is not looked for another one there.
+    """
     made: list[PcloudHost] = []
     failures: list[tuple[Wish, Refusal]] = []
+    used_up: dict[tuple[str, str | None], Refusal] = {}
     for turn, wish in enumerate(wishes, first_turn):
+        where = (wish.host_flavor, wish.availability_zone)
+        if where in used_up:
+            failures.append((wish, used_up[where]))
+            continue
         try:
             made.append(allocate(tx, pcloud, wish, terms, turn))
         except Overtaken:
@@ -152,6 +160,8 @@ def allocate_many(
             raise
         except Refusal as refusal:
             failures.append((wish, refusal))
+            if refusal.code == NO_FREE_HOST:
+                used_up[where] = refusal
     return made, failures
 
 
@@ -217,7 +227,8 @@ def _drawn(
 ) -> Iterator[PoolHost]:
     """Free hosts from a drawn row on, and then from the first; as many as are tried.
 
-    Drawing a row costs the same in a large pool as in a small one.
+    Drawing a row costs the same in a large pool as in a small one. From there on all hosts are
+    passed that cannot be had: a pool of which nearly all are taken is walked through.
     """
     bounds = pools.bounds(tx, flavor.id)
     if bounds is None:
@@ -355,13 +366,17 @@ def release(tx: Tx, pcloud: Pcloud, member: PcloudHost, terms: Terms) -> None:
     members.tell(tx, pcloud, "release", terms, host_name=member.name)
 
 
-def release_replaced(tx: Tx, terms: Terms) -> int:
-    """Give replaced hosts back that are empty by now, some at a time; tells how many."""
+def release_replaced(tx: Tx, terms: Terms, at_once: int = RELEASED_AT_ONCE) -> int:
+    """Give replaced hosts back that are empty by now, some at a time; tells how many.
+
+    At so many it is looked closely. Which these are is drawn, so that hosts that wait long for
+    their agents keep no others from their turn.
+    """
     done, found = 0, pcloud_hosts.replaced(tx)
-    bare = dedications.without_servers(tx, [each.hostname for each in found])
-    for member in (each for each in found if each.hostname in bare):
-        if done == RELEASED_AT_ONCE:
-            break
+    names = dedications.without_servers(tx, [each.hostname for each in found])
+    bare = [each for each in found if each.hostname in names]
+    first = draw(terms.seed, 0, len(bare)) if bare else 0
+    for member in (bare[first:] + bare[:first])[:at_once]:
         if members.why_not_empty(tx, members.host_of(tx, member.host_id)) is None:
             pcloud = members.pcloud_of(tx, member)
             members.leave(tx, pcloud, member, terms.now)

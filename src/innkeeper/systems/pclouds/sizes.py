@@ -10,10 +10,10 @@ units; that is written down once, and tried again.
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from innkeeper.domain.errors import Overtaken, Refusal
-from innkeeper.domain.pclouds import Pcloud, PcloudHost, SizePolicy
+from innkeeper.domain.pclouds import SILENT_S, Pcloud, PcloudHost, SizePolicy
 from innkeeper.store.queries import pcloud_actions, pcloud_hosts, pclouds
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import dedications
@@ -37,8 +37,10 @@ def keep(tx: Tx, uuid: str, terms: Terms) -> int:
         return 0
     mine = [each for each in pcloud_hosts.of_pcloud(tx, pcloud.id) if not each.is_replaced]
     full = _full(tx, mine, pcloud.size, terms)
-    usable = [each for each in mine if _is_usable(each, terms)]
-    has_room = any(each.host_id not in full for each in usable)
+    patience_s = max(SILENT_S, terms.service_down_time_s)
+    has_room = any(
+        each.host_id not in full for each in mine if _is_usable(each, terms, patience_s)
+    )
     size = pcloud.size
     is_wanting = len(mine) < size.hosts_min or (not has_room and len(mine) < size.hosts_max)
     if is_wanting:
@@ -48,8 +50,9 @@ def keep(tx: Tx, uuid: str, terms: Terms) -> int:
     return _shrink(tx, pcloud, size, mine, full, terms)
 
 
-def _is_usable(member: PcloudHost, terms: Terms) -> bool:
-    is_up = member.is_up(terms.now, terms.service_down_time_s)
+def _is_usable(member: PcloudHost, terms: Terms, patience_s: float) -> bool:
+    """Whether servers can come to a host whose agent may be silent for so long."""
+    is_up = member.is_up(terms.now, patience_s)
     return member.is_open and is_up and not member.is_disabled
 
 
@@ -86,19 +89,28 @@ def _shrink(
 ) -> int:
     assert size.idle_s is not None, "asked for by who shrinks"
     before = terms.now - timedelta(seconds=size.idle_s)
-    roomy = {each.host_id for each in mine if _is_usable(each, terms)} - full
-    names = dedications.without_servers(tx, [each.hostname for each in mine])
-    bare = [each for each in mine if each.hostname in names]
-    for member in sorted(bare, key=lambda each: each.allocated_at, reverse=True):
+    patience_s = terms.service_down_time_s
+    roomy = {each.host_id for each in mine if _is_usable(each, terms, patience_s)} - full
+    for member in _idle(tx, mine, before):
         if not roomy - {member.host_id}:
             # Without it the others would be full, and one would be added at once.
             continue
         machine = members.host_of(tx, member.host_id)
         if dedications.why_not_empty(tx, machine) is not None:
             continue
-        if max(member.allocated_at, dedications.left_at(tx, machine)) > before:
-            continue
         closed = hosts.set_state(tx, pcloud, member, terms, is_enabled=False)
         hosts.release(tx, pcloud, closed, terms)
         return 1
     return 0
+
+
+def _idle(tx: Tx, mine: list[PcloudHost], before: datetime) -> list[PcloudHost]:
+    """The hosts that no server has been on since a moment, the youngest first.
+
+    As many queries for many as for few.
+    """
+    old = [each for each in mine if each.allocated_at <= before]
+    bare = dedications.without_servers(tx, [each.hostname for each in old])
+    left = dedications.left_at(tx, bare)
+    idle = [each for each in old if each.hostname in bare and left[each.hostname] <= before]
+    return sorted(idle, key=lambda each: each.allocated_at, reverse=True)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from collections.abc import Collection
+from contextlib import suppress
+from datetime import datetime, timedelta
 
 from innkeeper.domain.compute import OrderKind, Task
+from innkeeper.domain.errors import NotFound
 from innkeeper.domain.moves import ActionName, Asker
-from innkeeper.store.queries import orders, server_actions
+from innkeeper.store.queries import hosts, orders, server_actions
 from innkeeper.store.queries.orders import NewOrder
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import servers
@@ -49,25 +52,32 @@ def delete(
         servers.finish_deletes(tx, [server.uuid], now)
 
 
-def delete_once(
-    tx: Tx, uuid: str, now: datetime, *, service_down_time_s: float, asker: Asker
-) -> bool:
-    """As :func:`delete`, locks notwithstanding; tells whether that was still to be asked for.
+def delete_some(
+    tx: Tx,
+    names: Collection[str],
+    now: datetime,
+    most: int,
+    *,
+    service_down_time_s: float,
+    asker: Asker,
+) -> int:
+    """As :func:`delete`, locks notwithstanding, for at most so many of the servers on hosts.
 
-    For who asks again and again until a server is gone: one that is being deleted is left to
-    its agent, as long as that one is up.
+    Tells for how many that was still to be asked for. For who asks again and again until all
+    are gone: one that is being deleted is left to its agent, as long as that one is up.
     """
-    server = servers.get(tx, uuid)
-    home = servers.homes(tx, [server]).get(server.host or "")
-    is_up = home is not None and home.is_up(now, service_down_time_s)
-    if server.task_state == Task.DELETING and is_up:
-        return False
-    delete(
-        tx,
-        uuid,
-        now,
-        service_down_time_s=service_down_time_s,
-        may_override=True,
-        asker=asker,
-    )
-    return True
+    heard_since = now - timedelta(seconds=service_down_time_s)
+    told = 0
+    for uuid in hosts.to_delete(tx, names, heard_since, most):
+        # One that is gone by now. What else refuses has written something, and ends the step.
+        with suppress(NotFound):
+            delete(
+                tx,
+                uuid,
+                now,
+                service_down_time_s=service_down_time_s,
+                may_override=True,
+                asker=asker,
+            )
+            told += 1
+    return told

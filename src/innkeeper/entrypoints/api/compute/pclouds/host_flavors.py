@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from typing import Any
 
 from innkeeper.domain.pclouds import HostFlavor, PoolHost
@@ -20,12 +20,11 @@ async def index(call: Call) -> Answer:
     """List host flavors, with how many hosts are free."""
     limit, told = limit_of(call), terms(call)
 
-    def read(tx: Tx) -> tuple[list[HostFlavor], Mapping[int, Mapping[str, int]]]:
+    def read(tx: Tx) -> tuple[list[HostFlavor], list[dict[str, Any]]]:
         found = host_flavors.page(tx, after=call.last("marker"), limit=limit + 1)
-        return found, host_flavors.free_counts(tx, found, told)
+        return found, _shown(tx, call, found[:limit], told)
 
-    found, free = await call.read(read)
-    shown = [_shown(call, each, free.get(each.id, {})) for each in found[:limit]]
+    found, shown = await call.read(read)
     body: dict[str, Any] = {"host_flavors": shown}
     if len(found) > limit > 0:
         query = next_query(call, found[limit - 1].flavor_id)
@@ -142,20 +141,26 @@ async def remove_host(call: Call) -> Answer:
     return Answer(204)
 
 
-def _shown(call: Call, flavor: HostFlavor, free: Mapping[str, int]) -> dict[str, Any]:
-    shown: dict[str, Any] = {
-        "id": flavor.flavor_id,
-        "description": flavor.description,
-        "units": flavor.units,
-    }
+def _shown(
+    tx: Tx, call: Call, found: Sequence[HostFlavor], told: Terms
+) -> list[dict[str, Any]]:
+    """Host flavors as everybody sees them; with what is free, where that is to be seen.
+
+    To count that, all of their pools are read.
+    """
+    shown: list[dict[str, Any]] = [
+        {"id": each.flavor_id, "description": each.description, "units": each.units}
+        for each in found
+    ]
     if call.site.settings.dedicating.show_free_hosts or call.allows(f"{FLAVORS}:pool"):
-        shown["free"] = dict(sorted(free.items()))
+        free = host_flavors.free_counts(tx, found, told)
+        for each, line in zip(found, shown, strict=True):
+            line["free"] = dict(sorted(free.get(each.id, {}).items()))
     return shown
 
 
 def _whole(tx: Tx, call: Call, flavor: HostFlavor, told: Terms) -> dict[str, Any]:
-    free = host_flavors.free_counts(tx, [flavor], told).get(flavor.id, {})
-    shown = _shown(call, flavor, free)
+    (shown,) = _shown(tx, call, [flavor], told)
     if call.allows(f"{FLAVORS}:pool"):
         all_, taken = host_flavors.counts(tx, flavor)
         shown |= {
