@@ -117,6 +117,18 @@ def test_one_that_is_in_order_again_is_paid_for_until_it_is_empty(
     assert [each.host_name for each in runs_of(landlord) if each.ended_at is None] == ["one"]
 
 
+def test_one_that_costs_nothing_is_paid_for_when_it_costs_something(taken: Taken) -> None:
+    landlord, uuid, hostname = taken
+    landlord.maintain("large", hostname, "smoke")
+    replace(landlord, uuid)
+    landlord.maintain("large", hostname, None)
+    landlord.redefine("large", 0, by_aggregate=False)
+    assert turn(landlord) == 0
+    landlord.redefine("large", 3, by_aggregate=False)
+    assert turn(landlord) == 1
+    assert [each.units for each in members_of(landlord, uuid)] == [1, 3]
+
+
 def runs_of(landlord: Landlord) -> list[PcloudRun]:
     """All that was ever paid for."""
     now = landlord.movers.now

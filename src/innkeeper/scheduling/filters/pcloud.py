@@ -121,12 +121,12 @@ def missing(hosts: HostTable, spec: RequestSpec) -> str:
     if not spec.names_dedicated:
         return "no pcloud was named, and these hosts are dedicated"
     usable = hosts.pclouds.usable(spec.pclouds, spec.project_id)
+    inside: Mask | None = is_one_of(hosts.pcloud_codes, usable) if usable else None
     # What is known of a pcloud outlives its hosts, in this process and no other.
-    if not usable or not is_one_of(hosts.pcloud_codes, usable).any():
+    if inside is None or not inside.any():
         return "no pcloud of that id has hosts for this project"
     if spec.pcloud_host is not None:
         return _named_host(hosts, usable, spec.pcloud_host)
-    inside: Mask = is_one_of(hosts.pcloud_codes, usable)
     if not (inside & hosts.is_pcloud_open).any():
         return "none of its hosts takes new servers"
     return "only its hosts that take new servers are meant"

@@ -26,18 +26,16 @@ def charge(tx: Tx, terms: Terms) -> int:
         for each in pcloud_hosts.replaced(tx)
         if not each.is_paid and each.is_in_order(terms.now, terms.service_down_time_s)
     ]
+    # As they are now: what a host was taken with went to the one that replaced it.
+    units = {name: host_flavors.get(tx, name).units for name in {e.flavor_id for e in back}}
     bare = dedications.without_servers(tx, [each.hostname for each in back])
-    done = 0
-    for member in [each for each in back if each.hostname not in bare][:CHARGED_AT_ONCE]:
-        # As it is now: what it was taken with went to the one that replaced it.
-        units = host_flavors.get(tx, member.flavor_id).units
-        if not units:
-            continue
-        pcloud_hosts.change(tx, member.host_id, units=units)
+    costly = [each for each in back if each.hostname not in bare and units[each.flavor_id]]
+    some = costly[:CHARGED_AT_ONCE]
+    for member in some:
+        pcloud_hosts.change(tx, member.host_id, units=units[member.flavor_id])
         again = pcloud_hosts.by_host(tx, member.host_id)
         assert again is not None, "it stays in its pcloud"
         pcloud = members.pcloud_of(tx, member)
         members.begin_runs(tx, pcloud, [again], terms.now)
         members.tell(tx, pcloud, "returned", terms, host_name=member.name)
-        done += 1
-    return done
+    return len(some)

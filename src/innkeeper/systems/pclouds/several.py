@@ -88,7 +88,9 @@ def go_on(tx: Tx, pcloud: Pcloud, request: Request, so_far: Progress, terms: Ter
         before.refusal or (failures[0][1] if failures else None),
     )
     if request.token is not None and told:
-        answer = {"names": list(after.had), "hosts": list(after.had.values())}
+        # Older programs beside this one look for failures, of which none is kept.
+        had = after.had
+        answer = {"names": list(had), "hosts": list(had.values()), "failures": []}
         if kept is None:
             requests.begin(tx, pcloud, request.token, request.asked, answer, terms.now)
         else:
