@@ -26,7 +26,7 @@ from innkeeper.systems.compute import table_audit, work
 from innkeeper.systems.compute.results import Terms
 from innkeeper.systems.leases import events
 from innkeeper.systems.leases.terms import Terms as LeaseTerms
-from innkeeper.systems.pclouds import hosts, pclouds, requests, returned, settling, sizes
+from innkeeper.systems.pclouds import pclouds, replaced, requests, settling, sizes
 from innkeeper.systems.pclouds.terms import Terms as PcloudTerms
 from innkeeper.systems.placement import feed
 
@@ -95,8 +95,7 @@ class Upkeep:
 
         def clear(tx: Tx) -> int:
             requests.forget_old(tx, self._clock())
-            done = hosts.release_replaced(tx, self._terms())
-            return done + returned.charge(tx, self._terms())
+            return replaced.look_after(tx, self._terms())
 
         return [
             self._in_turn("replaced_hosts", SWEEP_PERIOD_S, clear),

@@ -197,9 +197,7 @@ class Guests(Steps):
         self.surveyor.judge(may_close=True)
         self.landlord.settle_ratios()
         self.surveyor.judge()
-        self.landlord.release_replaced()
-        self.surveyor.judge()
-        self.landlord.charge_returned()
+        self.landlord.look_after_replaced()
         self.surveyor.judge()
         self.surveyor.audit()
 

@@ -94,7 +94,7 @@ def test_nor_are_hosts_that_were_replaced(owner: Owner) -> None:
     for names in (["h0"], ["h1", "h2", "h3"]):
         for name in names:
             replace(landlord, mine[MANY], name)
-        counts.append(counter.of(landlord.release_replaced))
+        counts.append(counter.of(landlord.look_after_replaced))
     few, many = counts
     assert few == many
 
@@ -110,10 +110,10 @@ def test_replaced_hosts_that_wait_long_keep_no_others_from_their_turn(owner: Own
     for name in names:
         uuid = server_on(landlord, mine[MANY], f"{name}~1")
         movers.delete(uuid)
-        counts.append(counter.of(partial(landlord.release_replaced, 1)))
+        counts.append(counter.of(partial(landlord.look_after_replaced, 1)))
     assert len(set(counts)) == 1
     movers.tell("destroy", uuid)
-    assert sum(landlord.release_replaced(1) for _ in range(TURNS)) == 1
+    assert sum(landlord.look_after_replaced(1) for _ in range(TURNS)) == 1
 
 
 def test_hosts_that_are_idle_are_looked_at_together(owner: Owner) -> None:

@@ -13,7 +13,7 @@ from innkeeper.domain.pclouds import PcloudHost, PcloudRun
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import hosts as machines
 from innkeeper.systems.compute.hosts import ServiceChange
-from innkeeper.systems.pclouds import hosts, pclouds, returned, runs
+from innkeeper.systems.pclouds import hosts, pclouds, runs
 from innkeeper.systems.pclouds.hosts import Wish
 from tests.support.clouds import reported
 from tests.support.landlords import Landlord
@@ -78,9 +78,7 @@ def test_a_broken_one_is_left_behind_with_its_servers(
 
 def turn(landlord: Landlord) -> int:
     """What the service does now and then about hosts that were replaced."""
-    landlord.release_replaced()
-    terms = landlord.terms()
-    count: int = landlord.cloud.write(lambda tx: returned.charge(tx, terms))
+    count = landlord.look_after_replaced()
     landlord.movers.judge()
     return count
 

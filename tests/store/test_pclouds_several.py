@@ -20,8 +20,17 @@ from innkeeper.store.queries import pclouds as rows
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import hosts as machines
 from innkeeper.systems.compute.hosts import ServiceChange
-from innkeeper.systems.pclouds import audit, host_flavors, hosts, pclouds, requests, several
-from innkeeper.systems.pclouds.hosts import RELEASED_AT_ONCE, Wish
+from innkeeper.systems.pclouds import (
+    audit,
+    host_flavors,
+    hosts,
+    pclouds,
+    replaced,
+    requests,
+    several,
+)
+from innkeeper.systems.pclouds.hosts import Wish
+from innkeeper.systems.pclouds.replaced import LOOKED_AT_ONCE
 from innkeeper.systems.pclouds.several import BEGINNING, TAKEN_AT_ONCE, Progress, Request
 from innkeeper.systems.pclouds.terms import Terms
 from tests.support.clouds import NOW, Cloud, cloud_in, reported
@@ -305,6 +314,6 @@ def test_so_many_replaced_hosts_are_given_back_in_one_transaction(cloud: Cloud) 
             pcloud_hosts.change(tx, host_id, is_replaced=True, units=0)
 
     cloud.write(retire)
-    given = [cloud.write(lambda tx: hosts.release_replaced(tx, TERMS)) for _ in range(3)]
-    assert given == [RELEASED_AT_ONCE, FREE - RELEASED_AT_ONCE, 0]
+    given = [cloud.write(lambda tx: replaced.look_after(tx, TERMS)) for _ in range(3)]
+    assert given == [LOOKED_AT_ONCE, FREE - LOOKED_AT_ONCE, 0]
     assert taken(cloud) == ()

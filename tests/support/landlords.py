@@ -26,7 +26,7 @@ from innkeeper.systems.pclouds import (
     hosts,
     pclouds,
     quotas,
-    returned,
+    replaced,
     settling,
     sizes,
 )
@@ -275,15 +275,11 @@ class Landlord:
         terms = self.terms()
         self.cloud.write(lambda tx: settling.go_on(tx, uuid, terms, at_once=1))
 
-    def release_replaced(self, at_once: int = hosts.RELEASED_AT_ONCE) -> int:
-        """Give replaced hosts back that are empty, as the service does now and then."""
+    def look_after_replaced(self, at_once: int = replaced.LOOKED_AT_ONCE) -> int:
+        """Give replaced hosts back that are empty, and have those be paid for that came back,
+        as the service does now and then."""
         terms = self.terms()
-        return int(self.cloud.write(lambda tx: hosts.release_replaced(tx, terms, at_once)))
-
-    def charge_returned(self) -> None:
-        """Have those be paid for that are in order again, as the service does then as well."""
-        terms = self.terms()
-        self.cloud.write(lambda tx: returned.charge(tx, terms))
+        return int(self.cloud.write(lambda tx: replaced.look_after(tx, terms, at_once)))
 
     # -- what is seen ----------------------------------------------------------------------
 

@@ -48,8 +48,6 @@ from innkeeper.systems.placement.remainders import Figures
 
 LOG = structlog.get_logger("innkeeper.pclouds")
 NO_FREE_HOST = "no_free_host"
-RELEASED_AT_ONCE = 20
-"""Hosts that are looked at in one transaction, for which all other writers wait."""
 RETIRED_MARK = "~"
 NAME_KEPT = 230
 """Characters of a name that are kept when a number is put behind it."""
@@ -290,7 +288,7 @@ def replace(tx: Tx, pcloud: Pcloud, name: str, terms: Terms) -> PcloudHost:
     """Have another free host, of the same flavor and zone, take a broken one's place and name.
 
     The old one is closed, and costs nothing until it is in order again, see
-    :mod:`innkeeper.systems.pclouds.returned`. It goes back to its pool as soon as it is empty,
+    :mod:`innkeeper.systems.pclouds.replaced`. It goes back to its pool as soon as it is empty,
     at once if it is now. Raises :class:`Conflict` for a host that is in order, unless
     it is closed and empty, and what :func:`allocate` raises where there is none to take its
     place.
@@ -364,22 +362,3 @@ def release(tx: Tx, pcloud: Pcloud, member: PcloudHost, terms: Terms) -> None:
         raise Conflict(f"Host {member.name} is not empty: {reason}.")
     members.leave(tx, pcloud, member, terms.now)
     members.tell(tx, pcloud, "release", terms, host_name=member.name)
-
-
-def release_replaced(tx: Tx, terms: Terms, at_once: int = RELEASED_AT_ONCE) -> int:
-    """Give replaced hosts back that are empty by now, some at a time; tells how many.
-
-    At so many it is looked closely. Which these are is drawn, so that hosts that wait long for
-    their agents keep no others from their turn.
-    """
-    done, found = 0, pcloud_hosts.replaced(tx)
-    names = dedications.without_servers(tx, [each.hostname for each in found])
-    bare = [each for each in found if each.hostname in names]
-    first = draw(terms.seed, 0, len(bare)) if bare else 0
-    for member in (bare[first:] + bare[:first])[:at_once]:
-        if members.why_not_empty(tx, members.host_of(tx, member.host_id)) is None:
-            pcloud = members.pcloud_of(tx, member)
-            members.leave(tx, pcloud, member, terms.now)
-            members.tell(tx, pcloud, "release", terms, host_name=member.name)
-            done += 1
-    return done

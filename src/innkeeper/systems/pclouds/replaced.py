@@ -1,0 +1,70 @@
+"""Hosts that were replaced: given back once they are empty, and paid for if they come back.
+
+Who replaces a broken host pays for one. Were it so for good, whoever had hosts replaced while
+they were in maintenance would keep those machines with their servers, and pay for none of them.
+
+May be false: that a project holds no more units than its quota. A machine that comes back is
+counted whatever the quota says, and nothing new is had until there is room again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from innkeeper.domain.pclouds import PcloudHost
+from innkeeper.scheduling.dice import draw
+from innkeeper.store.queries import pcloud_hosts
+from innkeeper.store.transactions import Tx
+from innkeeper.systems.compute import dedications
+from innkeeper.systems.pclouds import host_flavors, members
+from innkeeper.systems.pclouds.terms import Terms
+
+LOOKED_AT_ONCE = 20
+"""Hosts of each kind that are looked at one by one in a transaction, for which all other
+writers wait."""
+
+
+def look_after(tx: Tx, terms: Terms, at_once: int = LOOKED_AT_ONCE) -> int:
+    """Give some of those back that are empty by now, and have some be paid for that are not,
+    and are in order again. Tells how many.
+    """
+    found = pcloud_hosts.replaced(tx)
+    bare = dedications.without_servers(tx, [each.hostname for each in found])
+    left = [each for each in found if each.hostname in bare]
+    back = [
+        each
+        for each in found
+        if each.hostname not in bare
+        and not each.is_paid
+        and each.is_in_order(terms.now, terms.service_down_time_s)
+    ]
+    return _release(tx, left, terms, at_once) + _charge(tx, back, terms, at_once)
+
+
+def _release(tx: Tx, bare: Sequence[PcloudHost], terms: Terms, at_once: int) -> int:
+    """Of these without servers, which are looked at is drawn: those that wait long for their
+    agents keep no others from their turn.
+    """
+    done = 0
+    first = draw(terms.seed, 0, len(bare)) if bare else 0
+    for member in [*bare[first:], *bare[:first]][:at_once]:
+        if members.why_not_empty(tx, members.host_of(tx, member.host_id)) is None:
+            pcloud = members.pcloud_of(tx, member)
+            members.leave(tx, pcloud, member, terms.now)
+            members.tell(tx, pcloud, "release", terms, host_name=member.name)
+            done += 1
+    return done
+
+
+def _charge(tx: Tx, back: Sequence[PcloudHost], terms: Terms, at_once: int) -> int:
+    # As they are now: what a host was taken with went to the one that replaced it.
+    units = {name: host_flavors.get(tx, name).units for name in {e.flavor_id for e in back}}
+    some = [each for each in back if units[each.flavor_id]][:at_once]
+    for member in some:
+        pcloud_hosts.change(tx, member.host_id, units=units[member.flavor_id])
+        again = pcloud_hosts.by_host(tx, member.host_id)
+        assert again is not None, "it stays in its pcloud"
+        pcloud = members.pcloud_of(tx, member)
+        members.begin_runs(tx, pcloud, [again], terms.now)
+        members.tell(tx, pcloud, "returned", terms, host_name=member.name)
+    return len(some)
