@@ -49,8 +49,8 @@ def members_of(landlord: Landlord, uuid: str) -> list[PcloudHost]:
     return found
 
 
-def replace(landlord: Landlord, uuid: str) -> None:
-    landlord.act(uuid, lambda tx, pcloud, terms: hosts.replace(tx, pcloud, "one", terms))
+def replace(landlord: Landlord, uuid: str, name: str = "one") -> None:
+    landlord.act(uuid, lambda tx, pcloud, terms: hosts.replace(tx, pcloud, name, terms))
 
 
 def test_one_that_is_in_order_is_not_kept_free_of_charge(taken: Taken) -> None:
@@ -125,6 +125,27 @@ def test_one_that_costs_nothing_is_paid_for_when_it_costs_something(taken: Taken
     landlord.redefine("large", 3, by_aggregate=False)
     assert turn(landlord) == 1
     assert [each.units for each in members_of(landlord, uuid)] == [1, 3]
+
+
+def test_those_that_cost_nothing_keep_no_others_from_being_paid_for(tmp_path: Path) -> None:
+    landlord = Landlord(Movers(tmp_path, *map(reported, ("a1", "a2", "b1", "b2"))))
+    uuid = landlord.create("project", name="p")
+    for flavor, units, machines_ in (("free", 0, ("a1", "a2")), ("large", 1, ("b1", "b2"))):
+        landlord.define(flavor, units)
+        for name in machines_:
+            landlord.switch_service(name, ServiceChange(is_disabled=True))
+            landlord.pool(flavor, name, by_aggregate=False)
+        landlord.allocate(uuid, Wish(flavor, flavor, None, True))
+        member = next(each for each in members_of(landlord, uuid) if each.name == flavor)
+        landlord.movers.boot(member.hostname, hints={"pcloud": uuid})
+        landlord.maintain(flavor, member.hostname, "smoke")
+        replace(landlord, uuid, flavor)
+        landlord.maintain(flavor, member.hostname, None)
+    assert landlord.look_after_replaced(1) == 1
+    landlord.movers.judge()
+    told = {each.name: each.units for each in members_of(landlord, uuid)}
+    assert told == {"free": 0, "free~1": 0, "large": 1, "large~1": 1}
+    landlord.movers.close()
 
 
 def runs_of(landlord: Landlord) -> list[PcloudRun]:
