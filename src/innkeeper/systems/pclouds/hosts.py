@@ -27,12 +27,14 @@ from innkeeper.domain.errors import (
     Unavailable,
 )
 from innkeeper.domain.pclouds import (
+    AUTO_MARK,
     HOST_NAME_MAX,
     HostFlavor,
     Pcloud,
     PcloudHost,
     PoolHost,
     Resident,
+    beginning_of_host_names,
     is_host_name,
 )
 from innkeeper.scheduling.dice import draw
@@ -342,8 +344,8 @@ def _free_name(tx: Tx, pcloud: Pcloud, begin: str, mark: str) -> str:
 
 
 def free_name(tx: Tx, pcloud: Pcloud) -> str:
-    """A name that no host of a pcloud has, for one that nobody named."""
-    return _free_name(tx, pcloud, "host", "-")
+    """A name for a host that nobody named: no host of the pcloud has it, and no machine."""
+    return _free_name(tx, pcloud, beginning_of_host_names(pcloud.name), AUTO_MARK)
 
 
 # -- out ---------------------------------------------------------------------------------------
