@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
@@ -21,7 +21,7 @@ from innkeeper.domain.ids import ServerId
 from tests.support.sized_pclouds import OWNER, Kept
 
 HOSTS = 4
-HAS = {"vcpus": 8, "memory_mb": 8192, "disk_gb": 100}
+HAS: dict[str, Any] = {"vcpus": 8, "memory_mb": 8192, "disk_gb": 100}
 FLAVORS = {
     "tiny": {"vcpus": 1, "memory_mb": 512, "disk_gb": 5},
     "wide": {"vcpus": 5, "memory_mb": 1024, "disk_gb": 5},
