@@ -10,7 +10,7 @@ import pytest
 
 from innkeeper.domain.errors import Conflict, QuotaExceeded, Unavailable
 from innkeeper.domain.ids import ConsumerUuid
-from innkeeper.domain.pclouds import PcloudHost
+from innkeeper.domain.pclouds import PcloudHost, SizePolicy
 from innkeeper.domain.placement import ConsumerClaim
 from innkeeper.domain.slices import Dedicating
 from innkeeper.store.queries import names
@@ -157,3 +157,40 @@ def test_replacing_keeps_to_the_quota(pooled: Pooled) -> None:
     # As much as the whole quota: the old one's units come back.
     landlord.redefine("large", 3, by_aggregate=False)
     assert replace_it() == 3
+
+
+@pytest.mark.parametrize("by_aggregate", [False, True])
+def test_what_is_declared_down_comes_into_no_pool(
+    pooled: Pooled, *, by_aggregate: bool
+) -> None:
+    landlord, _ = pooled
+    landlord.unpool("large", "a1", by_aggregate=False)
+    landlord.switch_service("a1", ServiceChange(is_forced_down=True))
+    before = landlord.world()
+    with pytest.raises(Conflict, match="declared down"):
+        landlord.pool("large", "a1", by_aggregate=by_aggregate)
+    assert landlord.world() == before
+    landlord.switch_service("a1", ServiceChange(is_forced_down=False))
+    landlord.pool("large", "a1", by_aggregate=by_aggregate)
+    assert free(landlord) == len(NAMES)
+
+
+def test_what_is_declared_down_is_put_into_no_pcloud(pooled: Pooled) -> None:
+    landlord, uuid = pooled
+    landlord.switch_service("a1", ServiceChange(is_forced_down=True))
+    before = landlord.world()
+    with pytest.raises(Conflict, match="declared down"):
+        landlord.put_in(landlord.row_of(uuid), "a1")
+    assert landlord.world() == before
+
+
+def test_no_size_policy_takes_what_is_declared_down(pooled: Pooled) -> None:
+    landlord, uuid = pooled
+    for name in NAMES:
+        landlord.switch_service(name, ServiceChange(is_forced_down=True))
+    landlord.update(uuid, size=SizePolicy(1, 1, "large"))
+    assert landlord.keep_sizes() == 0
+    landlord.switch_service("a2", ServiceChange(is_forced_down=False))
+    assert landlord.keep_sizes() == 1
+    (taken,) = landlord.cloud.read(lambda tx: hosts.page(tx, pclouds.get(tx, uuid)))
+    assert taken.hostname == "a2"

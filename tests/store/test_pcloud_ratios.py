@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from innkeeper.domain.amounts import Inventory
+from innkeeper.domain.errors import Conflict
 from innkeeper.domain.hosts import HostReport, InventoryReport
 from innkeeper.domain.moves import Asker
 from innkeeper.domain.pclouds import Pcloud
@@ -18,8 +20,10 @@ from innkeeper.systems.compute.hosts import ServiceChange
 from innkeeper.systems.pclouds import audit, host_flavors, hosts, pclouds
 from innkeeper.systems.pclouds.hosts import Wish
 from innkeeper.systems.pclouds.terms import Terms
-from innkeeper.systems.placement import inventories
+from innkeeper.systems.placement import inventories, providers, ratios
+from innkeeper.systems.placement.ratios import Ratio
 from tests.support.clouds import NOW, Cloud, cloud_in, faults, reported
+from tests.support.statements import Counter
 
 TERMS = Terms(Dedicating(), 60.0, Asker("req-1", "project", "user"), NOW)
 UUID = "b0000000-0000-4000-8000-000000000001"
@@ -162,3 +166,95 @@ def test_a_class_that_comes_later_has_the_pclouds_ratio(cloud: Cloud) -> None:
     assert ratio_and_most(cloud) == (3.0, 8)
     give_back(cloud, made)
     assert processors(cloud).allocation_ratio == 1.0
+
+
+# -- guarded at Placement ----------------------------------------------------------------------
+
+
+def edit(cloud: Cloud, uuid: str, name: str, inventory: Inventory) -> None:
+    """Replace what a provider has of a class, as a client of the Placement API does."""
+
+    def write(tx: Tx) -> None:
+        seen = inventories.listing(tx, uuid).generation
+        inventories.change(tx, uuid, name, seen, inventory, NOW)
+
+    cloud.write(write)
+
+
+@pytest.mark.parametrize(
+    ("after", "reason"),
+    [
+        (Inventory(8, max_unit=8, allocation_ratio=1.0), "allocation_ratio must stay 3.3"),
+        (Inventory(8, max_unit=8, allocation_ratio=3.30001), "must stay 3.3"),
+        (Inventory(8, max_unit=9, allocation_ratio=3.3), "max_unit must be at most 8"),
+        (Inventory(4, max_unit=8, allocation_ratio=3.3), "max_unit must be at most 4"),
+        (Inventory(0, max_unit=2, allocation_ratio=3.3), "max_unit must be at most 1"),
+    ],
+)
+def test_an_edit_that_breaks_the_pclouds_ratio_is_refused(
+    cloud: Cloud, after: Inventory, reason: str
+) -> None:
+    take(cloud, cpu_ratio=3.3)
+    before, uuid = processors(cloud), cloud.host("a").provider_uuid
+    with pytest.raises(Conflict, match=reason):
+        edit(cloud, uuid, "VCPU", after)
+    assert processors(cloud) == before
+    for removing in (
+        lambda tx: inventories.remove(tx, uuid, "VCPU", NOW),
+        lambda tx: inventories.remove_all(tx, uuid, NOW),
+    ):
+        with pytest.raises(Conflict, match="cannot be removed"):
+            cloud.write(removing)
+    assert processors(cloud) == before
+
+
+@pytest.mark.parametrize(
+    "after",
+    [
+        Inventory(8, max_unit=8, allocation_ratio=3.3),
+        Inventory(8, 2, 2, 4, 2, allocation_ratio=3.3),
+        Inventory(4, max_unit=4, allocation_ratio=3.3),
+        Inventory(0, max_unit=1, allocation_ratio=3.3),
+    ],
+)
+def test_an_edit_that_keeps_the_pclouds_ratio_is_carried_out(
+    cloud: Cloud, after: Inventory
+) -> None:
+    made = take(cloud, cpu_ratio=3.3)
+    edit(cloud, cloud.host("a").provider_uuid, "VCPU", after)
+    assert processors(cloud) == after
+    give_back(cloud, made)
+    assert processors(cloud).allocation_ratio == 1.0
+
+
+def test_a_ratio_that_was_broken_before_can_be_put_right_at_placement(cloud: Cloud) -> None:
+    """Older processes did not refuse such an edit."""
+    take(cloud, cpu_ratio=3.0)
+    uuid = cloud.host("a").provider_uuid
+    cloud.write(lambda tx: ratios.write(tx, uuid, {"VCPU": Ratio(7.0, 9)}, NOW))
+    assert cloud.read(lambda tx: list(audit.findings(tx)))
+    with pytest.raises(Conflict, match="allocation_ratio must stay"):
+        edit(cloud, uuid, "VCPU", Inventory(8, max_unit=8, allocation_ratio=7.0))
+    edit(cloud, uuid, "VCPU", Inventory(8, max_unit=8, allocation_ratio=3.0))
+    assert ratio_and_most(cloud) == (3.0, 8)
+
+
+def test_only_hosts_are_asked_whether_a_pcloud_has_set_a_ratio(cloud: Cloud) -> None:
+    other = cloud.ids.uuid()
+
+    def make(tx: Tx) -> None:
+        providers.create(tx, other, "no host", None, now=NOW)
+        inventories.add(tx, other, "VCPU", Inventory(8), NOW)
+
+    cloud.write(make)
+    counter, host = Counter(cloud), cloud.host("a").provider_uuid
+    after, counts = Inventory(8, max_unit=8), []
+    for uuid in (host, other):
+        seen = cloud.read(partial(inventories.listing, uuid=uuid)).generation
+
+        def write(tx: Tx, uuid: str = uuid, seen: int = seen) -> None:
+            change = partial(inventories.change, tx, uuid, "VCPU", seen, after, NOW)
+            counts.append(counter.of(change))
+
+        cloud.write(write)
+    assert counts[0] == counts[1] + 1

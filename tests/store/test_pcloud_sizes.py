@@ -4,101 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from innkeeper.domain.ids import ServerId
-from innkeeper.domain.pclouds import SILENT_S, PcloudAction, PcloudHost, SizePolicy
-from innkeeper.store.transactions import Tx
+from innkeeper.domain.pclouds import SILENT_S, SizePolicy
 from innkeeper.systems.compute.hosts import ServiceChange
 from innkeeper.systems.compute.moves import shelving
-from innkeeper.systems.pclouds import hosts, pclouds, sizes
+from innkeeper.systems.pclouds import hosts, sizes
 from innkeeper.systems.pclouds.hosts import Wish
 from tests.support.clouds import reported
-from tests.support.landlords import Landlord
-from tests.support.moves import Movers
+from tests.support.sized_pclouds import OWNER, SERVERS_EACH, Kept
 
-OWNER = "project"
 IDLE_S = 3600
 UNIT_QUOTA = 4
 """Of what :mod:`tests.support.landlords` lets a project hold."""
-SERVERS_EACH = 2
-"""So many small servers fill a host."""
-
-
-class Kept:
-    """One pcloud with a policy, in a cloud whose pool has some hosts of one unit each."""
-
-    def __init__(self, folder: Path, host_count: int, **zones: str) -> None:
-        names = [f"a{number}" for number in range(1, host_count + 1)]
-        zoned: dict[str, dict[str, Any]] = {
-            name: {"availability_zone": zone} for name, zone in zones.items()
-        }
-        reports = [reported(name, vcpus=SERVERS_EACH, **zoned.get(name, {})) for name in names]
-        self.movers = Movers(folder, *reports)
-        self.landlord = Landlord(self.movers)
-        self.landlord.define("gold", 1)
-        for name in names:
-            self.pool(name)
-
-    def pool(self, name: str) -> None:
-        """Put a host into the pool."""
-        self.landlord.switch_service(name, ServiceChange(is_disabled=True))
-        self.landlord.pool("gold", name, by_aggregate=False)
-
-    def wants(self, least: int, most: int, **more: Any) -> None:
-        """Make the pcloud, with its policy."""
-        size = SizePolicy(least, most, "gold", **more)
-        self.uuid = self.landlord.create(OWNER, name="mine", size=size)
-
-    def turn(self, seconds: float = 10.0) -> int:
-        """Let some time pass, and keep the size; gives by how many hosts it changed."""
-        self.movers.wait(seconds)
-        terms = self.landlord.terms()
-        return int(self.movers.cloud.write(lambda tx: sizes.keep(tx, self.uuid, terms)))
-
-    def turns(self, count: int = 6) -> list[int]:
-        """What several turns after each other change."""
-        return [self.turn() for _ in range(count)]
-
-    def hosts(self) -> list[PcloudHost]:
-        """The pcloud's hosts by name."""
-        return list(
-            self.movers.cloud.read(lambda tx: hosts.page(tx, pclouds.get(tx, self.uuid)))
-        )
-
-    def names(self) -> list[str]:
-        """What they are called."""
-        return [each.name for each in self.hosts()]
-
-    def machine(self, name: str) -> str:
-        """The machine behind a host."""
-        return next(each.hostname for each in self.hosts() if each.name == name)
-
-    def actions(self) -> list[tuple[str, str | None]]:
-        """What was done to the pcloud, the oldest first."""
-
-        def look(tx: Tx) -> list[PcloudAction]:
-            return pclouds.actions(tx, self.uuid, limit=100)
-
-        return [
-            (each.action, each.host_name) for each in reversed(self.movers.cloud.read(look))
-        ]
-
-    def boot(self, host: str | None = None) -> ServerId:
-        """A server that runs in the pcloud, on one of its hosts or on any."""
-        hints = {"pcloud": self.uuid, **({"pcloud_host": host} if host else {})}
-        return self.movers.boot(None, project_id=OWNER, hints=hints)
-
-    def fill(self, host: str) -> list[ServerId]:
-        """Have no room left on one host."""
-        return [self.boot(host) for _ in range(SERVERS_EACH)]
-
-    def delete(self, server: ServerId) -> None:
-        """Have a server go, and its agent clear it away."""
-        self.movers.delete(server)
-        self.movers.finish()
 
 
 @pytest.fixture
@@ -115,7 +34,7 @@ def kept(tmp_path: Path) -> Iterator[Kept]:
 def test_it_grows_to_its_least_by_one_host_a_turn(kept: Kept) -> None:
     kept.wants(3, 4)
     assert kept.turns(5) == [1, 1, 1, 0, 0]
-    assert kept.names() == ["host-1", "host-2", "host-3"]
+    assert kept.names() == ["mine~auto-1", "mine~auto-2", "mine~auto-3"]
 
 
 def test_what_is_added_is_open_and_paid_for(kept: Kept) -> None:
@@ -123,15 +42,15 @@ def test_what_is_added_is_open_and_paid_for(kept: Kept) -> None:
     assert kept.turn() == 1
     (added,) = kept.hosts()
     assert (added.is_open, added.units, added.flavor_id) == (True, 1, "gold")
-    assert kept.actions() == [("create", None), ("allocate", "host-1")]
+    assert kept.actions() == [("create", None), ("allocate", "mine~auto-1")]
     assert kept.boot()
 
 
 def test_names_that_the_owner_gave_are_passed_over(kept: Kept) -> None:
     kept.wants(0, 3)
-    kept.landlord.allocate(kept.uuid, Wish("host-1", "gold"))
+    kept.landlord.allocate(kept.uuid, Wish("mine~auto-1", "gold"))
     kept.turn()
-    assert kept.names() == ["host-1", "host-2"]
+    assert kept.names() == ["mine~auto-1", "mine~auto-2"]
 
 
 def test_with_no_least_it_begins_with_one(kept: Kept) -> None:
@@ -143,45 +62,47 @@ def test_with_no_least_it_begins_with_one(kept: Kept) -> None:
 def test_it_grows_when_all_are_full_and_not_before(kept: Kept) -> None:
     kept.wants(1, 3)
     kept.turn()
-    kept.boot("host-1")
+    kept.boot("mine~auto-1")
     assert kept.turn() == 0
-    kept.boot("host-1")
+    kept.boot("mine~auto-1")
     assert kept.turns(3) == [1, 0, 0]
-    kept.fill("host-2")
+    kept.fill("mine~auto-2")
     assert kept.turn() == 1
 
 
 def test_it_does_not_grow_beyond_its_most(kept: Kept) -> None:
     kept.wants(1, 2)
     kept.turn()
-    kept.fill("host-1")
+    kept.fill("mine~auto-1")
     kept.turn()
-    kept.fill("host-2")
+    kept.fill("mine~auto-2")
     assert kept.turns(3) == [0, 0, 0]
-    assert kept.names() == ["host-1", "host-2"]
+    assert kept.names() == ["mine~auto-1", "mine~auto-2"]
 
 
 def test_how_much_has_to_be_left_is_said(kept: Kept) -> None:
     kept.wants(1, 2, vcpus_min=2)
     kept.turn()
     assert kept.turn() == 0
-    kept.boot("host-1")
+    kept.boot("mine~auto-1")
     assert kept.turn() == 1
 
 
 def test_a_host_that_takes_nothing_has_no_room(kept: Kept) -> None:
     kept.wants(1, 3)
     kept.turn()
-    kept.landlord.switch(kept.uuid, "host-1", is_enabled=False)
+    kept.landlord.switch(kept.uuid, "mine~auto-1", is_enabled=False)
     assert kept.turn() == 1
-    kept.landlord.switch_service(kept.machine("host-2"), ServiceChange(is_forced_down=True))
+    kept.landlord.switch_service(
+        kept.machine("mine~auto-2"), ServiceChange(is_forced_down=True)
+    )
     assert kept.turns(2) == [1, 0]
 
 
 def test_hosts_in_maintenance_have_no_room(kept: Kept) -> None:
     kept.wants(1, 2)
     kept.turn()
-    kept.landlord.maintain("gold", kept.machine("host-1"), "new fans")
+    kept.landlord.maintain("gold", kept.machine("mine~auto-1"), "new fans")
     assert kept.turns(2) == [1, 0]
 
 
@@ -199,42 +120,42 @@ def two_agents(tmp_path: Path) -> Iterator[Kept]:
 
 def test_a_host_that_is_silent_has_room_for_some_minutes(two_agents: Kept) -> None:
     keep_sizes, wait = two_agents.landlord.keep_sizes, two_agents.movers.wait
-    two_agents.boot("host-1")
+    two_agents.boot("mine~auto-1")
     wait(SILENT_S, silent="a")
     assert keep_sizes() == 0
     wait(1, silent="a")
     assert keep_sizes() == 1
-    assert two_agents.machine("host-2") == "b1"
+    assert two_agents.machine("mine~auto-2") == "b1"
 
 
 def test_the_room_of_a_host_that_is_silent_lets_no_other_go(two_agents: Kept) -> None:
-    two_agents.boot("host-1")
-    two_agents.landlord.allocate(two_agents.uuid, Wish("host-2", "gold", is_enabled=True))
+    two_agents.boot("mine~auto-1")
+    two_agents.landlord.allocate(two_agents.uuid, Wish("mine~auto-2", "gold", is_enabled=True))
     two_agents.movers.wait(61, silent="a")
     assert two_agents.landlord.keep_sizes() == 0
     two_agents.movers.wait(1)
     assert two_agents.landlord.keep_sizes() == 1
-    assert two_agents.names() == ["host-1"]
+    assert two_agents.names() == ["mine~auto-1"]
 
 
 def test_a_replaced_host_is_none_of_its_hosts(kept: Kept) -> None:
     kept.wants(1, 1)
     kept.turn()
-    server = kept.boot("host-1")
-    kept.landlord.maintain("gold", kept.machine("host-1"), "new fans")
+    server = kept.boot("mine~auto-1")
+    kept.landlord.maintain("gold", kept.machine("mine~auto-1"), "new fans")
     kept.landlord.act(
-        kept.uuid, lambda tx, pcloud, terms: hosts.replace(tx, pcloud, "host-1", terms)
+        kept.uuid, lambda tx, pcloud, terms: hosts.replace(tx, pcloud, "mine~auto-1", terms)
     )
     assert kept.turns(2) == [0, 0]
-    assert kept.names() == ["host-1", "host-1~1"]
+    assert kept.names() == ["mine~auto-1", "mine~auto-1~1"]
     kept.delete(server)
 
 
 def test_hosts_are_of_the_zone_that_was_said(tmp_path: Path) -> None:
-    kept = Kept(tmp_path, 3, a2="west")
+    kept = Kept(tmp_path, 3, {"a2": "west"})
     kept.wants(2, 2, availability_zone="west")
     assert kept.turns(3) == [1, 0, 0]
-    assert kept.machine("host-1") == "a2"
+    assert kept.machine("mine~auto-1") == "a2"
     kept.movers.close()
 
 
@@ -292,15 +213,15 @@ def test_a_flavor_that_is_gone_is_no_accident(tmp_path: Path) -> None:
 def test_it_shrinks_when_a_host_was_idle_long_enough_and_not_before(kept: Kept) -> None:
     kept.wants(1, 3, idle_s=IDLE_S)
     kept.turn()
-    servers = kept.fill("host-1")
+    servers = kept.fill("mine~auto-1")
     kept.turn()
-    kept.boot("host-2")
+    kept.boot("mine~auto-2")
     for each in servers:
         kept.delete(each)
     assert kept.turn(IDLE_S - 30) == 0
     assert kept.turn(60) == 1
-    assert kept.names() == ["host-2"]
-    assert kept.actions()[-2:] == [("disable", "host-1"), ("release", "host-1")]
+    assert kept.names() == ["mine~auto-2"]
+    assert kept.actions()[-2:] == [("disable", "mine~auto-1"), ("release", "mine~auto-1")]
 
 
 def test_a_host_that_never_had_anything_is_idle_since_it_came(kept: Kept) -> None:
@@ -318,7 +239,7 @@ def test_nothing_is_idle_without_a_bound(kept: Kept) -> None:
     kept.turn()
     kept.landlord.allocate(kept.uuid, Wish("b", "gold", is_enabled=True))
     assert kept.turn(100 * IDLE_S) == 0
-    assert kept.names() == ["b", "host-1"]
+    assert kept.names() == ["b", "mine~auto-1"]
 
 
 def test_it_does_not_shrink_below_its_least(kept: Kept) -> None:
@@ -336,10 +257,10 @@ def test_the_last_host_with_room_stays(kept: Kept) -> None:
     kept.wants(0, 3, idle_s=0)
     kept.turn()
     assert kept.turns(3) == [0, 0, 0]
-    kept.fill("host-1")
+    kept.fill("mine~auto-1")
     kept.turn()
     assert kept.turns(3) == [0, 0, 0]
-    assert kept.names() == ["host-1", "host-2"]
+    assert kept.names() == ["mine~auto-1", "mine~auto-2"]
 
 
 def test_an_idle_host_that_takes_nothing_goes_if_another_has_room(kept: Kept) -> None:
@@ -347,7 +268,7 @@ def test_an_idle_host_that_takes_nothing_goes_if_another_has_room(kept: Kept) ->
     kept.turn()
     kept.landlord.allocate(kept.uuid, Wish("closed", "gold"))
     kept.turn()
-    assert kept.names() == ["host-1"]
+    assert kept.names() == ["mine~auto-1"]
 
 
 def test_the_youngest_goes_first(kept: Kept) -> None:

@@ -68,7 +68,7 @@ def test_a_pcloud_that_grows_by_itself_grows_the_next_time(landlord: Landlord) -
     with overtaken(landlord):
         landlord.keep_sizes()
     assert landlord.keep_sizes() == 1
-    assert names(landlord) == ["host-1", "host-2"]
+    assert names(landlord) == ["p~auto-1", "p~auto-2"]
 
 
 def test_who_moves_a_provider_that_was_moved_since_is_overtaken(landlord: Landlord) -> None:

@@ -27,7 +27,11 @@ SILENT_S = 600.0
 """So long a host's agent may be silent before the host counts as full. Agents that are started
 anew and networks that fail for a moment are back by then; another host would stay, and be paid
 for."""
+AUTO_MARK = "~auto-"
+"""Stands in the names of hosts that nobody named, behind their pcloud's name and before a
+number. No machine's name has a ``~``, so such a name is never that of a machine."""
 _HOST_NAME = re.compile(HOST_NAME_PATTERN)
+_NOT_IN_HOST_NAMES = re.compile(r"[:/\u0000-\u001f\u007f-\u009f]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +58,11 @@ class SizePolicy:
     that was empty for ``idle_s`` is released, as long as another one has room that servers can
     come to now. ``None`` releases none.
 
-    A host is full when it has not ``vcpus_min`` left. One that is closed, disabled, declared
-    down or in maintenance counts as full; one whose agent is silent, after :data:`SILENT_S`.
+    A host is full when it could not take one more of each of the pcloud's servers: in some
+    class it has less left than the largest amount that one server in the pcloud holds, or it
+    has fewer than ``vcpus_min`` left. A host of which nobody holds anything is not full. One
+    that is closed, disabled, declared down or in maintenance counts as full; one whose agent is
+    silent, after :data:`SILENT_S`.
     """
 
     hosts_min: int
@@ -117,6 +124,14 @@ def consenting(owner: str, projects: Mapping[str, bool]) -> frozenset[str]:
 def is_host_name(text: str) -> bool:
     """Whether a host of a pcloud can be called so."""
     return len(text) <= HOST_NAME_MAX and _HOST_NAME.match(text) is not None
+
+
+def beginning_of_host_names(pcloud_name: str) -> str:
+    """How the names begin of hosts that nobody named: as their pcloud is called.
+
+    What may not be in a host's name becomes a ``-``.
+    """
+    return _NOT_IN_HOST_NAMES.sub("-", pcloud_name)
 
 
 def is_open(*, is_enabled: bool, is_replaced: bool, maintenance: str | None) -> bool:

@@ -12,6 +12,7 @@ from innkeeper.domain.placement import Allocation, Consumer
 from innkeeper.store import by_ids
 from innkeeper.store.by_ids import IDS
 from innkeeper.store.prepared import PreparedForIds
+from innkeeper.store.tables.compute import servers
 from innkeeper.store.tables.placement import (
     allocations,
     consumers,
@@ -110,6 +111,25 @@ def held_classes(tx: Tx, provider_id: ProviderId) -> set[ClassId]:
     """The resource classes of a provider of which somebody holds something."""
     rows = tx.execute(_HOLDERS, {"provider": provider_id}).scalars()
     return {ClassId(class_id) for class_id in rows}
+
+
+# SELECT resource_class_id, MAX(used) FROM allocations JOIN servers ON uuid = consumer_id
+#  WHERE resource_provider_id IN (...) GROUP BY resource_class_id
+_LARGEST_OF_SERVERS = (
+    sa.select(allocations.c.resource_class_id, sa.func.max(allocations.c.used))
+    .join(servers, servers.c.uuid == allocations.c.consumer_id)
+    .where(allocations.c.resource_provider_id.in_(IDS))
+    .group_by(allocations.c.resource_class_id)
+)
+
+
+def largest_of_servers(tx: Tx, ids: Collection[ProviderId]) -> dict[ClassId, int]:
+    """The largest amount of each class that one server holds of one of these providers."""
+    found: dict[ClassId, int] = {}
+    for class_id, used in by_ids.rows(tx, _LARGEST_OF_SERVERS, sorted(ids)):
+        # Many providers are asked for in parts, each of which has a largest amount.
+        found[class_id] = max(used, found.get(class_id, 0))
+    return found
 
 
 _ROOT = sa.select(

@@ -9,6 +9,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from innkeeper.domain.hosts import KeptRatio
 from innkeeper.domain.ids import ClassId, Generation, ProviderId, ProviderUuid, TraitId
 from innkeeper.domain.placement import Provider, ProviderQuery
 from innkeeper.store import by_ids
@@ -281,6 +282,26 @@ def is_a_hosts(tx: Tx, provider_id: ProviderId) -> bool:
     return _is_there(tx, hosts.c.provider_id, provider_id) or _is_there(
         tx, servers.c.provider_id, provider_id
     )
+
+
+_KEPT_RATIOS = (
+    sa.select(hosts.c.provider_id, hosts.c.kept_ratios)
+    .where(hosts.c.kept_ratios.is_not(None))
+    .where(hosts.c.provider_id.in_(IDS))
+)
+
+
+def kept_ratios(tx: Tx, ids: Collection[ProviderId]) -> dict[ProviderId, dict[str, KeptRatio]]:
+    """The ratios, by class, that hosts on these providers have because of for whom they are.
+
+    All other providers are left out.
+    """
+    return {
+        ProviderId(provider_id): {name: KeptRatio(*each) for name, each in kept.items()}
+        for provider_id, kept in by_ids.rows(tx, _KEPT_RATIOS, sorted(ids))
+        # A JSON column can hold its own kind of nothing.
+        if kept
+    }
 
 
 def _is_there(tx: Tx, column: sa.Column[Any], provider_id: ProviderId) -> bool:

@@ -160,6 +160,14 @@ def why_not_free(host: Host) -> str | None:
     return "it is in a pcloud"
 
 
+def why_down(host: Host) -> str | None:
+    """Why nobody takes a host whole that is declared down; ``None`` for other hosts.
+
+    A silent agent is no reason: it may be back in a moment.
+    """
+    return "its compute service is declared down" if host.is_forced_down else None
+
+
 def why_not_empty(tx: Tx, host: Host, lost: Collection[Migration] | None = None) -> str | None:
     """What is on a host, or about to be; ``None`` for one that is empty.
 

@@ -47,12 +47,16 @@ def add(tx: Tx, name: str, now: datetime) -> FreepoolHost:
     """Put a host into the freepool.
 
     Raises :class:`NotFound` for one that is not there, and :class:`Conflict` for one that is
-    kept for somebody already, or is not empty.
+    kept for somebody already, is declared down, or is not empty.
     """
     host = hosts.by_name_or_none(tx, name)
     if host is None:
         raise NotFound(f"Host '{name[:SHOWN_MAX]}' not found!")
-    reason = dedications.why_not_free(host) or dedications.why_not_empty(tx, host)
+    reason = (
+        dedications.why_not_free(host)
+        or dedications.why_down(host)
+        or dedications.why_not_empty(tx, host)
+    )
     if reason is not None:
         raise Conflict(f"Host {name} cannot be put into the freepool: {reason}.")
     freepool.add(tx, host.id, now)

@@ -128,7 +128,7 @@ def add_host(tx: Tx, flavor: HostFlavor, hostname: str, now: datetime) -> PoolHo
     """Put a host into a pool, and enable it.
 
     Raises :class:`NotFound` for a host that is not there, and :class:`Conflict` for one that is
-    in a pool already, is enabled, or is not empty.
+    in a pool already, is enabled, declared down, or not empty.
     """
     host = hosts.by_name_or_none(tx, hostname)
     if host is None:
@@ -142,7 +142,7 @@ def add_host(tx: Tx, flavor: HostFlavor, hostname: str, now: datetime) -> PoolHo
         raise Conflict(f"{cannot}: {kept}.")
     if not host.is_disabled:
         raise Conflict(f"{cannot}: its compute service is enabled.")
-    reason = dedications.why_not_empty(tx, host)
+    reason = dedications.why_down(host) or dedications.why_not_empty(tx, host)
     if reason is not None:
         raise Conflict(f"{cannot}: {reason}.")
     uuid = keepers.uuid_of(tx, flavor.aggregate_id)

@@ -27,12 +27,14 @@ from innkeeper.domain.errors import (
     Unavailable,
 )
 from innkeeper.domain.pclouds import (
+    AUTO_MARK,
     HOST_NAME_MAX,
     HostFlavor,
     Pcloud,
     PcloudHost,
     PoolHost,
     Resident,
+    beginning_of_host_names,
     is_host_name,
 )
 from innkeeper.scheduling.dice import draw
@@ -166,7 +168,8 @@ def allocate_many(
 def allocate_this(tx: Tx, pcloud: Pcloud, machine: Host, terms: Terms) -> PcloudHost:
     """Take one certain host into a pcloud, named by nobody; for administrators.
 
-    Raises :class:`Conflict` for a host that is in no pool, is in a pcloud, or is not empty.
+    Raises :class:`Conflict` for a host that is in no pool, is in a pcloud, is declared down, or
+    is not empty.
     """
     there = pools.pooled(tx, [machine.id]).get(machine.id)
     cannot = f"Host {machine.name} cannot be put into pcloud {pcloud.uuid}"
@@ -174,7 +177,7 @@ def allocate_this(tx: Tx, pcloud: Pcloud, machine: Host, terms: Terms) -> Pcloud
         raise Conflict(f"{cannot}: it is in the pool of no host flavor.")
     if there.pcloud_uuid is not None:
         raise Conflict(f"{cannot}: it is in pcloud {there.pcloud_uuid}.")
-    reason = dedications.why_not_empty(tx, machine)
+    reason = dedications.why_down(machine) or dedications.why_not_empty(tx, machine)
     if reason is not None:
         raise Conflict(f"{cannot}: {reason}.")
     flavor = host_flavors.get(tx, there.flavor_id)
@@ -342,8 +345,8 @@ def _free_name(tx: Tx, pcloud: Pcloud, begin: str, mark: str) -> str:
 
 
 def free_name(tx: Tx, pcloud: Pcloud) -> str:
-    """A name that no host of a pcloud has, for one that nobody named."""
-    return _free_name(tx, pcloud, "host", "-")
+    """A name for a host that nobody named: no host of the pcloud has it, and no machine."""
+    return _free_name(tx, pcloud, beginning_of_host_names(pcloud.name), AUTO_MARK)
 
 
 # -- out ---------------------------------------------------------------------------------------

@@ -2,7 +2,9 @@
 
 Always true: one pcloud changes by one host at a time, and each has a transaction of its own, so
 one that cannot grow is in nobody's way. A host that is released is empty, and was so for as
-long as the policy says.
+long as the policy says. Growing and shrinking ask the same question of each host, whether it is
+full: a host that was added is empty, so it is not full, and one is released only if another
+host is not full. So neither undoes the other.
 
 May be false: that a pcloud has as many hosts as its policy says. There may be none left, or no
 units; that is written down once, and tried again.
@@ -35,8 +37,9 @@ def keep(tx: Tx, uuid: str, terms: Terms) -> int:
     pcloud = pclouds.by_uuid(tx, uuid)
     if pcloud is None or pcloud.size is None:
         return 0
-    mine = [each for each in pcloud_hosts.of_pcloud(tx, pcloud.id) if not each.is_replaced]
-    full = _full(tx, mine, pcloud.size, terms)
+    there = pcloud_hosts.of_pcloud(tx, pcloud.id)
+    mine = [each for each in there if not each.is_replaced]
+    full = _full(tx, mine, there, pcloud.size)
     patience_s = max(SILENT_S, terms.service_down_time_s)
     has_room = any(
         each.host_id not in full for each in mine if _is_usable(each, terms, patience_s)
@@ -56,10 +59,20 @@ def _is_usable(member: PcloudHost, terms: Terms, patience_s: float) -> bool:
     return member.is_open and is_up and not member.is_disabled
 
 
-def _full(tx: Tx, mine: list[PcloudHost], size: SizePolicy, terms: Terms) -> set[int]:
-    """The rows of the hosts that have fewer processors left than the policy wants."""
-    left = remainders.of_class(tx, [each.provider_id for each in mine], "VCPU")
-    return {each.host_id for each in mine if left.get(each.provider_id, 0) < size.vcpus_min}
+def _full(
+    tx: Tx, mine: list[PcloudHost], there: list[PcloudHost], size: SizePolicy
+) -> set[int]:
+    """The rows of those of ``mine`` that are full, see :class:`SizePolicy`.
+
+    ``there`` are all hosts of the pcloud: servers on a host that was replaced count as well.
+    """
+    tight = remainders.without_room(
+        tx,
+        [each.provider_id for each in mine],
+        {"VCPU": size.vcpus_min},
+        [each.provider_id for each in there],
+    )
+    return {each.host_id for each in mine if each.provider_id in tight}
 
 
 def _grow(tx: Tx, pcloud: Pcloud, size: SizePolicy, terms: Terms) -> int:

@@ -2,6 +2,8 @@
 
 Always true: every write moves the provider's generation, a write that changes nothing too; a
 class of which somebody holds something is never taken away, but may shrink below what is held.
+No write breaks a ratio that a pcloud has set on a host: each raises :class:`Conflict` instead,
+see :func:`innkeeper.systems.placement.ratios.demand_kept`.
 """
 
 from __future__ import annotations
@@ -17,7 +19,8 @@ from innkeeper.domain.ids import ClassId, Generation, ProviderUuid
 from innkeeper.domain.placement import InventoryLine, Provider
 from innkeeper.store.queries import allocations, belongings, names, registration
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.placement import generations, providers
+from innkeeper.systems.placement import generations, providers, ratios
+from innkeeper.systems.placement.ratios import Edit
 
 IN_USE = "inventory.inuse"
 UPDATE_CONFLICT = "update conflict: "
@@ -69,6 +72,7 @@ def add(
             f"{class_name} already.",
             code=ConcurrentUpdate.code,
         )
+    _keep_ratios(tx, provider, wanted)
     generation = generations.advance(tx, provider, now)
     registration.add_inventories(tx, [(provider.id, class_id, inventory)], now)
     return Inventories(generation, [InventoryLine(class_id, class_name, inventory, now)])
@@ -93,6 +97,7 @@ def change(
     must_have_capacity(provider.uuid, {class_name: inventory}, leaves_some=leaves_some)
     for line in _lines(tx, provider):
         if line.class_name == class_name:
+            _keep_ratios(tx, provider, {class_name: inventory})
             generation = generations.advance(tx, provider, now)
             registration.change_inventories(tx, [(provider.id, line.class_id, inventory)], now)
             return Inventories(
@@ -127,7 +132,9 @@ def replace(
     class_ids = _class_ids(tx, wanted, deed)
     present = {line.class_id: line for line in _lines(tx, provider)}
     gone = present.keys() - set(class_ids)
-    _must_be_free(tx, provider, [line for line in present.values() if line.class_id in gone])
+    leaving = [line for line in present.values() if line.class_id in gone]
+    _must_be_free(tx, provider, leaving)
+    _keep_ratios(tx, provider, {**wanted, **_without(leaving)})
     generation = generations.advance(tx, provider, now)
     rows = [
         (provider.id, class_id, inventory)
@@ -156,6 +163,7 @@ def remove(tx: Tx, uuid: str, class_name: str, now: datetime) -> None:
         code=ConcurrentUpdate.code,
         prefix=f"Unable to delete inventory of class {class_name}: ",
     )
+    _keep_ratios(tx, provider, _without(found))
     generations.advance(tx, provider, now)
     registration.remove_inventories(tx, [(provider.id, line.class_id) for line in found])
 
@@ -165,12 +173,25 @@ def remove_all(tx: Tx, uuid: str, now: datetime) -> None:
     provider = providers.get(tx, uuid)
     lines = _lines(tx, provider)
     _must_be_free(tx, provider, lines, prefix="")
+    _keep_ratios(tx, provider, _without(lines))
     generations.advance(tx, provider, now)
     registration.remove_inventories(tx, [(provider.id, line.class_id) for line in lines])
 
 
 def _lines(tx: Tx, provider: Provider) -> list[InventoryLine]:
     return belongings.inventory_lines(tx, provider.id)
+
+
+def _without(lines: Iterable[InventoryLine]) -> Edit:
+    return {line.class_name: None for line in lines}
+
+
+def _keep_ratios(tx: Tx, provider: Provider, edit: Edit) -> None:
+    # Looked up after the generation was read: if a pcloud sets a ratio in between, the
+    # generation has moved, and this write is overtaken.
+    if provider.can_host:
+        mine = ratios.kept(tx, [provider.id]).get(provider.id, {})
+        ratios.demand_kept(provider.uuid, mine, edit)
 
 
 def _class_ids(tx: Tx, wanted: Collection[str], deed: str) -> list[ClassId]:

@@ -1,6 +1,7 @@
-"""How many times a provider gives out what it has, changed for whom its host is.
+"""Allocation ratios that a pcloud sets on its hosts: put in force, and kept in force.
 
-Always true: a write that changes something moves the provider's generation.
+Always true: a write that changes something moves the provider's generation. No client of the
+Placement API changes a ratio that a pcloud has set on a host.
 """
 
 from __future__ import annotations
@@ -10,8 +11,12 @@ from dataclasses import replace
 from datetime import datetime
 from typing import NamedTuple
 
-from innkeeper.domain.ids import ConsumerUuid, ProviderId
+from innkeeper.domain.amounts import Inventory
+from innkeeper.domain.errors import Conflict
+from innkeeper.domain.hosts import KeptRatio
+from innkeeper.domain.ids import ConsumerUuid, ProviderId, ProviderUuid
 from innkeeper.store.queries import allocations, belongings, registration
+from innkeeper.store.queries import providers as rows
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.placement import generations, providers
 
@@ -66,6 +71,41 @@ def write(tx: Tx, uuid: str, wanted: Mapping[str, Ratio], now: datetime) -> None
     if changed:
         generations.advance(tx, provider, now)
         registration.change_inventories(tx, changed, now)
+
+
+Edit = Mapping[str, Inventory | None]
+"""What a client makes of a provider's inventories, by class; ``None`` removes a class."""
+
+
+def kept(tx: Tx, ids: Collection[ProviderId]) -> dict[ProviderId, dict[str, KeptRatio]]:
+    """The ratios that pclouds have set on these providers, by class; one query for all.
+
+    Providers without any are left out.
+    """
+    return rows.kept_ratios(tx, ids)
+
+
+def demand_kept(uuid: ProviderUuid, mine: Mapping[str, KeptRatio], edit: Edit) -> None:
+    """Raise :class:`Conflict` for an edit that breaks one of the ratios set on a provider.
+
+    The ratio stays as it is, one server gets no more than the total, and the class stays.
+    """
+    for name in sorted(mine.keys() & edit.keys()):
+        reason = _broken(mine[name].in_force, edit[name])
+        if reason is not None:
+            raise Conflict(
+                f"Cannot change the inventory of {name} of resource provider {uuid}: the "
+                f"provider is a host of a pcloud that sets this ratio, and {reason}."
+            )
+
+
+def _broken(ratio: float, after: Inventory | None) -> str | None:
+    if after is None:
+        return "the inventory cannot be removed"
+    if after.allocation_ratio != ratio:
+        return f"allocation_ratio must stay {ratio}"
+    most = max(1, after.total)
+    return None if after.max_unit <= most else f"max_unit must be at most {most}"
 
 
 def is_held(tx: Tx, provider_id: ProviderId, but_by: Collection[ConsumerUuid] = ()) -> bool:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from innkeeper.domain.ids import ClassId, ProviderId
 from innkeeper.domain.placement import ProviderView
-from innkeeper.store.queries import capacity, names
+from innkeeper.store.queries import allocations, capacity, names
 from innkeeper.store.transactions import Tx
 
 
@@ -46,9 +46,32 @@ def _figures(view: ProviderView, ids: Mapping[str, ClassId]) -> dict[str, Figure
     return found
 
 
-def of_class(
-    tx: Tx, providers: Collection[ProviderId], class_name: str
-) -> dict[ProviderId, int]:
-    """What each of these providers has left of a class; those that have none are left out."""
-    found = of_classes(tx, providers, [class_name])
-    return {each: of[class_name].left for each, of in found.items() if class_name in of}
+def without_room(
+    tx: Tx,
+    providers: Collection[ProviderId],
+    least: Mapping[str, int],
+    neighbours: Collection[ProviderId] = (),
+) -> set[ProviderId]:
+    """Those of these providers that could not take one more of each server on any of them.
+
+    Of some class, such a provider has less left than one server holds of one of ``providers``
+    or ``neighbours``, or less than ``least`` says. A provider is asked only about classes of
+    which it has inventory: what servers hold of pools does not count. A provider of which
+    nobody holds anything has room, however large the servers are.
+
+    As many queries for a hundred providers or servers as for one.
+    """
+    wanted = dict(allocations.largest_of_servers(tx, {*providers, *neighbours}))
+    for name, class_id in names.class_ids(tx, least).items():
+        wanted[class_id] = max(least[name], wanted.get(class_id, 0))
+    views = capacity.views(tx, providers)
+    return {provider_id for provider_id, view in views.items() if _is_tight(view, wanted)}
+
+
+def _is_tight(view: ProviderView, wanted: Mapping[ClassId, int]) -> bool:
+    is_held = any(view.used.values())
+    return is_held and any(
+        view.inventories[class_id].capacity_units - view.used.get(class_id, 0) < amount
+        for class_id, amount in wanted.items()
+        if class_id in view.inventories
+    )

@@ -25,7 +25,7 @@ from innkeeper.store import claims
 from innkeeper.store.queries import capacity, names, providers, registration
 from innkeeper.store.queries.names import Kind
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.placement import allocations, inventories
+from innkeeper.systems.placement import allocations, inventories, ratios
 from innkeeper.systems.placement.allocations import Wish
 
 PROVIDER_NOT_FOUND = "resource_provider.not_found"
@@ -45,13 +45,15 @@ def replace(tx: Tx, shapes: Mapping[str, Shape], wishes: Sequence[Wish], now: da
     ``shapes`` are by the providers' uuids; who is not among them keeps what he has. Raises
     :class:`Invalid` for an unknown provider or class, :class:`ConcurrentUpdate` for a provider
     or a consumer at another generation, :class:`InUse` where something would be held of a
-    class that goes, and whatever :func:`allocations.write` raises.
+    class that goes, :class:`Conflict` for a shape that breaks a ratio which a pcloud has set
+    on a host, and whatever :func:`allocations.write` raises.
     """
     ids = _provider_ids(tx, shapes)
     before = capacity.views(tx, ids.values())
     for text, shape in shapes.items():
         _compare(text, shape, before[ids[text]])
     class_ids = _class_ids(tx, shapes, wishes)
+    _keep_ratios(tx, {ids[text]: shape.inventories for text, shape in shapes.items()}, before)
     wanted = {
         ids[text]: {class_ids[name]: each for name, each in shape.inventories.items()}
         for text, shape in shapes.items()
@@ -97,6 +99,22 @@ def _class_ids(
         # One is enough to know what is wrong; a body has room for thousands.
         raise Invalid(f"malformed reshaper data: No such resource class {min(missing)}.")
     return found
+
+
+def _keep_ratios(
+    tx: Tx,
+    wanted: Mapping[ProviderId, Mapping[str, Inventory]],
+    before: Mapping[ProviderId, ProviderView],
+) -> None:
+    kept = ratios.kept(tx, wanted.keys())
+    # Nothing to look up where no provider is a host of a pcloud.
+    class_ids = names.class_ids(tx, {name for mine in kept.values() for name in mine})
+    for provider_id, mine in kept.items():
+        view, has = before[provider_id], wanted[provider_id]
+        gone = [
+            name for name in mine.keys() - has.keys() if class_ids.get(name) in view.inventories
+        ]
+        ratios.demand_kept(view.uuid, mine, {**has, **dict.fromkeys(gone)})
 
 
 Wanted = Mapping[ProviderId, Mapping[ClassId, Inventory]]

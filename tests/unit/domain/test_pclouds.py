@@ -1,0 +1,43 @@
+"""Names of pclouds' hosts that nobody chose."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from innkeeper.domain.pclouds import (
+    AUTO_MARK,
+    beginning_of_host_names,
+    is_host_name,
+)
+from innkeeper.entrypoints.api.compute.hosts.agent_schemas import HOST_PATTERN
+from innkeeper.entrypoints.api.compute.schema_types import LENGTH_MAX, NAME_PATTERN
+from innkeeper.systems.pclouds.hosts import NAME_KEPT
+
+HOSTS_MAX = 9_999_999
+"""More hosts than any pcloud has."""
+
+
+@pytest.mark.parametrize(
+    ("pcloud", "begins"),
+    [
+        ("ours", "ours"),
+        ("rack1-07", "rack1-07"),
+        ("two words", "two words"),
+        ("a:b/c", "a-b-c"),
+        ("..", ".."),
+        (":", "-"),
+        ("Größe", "Größe"),
+        ("x" * LENGTH_MAX, "x" * LENGTH_MAX),
+        ("/" * LENGTH_MAX, "-" * LENGTH_MAX),
+        ("a " * (LENGTH_MAX // 2) + "b", "a " * (LENGTH_MAX // 2) + "b"),
+    ],
+)
+def test_names_are_made_of_the_pclouds_and_are_no_machines(pcloud: str, begins: str) -> None:
+    assert re.match(NAME_PATTERN, pcloud)
+    assert beginning_of_host_names(pcloud) == begins
+    for number in (1, HOSTS_MAX):
+        name = f"{begins[:NAME_KEPT]}{AUTO_MARK}{number}"
+        assert is_host_name(name)
+        assert re.match(HOST_PATTERN, name) is None
