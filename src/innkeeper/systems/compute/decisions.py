@@ -91,6 +91,14 @@ def of_refused(means: Means, taken: Intake, made: BuildPlan, moment: Moment | No
     return Kept(request=request, refused=refused)
 
 
+def of_failed(means: Means, taken: Intake, made: BuildPlan) -> Kept:
+    """What to keep of a decision that a plug-in kept from being made; ``made`` is empty."""
+    if means.scheduling.explain_decisions == "off":
+        return NOTHING_KEPT
+    shared = _shared(means, means.schedulers.of(taken.filters), taken, made)
+    return Kept(request={**shared, **telling.refused(NOBODY_REFUSED, are_hosts_named=True)})
+
+
 def _asked(taken: Intake) -> Asked:
     request = taken.request
     return Asked(taken.spec, taken.filters, request.now, request.batch_id)
