@@ -213,3 +213,10 @@ class Planless(Taking):
 
 
 FAILS_ONCE = FailsOnce()
+
+
+class OwnQueries(RackFilter):
+    """A filter that heeds queries in its own way."""
+
+    NAME = "OwnQueriesFilter"
+    READS: Reads = ("query",)

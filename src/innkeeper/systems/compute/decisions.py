@@ -107,7 +107,7 @@ def _asked(taken: Intake) -> Asked:
 def _shared(
     means: Means, scheduler: Scheduler, taken: Intake, made: BuildPlan
 ) -> dict[str, Any]:
-    return {
+    shared = {
         "decided_at": taken.request.now.isoformat(timespec="microseconds") + "Z",
         "hosts": made.hosts,
         "candidates": made.candidates,
@@ -119,6 +119,9 @@ def _shared(
         "decided_by": {"driver": scheduler.NAME, "seed": taken.spec.seed},
         HAS_DEDICATED: masks.has_dedicated(means.follower.table),
     }
+    if taken.request.hints:
+        shared["unread_hints"] = telling.unread_hints(taken.unread)
+    return shared
 
 
 def _full(
@@ -151,6 +154,8 @@ def told(tx: Tx, server: Server, *, are_hosts_named: bool) -> dict[str, Any]:
     fault = server.fault["message"] if server.fault else None
     answer = {**rest, "chosen": [{name: kept[name] for name in places}] if places else []}
     answer |= {"servers": len(answer["chosen"]), "fault": fault}
+    if not server.hints:
+        answer["unread_hints"] = []
     if are_hosts_named:
         return answer
     # Of what was kept before it was known, it may be so.

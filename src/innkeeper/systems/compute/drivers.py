@@ -25,7 +25,8 @@ from innkeeper.scheduling.pipeline import Filter, Pipeline, Weighed, Weigher
 from innkeeper.scheduling.schedulers.catalogue import SCHEDULERS
 from innkeeper.scheduling.schedulers.scheduler import Choice, Scheduler
 from innkeeper.scheduling.weighers.catalogue import WEIGHER_SETS, WEIGHERS
-from innkeeper.systems.compute import plugins
+from innkeeper.systems.compute import hint_names, plugins
+from innkeeper.systems.compute.hint_names import Readers
 
 ALWAYS = (FORCED_HOST, REFUSED_HOSTS, PCLOUD, LEASE, CAPACITY)
 """A host that an administrator names is no matter of taste, nor are those where a server is
@@ -73,6 +74,10 @@ class Schedulers:
             setting = SETTINGS[error.noun]
             raise ValueError(f"The setting {setting!r} is wrong. {error}") from error
         self._of_requests: dict[tuple[str, ...], Scheduler] = {}
+        self._weighers = [each for each, factor in _weighers_of(settings) if factor != 0.0]
+        filters = self.default.pipeline.filters
+        known = hint_names.known_to((*filters, *self._weighers))
+        self._readers = hint_names.readers(filters, self._weighers, known)
 
     def of(self, names: tuple[str, ...] | None) -> Scheduler:
         """The scheduler with these host filters in place of the default ones.
@@ -89,6 +94,13 @@ class Schedulers:
                 self._of_requests.clear()
             self._of_requests[asked] = made
         return self._of_requests[asked]
+
+    def readers(self, names: tuple[str, ...] | None) -> Readers:
+        """Who reads which hints of a request with these host filters; raises as :meth:`of`."""
+        if names is None:
+            return self._readers
+        filters = self.of(names).pipeline.filters
+        return hint_names.readers(filters, self._weighers, self._readers.known)
 
     def names_of(self, names: tuple[str, ...] | None) -> tuple[str, ...]:
         """The filters that a request gets which names these, or none at all."""

@@ -57,6 +57,7 @@ def answer(tx: Tx, means: Means, question: Question) -> Told:
         explaining.deciders(scheduler, means.scheduling.host_subset_size, request.seed),
         asked,
     )
+    told = replace(told, unread=taken.unread)
     if len(made.entries) < request.count_min:
         nearest = (told.then or told).nearest
         fault = reasons.sentence(
