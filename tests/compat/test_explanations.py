@@ -68,6 +68,14 @@ def test_a_fault_tells_users_without_names(service: Started) -> None:
     assert "403" in refused
 
 
+def test_hints_that_nothing_reads_are_told(service: Started) -> None:
+    ask = ("server", "explain", "--flavor", "small", "--hint", "colour=red")
+    assert service.ask(*ask)["unread_hints"] == "colour: not read by any filter"
+    assert "unread_hints" not in service.ask("server", "explain", "--flavor", "small")
+    refused = service.refuses(*ask, "--hint", "Pcloud=ours")
+    assert "the nearest is 'pcloud'" in refused
+
+
 def test_what_was_decided_about_a_server(service: Started) -> None:
     boot(service, "small", "web")
     told = service.ask("server", "explain", "web")

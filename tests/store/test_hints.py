@@ -10,15 +10,20 @@ from innkeeper.domain.compute import UNLIMITED
 from innkeeper.domain.errors import Invalid
 from innkeeper.domain.grouping import ServerGroup
 from innkeeper.domain.placing import Network
+from innkeeper.domain.slices import Scheduling
 from innkeeper.scheduling.filters.catalogue import FILTERS
 from innkeeper.store.queries import servers
 from innkeeper.store.transactions import Store
 from innkeeper.systems.compute import groups, hints
+from innkeeper.systems.compute.drivers import Schedulers
 from innkeeper.systems.compute.hints import Resolved
+from tests.support.dedicated_rows import add_lease, add_pcloud
 from tests.support.server_rows import NOON, row, uuid
 
 H1 = frozenset({"h1"})
 GROUP = "0f000000-0000-4000-8000-000000000001"
+READERS = Schedulers(Scheduling(default_host_filters=(*FILTERS,))).readers
+"""Every filter of ours is in force."""
 
 
 def resolve(store: Store, wanted: dict[str, Any], *, is_admin: bool = False) -> Resolved:
@@ -37,7 +42,7 @@ def resolve(store: Store, wanted: dict[str, Any], *, is_admin: bool = False) -> 
             )
             wanted_group = ServerGroup(GROUP, "g", "red", "ann", "affinity", None, NOON)
             groups.create(tx, wanted_group, UNLIMITED)
-        return hints.resolve(tx, wanted, project_id="red", is_admin=is_admin)
+        return hints.resolve(tx, wanted, READERS, project_id="red", is_admin=is_admin, now=NOON)
 
 
 def test_no_hints_are_no_work(store: Store) -> None:
@@ -164,6 +169,62 @@ def test_filters_are_named_once_each(store: Store) -> None:
     assert resolve(store, {"colour": "red"}).filters is None
     with pytest.raises(Invalid, match=r"There is no host filter os\.system"):
         resolve(store, {"filters": [first, "os.system"]})
+
+
+def test_pclouds_and_reservations_are_kept_by_their_ids(store: Store) -> None:
+    with store.write() as tx:
+        add_pcloud(tx, 7, "ours", "red", "red")
+        add_lease(tx, 8, "course", uuid(9))
+    loose = uuid(6).replace("-", "").upper()
+    for given, kept, meant in (
+        ("ours", uuid(7), (uuid(7),)),
+        (["ours"], uuid(7), (uuid(7),)),
+        ([uuid(6), "ours", uuid(7)], [uuid(6), uuid(7), uuid(7)], (uuid(6), uuid(7))),
+        (loose, loose, (uuid(6),)),
+    ):
+        found = resolve(store, {"pcloud": given, "colour": "red"})
+        assert found.pclouds == meant
+        assert found.kept == {"pcloud": kept, "colour": "red"}
+        assert found.unread == {"colour": "not read by any filter"}
+    for name in ("course", ["course"], uuid(9)):
+        found = resolve(store, {"reservation": name})
+        assert found.reservation == uuid(9)
+        assert found.kept == {"reservation": uuid(9)}
+    with pytest.raises(Invalid, match="exclude each other"):
+        resolve(store, {"reservation": "course", "pcloud": "ours"})
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"pcloud": "nobodys"},
+        {"pcloud": ["ours", ""]},
+        {"pcloud": "a\0b"},
+        {"reservation": "nobodys"},
+        {"reservation": ["a", "b"]},
+        {"Pcloud": uuid(1)},
+        {"Reservation": uuid(1)},
+        {"same_hosts": uuid(1)},
+    ],
+)
+def test_what_names_no_dedicated_host_is_refused(store: Store, given: dict[str, Any]) -> None:
+    with pytest.raises(Invalid):
+        resolve(store, given)
+
+
+def test_a_policy_that_filters_keep_needs_the_filter(store: Store) -> None:
+    resolve(store, {})
+    soft = "0f000000-0000-4000-8000-000000000002"
+    with store.write() as tx:
+        made = ServerGroup(soft, "s", "red", "ann", "soft-affinity", None, NOON)
+        groups.create(tx, made, UNLIMITED)
+    weighers_alone = Schedulers(Scheduling(default_host_filters=())).readers
+    about: dict[str, Any] = {"project_id": "red", "is_admin": False, "now": NOON}
+    with store.read() as tx:
+        found = hints.resolve(tx, {"group": soft}, weighers_alone, **about)
+        assert found.group is not None
+        with pytest.raises(Invalid, match="ServerGroupFilter reads it, and is not in force"):
+            hints.resolve(tx, {"group": GROUP}, weighers_alone, **about)
 
 
 def test_a_server_that_moves_is_near_to_those_that_are_left(store: Store) -> None:

@@ -295,7 +295,8 @@ class Booted:
     """How a boot request ended: the servers' rows exist, placed or with a fault.
 
     Where there was no valid host, ``refused`` tells why by filters and hosts, and
-    ``refused_by`` names the filter that removed the last of them.
+    ``refused_by`` names the filter that removed the last of them, or the plug-in that failed.
+    ``details`` are what administrators are told where there is no ``refused``.
     """
 
     batch_id: str
@@ -303,6 +304,7 @@ class Booted:
     fault: str | None = None
     refused: Refused | None = None
     refused_by: str | None = None
+    details: str = ""
 
 
 class OrderKind:

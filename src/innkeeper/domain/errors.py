@@ -133,6 +133,23 @@ class Unavailable(Refusal):
         self.retry_after_s = retry_after_s
 
 
+class PluginFailed(Refusal):
+    """A filter, weigher or driver of the operator's own raised an error or gave no answer.
+
+    Nothing was decided. ``plugin`` is its ``NAME``; ``why`` is for operators alone.
+    """
+
+    code = "plugin_failed"
+
+    def __init__(self, noun: str, plugin: str, why: str) -> None:
+        super().__init__(
+            f"The {noun} {plugin} failed. The operator finds the error in the log."
+        )
+        self.noun = noun
+        self.plugin = plugin
+        self.why = why
+
+
 class Doubtful(Unavailable):
     """A commit was asked for, and its answer never came: it happened, or it did not.
 

@@ -7,7 +7,7 @@ may not read names is shown all but these.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +115,7 @@ class Explanation:
     ``tallies`` and ``nearest`` are of the moment at which the first server was looked for.
     Where only some of several find a place, ``then`` has the same for the first that does not,
     with the places of those before it taken. ``has_dedicated`` says that some hosts are kept
-    for somebody.
+    for somebody. ``unread`` has hints of which nothing is known, and what is said of each.
     """
 
     hosts: int
@@ -131,6 +131,7 @@ class Explanation:
     host: HostAnswer | None = None
     fault: str | None = None
     has_dedicated: bool = False
+    unread: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,10 +16,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from innkeeper.domain.errors import PluginFailed
 from innkeeper.domain.placing import RequestSpec
 from innkeeper.scheduling.pipeline import (
     ALL_ROWS,
     Active,
+    Filter,
     Pipeline,
     Taken,
     Weights,
@@ -56,6 +58,8 @@ class Memory:
         self._rules = spec.rules
         self._place = 0
         self._pool_place = 0
+        self.is_whole = True
+        """Whether the last look came to its end; a filter of the operator's own may fail."""
         self._look_at_all(spec)
 
     weights: Weights
@@ -141,10 +145,12 @@ class Memory:
     def follow(self, spec: RequestSpec) -> None:
         """Bring this up to what a pick left, which changed its host's row, and its pools'."""
         hosts = self._hosts
+        self.is_whole = False
         if (hosts.epoch, hosts.pools.epoch) == self._ground[:2] and not self._is_moved:
             self.look_again(spec)
         else:
             self.renew(hosts, spec)
+        self.is_whole = True
 
     def _look_at_all(self, spec: RequestSpec) -> None:
         hosts, pipeline = self._hosts, self.pipeline
@@ -190,15 +196,14 @@ class Memory:
             if admits is not None:
                 is_left = admits(hosts, spec, index)
             else:
-                mask = each.mask(hosts, spec, slice(index, index + 1))
-                is_left = mask is None or mask[0]
+                is_left = _there(each, each.mask(hosts, spec, slice(index, index + 1)))[0]
             if not is_left:
                 return number
         return LEFT
 
     def _judge(self, spec: RequestSpec, rows: Rows) -> Codes:
-        masks = [each.mask(self._hosts, spec, rows) for _, each in self._asked]
-        return self._codes([_there(mask) for mask in masks], rows)
+        masks = [_there(each, each.mask(self._hosts, spec, rows)) for _, each in self._asked]
+        return self._codes(masks, rows)
 
     def _codes(self, masks: Sequence[Mask], rows: Rows) -> Codes:
         """For each row the number of the first filter that removed it, or ``LEFT``."""
@@ -224,8 +229,10 @@ class Memory:
         self.counts = [*found[: len(self.pipeline.steady_filters)], found[LEFT]]
 
 
-def _there(mask: Mask | None) -> Mask:
-    assert mask is not None, "a filter that had something to say of this shape has it still"
+def _there(each: Filter, mask: Mask | None) -> Mask:
+    if mask is None:
+        why = "mask gave None for some rows, and an array for all rows of a request alike"
+        raise PluginFailed("host filter", each.NAME, why)
     return mask
 
 
@@ -244,8 +251,9 @@ class Memories:
             self._known.clear()
             self._hosts = hosts
         shape = self.pipeline.shape(spec)
+        # Taken out until it is renewed: one that fails half way is not kept.
         memory = self._known.pop(shape, None)
-        if memory is None:
+        if memory is None or not memory.is_whole:
             if len(self._known) >= SHAPES_MAX:
                 # The first is the one that was used least lately: each use puts one at the end.
                 del self._known[next(iter(self._known))]

@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from innkeeper.domain.placing import Removal, RequestSpec
-from innkeeper.scheduling.reading import MOVING, RARE, Reads
+from innkeeper.scheduling.reading import MOVING, RARE, Reads, frozen
 from innkeeper.snapshot.amounts import Mask, Rows
 from innkeeper.snapshot.columns import HostTable
 
@@ -44,6 +44,9 @@ class Filter(Protocol):
     every pick may have ``few(hosts, spec)``: the rows, in order, of which ``mask`` says True;
     nobody else is looked at then. And ``lacks(hosts, spec, index)`` says what one host lacks,
     for people.
+
+    One may name the scheduler hints that it reads in ``HINTS``. One that reads ``hints`` and
+    names none may read any of them.
     """
 
     NAME: str
@@ -66,7 +69,8 @@ class Filter(Protocol):
 class Weigher(Protocol):
     """Says how good a host is; higher wins.
 
-    One whose numbers depend on other hosts, or on the clock, has ``stamp`` as filters have.
+    One whose numbers depend on other hosts, or on the clock, has ``stamp`` as filters have; and
+    it may have ``HINTS`` as they have.
     """
 
     NAME: str
@@ -81,7 +85,7 @@ class Weigher(Protocol):
         """The number that weighs 1; 0 where this request has nothing to weigh."""
 
 
-APART = frozenset({"amounts", "rules"})
+APART = frozenset({"amounts", "rules", "hints"})
 """Fields that are read otherwise when shapes are compared: a mapping has no hash, and that of
 the rules would take as long as the rest."""
 Weighed = tuple[Weigher, float]
@@ -132,6 +136,9 @@ class Pipeline:
         ]
         fields = sorted({name for each in steady for name in each.READS} - APART)
         self._fields = attrgetter(*fields) if fields else None
+        readers = [each for each in steady if "hints" in each.READS]
+        self._reads_hints = bool(readers)
+        self._hints = _declared(readers)
 
     def shape(self, spec: RequestSpec) -> object:
         """What the steady ones read of a request: alike for requests that they judge alike.
@@ -139,13 +146,29 @@ class Pipeline:
         But for the rules, which are alike for all requests of a service.
         """
         read = self._fields(spec) if self._fields is not None else None
+        if self._reads_hints:
+            return (*spec.amounts.items(), read, self._hints_read(spec))
         return (*spec.amounts.items(), read)
+
+    def _hints_read(self, spec: RequestSpec) -> object:
+        hints, names = spec.hints, self._hints
+        if names is None:
+            return frozen(hints)
+        return frozen({name: hints[name] for name in names if name in hints})
 
     @property
     def needs_servers(self) -> bool:
         """Whether anybody here counts servers."""
         asked: list[Any] = [*self.filters, *(each for each, _ in self.weighers)]
         return any(getattr(each, "NEEDS_SERVERS", False) for each in asked)
+
+
+def _declared(readers: Sequence[Filter | Weigher]) -> frozenset[str] | None:
+    """The hints that these read; ``None`` if one of them may read any."""
+    named = [getattr(each, "HINTS", ()) for each in readers]
+    if not all(named):
+        return None
+    return frozenset(name for names in named for name in names)
 
 
 def _is_rare(each: Filter | Weigher) -> bool:

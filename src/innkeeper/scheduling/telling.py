@@ -44,6 +44,7 @@ def explanation(told: Explanation, *, are_hosts_named: bool) -> dict[str, Any]:
         else refused(told.then, are_hosts_named=are_hosts_named),
         "chosen": [_chosen(each, are_hosts_named=are_hosts_named) for each in told.chosen],
         "best": ranked(told.best, are_hosts_named=are_hosts_named),
+        "unread_hints": unread_hints(told.unread),
         "decided_by": deciders(told.deciders),
     }
     if told.host is not None and are_hosts_named:
@@ -93,6 +94,11 @@ def _without_counts(removed: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]
         {name: None if name in TALLY_COUNTS else thing for name, thing in each.items()}
         for each in removed
     ]
+
+
+def unread_hints(told: Mapping[str, str]) -> list[dict[str, str]]:
+    """Hints of which nothing is known."""
+    return [{"hint": name, "reason": reason} for name, reason in told.items()]
 
 
 def deciders(told: Deciders) -> dict[str, Any]:

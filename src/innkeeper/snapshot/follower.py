@@ -80,6 +80,11 @@ class Follower:
         """The transaction since :meth:`begin` did not come to be."""
         self._must_reread = True
 
+    def distrust(self) -> None:
+        """Have everything read anew before the next transaction: some rows may be wrong."""
+        self._is_all_touched = True
+        self._must_reread = True
+
     def touch(self, providers: Iterable[ProviderId]) -> None:
         """Tell that these rows were edited in place, ahead of the commit."""
         self._touched.update(providers)

@@ -47,6 +47,7 @@ STATUSES: tuple[tuple[type[errors.Refusal], int], ...] = (
     (errors.Conflict, 409),
     (errors.TooLarge, 413),
     (errors.TooManyAttempts, 429),
+    (errors.PluginFailed, 503),
     (errors.Unavailable, 503),
 )
 """Subclasses of these have the same status."""

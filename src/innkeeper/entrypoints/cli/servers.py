@@ -118,6 +118,9 @@ def _rows(told: Mapping[str, Any]) -> dict[str, Any]:
         rows["then_nearest"] = "\n".join(_near_miss(each) for each in told["then"]["nearest"])
     if "host" in told:
         rows["why_not"] = "\n".join(_verdicts(told["host"]))
+    if told.get("unread_hints"):
+        hints = (f"{each['hint']}: {each['reason']}" for each in told["unread_hints"])
+        rows["unread_hints"] = "\n".join(hints)
     rows["decided_by"] = told["decided_by"]["driver"]
     rows |= {name: told[name] for name in ("decided_at", "recording") if name in told}
     return rows

@@ -11,6 +11,7 @@ from innkeeper.snapshot.columns import HostTable
 NAME = "DifferentHostFilter"
 REASON = "a server to be apart from is there"
 READS: Reads = ("different_hosts",)
+HINTS = ("different_host",)
 
 
 def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:

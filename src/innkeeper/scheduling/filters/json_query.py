@@ -17,6 +17,7 @@ from innkeeper.snapshot.columns import HostTable
 NAME = "JsonFilter"
 REASON = "the request's query does not hold of the host, or asks what is not known of it"
 READS: Reads = ("query", "rules")
+HINTS = ("query",)
 
 ALL = slice(None)
 WORDS_TOLD_MAX = 10

@@ -20,6 +20,7 @@ from innkeeper.snapshot.pclouds import of_reservation
 NAME = "LeaseFilter"
 REASON = "the host is not one of the reservation that was named"
 READS: Reads = ("reservation", "project_id")
+HINTS = ("reservation",)
 
 
 def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:

@@ -13,6 +13,7 @@ from innkeeper.snapshot.columns import HostTable
 NAME = "SimpleCIDRAffinityFilter"
 REASON = "the host's address is not in the range asked for"
 READS: Reads = ("near",)
+HINTS = ("build_near_host_ip", "cidr")
 
 BITS = {4: 32, 6: 128}
 HALF_BITS = 64

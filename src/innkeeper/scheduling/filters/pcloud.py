@@ -101,6 +101,7 @@ class Asked:
 
 HALVES = (Plain(), Asked())
 READS: Reads = (*Plain.READS, *Asked.READS)
+HINTS = ("pcloud", "pcloud_host")
 
 
 def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:

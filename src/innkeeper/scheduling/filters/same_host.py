@@ -11,6 +11,7 @@ from innkeeper.snapshot.columns import HostTable
 NAME = "SameHostFilter"
 REASON = "none of the servers to be near to is there"
 READS: Reads = ("same_hosts",)
+HINTS = ("same_host",)
 
 
 def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:

@@ -14,6 +14,7 @@ from innkeeper.snapshot.columns import HostTable
 NAME = "ServerGroupFilter"
 REASON = "the server group's policy allows no member there"
 READS: Reads = ("group",)
+HINTS = ("group",)
 
 
 def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:

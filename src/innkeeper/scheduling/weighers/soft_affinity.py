@@ -11,6 +11,7 @@ from innkeeper.snapshot.columns import HostTable
 
 NAME = "SoftAffinityWeigher"
 READS: Reads = ("group",)
+HINTS = ("group",)
 AGGREGATE_KEY = "soft_affinity_weight_multiplier"
 
 

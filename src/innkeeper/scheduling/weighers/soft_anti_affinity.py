@@ -11,6 +11,7 @@ from innkeeper.snapshot.columns import HostTable
 
 NAME = "SoftAntiAffinityWeigher"
 READS: Reads = ("group",)
+HINTS = ("group",)
 AGGREGATE_KEY = "soft_anti_affinity_weight_multiplier"
 
 

@@ -6,12 +6,14 @@ claims are committed together, and each stands or falls alone.
 
 Always true: a server's row, its allocations, its quota and its build order are written in one
 transaction. A request that finds no host leaves servers in ERROR that say why, and holds
-nothing; one that brings an entry of a build plan is refused then, and leaves nothing.
+nothing; one that brings an entry of a build plan is refused then, and leaves nothing. The same
+becomes of a request for which a plug-in failed, and of no other in the batch.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -24,7 +26,7 @@ from innkeeper.domain.compute import (
     Status,
     Task,
 )
-from innkeeper.domain.errors import ConcurrentUpdate, Refusal
+from innkeeper.domain.errors import ConcurrentUpdate, PluginFailed, Refusal
 from innkeeper.domain.ids import AgentId, ClassId, ConsumerUuid, ProviderId, ServerId
 from innkeeper.domain.placement import Claim, ConsumerClaim
 from innkeeper.domain.placing import BuildPlan, Entry
@@ -34,7 +36,7 @@ from innkeeper.snapshot.columns import HostTable
 from innkeeper.store.queries import orders, quota_usages, servers
 from innkeeper.store.queries.orders import NewOrder
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute import decisions, dedications, entries, groups, intake
+from innkeeper.systems.compute import decisions, dedications, entries, groups, intake, plugins
 from innkeeper.systems.compute import servers as lives
 from innkeeper.systems.compute.decisions import NOTHING_KEPT, Kept
 from innkeeper.systems.compute.intake import Intake, Reception
@@ -52,6 +54,8 @@ class Pending:
     intake: Intake
     plan: BuildPlan | None = None
     kept: Kept = NOTHING_KEPT
+    failure: PluginFailed | None = None
+    """Why the plan is empty, where a plug-in failed."""
     agents: tuple[AgentId, ...] = ()
     taken_in: tuple[str | None, ...] = ()
     """The pclouds that took servers in which named none."""
@@ -129,11 +133,23 @@ def _homes(pending: Pending) -> list[str | None]:
 
 
 def _plan(means: Means, pending: Pending) -> None:
+    pending.failure = None
+    try:
+        _plan_or_fail(means, pending)
+    except PluginFailed as failure:
+        plugins.log(failure)
+        pending.failure = failure
+        pending.plan = BuildPlan((), {}, means.follower.table.host_count, 0, ())
+        pending.kept = decisions.of_failed(means, pending.intake, pending.plan)
+
+
+def _plan_or_fail(means: Means, pending: Pending) -> None:
+    """Plan a request, and take what was planned off the table; with an error, nothing."""
     table = means.follower.table
     spec = pending.intake.spec
     scheduler = means.schedulers.of(pending.intake.filters)
     moment = means.recorder.before(table)
-    made = scheduler.plan(table, spec)
+    made = means.decide(scheduler, spec)
     means.follower.touch(made.seen)
     pending.plan = made
     if not _is_placed(pending):
@@ -141,7 +157,10 @@ def _plan(means: Means, pending: Pending) -> None:
         depletion.undo(table, spec, made)
         pending.kept = decisions.of_refused(means, pending.intake, made, moment)
         return
-    pending.kept = decisions.of_placed(means, pending.intake, made, moment)
+    with ExitStack() as undoing:
+        undoing.callback(depletion.undo, table, spec, made)
+        pending.kept = decisions.of_placed(means, pending.intake, made, moment)
+        undoing.pop_all()
     # Ahead of the commit, so that the next request of this batch plans behind this one.
     table.expect_claim(made.seen)
 
@@ -200,6 +219,8 @@ def _plan_of(pending: Pending) -> BuildPlan:
 
 
 def _nowhere(pending: Pending, has_dedicated: bool) -> Booted | Refusal:
+    if pending.failure is not None:
+        return _failed(pending.request, pending.failure)
     request, made, refused = pending.request, _plan_of(pending), pending.kept.refused
     sentence = reasons.sentence(
         made, request.count_min, refused.nearest, has_dedicated=has_dedicated
@@ -213,6 +234,18 @@ def _nowhere(pending: Pending, has_dedicated: bool) -> Booted | Refusal:
         sentence,
         refused,
         reasons.culprit(made, refused),
+    )
+
+
+def _failed(request: BootRequest, failure: PluginFailed) -> Booted | Refusal:
+    if request.destination is not None:
+        return failure
+    return Booted(
+        request.batch_id,
+        request.server_ids[: request.count_min],
+        reasons.NO_VALID_HOST + failure.message,
+        refused_by=failure.plugin,
+        details=f"{failure.plugin}: {failure.why}",
     )
 
 
@@ -268,7 +301,9 @@ def _write_rows(tx: Tx, pendings: Sequence[Pending]) -> None:
 def _fault(booted: Booted, now: datetime) -> dict[str, Any] | None:
     if booted.fault is None:
         return None
-    details = "" if booted.refused is None else reasons.details(booted.refused)
+    details = booted.details
+    if booted.refused is not None:
+        details = reasons.details(booted.refused)
     return lives.fault(booted.fault, now, details)
 
 

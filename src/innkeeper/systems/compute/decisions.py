@@ -91,6 +91,14 @@ def of_refused(means: Means, taken: Intake, made: BuildPlan, moment: Moment | No
     return Kept(request=request, refused=refused)
 
 
+def of_failed(means: Means, taken: Intake, made: BuildPlan) -> Kept:
+    """What to keep of a decision that a plug-in kept from being made; ``made`` is empty."""
+    if means.scheduling.explain_decisions == "off":
+        return NOTHING_KEPT
+    shared = _shared(means, means.schedulers.of(taken.filters), taken, made)
+    return Kept(request={**shared, **telling.refused(NOBODY_REFUSED, are_hosts_named=True)})
+
+
 def _asked(taken: Intake) -> Asked:
     request = taken.request
     return Asked(taken.spec, taken.filters, request.now, request.batch_id)
@@ -99,7 +107,7 @@ def _asked(taken: Intake) -> Asked:
 def _shared(
     means: Means, scheduler: Scheduler, taken: Intake, made: BuildPlan
 ) -> dict[str, Any]:
-    return {
+    shared = {
         "decided_at": taken.request.now.isoformat(timespec="microseconds") + "Z",
         "hosts": made.hosts,
         "candidates": made.candidates,
@@ -111,6 +119,9 @@ def _shared(
         "decided_by": {"driver": scheduler.NAME, "seed": taken.spec.seed},
         HAS_DEDICATED: masks.has_dedicated(means.follower.table),
     }
+    if taken.request.hints:
+        shared["unread_hints"] = telling.unread_hints(taken.unread)
+    return shared
 
 
 def _full(
@@ -143,6 +154,8 @@ def told(tx: Tx, server: Server, *, are_hosts_named: bool) -> dict[str, Any]:
     fault = server.fault["message"] if server.fault else None
     answer = {**rest, "chosen": [{name: kept[name] for name in places}] if places else []}
     answer |= {"servers": len(answer["chosen"]), "fault": fault}
+    if not server.hints:
+        answer["unread_hints"] = []
     if are_hosts_named:
         return answer
     # Of what was kept before it was known, it may be so.

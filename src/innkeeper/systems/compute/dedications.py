@@ -26,12 +26,13 @@ from innkeeper.domain.ids import canonical_uuid
 from innkeeper.domain.moves import Migration
 from innkeeper.store.queries import dedications, hosts, migrations, orders
 from innkeeper.store.transactions import Tx
+from innkeeper.systems.compute import hint_names
 from innkeeper.systems.placement import ratios
 from innkeeper.systems.placement.ratios import Present, Ratio
 
 HINT, HOST_HINT = "pcloud", "pcloud_host"
 """The scheduler hints by which a server names whose hosts are meant, and one of them."""
-UNASKED = "pcloud_unasked"
+UNASKED = hint_names.UNASKED
 """Kept beside :data:`HINT` where the service wrote that, for a server that named no pcloud and
 was taken in. Who gives both in a request of its own says that anywhere will do as well, once
 the pcloud is not for it any more."""

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from typing import TypeVar
 
 import structlog
 
 from innkeeper.domain.compute import Booted, BootRequest
-from innkeeper.domain.errors import Refusal
+from innkeeper.domain.errors import PluginFailed, Refusal
 from innkeeper.domain.slices import Computing, Scheduling
 from innkeeper.scheduling import reasons
 from innkeeper.snapshot.follower import Follower
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute import entries, explanations, recovery
+from innkeeper.systems.compute import entries, explanations, plugins, recovery
 from innkeeper.systems.compute.boot import boot_together
 from innkeeper.systems.compute.drivers import Schedulers, rules_of
 from innkeeper.systems.compute.explanations import Question, Told
@@ -71,7 +72,8 @@ class BootDesk:
         """Decide without writing, and tell why; raises what booting would refuse with."""
         self.follower.hear(tx, question.request.now)
         self.follower.catch_up(tx)
-        return explanations.answer(tx, self._means, question)
+        with _failures_logged():
+            return explanations.answer(tx, self._means, question)
 
     def decide(self, tx: Tx, work: Callable[[Tx, Means], T], now: datetime) -> T:
         """Do work that decides, with the host table as ``tx`` sees it.
@@ -80,7 +82,8 @@ class BootDesk:
         """
         self.follower.hear(tx, now)
         self.follower.catch_up(tx)
-        return work(tx, self._means)
+        with _failures_logged():
+            return work(tx, self._means)
 
     def follow(self, tx: Tx) -> None:
         """Bring the host table up to what ``tx`` sees."""
@@ -89,6 +92,15 @@ class BootDesk:
     def forget(self) -> None:
         """The transaction did not come to be."""
         self.follower.forget()
+
+
+@contextmanager
+def _failures_logged() -> Iterator[None]:
+    try:
+        yield
+    except PluginFailed as failure:
+        plugins.log(failure)
+        raise
 
 
 def _tell(request: BootRequest, outcome: Booted) -> None:

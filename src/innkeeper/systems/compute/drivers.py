@@ -1,7 +1,7 @@
 """The scheduler that the settings describe: its driver, filters and weighers, by their names.
 
-Always true: an unknown name is an error at start. A filter that is silently left out would
-place servers where they must not be.
+Always true: an unknown name is an error at start, and so is a plug-in that cannot be used. A
+filter that is silently left out would place servers where they must not be.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ from innkeeper.scheduling.pipeline import Filter, Pipeline, Weighed, Weigher
 from innkeeper.scheduling.schedulers.catalogue import SCHEDULERS
 from innkeeper.scheduling.schedulers.scheduler import Choice, Scheduler
 from innkeeper.scheduling.weighers.catalogue import WEIGHER_SETS, WEIGHERS
+from innkeeper.systems.compute import hint_names, plugins
+from innkeeper.systems.compute.hint_names import Readers
 
 ALWAYS = (FORCED_HOST, REFUSED_HOSTS, PCLOUD, LEASE, CAPACITY)
 """A host that an administrator names is no matter of taste, nor are those where a server is
@@ -50,7 +52,8 @@ OF_REQUESTS_MAX = 8
 
 
 class NamesNothing(ValueError):
-    """A name that stands for no driver, filter or weigher; ``noun`` says which it should."""
+    """A name that stands for no driver, filter or weigher that can be used; ``noun`` says
+    which of them it should."""
 
     def __init__(self, noun: str, message: str) -> None:
         super().__init__(message)
@@ -71,6 +74,10 @@ class Schedulers:
             setting = SETTINGS[error.noun]
             raise ValueError(f"The setting {setting!r} is wrong. {error}") from error
         self._of_requests: dict[tuple[str, ...], Scheduler] = {}
+        self._weighers = [each for each, factor in _weighers_of(settings) if factor != 0.0]
+        filters = self.default.pipeline.filters
+        known = hint_names.known_to((*filters, *self._weighers))
+        self._readers = hint_names.readers(filters, self._weighers, known)
 
     def of(self, names: tuple[str, ...] | None) -> Scheduler:
         """The scheduler with these host filters in place of the default ones.
@@ -87,6 +94,13 @@ class Schedulers:
                 self._of_requests.clear()
             self._of_requests[asked] = made
         return self._of_requests[asked]
+
+    def readers(self, names: tuple[str, ...] | None) -> Readers:
+        """Who reads which hints of a request with these host filters; raises as :meth:`of`."""
+        if names is None:
+            return self._readers
+        filters = self.of(names).pipeline.filters
+        return hint_names.readers(filters, self._weighers, self._readers.known)
 
     def names_of(self, names: tuple[str, ...] | None) -> tuple[str, ...]:
         """The filters that a request gets which names these, or none at all."""
@@ -138,8 +152,14 @@ def _driver_made(name: str, driver: Any, pipeline: Pipeline, choice: Choice) -> 
         made = driver(pipeline, choice)
     except TypeError as error:
         raise NamesNothing("driver", f"The driver {name!r} cannot be made: {error}.") from error
-    scheduler: Scheduler = _checked("driver", name, made, Scheduler)
-    return scheduler
+    scheduler: Scheduler = _complete("driver", name, made, Scheduler)
+    if name in SCHEDULERS:
+        return scheduler
+    why = plugins.why_driver_unusable(scheduler)
+    if why is not None:
+        raise NamesNothing("driver", f"The driver {name!r} {why}.")
+    guarded: Any = plugins.GuardedDriver(scheduler)
+    return guarded  # type: ignore[no-any-return]
 
 
 def rules_of(settings: Scheduling) -> Rules:
@@ -222,6 +242,17 @@ def _named(
 
 
 def _checked(noun: str, name: str, found: Any, kind: type) -> Any:
+    """What was found, if it can be used; one's own is guarded."""
+    _complete(noun, name, found, kind)
+    if name in FILTERS or name in WEIGHERS:
+        return found
+    why = plugins.why_unusable(found)
+    if why is not None:
+        raise NamesNothing(noun, f"The {noun} {name!r} {why}.")
+    return plugins.Guarded(noun, found)
+
+
+def _complete(noun: str, name: str, found: Any, kind: type) -> Any:
     """What was found, if it has all that its kind has."""
     wanted = [*kind.__annotations__, *(each for each in vars(kind) if each[0] != "_")]
     lacking = [each for each in dict.fromkeys(wanted) if not hasattr(found, each)]

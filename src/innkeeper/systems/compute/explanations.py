@@ -1,7 +1,8 @@
 """Where a boot would go and why, decided as a boot is, with nothing claimed.
 
 Always true: what would refuse the boot refuses the question in the same words, and the table is
-afterwards as it was.
+afterwards as it was. Where a filter or weigher of the operator's own fails, the boot's servers
+would be in ERROR; the question is refused with :class:`PluginFailed`.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ def answer(tx: Tx, means: Means, question: Question) -> Told:
     asked = None if question.host is None else _row(table, question.host)
     moment = recording.copy_of(table) if question.is_record_wanted else None
     scheduler = means.schedulers.of(taken.filters)
-    made = scheduler.plan(table, taken.spec)
+    made = means.decide(scheduler, taken.spec)
     depletion.undo(table, taken.spec, made)
     told = explaining.explain(
         scheduler.pipeline,
@@ -56,6 +57,7 @@ def answer(tx: Tx, means: Means, question: Question) -> Told:
         explaining.deciders(scheduler, means.scheduling.host_subset_size, request.seed),
         asked,
     )
+    told = replace(told, unread=taken.unread)
     if len(made.entries) < request.count_min:
         nearest = (told.then or told).nearest
         fault = reasons.sentence(

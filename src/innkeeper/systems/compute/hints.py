@@ -1,43 +1,50 @@
 """Scheduler hints: what users say about where their servers should go, in the words of hosts.
 
 Always true: a hint names nothing that its project may not know of; a stranger's server and a
-server that does not exist are told the same.
+server that does not exist are told the same. What is kept with a server names pclouds and
+reservations by their ids, so renaming one changes nothing.
 
 Hints of other names are kept with the server and mean nothing here: filters of one's own may
-read them.
+read them. See :mod:`innkeeper.systems.compute.hint_names`.
 """
 
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 from innkeeper.domain.errors import Invalid
 from innkeeper.domain.grouping import Standing
 from innkeeper.domain.ids import canonical_uuid
-from innkeeper.domain.placing import Expression, Network
+from innkeeper.domain.placing import Expression, GroupPolicy, Network
 from innkeeper.scheduling import expressions, variables
 from innkeeper.scheduling.filters.catalogue import FILTERS
 from innkeeper.store.queries import servers
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute import dedications, groups
+from innkeeper.systems.compute import dedicated_names, dedications, groups, hint_names
+from innkeeper.systems.compute.hint_names import FILTER_HINTS, Readers
 
 GROUP, QUERY = "group", "query"
 SAME_HOST, DIFFERENT_HOST = "same_host", "different_host"
 NEAR_ADDRESS, NEAR_RANGE = "build_near_host_ip", "cidr"
 DEFAULT_RANGE = "/24"
 """How near is near where the hint does not say so."""
-FILTER_HINTS = ("filter", "filters")
-"""Hints that name host filters in place of the default ones; not everybody may give them."""
+HARD_POLICIES = (GroupPolicy.AFFINITY, GroupPolicy.ANTI_AFFINITY)
+"""Policies of groups that filters keep; the others are wishes, which weighers follow."""
+ReadersOf = Callable[[tuple[str, ...] | None], Readers]
+"""Who reads hints of a request that names these filters, or none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Resolved:
     """Hints as a request spec has them; see :class:`innkeeper.domain.placing.RequestSpec`.
 
-    ``filters`` are the names of those that decide in place of the default ones.
+    ``filters`` are the names of those that decide in place of the default ones. ``kept`` are
+    the hints as the server keeps them, and ``unread`` those of which nothing is known, with
+    what is to be said of each.
     """
 
     group: Standing | None = None
@@ -49,6 +56,8 @@ class Resolved:
     pclouds: tuple[str, ...] = ()
     pcloud_host: str | None = None
     reservation: str | None = None
+    kept: Mapping[str, Any] = field(default_factory=dict, compare=False)
+    unread: Mapping[str, str] = field(default_factory=dict, compare=False)
 
     @property
     def names_dedicated(self) -> bool:
@@ -59,23 +68,45 @@ class Resolved:
 NOTHING = Resolved()
 
 
-def resolve(tx: Tx, hints: Mapping[str, Any], *, project_id: str, is_admin: bool) -> Resolved:
-    """Look up what hints name. Raises :class:`Invalid` for what is not there, or is no form."""
+def resolve(
+    tx: Tx,
+    hints: Mapping[str, Any],
+    readers_of: ReadersOf,
+    *,
+    project_id: str,
+    is_admin: bool,
+    now: datetime,
+) -> Resolved:
+    """Look up what hints of a new request name.
+
+    Raises :class:`Invalid` for what is not there, or is no form, for a misspelt hint, and for
+    one that nothing in force reads.
+    """
     if not hints:
         return NOTHING
+    filters = _filters(hints)
+    readers = readers_of(filters)
+    unread = hint_names.judge(hints, readers)
     _refuse_halves(hints)
+    hints = _by_ids(tx, hints, project_id, now)
+    group = _group(tx, hints, project_id)
+    is_hard = group is not None and group.rule.policy in HARD_POLICIES
+    if is_hard and GROUP not in readers.by_filters:
+        raise hint_names.not_in_force(GROUP, readers)
     same, different = _uuids(hints, SAME_HOST), _uuids(hints, DIFFERENT_HOST)
     homes = _homes(tx, {*same, *different}, project_id, is_admin=is_admin)
     return Resolved(
-        group=_group(tx, hints, project_id),
+        group=group,
         same_hosts=_hosts(homes, same) if same else None,
         different_hosts=_hosts(homes, different),
         near=_near(hints),
         query=_query(hints.get(QUERY)),
-        filters=_filters(hints),
-        pclouds=_pclouds(hints),
+        filters=filters,
+        pclouds=dedications.named(hints),
         pcloud_host=_pcloud_host(hints),
-        reservation=_reservation(hints),
+        reservation=dedications.named_reservation(hints),
+        kept=hints,
+        unread=unread,
     )
 
 
@@ -123,27 +154,31 @@ def _host_still_meant(tx: Tx, hints: Mapping[str, Any]) -> str | None:
     return name if name is not None and dedications.is_called(tx, pclouds, name) else None
 
 
-def _pclouds(hints: Mapping[str, Any]) -> tuple[str, ...]:
-    named = _full_texts(hints, dedications.HINT)
-    strange = [each for each in named if canonical_uuid(each) is None]
-    if strange:
-        raise Invalid(f"{strange[0][:60]} is no id of a pcloud.")
-    return dedications.named(hints)
+def _by_ids(
+    tx: Tx, hints: Mapping[str, Any], project_id: str, now: datetime
+) -> Mapping[str, Any]:
+    """These hints, with the ids of pclouds and reservations in the place of their names."""
+    pclouds = _full_texts(hints, dedications.HINT)
+    reserved = _full_texts(hints, dedications.RESERVATION_HINT)
+    if len(reserved) > 1:
+        raise _malformed(dedications.RESERVATION_HINT)
+    named = [each for each in (*pclouds, *reserved) if canonical_uuid(each) is None]
+    if not named:
+        return hints
+    kept = dict(hints)
+    if pclouds:
+        uuids = [dedicated_names.pcloud(tx, each, project_id) for each in pclouds]
+        kept[dedications.HINT] = uuids if len(uuids) > 1 else uuids[0]
+    if reserved:
+        uuid = dedicated_names.reservation(tx, reserved[0], project_id, now)
+        kept[dedications.RESERVATION_HINT] = uuid
+    return kept
 
 
 def _pcloud_host(hints: Mapping[str, Any]) -> str | None:
     if len(_full_texts(hints, dedications.HOST_HINT)) > 1:
         raise _malformed(dedications.HOST_HINT)
     return dedications.named_host(hints)
-
-
-def _reservation(hints: Mapping[str, Any]) -> str | None:
-    named = _full_texts(hints, dedications.RESERVATION_HINT)
-    if len(named) > 1:
-        raise _malformed(dedications.RESERVATION_HINT)
-    if named and canonical_uuid(named[0]) is None:
-        raise Invalid(f"{named[0][:60]} is no id of a reservation.")
-    return dedications.named_reservation(hints)
 
 
 def _full_texts(hints: Mapping[str, Any], name: str) -> list[str]:

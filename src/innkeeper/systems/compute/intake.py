@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from innkeeper.domain.compute import BootRequest, Flavor, Image, Limits
@@ -45,7 +45,8 @@ class Intake:
     """A request, with what it named looked up.
 
     ``facts`` are the flavor's as they are kept with servers. ``filters`` are those that the
-    request names in place of the default ones.
+    request names in place of the default ones. ``unread`` are hints of which nothing is known,
+    with what is to be said of each. The request's hints are those that its servers keep.
     """
 
     request: BootRequest
@@ -55,6 +56,7 @@ class Intake:
     spec: RequestSpec
     group_id: int | None = None
     filters: tuple[str, ...] | None = None
+    unread: Mapping[str, str] = field(default_factory=dict)
 
 
 class Reception:
@@ -89,11 +91,15 @@ class Reception:
             _demand_key(self._tx, request)
         _demand_place(self._means.follower.table, request)
         project_id = request.project_id
-        resolved = hints.resolve(
-            self._tx, request.hints, project_id=project_id, is_admin=request.is_admin
-        )
         # Now, and not when it is planned: a refusal is not to be written.
-        self._means.schedulers.of(resolved.filters)
+        resolved = hints.resolve(
+            self._tx,
+            request.hints,
+            self._means.schedulers.readers,
+            project_id=project_id,
+            is_admin=request.is_admin,
+            now=request.now,
+        )
         limits = self._limits[project_id]
         count = _allowed_count(limits, self._usages[project_id], request, flavor)
         if resolved.group is not None:
@@ -102,6 +108,8 @@ class Reception:
             count = groups.allowed_count(group, most, request.count_min, count)
         if count != request.count_max:
             request = replace(request, count_max=count)
+        if request.hints:
+            request = replace(request, hints=resolved.kept)
         spec = specs.made_of(
             self._demanded(flavor, image),
             flavor,
@@ -123,7 +131,9 @@ class Reception:
         )
         group_id = None if resolved.group is None else resolved.group.group_id
         facts = self._facts[flavor.flavor_id]
-        return Intake(request, flavor, facts, image, spec, group_id, resolved.filters)
+        return Intake(
+            request, flavor, facts, image, spec, group_id, resolved.filters, resolved.unread
+        )
 
     def _demanded(self, flavor: Flavor, image: Image | None) -> Demands:
         key = (flavor.flavor_id, None if image is None else image.id)

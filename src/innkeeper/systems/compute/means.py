@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from innkeeper.domain.errors import PluginFailed
 from innkeeper.domain.placing import BuildPlan, RequestSpec, Rules
 from innkeeper.domain.slices import Computing, Scheduling
 from innkeeper.scheduling import depletion
@@ -11,6 +12,7 @@ from innkeeper.scheduling.filters import dedicated
 from innkeeper.scheduling.schedulers.scheduler import Scheduler
 from innkeeper.snapshot.follower import Follower
 from innkeeper.systems.compute.drivers import Schedulers
+from innkeeper.systems.compute.plugins import GuardedDriver
 from innkeeper.systems.compute.recordings import Recorder
 
 
@@ -38,9 +40,21 @@ class Means:
         allowed = dedicated.mask(self.follower.table, spec, slice(index, index + 1))
         return not allowed[0]
 
+    def decide(self, scheduler: Scheduler, spec: RequestSpec) -> BuildPlan:
+        """Have a scheduler decide; what it chose is off the table then.
+
+        Raises :class:`PluginFailed`, and the table is as it was then.
+        """
+        try:
+            return scheduler.plan(self.follower.table, spec)
+        except PluginFailed:
+            if isinstance(scheduler, GuardedDriver):
+                # Nobody knows what it took, nor whether it gave all of that back.
+                self.follower.distrust()
+            raise
+
     def plan(self, spec: RequestSpec) -> BuildPlan:
-        """Decide, and take nothing: for who writes his claim himself."""
-        table = self.follower.table
-        made = self.scheduler.plan(table, spec)
-        depletion.undo(table, spec, made)
+        """Decide, and take nothing: for callers that write their claims themselves."""
+        made = self.decide(self.scheduler, spec)
+        depletion.undo(self.follower.table, spec, made)
         return made

@@ -19,7 +19,7 @@ def made(tx: Tx, means: Means, request: BootRequest) -> tuple[Planned, ...]:
     """Plan a request; its servers' ids are those that carrying it out will give them."""
     table = means.follower.table
     taken = Reception(tx, means, [request]).take(request)
-    plan = means.schedulers.of(taken.filters).plan(table, taken.spec)
+    plan = means.decide(means.schedulers.of(taken.filters), taken.spec)
     depletion.undo(table, taken.spec, plan)
     uuids = hosts.provider_uuids(tx, [entry.provider_id for entry in plan.entries])
     return tuple(

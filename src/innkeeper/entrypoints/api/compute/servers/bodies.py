@@ -20,7 +20,8 @@ from innkeeper.domain.errors import Invalid
 from innkeeper.domain.ids import IdSource, ServerId, canonical_uuid
 from innkeeper.entrypoints.api.compute.servers.schemas import TRUE_WORDS
 from innkeeper.entrypoints.api.routing import Call
-from innkeeper.systems.compute.hints import FILTER_HINTS, names_hosts
+from innkeeper.systems.compute.hint_names import FILTER_HINTS
+from innkeeper.systems.compute.hints import names_hosts
 
 HINT_KEYS = ("os:scheduler_hints", "OS-SCH-HNT:scheduler_hints")
 HINTS_BYTES_MAX = 16 * 1024
@@ -133,8 +134,7 @@ def boot_request(call: Call, wish: Asked) -> BootRequest:
     if any(name in wish.hints for name in FILTER_HINTS):
         call.demand("os_compute_api:servers:create:host_filters", project_id=project_id)
     if names_hosts(wish.hints):
-        # Whether the filter is in force or not: the hint stays with the server, and it may be
-        # in force when the server is moved.
+        # Whether the filter is in force or not, which is known only when the request is judged.
         call.demand(FORCED_HOST, project_id=project_id)
     server_ids = tuple(ServerId(ids.uuid()) for _ in range(count_max))
     return BootRequest(

@@ -1,0 +1,305 @@
+"""Filters, weighers and drivers of the operator's own, kept from doing harm when they fail.
+
+Always true of a guarded plug-in: every error that it raises, and every answer of a wrong kind,
+becomes :class:`PluginFailed` with its name, and the decision is not made. Only where it fails
+to explain (``missing`` and ``lacks``), other words take the place of its own.
+
+What comes with Innkeeper is not guarded, so that deciding costs as much as before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import fields
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+import structlog
+
+from innkeeper.domain.errors import PluginFailed
+from innkeeper.domain.placing import BuildPlan, RequestSpec
+from innkeeper.scheduling.facts.masks import row_count
+from innkeeper.scheduling.pipeline import ALL_ROWS
+from innkeeper.scheduling.reading import frozen
+from innkeeper.scheduling.schedulers.scheduler import Scheduler
+from innkeeper.snapshot.columns import HostTable
+
+LOG = structlog.get_logger("innkeeper.compute")
+
+FIELDS = frozenset(each.name for each in fields(RequestSpec)) | {"names_dedicated"}
+"""What a plug-in may name in ``READS``."""
+FACTS = ("NAME", "REASON", "READS", "AGGREGATE_KEY", "NEEDS_SERVERS", "HINTS")
+NUMBERS = "biuf"
+"""Kinds of arrays that hold numbers: truth values, whole numbers and others."""
+TRIAL_AMOUNTS = {"VCPU": 1, "MEMORY_MB": 1024, "DISK_GB": 10}
+
+
+class WrongAnswer(TypeError):
+    """A plug-in gave something else than was asked for."""
+
+
+class _Guard:
+    """Turns every error of a block into :class:`PluginFailed`."""
+
+    def __init__(self, noun: str, plugin: str) -> None:
+        self._noun = noun
+        self._plugin = plugin
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if isinstance(error, Exception) and not isinstance(error, PluginFailed):
+            raise PluginFailed(self._noun, self._plugin, _told(error)) from error
+
+
+def _told(error: Exception) -> str:
+    return ": ".join([type(error).__name__, *str(error).strip().splitlines()[:1]])
+
+
+def log(failure: PluginFailed) -> None:
+    """Tell the operator which plug-in failed, and how."""
+    LOG.error(
+        "plugin_failed",
+        kind=failure.noun,
+        plugin=failure.plugin,
+        error=failure.why,
+        exc_info=failure,
+    )
+
+
+class Guarded:
+    """A filter or weigher of the operator's own; it has what the plug-in has, and no more."""
+
+    def __init__(self, noun: str, found: Any) -> None:
+        for name in FACTS:
+            if hasattr(found, name):
+                setattr(self, name, getattr(found, name))
+        guard = _Guard(noun, str(found.NAME))
+        for name, check in CHECKS.items():
+            if hasattr(found, name):
+                setattr(self, name, _checked(guard, getattr(found, name), name, check))
+        for name, words in WORDS.items():
+            if hasattr(found, name):
+                setattr(self, name, _worded(guard, getattr(found, name), name, words))
+        if hasattr(found, "HALVES"):
+            self.HALVES = tuple(Guarded(noun, half) for half in found.HALVES)
+
+
+Check = Callable[[str, Any, HostTable, tuple[Any, ...]], Any]
+"""Gives the answer of a method, or raises; told the method, the table and what else it got."""
+
+
+def _checked(guard: _Guard, method: Any, name: str, check: Check) -> Callable[..., Any]:
+    def call(hosts: HostTable, spec: RequestSpec, *more: Any) -> Any:
+        with guard:
+            return check(name, method(hosts, spec, *more), hosts, more)
+
+    return call
+
+
+def _worded(guard: _Guard, method: Any, name: str, words: Any) -> Callable[..., Any]:
+    def call(hosts: HostTable, spec: RequestSpec, *more: Any) -> Any:
+        try:
+            with guard:
+                return _said(method(hosts, spec, *more), name, words)
+        except PluginFailed as failure:
+            # The decision is made, and stands; these are words about it.
+            log(failure)
+            return words.instead(f"the {failure.noun} {failure.plugin} failed to say more")
+
+    return call
+
+
+def _said(told: Any, name: str, words: Any) -> Any:
+    if not words.is_right(told):
+        raise WrongAnswer(f"{name} gave {_kind(told)}, not {words.wanted}")
+    return told
+
+
+class _Sentence:
+    wanted = "a text"
+
+    @staticmethod
+    def is_right(told: Any) -> bool:
+        return isinstance(told, str)
+
+    @staticmethod
+    def instead(text: str) -> Any:
+        return text
+
+
+class _Lines:
+    wanted = "a list of texts"
+
+    @staticmethod
+    def is_right(told: Any) -> bool:
+        return isinstance(told, list | tuple) and all(isinstance(each, str) for each in told)
+
+    @staticmethod
+    def instead(text: str) -> Any:
+        return [text]
+
+
+def _array(name: str, answer: Any, kinds: str, count: int | None) -> Any:
+    """An answer that is an array of one dimension, of one of these kinds, and as long."""
+    if not isinstance(answer, np.ndarray) or answer.dtype.kind not in kinds:
+        wanted = "truth values" if kinds == "b" else "numbers"
+        raise WrongAnswer(f"{name} gave {_kind(answer)}, not an array of {wanted}")
+    is_long = answer.ndim == 1 and count in (None, answer.shape[0])
+    if not is_long:
+        raise WrongAnswer(f"{name} gave an array of the shape {answer.shape}, not ({count},)")
+    return answer
+
+
+def _kind(answer: Any) -> str:
+    if isinstance(answer, np.ndarray):
+        return f"an array of {answer.dtype}"
+    return type(answer).__name__
+
+
+def _mask(name: str, answer: Any, hosts: HostTable, more: tuple[Any, ...]) -> Any:
+    return None if answer is None else _array(name, answer, "b", row_count(hosts, more[0]))
+
+
+def _column(name: str, answer: Any, hosts: HostTable, more: tuple[Any, ...]) -> Any:
+    return _array(name, answer, NUMBERS, row_count(hosts, more[0]))
+
+
+def _few(name: str, answer: Any, hosts: HostTable, more: tuple[Any, ...]) -> Any:
+    if answer is None:
+        return None
+    rows = _array(name, answer, "iu", None)
+    is_in_order = bool((rows[1:] > rows[:-1]).all())
+    if rows.size and not (is_in_order and rows[0] >= 0 and rows[-1] < hosts.host_count):
+        raise WrongAnswer(f"{name} gave rows that are not there, or not in order")
+    return rows
+
+
+def _scale(name: str, answer: Any, hosts: HostTable, more: tuple[Any, ...]) -> Any:
+    if not isinstance(answer, int | float | np.number):
+        raise WrongAnswer(f"{name} gave {_kind(answer)}, not a number")
+    return float(answer)
+
+
+def _admits(name: str, answer: Any, hosts: HostTable, more: tuple[Any, ...]) -> Any:
+    if not isinstance(answer, bool | np.bool_):
+        raise WrongAnswer(f"{name} gave {_kind(answer)}, not a truth value")
+    return bool(answer)
+
+
+def _stamp(name: str, answer: Any, hosts: HostTable, more: tuple[Any, ...]) -> Any:
+    stamp = answer.tobytes() if isinstance(answer, np.ndarray) else frozen(answer)
+    # Stamps are compared with those from before. What has no hash may have no plain "equal".
+    hash(stamp)
+    return stamp
+
+
+CHECKS: dict[str, Check] = {
+    "mask": _mask,
+    "few": _few,
+    "admits": _admits,
+    "column": _column,
+    "scale": _scale,
+    "stamp": _stamp,
+}
+WORDS: dict[str, Any] = {"missing": _Sentence, "lacks": _Lines}
+
+
+class GuardedDriver:
+    """A driver of the operator's own. When it fails, what it took of the table may be lost."""
+
+    def __init__(self, driver: Scheduler) -> None:
+        self.NAME = driver.NAME
+        self.pipeline = driver.pipeline
+        self._driver = driver
+        self._guard = _Guard("driver", str(driver.NAME))
+
+    def plan(self, hosts: HostTable, spec: RequestSpec) -> BuildPlan:
+        """See :meth:`Scheduler.plan`; raises :class:`PluginFailed`."""
+        with self._guard:
+            made = self._driver.plan(hosts, spec)
+            if not isinstance(made, BuildPlan):
+                raise WrongAnswer(f"plan gave {_kind(made)}, not a BuildPlan")
+            return made
+
+
+# -- at start ----------------------------------------------------------------------------------
+
+
+def why_unusable(found: Any) -> str | None:
+    """Why a filter or weigher cannot be used, to be read after its name; ``None`` if it can.
+
+    It names fields and hints as it should, and answers of a table without hosts.
+    """
+    return _misnamed(found) or _failing(found)
+
+
+def _misnamed(found: Any) -> str | None:
+    for name, known in (("READS", FIELDS), ("HINTS", None)):
+        named = getattr(found, name, ())
+        if not _are_names(named):
+            return f"has {name} that is no tuple of names"
+        unknown = [each for each in named if known is not None and each not in known]
+        if unknown:
+            return f"names {unknown[0]!r} in {name}, which is no field of the request spec"
+    return None
+
+
+def _failing(found: Any) -> str | None:
+    hosts, spec = _trial()
+    guard = _Guard("plug-in", str(found.NAME))
+    try:
+        with guard:
+            guarded = Guarded("plug-in", found)
+            for rows in (ALL_ROWS, np.arange(0)):
+                _ask(guarded, ("mask", "column"), hosts, spec, rows)
+            _ask(guarded, ("scale", "stamp", "few"), hosts, spec)
+            if hasattr(found, "missing"):
+                _said(found.missing(hosts, spec), "missing", _Sentence)
+    except PluginFailed as failure:
+        return f"fails on a table without hosts ({failure.why})"
+    return None
+
+
+def _ask(guarded: Guarded, methods: Iterable[str], *given: Any) -> None:
+    for name in methods:
+        if hasattr(guarded, name):
+            getattr(guarded, name)(*given)
+
+
+def why_driver_unusable(driver: Scheduler) -> str | None:
+    """As :func:`why_unusable`, of a driver that was made already."""
+    try:
+        GuardedDriver(driver).plan(*_trial())
+    except PluginFailed as failure:
+        return f"fails on a table without hosts ({failure.why})"
+    return None
+
+
+def _are_names(named: Any) -> bool:
+    is_many = isinstance(named, Iterable) and not isinstance(named, str | bytes)
+    return is_many and all(isinstance(each, str) for each in named)
+
+
+def _trial() -> tuple[HostTable, RequestSpec]:
+    """A table without hosts that knows the usual classes, and a plain request."""
+    hosts = HostTable()
+    hosts.knows_servers = True
+    for name in TRIAL_AMOUNTS:
+        hosts.ensure_class(name)
+    spec = RequestSpec(
+        amounts=TRIAL_AMOUNTS,
+        project_id="project",
+        user_id="user",
+        now_s=0.0,
+        silence_max_s=0.0,
+        seed=0,
+    )
+    return hosts, spec

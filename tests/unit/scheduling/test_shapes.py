@@ -1,0 +1,56 @@
+"""The shape of a request: equal for requests that the same filters and weighers judge alike."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any
+
+import pytest
+
+from innkeeper.domain.placing import GroupRule, RequestSpec
+from innkeeper.scheduling.pipeline import Pipeline
+from innkeeper.scheduling.reading import frozen
+from tests.support.own_plugins import DeclaredRackFilter, RackFilter
+from tests.support.tables import asking
+
+NESTED = {"rack": ["a", {"b": [1, None]}], "more": {"x": True}}
+
+
+def shape(hints: dict[str, Any], *filters: Any) -> object:
+    return Pipeline(filters, ()).shape(asking(hints=hints))
+
+
+def test_equal_hints_are_one_shape_and_others_are_another() -> None:
+    again = {"more": {"x": True}, "rack": ["a", {"b": [1, None]}]}
+    assert shape(NESTED, RackFilter) == shape(again, RackFilter)
+    assert hash(shape(NESTED, RackFilter)) == hash(shape(again, RackFilter))
+    for other in ({}, {**NESTED, "more": {"x": 1}}, {"rack": ["a"]}):
+        assert shape(other, RackFilter) != shape(NESTED, RackFilter)
+
+
+def test_only_the_hints_that_are_declared_count() -> None:
+    assert shape({"rack": 1, "x": 1}, DeclaredRackFilter) == shape(
+        {"rack": 1, "x": 2}, DeclaredRackFilter
+    )
+    assert shape({"rack": 1}, DeclaredRackFilter) != shape({"rack": 2}, DeclaredRackFilter)
+    both = (DeclaredRackFilter, RackFilter)
+    assert shape({"rack": 1, "x": 1}, *both) != shape({"rack": 1, "x": 2}, *both)
+
+
+def test_true_and_one_are_not_alike() -> None:
+    keys = [frozen(each) for each in (True, 1, 1.0, "1", None, [], {}, [1], [[1]])]
+    assert len(set(keys)) == len(keys)
+    assert frozen((1, 2)) == frozen([1, 2])
+
+
+@pytest.mark.parametrize(
+    "name", [*(each.name for each in fields(RequestSpec)), "names_dedicated"]
+)
+def test_every_field_can_be_read(name: str) -> None:
+    class Reader(RackFilter):
+        READS = (name,)
+
+    spec = asking(
+        hints=NESTED, group=GroupRule("affinity", {"h": 1}), query=("=", "$host", ["a"])
+    )
+    hash(Pipeline((Reader,), ()).shape(spec))
