@@ -56,7 +56,7 @@ def generations(world: World) -> dict[str, int]:
 
 @contextmanager
 def begun(from_url: str, to_url: str, *more: str) -> Iterator[subprocess.Popen[str]]:
-    """The program in a process of its own."""
+    """The program in a process of its own, which is killed if it still runs at the end."""
     program = subprocess.Popen(
         [sys.executable, "-m", "innkeeper.main", *words(from_url, to_url), *more],
         env=environment(PYTHONPATH=str(SOURCE)),
@@ -65,7 +65,10 @@ def begun(from_url: str, to_url: str, *more: str) -> Iterator[subprocess.Popen[s
         text=True,
     )
     with program:
-        yield program
+        try:
+            yield program
+        finally:
+            program.kill()
 
 
 def until(program: subprocess.Popen[str], moment: str) -> None:

@@ -11,15 +11,16 @@ import os
 import pwd
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+from tests.support import runs
+
 INSTALL_WITHIN_S = 600
-LOCK = Path(tempfile.gettempdir()) / f"innkeeper-packages-{os.geteuid()}.lock"
+LOCK = runs.place() / f"innkeeper-packages-{os.geteuid()}.lock"
 MAKERS = {"mysql": "mariadb-server", "postgres": "postgresql"}
 """The packages that make the users whom servers run as."""
 PLACES = ("/usr/local/bin", "/usr/bin", "/usr/sbin", "/bin", "/sbin")

@@ -6,13 +6,14 @@ import fcntl
 import os
 import secrets
 import socket
-import tempfile
-from pathlib import Path
+
+from tests.support import runs
 
 RANGE = range(20_000, 32_000)
 """Below those that Linux gives to whoever connects: no connection is ever given one of them."""
 TRIES_MAX = 1_000
-LOCKS = Path(tempfile.gettempdir()) / f"innkeeper-ports-{os.getuid()}"
+LOCKS = runs.place() / f"innkeeper-ports-{os.getuid()}"
+"""All runs on this machine share it."""
 
 
 def take_port() -> int:

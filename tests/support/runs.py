@@ -1,0 +1,281 @@
+"""Runs of the tests: the next run removes what a killed one has left.
+
+Each run has a folder. All that its tests make stands in there: their temporary folders, and
+those of the servers that they start. The main process of the run holds a lock on the folder
+while it lives. The kernel lets go of the lock however the process ends.
+
+Always true: a folder is removed, and processes are ended, only under the folder's lock, and
+only in folders of this user. So a run that is alive is never touched. A process belongs to a
+run if the run has listed it with the moment at which it started, if its environment names the
+folder, if it works in the folder and has no terminal (a shell in there is a developer's), or if
+it descends from such a process. A process that merely got the pid of an older one is none of
+these.
+
+May be false: that every process of a run is found. One that has changed its environment and its
+folder, and has lost its parent, is not.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import shutil
+import signal
+import stat
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from tests.support.servers import processes
+
+PREFIX = "innkeeper-run-"
+VARIABLE = "TEST_RUN_FOLDER"
+"""The environment variable that names a run's folder to all programs that it starts."""
+LISTED = "processes"
+TESTS = "tests"
+"""The temporary folders of the tests themselves; those of failed tests are kept."""
+ENDED = "ended"
+"""The file that tells a run that ended by itself from one that was killed."""
+LIKE_TMP = 0o1777
+"""Some servers run as other users, and need temporary files as well."""
+ENDS_WITHIN_S = 5.0
+"""How long programs may take to end by themselves. PostgreSQL gives back shared memory then."""
+GONE_WITHIN_S = 30.0
+LOOK_AGAIN_S = 0.05
+BEGIN_ALL = (signal.SIGTERM, signal.SIGCONT)
+"""A program that was stopped hears nothing before it goes on."""
+STARTED = 19
+TERMINAL = 4
+"""Where these stand behind a process's name in ``/proc/<pid>/stat``."""
+NO_TERMINAL = "0"
+GONE = "ZX"
+"""The states of processes that have ended and were not waited for yet."""
+
+
+class Process(NamedTuple):
+    """A process, told apart from later ones with the same pid."""
+
+    pid: int
+    started: int
+
+
+def place() -> Path:
+    """The folder that runs have their folders in; whatever runs share stands there."""
+    folder = os.environ.get(VARIABLE)
+    return Path(tempfile.gettempdir()) if folder is None else Path(folder).parent
+
+
+class Run:
+    """One run of the tests, as its main process has it."""
+
+    def __init__(self) -> None:
+        made = Path(tempfile.mkdtemp(prefix=f".{PREFIX}", dir=place()))
+        lock = _lock(made)
+        assert lock is not None, f"another process has locked {made}"
+        self._lock = lock
+        # A fork that outlives this process must not keep the lock.
+        os.register_at_fork(after_in_child=self._let_go)
+        (made / LISTED).touch(mode=0o600)
+        made.chmod(LIKE_TMP)
+        # Others look for folders with this name, and find none that is not locked yet.
+        self.folder = made.rename(made.with_name(made.name.removeprefix(".")))
+
+    def _let_go(self) -> None:
+        with contextlib.suppress(OSError):
+            os.close(self._lock)
+
+    def end(self, *, keeps_tests: bool) -> list[str]:
+        """End what tests have left running, and give the names; remove the folder.
+
+        The folders of failed tests may be kept: the next run removes them. What does not end
+        is left to the next run as well. Ending it twice changes nothing.
+        """
+        if not self.folder.exists() or (self.folder / ENDED).exists():
+            return []
+        told, left = _end_processes(self.folder)
+        if not left:
+            (self.folder / ENDED).touch()
+            kept = {TESTS, ENDED} if keeps_tests else set()
+            _remove(each for each in self.folder.iterdir() if each.name not in kept)
+            if not keeps_tests:
+                self.folder.rmdir()
+        return told
+
+
+def enlist() -> None:
+    """Add this process to the list of the run that its environment names.
+
+    For processes of the tests that give themselves a title, which overwrites the environment
+    that others see.
+    """
+    folder = os.environ.get(VARIABLE)
+    started = _started(os.getpid())
+    if folder is not None and started is not None:
+        with (Path(folder) / LISTED).open("a") as file:
+            file.write(f"{os.getpid()} {started}\n")
+
+
+def sweep(places: Iterable[Path]) -> list[str]:
+    """Remove the folders of runs that have ended, with all that still runs of them.
+
+    Gives a line for each run that was killed. Runs that are alive are passed over, and so are
+    those that somebody else sweeps at this moment.
+    """
+    told = []
+    for folder in (found for each in places for found in sorted(each.glob(f"{PREFIX}*"))):
+        lock = _lock(folder)
+        if lock is not None:
+            try:
+                told += _remove_run(folder)
+            finally:
+                os.close(lock)
+    return told
+
+
+def _lock(folder: Path) -> int | None:
+    """Lock a folder of this user's; ``None`` if it is not ours, or is locked or gone."""
+    try:
+        opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    except OSError:
+        return None
+    if os.fstat(opened).st_uid == os.geteuid():
+        with contextlib.suppress(BlockingIOError):
+            fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return opened
+    os.close(opened)
+    return None
+
+
+def _remove_run(folder: Path) -> list[str]:
+    if (folder / ENDED).exists():
+        _remove([folder])
+        return []
+    ended, left = _end_processes(folder)
+    if not left:
+        _remove([folder])
+    programs = f"{len(ended)} programs: {', '.join(ended)}" if ended else "no programs"
+    is_gone = f"these still run: {', '.join(left)}" if left else "all of it is gone now"
+    return [f"A run that was killed had left {folder} and {programs}; {is_gone}."]
+
+
+def _end_processes(folder: Path) -> tuple[list[str], list[str]]:
+    """End all that belongs to a run; gives what there was, and what does not end."""
+    told: dict[Process, str] = {}
+    begun_s = time.monotonic()
+    asked: set[Process] = set()
+    while found := _processes(folder):
+        told |= {each: name for each, name in found.items() if each not in told}
+        waited_s = time.monotonic() - begun_s
+        if waited_s > GONE_WITHIN_S:
+            break
+        for each in found:
+            if waited_s > ENDS_WITHIN_S:
+                _send(each, [signal.SIGKILL])
+            elif each not in asked:
+                asked.add(each)
+                _send(each, BEGIN_ALL)
+        time.sleep(LOOK_AGAIN_S)
+    return sorted(told.values()), sorted(found.values())
+
+
+def _send(process: Process, numbers: Iterable[signal.Signals]) -> None:
+    """Send signals to this very process, and to none that has its pid after it."""
+    with contextlib.suppress(ProcessLookupError):
+        handle = os.pidfd_open(process.pid)
+        try:
+            if _started(process.pid) == process.started:
+                for number in numbers:
+                    signal.pidfd_send_signal(handle, number)
+        finally:
+            os.close(handle)
+
+
+def _processes(folder: Path) -> dict[Process, str]:
+    """All that belongs to a run and has not ended, with its name; not this process."""
+    listed = set(_listed(folder))
+    roots = [pid for pid in _pids() if _is_of(folder, pid, listed)]
+    ours = {os.getpid(), *_ancestors(os.getpid())}
+    found = {}
+    for pid in processes.families(roots):
+        state = _stat(pid)
+        if pid not in ours and state is not None and state[0] not in GONE:
+            found[Process(pid, int(state[STARTED]))] = f"{_name(pid)} ({pid})"
+    return found
+
+
+def _is_of(folder: Path, pid: int, listed: set[Process]) -> bool:
+    found = _stat(pid)
+    if found is None:
+        return False
+    if Process(pid, int(found[STARTED])) in listed:
+        return True
+    # Other users' processes cannot be looked at, and none of them is ours.
+    with contextlib.suppress(OSError):
+        if found[TERMINAL] == NO_TERMINAL:
+            works_in = Path(os.readlink(f"/proc/{pid}/cwd"))
+            if works_in == folder or folder in works_in.parents:
+                return True
+        for each in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0"):
+            name, _, value = each.partition(b"=")
+            if name == VARIABLE.encode():
+                return Path(os.fsdecode(value)) == folder
+    return False
+
+
+def _listed(folder: Path) -> Iterator[Process]:
+    with contextlib.suppress(OSError):
+        for line in (folder / LISTED).read_text().splitlines():
+            # The last line of a process that was killed may be cut short.
+            numbers = line.split()
+            if len(numbers) == len(Process._fields):
+                yield Process(*map(int, numbers))
+
+
+def _pids() -> list[int]:
+    return [int(each.name) for each in Path("/proc").glob("[0-9]*")]
+
+
+def _stat(pid: int) -> list[str] | None:
+    """What the kernel tells of a process, from its state on."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return None
+    return text.rpartition(")")[2].split()
+
+
+def _started(pid: int) -> int | None:
+    found = _stat(pid)
+    return None if found is None else int(found[STARTED])
+
+
+def _name(pid: int) -> str:
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{pid}/comm").read_text().strip()
+    return "?"
+
+
+def _ancestors(pid: int) -> Iterator[int]:
+    while (found := _stat(pid)) is not None and (pid := int(found[processes.PARENT])) > 0:
+        yield pid
+
+
+def _remove(things: Iterable[Path]) -> None:
+    for each in things:
+        if stat.S_ISDIR(each.lstat().st_mode):
+            _unmount(each)
+            shutil.rmtree(each, ignore_errors=True)
+        else:
+            each.unlink()
+
+
+def _unmount(folder: Path) -> None:
+    """Unmount the small file systems that tests mount, the last one first."""
+    mounted = [line.split()[1] for line in Path("/proc/mounts").read_text().splitlines()]
+    for each in reversed(mounted):
+        if folder in Path(each).parents:
+            subprocess.run(["umount", "--lazy", each], check=False, capture_output=True)
