@@ -295,7 +295,8 @@ class Booted:
     """How a boot request ended: the servers' rows exist, placed or with a fault.
 
     Where there was no valid host, ``refused`` tells why by filters and hosts, and
-    ``refused_by`` names the filter that removed the last of them.
+    ``refused_by`` names the filter that removed the last of them. ``counted_fault`` is
+    ``fault`` with numbers of hosts, for administrators.
     """
 
     batch_id: str
@@ -303,6 +304,7 @@ class Booted:
     fault: str | None = None
     refused: Refused | None = None
     refused_by: str | None = None
+    counted_fault: str | None = None
 
 
 class OrderKind:

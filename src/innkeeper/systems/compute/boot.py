@@ -213,6 +213,7 @@ def _nowhere(pending: Pending, has_dedicated: bool) -> Booted | Refusal:
         sentence,
         refused,
         reasons.culprit(made, refused),
+        reasons.counted(made, request.count_min, refused.nearest),
     )
 
 
@@ -269,7 +270,7 @@ def _fault(booted: Booted, now: datetime) -> dict[str, Any] | None:
     if booted.fault is None:
         return None
     details = "" if booted.refused is None else reasons.details(booted.refused)
-    return lives.fault(booted.fault, now, details)
+    return lives.fault(booted.fault, now, details, booted.counted_fault)
 
 
 def _add_rows(rows: Rows, pending: Pending, booted: Booted) -> None:
