@@ -30,7 +30,7 @@ SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install run demo test check bench docs reference format requirements clean
+.PHONY: help install run demo test check bench docs reference samples format requirements clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -83,6 +83,9 @@ bench: $(STAMP) ## measure, and compare with the last record
 docs: $(STAMP) ## build the documentation into docs/_build/html, and try its examples
 	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going --builder html docs docs/_build/html
 	$(BIN)/sphinx-build --quiet --fail-on-warning --builder doctest docs docs/_build/doctest
+
+samples: $(STAMP) ## run the commands in the reference of pcloud commands, and write what they print
+	WRITE_SAMPLES=1 $(BIN)/python -m pytest --quiet --numprocesses 0 tests/compat/test_pcloud_samples.py
 
 reference: $(STAMP) ## write the reference pages that repeat what the program says of itself
 	$(BIN)/python -m docs.generate

@@ -34,6 +34,8 @@ TOKEN_PATTERN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 ZONE_PATTERN = re.compile(r"[^:\s\x00-\x1f]{1,255}")
 SECRETS = frozenset({"keystone_password", "build_plan_encryption_key"})
 """Settings of which no message repeats the value."""
+ONE_OR_SEVERAL = frozenset({"build_plan_encryption_key"})
+"""Lists of which one item may be written as it is. The design for zones has one key here."""
 OWN_PATHS = ("/healthz", "/readyz", "/metrics", "/openapi.json")
 """What the service itself answers, whatever its APIs are."""
 
@@ -71,6 +73,8 @@ def load(
     values.update(_from_environment(os.environ if environ is None else environ))
     values.update({k: v for k, v in (overrides or {}).items() if v is not None})
     _refuse_unknown(values, KEYS, "setting")
+    alone = {key for key in ONE_OR_SEVERAL & values.keys() if isinstance(values[key], str)}
+    values |= {key: [values[key]] for key in alone}
     slices: dict[str, Any] = {}
     for name, kind in SLICES.items():
         mine = {key: value for key, value in values.items() if KEYS[key] == name}
@@ -117,7 +121,8 @@ def _told(
 ) -> str:
     """What is wrong with the values that were given for a slice; in maps, with which one."""
     for key, value in given.items():
-        entries = value.items() if isinstance(value, Mapping) else ()
+        is_told = isinstance(value, Mapping) and key not in SECRETS
+        entries = value.items() if is_told else ()
         for name, each in entries:
             try:
                 msgspec.convert({key: {name: each}}, kind, strict=False)

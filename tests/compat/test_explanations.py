@@ -103,3 +103,34 @@ def test_a_recorded_decision_is_replayed(service: Started, folder: Path) -> None
     told = service.ask("server", "explain", "--flavor", "small", "--max", "5", "--record")
     (file,) = folder.rglob(told["recording"])
     assert main(["replay", str(file)]) == 0
+
+
+def test_where_a_host_is_dedicated_administrators_read_numbers(service: Started) -> None:
+    service.do("compute", "service", "set", "--disable", "host-3", "nova-compute")
+    service.ask("host", "flavor", "create", "--units", "1", "big")
+    service.ask("host", "flavor", "host", "add", "big", "host-3")
+    alice = service.login("alice", "secret-of-alice", "lab")
+    made = service.ask(
+        *("server", "create", "--flavor", "vast", "--block-device", BLANK, "--nic", "none"),
+        "closed",
+        login=alice,
+    )
+    in_numbers = "Of 3 hosts, 0 passed all filters: PcloudFilter removed 1 "
+    in_words = "None of the hosts passed all filters: PcloudFilter removed some "
+    asked = ("server", "explain", "--flavor", "vast")
+    for login, words, count in ((None, in_numbers, "1"), (alice, in_words, "some")):
+        assert (
+            words in service.ask("server", "show", made["id"], login=login)["fault"]["message"]
+        )
+        for told in (
+            service.ask("server", "explain", made["id"], login=login),
+            service.ask(*asked, login=login),
+        ):
+            assert words in told["fault"]
+            assert told["removed"].startswith(f"{count} by PcloudFilter")
+            assert told["hosts"] == (3 if login is None else None)
+        (event,) = service.ask("server", "event", "list", "--long", made["id"], login=login)
+        shown = service.ask(
+            "server", "event", "show", made["id"], event["Request ID"], login=login
+        )
+        assert words in shown["message"]

@@ -1,17 +1,24 @@
-"""Servers that name a pcloud: what strangers are told of it, and whose quota they count in."""
+"""Servers that name a pcloud, or none: what strangers are told of dedicated hosts, and whose
+quota they count in."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
+import sqlalchemy as sa
 
 from innkeeper.domain.compute import Booted
 from innkeeper.domain.errors import QuotaExceeded
-from innkeeper.domain.slices import Computing
+from innkeeper.domain.ids import ServerId
+from innkeeper.domain.slices import Computing, Scheduling
 from innkeeper.scheduling import telling
-from innkeeper.store.queries import quota_usages
+from innkeeper.store.queries import quota_usages, servers
+from innkeeper.store.tables import compute as tables
+from innkeeper.store.transactions import Tx
+from innkeeper.systems.compute import decisions
+from innkeeper.systems.compute import servers as lives
 from innkeeper.systems.compute.hosts import ServiceChange
 from innkeeper.systems.pclouds import hosts, pclouds
 from innkeeper.systems.pclouds.hosts import Wish
@@ -96,4 +103,76 @@ def test_a_guests_server_counts_against_the_guests_quota(tmp_path: Path) -> None
     assert "instances: Requested 1, but already used 1 of 1" in refused.message
     assert boot(OWNER).fault is None
     assert counted() == [1, 1]
+    landlord.movers.close()
+
+
+def lost(landlord: Landlord) -> str:
+    """A stranger's server that found no host, since two of three are in a pool."""
+    landlord.cloud.add_flavor("huge", vcpus=999)
+    request = landlord.cloud.request(
+        project_id=STRANGER, flavor_id="huge", seed=SEED, now=landlord.movers.now
+    )
+    (booted,) = landlord.cloud.boot(request)
+    assert isinstance(booted, Booted)
+    assert booted.fault is not None
+    return booted.server_ids[0]
+
+
+def read(landlord: Landlord, uuid: str, *, is_admin: bool) -> tuple[str, Any]:
+    """What a server's fault says, and the decision about it."""
+
+    def look(tx: Tx) -> tuple[str, Any]:
+        server = servers.by_uuid(tx, ServerId(uuid))
+        assert server is not None
+        assert server.fault is not None
+        told = decisions.told(tx, server, are_hosts_named=is_admin)
+        return lives.fault_message(server.fault, is_counted=is_admin), told
+
+    seen: tuple[str, Any] = landlord.cloud.read(look)
+    return seen
+
+
+@pytest.mark.parametrize("explain_decisions", ["brief", "full"])
+def test_a_kept_fault_counts_hosts_for_administrators(
+    tmp_path: Path, explain_decisions: Literal["brief", "full"]
+) -> None:
+    scheduling = Scheduling(explain_decisions=explain_decisions)
+    landlord = furnished(tmp_path, "a1", "a2", scheduling=scheduling)
+    uuid = lost(landlord)
+    fault, told = read(landlord, uuid, is_admin=False)
+    assert "None of the hosts passed all filters: " in fault
+    assert "some hosts do not give out such an amount" in fault
+    assert told["fault"] == fault
+    assert "removed some" in fault
+    assert "some hosts do not" in told["removed"][-1]["missing"]
+    assert "missing_counted" not in str(told)
+    fault, told = read(landlord, uuid, is_admin=True)
+    assert "Of 3 hosts, 0 passed all filters: PcloudFilter removed 2 " in fault
+    assert "CapacityFilter removed 1 " in fault
+    assert ", 1 hosts do not give out such an amount" in fault
+    assert told["fault"] == fault
+    assert ", 1 hosts do not" in told["removed"][-1]["missing"]
+    assert "missing_counted" not in str(told)
+    landlord.movers.close()
+
+
+def test_what_older_programs_kept_is_read_as_it_is(tmp_path: Path) -> None:
+    landlord = furnished(tmp_path, "a1", "a2")
+    uuid = lost(landlord)
+    before, _ = read(landlord, uuid, is_admin=False)
+
+    def age(tx: Tx) -> None:
+        query = sa.select(tables.servers.c.fault, tables.servers.c.decision)
+        ((fault, decision),) = tx.execute(query).all()
+        assert fault.pop("counted").startswith("No valid host was found. Of 3 hosts")
+        assert set(decision) >= {"has_dedicated", "removed"}
+        values = {"fault": fault, "decision": {**decision, "has_dedicated": True}}
+        tx.execute(tables.servers.update().values(**values))
+
+    landlord.cloud.write(age)
+    for is_admin in (False, True):
+        fault, told = read(landlord, uuid, is_admin=is_admin)
+        assert fault == told["fault"] == before
+        assert "some hosts do not" in told["removed"][-1]["missing"]
+        assert (told["hosts"] == 3) is is_admin
     landlord.movers.close()

@@ -5,11 +5,14 @@ from __future__ import annotations
 import argparse
 import io
 import json
+from collections.abc import Mapping
 from importlib.metadata import EntryPoint, entry_points
 from types import SimpleNamespace
 from typing import Any
 
 import requests
+from keystoneauth1.identity.base import BaseIdentityPlugin
+from openstack import exceptions
 
 COMMANDS = {
     each.name.replace("_", " "): each
@@ -42,34 +45,77 @@ class Service:
 
 
 class Identity:
-    """An identity service that knows one project, or refuses to say."""
+    """An Identity API that knows these projects, and may refuse to show or to list them."""
 
-    def __init__(self, refusal: Exception | None = None) -> None:
-        self.refusal = refusal
+    def __init__(
+        self,
+        projects: Mapping[str, str] | None = None,
+        *,
+        unshown: Exception | None = None,
+        unlisted: Exception | None = None,
+    ) -> None:
+        self.known = {"id-of-lab": "lab"} if projects is None else projects
+        self.unshown, self.unlisted = unshown, unlisted
+        self.asked: list[str] = []
 
-    def find_project(self, text: str) -> Any:
-        """The project ``lab`` by its name."""
-        if self.refusal is not None:
-            raise self.refusal
-        return SimpleNamespace(id="id-of-lab") if text == "lab" else None
+    def get_project(self, text: str) -> Any:
+        """The project of this id."""
+        self.asked.append(text)
+        if self.unshown is not None:
+            raise self.unshown
+        if text not in self.known:
+            raise exceptions.NotFoundException(f"Could not find project: {text}.")
+        return SimpleNamespace(id=text, name=self.known[text])
+
+    def projects(self, name: str) -> list[Any]:
+        """The projects of this name."""
+        self.asked.append(name)
+        if self.unlisted is not None:
+            raise self.unlisted
+        return [SimpleNamespace(id=k, name=v) for k, v in self.known.items() if v == name]
 
 
-def made(command: EntryPoint, service: Service, project: str | None = "mine") -> Any:
+class Login(BaseIdentityPlugin):
+    """A login for one project, whose token says what it is called."""
+
+    def get_access(self, session: Any) -> Any:
+        """What the token says."""
+        return SimpleNamespace(project_name="ours")
+
+    def get_auth_ref(self, session: Any) -> Any:
+        """Nothing is asked for."""
+        raise AssertionError
+
+    def get_cache_id_elements(self) -> dict[str, str | None]:
+        """Nothing is cached."""
+        return {}
+
+
+def connected(service: Service, project: str | None, identity: Any = None) -> Any:
+    """The SDK's connection to a service, logged in for a project."""
+    session = SimpleNamespace(get_project_id=lambda: project, auth=Login())
+    return SimpleNamespace(compute=service, identity=identity or Identity(), session=session)
+
+
+def made(
+    command: EntryPoint,
+    service: Service,
+    project: str | None = "mine",
+    identity: Any = None,
+) -> Any:
     """A command as the stock client makes it, in front of a service."""
-    connection = SimpleNamespace(
-        compute=service,
-        identity=Identity(),
-        session=SimpleNamespace(get_project_id=lambda: project),
-    )
+    connection = connected(service, project, identity)
     manager = SimpleNamespace(sdk_connection=connection)
     app = SimpleNamespace(client_manager=manager, command_manager=None)
     return command.load()(app, None)
 
 
-def run(words: str, service: Service, project: str | None = "mine") -> Any:
+def run(
+    words: str, service: Service, project: str | None = "mine", identity: Any = None
+) -> Any:
     """Run a command; give what it tells, with all rows of a list."""
     name = max((each for each in COMMANDS if f"{words} ".startswith(f"{each} ")), key=len)
-    command = made(COMMANDS[name], service, project)
+    command = made(COMMANDS[name], service, project, identity)
     parser: argparse.ArgumentParser = command.get_parser(name)
     told = command.take_action(parser.parse_args(words[len(name) :].split()))
     return told and (told[0], list(told[1]))

@@ -142,7 +142,7 @@ class Landlord:
 
     def set_quota(self, project_id: str, limit: int) -> None:
         """Say how many units a project may hold."""
-        self.cloud.write(lambda tx: quotas.set_limit(tx, project_id, limit))
+        self.cloud.write(lambda tx: quotas.set_limit(tx, project_id, limit, self.terms()))
 
     def limits(self, projects: Sequence[str]) -> dict[str, int]:
         """How many units these projects may hold."""

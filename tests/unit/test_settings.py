@@ -335,6 +335,41 @@ def test_keys_for_plans_are_judged_and_never_shown(keys: list[str], words: str) 
     assert "c0ffee" not in str(caught.value)
 
 
+@pytest.mark.parametrize("words", ["{key!r}", "[{key!r}]", "[{key!r}, {more!r}]"])
+def test_one_key_may_be_written_as_a_text(tmp_path: Path, words: str) -> None:
+    key, more = "c286696d887c9aa0611bbb3e2025a45b", "AB" * 32
+    path = tmp_path / "settings.toml"
+    text = words.format(key=key, more=more)
+    path.write_text(f"build_plan_encryption_key = {text}\n", encoding="utf-8")
+    settings = load(path, environ={})
+    expected = (key, more) if "more" in words else (key,)
+    assert settings.zoning.build_plan_encryption_key == expected
+    assert load(environ=environment_of(settings)) == settings
+    for text in (key, f'["{key}"]'):
+        environ = {"INNKEEPER_BUILD_PLAN_ENCRYPTION_KEY": text}
+        assert load(environ=environ).zoning.build_plan_encryption_key == (key,)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("'c0ffee'", "at number 1: a key is 32 or 64 hexadecimal digits, and not 6."),
+        ("''", "has an empty name in it."),
+        (f"'{'c0ffee' * 6}, {'c0ffee' * 6}'", "32 or 64 hexadecimal digits"),
+        ("0xc0ffee", "Expected `array`"),
+        ("{c0ffee = 'c0ffee'}", "Expected `array`"),
+    ],
+)
+def test_one_key_is_judged_and_never_shown(tmp_path: Path, text: str, words: str) -> None:
+    path = tmp_path / "settings.toml"
+    path.write_text(f"build_plan_encryption_key = {text}\n", encoding="utf-8")
+    with pytest.raises(SettingsError, match="build_plan_encryption_key") as caught:
+        load(path, environ={})
+    assert words in str(caught.value)
+    assert "c0ffee" not in str(caught.value)
+    assert str(0xC0FFEE) not in str(caught.value)
+
+
 def test_several_keys_may_stand_in_the_environment() -> None:
     keys = ("c286696d887c9aa0611bbb3e2025a45b", "AB" * 32)
     environ = {"INNKEEPER_BUILD_PLAN_ENCRYPTION_KEY": ", ".join(keys)}

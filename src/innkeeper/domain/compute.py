@@ -297,6 +297,7 @@ class Booted:
     Where there was no valid host, ``refused`` tells why by filters and hosts, and
     ``refused_by`` names the filter that removed the last of them, or the plug-in that failed.
     ``details`` are what administrators are told where there is no ``refused``.
+    ``counted_fault`` is ``fault`` with numbers of hosts, for administrators.
     """
 
     batch_id: str
@@ -305,6 +306,7 @@ class Booted:
     refused: Refused | None = None
     refused_by: str | None = None
     details: str = ""
+    counted_fault: str | None = None
 
 
 class OrderKind:

@@ -30,7 +30,7 @@ class Tally:
 
     ``removed`` of those that the filters before it had left; ``refused`` of all; and
     ``alone``: so many hosts would pass if this one filter were left out, since no other
-    refuses them.
+    refuses them. ``counted`` is ``missing`` with numbers of hosts, for administrators.
     """
 
     filter_name: str
@@ -39,6 +39,7 @@ class Tally:
     alone: int
     reason: str
     missing: str
+    counted: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +117,7 @@ class Explanation:
     Where only some of several find a place, ``then`` has the same for the first that does not,
     with the places of those before it taken. ``has_dedicated`` says that some hosts are kept
     for somebody. ``unread`` has hints of which nothing is known, and what is said of each.
+    ``counted_fault`` is ``fault`` with numbers of hosts, for administrators.
     """
 
     hosts: int
@@ -130,6 +132,7 @@ class Explanation:
     then: Refused | None = None
     host: HostAnswer | None = None
     fault: str | None = None
+    counted_fault: str | None = None
     has_dedicated: bool = False
     unread: Mapping[str, str] = field(default_factory=dict)
 

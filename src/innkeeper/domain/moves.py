@@ -249,7 +249,10 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """Something that was done to a server. ``message`` is there if it did not work."""
+    """Something that was done to a server. ``message`` is there if it did not work.
+
+    ``counted`` is the message with numbers of hosts, for administrators, if there is such.
+    """
 
     server_uuid: ServerId
     action: str
@@ -260,3 +263,4 @@ class Action:
     created_at: datetime
     updated_at: datetime
     events: tuple[Event, ...] = field(default=())
+    counted: str | None = None

@@ -139,12 +139,16 @@ class RequestSpec:
 
 @dataclass(frozen=True, slots=True)
 class Removal:
-    """What one filter did: how many hosts it removed, why, and what would have been needed."""
+    """What one filter did: how many hosts it removed, why, and what would have been needed.
+
+    ``counted`` is ``missing`` with numbers of hosts, for administrators.
+    """
 
     filter_name: str
     removed: int
     reason: str
     missing: str
+    counted: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -82,7 +82,7 @@ def refused(
 ) -> Refused:
     """Why the first server without a place has none; the plan's amounts are on the table."""
     now = spec
-    known = {each.filter_name: each.missing for each in made.removals}
+    known = {each.filter_name: each for each in made.removals}
     with ExitStack() as undoing:
         for entry in made.entries:
             depletion.take(hosts, spec, entry)

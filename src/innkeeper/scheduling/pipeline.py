@@ -43,7 +43,8 @@ class Filter(Protocol):
     of one row, sooner. One that reads what is rare, leaves few hosts and says the same after
     every pick may have ``few(hosts, spec)``: the rows, in order, of which ``mask`` says True;
     nobody else is looked at then. And ``lacks(hosts, spec, index)`` says what one host lacks,
-    for people.
+    for people. One whose ``missing`` leaves out numbers of hosts where some are dedicated has
+    ``missing_counted(hosts, spec)`` as well: the same with the numbers, for administrators.
 
     One may name the scheduler hints that it reads in ``HINTS``. One that reads ``hints`` and
     names none may read any of them.
@@ -212,15 +213,21 @@ def removals(
     for each, count in taken:
         counts[each.NAME] = counts.get(each.NAME, 0) + count
     by_name = {each.NAME: each for each, _ in reversed(taken)}
-    return tuple(
-        Removal(
-            name,
-            count,
-            by_name[name].REASON,
-            by_name[name].missing(hosts, spec) if is_wanted_whole else "",
+    if not is_wanted_whole:
+        return tuple(
+            Removal(name, count, by_name[name].REASON, "", "") for name, count in counts.items()
         )
+    return tuple(
+        Removal(name, count, by_name[name].REASON, *missing(by_name[name], hosts, spec))
         for name, count in counts.items()
     )
+
+
+def missing(by: Filter, hosts: HostTable, spec: RequestSpec) -> tuple[str, str]:
+    """What a filter misses: for everybody, and with numbers of hosts for administrators."""
+    told = by.missing(hosts, spec)
+    counted = getattr(by, "missing_counted", None)
+    return told, told if counted is None else counted(hosts, spec)
 
 
 Active = tuple[Weigher, float, float]

@@ -1,7 +1,7 @@
 """Why there was no valid host, in words: for everybody, and for administrators.
 
-Always true: :func:`sentence` names no host, nor does it tell how many hosts are dedicated, or
-how many a pcloud has.
+Always true: :func:`sentence` names no host. Where some hosts are dedicated, it has no numbers
+of hosts: they would tell how many are dedicated, or how many a pcloud has.
 """
 
 from __future__ import annotations
@@ -31,12 +31,13 @@ def sentence(
     """
     if plan.hosts == 0:
         return NO_VALID_HOST + "There are no hosts yet."
-    told = _passed(plan, is_counted=not has_dedicated)
+    is_counted = not has_dedicated
+    told = _passed(plan, is_counted=is_counted)
     if plan.candidates:
         told += f", with room for {len(plan.entries)} of {wanted} servers"
     parts = [
-        f"{each.filter_name} removed {'some' if has_dedicated else each.removed} "
-        f"({each.reason}; {each.missing})"
+        f"{each.filter_name} removed {each.removed if is_counted else 'some'} "
+        f"({each.reason}; {each.counted if is_counted else each.missing})"
         for each in plan.removals
     ]
     if parts:
@@ -45,6 +46,11 @@ def sentence(
     if nearest:
         told += f" The nearest host is refused by {_objections(nearest[0].objections)}."
     return NO_VALID_HOST + told
+
+
+def counted(plan: BuildPlan, wanted: int, nearest: Sequence[NearMiss] = ()) -> str:
+    """The same sentence with numbers of hosts, dedicated or not; for administrators."""
+    return sentence(plan, wanted, nearest, has_dedicated=False)
 
 
 def _passed(plan: BuildPlan, *, is_counted: bool) -> str:

@@ -15,7 +15,8 @@ import numpy.typing as npt
 
 from innkeeper.domain.explaining import NearMiss, Objection, Tally, Verdict
 from innkeeper.domain.ids import HostIndex
-from innkeeper.domain.placing import RequestSpec
+from innkeeper.domain.placing import Removal, RequestSpec
+from innkeeper.scheduling import pipeline
 from innkeeper.scheduling.dice import draw
 from innkeeper.scheduling.filters import capacity, dedicated, forced_host
 from innkeeper.scheduling.pipeline import ALL_ROWS, Filter
@@ -52,11 +53,11 @@ def tallies(
     found: Refusals,
     hosts: HostTable,
     spec: RequestSpec,
-    known: Mapping[str, str] | None = None,
+    known: Mapping[str, Removal] | None = None,
 ) -> tuple[Tally, ...]:
     """What the filters did, in their order; those that refuse nobody are left out.
 
-    ``known`` has what filters have told to be missing already.
+    ``known`` has what filters have told to be missing already, by their names.
     """
     told = known or {}
     made: list[Tally] = []
@@ -65,6 +66,7 @@ def tallies(
     for each, refuses in zip(found.filters, found.columns, strict=True):
         if refuses is None or not refuses.any():
             continue
+        missing = _missing(told.get(each.NAME), each, hosts, spec)
         made.append(
             Tally(
                 each.NAME,
@@ -72,11 +74,20 @@ def tallies(
                 refused=int(np.count_nonzero(refuses)),
                 alone=int(np.count_nonzero(only_one & refuses)),
                 reason=each.REASON,
-                missing=told.get(each.NAME) or each.missing(hosts, spec),
+                missing=missing[0],
+                counted=missing[1],
             )
         )
         left &= ~refuses
     return tuple(made)
+
+
+def _missing(
+    known: Removal | None, by: Filter, hosts: HostTable, spec: RequestSpec
+) -> tuple[str, str]:
+    if known is not None and known.missing:
+        return known.missing, known.counted
+    return pipeline.missing(by, hosts, spec)
 
 
 def shortages(hosts: HostTable, spec: RequestSpec) -> Amount:

@@ -1,7 +1,7 @@
 """Explanations in plain values, for JSON.
 
 Always true: without ``are_hosts_named``, no host is named; nor are hosts counted where some are
-kept for somebody, pclouds' or leases'.
+kept for somebody, pclouds' or leases'. With it, hosts are named and counted in numbers.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ def explanation(told: Explanation, *, are_hosts_named: bool) -> dict[str, Any]:
     plain: dict[str, Any] = {
         "hosts": told.hosts,
         "candidates": told.candidates,
-        "removed": tallies(told.tallies),
+        "removed": tallies(told.tallies, is_counted=are_hosts_named),
         "nearest": near_misses(told.nearest, are_hosts_named=are_hosts_named),
         "wanted": told.wanted,
         "room": told.placed,
         "servers": 0 if told.fault is not None else told.placed,
-        "fault": told.fault,
+        "fault": told.counted_fault if are_hosts_named else told.fault,
         "then": None
         if told.then is None
-        else refused(told.then, are_hosts_named=are_hosts_named),
+        else refused(told.then, are_hosts_named=are_hosts_named, is_counted=are_hosts_named),
         "chosen": [_chosen(each, are_hosts_named=are_hosts_named) for each in told.chosen],
         "best": ranked(told.best, are_hosts_named=are_hosts_named),
         "unread_hints": unread_hints(told.unread),
@@ -112,16 +112,16 @@ def deciders(told: Deciders) -> dict[str, Any]:
     }
 
 
-def refused(told: Refused, *, are_hosts_named: bool) -> dict[str, Any]:
+def refused(told: Refused, *, are_hosts_named: bool, is_counted: bool) -> dict[str, Any]:
     """Why no host takes a server."""
     return {
-        "removed": tallies(told.tallies),
+        "removed": tallies(told.tallies, is_counted=is_counted),
         "nearest": near_misses(told.nearest, are_hosts_named=are_hosts_named),
     }
 
 
-def tallies(told: Iterable[Tally]) -> list[dict[str, Any]]:
-    """What filters did."""
+def tallies(told: Iterable[Tally], *, is_counted: bool) -> list[dict[str, Any]]:
+    """What filters did; ``is_counted`` is for those who may know how many are dedicated."""
     return [
         {
             "filter": each.filter_name,
@@ -129,7 +129,7 @@ def tallies(told: Iterable[Tally]) -> list[dict[str, Any]]:
             "refused": each.refused,
             "alone": each.alone,
             "reason": each.reason,
-            "missing": each.missing,
+            "missing": each.counted if is_counted else each.missing,
         }
         for each in told
     ]

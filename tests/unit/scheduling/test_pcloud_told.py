@@ -1,17 +1,19 @@
-"""What people are told of dedicated hosts: in words, without numbers."""
+"""What people are told of dedicated hosts: in words, and administrators in numbers."""
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from innkeeper.domain.ids import ProviderId
-from innkeeper.domain.placing import RequestSpec
+from innkeeper.domain.placing import Network, RequestSpec
 from innkeeper.domain.slices import Scheduling
-from innkeeper.scheduling import depletion, explaining, reasons, telling
+from innkeeper.scheduling import depletion, explaining, pipeline, reasons, telling
 from innkeeper.scheduling.facts import masks
-from innkeeper.scheduling.filters import pcloud
+from innkeeper.scheduling.filters import catalogue, pcloud
 from innkeeper.snapshot.columns import HostTable
 from innkeeper.systems.compute import drivers
 from tests.support.tables import asking, fill, host, row_for, table_of
@@ -63,9 +65,11 @@ def test_what_is_missing_is_said_in_words(wanted: dict[str, Any], words: str) ->
     assert pcloud.missing(cloud(), asking(**wanted)) == words
 
 
-def told(spec: RequestSpec) -> tuple[str, dict[str, Any], dict[str, Any]]:
+def told(
+    spec: RequestSpec, table: HostTable | None = None
+) -> tuple[str, dict[str, Any], dict[str, Any]]:
     """The fault, and the explanation for everybody and for administrators."""
-    table, wanted = cloud(), Scheduling()
+    table, wanted = table or cloud(), Scheduling()
     scheduler = drivers.scheduler_of(wanted)
     made = scheduler.plan(table, spec)
     depletion.undo(table, spec, made)
@@ -73,6 +77,8 @@ def told(spec: RequestSpec) -> tuple[str, dict[str, Any], dict[str, Any]]:
     found = explaining.explain(scheduler.pipeline, table, spec, made, by)
     nearest = (found.then or found).nearest
     fault = reasons.sentence(made, spec.count, nearest, has_dedicated=found.has_dedicated)
+    counted = reasons.counted(made, spec.count, nearest)
+    found = replace(found, fault=fault, counted_fault=counted)
     for_all, for_some = (
         telling.explanation(found, are_hosts_named=is_named) for is_named in (False, True)
     )
@@ -130,6 +136,68 @@ def test_who_finds_only_some_places_reads_no_numbers_either() -> None:
     assert None not in {each["removed"] for each in for_some["then"]["removed"]}
     assert len(for_some["then"]["nearest"]) == 5
     assert len(for_all["then"]["nearest"]) == 2, "the one that is full, and one for all others"
+
+
+@pytest.mark.parametrize("pclouds", [(), (OURS,), (THEIRS,), ("none",)])
+def test_administrators_read_numbers(pclouds: tuple[str, ...]) -> None:
+    _, _, for_some = told(asking(vcpus=20, pclouds=pclouds))
+    assert for_some["fault"].startswith("No valid host was found. Of 7 hosts, 0 passed all")
+    assert "some" not in for_some["fault"].partition(" The nearest host")[0]
+    _, _, for_some = told(asking(count=9, pclouds=(OURS,), vcpus=4))
+    assert "Of 7 hosts, 1 passed all filters, with room for 4 of 9 " in for_some["fault"]
+
+
+def test_administrators_read_numbers_of_what_is_missing() -> None:
+    table = cloud()
+    table.is_open[1:5] = False
+    fault, for_all, for_some = told(asking(required_traits=frozenset({"CUSTOM_X"})), table)
+    assert "; some disabled or forced down, 0 silent for 60 s)" in fault
+    assert "; 4 disabled or forced down, 0 silent for 60 s)" in for_some["fault"]
+    by_name = {each["filter"]: each["missing"] for each in for_some["removed"]}
+    assert by_name["ComputeFilter"] == "4 disabled or forced down, 0 silent for 60 s"
+    assert by_name["ComputeCapabilitiesFilter"] == "trait CUSTOM_X: on 0 hosts"
+    assert "4 disabled" not in json.dumps(for_all)
+
+
+NEAR = Network(4, 10 << 24, 8)
+CASES: dict[str, tuple[dict[str, Any], str]] = {
+    "ComputeFilter": ({}, "{some} disabled or forced down"),
+    "CapacityFilter": ({"vcpus": 9}, "{some} hosts do not give out such an amount"),
+    "ComputeCapabilitiesFilter": (
+        {"required_traits": frozenset({"CUSTOM_X"})},
+        "trait CUSTOM_X: on {some} hosts",
+    ),
+    "InstanceTypeFilter": (
+        {"flavor_specs": (("capabilities:rack", "west"),)},
+        "capability rack equal to 'west': on {some} hosts",
+    ),
+    "SimpleCIDRAffinityFilter": (
+        {"near": NEAR},
+        "{some} hosts have an address of that version",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", sorted(CASES))
+def test_what_is_missing_is_in_numbers_for_administrators_alone(name: str) -> None:
+    facts: dict[str, Any] = {
+        "is_open": False,
+        "traits": ("CUSTOM_X",),
+        "capabilities": {"rack": "west"},
+        "units": {"VCPU": (1, 4, 1)},
+    }
+    table = table_of(host("a", **facts), host("b", **facts), host("c", pcloud=""))
+    table.ip_versions[:2] = NEAR.version
+    wanted, words = CASES[name]
+    spec, by = asking(**wanted), catalogue.FILTERS[name]
+    assert words.format(some="some") in by.missing(table, spec)
+    assert words.format(some="2") in pipeline.missing(by, table, spec)[1]
+
+
+def test_all_filters_that_count_in_words_do_it_in_numbers_too() -> None:
+    assert set(CASES) == {
+        name for name, by in catalogue.FILTERS.items() if hasattr(by, "missing_counted")
+    }
 
 
 def test_where_nothing_is_dedicated_all_is_counted() -> None:

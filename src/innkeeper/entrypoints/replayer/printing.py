@@ -72,7 +72,7 @@ def _lines(done: Replayed) -> Iterator[str]:
 def _tallies(told: tuple[Tally, ...]) -> Iterator[str]:
     for each in told:
         yield (
-            f"  {each.filter_name} removed {each.removed}: {each.reason} ({each.missing}); "
+            f"  {each.filter_name} removed {each.removed}: {each.reason} ({each.counted}); "
             f"without it, {each.alone} more"
         )
 

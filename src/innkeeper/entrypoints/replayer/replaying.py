@@ -70,10 +70,9 @@ def replay(found: Reopened, changes: Changes) -> Replayed:
         asked,
     )
     if not made.entries:
-        fault = reasons.sentence(
-            made, spec.count, told.nearest, has_dedicated=told.has_dedicated
-        )
-        told = replace(told, fault=fault)
+        # Only the operator has the file, and may know how many hosts are dedicated.
+        fault = reasons.counted(made, spec.count, told.nearest)
+        told = replace(told, fault=fault, counted_fault=fault)
     return Replayed(found, made, told, tuple(_differences(found.plan.entries, made.entries)))
 
 

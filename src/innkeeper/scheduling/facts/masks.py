@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 
 import numpy as np
 
@@ -20,13 +20,22 @@ def has_dedicated(hosts: HostTable) -> bool:
     return hosts.pclouds.has_dedicated(hosts.pcloud_codes)
 
 
+Counting = Callable[[HostTable, Mask | None], str]
+"""How many hosts are meant, in words for one kind of reader."""
+
+
 def told_count(hosts: HostTable, found: Mask | None) -> str:
     """How many hosts are meant, as everybody may read it.
 
     No number where some hosts are dedicated: these would be counted with the others.
     """
-    count = 0 if found is None else int(np.count_nonzero(found))
-    return "some" if count and has_dedicated(hosts) else str(count)
+    count = exact_count(hosts, found)
+    return "some" if count != "0" and has_dedicated(hosts) else count
+
+
+def exact_count(hosts: HostTable, found: Mask | None) -> str:
+    """How many hosts are meant, in numbers; for administrators."""
+    return str(0 if found is None else int(np.count_nonzero(found)))
 
 
 def nowhere(hosts: HostTable, rows: Rows) -> Mask:

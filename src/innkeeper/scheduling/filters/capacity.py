@@ -9,6 +9,7 @@ import numpy as np
 
 from innkeeper.domain.ids import HostIndex
 from innkeeper.domain.placing import RequestSpec
+from innkeeper.scheduling.facts.masks import Counting, exact_count
 from innkeeper.scheduling.filters import dedicated
 from innkeeper.scheduling.reading import Reads
 from innkeeper.snapshot.amounts import Mask, Rows
@@ -73,18 +74,35 @@ def missing(hosts: HostTable, spec: RequestSpec) -> str:
     Hosts that are dedicated to others are not looked at: what they have would not have helped,
     and is not for everybody to know.
     """
+    return _missing(hosts, spec, _some)
+
+
+def missing_counted(hosts: HostTable, spec: RequestSpec) -> str:
+    """The same, with the number of hosts that do not give out such an amount."""
+    return _missing(hosts, spec, exact_count)
+
+
+def _some(hosts: HostTable, found: Mask | None) -> str:
+    # How many would tell whoever may use a pcloud how many hosts it has.
+    return "some"
+
+
+def _missing(hosts: HostTable, spec: RequestSpec, count: Counting) -> str:
     mine = dedicated.mask(hosts, spec, slice(None))
-    return "; ".join(_line(hosts, name, amount, mine) for name, amount in spec.amounts.items())
+    return "; ".join(
+        _line(hosts, name, amount, mine, count) for name, amount in spec.amounts.items()
+    )
 
 
-def _line(hosts: HostTable, name: str, amount: int, mine: Mask) -> str:
+def _line(hosts: HostTable, name: str, amount: int, mine: Mask, count: Counting) -> str:
     free = hosts.free.get(name)
     most = 0 if free is None else max(0, int(free[mine].max(initial=0)))
     told = f"{name}: {amount} asked for, at most {most} left on one host"
     given = None if free is None else hosts.gives(name, amount, slice(None))
-    if free is not None and given is not None and (~given & (free > 0) & mine).any():
-        # How many would tell whoever may use a pcloud how many hosts it has.
-        told += ", some hosts do not give out such an amount"
+    if free is not None and given is not None:
+        unable: Mask = ~given & (free > 0) & mine
+        if unable.any():
+            told += f", {count(hosts, unable)} hosts do not give out such an amount"
     return told + _pools_line(hosts, name, amount, mine)
 
 

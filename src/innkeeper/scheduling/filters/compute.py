@@ -6,7 +6,7 @@ import numpy as np
 
 from innkeeper.domain.ids import HostIndex
 from innkeeper.domain.placing import RequestSpec
-from innkeeper.scheduling.facts.masks import told_count
+from innkeeper.scheduling.facts.masks import Counting, exact_count, told_count
 from innkeeper.scheduling.reading import Reads
 from innkeeper.snapshot.amounts import Mask, Rows
 from innkeeper.snapshot.columns import HostTable
@@ -40,9 +40,18 @@ def _are_all_up(hosts: HostTable, spec: RequestSpec) -> bool:
 
 def missing(hosts: HostTable, spec: RequestSpec) -> str:
     """How many hosts are closed, and how many silent; no numbers where some are dedicated."""
-    closed = told_count(hosts, ~hosts.is_open)
+    return _missing(hosts, spec, told_count)
+
+
+def missing_counted(hosts: HostTable, spec: RequestSpec) -> str:
+    """The same in numbers."""
+    return _missing(hosts, spec, exact_count)
+
+
+def _missing(hosts: HostTable, spec: RequestSpec, count: Counting) -> str:
+    closed = count(hosts, ~hosts.is_open)
     is_agent_up: Mask = hosts.agent_seen_s >= spec.now_s - spec.silence_max_s
-    silent = told_count(hosts, ~is_agent_up[hosts.agent_codes])
+    silent = count(hosts, ~is_agent_up[hosts.agent_codes])
     return f"{closed} disabled or forced down, {silent} silent for {spec.silence_max_s:g} s"
 
 

@@ -14,7 +14,7 @@ from innkeeper.domain.ids import HostIndex
 from innkeeper.domain.placing import Comparison, RequestSpec
 from innkeeper.scheduling import comparisons
 from innkeeper.scheduling.facts import freshness
-from innkeeper.scheduling.facts.masks import told_count
+from innkeeper.scheduling.facts.masks import Counting, exact_count, told_count
 from innkeeper.scheduling.reading import Reads
 from innkeeper.snapshot.amounts import Mask, Rows
 from innkeeper.snapshot.columns import HostTable
@@ -52,30 +52,39 @@ def _meets(hosts: HostTable, comparison: Comparison, rows: Rows) -> Mask:
 
 def missing(hosts: HostTable, spec: RequestSpec) -> str:
     """Every demand, with the number of hosts that meet it alone."""
-    required = [_told(hosts, "trait", name) for name in sorted(spec.required_traits)]
+    return _missing(hosts, spec, told_count)
+
+
+def missing_counted(hosts: HostTable, spec: RequestSpec) -> str:
+    """The same in numbers."""
+    return _missing(hosts, spec, exact_count)
+
+
+def _missing(hosts: HostTable, spec: RequestSpec, count: Counting) -> str:
+    required = [_told(hosts, "trait", name, count) for name in sorted(spec.required_traits)]
     forbidden = [
-        _told(hosts, "forbidden trait", name) for name in sorted(spec.forbidden_traits)
+        _told(hosts, "forbidden trait", name, count) for name in sorted(spec.forbidden_traits)
     ]
-    compared = [_compared(hosts, comparison) for comparison in spec.comparisons]
-    stale = [_stale(hosts, spec)] if compared else []
+    compared = [_compared(hosts, comparison, count) for comparison in spec.comparisons]
+    stale = [_stale(hosts, spec, count)] if compared else []
     return "; ".join([*required, *forbidden, *compared, *filter(None, stale)])
 
 
-def _stale(hosts: HostTable, spec: RequestSpec) -> str:
+def _stale(hosts: HostTable, spec: RequestSpec, count: Counting) -> str:
     fresh = freshness.fresh(hosts, spec, slice(None))
     if fresh is None or fresh.all():
         return ""
-    return f"{told_count(hosts, ~fresh)} hosts have not reported theirs for too long"
+    return f"{count(hosts, ~fresh)} hosts have not reported theirs for too long"
 
 
-def _told(hosts: HostTable, what: str, name: str) -> str:
-    return f"{what} {name}: on {told_count(hosts, hosts.traits.get(name))} hosts"
+def _told(hosts: HostTable, what: str, name: str, count: Counting) -> str:
+    return f"{what} {name}: on {count(hosts, hosts.traits.get(name))} hosts"
 
 
-def _compared(hosts: HostTable, comparison: Comparison) -> str:
+def _compared(hosts: HostTable, comparison: Comparison, count: Counting) -> str:
     words = " ".join((comparison.name, comparison.operator, *comparison.operands))
     found = _meets(hosts, comparison, slice(None))
-    return f"capability {words}: on {told_count(hosts, found)} hosts"
+    return f"capability {words}: on {count(hosts, found)} hosts"
 
 
 def lacks(hosts: HostTable, spec: RequestSpec, index: HostIndex) -> list[str]:

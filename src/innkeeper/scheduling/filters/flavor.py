@@ -14,7 +14,7 @@ import numpy as np
 from innkeeper.domain.placing import Comparison, RequestSpec
 from innkeeper.scheduling import comparisons
 from innkeeper.scheduling.facts import freshness
-from innkeeper.scheduling.facts.masks import nowhere, told_count
+from innkeeper.scheduling.facts.masks import Counting, exact_count, nowhere, told_count
 from innkeeper.scheduling.reading import Reads
 from innkeeper.snapshot.amounts import Mask, Rows
 from innkeeper.snapshot.columns import HostTable
@@ -70,8 +70,17 @@ def _is_one(key: str) -> bool:
 
 def missing(hosts: HostTable, spec: RequestSpec) -> str:
     """Memory and disk beside the most there is, and how many hosts are what each spec says."""
+    return _missing(hosts, spec, told_count)
+
+
+def missing_counted(hosts: HostTable, spec: RequestSpec) -> str:
+    """The same in numbers."""
+    return _missing(hosts, spec, exact_count)
+
+
+def _missing(hosts: HostTable, spec: RequestSpec, count: Counting) -> str:
     amounts = [_line(hosts, name, amount) for name, amount in _wanted(spec).items()]
-    return "; ".join([*amounts, *(_told(hosts, each) for each in _equalities(spec))])
+    return "; ".join([*amounts, *(_told(hosts, each, count) for each in _equalities(spec))])
 
 
 def _line(hosts: HostTable, name: str, amount: int) -> str:
@@ -80,7 +89,7 @@ def _line(hosts: HostTable, name: str, amount: int) -> str:
     return f"{name}: {amount} asked for, at most {most} left on one host"
 
 
-def _told(hosts: HostTable, each: Comparison) -> str:
+def _told(hosts: HostTable, each: Comparison, count: Counting) -> str:
     found = comparisons.mask(hosts.capability(each.name), each, slice(None))
-    count = told_count(hosts, found)
-    return f"capability {each.name} equal to {each.operands[0]!r}: on {count} hosts"
+    there = count(hosts, found)
+    return f"capability {each.name} equal to {each.operands[0]!r}: on {there} hosts"

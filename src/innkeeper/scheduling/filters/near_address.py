@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from innkeeper.domain.placing import Network, RequestSpec
-from innkeeper.scheduling.facts.masks import told_count
+from innkeeper.scheduling.facts.masks import Counting, exact_count, told_count
 from innkeeper.scheduling.reading import Reads
 from innkeeper.snapshot.amounts import Mask, Rows
 from innkeeper.snapshot.columns import HostTable
@@ -50,9 +50,18 @@ def _halves(number: int) -> tuple[int, int]:
 
 def missing(hosts: HostTable, spec: RequestSpec) -> str:
     """How long the range's prefix is, and how many hosts told an address at all."""
+    return _missing(hosts, spec, told_count)
+
+
+def missing_counted(hosts: HostTable, spec: RequestSpec) -> str:
+    """The same in numbers."""
+    return _missing(hosts, spec, exact_count)
+
+
+def _missing(hosts: HostTable, spec: RequestSpec, count: Counting) -> str:
     if spec.near is None:
         return "no range asked for"
-    told = told_count(hosts, hosts.ip_versions == spec.near.version)
+    told = count(hosts, hosts.ip_versions == spec.near.version)
     return (
         f"an address in a range of IPv{spec.near.version} with {spec.near.prefix} bits asked "
         f"for; {told} hosts have an address of that version"

@@ -234,6 +234,7 @@ def _nowhere(pending: Pending, has_dedicated: bool) -> Booted | Refusal:
         sentence,
         refused,
         reasons.culprit(made, refused),
+        reasons.counted(made, request.count_min, refused.nearest),
     )
 
 
@@ -304,7 +305,7 @@ def _fault(booted: Booted, now: datetime) -> dict[str, Any] | None:
     details = booted.details
     if booted.refused is not None:
         details = reasons.details(booted.refused)
-    return lives.fault(booted.fault, now, details)
+    return lives.fault(booted.fault, now, details, booted.counted_fault)
 
 
 def _add_rows(rows: Rows, pending: Pending, booted: Booted) -> None:

@@ -22,10 +22,14 @@ from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.intake import Intake
 from innkeeper.systems.compute.means import Means
 from innkeeper.systems.compute.recordings import Asked
+from innkeeper.systems.compute.servers import fault_message
 
 NOBODY_REFUSED = Refused((), ())
 HAS_DEDICATED = "has_dedicated"
-"""Whether some hosts were kept for somebody then; it is not told."""
+"""False where no hosts were kept for somebody then; else what only administrators read. Older
+programs wrote true. They tell nobody what is under this key, whatever it is."""
+COUNTED = "missing_counted"
+"""Under it: what filters miss with numbers of hosts, by the filters' names."""
 ON_HOSTS = ("host", "alternates")
 """What of a kept decision names hosts; so do the items of lists that have ``host``."""
 
@@ -85,7 +89,7 @@ def of_refused(means: Means, taken: Intake, made: BuildPlan, moment: Moment | No
     refused = explaining.refused(scheduler.pipeline, table, taken.spec, made)
     request = {
         **_shared(means, scheduler, taken, made),
-        **telling.refused(refused, are_hosts_named=True),
+        **_refused(means, refused),
         "decided_by": _deciders(means, scheduler, taken.spec),
     }
     return Kept(request=request, refused=refused)
@@ -96,7 +100,8 @@ def of_failed(means: Means, taken: Intake, made: BuildPlan) -> Kept:
     if means.scheduling.explain_decisions == "off":
         return NOTHING_KEPT
     shared = _shared(means, means.schedulers.of(taken.filters), taken, made)
-    return Kept(request={**shared, **telling.refused(NOBODY_REFUSED, are_hosts_named=True)})
+    nobody = telling.refused(NOBODY_REFUSED, are_hosts_named=True, is_counted=False)
+    return Kept(request={**shared, **nobody})
 
 
 def _asked(taken: Intake) -> Asked:
@@ -117,7 +122,7 @@ def _shared(
             {"filter": each.filter_name, "removed": each.removed} for each in made.removals
         ],
         "decided_by": {"driver": scheduler.NAME, "seed": taken.spec.seed},
-        HAS_DEDICATED: masks.has_dedicated(means.follower.table),
+        HAS_DEDICATED: _for_administrators(means, NOBODY_REFUSED),
     }
     if taken.request.hints:
         shared["unread_hints"] = telling.unread_hints(taken.unread)
@@ -129,10 +134,24 @@ def _full(
 ) -> dict[str, Any]:
     refused, best = explaining.before(scheduler.pipeline, means.follower.table, spec, made)
     return {
-        **telling.refused(refused, are_hosts_named=True),
+        **_refused(means, refused),
         "best": telling.ranked(best, are_hosts_named=True),
         "decided_by": _deciders(means, scheduler, spec),
     }
+
+
+def _refused(means: Means, refused: Refused) -> dict[str, Any]:
+    return {
+        **telling.refused(refused, are_hosts_named=True, is_counted=False),
+        HAS_DEDICATED: _for_administrators(means, refused),
+    }
+
+
+def _for_administrators(means: Means, refused: Refused) -> dict[str, Any] | bool:
+    if not masks.has_dedicated(means.follower.table):
+        return False
+    counted = {each.filter_name: each.counted for each in refused.tallies}
+    return {COUNTED: counted}
 
 
 def _deciders(means: Means, scheduler: Scheduler, spec: RequestSpec) -> dict[str, Any]:
@@ -151,17 +170,29 @@ def told(tx: Tx, server: Server, *, are_hosts_named: bool) -> dict[str, Any]:
     places = [name for name in ("host", "weight", "parts", "alternates") if name in kept]
     inside = {*places, HAS_DEDICATED}
     rest = {name: value for name, value in kept.items() if name not in inside}
-    fault = server.fault["message"] if server.fault else None
+    fault = None
+    if server.fault:
+        fault = fault_message(server.fault, is_counted=are_hosts_named)
     answer = {**rest, "chosen": [{name: kept[name] for name in places}] if places else []}
     answer |= {"servers": len(answer["chosen"]), "fault": fault}
     if not server.hints:
         answer["unread_hints"] = []
     if are_hosts_named:
-        return answer
+        return answer | {"removed": _counted(kept)}
     # Of what was kept before it was known, it may be so.
     had_dedicated = kept.get(HAS_DEDICATED, True)
     nameless = _without_names(answer)
     return telling.uncounted(nameless) if had_dedicated else nameless
+
+
+def _counted(kept: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """What the filters did, as administrators read it."""
+    inside = kept.get(HAS_DEDICATED)
+    counted = inside.get(COUNTED, {}) if isinstance(inside, Mapping) else {}
+    return [
+        {**each, "missing": counted[each["filter"]]} if each["filter"] in counted else each
+        for each in kept["removed"]
+    ]
 
 
 def _without_names(answer: Mapping[str, Any]) -> dict[str, Any]:

@@ -118,6 +118,7 @@ def _tell(request: BootRequest, outcome: Booted) -> None:
         "no_valid_host",
         request_id=request.request_id,
         batch_id=outcome.batch_id,
-        fault=outcome.fault,
+        # The log is the operator's, who may know how many hosts are dedicated.
+        fault=outcome.counted_fault or outcome.fault,
         **told,
     )

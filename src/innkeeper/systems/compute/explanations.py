@@ -66,7 +66,8 @@ def answer(tx: Tx, means: Means, question: Question) -> Told:
             nearest,
             has_dedicated=told.has_dedicated,
         )
-        told = replace(told, fault=fault, chosen=())
+        counted = reasons.counted(made, request.count_min, nearest)
+        told = replace(told, fault=fault, counted_fault=counted, chosen=())
     kept = None
     if moment is not None:
         asked_for = Asked(taken.spec, taken.filters, request.now, request.batch_id)

@@ -18,6 +18,7 @@ from innkeeper.domain.moves import Action, ActionName, Asker, Event
 from innkeeper.store.queries import orders, server_actions
 from innkeeper.store.queries.orders import ToldOrder
 from innkeeper.store.transactions import Tx
+from innkeeper.systems.compute.servers import fault_message
 
 _RESULTS = {OrderStatus.DONE: Event.SUCCESS, OrderStatus.FAILED: Event.ERROR}
 
@@ -85,6 +86,7 @@ def _creation(tx: Tx, server_uuid: str) -> Action | None:
         fault["message"] if has_failed else None,
         created_at,
         launched_at or created_at,
+        counted=fault_message(fault, is_counted=True) if has_failed else None,
     )
 
 

@@ -2,7 +2,8 @@
 
 Always true of a guarded plug-in: every error that it raises, and every answer of a wrong kind,
 becomes :class:`PluginFailed` with its name, and the decision is not made. Only where it fails
-to explain (``missing`` and ``lacks``), other words take the place of its own.
+to explain (``missing``, ``missing_counted`` and ``lacks``), other words take the place of its
+own.
 
 What comes with Innkeeper is not guarded, so that deciding costs as much as before.
 """
@@ -209,7 +210,11 @@ CHECKS: dict[str, Check] = {
     "scale": _scale,
     "stamp": _stamp,
 }
-WORDS: dict[str, Any] = {"missing": _Sentence, "lacks": _Lines}
+WORDS: dict[str, Any] = {
+    "missing": _Sentence,
+    "missing_counted": _Sentence,
+    "lacks": _Lines,
+}
 
 
 class GuardedDriver:

@@ -37,6 +37,8 @@ BUSYNESS = frozenset({"status", "task_state", "provider_id"})
 """Columns that say whether a server makes its host work, and which host that is."""
 FAULT_CHARS_MAX = 4000
 """Of what an agent tells about a failure; the rest is in its log."""
+COUNTED = "counted"
+"""Under it a fault has what administrators read in place of its message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,14 +192,29 @@ def _in_build(tx: Tx, uuids: Iterable[ServerId]) -> list[Alive]:
     return [each for each in rows.alive(tx, uuids) if each.status == Status.BUILD]
 
 
-def fault(message: str, now: datetime, details: str = "") -> dict[str, Any]:
-    """A server's fault, as its row keeps it."""
-    return {
+def fault(
+    message: str, now: datetime, details: str = "", counted: str | None = None
+) -> dict[str, Any]:
+    """A server's fault, as its row keeps it.
+
+    ``counted`` is what administrators read in place of the message: it may tell how many
+    hosts are dedicated. It is kept where it says something else.
+    """
+    kept = {
         "code": 500,
         "created": now.replace(microsecond=0).isoformat() + "Z",
         "message": message[:FAULT_CHARS_MAX],
         "details": details,
     }
+    if counted is not None and counted != message:
+        kept[COUNTED] = counted[:FAULT_CHARS_MAX]
+    return kept
+
+
+def fault_message(fault: Mapping[str, Any], *, is_counted: bool) -> str:
+    """What a kept fault says: in numbers of hosts, if they are known and may be told."""
+    message: str = fault["message"]
+    return str(fault.get(COUNTED, message)) if is_counted else message
 
 
 def check_marker(found: Server | None, uuid: str) -> Server:

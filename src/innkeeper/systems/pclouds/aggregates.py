@@ -4,13 +4,16 @@ Source: the seed *Whole Host Allocation*, its tables of keys. What the keys say 
 projects is put into words, and read, by the API.
 
 Always true: no project can be let in whose key would be that of something else, and nothing
-that can be no project's id.
+that can be no project's id; with ``auth = "builtin"``, nothing that is no project.
 """
 
 from __future__ import annotations
 
-from innkeeper.domain.errors import Invalid
+from innkeeper.domain.errors import Invalid, NotFound
+from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.keepers import KEY_PREFIX, NAME_PREFIX
+from innkeeper.systems.identity import projects
+from innkeeper.systems.pclouds.terms import Terms
 
 PREFIX = KEY_PREFIX
 TYPE, FLAVOR_ID = "pcloud:type", "pcloud:flavor_id"
@@ -38,10 +41,11 @@ def project_of(key: str) -> str | None:
     return None if is_other or not key.startswith(PREFIX) else key.removeprefix(PREFIX)
 
 
-def demand_project(project_id: str) -> None:
-    """Raise :class:`Invalid` for no project's id, and for one whose key is something else's.
+def demand_project(tx: Tx, project_id: str, terms: Terms) -> None:
+    """Raise :class:`Invalid` for what is no project, and for keys that mean something else.
 
-    A project that nobody knows here may be there: others keep the projects.
+    Where the projects are kept here, it must be one of them. Where an external Keystone keeps
+    them, or nothing does, any id that a project could have is taken.
     """
     if not _may_be_project(project_id):
         raise Invalid(
@@ -51,6 +55,16 @@ def demand_project(project_id: str) -> None:
     key = f"{PREFIX}{project_id}"
     if project_of(key) != project_id or len(key) > KEY_MAX:
         raise Invalid(f"The project {project_id[:60]} cannot be told apart from other facts.")
+    if terms.knows_projects:
+        demand_known(tx, project_id)
+
+
+def demand_known(tx: Tx, project_id: str) -> None:
+    """Raise :class:`Invalid` unless this database has a project with this id."""
+    try:
+        projects.get(tx, project_id)
+    except NotFound:
+        raise Invalid(f"Project {project_id[:60]} does not exist.") from None
 
 
 def _may_be_project(project_id: str) -> bool:

@@ -110,7 +110,7 @@ def create(
     Raises :class:`Invalid` for a project that cannot be let in, :class:`NotFound` for a host
     flavor that its policy names in vain, and :class:`QuotaExceeded` for one pcloud too many.
     """
-    aggregates.demand_project(project_id)
+    aggregates.demand_project(tx, project_id, terms)
     count = pclouds.count(tx, project_id)
     _demand_room(count, terms.settings.quota_pclouds, "pclouds")
     _demand_size(tx, facts)
@@ -191,9 +191,9 @@ def transfer(tx: Tx, pcloud: Pcloud, project_id: str, terms: Terms) -> Pcloud:
     stays as it is; whose plain requests may come, each is to say again, to the new owner. What
     the last owner chose of that kind ends too, and nobody is answered in its name any more.
     """
-    aggregates.demand_project(project_id)
     if project_id == pcloud.project_id:
         return pcloud
+    aggregates.demand_project(tx, project_id, terms)
     count = pclouds.count(tx, project_id)
     _demand_room(count, terms.settings.quota_pclouds, "pclouds")
     hosts = pcloud_hosts.of_pcloud(tx, pcloud.id)
@@ -235,10 +235,10 @@ def _projects(tx: Tx, pcloud: Pcloud) -> dict[str, bool]:
 
 def authorize(tx: Tx, pcloud: Pcloud, project_id: str, terms: Terms) -> None:
     """Let a project use a pcloud; one that may already goes on doing so."""
-    aggregates.demand_project(project_id)
     there = _projects(tx, pcloud)
     if project_id in there:
         return
+    aggregates.demand_project(tx, project_id, terms)
     most = terms.settings.quota_pcloud_projects
     _demand_room(len(there), most, "projects that may use a pcloud")
     pclouds.add_project(tx, pcloud.id, project_id)

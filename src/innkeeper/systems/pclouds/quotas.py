@@ -14,6 +14,7 @@ from innkeeper.domain.slices import Dedicating
 from innkeeper.store.queries import pcloud_hosts
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import quotas
+from innkeeper.systems.pclouds import aggregates
 from innkeeper.systems.pclouds.terms import Terms
 
 RESOURCE = "pcloud_units"
@@ -32,8 +33,10 @@ def of_project(tx: Tx, project_id: str, settings: Dedicating) -> Units:
     return Units(limit, pcloud_hosts.units_of(tx, project_id))
 
 
-def set_limit(tx: Tx, project_id: str, limit: int) -> None:
-    """Set a project's limit."""
+def set_limit(tx: Tx, project_id: str, limit: int, terms: Terms) -> None:
+    """Set a project's limit; raises :class:`Invalid` for one that is known not to exist."""
+    if terms.knows_projects:
+        aggregates.demand_known(tx, project_id)
     quotas.set_limit(tx, project_id, RESOURCE, limit)
 
 

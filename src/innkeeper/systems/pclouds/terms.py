@@ -11,13 +11,17 @@ from innkeeper.domain.slices import Dedicating
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """The settings, the present moment, who asks, and the dice."""
+    """The settings, the present moment, who asks, and the dice.
+
+    ``knows_projects`` says that all projects there are stand in this database.
+    """
 
     settings: Dedicating
     service_down_time_s: float
     asker: Asker
     now: datetime
     seed: int = 0
+    knows_projects: bool = False
 
     @property
     def heard_since(self) -> datetime:

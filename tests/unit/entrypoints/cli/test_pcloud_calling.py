@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
 from contextlib import nullcontext
-from types import SimpleNamespace
 from typing import Any
 from urllib.parse import unquote
 
 import pytest
 import requests
-from keystoneauth1.exceptions import EndpointNotFound
-from openstack import exceptions
 from osc_lib.exceptions import CommandError
 
 from innkeeper.entrypoints.cli.pclouds import calling
-from tests.support.commands import COMMANDS, Answer, Identity, Service, made, run
+from tests.support.commands import COMMANDS, Answer, Service, made, run
 
 UUID = "11111111-2222-4333-8444-555555555555"
 P = f"/os-pclouds/{UUID}"
@@ -213,23 +209,6 @@ def test_a_name_is_one_part_of_a_path(name: str) -> None:
 def test_no_name_is_the_address_of_something_else(name: str) -> None:
     with pytest.raises(CommandError, match="Nothing can be called"):
         calling.call(Service((204, None)), "DELETE", ("os-pclouds", UUID, "hosts", name))
-
-
-def test_a_project_is_found_as_far_as_one_may_look() -> None:
-    def asked(refusal: Exception | None) -> Callable[..., str]:
-        connection = SimpleNamespace(identity=Identity(refusal))
-        return lambda text, **more: calling.project_id(connection, text, **more)
-
-    assert asked(None)("lab") == "id-of-lab"
-    assert asked(None)("gone") == "gone"
-    with pytest.raises(CommandError, match="No project has the name or ID 'gone'"):
-        asked(None)("gone", must_exist=True)
-    for refusal in (exceptions.ForbiddenException("no"), EndpointNotFound("nowhere")):
-        assert asked(refusal)("some-id", must_exist=True) == "some-id"
-    # Where a login is a token and one address, the SDK's identity service can do nothing.
-    assert calling.project_id(SimpleNamespace(identity=None), "lab") == "lab"
-    with pytest.raises(CommandError, match="Several projects are called 'lab'"):
-        asked(exceptions.DuplicateResource("two"))("lab")
 
 
 def test_a_login_for_no_project_has_no_quota() -> None:

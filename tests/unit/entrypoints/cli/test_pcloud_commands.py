@@ -130,9 +130,9 @@ CALLS: list[tuple[str, Sequence[Answer], tuple[str, str, Any]]] = [
         ("PUT", f"{P}/tenants/id-of-lab", None),
     ),
     (
-        f"pcloud project remove {UUID} gone",
+        f"pcloud project remove {UUID} lab",
         [OWN, (204, None)],
-        ("DELETE", f"{P}/tenants/gone", None),
+        ("DELETE", f"{P}/tenants/id-of-lab", None),
     ),
     (
         f"pcloud accept {UUID}",

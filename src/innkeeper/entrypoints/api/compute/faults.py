@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from innkeeper.entrypoints.api.compute.patterns import WORDS
 from innkeeper.entrypoints.api.faults import Fault, encode
 
 MEDIA_TYPE = "application/json; charset=UTF-8"
@@ -69,16 +70,34 @@ def query_refusal(error: Any) -> str:
 
 def _refusal(error: Any, noun: str, name: Any) -> str:
     if name is None:
-        return _shortened(error.message, 2 * SHOWN_MAX)
+        return _shortened(_in_words(error) or error.message, 2 * SHOWN_MAX)
     named = _shortened(str(name), SHOWN_MAX)
     is_secret = any(_is_secret(part) for part in error.path)
     masked = MASK if is_secret else _masked(error.instance)
     value = _shortened(str(masked), SHOWN_MAX)
-    message = str(error.message)
+    message = _in_words(error) or str(error.message)
     if masked != error.instance:
         message = message.replace(repr(error.instance), repr(masked))
     message = _shortened(message, 2 * SHOWN_MAX)
     return f"Invalid input for {noun} {named}. Value: {value}. {message}"
+
+
+def _in_words(error: Any) -> str | None:
+    """What a text must look like, instead of an expression; ``None`` for other complaints."""
+    if error.validator == "pattern":
+        return WORDS.get(error.validator_value)
+    if error.validator != "additionalProperties":
+        return None
+    patterns = tuple(error.schema.get("patternProperties", ()))
+    if len(patterns) != 1 or patterns[0] not in WORDS:
+        return None
+    known = error.schema.get("properties", {})
+    wrong = next(
+        each
+        for each in error.instance
+        if each not in known and re.search(patterns[0], each) is None
+    )
+    return f"The key {wrong!r} is not possible. {WORDS[patterns[0]]}"
 
 
 def _is_secret(name: Any) -> bool:

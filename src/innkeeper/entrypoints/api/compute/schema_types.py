@@ -6,14 +6,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from innkeeper.domain.amounts import UNIT_MAX
+from innkeeper.entrypoints.api.compute.patterns import (
+    AMOUNT_PATTERN,
+    NAME_PATTERN,
+    NO_NUL_PATTERN,
+    NUMBER_PATTERN,
+    ZONE_PATTERN,
+)
 from innkeeper.entrypoints.api.microversions import Schema
 
-# Printable, and no white space at either end. The last part is for Python, whose "$" stands
-# before a line's end as well.
-NAME_PATTERN = r"^(?!\s)[^\u0000-\u001f\u007f-\u009f]+(?<!\s)$(?!\n)"
-# Text of several lines. NUL is a character that not every database takes.
-TEXT_PATTERN = r"^[^\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f]*$"
-NO_NUL_PATTERN = r"^[^\u0000]*$"
 LENGTH_MAX = 255
 ITEMS_MAX = 1000
 """Of anything that a body may hold many of, where nothing else says less."""
@@ -29,19 +30,18 @@ ZONE: Schema = {
     "type": "string",
     "minLength": 1,
     "maxLength": LENGTH_MAX,
-    # A colon would end the zone where somebody names it together with a host.
-    "pattern": r"^(?!\s)[^:\u0000-\u001f\u007f-\u009f]+(?<!\s)$(?!\n)",
+    "pattern": ZONE_PATTERN,
 }
 POSITIVE: Schema = {
     "type": ["integer", "string"],
-    "pattern": "^[0-9]{1,10}$(?!\n)",
+    "pattern": AMOUNT_PATTERN,
     "minimum": 1,
     "maximum": UNIT_MAX,
 }
 NOT_NEGATIVE: Schema = {**POSITIVE, "minimum": 0}
 
 ANY_VALUE: Schema = {"type": "string", "maxLength": LENGTH_MAX, "pattern": NO_NUL_PATTERN}
-NUMBER_VALUE: Schema = {"type": "string", "pattern": "^[0-9]{1,18}$(?!\n)"}
+NUMBER_VALUE: Schema = {"type": "string", "pattern": NUMBER_PATTERN}
 
 
 def closed(properties: Mapping[str, Any], required: tuple[str, ...] = ()) -> dict[str, Any]:

@@ -15,11 +15,10 @@ from typing import Any
 from innkeeper.domain.errors import Invalid
 from innkeeper.domain.ids import IdSource
 from innkeeper.entrypoints.api.compute.hosts.agent_schemas import (
-    HOST_PATTERN,
     HOST_PATTERNS_MAX,
     LIFETIME_S_MAX,
-    PATTERN_HOSTS,
 )
+from innkeeper.entrypoints.api.compute.patterns import HOST_PATTERN, PATTERN_HOSTS, WORDS
 from innkeeper.entrypoints.api.identity import private_files
 from innkeeper.store.transactions import Store
 from innkeeper.systems.identity import agent_credentials
@@ -70,4 +69,4 @@ def carry_out(
 
 def _must_fit(text: str, pattern: str, noun: str) -> None:
     if len(text) > NAME_MAX or re.search(pattern, text) is None:
-        raise Invalid(f"{text!r} is no {noun}.")
+        raise Invalid(f"{text!r} is no {noun}. {WORDS[pattern]}")

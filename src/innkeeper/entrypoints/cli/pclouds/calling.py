@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
-from keystoneauth1.exceptions import CatalogException
 from openstack import exceptions
 from osc_lib import exceptions as osc_exceptions
 from osc_lib.command import command
@@ -170,30 +169,6 @@ def is_whole(shown: Mapping[str, Any]) -> bool:
 def pcloud_id(connection: Any, text: str, *, is_for_guests: bool = False) -> str:
     """The id of the pcloud that somebody named; see :func:`pcloud`."""
     return str(pcloud(connection, text, is_for_guests=is_for_guests)["id"])
-
-
-def project_id(connection: Any, text: str, *, must_exist: bool = False) -> str:
-    """The id of the project that somebody named.
-
-    Where the identity service does not tell, since users may not look others up, it is taken
-    for an id. So is one that is not there: a project that is gone can still be named, unless it
-    ``must_exist``; then :class:`CommandError` tells of what may be a slip of the pen.
-    """
-    # Where the login is a token and one address, there is no identity service to ask.
-    find = getattr(connection.identity, "find_project", None)
-    if find is None:
-        return text
-    try:
-        project = find(text)
-    except exceptions.DuplicateResource:
-        raise osc_exceptions.CommandError(
-            f"Several projects are called '{text}'; name one by its ID."
-        ) from None
-    except (exceptions.HttpException, CatalogException):
-        return text
-    if project is None and must_exist:
-        raise osc_exceptions.CommandError(f"No project has the name or ID '{text}'.")
-    return text if project is None else str(project.id)
 
 
 def own_project_id(connection: Any) -> str:

@@ -25,9 +25,9 @@ from innkeeper.entrypoints.cli.pclouds.calling import (
     own_project_id,
     pcloud,
     pcloud_id,
-    project_id,
     rows,
 )
+from innkeeper.entrypoints.cli.pclouds.projects import own_id, project_id
 
 COLUMNS = {
     "ID": "id",
@@ -70,7 +70,9 @@ class ListPclouds(command.Lister):
         if parsed_args.name is not None:
             query["name"] = parsed_args.name
         if parsed_args.project is not None:
-            query["project_id"] = project_id(connection, parsed_args.project)
+            query["project_id"] = project_id(
+                connection, parsed_args.project, self.log, may_be_gone=True
+            )
         if parsed_args.all_projects:
             query["all_projects"] = "true"
         columns = {**COLUMNS, **LONG_COLUMNS} if parsed_args.long else COLUMNS
@@ -173,7 +175,7 @@ class AddPcloudProject(AboutPcloudProject):
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         """Let it in."""
         connection = self.app.client_manager.sdk_connection
-        project = project_id(connection, parsed_args.project, must_exist=True)
+        project = project_id(connection, parsed_args.project, self.log)
         pcloud_ = pcloud_id(connection, parsed_args.pcloud)
         call(connection.compute, "PUT", (PCLOUDS, pcloud_, "tenants", project))
 
@@ -182,12 +184,23 @@ class RemovePcloudProject(AboutPcloudProject):
     """Let no new server of a project come to a pcloud; those that are there stay."""
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
-        """Let it in no more; who names its own project leaves, and may be a guest."""
+        """Let it in no more. A guest that names its own project leaves.
+
+        What the pcloud lists is removed as it is listed: the project may be gone, or have had
+        its name written where its id belongs.
+        """
         connection = self.app.client_manager.sdk_connection
-        project = project_id(connection, parsed_args.project)
-        leaves = project == connection.session.get_project_id()
-        pcloud_ = pcloud_id(connection, parsed_args.pcloud, is_for_guests=leaves)
-        call(connection.compute, "DELETE", (PCLOUDS, pcloud_, "tenants", project))
+        own = own_id(connection, parsed_args.project)
+        found = pcloud(connection, parsed_args.pcloud, is_for_guests=own is not None)
+        project = self._meant(connection, parsed_args.project, own, found)
+        call(connection.compute, "DELETE", (PCLOUDS, found["id"], "tenants", project))
+
+    def _meant(
+        self, connection: Any, text: str, own: str | None, found: Mapping[str, Any]
+    ) -> str:
+        if text in found.get("tenants", ()):
+            return text
+        return own or project_id(connection, text, self.log, may_be_gone=True)
 
 
 class _Consent(AboutPcloud):

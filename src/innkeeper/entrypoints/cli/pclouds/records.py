@@ -17,9 +17,9 @@ from innkeeper.entrypoints.cli.pclouds.calling import (
     call,
     own_project_id,
     pcloud_id,
-    project_id,
     rows,
 )
+from innkeeper.entrypoints.cli.pclouds.projects import project_id
 
 QUOTAS, USAGE = "os-pcloud-quotas", "os-pcloud-usage"
 BEGINNING = "1970-01-01"
@@ -116,7 +116,9 @@ class ShowPcloudUsage(command.Lister):
         if parsed_args.end is not None:
             query["end"] = parsed_args.end
         if parsed_args.project is not None:
-            query["project_id"] = project_id(connection, parsed_args.project)
+            query["project_id"] = project_id(
+                connection, parsed_args.project, self.log, may_be_gone=True
+            )
         if parsed_args.all_projects:
             query["all_projects"] = "true"
         told = rows(connection.compute, (USAGE,), "pcloud_usages", query)
@@ -167,7 +169,7 @@ class ShowPcloudQuota(command.ShowOne):
         if parsed_args.project is None:
             project = own_project_id(connection)
         else:
-            project = project_id(connection, parsed_args.project)
+            project = project_id(connection, parsed_args.project, self.log, may_be_gone=True)
         shown = call(connection.compute, "GET", (QUOTAS, project))["pcloud_quota"]
         return tuple(shown), tuple(shown.values())
 
@@ -187,7 +189,7 @@ class SetPcloudQuota(command.Command):
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         """Set it; what the project holds already stays."""
         connection = self.app.client_manager.sdk_connection
-        project = project_id(connection, parsed_args.project, must_exist=True)
+        project = project_id(connection, parsed_args.project, self.log)
         body = {"pcloud_quota": {"units": parsed_args.units}}
         call(connection.compute, "PUT", (QUOTAS, project), body=body)
 
@@ -204,5 +206,5 @@ class ResetPcloudQuota(command.Command):
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         """Forget its own."""
         connection = self.app.client_manager.sdk_connection
-        project = project_id(connection, parsed_args.project)
+        project = project_id(connection, parsed_args.project, self.log, may_be_gone=True)
         call(connection.compute, "DELETE", (QUOTAS, project))

@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 from innkeeper.domain.amounts import UNIT_MAX
+from innkeeper.entrypoints.api.compute.patterns import (
+    DOTTED_KEY_NAME_PATTERN,
+    LIMIT_PATTERN,
+    SPACED_KEY_NAME_PATTERN,
+)
 from innkeeper.entrypoints.api.compute.schema_types import (
     ANY_VALUE,
     NAME,
@@ -12,8 +17,8 @@ from innkeeper.entrypoints.api.compute.schema_types import (
 )
 
 _KEY_NAME = {"type": "string", "minLength": 1, "maxLength": 255}
-_SPACED = {**_KEY_NAME, "pattern": "^(?! )[a-zA-Z0-9_ -]+(?<! )$(?!\n)"}
-_DOTTED = {**_KEY_NAME, "pattern": "^(?! )[a-zA-Z0-9_ @.-]+(?<! )$(?!\n)"}
+_SPACED = {**_KEY_NAME, "pattern": SPACED_KEY_NAME_PATTERN}
+_DOTTED = {**_KEY_NAME, "pattern": DOTTED_KEY_NAME_PATTERN}
 _KEY_TYPE = {"type": "string", "enum": ["ssh", "x509"]}
 _PUBLIC_KEY = {"type": "string", "minLength": 1, "maxLength": 65535}
 _USER_ID = {**NAME}
@@ -67,7 +72,7 @@ ANYTHING = query({}, is_closed=False)
 
 _LIMIT = {
     "type": ["integer", "string"],
-    "pattern": "^-?[0-9]{1,10}$(?!\n)",
+    "pattern": LIMIT_PATTERN,
     "minimum": -1,
     "maximum": UNIT_MAX,
 }

@@ -9,14 +9,15 @@ from innkeeper.domain.amounts import RATIO_MAX, UNIT_MAX
 from innkeeper.domain.compute import Flavor
 from innkeeper.domain.errors import Invalid
 from innkeeper.domain.listing import FlavorSelection
-from innkeeper.entrypoints.api.compute.flavors.schemas import ID_PATTERN, SORT_KEYS
+from innkeeper.entrypoints.api.compute.flavors.schemas import SORT_KEYS
+from innkeeper.entrypoints.api.compute.patterns import FLAVOR_ID_PATTERN
 from innkeeper.entrypoints.api.paging import limit_of, next_query
 from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.systems.compute import flavors
 
 TRUE_WORDS = frozenset({"1", "t", "true", "on", "y", "yes"})
 FALSE_WORDS = frozenset({"0", "f", "false", "off", "n", "no"})
-_ID = re.compile(ID_PATTERN)
+_ID = re.compile(FLAVOR_ID_PATTERN)
 _NUMBER = re.compile(r"[0-9]{1,18}")
 
 

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from innkeeper.domain.amounts import RATIO_MAX
+from innkeeper.entrypoints.api.compute.patterns import (
+    FACTOR_PATTERN,
+    FLAVOR_ID_PATTERN,
+    METADATA_KEY_PATTERN,
+    NO_NUL_PATTERN,
+    TEXT_PATTERN,
+)
 from innkeeper.entrypoints.api.compute.schema_types import (
     ANY_VALUE,
     ITEMS_MAX,
     NAME,
-    NO_NUL_PATTERN,
     NOT_NEGATIVE,
     PAGE_VALUES,
     POSITIVE,
     PROJECT_ID,
-    TEXT_PATTERN,
     closed,
     query,
 )
@@ -47,7 +52,6 @@ _LIST_VALUES = {
 LIST = query(_LIST_VALUES)
 LIST_OPEN = query(_LIST_VALUES, is_closed=False)
 
-ID_PATTERN = r"^(?! )[a-zA-Z0-9. _-]+(?<! )$(?!\n)"
 _DESCRIPTION = {
     "type": ["string", "null"],
     "maxLength": DESCRIPTION_MAX,
@@ -59,7 +63,7 @@ _FLAVOR_BEFORE_DESCRIPTION = {
         "type": ["string", "number", "null"],
         "minLength": 1,
         "maxLength": 255,
-        "pattern": ID_PATTERN,
+        "pattern": FLAVOR_ID_PATTERN,
     },
     "ram": POSITIVE,
     "vcpus": POSITIVE,
@@ -68,7 +72,7 @@ _FLAVOR_BEFORE_DESCRIPTION = {
     "swap": NOT_NEGATIVE,
     "rxtx_factor": {
         "type": ["number", "string"],
-        "pattern": r"^[0-9]{1,39}(\.[0-9]{1,20})?$(?!\n)",
+        "pattern": FACTOR_PATTERN,
         "minimum": 0,
         "exclusiveMinimum": True,
         "maximum": RATIO_MAX,
@@ -90,7 +94,7 @@ UPDATE = closed(
 _SPECS = {
     "type": "object",
     "patternProperties": {
-        "^[a-zA-Z0-9-_:. ]{1,255}$(?!\n)": {
+        METADATA_KEY_PATTERN: {
             "type": "string",
             "maxLength": 255,
             "pattern": NO_NUL_PATTERN,

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from innkeeper.entrypoints.api.compute.patterns import (
+    AGGREGATE_HOST_PATTERN,
+    METADATA_KEY_PATTERN,
+    NO_NUL_PATTERN,
+    SPACED_NAME_PATTERN,
+)
 from innkeeper.entrypoints.api.compute.schema_types import (
     ANY_VALUE,
     ITEMS_MAX,
     LENGTH_MAX,
     NAME,
-    NO_NUL_PATTERN,
     NUMBER_VALUE,
     POSITIVE,
     ZONE,
@@ -20,19 +25,19 @@ _SPACED_NAME: Schema = {
     "type": "string",
     "minLength": 1,
     "maxLength": LENGTH_MAX,
-    "pattern": r"^(?=.*\S)[^\u0000-\u001f\u007f-\u009f]+$(?!\n)",
+    "pattern": SPACED_NAME_PATTERN,
 }
 _ZONE: Schema = {"oneOf": [ZONE, {"type": "null"}]}
 _HOST: Schema = {
     "type": "string",
     "minLength": 1,
     "maxLength": LENGTH_MAX,
-    "pattern": r"^[a-zA-Z0-9._-]*$(?!\n)",
+    "pattern": AGGREGATE_HOST_PATTERN,
 }
 _METADATA: Schema = {
     "type": "object",
     "patternProperties": {
-        r"^[a-zA-Z0-9\-_:. ]{1,255}$(?!\n)": {
+        METADATA_KEY_PATTERN: {
             "type": ["string", "null"],
             "maxLength": LENGTH_MAX,
             "pattern": NO_NUL_PATTERN,

@@ -15,6 +15,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from innkeeper.domain.amounts import UNIT_MAX
 from innkeeper.domain.errors import Invalid
 from innkeeper.domain.hosts import InventoryReport
+from innkeeper.entrypoints.api.compute import patterns
 from innkeeper.entrypoints.api.compute.hosts import agent_schemas as schemas
 
 T = TypeVar("T")
@@ -22,14 +23,16 @@ T = TypeVar("T")
 _Count = Annotated[int, Meta(ge=1, le=UNIT_MAX)]
 _Amount = Annotated[int, Meta(ge=0, le=UNIT_MAX)]
 _Ratio = Annotated[float, Meta(gt=0, le=schemas.RATIO_MAX)]
-_Name = Annotated[str, Meta(min_length=1, max_length=200, pattern=schemas.HOST_PATTERN)]
-_Short = Annotated[str, Meta(min_length=1, max_length=64, pattern=schemas.NAME_PATTERN)]
-_Zone = Annotated[str, Meta(min_length=1, max_length=255, pattern=schemas.ZONE_PATTERN)]
-_Constant = Annotated[str, Meta(min_length=1, max_length=255, pattern=schemas.CONSTANT_PATTERN)]
-_Text = Annotated[str, Meta(max_length=1024, pattern=schemas.NO_NUL_PATTERN)]
+_Name = Annotated[str, Meta(min_length=1, max_length=200, pattern=patterns.HOST_PATTERN)]
+_Short = Annotated[str, Meta(min_length=1, max_length=64, pattern=patterns.NAME_PATTERN)]
+_Zone = Annotated[str, Meta(min_length=1, max_length=255, pattern=patterns.AGENT_ZONE_PATTERN)]
+_Constant = Annotated[
+    str, Meta(min_length=1, max_length=255, pattern=patterns.CONSTANT_PATTERN)
+]
+_Text = Annotated[str, Meta(max_length=1024, pattern=patterns.NO_NUL_PATTERN)]
 _Whole = Annotated[int, Meta(ge=-schemas.FACT_NUMBER_MAX, le=schemas.FACT_NUMBER_MAX)]
 _Broken = Annotated[float, Meta(ge=-schemas.FACT_NUMBER_MAX, le=schemas.FACT_NUMBER_MAX)]
-_FactName = Annotated[str, Meta(pattern=schemas.FACT_NAME_PATTERN)]
+_FactName = Annotated[str, Meta(pattern=patterns.FACT_NAME_PATTERN)]
 _Plain = _Text | bool | _Whole | _Broken
 _List = Annotated[list[_Plain], Meta(max_length=schemas.FACTS_MAX)]
 _Inner = Annotated[
@@ -41,7 +44,7 @@ _Facts = Annotated[
     Meta(max_length=schemas.FACTS_MAX),
 ]
 # The usual form alone; UUIDs in other forms take the schema's way.
-_Uuid = Annotated[str, Meta(pattern=schemas.PLAIN_UUID_PATTERN)]
+_Uuid = Annotated[str, Meta(pattern=patterns.PLAIN_UUID_PATTERN)]
 
 
 class InventoryBody(Struct, forbid_unknown_fields=True):
@@ -75,11 +78,11 @@ class HostBody(Struct, forbid_unknown_fields=True):
     availability_zone: _Zone | UnsetType = UNSET
     host_type: _Short = "unknown"
     host_version: _Amount = 0
-    host_ip: Annotated[str, Meta(max_length=45, pattern=schemas.IP_PATTERN)] = "127.0.0.1"
+    host_ip: Annotated[str, Meta(max_length=45, pattern=patterns.IP_PATTERN)] = "127.0.0.1"
     cpu_facts: _Facts = {}
     traits: Annotated[list[_Constant], Meta(max_length=schemas.TRAITS_MAX)] = []
     capabilities: _Facts = {}
-    booted_at: Annotated[str, Meta(pattern=schemas.MOMENT_PATTERN)] | UnsetType = UNSET
+    booted_at: Annotated[str, Meta(pattern=patterns.MOMENT_PATTERN)] | UnsetType = UNSET
     servers: Annotated[list[_Uuid], Meta(max_length=schemas.SERVERS_MAX)] | UnsetType = UNSET
     not_running: (
         Annotated[dict[_Uuid, Literal[3, 4]], Meta(max_length=schemas.SERVERS_MAX)] | UnsetType
@@ -98,7 +101,7 @@ class ResultBody(Struct, forbid_unknown_fields=True):
     order_id: Annotated[int, Meta(ge=0, le=2**62)]
     ok: bool
     fault: Annotated[
-        str, Meta(max_length=schemas.FAULT_MAX, pattern=schemas.NO_NUL_PATTERN)
+        str, Meta(max_length=schemas.FAULT_MAX, pattern=patterns.NO_NUL_PATTERN)
     ] = ""
 
 

@@ -5,10 +5,20 @@ from __future__ import annotations
 from typing import Any
 
 from innkeeper.domain.amounts import UNIT_MAX
-from innkeeper.entrypoints.api.compute.schema_types import (
-    ANY_VALUE,
+from innkeeper.entrypoints.api.compute.patterns import (
+    AGENT_ZONE_PATTERN,
+    CONSTANT_PATTERN,
+    FACT_NAME_PATTERN,
+    HOST_PATTERN,
+    IP_PATTERN,
+    MOMENT_PATTERN,
     NAME_PATTERN,
     NO_NUL_PATTERN,
+    PATTERN_HOSTS,
+    PLAIN_UUID_PATTERN,
+)
+from innkeeper.entrypoints.api.compute.schema_types import (
+    ANY_VALUE,
     PAGE_VALUES,
     closed,
     query,
@@ -27,17 +37,9 @@ FAULT_MAX = 4000
 RATIO_MAX = 1_000_000
 WAIT_S_MAX = 3600
 
-# Host names are parts of addresses and of "zone:host", so they hold no colons and no spaces.
-HOST_PATTERN = r"^[a-zA-Z0-9][a-zA-Z0-9._-]*$(?!\n)"
-ZONE_PATTERN = r"^[^:\s\u0000-\u001f]+$(?!\n)"
-CONSTANT_PATTERN = r"^[A-Z0-9_]{1,255}$(?!\n)"
-FACT_NAME_PATTERN = r"^[a-zA-Z][a-zA-Z0-9_.:-]{0,254}$(?!\n)"
-IP_PATTERN = r"^[0-9a-fA-F.:]+$(?!\n)"
-MOMENT_PATTERN = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z$(?!\n)"
-PLAIN_UUID_PATTERN = r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$(?!\n)"
 HOST = {"type": "string", "minLength": 1, "maxLength": 200, "pattern": HOST_PATTERN}
 _SHORT = {"type": "string", "minLength": 1, "maxLength": 64, "pattern": NAME_PATTERN}
-_ZONE = {"type": "string", "minLength": 1, "maxLength": 255, "pattern": ZONE_PATTERN}
+_ZONE = {"type": "string", "minLength": 1, "maxLength": 255, "pattern": AGENT_ZONE_PATTERN}
 _CONSTANT = {"type": "string", "minLength": 1, "maxLength": 255, "pattern": CONSTANT_PATTERN}
 _UNITS = {"type": "integer", "minimum": 1, "maximum": UNIT_MAX}
 _UUID = {"type": "string", "format": "uuid"}
@@ -134,7 +136,6 @@ RESULTS = closed(
 )
 LIST = query(PAGE_VALUES)
 
-PATTERN_HOSTS = r"^[a-zA-Z0-9*?][a-zA-Z0-9._*?-]*$(?!\n)"
 HOST_PATTERNS_MAX = 100
 LIFETIME_S_MAX = 10 * 366 * 24 * 3600
 CREDENTIAL = closed(

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from innkeeper.entrypoints.api.compute.patterns import TEXT_PATTERN
 from innkeeper.entrypoints.api.compute.schema_types import (
     ANY_VALUE,
     NAME,
     NUMBER_VALUE,
-    TEXT_PATTERN,
     closed,
     query,
 )

@@ -26,6 +26,7 @@ def terms(call: Call) -> Terms:
         asker=call.asker(),
         now=call.now,
         seed=call.site.ids.seed(),
+        knows_projects=call.site.settings.authenticating.auth == "builtin",
     )
 
 

@@ -10,7 +10,7 @@ from innkeeper.domain.compute import UNLIMITED
 from innkeeper.domain.errors import Invalid
 from innkeeper.domain.pclouds import PcloudRun
 from innkeeper.entrypoints.api.compute.accounts.quotas import PROJECT_ID_MAX
-from innkeeper.entrypoints.api.compute.pclouds.calling import PCLOUDS, moment
+from innkeeper.entrypoints.api.compute.pclouds.calling import PCLOUDS, moment, terms
 from innkeeper.entrypoints.api.compute.periods import window
 from innkeeper.entrypoints.api.paging import limit_of, next_query
 from innkeeper.entrypoints.api.routing import Answer, Call
@@ -95,7 +95,8 @@ async def set_quota(call: Call) -> Answer:
         raise Invalid(f"A project's id has at most {PROJECT_ID_MAX} characters.")
     if not UNLIMITED <= limit <= UNIT_MAX:
         raise Invalid(f"units is not between {UNLIMITED} and {UNIT_MAX}")
-    await call.write(lambda tx: quotas.set_limit(tx, project_id, limit))
+    told = terms(call)
+    await call.write(lambda tx: quotas.set_limit(tx, project_id, limit, told))
     return await _quota(call, project_id)
 
 

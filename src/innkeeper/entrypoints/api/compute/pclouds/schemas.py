@@ -9,11 +9,15 @@ from innkeeper.domain.pclouds import (
     RATIO_MAX,
     RATIO_MIN,
 )
+from innkeeper.entrypoints.api.compute.patterns import (
+    HOST_FLAVOR_ID_PATTERN,
+    NO_NUL_PATTERN,
+    VISIBLE_PATTERN,
+)
 from innkeeper.entrypoints.api.compute.schema_types import (
     ANY_VALUE,
     LENGTH_MAX,
     NAME,
-    NO_NUL_PATTERN,
     NUMBER_VALUE,
     PAGE_VALUES,
     ZONE,
@@ -30,8 +34,7 @@ _FLAVOR_ID: Schema = {
     "type": "string",
     "minLength": 1,
     "maxLength": 200,
-    # It is a part of a path, where dots alone are a direction, and of an aggregate's name.
-    "pattern": r"^(?! )(?!\.{1,2}$)[a-zA-Z0-9. _-]*(?<! )$(?!\n)",
+    "pattern": HOST_FLAVOR_ID_PATTERN,
 }
 _TEXT: Schema = {"type": "string", "maxLength": LENGTH_MAX, "pattern": NO_NUL_PATTERN}
 _UNITS: Schema = {"type": "integer", "minimum": 0, "maximum": UNIT_MAX}
@@ -127,7 +130,7 @@ ALLOCATE = closed(
             "type": "string",
             "minLength": 1,
             "maxLength": 64,
-            "pattern": r"^[\x21-\x7e]+$(?!\n)",
+            "pattern": VISIBLE_PATTERN,
         },
     }
 )

@@ -7,21 +7,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from innkeeper.entrypoints.api.compute.patterns import DESTINATION_PATTERN
 from innkeeper.entrypoints.api.compute.schema_types import NAME, closed
 from innkeeper.entrypoints.api.compute.servers.schemas import (
     BOOLEAN,
     DISK_CONFIG,
-    END,
     FLAVOR,
     WORD,
 )
 from innkeeper.entrypoints.api.microversions import Schema
 
-HOST_PATTERN = "^[a-zA-Z0-9-._]*" + END
-
 NOT_LOOKED_AT: Schema = {}
 """Of actions that take nothing: clients send null, an empty object, or whatever."""
-HOST: Schema = {"type": "string", "minLength": 1, "maxLength": 255, "pattern": HOST_PATTERN}
+HOST: Schema = {
+    "type": "string",
+    "minLength": 1,
+    "maxLength": 255,
+    "pattern": DESTINATION_PATTERN,
+}
 HOST_OR_NULL: Schema = {**HOST, "type": ["string", "null"]}
 PASSWORD: Schema = {"type": "string", "maxLength": 255}
 AUTO_OR_BOOLEAN: Schema = {**BOOLEAN, "enum": [*BOOLEAN["enum"], "auto"]}

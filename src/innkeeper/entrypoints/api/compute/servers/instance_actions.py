@@ -34,7 +34,7 @@ async def index(call: Call) -> Answer:
         )
     )
     page = found_actions[:limit]
-    body: dict[str, Any] = {"instanceActions": [_shown(each) for each in page]}
+    body: dict[str, Any] = {"instanceActions": [_shown(call, each) for each in page]}
     if len(found_actions) > limit:
         path = f"{call.address}/v2.1/servers/{server.uuid}/os-instance-actions"
         href = f"{path}?{next_query(call, page[-1].request_id)}"
@@ -50,7 +50,7 @@ async def show(call: Call) -> Answer:
         action = await call.read(lambda tx: history.action(tx, server.uuid, request_id))
     except NotFound as error:
         raise NotFound(f"Action {request_id} not found") from error
-    shown = _shown(action)
+    shown = _shown(call, action)
     shown["events"] = [_event(call, server, each) for each in action.events]
     return Answer(200, {"instanceAction": shown})
 
@@ -59,7 +59,7 @@ async def _server(call: Call) -> Server:
     return await (found(call) if ALIVE_ONLY in call.terms else found_even_deleted(call))
 
 
-def _shown(action: Action) -> dict[str, Any]:
+def _shown(call: Call, action: Action) -> dict[str, Any]:
     return {
         "action": action.action,
         "instance_uuid": action.server_uuid,
@@ -67,7 +67,8 @@ def _shown(action: Action) -> dict[str, Any]:
         "user_id": action.user_id,
         "project_id": action.project_id,
         "start_time": micros(action.created_at),
-        "message": action.message,
+        # How many hosts are dedicated, only administrators may know.
+        "message": (call.context.is_admin and action.counted) or action.message,
         "updated_at": micros(action.updated_at),
     }
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from innkeeper.entrypoints.api.compute.servers.schemas import END, TEXT_PATTERN
+from innkeeper.entrypoints.api.compute.patterns import (
+    ANY_LINES_PATTERN,
+    DIGITS_OR_NOTHING_PATTERN,
+)
 from innkeeper.entrypoints.api.microversions import Schema
 
 SORT_COLUMNS: Mapping[str, str | None] = {
@@ -143,7 +146,7 @@ FOR_EVERYBODY = frozenset(
 )
 """Filters that are not an administrator's alone; from others the rest is passed over."""
 
-VALUE: Schema = {"type": "string", "maxLength": 1024, "pattern": TEXT_PATTERN}
+VALUE: Schema = {"type": "string", "maxLength": 1024, "pattern": ANY_LINES_PATTERN}
 
 
 def _many(schema: Schema) -> Schema:
@@ -163,7 +166,7 @@ _KNOWN = sorted(
 )
 PROPERTIES: Mapping[str, Any] = {
     **{name: _many(VALUE) for name in _KNOWN},
-    "limit": _many({"type": "string", "minLength": 1, "pattern": "^[0-9]*" + END}),
+    "limit": _many({"type": "string", "minLength": 1, "pattern": DIGITS_OR_NOTHING_PATTERN}),
     "marker": _many(VALUE),
     "sort_key": _many({"type": "string", "enum": [*SORT_COLUMNS, *SORT_IGNORED]}),
     "sort_dir": _many({"type": "string", "enum": ["asc", "desc"]}),

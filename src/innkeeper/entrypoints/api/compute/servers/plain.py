@@ -10,8 +10,9 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
+from innkeeper.entrypoints.api.compute.patterns import METADATA_KEY_PATTERN
 from innkeeper.entrypoints.api.compute.servers.bodies import Asked
-from innkeeper.entrypoints.api.compute.servers.schemas import COUNT_MAX, METADATA_KEY_PATTERN
+from innkeeper.entrypoints.api.compute.servers.schemas import COUNT_MAX
 from innkeeper.entrypoints.api.microversions import Version
 
 SINCE = Version(2, 57)

@@ -9,16 +9,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from innkeeper.entrypoints.api.compute.patterns import (
+    ANY_LINES_PATTERN,
+    BATCH_PATTERN,
+    DIGITS_PATTERN,
+    ENTRY_PATTERN,
+    HOSTNAME_PATTERN,
+    INTEGER_PATTERN,
+    METADATA_KEY_PATTERN,
+    RANGE_PATTERN,
+    TAG_PATTERN,
+)
 from innkeeper.entrypoints.api.compute.schema_types import ITEMS_MAX, NAME, closed
 from innkeeper.entrypoints.api.microversions import Schema
 from innkeeper.systems.compute.labels import TAG_CHARS_MAX, TAGS_MAX
 
 # Behind "$" a newline may still stand; the rest says that it may not.
-END = r"$(?!\n)"
-TEXT_PATTERN = r"^[^\x00]*" + END
-HOSTNAME_PATTERN = r"^[a-zA-Z0-9][a-zA-Z0-9\-.]*[a-zA-Z0-9]" + END
-METADATA_KEY_PATTERN = r"^[a-zA-Z0-9\-_:. ]{1,255}" + END
-TAG_PATTERN = r"^[^,/\x00]*" + END
 COUNT_MAX = 2**31 - 1
 USER_DATA_MAX = 65535
 PROPERTIES_MAX = 128
@@ -27,13 +33,22 @@ PROPERTIES_MAX = 128
 TRUE_WORDS = (True, "True", "TRUE", "true", "1", "ON", "On", "on", "YES", "Yes", "yes")
 FALSE_WORDS = (False, "False", "FALSE", "false", "0", "OFF", "Off", "off", "NO", "No", "no")
 
-WORD: Schema = {"type": "string", "minLength": 1, "maxLength": 255, "pattern": TEXT_PATTERN}
-TEXT: Schema = {"type": "string", "maxLength": 255, "pattern": TEXT_PATTERN}
-TEXT_OR_NULL: Schema = {"type": ["string", "null"], "maxLength": 255, "pattern": TEXT_PATTERN}
+WORD: Schema = {
+    "type": "string",
+    "minLength": 1,
+    "maxLength": 255,
+    "pattern": ANY_LINES_PATTERN,
+}
+TEXT: Schema = {"type": "string", "maxLength": 255, "pattern": ANY_LINES_PATTERN}
+TEXT_OR_NULL: Schema = {
+    "type": ["string", "null"],
+    "maxLength": 255,
+    "pattern": ANY_LINES_PATTERN,
+}
 BOOLEAN: Schema = {"type": ["boolean", "string"], "enum": [*TRUE_WORDS, *FALSE_WORDS]}
 COUNT: Schema = {
     "type": ["integer", "string"],
-    "pattern": "^[0-9]+" + END,
+    "pattern": DIGITS_PATTERN,
     "minimum": 1,
     "maximum": COUNT_MAX,
     "minLength": 1,
@@ -47,10 +62,10 @@ FLAVOR: Schema = {
     "maxLength": 1024,
     "minimum": 0,
     "maximum": 2**63 - 1,
-    "pattern": TEXT_PATTERN,
+    "pattern": ANY_LINES_PATTERN,
 }
 DISK_CONFIG: Schema = {"type": "string", "enum": ["AUTO", "MANUAL"]}
-ADDRESS: Schema = {"type": "string", "maxLength": 45, "pattern": TEXT_PATTERN}
+ADDRESS: Schema = {"type": "string", "maxLength": 45, "pattern": ANY_LINES_PATTERN}
 FQDN: Schema = {
     "type": "string",
     "minLength": 2,
@@ -89,7 +104,7 @@ NETWORKS: Schema = {
 }
 DEVICE: Schema = closed(
     {
-        "boot_index": {"type": ["integer", "string", "null"], "pattern": "^-?[0-9]+" + END},
+        "boot_index": {"type": ["integer", "string", "null"], "pattern": INTEGER_PATTERN},
         "delete_on_termination": BOOLEAN,
         "destination_type": {"type": "string", "enum": ["volume", "local"]},
         "device_name": TEXT,
@@ -137,7 +152,7 @@ HINTS: Schema = {
             ]
         },
         "build_near_host_ip": {"type": "string", "maxLength": 45},
-        "cidr": {"type": "string", "maxLength": 64, "pattern": "^/[0-9a-f.:]+" + END},
+        "cidr": {"type": "string", "maxLength": 64, "pattern": RANGE_PATTERN},
         "filter": HINTED_FILTERS,
         "filters": HINTED_FILTERS,
     },
@@ -145,14 +160,14 @@ HINTS: Schema = {
     "additionalProperties": True,
     "maxProperties": PROPERTIES_MAX,
 }
-BATCH: Schema = {"type": "string", "maxLength": 64, "pattern": "^r-[a-zA-Z0-9-]+" + END}
+BATCH: Schema = {"type": "string", "maxLength": 64, "pattern": BATCH_PATTERN}
 ENTRY_CHARS_MAX = 16 * 1024
 """One layer is about 400; each zone that an entry passes adds a layer and a third."""
 ENTRY: Schema = {
     "type": "string",
     "minLength": 1,
     "maxLength": ENTRY_CHARS_MAX,
-    "pattern": "^[A-Za-z0-9_-]+" + END,
+    "pattern": ENTRY_PATTERN,
 }
 CREATED: Mapping[str, Any] = {
     "name": NAME,

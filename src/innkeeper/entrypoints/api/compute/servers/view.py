@@ -16,6 +16,7 @@ from innkeeper.domain.ids import ProviderUuid
 from innkeeper.entrypoints.api.compute.servers import states
 from innkeeper.entrypoints.api.compute.servers.moments import micros
 from innkeeper.entrypoints.api.routing import Call
+from innkeeper.systems.compute.servers import fault_message
 
 SHOWS_PROGRESS = frozenset(
     {"ACTIVE", "BUILD", "MIGRATING", "REBUILD", "RESIZE", "VERIFY_RESIZE"}
@@ -182,7 +183,8 @@ def _host_status(call: Call, server: Server, home: Host | None) -> str:
 
 
 def _fault(call: Call, fault: Mapping[str, Any]) -> dict[str, Any]:
-    shown = {name: fault[name] for name in ("code", "created", "message")}
+    shown = {name: fault[name] for name in ("code", "created")}
+    shown["message"] = fault_message(fault, is_counted=call.context.is_admin)
     if fault.get("details") and call.context.is_admin:
         shown["details"] = fault["details"]
     return shown

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from innkeeper.entrypoints.api.compute.servers.schemas import CREATE, END, UPDATE, with_others
+from innkeeper.entrypoints.api.compute.patterns import LABEL_PATTERN
+from innkeeper.entrypoints.api.compute.servers.schemas import CREATE, UPDATE, with_others
 from innkeeper.entrypoints.api.compute.versions.server_edges import ONE, wherever_booted
 from innkeeper.entrypoints.api.microversions import Edge, Schema, Version
 
@@ -12,7 +13,7 @@ LABEL: Schema = {
     "type": "string",
     "minLength": 2,
     "maxLength": 63,
-    "pattern": r"^[a-zA-Z0-9][a-zA-Z0-9\-]*[a-zA-Z0-9]" + END,
+    "pattern": LABEL_PATTERN,
 }
 CREATE_BEFORE = with_others(CREATE, hostname=LABEL)
 UPDATE_BEFORE = with_others(UPDATE, hostname=LABEL)

@@ -1,0 +1,56 @@
+"""A refusal of the Compute API says in words what a text must look like."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pytest
+
+from innkeeper.entrypoints.api.compute.patterns import WORDS
+from innkeeper.entrypoints.api.tables import APIS
+
+COMPUTE = APIS["compute"]
+SIGNS = re.compile(r"[\[\](){}^$|\\]")
+"""What an expression has and a sentence has not."""
+
+
+def patterns_of(schema: Any) -> Iterator[str]:
+    """Every pattern in a schema, of texts and of keys."""
+    if isinstance(schema, Mapping):
+        if isinstance(schema.get("pattern"), str):
+            yield schema["pattern"]
+        named = schema.get("patternProperties")
+        if isinstance(named, Mapping):
+            yield from (each for each in named if isinstance(each, str))
+        schema = tuple(schema.values())
+    if isinstance(schema, list | tuple):
+        for each in schema:
+            yield from patterns_of(each)
+
+
+def schemas() -> Iterator[tuple[str, Any]]:
+    """The schemas of all routes and of all older versions, each with where it is from."""
+    for route in COMPUTE.routes:
+        for schema in (route.body, route.query):
+            yield f"{route.method} {route.path}", schema
+    assert COMPUTE.versions is not None
+    for step in COMPUTE.versions.steps:
+        for edge in step.EDGES:
+            for schema in (edge.body_before, edge.query_before):
+                yield f"before {step.VERSION}", schema
+
+
+def test_every_pattern_has_words() -> None:
+    used = {(place, each) for place, schema in schemas() for each in patterns_of(schema)}
+    assert used, "a schema of this API has a pattern"
+    assert sorted(each for each in used if each[1] not in WORDS) == []
+    assert set(WORDS) == {each for _, each in used}, "words are of patterns that there are"
+
+
+@pytest.mark.parametrize("pattern", sorted(WORDS))
+def test_words_are_sentences(pattern: str) -> None:
+    words = WORDS[pattern]
+    assert re.fullmatch(r"It must .+\.", words), words
+    assert SIGNS.search(words) is None, words
