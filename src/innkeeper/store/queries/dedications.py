@@ -41,6 +41,9 @@ _NAMES = (
     .where(hosts.c.provider_id.in_(IDS))
 )
 
+CALLED_MAX = 10
+"""Things of one name that are told apart by their ids; more are not listed."""
+_CALLED = sa.select(pclouds.c.uuid).order_by(pclouds.c.id).limit(CALLED_MAX + 1)
 _RESERVATIONS = (
     sa.select(reservations.c.uuid, leases.c.project_id)
     .join(leases, leases.c.id == reservations.c.lease_id)
@@ -98,6 +101,45 @@ def is_called(tx: Tx, uuids: Collection[str], name: str) -> bool:
         .where(pclouds.c.uuid.in_(IDS), pcloud_hosts.c.name == name)
     )
     return bool(by_ids.rows(tx, query, uuids))
+
+
+def own_pclouds_called(tx: Tx, name: str, project_id: str) -> list[str]:
+    """The ids of the pclouds of this name that a project owns; at most one more than
+    :data:`CALLED_MAX`."""
+    query = _CALLED.where(pclouds.c.name == name, pclouds.c.project_id == project_id)
+    return list(tx.execute(query).scalars())
+
+
+def usable_pclouds_called(tx: Tx, name: str, project_id: str) -> list[str]:
+    """The ids of the pclouds of this name that a project may use; as many as above."""
+    query = (
+        _CALLED.join(pcloud_projects, pcloud_projects.c.pcloud_id == pclouds.c.id)
+        .where(pcloud_projects.c.project_id == project_id)
+        .where(pclouds.c.name == name)
+    )
+    return list(tx.execute(query).scalars())
+
+
+def reservations_of_leases_called(
+    tx: Tx, name: str, project_id: str, now: datetime
+) -> dict[str, list[str]]:
+    """The reservations of a project's leases of this name that are not over, by the lease.
+
+    At most one more than :data:`CALLED_MAX` in all.
+    """
+    query = (
+        sa.select(leases.c.uuid, reservations.c.uuid)
+        .join(reservations, reservations.c.lease_id == leases.c.id)
+        .where(leases.c.project_id == project_id, leases.c.name == name)
+        .where(leases.c.is_deleted.is_(False), leases.c.ended_at.is_(None))
+        .where(leases.c.end_at > now)
+        .order_by(reservations.c.id)
+        .limit(CALLED_MAX + 1)
+    )
+    found: dict[str, list[str]] = {}
+    for lease, uuid in tx.execute(query):
+        found.setdefault(lease, []).append(uuid)
+    return found
 
 
 def reservation_projects(tx: Tx, uuids: Collection[str]) -> dict[str, str]:
