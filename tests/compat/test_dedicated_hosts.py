@@ -157,13 +157,13 @@ def test_a_server_outlives_its_lease(service: Started) -> None:
             "/os-hosts", headers={"x-auth-token": admin}, json={"name": "host-1"}
         )
         assert kept.status_code == httpx.codes.CREATED, kept.text
-        asked = {"headers": {"x-auth-token": token}}
-        made = client.post("/leases", json=LEASE, **asked)
+        asked = {"x-auth-token": token}
+        made = client.post("/leases", headers=asked, json=LEASE)
         assert made.status_code == httpx.codes.CREATED, made.text
         service.do(*CHANGE, "set", "--reservation", "week", "web", login=mine)
         assert home(service, "web") == "host-1"
         shelve(service, "web")
-        ended = client.delete(f"/leases/{made.json()['lease']['id']}", **asked)
+        ended = client.delete(f"/leases/{made.json()['lease']['id']}", headers=asked)
         assert ended.status_code == httpx.codes.NO_CONTENT, ended.text
     refused = service.refuses("server", "unshelve", "web", login=mine)
     assert "names is over, or is not there any more" in refused

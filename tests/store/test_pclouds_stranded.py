@@ -90,7 +90,7 @@ def test_those_count_that_could_come_back_to_it_alone(store: Store) -> None:
         ({"colour": mine, "say": '"pcloud"'}, {}),
         ({}, {}),
     ):
-        shelved(store, hints, **more)  # type: ignore[arg-type]
+        shelved(store, hints, **more)
     with store.read() as tx:
         found = dedicated_hosts.stranded_by(tx, mine)
     assert {each.uuid for each in found} == kept
