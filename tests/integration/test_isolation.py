@@ -121,6 +121,7 @@ ACTIONS: tuple[dict[str, Any], ...] = (
     {"os-migrateLive": {"block_migration": "auto", "host": None}},
     {"shelve": None},
     {"unshelve": None},
+    {"setDedicatedHosts": {}},
     {"forceDelete": None},
 )
 EVERYTHING = (

@@ -19,6 +19,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
 from innkeeper.domain.ids import ServerId
-from innkeeper.systems.compute.moves import resizing, shelving
+from innkeeper.systems.compute.moves import dedicated_hosts, resizing, shelving
 from innkeeper.systems.pclouds import pclouds
 from tests.support.clouds import reported
 from tests.support.moves import Movers
@@ -153,6 +154,8 @@ class Guests(Steps):
         )
         number = self.dice.randrange(len(ways))
         if self.seen.servers[uuid]["status"].startswith("SHELVED"):
+            if self.often():
+                self.choose(uuid)
             self.surveyor.move(uuid, lambda: movers.unshelve(uuid, host=host))
         else:
             home = self.seen.servers[uuid]["host"]
@@ -160,6 +163,23 @@ class Guests(Steps):
                 self.force_down(home, is_down=True)
             self.surveyor.move(uuid, ways[number])
         self.settle_mostly()
+
+    def choose(self, uuid: ServerId) -> None:
+        """Have a shelved server come back to another pcloud, or to ordinary hosts."""
+        pcloud = None if self.often() else self.pcloud()
+        server, wanted = self.seen.servers[uuid], {} if pcloud is None else {"pcloud": pcloud}
+        found = None if pcloud is None else self.seen.pcloud(pcloud)
+        let_in = frozenset() if found is None else self.seen.projects.get(found["id"], ())
+        act = partial(self.movers.act, dedicated_hosts.change, uuid, pcloud=pcloud)
+        if not self.attempt(act):
+            return
+        assert (server["status"], server["host"]) == ("SHELVED_OFFLOADED", None)
+        assert pcloud is None or server["project_id"] in let_in
+        assert self.seen.servers[uuid]["hints"] == wanted
+        # From now on it is in the pcloud that it names, or in none.
+        self.surveyor.plain.pop(uuid, None)
+        if pcloud is None:
+            self.surveyor.plain[uuid] = None
 
     # -- agents and the service itself -----------------------------------------------------
 

@@ -12,7 +12,8 @@ from innkeeper.domain.errors import Invalid
 from innkeeper.systems.compute.hosts import ServiceChange
 from innkeeper.systems.pclouds import audit, host_flavors, pclouds
 from innkeeper.systems.pclouds.hosts import Wish
-from innkeeper.systems.placement import inventories
+from innkeeper.systems.placement import inventories, ratios
+from innkeeper.systems.placement.ratios import Ratio
 from tests.support.clouds import reported
 from tests.support.landlords import Landlord
 from tests.support.moves import Movers
@@ -52,7 +53,8 @@ def test_a_ratio_is_written_as_it_is(landlord: Landlord) -> None:
     assert said["ram_allocation_ratio"] == "2"
 
 
-def test_a_report_undoes_what_was_said_of_a_host_through_placement(landlord: Landlord) -> None:
+def test_a_report_undoes_what_an_older_process_let_placement_say(landlord: Landlord) -> None:
+    """It did not refuse to break a pcloud's ratio."""
     cloud = landlord.cloud
     landlord.define("large", 1)
     uuid = landlord.create("project", name="p", cpu_ratio=2.0)
@@ -68,9 +70,8 @@ def test_a_report_undoes_what_was_said_of_a_host_through_placement(landlord: Lan
         return found
 
     told, now = line(), landlord.movers.now
-    wild = Inventory(8, max_unit=1000, allocation_ratio=5.0)
-    seen = cloud.read(lambda tx: inventories.get(tx, provider, "VCPU").generation)
-    cloud.write(lambda tx: inventories.change(tx, provider, "VCPU", seen, wild, now))
+    wild = {"VCPU": Ratio(5.0, 1000)}
+    cloud.write(lambda tx: ratios.write(tx, provider, wild, now))
     assert [each.invariant.kind for each in cloud.read(lambda tx: list(audit.findings(tx)))]
     landlord.movers.report(reported("a1", vcpus=8))
     assert line() == told

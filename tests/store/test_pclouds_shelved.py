@@ -8,10 +8,13 @@ from typing import Any
 
 import pytest
 
+from innkeeper.domain.errors import Conflict, InUse
 from innkeeper.domain.ids import ServerId
+from innkeeper.systems.compute import audit as compute_audit
 from innkeeper.systems.compute import servers
 from innkeeper.systems.compute.hosts import ServiceChange
-from innkeeper.systems.compute.moves import shelving
+from innkeeper.systems.compute.moves import dedicated_hosts, shelving
+from innkeeper.systems.pclouds import audit as pcloud_audit
 from innkeeper.systems.pclouds import hosts, pclouds
 from innkeeper.systems.pclouds.hosts import Wish
 from tests.support.clouds import reported
@@ -58,7 +61,7 @@ def let_out(landlord: Landlord, uuid: str) -> None:
 def delete(landlord: Landlord, uuid: str) -> None:
     landlord.switch(uuid, "one", is_enabled=False)
     landlord.act_on(uuid, "one", hosts.release)
-    do(landlord, uuid, pclouds.delete)
+    landlord.delete(uuid, by_aggregate=False, is_forced=True)
 
 
 def home(landlord: Landlord, server: ServerId) -> str | None:
@@ -98,7 +101,53 @@ def test_one_that_named_its_pcloud_goes_nowhere_else(
     landlord, uuid = lodged
     server = shelved(landlord, hints={"pcloud": uuid})
     happens(landlord, uuid)
-    assert home(landlord, server) is None
+    with pytest.raises(Conflict, match="is gone, or is not for its project any more"):
+        home(landlord, server)
+
+
+@pytest.mark.parametrize("happens", [let_out, delete])
+def test_one_that_named_its_pcloud_is_rescued(
+    lodged: Lodged, happens: Callable[[Landlord, str], None]
+) -> None:
+    landlord, uuid = lodged
+    server = shelved(landlord, hints={"pcloud": uuid})
+    happens(landlord, uuid)
+    landlord.movers.act(dedicated_hosts.change, server)
+    assert home(landlord, server) == "b1"
+    findings = landlord.cloud.read(lambda tx: [*pcloud_audit.findings(tx)])
+    assert findings == []
+
+
+def test_shelved_servers_in_vain_are_no_findings(lodged: Lodged) -> None:
+    landlord, uuid = lodged
+    shelved(landlord, hints={"pcloud": uuid})
+    delete(landlord, uuid)
+    assert landlord.cloud.read(lambda tx: [*compute_audit.findings(tx)]) == []
+    assert landlord.cloud.read(lambda tx: [*pcloud_audit.findings(tx)]) == []
+
+
+def test_a_pcloud_that_a_server_was_taken_in_by_unasked_is_deleted_as_any_other(
+    lodged: Lodged,
+) -> None:
+    landlord, uuid = lodged
+    shelved(landlord)
+    landlord.switch(uuid, "one", is_enabled=False)
+    landlord.act_on(uuid, "one", hosts.release)
+    landlord.delete(uuid, by_aggregate=False)
+
+
+@pytest.mark.parametrize("by_aggregate", [False, True])
+def test_a_pcloud_that_shelved_servers_name_stays(lodged: Lodged, by_aggregate: bool) -> None:
+    landlord, uuid = lodged
+    server = shelved(landlord, hints={"pcloud": uuid})
+    landlord.switch(uuid, "one", is_enabled=False)
+    landlord.act_on(uuid, "one", hosts.release)
+    before = landlord.world()
+    with pytest.raises(InUse, match="and 1 of other projects"):
+        landlord.delete(uuid, by_aggregate=by_aggregate)
+    assert landlord.world() == before
+    landlord.movers.delete(server)
+    landlord.delete(uuid, by_aggregate=by_aggregate)
 
 
 def test_a_host_that_is_called_otherwise_by_now_is_not_missed(lodged: Lodged) -> None:

@@ -208,12 +208,17 @@ class Landlord:
         """Change a pcloud."""
         self.act(uuid, lambda tx, pcloud, terms: pclouds.update(tx, pcloud, facts, terms))
 
-    def delete(self, uuid: str, *, by_aggregate: bool) -> None:
-        """Forget a pcloud."""
+    def delete(self, uuid: str, *, by_aggregate: bool, is_forced: bool = False) -> None:
+        """Forget a pcloud; by force also one that shelved servers could come back to alone."""
         if by_aggregate:
             self.forget(self.row_of(uuid))
         else:
-            self.act(uuid, pclouds.delete)
+            self.act(
+                uuid,
+                lambda tx, pcloud, terms: pclouds.delete(
+                    tx, pcloud, terms, is_forced=is_forced
+                ),
+            )
 
     def allocate(self, uuid: str, *wishes: Wish) -> None:
         """Take a host, or several as far as they can be had."""

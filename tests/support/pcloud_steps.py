@@ -18,7 +18,7 @@ from tests.support.clouds import reported
 from tests.support.landlords import Landlord
 from tests.support.moves import Movers
 from tests.support.surveyors import Surveyor
-from tests.support.worlds import World
+from tests.support.worlds import World, stranded_without
 
 HOSTS = ("a-rack-1", "a-rack-2", "a-rack-3", "b-rack-4", "b-rack-5")
 PROJECTS = ("red", "green", "blue")
@@ -254,8 +254,13 @@ class Steps:
         self.own_act(uuid, pclouds.update, {"is_automatic": is_automatic})
 
     def delete_pcloud(self) -> None:
-        uuid, by = self.pcloud(), self.rarely()
-        self.attempt(lambda: self.landlord.delete(uuid, by_aggregate=by), by_owner=not by)
+        uuid, by, forced = self.pcloud(), self.rarely(), self.often()
+        stranded = stranded_without(self.seen, uuid)
+        was_done = self.attempt(
+            lambda: self.landlord.delete(uuid, by_aggregate=by, is_forced=forced),
+            by_owner=not by,
+        )
+        assert not (was_done and stranded) or (forced and not by), stranded
 
     def allocate(self) -> None:
         uuid = self.pcloud() if self.rarely() else self.member()[0]

@@ -126,6 +126,23 @@ def left_on(move: Row) -> str | None:
     return str(move["dest_host"]) if move["status"] in LEFT_AT_DESTINATION else None
 
 
+def stranded_without(seen: World, uuid: str) -> set[str]:
+    """Shelved servers on no host that could come back to a pcloud, and to no other place."""
+    found = set()
+    for server in seen.servers.values():
+        hints, is_shelved = server["hints"], server["status"] == "SHELVED_OFFLOADED"
+        wanted = named(hints)
+        if not is_shelved or server["host"] is not None or uuid not in wanted:
+            continue
+        others = [seen.pcloud(each) for each in wanted if each != uuid]
+        users = [seen.projects.get(each["id"], ()) for each in others if each is not None]
+        if not hints.get("pcloud_unasked") and not any(
+            server["project_id"] in each for each in users
+        ):
+            found.add(str(server["uuid"]))
+    return found
+
+
 def world(tx: Tx) -> World:
     """Read everything."""
     members = _rows(tx, pclouds.pcloud_hosts)

@@ -226,6 +226,7 @@ class ActionName:
     LOCK = "lock"
     UNLOCK = "unlock"
     RESET_STATE = "resetState"
+    SET_DEDICATED_HOSTS = "setDedicatedHosts"
 
 
 @dataclass(frozen=True, slots=True)

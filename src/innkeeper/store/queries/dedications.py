@@ -9,7 +9,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from innkeeper.domain.compute import OrderStatus
+from innkeeper.domain.compute import OrderStatus, Status
 from innkeeper.domain.ids import ProviderId
 from innkeeper.domain.pclouds import consenting
 from innkeeper.store import by_ids
@@ -48,6 +48,21 @@ _RESERVATIONS = (
     sa.select(reservations.c.uuid, leases.c.project_id)
     .join(leases, leases.c.id == reservations.c.lease_id)
     .where(reservations.c.uuid.in_(IDS))
+)
+_UNENDED = (
+    _RESERVATIONS.where(leases.c.ended_at.is_(None))
+    .where(leases.c.is_deleted.is_(False))
+    .where(leases.c.end_at > sa.bindparam("now"))
+)
+# The index on (host, deleted_at) leaves the servers on no host. JSON is compared as text, which
+# every database can; a key stands in quotes there. The caller reads the hints themselves.
+NOWHERE = (
+    sa.select(servers.c.uuid, servers.c.project_id, servers.c.hints)
+    .where(servers.c.host.is_(None))
+    .where(servers.c.deleted_at.is_(None))
+    .where(servers.c.status == Status.SHELVED_OFFLOADED)
+    .where(sa.cast(servers.c.hints, sa.Text).like(sa.bindparam("key")))
+    .order_by(servers.c.id)
 )
 _DELETED = sa.select(sa.func.max(servers.c.deleted_at)).where(servers.c.host == hosts.c.name)
 _MOVED = sa.select(sa.func.max(migrations.c.updated_at)).where(
@@ -146,6 +161,20 @@ def reservation_projects(tx: Tx, uuids: Collection[str]) -> dict[str, str]:
     """The project that each of these reservations is for; those that are not there are left
     out."""
     return {uuid: project_id for uuid, project_id in by_ids.rows(tx, _RESERVATIONS, uuids)}
+
+
+def is_unended(tx: Tx, reservation: str, now: datetime) -> bool:
+    """Whether a reservation is there, and its lease is not over."""
+    row = tx.execute(_UNENDED, {"ids": [reservation], "now": now}).first()
+    return row is not None
+
+
+def nowhere_with(tx: Tx, hint: str) -> list[tuple[str, str, dict[str, Any]]]:
+    """Shelved servers on no host that have this hint: server, project, hints.
+
+    It costs as much as there are shelved servers on no host, and is not for frequent requests.
+    """
+    return [tuple(row) for row in tx.execute(NOWHERE, {"key": f'%"{hint}"%'})]
 
 
 def residents(

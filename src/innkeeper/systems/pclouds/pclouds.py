@@ -11,7 +11,7 @@ nor the project's right to use the pcloud.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from types import MappingProxyType
 from typing import Any
@@ -24,6 +24,8 @@ from innkeeper.store import changes
 from innkeeper.store.queries import pcloud_actions, pcloud_hosts, pclouds
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import keepers
+from innkeeper.systems.compute.moves import dedicated_hosts
+from innkeeper.systems.compute.moves.dedicated_hosts import Stranded
 from innkeeper.systems.pclouds import (
     aggregates,
     host_flavors,
@@ -37,6 +39,8 @@ from innkeeper.systems.pclouds.terms import Terms
 
 FACTS = frozenset({"name", "cpu_ratio", "ram_ratio", "is_automatic", "size"})
 """What an owner may say of a pcloud, by the names of its fields."""
+TOLD_MAX = 5
+"""Servers of the caller's own project that a refusal names."""
 OWN_CHOICES: Mapping[str, Any] = MappingProxyType({"is_automatic": False, "size": None})
 """What is in force until there is another owner: it would take servers in, and hosts at the
 other one's expense, of which that one never said a word."""
@@ -171,17 +175,42 @@ def _show_members(tx: Tx, pcloud: Pcloud, now: datetime) -> None:
     changes.add_always_read(tx, pcloud_hosts.provider_ids(tx, pcloud.id), now)
 
 
-def delete(tx: Tx, pcloud: Pcloud, terms: Terms) -> None:
+def delete(tx: Tx, pcloud: Pcloud, terms: Terms, *, is_forced: bool = False) -> None:
     """Forget a pcloud; raises :class:`InUse` while it has hosts.
 
-    What was done to it, and what was paid for it, stays on record.
+    Raises :class:`InUse` as well while shelved servers on no host could not come back without
+    it, unless ``is_forced``: those servers keep their hint then, and cannot be unshelved before
+    their project changes it. What was done to the pcloud, and what was paid for it, stays on
+    record.
+
+    A server that comes to name the pcloud at the same moment is counted, or finds the pcloud
+    gone: writers take turns, and its own transaction looks for the pcloud. For what may be
+    false of that, see :func:`dedicated_hosts.stranded_by`.
     """
     count = pcloud_hosts.counts(tx, [pcloud.id]).get(pcloud.id, 0)
     if count:
         raise InUse(f"Pcloud {pcloud.uuid} has {count} host(s). Release them first.")
-    members.tell(tx, pcloud, "delete", terms)
+    stranded = dedicated_hosts.stranded_by(tx, pcloud.uuid)
+    if stranded and not is_forced:
+        raise InUse(_why_kept(pcloud, stranded, terms.asker.project_id))
+    detail = f"shelved servers that name it: {len(stranded)}" if stranded else None
+    members.tell(tx, pcloud, "delete", terms, detail=detail)
     pclouds.remove(tx, pcloud.id)
     keepers.unmade(tx, pcloud.aggregate_id)
+
+
+def _why_kept(pcloud: Pcloud, stranded: Sequence[Stranded], project_id: str | None) -> str:
+    # Of other projects' servers, how many there are is all that anybody is told.
+    mine = [each.uuid for each in stranded if each.project_id == project_id]
+    told = ", ".join([*mine[:TOLD_MAX], *(["..."] if len(mine) > TOLD_MAX else [])])
+    own = f"{len(mine)} of your project" + (f" ({told})" if mine else "")
+    return (
+        f"Pcloud {pcloud.uuid} is the only one that shelved servers can come back to: {own}, "
+        f"and {len(stranded) - len(mine)} of other projects. Their projects can change that "
+        "with the action setDedicatedHosts (openstack server dedicated hosts set, or unset). "
+        "With force=true (openstack pcloud delete --force) the pcloud is deleted all the same; "
+        "the servers cannot be unshelved then before their projects have changed that."
+    )
 
 
 def transfer(tx: Tx, pcloud: Pcloud, project_id: str, terms: Terms) -> Pcloud:

@@ -143,14 +143,23 @@ class DeletePclouds(command.Command):
         parser.add_argument(
             "pclouds", nargs="+", metavar="PCLOUD", help="name or ID of a pcloud"
         )
+        parser.add_argument(
+            "--force",
+            action="store_true",
+            help="also where shelved servers could come back to the pcloud alone; they cannot "
+            "be unshelved then before their dedicated hosts are changed",
+        )
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         """Delete each, whatever becomes of the others."""
         connection = self.app.client_manager.sdk_connection
 
+        query = {"force": "true"} if parsed_args.force else None
+
         def delete(text: str) -> None:
-            call(connection.compute, "DELETE", (PCLOUDS, pcloud_id(connection, text)))
+            path = (PCLOUDS, pcloud_id(connection, text))
+            call(connection.compute, "DELETE", path, query=query)
 
         all_of(parsed_args.pclouds, delete, self.log)
 

@@ -21,7 +21,7 @@ from innkeeper.store.queries.orders import OpenOrder
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import actions, dedications, servers, specs
 from innkeeper.systems.compute.means import Means
-from innkeeper.systems.compute.moves import destinations, moving
+from innkeeper.systems.compute.moves import dedicated_hosts, destinations, moving
 from innkeeper.systems.compute.results import Result, told
 from innkeeper.systems.placement import claims, handovers
 
@@ -151,7 +151,8 @@ def unshelve(
     One that could not be offloaded again, after it was not started in time, has a host still.
 
     With a zone it asks for that from now on; ``None`` is any. Raises :class:`NotOffloaded`,
-    :class:`HostNotInZone`, and :class:`destinations.UnknownHost`.
+    :class:`HostNotInZone`, and :class:`destinations.UnknownHost`; and :class:`Conflict` where
+    its pcloud or reservation is gone, see :func:`dedicated_hosts.demand_there`.
     """
     statuses = (Status.SHELVED, Status.SHELVED_OFFLOADED)
     server = actions.admit(tx, uuid, asker, statuses)
@@ -170,6 +171,7 @@ def unshelve(
     zone = server.asked_az if availability_zone == UNCHANGED else availability_zone
     _demand_place(tx, means, server, zone, host)
     server = replace(server, hints=dedications.still_bound(tx, server.hints, server.project_id))
+    dedicated_hosts.demand_there(tx, server, now)
     spec = specs.of_server(
         tx, means, server, now=now, seed=seed, forced_host=host, availability_zone=zone
     )

@@ -20,6 +20,7 @@ from innkeeper.entrypoints.api.compute.pclouds.calling import (
     used,
 )
 from innkeeper.entrypoints.api.compute.pclouds.ratios import bring_over
+from innkeeper.entrypoints.api.compute.servers.schemas import TRUE_WORDS
 from innkeeper.entrypoints.api.paging import limit_of, next_query
 from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.store.transactions import Tx
@@ -113,9 +114,9 @@ def _shown_again(tx: Tx, call: Call, before: dict[str, Any]) -> dict[str, Any]:
 
 
 async def delete(call: Call) -> Answer:
-    """Forget a pcloud without hosts."""
-    told = terms(call)
-    await call.write(lambda tx: pclouds.delete(tx, owned(tx, call), told))
+    """Forget a pcloud without hosts; with ``force`` also one that shelved servers name."""
+    told, is_forced = terms(call), call.last("force") in TRUE_WORDS
+    await call.write(lambda tx: pclouds.delete(tx, owned(tx, call), told, is_forced=is_forced))
     return Answer(204)
 
 

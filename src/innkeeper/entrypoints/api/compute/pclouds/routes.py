@@ -128,6 +128,7 @@ SET_ROUTES = (
         pclouds.delete,
         f"{PCLOUDS}:delete",
         "Delete a pcloud without hosts.",
+        query=schemas.DELETE_PCLOUD,
         success=(204,),
     ),
     Route(

@@ -24,6 +24,7 @@ from innkeeper.entrypoints.api.compute.schema_types import (
     closed,
     query,
 )
+from innkeeper.entrypoints.api.compute.servers.schemas import FALSE_WORDS, TRUE_WORDS
 from innkeeper.entrypoints.api.microversions import Schema
 
 HOSTS_MAX = 100
@@ -48,6 +49,8 @@ _HOST_NAME: Schema = {
 _RATIO: Schema = {"type": ["number", "null"], "minimum": RATIO_MIN, "maximum": RATIO_MAX}
 _ZONE: Schema = {**ZONE, "type": ["string", "null"]}
 _STATE: Schema = {"type": "string", "enum": ["enabled", "disabled"]}
+_BOOLEAN_WORDS = [each for each in (*TRUE_WORDS, *FALSE_WORDS) if isinstance(each, str)]
+"""A query holds texts alone."""
 _COUNT: Schema = {"type": "integer", "minimum": 0, "maximum": POLICY_HOSTS_MAX}
 
 CREATE_FLAVOR = closed(
@@ -152,6 +155,7 @@ NUMBERED_PAGES = query({"limit": NUMBER_VALUE, "marker": NUMBER_VALUE})
 PCLOUDS = query(
     {**PAGE_VALUES, "all_projects": ANY_VALUE, "project_id": ANY_VALUE, "name": ANY_VALUE}
 )
+DELETE_PCLOUD = query({"force": {"type": "string", "enum": _BOOLEAN_WORDS}})
 USAGE = query(
     {
         "limit": NUMBER_VALUE,

@@ -50,6 +50,11 @@ _SHELVE_RULES = (
     Rule(f"{_SHELVE}:shelve_offload", ADMIN, "Free the host of a shelved server."),
     Rule(f"{_SHELVE}:unshelve", PROJECT_WRITER, "Bring a shelved server back."),
     Rule(f"{_SHELVE}:unshelve_to_host", ADMIN, "Bring a shelved server to a given host."),
+    Rule(
+        f"{_SERVERS}:set_dedicated_hosts",
+        PROJECT_WRITER,
+        "Change the pcloud or the reservation that a shelved server comes back to.",
+    ),
 )
 _RECORD_RULES = (
     Rule(f"{_LOCK}:lock", PROJECT_WRITER, "Lock a server against changes."),

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from innkeeper.entrypoints.api.compute.patterns import DESTINATION_PATTERN
-from innkeeper.entrypoints.api.compute.schema_types import NAME, closed
+from innkeeper.entrypoints.api.compute.patterns import DESTINATION_PATTERN, NO_NUL_PATTERN
+from innkeeper.entrypoints.api.compute.schema_types import LENGTH_MAX, NAME, closed
 from innkeeper.entrypoints.api.compute.servers.schemas import (
     BOOLEAN,
     DISK_CONFIG,
@@ -53,6 +53,17 @@ UNSHELVE = _or_null(
         }
     )
 )
+_DEDICATED: Schema = {
+    "type": "string",
+    "minLength": 1,
+    "maxLength": LENGTH_MAX,
+    "pattern": NO_NUL_PATTERN,
+}
+SET_DEDICATED_HOSTS: Schema = {
+    **_or_null(closed({"pcloud": _DEDICATED, "reservation": _DEDICATED})),
+    # No host is both; neither stands for ordinary hosts.
+    "maxProperties": 1,
+}
 RESET_STATE = closed({"state": {"type": "string", "enum": ["active", "error"]}}, ("state",))
 
 FORCE_COMPLETE: Schema = closed({"force_complete": {"type": "null"}}, ("force_complete",))

@@ -21,6 +21,7 @@ from innkeeper.entrypoints.api.compute.servers.action_schemas import (
     REBOOT,
     RESET_STATE,
     RESIZE,
+    SET_DEDICATED_HOSTS,
     UNSHELVE,
 )
 from innkeeper.entrypoints.api.microversions import Schema
@@ -52,6 +53,9 @@ ACTIONS: Mapping[str, Action] = {
     "resize": Action(RESIZE, f"{_SERVERS}:resize", moves.resize),
     "resume": Action(NOT_LOOKED_AT, f"{_SUSPENDS}:resume", power.resume),
     "revertResize": Action(NOT_LOOKED_AT, f"{_SERVERS}:revert_resize", moves.revert_resize),
+    "setDedicatedHosts": Action(
+        SET_DEDICATED_HOSTS, f"{_SERVERS}:set_dedicated_hosts", shelving.set_dedicated_hosts
+    ),
     "shelve": Action(NOT_LOOKED_AT, f"{_SHELVES}:shelve", shelving.shelve),
     "shelveOffload": Action(
         NOT_LOOKED_AT, f"{_SHELVES}:shelve_offload", shelving.shelve_offload

@@ -8,7 +8,7 @@ from innkeeper.domain.moves import Moved
 from innkeeper.entrypoints.api.compute.servers.acting import Acting
 from innkeeper.entrypoints.api.routing import Answer
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute.moves import shelving
+from innkeeper.systems.compute.moves import dedicated_hosts, shelving
 
 UNSHELVE_TO = "os_compute_api:os-shelve:unshelve_to_host"
 
@@ -47,3 +47,13 @@ async def unshelve(acting: Acting) -> Answer:
 
     await call.decide(decide)
     return Answer(202)
+
+
+async def set_dedicated_hosts(acting: Acting) -> Answer:
+    """Change the pcloud or the reservation that a shelved server is to come back to."""
+    wanted = acting.wanted or {}
+    return await acting.write(
+        dedicated_hosts.change,
+        pcloud=wanted.get("pcloud"),
+        reservation=wanted.get("reservation"),
+    )

@@ -1,0 +1,163 @@
+"""The dedicated hosts that a shelved server is to come back to: changed, checked and missed.
+
+Always true: no server comes to shared hosts because its pcloud or its reservation ended. It
+does so because its project, or an administrator, asked for that, or because it never named
+the pcloud and was merely taken in. The hints that name dedicated hosts change only while the
+server is on no host, so the host that a server is on is always one that its hints allow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from innkeeper.domain.compute import Server, Status
+from innkeeper.domain.errors import Conflict, Invalid, WrongState
+from innkeeper.domain.moves import ActionName, Asker
+from innkeeper.store.queries import dedications as rows
+from innkeeper.store.queries import server_actions
+from innkeeper.store.transactions import Tx
+from innkeeper.systems.compute import actions, dedicated_names, dedications, servers
+from innkeeper.systems.compute.moves import moving
+
+HINTS = frozenset(
+    {
+        dedications.HINT,
+        dedications.HOST_HINT,
+        dedications.UNASKED,
+        dedications.RESERVATION_HINT,
+    }
+)
+"""The scheduler hints that decide to which dedicated hosts a server may come."""
+REMEDY = (
+    "The action setDedicatedHosts (openstack server dedicated hosts set, or unset) has it come "
+    "to other dedicated hosts, or to ordinary ones"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Stranded:
+    """A shelved server that could not come back if a pcloud were deleted."""
+
+    uuid: str
+    project_id: str
+
+
+def change(
+    tx: Tx,
+    uuid: str,
+    asker: Asker,
+    *,
+    pcloud: str | None = None,
+    reservation: str | None = None,
+    now: datetime,
+) -> None:
+    """Have a server on no host come back to other dedicated hosts; with neither, to ordinary.
+
+    Both are names or ids, as the server's project would write them in a hint. Raises
+    :class:`Conflict` for a server that is on a host, or that something is being done to, and
+    :class:`Invalid` for what the server's project may not use.
+    """
+    assert pcloud is None or reservation is None, "no host is both"
+    server = _admitted(tx, uuid, asker)
+    hints = {name: each for name, each in server.hints.items() if name not in HINTS}
+    if pcloud is not None:
+        hints[dedications.HINT] = _pcloud(tx, pcloud, server.project_id)
+    if reservation is not None:
+        found = _reservation(tx, reservation, server.project_id, now)
+        hints[dedications.RESERVATION_HINT] = found
+    if hints != server.hints:
+        servers.write(tx, server, {"hints": hints}, now)
+    server_actions.add(tx, server.uuid, ActionName.SET_DEDICATED_HOSTS, asker, now)
+
+
+def _pcloud(tx: Tx, named: str, project_id: str) -> str:
+    uuid = dedicated_names.pcloud(tx, named, project_id)
+    if not any(project_id in each.projects for each in rows.pcloud_facts(tx, [uuid])):
+        # In a hint such an id finds no host. Here it would only strand the server once more.
+        raise Invalid(f"No pcloud that the server's project may use has the id {uuid}.")
+    return uuid
+
+
+def _reservation(tx: Tx, named: str, project_id: str, now: datetime) -> str:
+    uuid = dedicated_names.reservation(tx, named, project_id, now)
+    is_mine = rows.reservation_projects(tx, [uuid]).get(uuid) == project_id
+    if not is_mine or not rows.is_unended(tx, uuid, now):
+        raise Invalid(
+            f"No reservation of the server's project that is not over has the id {uuid}."
+        )
+    return uuid
+
+
+def _admitted(tx: Tx, uuid: str, asker: Asker) -> Server:
+    try:
+        server = actions.admit(tx, uuid, asker, (Status.SHELVED_OFFLOADED,))
+        if server.host is not None:
+            # It was told to leave, and has not confirmed that yet.
+            raise WrongState(server.uuid, "host", server.host)
+    except WrongState as error:
+        raise _not_shelved(error) from error
+    moving.demand_settled(tx, server)
+    return server
+
+
+def _not_shelved(error: WrongState) -> Conflict:
+    rule = (
+        f"The dedicated hosts of server {error.server_uuid} can be changed while it is "
+        "SHELVED_OFFLOADED, on no host, and nothing is being done to it"
+    )
+    if error.fact == "status" and error.value == Status.SHELVED:
+        return Conflict(f"{rule}. It is SHELVED: wait until its host is free of it.")
+    if error.fact == "status":
+        return Conflict(f"{rule}. It is {error.value}: shelve it first.")
+    if error.fact == "task_state":
+        return Conflict(f"{rule}. Its task is {error.value}: wait until that is over.")
+    return Conflict(f"{rule}. Its last host is not known to be free of it.")
+
+
+def demand_there(tx: Tx, server: Server, now: datetime) -> None:
+    """Raise :class:`Conflict` where a server on no host names nothing that it may come to.
+
+    It does not tell a pcloud that is gone from one that is not for the server's project.
+    """
+    (wanted,) = dedications.wanted_by(tx, [(server.hints, server.project_id)])
+    if wanted is None and dedications.named(server.hints):
+        raise Conflict(
+            f"The pcloud that server {server.uuid} names is gone, or is not for its project "
+            f"any more. {REMEDY}."
+        )
+    reservation = dedications.named_reservation(server.hints)
+    is_over = reservation is not None and not rows.is_unended(tx, reservation, now)
+    if wanted is None or is_over:
+        raise Conflict(
+            f"The reservation that server {server.uuid} names is over, or is not there any "
+            f"more. {REMEDY}."
+        )
+
+
+def stranded_by(tx: Tx, pcloud: str) -> list[Stranded]:
+    """The shelved servers on no host that could not come back if this pcloud were deleted.
+
+    They are those that name it, and no other one that their project may use. A server that was
+    taken in unasked goes to ordinary hosts by itself, and does not count.
+
+    May be false as soon as the transaction is over, and for a writer that wrongly believes to
+    have the turn: a server whose change is not committed yet is not seen. Nothing is lost then:
+    such a server cannot be unshelved, and its project can change its dedicated hosts.
+    """
+    found = [
+        (uuid, project_id, dedications.named(hints))
+        for uuid, project_id, hints in rows.nowhere_with(tx, dedications.HINT)
+        if hints.get(dedications.UNASKED) is not True
+    ]
+    naming = [each for each in found if pcloud in each[2]]
+    others = {other for _, _, named in naming for other in named} - {pcloud}
+    users: Mapping[str, frozenset[str]] = {
+        each.uuid: each.projects for each in rows.pcloud_facts(tx, others)
+    }
+    return [
+        Stranded(uuid, project_id)
+        for uuid, project_id, named in naming
+        if not any(project_id in users.get(other, ()) for other in named if other != pcloud)
+    ]
