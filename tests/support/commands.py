@@ -78,11 +78,11 @@ class Identity:
 class Login(BaseIdentityPlugin):
     """A login for one project, whose token says what it is called."""
 
-    def get_access(self, session: Any) -> Any:
+    def get_access(self, session: Any, **more: Any) -> Any:
         """What the token says."""
         return SimpleNamespace(project_name="ours")
 
-    def get_auth_ref(self, session: Any) -> Any:
+    def get_auth_ref(self, session: Any, **more: Any) -> Any:
         """Nothing is asked for."""
         raise AssertionError
 

@@ -41,11 +41,10 @@ def project_of(key: str) -> str | None:
     return None if is_other or not key.startswith(PREFIX) else key.removeprefix(PREFIX)
 
 
-def demand_project(tx: Tx, project_id: str, terms: Terms) -> None:
-    """Raise :class:`Invalid` for what is no project, and for keys that mean something else.
+def demand_project(project_id: str) -> None:
+    """Raise :class:`Invalid` for no project's id, and for one whose key is something else's.
 
-    Where the projects are kept here, it must be one of them. Where an external Keystone keeps
-    them, or nothing does, any id that a project could have is taken.
+    Whether there is such a project, :func:`demand_known` looks up where that can be known.
     """
     if not _may_be_project(project_id):
         raise Invalid(
@@ -55,12 +54,15 @@ def demand_project(tx: Tx, project_id: str, terms: Terms) -> None:
     key = f"{PREFIX}{project_id}"
     if project_of(key) != project_id or len(key) > KEY_MAX:
         raise Invalid(f"The project {project_id[:60]} cannot be told apart from other facts.")
-    if terms.knows_projects:
-        demand_known(tx, project_id)
 
 
-def demand_known(tx: Tx, project_id: str) -> None:
-    """Raise :class:`Invalid` unless this database has a project with this id."""
+def demand_known(tx: Tx, project_id: str, terms: Terms) -> None:
+    """Raise :class:`Invalid` for an id of no project, where this database has all projects.
+
+    Where an external Keystone keeps the projects, or nothing does, any id is taken.
+    """
+    if not terms.knows_projects:
+        return
     try:
         projects.get(tx, project_id)
     except NotFound:

@@ -114,7 +114,8 @@ def create(
     Raises :class:`Invalid` for a project that cannot be let in, :class:`NotFound` for a host
     flavor that its policy names in vain, and :class:`QuotaExceeded` for one pcloud too many.
     """
-    aggregates.demand_project(tx, project_id, terms)
+    aggregates.demand_project(project_id)
+    aggregates.demand_known(tx, project_id, terms)
     count = pclouds.count(tx, project_id)
     _demand_room(count, terms.settings.quota_pclouds, "pclouds")
     _demand_size(tx, facts)
@@ -222,7 +223,8 @@ def transfer(tx: Tx, pcloud: Pcloud, project_id: str, terms: Terms) -> Pcloud:
     """
     if project_id == pcloud.project_id:
         return pcloud
-    aggregates.demand_project(tx, project_id, terms)
+    aggregates.demand_project(project_id)
+    aggregates.demand_known(tx, project_id, terms)
     count = pclouds.count(tx, project_id)
     _demand_room(count, terms.settings.quota_pclouds, "pclouds")
     hosts = pcloud_hosts.of_pcloud(tx, pcloud.id)
@@ -267,7 +269,8 @@ def authorize(tx: Tx, pcloud: Pcloud, project_id: str, terms: Terms) -> None:
     there = _projects(tx, pcloud)
     if project_id in there:
         return
-    aggregates.demand_project(tx, project_id, terms)
+    aggregates.demand_project(project_id)
+    aggregates.demand_known(tx, project_id, terms)
     most = terms.settings.quota_pcloud_projects
     _demand_room(len(there), most, "projects that may use a pcloud")
     pclouds.add_project(tx, pcloud.id, project_id)

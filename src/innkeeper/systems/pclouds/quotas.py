@@ -35,8 +35,7 @@ def of_project(tx: Tx, project_id: str, settings: Dedicating) -> Units:
 
 def set_limit(tx: Tx, project_id: str, limit: int, terms: Terms) -> None:
     """Set a project's limit; raises :class:`Invalid` for one that is known not to exist."""
-    if terms.knows_projects:
-        aggregates.demand_known(tx, project_id)
+    aggregates.demand_known(tx, project_id, terms)
     quotas.set_limit(tx, project_id, RESOURCE, limit)
 
 

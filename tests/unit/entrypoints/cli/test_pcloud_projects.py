@@ -27,7 +27,7 @@ def meant(text: str, *, may_be_gone: bool = False, **refusals: Any) -> str:
     return project_id(connection, text, LOG, may_be_gone=may_be_gone)
 
 
-def closed(refusal: Exception = NO) -> dict[str, Exception]:
+def closed(refusal: Exception = NO) -> dict[str, Any]:
     return {"unshown": refusal, "unlisted": refusal}
 
 
