@@ -152,14 +152,14 @@ def _apart(one: str, other: str) -> int | None:
     for row, letter in enumerate(one, start=1):
         now = [row]
         for column, wanted in enumerate(other, start=1):
-            cost = min(last[column] + 1, now[-1] + 1, last[column - 1] + (letter != wanted))
+            edits = min(last[column] + 1, now[-1] + 1, last[column - 1] + (letter != wanted))
             is_exchanged = (
                 row > 1
                 and column > 1
                 and letter == other[column - 2]
                 and one[row - 2] == wanted
             )
-            now.append(min(cost, before[column - 2] + 1) if is_exchanged else cost)
+            now.append(min(edits, before[column - 2] + 1) if is_exchanged else edits)
         if min(now) > LETTERS_MAX:
             return None
         before, last = last, now
