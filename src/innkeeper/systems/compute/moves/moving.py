@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypedDict
 
-from innkeeper.domain.compute import OrderKind, Server
+from innkeeper.domain.compute import OrderKind, Server, Status
 from innkeeper.domain.errors import Conflict
 from innkeeper.domain.ids import ConsumerUuid
 from innkeeper.domain.moves import IN_FLIGHT, Asker, Migration, Moved
@@ -29,6 +29,8 @@ from innkeeper.systems.placement.handovers import Party
 
 MIGRATION_TYPE = "MIGRATION"
 """What Placement's clients call a consumer that is a migration; a word of that API."""
+SHELVABLE = (Status.ACTIVE, Status.SHUTOFF, Status.PAUSED, Status.SUSPENDED)
+"""The states in which a server can be shelved."""
 FlavorFacts = Mapping[str, Any]
 
 

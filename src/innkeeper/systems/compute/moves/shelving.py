@@ -41,8 +41,7 @@ class HostNotInZone(Conflict):
 
 def shelve(tx: Tx, uuid: str, asker: Asker, *, offload_time_s: int, now: datetime) -> None:
     """Begin to shelve a server; its host is freed at once if ``offload_time_s`` is 0."""
-    statuses = (Status.ACTIVE, Status.SHUTOFF, Status.PAUSED, Status.SUSPENDED)
-    server = actions.admit(tx, uuid, asker, statuses)
+    server = actions.admit(tx, uuid, asker, moving.SHELVABLE)
     moving.demand_settled(tx, server)
     values = {"task_state": Task.SHELVING}
     actions.begin(tx, server, ActionName.SHELVE, asker, values, now)
