@@ -296,8 +296,7 @@ class Booted:
 
     Where there was no valid host, ``refused`` tells why by filters and hosts, and
     ``refused_by`` names the filter that removed the last of them, or the plug-in that failed.
-    ``details`` are what administrators are told where there is no ``refused``.
-    ``counted_fault`` is ``fault`` with numbers of hosts, for administrators.
+    Administrators read ``counted_fault``, with numbers of hosts, and ``details``.
     """
 
     batch_id: str
