@@ -56,11 +56,10 @@ class Readers:
 def known_to(plugins: Iterable[Any]) -> dict[str, tuple[str, ...]]:
     """The known hints, with the names of all that read them: Innkeeper's own, and these."""
     found: dict[str, tuple[str, ...]] = dict.fromkeys(OF_ALL, ())
-    ours = [*FILTERS.values(), *WEIGHERS.values()]
-    names = {each.NAME: each for each in (*ours, *plugins)}
-    for reader, each in names.items():
+    # A plug-in may have the name of a filter of Innkeeper's, and read other hints.
+    for each in (*FILTERS.values(), *WEIGHERS.values(), *plugins):
         for hint in hints_of(each):
-            found[hint] = (*found.get(hint, ()), reader)
+            found[hint] = tuple(dict.fromkeys((*found.get(hint, ()), each.NAME)))
     return found
 
 
