@@ -23,7 +23,7 @@ from innkeeper import wiring
 from innkeeper.domain.compute import Booted, BootRequest
 from innkeeper.domain.ids import ServerId
 from innkeeper.domain.slices import Computing, DecisionWish, Scheduling
-from innkeeper.entrypoints.api.carrying import Step, carry_out
+from innkeeper.engine.batches import Step, carry_out
 from innkeeper.store.transactions import Store
 from innkeeper.systems.compute.desk import BootDesk
 

@@ -23,7 +23,8 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from innkeeper.domain.errors import Invalid, Refusal
 from innkeeper.domain.slices import Settings
-from innkeeper.entrypoints.api import certificates, metrics
+from innkeeper.engine import metrics
+from innkeeper.entrypoints.api import certificates
 from innkeeper.entrypoints.api.identity import agent_care, key_care, key_files, opening
 from innkeeper.entrypoints.api.listening import (
     Listening,

@@ -15,19 +15,20 @@ from typing import TypeVar
 
 from innkeeper.domain.errors import Busy
 from innkeeper.domain.slices import Settings
+from innkeeper.engine.order_watch import OrderWatch
+from innkeeper.engine.periodic import Task, Upkeep
+from innkeeper.engine.readers import ReaderThreads
+from innkeeper.engine.search import SearchThread
+from innkeeper.engine.writer import DecisionThread
 from innkeeper.entrypoints.api import app
-from innkeeper.entrypoints.api.decisions import DecisionThread
 from innkeeper.entrypoints.api.identity import opening
 from innkeeper.entrypoints.api.policy import OsloPolicy
 from innkeeper.entrypoints.api.questions import SharedQuestion
-from innkeeper.entrypoints.api.readers import ReaderThreads
 from innkeeper.entrypoints.api.recordings import RecordingFiles
 from innkeeper.entrypoints.api.routing import Api
-from innkeeper.entrypoints.api.searching import SearchThread
 from innkeeper.entrypoints.api.site import Site, Tracing
 from innkeeper.entrypoints.api.tables import APIS
-from innkeeper.entrypoints.api.watching import OrderWatch
-from innkeeper.entrypoints.worker.loop import Task, WorkerThread
+from innkeeper.entrypoints.worker.loop import WorkerThread
 from innkeeper.entrypoints.worker.patience import Patiently, at_once
 from innkeeper.entrypoints.worker.pulse import Standing
 from innkeeper.settings import SettingsError
@@ -38,7 +39,6 @@ from innkeeper.systems.compute.desk import BootDesk
 from innkeeper.systems.identity.tokens import Signer
 from innkeeper.systems.placement.candidates import CandidateDesk
 from innkeeper.systems.zones.sealing import sealer_of
-from innkeeper.upkeep import Upkeep
 
 DATABASE_FILE = "innkeeper.sqlite3"
 RECORDINGS_FOLDER = "recordings"

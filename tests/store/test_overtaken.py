@@ -13,7 +13,7 @@ from innkeeper.domain.amounts import Inventory
 from innkeeper.domain.errors import CapacityExceeded, ConcurrentUpdate, Overtaken
 from innkeeper.domain.ids import ClassId, ConsumerUuid, ProviderId
 from innkeeper.domain.placement import Claim, ConsumerClaim
-from innkeeper.entrypoints.api.placement.repeating import again
+from innkeeper.engine.retry import again
 from innkeeper.store.queries import capacity, names
 from innkeeper.store.transactions import Store
 from innkeeper.systems.placement import claims, inventories, providers

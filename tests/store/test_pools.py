@@ -15,7 +15,7 @@ from innkeeper.domain.errors import Busy, Conflict, InUse
 from innkeeper.domain.hosts import HostReport
 from innkeeper.domain.ids import ProviderUuid, ServerId
 from innkeeper.domain.slices import Scheduling
-from innkeeper.entrypoints.api.carrying import Step, carry_out
+from innkeeper.engine.batches import Step, carry_out
 from innkeeper.store.queries import hosts as host_rows
 from innkeeper.store.queries import registration, servers
 from innkeeper.store.transactions import Tx

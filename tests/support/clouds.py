@@ -15,7 +15,7 @@ from innkeeper.domain.errors import Refusal
 from innkeeper.domain.hosts import HostDefaults, HostReport, InventoryReport
 from innkeeper.domain.ids import AgentId, ServerId
 from innkeeper.domain.slices import Computing, Scheduling
-from innkeeper.entrypoints.api.carrying import Step, carry_out
+from innkeeper.engine.batches import Step, carry_out
 from innkeeper.snapshot import loader
 from innkeeper.snapshot.audit import differences
 from innkeeper.snapshot.columns import HostTable

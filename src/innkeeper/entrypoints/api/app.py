@@ -14,7 +14,8 @@ from litestar.response.base import ASGIResponse
 from prometheus_client import CONTENT_TYPE_LATEST
 
 from innkeeper.domain.errors import Refusal
-from innkeeper.entrypoints.api import metrics, openapi, origins
+from innkeeper.engine import metrics
+from innkeeper.entrypoints.api import openapi, origins
 from innkeeper.entrypoints.api.endpoint import Endpoint
 from innkeeper.entrypoints.api.routing import Api
 from innkeeper.entrypoints.api.site import Site, Tracing

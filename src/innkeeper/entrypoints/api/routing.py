@@ -13,10 +13,11 @@ from typing import Any, TypeVar
 
 from innkeeper.domain.identity import RequestContext
 from innkeeper.domain.moves import Asker
+from innkeeper.engine.commands import Together
+from innkeeper.engine.transactions import Tx
 from innkeeper.entrypoints.api.faults import FaultForm
 from innkeeper.entrypoints.api.microversions import Schema, Version, VersionTable
-from innkeeper.entrypoints.api.site import Site, Together
-from innkeeper.store.transactions import Tx
+from innkeeper.entrypoints.api.site import Site
 
 T = TypeVar("T")
 

@@ -2,30 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Protocol, TypeVar
 
 from innkeeper.domain.candidates import CandidateQuery, FoundCandidates
-from innkeeper.domain.errors import Refusal
 from innkeeper.domain.identity import RequestContext, Service
 from innkeeper.domain.ids import Clock, IdSource
 from innkeeper.domain.slices import Settings
-from innkeeper.entrypoints.api.bells import Bells
+from innkeeper.engine.commands import Together
+from innkeeper.engine.transactions import Tx
+from innkeeper.engine.wakeups import Bells
 from innkeeper.entrypoints.api.load import Load
 from innkeeper.entrypoints.api.passwords import PasswordThreads
 from innkeeper.entrypoints.api.recordings import RecordingFiles
-from innkeeper.store.transactions import Tx
 from innkeeper.systems.identity.tokens import Signer
 from innkeeper.systems.zones.sealing import Sealer
 
 T = TypeVar("T")
-
-Together = Callable[[Tx, Sequence[T]], Sequence[Refusal | None]]
-"""Writes many items in one transaction, and gives for each why it was refused, if it was. Of
-what it refuses it has written nothing; if it raises, the transaction ends."""
 
 
 class Readers(Protocol):

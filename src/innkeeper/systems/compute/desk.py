@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 
 class BootDesk:
-    """See :class:`innkeeper.entrypoints.api.decisions.Desk`. Used by one thread."""
+    """See :class:`innkeeper.engine.batches.Desk`. Used by one thread."""
 
     def __init__(
         self, scheduling: Scheduling, computing: Computing, keep: Keep | None = None

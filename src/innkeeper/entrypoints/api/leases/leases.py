@@ -15,11 +15,11 @@ from innkeeper.domain.leases import (
     LeaseWish,
     Reservation,
 )
+from innkeeper.engine.transactions import Tx
 from innkeeper.entrypoints.api.leases import wishes
 from innkeeper.entrypoints.api.leases.rules import LEASES
 from innkeeper.entrypoints.api.paging import limit_of
 from innkeeper.entrypoints.api.routing import Answer, Call
-from innkeeper.store.transactions import Tx
 from innkeeper.systems.leases import leases
 from innkeeper.systems.leases.terms import Terms
 

@@ -9,12 +9,12 @@ from typing import Any
 
 from innkeeper.domain.errors import Invalid, NotFound
 from innkeeper.domain.grouping import ZONE_KEY, Aggregate
+from innkeeper.engine.transactions import Tx
 from innkeeper.entrypoints.api.compute.pclouds import keeping
 from innkeeper.entrypoints.api.compute.pclouds.calling import terms
 from innkeeper.entrypoints.api.compute.pclouds.ratios import bring_over_members
 from innkeeper.entrypoints.api.faults import HttpRefusal
 from innkeeper.entrypoints.api.routing import Answer, Call
-from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import aggregates
 from innkeeper.systems.compute.keepers import Keepers
 

@@ -17,6 +17,7 @@ from innkeeper.domain.compute import Agent, WorkOrder
 from innkeeper.domain.errors import Invalid
 from innkeeper.domain.hosts import HostDefaults, HostReport, Reported
 from innkeeper.domain.ids import ProviderUuid, ServerId, canonical_uuid
+from innkeeper.engine.transactions import Tx
 from innkeeper.entrypoints.api.compute.hosts.agent_bodies import (
     HostBody,
     ReportBody,
@@ -27,7 +28,6 @@ from innkeeper.entrypoints.api.compute.hosts.agent_bodies import (
 from innkeeper.entrypoints.api.compute.hosts.agent_schemas import ORDERS_MAX
 from innkeeper.entrypoints.api.paging import limit_of, next_query
 from innkeeper.entrypoints.api.routing import Answer, Call
-from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import agents, hosts, work
 from innkeeper.systems.compute.results import Result, Terms
 

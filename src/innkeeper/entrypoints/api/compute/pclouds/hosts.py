@@ -13,6 +13,7 @@ from typing import Any
 
 from innkeeper.domain.errors import Invalid, Refusal
 from innkeeper.domain.pclouds import Pcloud, PcloudHost
+from innkeeper.engine.transactions import Tx
 from innkeeper.entrypoints.api.compute.pclouds.calling import (
     LINES_OF_A_HOST,
     moment,
@@ -21,7 +22,6 @@ from innkeeper.entrypoints.api.compute.pclouds.calling import (
 )
 from innkeeper.entrypoints.api.paging import limit_of, next_query
 from innkeeper.entrypoints.api.routing import Answer, Call
-from innkeeper.store.transactions import Tx
 from innkeeper.systems.pclouds import hosts, requests, several
 from innkeeper.systems.pclouds.hosts import Wish
 from innkeeper.systems.pclouds.several import TAKEN_AT_ONCE, Request

@@ -7,6 +7,7 @@ from typing import Any
 
 from innkeeper.domain.errors import Forbidden, Invalid, NotFound
 from innkeeper.domain.pclouds import Pcloud, PcloudAction, SizePolicy, consenting
+from innkeeper.engine.transactions import Tx
 from innkeeper.entrypoints.api.compute.pclouds.calling import (
     LINES_OF_A_HOST,
     PCLOUDS,
@@ -22,7 +23,6 @@ from innkeeper.entrypoints.api.compute.pclouds.calling import (
 from innkeeper.entrypoints.api.compute.pclouds.ratios import bring_over
 from innkeeper.entrypoints.api.paging import limit_of, next_query
 from innkeeper.entrypoints.api.routing import Answer, Call
-from innkeeper.store.transactions import Tx
 from innkeeper.systems.pclouds import pclouds, settling
 from innkeeper.systems.pclouds.settling import SETTLED_AT_ONCE
 from innkeeper.systems.pclouds.terms import Terms

@@ -9,9 +9,9 @@ from __future__ import annotations
 from innkeeper.domain.errors import Unavailable
 from innkeeper.domain.grouping import Aggregate
 from innkeeper.domain.pclouds import PCLOUD_KIND
+from innkeeper.engine.transactions import Tx
 from innkeeper.entrypoints.api.compute.pclouds.calling import LINES_OF_A_HOST, terms
 from innkeeper.entrypoints.api.routing import Call
-from innkeeper.store.transactions import Tx
 from innkeeper.systems.pclouds import pclouds, settling
 from innkeeper.systems.pclouds.settling import SETTLED_AT_ONCE
 

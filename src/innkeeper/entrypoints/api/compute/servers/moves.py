@@ -11,10 +11,10 @@ from typing import Any
 
 from innkeeper.domain.errors import Invalid, NotFound
 from innkeeper.domain.moves import Moved
+from innkeeper.engine.transactions import Tx
 from innkeeper.entrypoints.api.compute.servers.acting import Acting
 from innkeeper.entrypoints.api.compute.servers.bodies import made_password
 from innkeeper.entrypoints.api.routing import Answer
-from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.moves import evacuation, live, resizing
 from innkeeper.systems.compute.moves.destinations import UnknownHost
 

@@ -9,6 +9,7 @@ from typing import Any
 from innkeeper.domain.compute import Booted, Host, Server
 from innkeeper.domain.errors import Conflict
 from innkeeper.domain.listing import ServerSelection
+from innkeeper.engine.transactions import Tx
 from innkeeper.entrypoints.api.compute.servers import view as servers_view
 from innkeeper.entrypoints.api.compute.servers.access import found, found_whole
 from innkeeper.entrypoints.api.compute.servers.acting import asker, in_words
@@ -17,7 +18,6 @@ from innkeeper.entrypoints.api.compute.servers.selection import selection
 from innkeeper.entrypoints.api.compute.servers.wishes import judged
 from innkeeper.entrypoints.api.paging import next_query
 from innkeeper.entrypoints.api.routing import Answer, Call
-from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import entries, servers
 from innkeeper.systems.compute.moves import deletions
 

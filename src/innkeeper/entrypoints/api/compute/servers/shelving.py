@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from innkeeper.domain.moves import Moved
+from innkeeper.engine.transactions import Tx
 from innkeeper.entrypoints.api.compute.servers.acting import Acting
 from innkeeper.entrypoints.api.routing import Answer
-from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.moves import shelving
 
 UNSHELVE_TO = "os_compute_api:os-shelve:unshelve_to_host"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 
-from innkeeper.entrypoints.api.bells import Bells
+from innkeeper.engine.wakeups import Bells
 
 
 def test_a_bell_rung_by_another_thread_is_heard() -> None:

@@ -15,7 +15,7 @@ from innkeeper.domain.errors import (
     ProviderChanged,
     Refusal,
 )
-from innkeeper.entrypoints.api.placement.repeating import again
+from innkeeper.engine.retry import again
 
 ATTEMPTS_MAX = 4
 

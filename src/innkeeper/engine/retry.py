@@ -6,9 +6,16 @@ Always true: the pauses grow, there are few of them, and none begins late.
 from __future__ import annotations
 
 import time
+from collections.abc import Awaitable, Callable
 from threading import Event
+from typing import TypeVar
 
-from innkeeper.domain.errors import Collided, Unreachable
+import structlog
+
+from innkeeper.domain.errors import Collided, ConcurrentUpdate, Overtaken, Unreachable
+
+LOG = structlog.get_logger("innkeeper.placement")
+T = TypeVar("T")
 
 PASSING = (Collided, Unreachable)
 """Nothing has happened, and the same work may be taken in a moment."""
@@ -42,3 +49,26 @@ def _jitter() -> float:
     What failed at the same moment must not come back at the same moment.
     """
     return time.perf_counter_ns() // 100 % JITTER_OF / JITTER_OF
+
+
+LOST = "Inventory and/or allocations changed while attempting to allocate: "
+"""Clients know a conflict that they should repeat by these words, and the next ones."""
+CAUSE = (
+    "Another thread concurrently updated the resource provider data. Please retry your update"
+)
+
+
+async def again(
+    attempt: Callable[[], Awaitable[T]], attempts_max: int, *, lost: str = LOST
+) -> T:
+    """Wait for ``attempt``, as often as it is overtaken, but ``attempts_max`` times at most.
+
+    Raises :class:`ConcurrentUpdate`, which begins with ``lost``, if that was not enough.
+    """
+    for _ in range(attempts_max):
+        try:
+            return await attempt()
+        except Overtaken as error:
+            LOG.info("write_overtaken", cause=error.message)
+    LOG.warning("write_given_up", attempts=attempts_max)
+    raise ConcurrentUpdate(lost + CAUSE)

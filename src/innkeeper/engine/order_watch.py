@@ -15,7 +15,7 @@ import threading
 import structlog
 
 from innkeeper.domain.errors import Refusal
-from innkeeper.entrypoints.api.bells import Bells
+from innkeeper.engine.wakeups import Bells
 from innkeeper.store.transactions import Store
 from innkeeper.systems.compute import work
 

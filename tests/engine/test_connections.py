@@ -14,9 +14,9 @@ import pytest
 
 from innkeeper import wiring
 from innkeeper.domain.slices import Serving, Settings, Storing
-from innkeeper.entrypoints.api.decisions import DecisionThread
-from innkeeper.entrypoints.api.readers import ReaderThreads
-from innkeeper.entrypoints.api.searching import SearchThread
+from innkeeper.engine.readers import ReaderThreads
+from innkeeper.engine.search import SearchThread
+from innkeeper.engine.writer import DecisionThread
 from innkeeper.store import schema
 from innkeeper.store.transactions import Store, Tx, greet
 from tests.support.clouds import NOW, cloud_in

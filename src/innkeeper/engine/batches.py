@@ -35,9 +35,9 @@ from innkeeper.domain.errors import (
     Unavailable,
     Unreachable,
 )
-from innkeeper.entrypoints.api import metrics
-from innkeeper.entrypoints.api.repeats import PASSING, Repeats
-from innkeeper.entrypoints.api.site import Together
+from innkeeper.engine import metrics
+from innkeeper.engine.commands import Together
+from innkeeper.engine.retry import PASSING, Repeats
 from innkeeper.store.transactions import Store, Tx, step
 
 LOG = structlog.get_logger("innkeeper.decisions")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 
 import structlog
@@ -16,10 +17,9 @@ from innkeeper.domain.errors import Refusal, Unavailable
 from innkeeper.domain.ids import Clock, IdSource
 from innkeeper.domain.moves import Asker
 from innkeeper.domain.slices import Settings
-from innkeeper.entrypoints.api import metrics
-from innkeeper.entrypoints.api.decisions import DecisionThread
-from innkeeper.entrypoints.worker.loop import Task
-from innkeeper.entrypoints.worker.steps import ClockSteps
+from innkeeper.engine import metrics
+from innkeeper.engine.clock_steps import ClockSteps
+from innkeeper.engine.writer import DecisionThread
 from innkeeper.store import periodic
 from innkeeper.store.transactions import Store, Tx
 from innkeeper.systems.compute import table_audit, work
@@ -45,6 +45,15 @@ TABLE_AUDIT_PERIOD_S = 20.0
 """A table of 35,000 hosts is compared once an hour."""
 TASK_TIMEOUT_S = 60.0
 """How long a periodic task waits for its commit; then it tries again at its next turn."""
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """Something to be done again and again. ``work`` tells how many things it did."""
+
+    name: str
+    period_s: float
+    work: Callable[[], int]
 
 
 class Upkeep:

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from innkeeper.domain.ids import AgentId, ServerId
-from innkeeper.entrypoints.api.bells import Bells
-from innkeeper.entrypoints.api.watching import PERIOD_S, OrderWatch
+from innkeeper.engine.order_watch import PERIOD_S, OrderWatch
+from innkeeper.engine.wakeups import Bells
 from innkeeper.store.queries import agents, orders
 from innkeeper.store.queries.orders import NewOrder
 from innkeeper.store.transactions import Store

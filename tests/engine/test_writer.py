@@ -17,8 +17,8 @@ from structlog.testing import capture_logs
 
 from innkeeper.clients.streams import LosingStream
 from innkeeper.domain.errors import Conflict, Unavailable
-from innkeeper.entrypoints.api import decisions
-from innkeeper.entrypoints.api.decisions import DecisionThread
+from innkeeper.engine import writer
+from innkeeper.engine.writer import DecisionThread
 from innkeeper.store.transactions import Tx
 from tests.support.clouds import Cloud, cloud_in, reported
 
@@ -221,7 +221,7 @@ def test_who_has_much_to_write_shares_a_commit_with_fewer(cloud: Cloud) -> None:
         return [None] * len(items)
 
     def ask(thread: DecisionThread) -> Any:
-        return thread.write_together(work, 0, decisions.LINES_MAX // 2)
+        return thread.write_together(work, 0, writer.LINES_MAX // 2)
 
     assert answers(started(cloud), *[ask] * 9) == [None] * 9
     assert sum(seen) == 9
@@ -262,8 +262,8 @@ def test_a_service_whose_writes_all_fail_says_so_until_one_succeeds(cloud: Cloud
         raise Conflict("That is there already.")
 
     try:
-        assert not asyncio.run(one_after_the_other(refuses, decisions.FAILURES_MAX))
-        assert not asyncio.run(one_after_the_other(breaks, decisions.FAILURES_MAX - 1))
+        assert not asyncio.run(one_after_the_other(refuses, writer.FAILURES_MAX))
+        assert not asyncio.run(one_after_the_other(breaks, writer.FAILURES_MAX - 1))
         assert asyncio.run(one_after_the_other(breaks, 1))
         assert not asyncio.run(one_after_the_other(waits_for_the_others, 1))
     finally:
@@ -303,6 +303,6 @@ def test_company_that_does_not_come_again_is_not_waited_for_long(cloud: Cloud) -
 
     try:
         # Far above what it waits at most, since the machine may be busy with other things.
-        assert asyncio.run(twenty_and_then_one()) < 200 * decisions.GATHER_MAX_S
+        assert asyncio.run(twenty_and_then_one()) < 200 * writer.GATHER_MAX_S
     finally:
         thread.stop(WITHIN_S)

@@ -14,7 +14,8 @@ from innkeeper.domain.moves import Asker
 from innkeeper.domain.pclouds import Pcloud, SizePolicy
 from innkeeper.domain.placement import ConsumerClaim
 from innkeeper.domain.slices import Dedicating, Settings
-from innkeeper.entrypoints.api.decisions import DecisionThread
+from innkeeper.engine.periodic import PRUNE_PERIOD_S, SWEEP_PERIOD_S, Upkeep
+from innkeeper.engine.writer import DecisionThread
 from innkeeper.store.queries.names import class_ids
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import hosts as machines
@@ -30,7 +31,6 @@ from innkeeper.systems.pclouds import (
 from innkeeper.systems.pclouds.hosts import Wish
 from innkeeper.systems.pclouds.terms import Terms
 from innkeeper.systems.placement import claims
-from innkeeper.upkeep import PRUNE_PERIOD_S, SWEEP_PERIOD_S, Upkeep
 from tests.support.clouds import NOW, Cloud, cloud_in, reported
 from tests.support.lessors import Lessor
 from tests.support.moves import Movers

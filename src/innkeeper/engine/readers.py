@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 from innkeeper.domain.errors import Unavailable
-from innkeeper.entrypoints.api.repeats import PASSING, Repeats
+from innkeeper.engine.retry import PASSING, Repeats
 from innkeeper.store.transactions import Store, Tx
 
 T = TypeVar("T")

@@ -14,10 +14,10 @@ from innkeeper.domain.errors import ConcurrentUpdate
 from innkeeper.domain.hosts import Dedication
 from innkeeper.domain.leases import Lease, LeaseStatus
 from innkeeper.domain.slices import Settings
-from innkeeper.entrypoints.api.decisions import DecisionThread
+from innkeeper.engine.periodic import SWEEP_PERIOD_S, Upkeep
+from innkeeper.engine.writer import DecisionThread
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.leases import events
-from innkeeper.upkeep import SWEEP_PERIOD_S, Upkeep
 from tests.support.clouds import reported
 from tests.support.lessors import Lessor
 from tests.support.moves import Movers

@@ -5,7 +5,7 @@ falls alone; only this thread touches the host table, so no decision sees half a
 
 Always true: every step that was taken in is answered, even if the thread itself ends. How a
 batch is carried out, and what becomes of it when the database fails, is in
-:mod:`innkeeper.entrypoints.api.carrying`.
+:mod:`innkeeper.engine.batches`.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from typing import Any, TypeVar
 import structlog
 
 from innkeeper.domain.errors import Refusal, Unavailable
-from innkeeper.entrypoints.api.carrying import Desk, Step, carry_out
-from innkeeper.entrypoints.api.site import Together
+from innkeeper.engine.batches import Desk, Step, carry_out
+from innkeeper.engine.commands import Together
 from innkeeper.store.transactions import Store, Tx
 
 LOG = structlog.get_logger("innkeeper.decisions")
