@@ -246,7 +246,7 @@ def _serve_alone(settings: Settings, demo_hosts: int) -> int:
         listening = Listening(
             service.app,
             settings.serving,
-            service.site.bells.stop,
+            service.engine.wakeups.stop,
             listener,
             Pulse(service.standing).beat,
         )
@@ -314,7 +314,7 @@ def _be_worker(settings: Settings, options: Mapping[str, Any]) -> int:
             listening = Listening(
                 service.app,
                 settings.serving,
-                service.site.bells.stop,
+                service.engine.wakeups.stop,
                 listener,
                 Pulse(service.standing, options["pulse"]).beat,
             )

@@ -21,7 +21,7 @@ WAITING_MAX = 2_000
 
 
 class ReaderThreads:
-    """See :class:`innkeeper.entrypoints.api.site.Readers`."""
+    """Reads in threads of its own, so that the event loop never waits for the database."""
 
     def __init__(self, store: Store, threads: int) -> None:
         self._store = store

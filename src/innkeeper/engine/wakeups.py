@@ -15,7 +15,7 @@ from contextlib import contextmanager
 Waiter = tuple[asyncio.AbstractEventLoop, asyncio.Event]
 
 
-class Bells:
+class Wakeups:
     """Bells by topic and name. Rung from any thread, heard on event loops."""
 
     def __init__(self) -> None:

@@ -5,15 +5,15 @@ from __future__ import annotations
 import asyncio
 import threading
 
-from innkeeper.engine.wakeups import Bells
+from innkeeper.engine.wakeups import Wakeups
 
 
 def test_a_bell_rung_by_another_thread_is_heard() -> None:
-    bells = Bells()
+    wakeups = Wakeups()
 
     async def hear() -> bool:
-        with bells.listen("orders", "a1") as rung:
-            ringer = threading.Thread(target=bells.ring, args=("orders", frozenset({"a1"})))
+        with wakeups.listen("orders", "a1") as rung:
+            ringer = threading.Thread(target=wakeups.ring, args=("orders", frozenset({"a1"})))
             ringer.start()
             await asyncio.wait_for(rung.wait(), 5.0)
             ringer.join()
@@ -23,12 +23,12 @@ def test_a_bell_rung_by_another_thread_is_heard() -> None:
 
 
 def test_other_bells_are_not_heard() -> None:
-    bells = Bells()
+    wakeups = Wakeups()
 
     async def hear() -> bool:
-        with bells.listen("orders", "a1") as rung:
-            bells.ring("orders", frozenset({"a2"}))
-            bells.ring("other", frozenset({"a1"}))
+        with wakeups.listen("orders", "a1") as rung:
+            wakeups.ring("orders", frozenset({"a2"}))
+            wakeups.ring("other", frozenset({"a1"}))
             await asyncio.sleep(0.01)
             return rung.is_set()
 
@@ -36,27 +36,27 @@ def test_other_bells_are_not_heard() -> None:
 
 
 def test_several_hear_the_same_bell_and_leave_nothing_behind() -> None:
-    bells = Bells()
+    wakeups = Wakeups()
 
     async def hear() -> list[bool]:
-        with bells.listen("orders", "a1") as one, bells.listen("orders", "a1") as two:
-            bells.ring("orders", frozenset({"a1"}))
+        with wakeups.listen("orders", "a1") as one, wakeups.listen("orders", "a1") as two:
+            wakeups.ring("orders", frozenset({"a1"}))
             await asyncio.sleep(0.01)
             return [one.is_set(), two.is_set()]
 
     assert asyncio.run(hear()) == [True, True]
     # Nobody is there any more; the loop they listened on is closed.
-    bells.ring("orders", frozenset({"a1"}))
+    wakeups.ring("orders", frozenset({"a1"}))
 
 
 def test_a_service_that_stops_wakes_everybody() -> None:
-    bells = Bells()
+    wakeups = Wakeups()
 
     async def hear() -> list[bool]:
-        with bells.listen("orders", "a1") as one, bells.listen("other", "a2") as two:
-            before = bells.is_stopping
-            threading.Thread(target=bells.stop).start()
+        with wakeups.listen("orders", "a1") as one, wakeups.listen("other", "a2") as two:
+            before = wakeups.is_stopping
+            threading.Thread(target=wakeups.stop).start()
             await asyncio.wait_for(asyncio.gather(one.wait(), two.wait()), 5.0)
-            return [before, bells.is_stopping]
+            return [before, wakeups.is_stopping]
 
     assert asyncio.run(hear()) == [False, True]

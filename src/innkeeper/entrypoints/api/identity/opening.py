@@ -15,12 +15,13 @@ import structlog
 from innkeeper.domain.identity import Service
 from innkeeper.domain.ids import Clock, IdSource
 from innkeeper.domain.slices import Settings, Storing
+from innkeeper.engine.engine import Engine
 from innkeeper.entrypoints.api import auth_builtin
 from innkeeper.entrypoints.api.auth import TrustingAuthenticator
 from innkeeper.entrypoints.api.auth_agents import AgentsAuthenticator
 from innkeeper.entrypoints.api.identity import clouds_file, key_files, private_files
 from innkeeper.entrypoints.api.routing import Api
-from innkeeper.entrypoints.api.site import Authenticator, Readers
+from innkeeper.entrypoints.api.site import Authenticator
 from innkeeper.entrypoints.api.token_cache import Heard
 from innkeeper.store.transactions import Store
 from innkeeper.systems.identity import catalog, first_start, passwords, tokens
@@ -63,7 +64,7 @@ def signer(
 def authenticator(
     settings: Settings,
     signer: Signer | None,
-    readers: Readers,
+    engine: Engine,
     clock: Clock,
     heard: Heard | None = None,
 ) -> Authenticator:
@@ -72,14 +73,14 @@ def authenticator(
     ``heard`` tells of what other processes wrote, where there are any.
     """
     remember_s = settings.authenticating.token_cache_s
-    others = _of_users(settings, signer, readers, clock, heard)
-    return AgentsAuthenticator(others, readers, clock, remember_s, heard)
+    others = _of_users(settings, signer, engine, clock, heard)
+    return AgentsAuthenticator(others, engine, clock, remember_s, heard)
 
 
 def _of_users(
     settings: Settings,
     signer: Signer | None,
-    readers: Readers,
+    engine: Engine,
     clock: Clock,
     heard: Heard | None,
 ) -> Authenticator:
@@ -100,7 +101,7 @@ def _of_users(
         )
         return auth_keystone.authenticator(asked, clock, remember_s, KEYSTONE_DEADLINE_S)
     if signer is not None:
-        return auth_builtin.authenticator(signer, readers, clock, remember_s, heard)
+        return auth_builtin.authenticator(signer, engine, clock, remember_s, heard)
     return TrustingAuthenticator()
 
 
