@@ -24,6 +24,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from innkeeper.domain.errors import Invalid, Refusal
 from innkeeper.domain.slices import Settings
 from innkeeper.engine import metrics
+from innkeeper.engine.retry import START, START_ON_FILE
 from innkeeper.entrypoints.api import certificates
 from innkeeper.entrypoints.api.identity import agent_care, key_care, key_files, opening
 from innkeeper.entrypoints.api.listening import (
@@ -37,7 +38,7 @@ from innkeeper.entrypoints.api.logs import set_up_logs
 from innkeeper.entrypoints.care import auditing, saving, upgrading
 from innkeeper.entrypoints.worker.child import Child, stop_all
 from innkeeper.entrypoints.worker.parent import Signals, end_on_signals, stop_with
-from innkeeper.entrypoints.worker.patience import OF_FILES, OF_SERVERS, NotThere, Patience
+from innkeeper.entrypoints.worker.patience import NotThere, Patience
 from innkeeper.entrypoints.worker.pulse import Pulse
 from innkeeper.programs import demo_agent, with_port, worker
 from innkeeper.settings import SettingsError
@@ -216,7 +217,7 @@ def _patience(settings: Settings) -> Patience:
     return Patience(
         storing.database_wait_s,
         chance,
-        OF_FILES if storing.is_file else OF_SERVERS,
+        START_ON_FILE if storing.is_file else START,
     )
 
 

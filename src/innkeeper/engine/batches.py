@@ -48,7 +48,7 @@ from innkeeper.engine.commands import (
     Write,
     WriteTogether,
 )
-from innkeeper.engine.retry import PASSING, Repeats
+from innkeeper.engine.retry import LOOK_UPS_MAX, PASSING, Repeats
 from innkeeper.store.transactions import Store, Tx, step
 from innkeeper.systems.compute.explanations import Question, Told
 
@@ -57,8 +57,6 @@ T = TypeVar("T")
 
 OF_ALL = (Busy, Unreachable)
 """What is no fault of any step: whoever comes next is told so as well."""
-LOOK_UPS_MAX = 3
-"""How often a boot is looked up whose commit was not answered."""
 
 
 class Desk(Protocol):
@@ -141,7 +139,7 @@ def _attempt(
         metrics.lost(error)
         if isinstance(error, Doubtful):
             return _after_doubt(store, desk, batch, error)
-        if isinstance(error, PASSING) and repeats.wait():
+        if isinstance(error, PASSING.errors) and repeats.wait():
             LOG.warning("batch_tried_again", steps=len(batch), error=str(error))
             return None
         if isinstance(error, OF_ALL):

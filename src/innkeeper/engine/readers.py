@@ -47,7 +47,7 @@ class ReaderThreads:
             try:
                 with self._store.read() as tx:
                     found.append(work(tx))
-            except PASSING:
+            except PASSING.errors:
                 if not repeats.wait():
                     raise
         return found[0]

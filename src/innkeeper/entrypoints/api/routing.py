@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 from innkeeper.domain.identity import RequestContext
 from innkeeper.domain.moves import Asker
 from innkeeper.engine.commands import Deciding, Together, Work
+from innkeeper.engine.retry import Retry, again
 from innkeeper.entrypoints.api.faults import FaultForm
 from innkeeper.entrypoints.api.microversions import Schema, Version, VersionTable
 from innkeeper.entrypoints.api.site import Site
@@ -82,19 +83,26 @@ class Call:
         """Run ``work`` in a reading transaction, off the event loop."""
         return await self.site.engine.read(work)
 
-    async def write(self, work: Work[T], lines: int = 1) -> T:
+    async def write(self, work: Work[T], lines: int = 1, retry: Retry | None = None) -> T:
         """Run ``work`` as one part of a group commit; returns when it is on the disk.
 
-        Whoever writes many ``lines`` says so, and shares the commit with fewer others.
+        Whoever writes many ``lines`` says so, and shares the commit with fewer others. With a
+        row of the table of retries, ``work`` is done again as that row says.
         """
-        return await self.site.engine.write(work, lines)
+        if retry is None:
+            return await self.site.engine.write(work, lines)
+        attempts_max = retry.attempts(self.site.settings)
+        return await again(lambda: self.site.engine.write(work, lines), retry, attempts_max)
 
-    async def write_together(self, work: Together[T], item: T, lines: int = 1) -> None:
+    async def write_together(
+        self, work: Together[T], item: T, lines: int = 1, *, retry: Retry
+    ) -> None:
         """As :meth:`write`, with ``work`` done once for all who wait with it at the moment.
 
         ``work`` gives for each item ``None`` or its refusal, of which nothing was written.
         """
-        await self.site.engine.write_together(work, item, lines)
+        engine, attempts_max = self.site.engine, retry.attempts(self.site.settings)
+        await again(lambda: engine.write_together(work, item, lines), retry, attempts_max)
 
     async def decide(self, work: Deciding[T]) -> T:
         """As :meth:`write`, for work that needs a host; it is given the means to decide too."""

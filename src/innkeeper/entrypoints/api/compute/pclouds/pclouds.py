@@ -7,6 +7,7 @@ from typing import Any
 
 from innkeeper.domain.errors import Forbidden, Invalid, NotFound
 from innkeeper.domain.pclouds import Pcloud, PcloudAction, SizePolicy, consenting
+from innkeeper.engine.retry import WHOLE_HOSTS
 from innkeeper.engine.transactions import Tx
 from innkeeper.entrypoints.api.compute.pclouds.calling import (
     LINES_OF_A_HOST,
@@ -83,7 +84,7 @@ async def create(call: Call) -> Answer:
     def write(tx: Tx) -> dict[str, Any]:
         return _one_shown(tx, call, pclouds.create(tx, uuid, project_id, facts, told))
 
-    return Answer(201, {"pcloud": await call.write(write)})
+    return Answer(201, {"pcloud": await call.write(write, retry=WHOLE_HOSTS)})
 
 
 async def update(call: Call) -> Answer:
@@ -96,7 +97,7 @@ async def update(call: Call) -> Answer:
         return after.uuid, left, _one_shown(tx, call, after)
 
     lines = SETTLED_AT_ONCE * LINES_OF_A_HOST if RATIOS & facts.keys() else 1
-    uuid, left, before = await call.write(write, lines)
+    uuid, left, before = await call.write(write, lines, WHOLE_HOSTS)
     shown = before
     if left:
         await bring_over(call, uuid, left)
@@ -115,7 +116,7 @@ def _shown_again(tx: Tx, call: Call, before: dict[str, Any]) -> dict[str, Any]:
 async def delete(call: Call) -> Answer:
     """Forget a pcloud without hosts."""
     told = terms(call)
-    await call.write(lambda tx: pclouds.delete(tx, owned(tx, call), told))
+    await call.write(lambda tx: pclouds.delete(tx, owned(tx, call), told), retry=WHOLE_HOSTS)
     return Answer(204)
 
 
@@ -159,7 +160,7 @@ async def _of_project(
 ) -> Answer:
     """Do something about the project in the path, for who may have it done."""
     told, project_id = terms(call), call.params["tenant_id"]
-    await call.write(lambda tx: act(tx, find(tx, call), project_id, told))
+    await call.write(lambda tx: act(tx, find(tx, call), project_id, told), retry=WHOLE_HOSTS)
     return Answer(204)
 
 
