@@ -24,6 +24,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from innkeeper.domain.errors import Invalid, Refusal
 from innkeeper.domain.slices import Settings
 from innkeeper.engine import metrics
+from innkeeper.engine.database import Database
 from innkeeper.engine.retry import START, START_ON_FILE
 from innkeeper.entrypoints.api import certificates
 from innkeeper.entrypoints.api.identity import agent_care, key_care, key_files, opening
@@ -43,7 +44,6 @@ from innkeeper.entrypoints.worker.pulse import Pulse
 from innkeeper.programs import demo_agent, with_port, worker
 from innkeeper.settings import SettingsError
 from innkeeper.store import schema
-from innkeeper.store.transactions import Store
 from innkeeper.wiring import (
     DATABASE_FILE,
     RandomIds,
@@ -105,9 +105,9 @@ def _run(command: str, settings: Settings, options: Mapping[str, Any]) -> int:
 
 def reset_admin_password(settings: Settings) -> int:
     """Give the administrator a new password, and say where it is written."""
-    with _there(settings) as store:
+    with _there(settings) as database:
         path = opening.reset_password(
-            store,
+            database,
             settings,
             address_of(
                 settings.serving.host,
@@ -124,9 +124,9 @@ def reset_admin_password(settings: Settings) -> int:
 
 def care_for_keys(settings: Settings, options: Mapping[str, Any]) -> int:
     """Look at the encryption keys, take a new one, or drop old ones."""
-    with _there(settings) as store:
+    with _there(settings) as database:
         path = key_files.path_of(settings.storing)
-        lines = key_care.carry_out(options["act"], store, path, secrets.token_bytes, now())
+        lines = key_care.carry_out(options["act"], database, path, secrets.token_bytes, now())
     sys.stdout.write("".join(f"{line}\n" for line in lines))
     return 0
 
@@ -134,8 +134,8 @@ def care_for_keys(settings: Settings, options: Mapping[str, Any]) -> int:
 def care_for_agents(settings: Settings, options: Mapping[str, Any]) -> int:
     """Issue a credential for an agent, or take back those it has."""
     try:
-        with _there(settings) as store:
-            lines = agent_care.carry_out(store, options, RandomIds(), now())
+        with _there(settings) as database:
+            lines = agent_care.carry_out(database, options, RandomIds(), now())
     except Invalid as refusal:
         sys.stderr.write(f"innkeeper: {refusal.message}\n")
         return 2
@@ -148,12 +148,12 @@ def audit(settings: Settings, options: Mapping[str, Any]) -> int:
     wish = auditing.Wish(
         is_json=options["json"], repairs=options["repair"], is_dry=options["dry_run"]
     )
-    with _there(settings) as store:
-        return auditing.run(store, now, sys.stdout.write, wish)
+    with _there(settings) as database:
+        return auditing.run(database, now, sys.stdout.write, wish)
 
 
 @contextmanager
-def _there(settings: Settings) -> Iterator[Store]:
+def _there(settings: Settings) -> Iterator[Database]:
     """The database that a service works on; none is made or brought up for a look at it.
 
     Raises :class:`SettingsError` where there is none, or none for this program.
@@ -169,7 +169,7 @@ def _there(settings: Settings) -> Iterator[Store]:
             raise SettingsError(
                 "The database is not at this program's schema. `innkeeper db check` says more."
             )
-        yield store
+        yield Database(store)
     finally:
         store.dispose()
 
@@ -188,8 +188,8 @@ def care_for_database(settings: Settings, options: Mapping[str, Any]) -> int:
     store = connect(settings)
     try:
         if act == "check":
-            return upgrading.check(store, say)
-        return upgrading.upgrade(store, now, say)
+            return upgrading.check(Database(store), say)
+        return upgrading.upgrade(Database(store), now, say)
     finally:
         store.dispose()
 

@@ -15,6 +15,7 @@ from typing import TypeVar
 
 from innkeeper.domain.errors import Busy
 from innkeeper.domain.slices import Settings
+from innkeeper.engine.database import Database
 from innkeeper.engine.engine import Engine
 from innkeeper.engine.periodic import PeriodicTasks, Task
 from innkeeper.entrypoints.api import app
@@ -167,6 +168,7 @@ class Service:
         self.settings = settings
         self._patiently = patiently
         self.store = store or open_store(settings)
+        self.database = Database(self.store)
         self.ids = RandomIds()
         self.recordings = RecordingFiles(
             Path(settings.storing.data_dir) / RECORDINGS_FOLDER,
@@ -199,7 +201,9 @@ class Service:
         self.signer: Signer | None = None
         if settings.authenticating.auth == "builtin":
             self.signer = patiently(
-                lambda: opening.signer(self.store, settings.storing, secrets.token_bytes, now())
+                lambda: opening.signer(
+                    self.database, settings.storing, secrets.token_bytes, now()
+                )
             )
         self.site = Site(
             settings=settings,
@@ -232,7 +236,7 @@ class Service:
             return None
         return self._patiently(
             lambda: opening.prepare_logins(
-                self.store, self.settings, address, self.ids, secrets.token_urlsafe, now()
+                self.database, self.settings, address, self.ids, secrets.token_urlsafe, now()
             )
         )
 
@@ -247,7 +251,7 @@ class Service:
 
     def _write_agent_token(self) -> Path:
         return opening.write_agent_token(
-            self.store, self.settings, self.signer, self.ids, now()
+            self.database, self.settings, self.signer, self.ids, now()
         )
 
     def renew_agent_token(self) -> int:
