@@ -89,7 +89,7 @@ class RandomIds:
         with suppress(IndexError):
             return self._drawn.pop()
         # Many at once: each question to the system lets go of the interpreter, for which the
-        # decision thread waits. Two threads that ask at the same time draw twice.
+        # writer thread waits. Two threads that ask at the same time draw twice.
         many = os.urandom(DRAWN_AT_ONCE * DRAWN_BYTES)
         first, *others = (many[i : i + DRAWN_BYTES] for i in range(0, len(many), DRAWN_BYTES))
         self._drawn += others

@@ -1,4 +1,4 @@
-"""The decision thread answers everybody, whatever happens to it, and says when it has ended."""
+"""The writer thread answers everybody, whatever happens to it, and says when it has ended."""
 
 from __future__ import annotations
 

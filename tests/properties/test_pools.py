@@ -174,7 +174,7 @@ BATCHES = st.builds(
 
 
 def step_of(cloud: Cloud, deed: Deed) -> tuple[str, Any]:
-    """A deed as a step of the decision thread."""
+    """A deed as a step of the writer thread."""
     if deed.verb in WRITES:
         return "write", lambda tx: WRITES[deed.verb](cloud, tx, deed)
     wish: dict[str, Any] = {}

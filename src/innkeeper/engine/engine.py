@@ -58,7 +58,7 @@ class Engine:
         self._search = SearchThread(store, candidates, ids)
         self._orders = OrderWatch(store, self.wakeups)
         self._is_started = False
-        store.listen(self.wakeups.ring)
+        store.listen(self.wakeups.wake)
 
     def load(self) -> None:
         """Read the host table. May be repeated where the database was not there."""

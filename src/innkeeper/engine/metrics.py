@@ -57,7 +57,7 @@ FAILURES = Counter(
 )
 WAITING = Gauge(
     "innkeeper_waiting_steps",
-    "Steps that wait for the decision thread.",
+    "Steps that wait for the writer thread.",
     multiprocess_mode="livesum",
 )
 CONNECTIONS = Gauge(

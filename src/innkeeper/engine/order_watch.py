@@ -1,11 +1,11 @@
-"""Rings for orders that other processes have committed.
+"""Wakes agents for orders that other processes have committed.
 
 Always true: while anybody waits for orders, one question per period finds those of all agents,
 and nothing is asked while nobody waits. Orders have the numbers in which they were committed,
 so what is behind the last number seen is what is new.
 
-May be false: that it rings for an order that has moved to another agent. Who waits looks by
-himself now and then.
+May be false: that it wakes an agent for an order that was another one's before. An agent that
+waits looks now and then.
 """
 
 from __future__ import annotations
@@ -68,9 +68,9 @@ class OrderWatch:
             with self._store.read() as tx:
                 self._last = work.newest(tx)
             # Those who wait already looked before this. Who comes from now on looks after it.
-            self._wakeups.ring_all(work.TOPIC)
+            self._wakeups.wake_all(work.TOPIC)
             return
         with self._store.read() as tx:
             self._last, names = work.given_since(tx, self._last)
         if names:
-            self._wakeups.ring(work.TOPIC, names)
+            self._wakeups.wake(work.TOPIC, names)

@@ -52,9 +52,9 @@ class Writer:
         self._store = store
         self._desk = desk
         self._waiting: deque[Step] = deque()
-        self._bell = threading.Event()
-        # So many must wait for the bell to ring: each ring takes the interpreter from those who
-        # bring the next.
+        self._wakeup = threading.Event()
+        # So many must wait before the thread is woken: each wake-up takes the interpreter from
+        # those who bring the next.
         self._wanted = 1
         self._thread = threading.Thread(target=self._run, name="decisions", daemon=True)
         self._is_stopping = False
@@ -71,7 +71,7 @@ class Writer:
     def stop(self, timeout_s: float) -> None:
         """Finish what waits, then end. New steps are refused from now on."""
         self._is_stopping = True
-        self._bell.set()
+        self._wakeup.set()
         self._thread.join(timeout_s)
 
     @property
@@ -118,8 +118,8 @@ class Writer:
             raise Unavailable("Too many requests wait already.")
         future: asyncio.Future[object] = asyncio.get_running_loop().create_future()
         self._waiting.append(Step(command, future))
-        if len(self._waiting) >= self._wanted and not self._bell.is_set():
-            self._bell.set()
+        if len(self._waiting) >= self._wanted and not self._wakeup.is_set():
+            self._wakeup.set()
         if self._has_ended:
             # It ended between the look above and now, and may not have seen this step.
             self._refuse(self._left())
@@ -183,10 +183,10 @@ class Writer:
     def _await(self, count: int, timeout_s: float | None) -> None:
         """Sleep until so many steps wait, the time is over or the thread is to end."""
         self._wanted = count
-        self._bell.clear()
-        # After the bell is ready, so that nobody can come in unheard.
+        self._wakeup.clear()
+        # After the event is cleared, so that nobody can come in unheard.
         if len(self._waiting) < count and not self._is_stopping:
-            self._bell.wait(timeout_s)
+            self._wakeup.wait(timeout_s)
 
     def _answer(self, batch: Sequence[Step], outcomes: Sequence[object]) -> None:
         by_loop: dict[asyncio.AbstractEventLoop, list[Step]] = {}

@@ -13,7 +13,7 @@ def test_a_bell_rung_by_another_thread_is_heard() -> None:
 
     async def hear() -> bool:
         with wakeups.listen("orders", "a1") as rung:
-            ringer = threading.Thread(target=wakeups.ring, args=("orders", frozenset({"a1"})))
+            ringer = threading.Thread(target=wakeups.wake, args=("orders", frozenset({"a1"})))
             ringer.start()
             await asyncio.wait_for(rung.wait(), 5.0)
             ringer.join()
@@ -27,8 +27,8 @@ def test_other_bells_are_not_heard() -> None:
 
     async def hear() -> bool:
         with wakeups.listen("orders", "a1") as rung:
-            wakeups.ring("orders", frozenset({"a2"}))
-            wakeups.ring("other", frozenset({"a1"}))
+            wakeups.wake("orders", frozenset({"a2"}))
+            wakeups.wake("other", frozenset({"a1"}))
             await asyncio.sleep(0.01)
             return rung.is_set()
 
@@ -40,13 +40,13 @@ def test_several_hear_the_same_bell_and_leave_nothing_behind() -> None:
 
     async def hear() -> list[bool]:
         with wakeups.listen("orders", "a1") as one, wakeups.listen("orders", "a1") as two:
-            wakeups.ring("orders", frozenset({"a1"}))
+            wakeups.wake("orders", frozenset({"a1"}))
             await asyncio.sleep(0.01)
             return [one.is_set(), two.is_set()]
 
     assert asyncio.run(hear()) == [True, True]
     # Nobody is there any more; the loop they listened on is closed.
-    wakeups.ring("orders", frozenset({"a1"}))
+    wakeups.wake("orders", frozenset({"a1"}))
 
 
 def test_a_service_that_stops_wakes_everybody() -> None:

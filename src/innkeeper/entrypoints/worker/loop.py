@@ -17,7 +17,7 @@ LOG = structlog.get_logger("innkeeper.worker")
 
 
 class WorkerThread:
-    """One thread for all tasks: they are short, and write through the decision thread."""
+    """One thread for all tasks: they are short, and write through the writer thread."""
 
     def __init__(self, tasks: Sequence[Task], clock_s: Callable[[], float]) -> None:
         self._tasks = tasks

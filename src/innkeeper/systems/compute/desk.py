@@ -1,4 +1,4 @@
-"""The decision thread's desk: the host table, the pipeline, and what is done with them."""
+"""The writer thread's desk: the host table, the pipeline, and what is done with them."""
 
 from __future__ import annotations
 
