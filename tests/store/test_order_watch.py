@@ -32,7 +32,7 @@ def other(opened: Callable[[], Store]) -> Store:
 
 @pytest.fixture
 def wakeups(opened: Callable[[], Store]) -> Iterator[Wakeups]:
-    """Bells that a watch rings."""
+    """Wake-ups that a watch sends."""
     made = Wakeups()
     watch = OrderWatch(opened(), made)
     watch.start()

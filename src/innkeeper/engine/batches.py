@@ -4,7 +4,7 @@ Always true: each step has one answer, and an answer that is no error is on the 
 are bounded in number and time, and paused at random, so that processes which failed together do
 not come back together.
 
-What is repeated, and what is not:
+What is repeated, and what is not (:mod:`innkeeper.engine.retry` has the numbers):
 
 - Where another transaction was in the way, or the database was gone before the commit was
   sent, nothing has happened: the whole batch is tried again, on another connection.

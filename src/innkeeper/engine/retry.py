@@ -65,7 +65,7 @@ class Retry:
     the message itself.
     """
 
-    errors: tuple[type[Refusal], ...]
+    errors: tuple[type[Exception], ...]
     happened: str
     repeated: str
     where: tuple[str, ...]
@@ -159,6 +159,15 @@ WAITED = Retry(
     attempts_max=1,
     answer="503",
 )
+ONE_BY_ONE = Retry(
+    errors=(Exception,),
+    happened="a batch failed for another reason, such as a full disk or a defect in one of its "
+    "commands; nothing was changed",
+    repeated="each command alone, up to the first that finds the database gone or busy",
+    where=("engine/batches.py",),
+    attempts_max=2,
+    answer="what the command alone met: 500, or 503",
+)
 DOUBT = Retry(
     errors=(Doubtful,),
     happened="the commit was sent and its answer did not arrive",
@@ -223,6 +232,7 @@ TABLE = (
     ALL_ELSE,
     PASSING,
     WAITED,
+    ONE_BY_ONE,
     DOUBT,
     NEXT_TURN,
     START,
@@ -243,7 +253,7 @@ async def again(attempt: Callable[[], Awaitable[T]], retry: Retry, attempts_max:
         try:
             return await attempt()
         except retry.errors as error:
-            LOG.info("write_overtaken", cause=error.message)
+            LOG.info("write_overtaken", cause=str(error))
     LOG.warning("write_given_up", attempts=attempts_max)
     raise ConcurrentUpdate(retry.answer)
 

@@ -1,4 +1,4 @@
-"""Bells wake those who listen, from any thread, and nobody else."""
+"""Wake-ups reach those who listen, from any thread, and nobody else."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import threading
 from innkeeper.engine.wakeups import Wakeups
 
 
-def test_a_bell_rung_by_another_thread_is_heard() -> None:
+def test_a_wakeup_from_another_thread_is_heard() -> None:
     wakeups = Wakeups()
 
     async def hear() -> bool:
@@ -22,7 +22,7 @@ def test_a_bell_rung_by_another_thread_is_heard() -> None:
     assert asyncio.run(hear())
 
 
-def test_other_bells_are_not_heard() -> None:
+def test_wakeups_for_others_are_not_heard() -> None:
     wakeups = Wakeups()
 
     async def hear() -> bool:
@@ -35,7 +35,7 @@ def test_other_bells_are_not_heard() -> None:
     assert not asyncio.run(hear())
 
 
-def test_several_hear_the_same_bell_and_leave_nothing_behind() -> None:
+def test_several_hear_the_same_wakeup_and_leave_nothing_behind() -> None:
     wakeups = Wakeups()
 
     async def hear() -> list[bool]:

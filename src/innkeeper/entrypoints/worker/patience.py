@@ -17,7 +17,6 @@ from typing import Protocol, TypeVar
 
 import structlog
 
-from innkeeper.domain.errors import Refusal
 from innkeeper.engine.retry import START, Retry
 
 LOG = structlog.get_logger("innkeeper.service")
@@ -67,7 +66,7 @@ class Patience:
                 self._wait(pause_s, self._within_s - (time.perf_counter() - begun_s), error)
         raise AssertionError("the pauses do not end")
 
-    def _wait(self, pause_s: float, left_s: float, error: Refusal) -> None:
+    def _wait(self, pause_s: float, left_s: float, error: Exception) -> None:
         why = reason(error)
         if left_s <= 0:
             raise NotThere(
@@ -83,7 +82,7 @@ class Patience:
         Event().wait(wait_s)
 
 
-def reason(error: Refusal) -> str:
+def reason(error: Exception) -> str:
     """Why, in one line, as the driver says it; drivers quote no passwords."""
-    said = str(getattr(error.__cause__, "orig", None) or error.message)
+    said = str(getattr(error.__cause__, "orig", None) or error)
     return " ".join(said.split())[:TOLD_MAX]
