@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from innkeeper.domain.slices import Serving
+from innkeeper.engine.maintenance.invariants import INVARIANTS
 from innkeeper.entrypoints.api.routing import Api
 from innkeeper.entrypoints.api.tables import APIS
-from innkeeper.entrypoints.care.invariants import INVARIANTS
 
 FOLDER = Path(__file__).parent / "reference"
 WRITTEN_BY_A_PROGRAM = "<!-- Written by `make reference`; edit the program instead. -->"

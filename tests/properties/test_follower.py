@@ -19,7 +19,7 @@ from innkeeper.domain.hosts import HostReport
 from innkeeper.domain.ids import ClassId, ConsumerUuid, ProviderUuid, ServerId
 from innkeeper.domain.placement import ConsumerClaim
 from innkeeper.domain.slices import Scheduling
-from innkeeper.entrypoints.api import carrying
+from innkeeper.engine import batches
 from innkeeper.snapshot import loader
 from innkeeper.snapshot.audit import differences
 from innkeeper.snapshot.columns import HostTable
@@ -270,7 +270,7 @@ BATCHES = st.builds(
 
 
 def step_of(cloud: Cloud, deed: Deed) -> tuple[str, Any]:
-    """A deed as a step of the decision thread."""
+    """A deed as a step of the writer thread."""
     if deed.verb in WRITES:
         return "write", lambda tx: WRITES[deed.verb](cloud, tx, deed)
     if deed.verb == "wish":
@@ -327,7 +327,7 @@ def lose(cloud: Cloud, steps: list[tuple[str, Any]]) -> None:
     """Carry out a batch of which nothing comes to be, and do not look at the table yet: the
     next batch begins with what this one left behind."""
     batch = steps_of(steps)
-    answers = carrying.carry_out(Losing(cloud.store), cloud.desk, batch)
+    answers = batches.carry_out(Losing(cloud.store), cloud.desk, batch)
     assert all(isinstance(each, Busy) for each in answers)
 
 

@@ -11,9 +11,11 @@ import sqlalchemy as sa
 
 from innkeeper.domain.auditing import Finding
 from innkeeper.domain.ids import ServerId
+from innkeeper.engine.database import Database
+from innkeeper.engine.maintenance import audit
+from innkeeper.engine.maintenance.invariants import INVARIANTS, REPAIRS, findings
 from innkeeper.entrypoints.care import auditing
 from innkeeper.entrypoints.care.auditing import Wish
-from innkeeper.entrypoints.care.invariants import INVARIANTS, REPAIRS, findings
 from innkeeper.store.backends import catalogue
 from innkeeper.store.transactions import Store, Tx
 from innkeeper.systems.compute import hosts
@@ -52,7 +54,7 @@ class Undone(Exception):
 
 
 def test_a_sound_cloud_has_no_findings(world: World) -> None:
-    assert auditing.look(world[0]) == []
+    assert audit.look(Database(world[0])) == []
 
 
 def kinds(found: list[Finding]) -> set[str]:
@@ -83,7 +85,7 @@ def test_what_is_planted_is_found_and_repaired_where_that_is_safe(
         finally:
             tighten(tx)
         raise Undone
-    assert auditing.look(store) == []
+    assert audit.look(Database(store)) == []
 
 
 def test_every_kind_is_planted_and_every_promised_repair_is_there() -> None:
@@ -100,7 +102,7 @@ def spoil(world: World, *planted: str) -> None:
 
 def run(world: World, **wish: bool) -> tuple[int, str]:
     lines: list[str] = []
-    status = auditing.run(world[0], lambda: NOW, lines.append, Wish(**wish))
+    status = auditing.run(Database(world[0]), lambda: NOW, lines.append, Wish(**wish))
     return status, "".join(lines)
 
 
@@ -172,7 +174,7 @@ def test_what_an_agent_finds_and_nobody_knows_is_told_until_it_is_gone(
         with store.write() as tx:
             said = reported("h0", traits=frozenset({"HW_CPU_X86_VMX"}), servers=servers)
             hosts.report(tx, AGENT, [said], DEFAULTS, ids=Numbers(), now=NOW)
-        return {each.text for each in auditing.look(store)}
+        return {each.text for each in audit.look(Database(store))}
 
     assert report(*there) == set()
     found = {f"h0 has {GHOST}, as was said at 2026-01-01 00:00:00"}

@@ -16,7 +16,7 @@ from innkeeper.domain.compute import Booted, BootRequest
 from innkeeper.domain.errors import Doubtful, Unreachable
 from innkeeper.domain.ids import ServerId
 from innkeeper.domain.slices import Scheduling
-from innkeeper.entrypoints.api.carrying import carry_out
+from innkeeper.engine.batches import carry_out
 from innkeeper.store import periodic, schema
 from innkeeper.store.backends import catalogue
 from innkeeper.store.queries import servers

@@ -13,7 +13,7 @@ from innkeeper.domain.amounts import Inventory
 from innkeeper.domain.errors import CapacityExceeded, ConcurrentUpdate, Overtaken
 from innkeeper.domain.ids import ClassId, ConsumerUuid, ProviderId
 from innkeeper.domain.placement import Claim, ConsumerClaim
-from innkeeper.entrypoints.api.placement.repeating import again
+from innkeeper.engine.retry import ALLOCATIONS, again
 from innkeeper.store.queries import capacity, names
 from innkeeper.store.transactions import Store
 from innkeeper.systems.placement import claims, inventories, providers
@@ -63,7 +63,7 @@ class Race:
     def run(self) -> None:
         """Try, at most so often."""
         with capture_logs():
-            asyncio.run(again(self.attempt, ATTEMPTS_MAX))
+            asyncio.run(again(self.attempt, ALLOCATIONS, ATTEMPTS_MAX))
 
     def used(self) -> int:
         """How much is held."""

@@ -57,7 +57,7 @@ class Turns:
             self.happens()
         return self._cloud.write(work)
 
-    async def run(self, work: Callable[[Tx], Any]) -> Any:
+    async def read(self, work: Callable[[Tx], Any]) -> Any:
         return self._cloud.read(work)
 
 
@@ -85,9 +85,7 @@ class Door:
         parts: Any = turns
         site = Site(
             settings=Settings(dedicating=SETTINGS),
-            readers=parts,
-            decisions=parts,
-            candidates=parts,
+            engine=parts,
             recordings=parts,
             policy=self._policy,
             authenticator=parts,

@@ -12,6 +12,7 @@ import pytest
 from innkeeper.domain.moves import Asker
 from innkeeper.domain.pclouds import Pcloud
 from innkeeper.domain.slices import Dedicating
+from innkeeper.engine.database import Database
 from innkeeper.entrypoints.api.compute.pclouds import keeping
 from innkeeper.entrypoints.care import auditing
 from innkeeper.entrypoints.care.auditing import Wish as AuditWish
@@ -240,7 +241,9 @@ def test_who_is_behind_without_a_mark_is_found_and_brought_over(
     broken = cloud.read(lambda tx: {each.key for each in audit.findings(tx)})
     assert broken == set(NAMES[SETTLED_AT_ONCE:])
     written: list[str] = []
-    status = auditing.run(cloud.store, lambda: NOW, written.append, AuditWish(repairs=True))
+    status = auditing.run(
+        Database(cloud.store), lambda: NOW, written.append, AuditWish(repairs=True)
+    )
     assert status == auditing.SOUND, written
     assert f"{behind} repairs\n" in written
     cloud.mend()

@@ -11,6 +11,7 @@ import pytest
 import sqlalchemy as sa
 
 from innkeeper.domain.slices import Storing
+from innkeeper.engine.database import Database
 from innkeeper.entrypoints.api.identity import key_care, key_files, opening
 from innkeeper.entrypoints.api.identity.key_files import KeyFileError
 from innkeeper.main import main
@@ -38,7 +39,7 @@ def kept(store: Store, name: str) -> str:
 def started(store: Store, folder: Path) -> str:
     """A machine starts to serve; gives a token that it signs."""
     storing = Storing(data_dir=str(folder))
-    return opening.signer(store, storing, os.urandom, NOW).sign(CLAIMS)
+    return opening.signer(Database(store), storing, os.urandom, NOW).sign(CLAIMS)
 
 
 def test_what_is_kept_can_be_taken_and_not_read(store: Store) -> None:
@@ -131,7 +132,7 @@ def test_a_damaged_file_is_not_used(tmp_path: Path, text: str) -> None:
 
 def care(store: Store, folder: Path, act: str) -> str:
     path = folder / "encryption.key"
-    return "\n".join(key_care.carry_out(act, store, path, os.urandom, NOW))
+    return "\n".join(key_care.carry_out(act, Database(store), path, os.urandom, NOW))
 
 
 def test_rotating(opened: Open, tmp_path: Path) -> None:

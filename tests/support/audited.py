@@ -17,7 +17,7 @@ from innkeeper.domain.grouping import ServerGroup
 from innkeeper.domain.ids import AgentId, ServerId
 from innkeeper.domain.moves import MigrationStatus
 from innkeeper.domain.slices import Scheduling
-from innkeeper.entrypoints.api.carrying import carry_out
+from innkeeper.engine.batches import carry_out
 from innkeeper.store.queries import agents, orders
 from innkeeper.store.queries import servers as rows
 from innkeeper.store.queries.orders import NewOrder

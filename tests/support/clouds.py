@@ -15,7 +15,8 @@ from innkeeper.domain.errors import Refusal
 from innkeeper.domain.hosts import HostDefaults, HostReport, InventoryReport
 from innkeeper.domain.ids import AgentId, ServerId
 from innkeeper.domain.slices import Computing, Scheduling
-from innkeeper.entrypoints.api.carrying import Step, carry_out
+from innkeeper.engine.batches import Step, carry_out
+from innkeeper.engine.commands import Boot, Command, Decide, Explain, Write
 from innkeeper.snapshot import loader
 from innkeeper.snapshot.audit import differences
 from innkeeper.snapshot.columns import HostTable
@@ -218,10 +219,16 @@ class Cloud:
 
 def steps_of(steps: Sequence[tuple[str, Any]]) -> list[Step]:
     """Steps of these kinds; what is to be explained is a boot request."""
-    return [
-        Step(kind, Question(work) if kind == "explain" else work, None, None)
-        for kind, work in steps
-    ]
+    return [Step(COMMANDS[kind](work)) for kind, work in steps]
+
+
+COMMANDS: Mapping[str, Callable[[Any], Command[object]]] = {
+    "write": Write,
+    "boot": Boot,
+    "decide": lambda asked: Decide(*asked),
+    "explain": lambda request: Explain(Question(request)),
+}
+"""By kind: the command that is made of what is given."""
 
 
 def cloud_in(folder: Path, *reports: HostReport, **settings: Any) -> Cloud:

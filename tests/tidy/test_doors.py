@@ -66,9 +66,7 @@ def door() -> Any:
     untouchable: Any = Untouchable()
     site = Site(
         settings=Settings(serving=Serving(apis=tuple(APIS))),
-        readers=untouchable,
-        decisions=untouchable,
-        candidates=untouchable,
+        engine=untouchable,
         recordings=untouchable,
         policy=untouchable,
         authenticator=TrustingAuthenticator(),

@@ -13,10 +13,11 @@ from typing import Any, TypeVar
 
 from innkeeper.domain.identity import RequestContext
 from innkeeper.domain.moves import Asker
+from innkeeper.engine.commands import Deciding, Together, Work
+from innkeeper.engine.retry import Retry, again
 from innkeeper.entrypoints.api.faults import FaultForm
 from innkeeper.entrypoints.api.microversions import Schema, Version, VersionTable
-from innkeeper.entrypoints.api.site import Site, Together
-from innkeeper.store.transactions import Tx
+from innkeeper.entrypoints.api.site import Site
 
 T = TypeVar("T")
 
@@ -78,27 +79,34 @@ class Call:
         values = self.query.get(name)
         return values[-1] if values else default
 
-    async def read(self, work: Callable[[Tx], T]) -> T:
+    async def read(self, work: Work[T]) -> T:
         """Run ``work`` in a reading transaction, off the event loop."""
-        return await self.site.readers.run(work)
+        return await self.site.engine.read(work)
 
-    async def write(self, work: Callable[[Tx], T], lines: int = 1) -> T:
+    async def write(self, work: Work[T], lines: int = 1, retry: Retry | None = None) -> T:
         """Run ``work`` as one part of a group commit; returns when it is on the disk.
 
-        Whoever writes many ``lines`` says so, and shares the commit with fewer others.
+        Whoever writes many ``lines`` says so, and shares the commit with fewer others. With a
+        row of the table of retries, ``work`` is done again as that row says.
         """
-        return await self.site.decisions.write(work, lines)
+        if retry is None:
+            return await self.site.engine.write(work, lines)
+        attempts_max = retry.attempts(self.site.settings)
+        return await again(lambda: self.site.engine.write(work, lines), retry, attempts_max)
 
-    async def write_together(self, work: Together[T], item: T, lines: int = 1) -> None:
+    async def write_together(
+        self, work: Together[T], item: T, lines: int = 1, *, retry: Retry
+    ) -> None:
         """As :meth:`write`, with ``work`` done once for all who wait with it at the moment.
 
         ``work`` gives for each item ``None`` or its refusal, of which nothing was written.
         """
-        await self.site.decisions.write_together(work, item, lines)
+        engine, attempts_max = self.site.engine, retry.attempts(self.site.settings)
+        await again(lambda: engine.write_together(work, item, lines), retry, attempts_max)
 
-    async def decide(self, work: Callable[[Tx, Any], T]) -> T:
+    async def decide(self, work: Deciding[T]) -> T:
         """As :meth:`write`, for work that needs a host; it is given the means to decide too."""
-        return await self.site.decisions.decide(work, self.now)
+        return await self.site.engine.decide(work, self.now)
 
     def allows(self, rule: str, **target: Any) -> bool:
         """Whether policy lets the caller do ``rule`` to a thing with these attributes."""

@@ -1,4 +1,4 @@
-"""The decision thread's desk: the host table, the pipeline, and what is done with them."""
+"""The writer thread's desk: the host table, the pipeline, and what is done with them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 
 class BootDesk:
-    """See :class:`innkeeper.entrypoints.api.decisions.Desk`. Used by one thread."""
+    """See :class:`innkeeper.engine.batches.Desk`. Used by one thread."""
 
     def __init__(
         self, scheduling: Scheduling, computing: Computing, keep: Keep | None = None

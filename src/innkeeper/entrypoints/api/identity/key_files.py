@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from innkeeper.domain.slices import Storing
+from innkeeper.engine.transactions import Tx
 from innkeeper.entrypoints.api.identity import private_files
-from innkeeper.store.transactions import Tx
 from innkeeper.systems.identity import safes
 from innkeeper.systems.identity.safes import KEY_BYTES, Draw, NoSuchKey, Safe
 

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from innkeeper.domain.placement import Allocation
-from innkeeper.entrypoints.api.placement import caching, repeating
+from innkeeper.engine.retry import ALLOCATIONS
+from innkeeper.entrypoints.api.placement import caching
 from innkeeper.entrypoints.api.placement.versions.v1_28_consumer_generations import (
     ASKS_NO_GENERATION,
 )
@@ -85,8 +86,8 @@ async def replace_many(call: Call) -> Answer:
 
 async def _write(call: Call, wishes: Sequence[Wish]) -> None:
     item = Bundle(wishes, call.now)
-    await repeating.write_together(
-        call, allocations.write_together, item, lines=line_count(wishes)
+    await call.write_together(
+        allocations.write_together, item, line_count(wishes), retry=ALLOCATIONS
     )
 
 

@@ -49,7 +49,7 @@ async def index(call: Call) -> Answer:
     """List ways to serve a request, and the providers they take from."""
     is_flat = ONE_OF_A_TREE in call.terms
     query = candidate_query(call.query, takes_one_of_a_tree=is_flat)
-    found, body = await call.site.candidates.find(query, view)
+    found, body = await call.site.engine.find(query, view)
     if found.is_cut:
         LOG.warning(
             "allocation candidates cut: a search came to its bound",

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from innkeeper.domain.placement import Provider
+from innkeeper.engine.transactions import Tx
 from innkeeper.entrypoints.api.placement import caching
 from innkeeper.entrypoints.api.placement.queries import provider_query
 from innkeeper.entrypoints.api.placement.versions.v1_37_reparenting import ONLY_ROOTS_MOVE
 from innkeeper.entrypoints.api.routing import Answer, Call
-from innkeeper.store.transactions import Tx
 from innkeeper.systems.placement import providers
 
 LINKS = ("inventories", "usages", "aggregates", "traits", "allocations")

@@ -12,10 +12,10 @@ from innkeeper.domain.amounts import UNIT_MAX
 from innkeeper.domain.errors import Invalid
 from innkeeper.domain.grouping import ServerGroup
 from innkeeper.domain.ids import ServerId
+from innkeeper.engine.transactions import Tx
 from innkeeper.entrypoints.api.compute.accounts.quotas import default_limits
 from innkeeper.entrypoints.api.paging import limit_of
 from innkeeper.entrypoints.api.routing import Answer, Call
-from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import groups, quotas
 
 RULE = "os_compute_api:os-server-groups"

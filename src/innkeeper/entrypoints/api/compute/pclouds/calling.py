@@ -6,8 +6,8 @@ from datetime import datetime
 
 from innkeeper.domain.errors import Invalid
 from innkeeper.domain.pclouds import Pcloud
+from innkeeper.engine.transactions import Tx
 from innkeeper.entrypoints.api.routing import Call
-from innkeeper.store.transactions import Tx
 from innkeeper.systems.pclouds import pclouds
 from innkeeper.systems.pclouds.terms import Terms
 

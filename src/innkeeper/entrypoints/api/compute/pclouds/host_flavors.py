@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from innkeeper.domain.pclouds import HostFlavor, PoolHost
+from innkeeper.engine.retry import WHOLE_HOSTS
+from innkeeper.engine.transactions import Tx
 from innkeeper.entrypoints.api.compute.pclouds.calling import FLAVORS, moment, terms
 from innkeeper.entrypoints.api.paging import limit_of, next_query
 from innkeeper.entrypoints.api.routing import Answer, Call
-from innkeeper.store.transactions import Tx
 from innkeeper.systems.pclouds import host_flavors
 from innkeeper.systems.pclouds.terms import Terms
 
@@ -53,7 +54,7 @@ async def create(call: Call) -> Answer:
         )
         return _whole(tx, call, made, told)
 
-    return Answer(201, {"host_flavor": await call.write(write)})
+    return Answer(201, {"host_flavor": await call.write(write, retry=WHOLE_HOSTS)})
 
 
 async def update(call: Call) -> Answer:
@@ -67,13 +68,13 @@ async def update(call: Call) -> Answer:
         )
         return _whole(tx, call, changed, told)
 
-    return Answer(200, {"host_flavor": await call.write(write)})
+    return Answer(200, {"host_flavor": await call.write(write, retry=WHOLE_HOSTS)})
 
 
 async def delete(call: Call) -> Answer:
     """Forget a host flavor without hosts."""
     flavor_id = call.params["host_flavor_id"]
-    await call.write(lambda tx: host_flavors.delete(tx, flavor_id))
+    await call.write(lambda tx: host_flavors.delete(tx, flavor_id), retry=WHOLE_HOSTS)
     return Answer(204)
 
 
@@ -114,7 +115,9 @@ async def add_host(call: Call) -> Answer:
         flavor = host_flavors.get(tx, flavor_id)
         return host_flavors.add_host(tx, flavor, hostname, call.now)
 
-    return Answer(201, {"host": _shown_host(await call.write(write), terms(call))})
+    return Answer(
+        201, {"host": _shown_host(await call.write(write, retry=WHOLE_HOSTS), terms(call))}
+    )
 
 
 async def update_host(call: Call) -> Answer:
@@ -126,7 +129,7 @@ async def update_host(call: Call) -> Answer:
         flavor = host_flavors.get(tx, flavor_id)
         return host_flavors.set_maintenance(tx, flavor, hostname, reason, told)
 
-    return Answer(200, {"host": _shown_host(await call.write(write), told)})
+    return Answer(200, {"host": _shown_host(await call.write(write, retry=WHOLE_HOSTS), told)})
 
 
 async def remove_host(call: Call) -> Answer:
@@ -137,7 +140,7 @@ async def remove_host(call: Call) -> Answer:
         flavor = host_flavors.get(tx, flavor_id)
         host_flavors.remove_host(tx, flavor, hostname, call.now)
 
-    await call.write(write)
+    await call.write(write, retry=WHOLE_HOSTS)
     return Answer(204)
 
 

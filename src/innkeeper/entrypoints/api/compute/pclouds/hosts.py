@@ -13,6 +13,8 @@ from typing import Any
 
 from innkeeper.domain.errors import Invalid, Refusal
 from innkeeper.domain.pclouds import Pcloud, PcloudHost
+from innkeeper.engine.retry import WHOLE_HOSTS
+from innkeeper.engine.transactions import Tx
 from innkeeper.entrypoints.api.compute.pclouds.calling import (
     LINES_OF_A_HOST,
     moment,
@@ -21,7 +23,6 @@ from innkeeper.entrypoints.api.compute.pclouds.calling import (
 )
 from innkeeper.entrypoints.api.paging import limit_of, next_query
 from innkeeper.entrypoints.api.routing import Answer, Call
-from innkeeper.store.transactions import Tx
 from innkeeper.systems.pclouds import hosts, requests, several
 from innkeeper.systems.pclouds.hosts import Wish
 from innkeeper.systems.pclouds.several import TAKEN_AT_ONCE, Request
@@ -85,7 +86,7 @@ async def allocate(call: Call) -> Answer:
         answer: dict[str, Any] = requests.once(tx, pcloud, token, asked, take, call.now)
         return answer
 
-    return Answer(CREATED, await call.write(write, LINES_OF_A_HOST))
+    return Answer(CREATED, await call.write(write, LINES_OF_A_HOST, WHOLE_HOSTS))
 
 
 def _wish(wanted: dict[str, Any]) -> Wish:
@@ -116,6 +117,7 @@ async def _allocate_several(call: Call, request: Request, told: Terms) -> dict[s
             so_far = await call.write(
                 lambda tx: several.go_on(tx, owned(tx, call), request, before, told),  # noqa: B023
                 TAKEN_AT_ONCE * LINES_OF_A_HOST,
+                WHOLE_HOSTS,
             )
         except Refusal as refusal:
             if not before.had:
@@ -161,7 +163,7 @@ async def release(call: Call) -> Answer:
         pcloud = owned(tx, call)
         hosts.release(tx, pcloud, hosts.get(tx, pcloud, name), told)
 
-    await call.write(write)
+    await call.write(write, retry=WHOLE_HOSTS)
     return Answer(204)
 
 
@@ -175,7 +177,7 @@ async def _changed(call: Call, change: Change) -> Answer:
         pcloud = owned(tx, call)
         return _one(tx, change(tx, pcloud, hosts.get(tx, pcloud, name), told), told)
 
-    return Answer(200, {"host": await call.write(write)})
+    return Answer(200, {"host": await call.write(write, retry=WHOLE_HOSTS)})
 
 
 def _one(tx: Tx, member: PcloudHost, told: Terms) -> dict[str, Any]:

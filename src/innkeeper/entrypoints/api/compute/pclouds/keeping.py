@@ -25,10 +25,10 @@ from innkeeper.domain.pclouds import (
     HostFlavor,
     Pcloud,
 )
+from innkeeper.engine.transactions import Tx
 from innkeeper.entrypoints.api.compute.patterns import NAME_PATTERN
 from innkeeper.entrypoints.api.compute.pclouds import metadata
 from innkeeper.entrypoints.api.compute.schema_types import LENGTH_MAX
-from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.keepers import Keeper, Keepers
 from innkeeper.systems.pclouds import aggregates as keys
 from innkeeper.systems.pclouds import host_flavors, hosts, pclouds

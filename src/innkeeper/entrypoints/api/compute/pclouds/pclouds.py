@@ -7,6 +7,8 @@ from typing import Any
 
 from innkeeper.domain.errors import Forbidden, Invalid, NotFound
 from innkeeper.domain.pclouds import Pcloud, PcloudAction, SizePolicy, consenting
+from innkeeper.engine.retry import WHOLE_HOSTS
+from innkeeper.engine.transactions import Tx
 from innkeeper.entrypoints.api.compute.pclouds.calling import (
     LINES_OF_A_HOST,
     PCLOUDS,
@@ -23,7 +25,6 @@ from innkeeper.entrypoints.api.compute.pclouds.ratios import bring_over
 from innkeeper.entrypoints.api.compute.servers.schemas import TRUE_WORDS
 from innkeeper.entrypoints.api.paging import limit_of, next_query
 from innkeeper.entrypoints.api.routing import Answer, Call
-from innkeeper.store.transactions import Tx
 from innkeeper.systems.pclouds import pclouds, settling
 from innkeeper.systems.pclouds.settling import SETTLED_AT_ONCE
 from innkeeper.systems.pclouds.terms import Terms
@@ -84,7 +85,7 @@ async def create(call: Call) -> Answer:
     def write(tx: Tx) -> dict[str, Any]:
         return _one_shown(tx, call, pclouds.create(tx, uuid, project_id, facts, told))
 
-    return Answer(201, {"pcloud": await call.write(write)})
+    return Answer(201, {"pcloud": await call.write(write, retry=WHOLE_HOSTS)})
 
 
 async def update(call: Call) -> Answer:
@@ -97,7 +98,7 @@ async def update(call: Call) -> Answer:
         return after.uuid, left, _one_shown(tx, call, after)
 
     lines = SETTLED_AT_ONCE * LINES_OF_A_HOST if RATIOS & facts.keys() else 1
-    uuid, left, before = await call.write(write, lines)
+    uuid, left, before = await call.write(write, lines, WHOLE_HOSTS)
     shown = before
     if left:
         await bring_over(call, uuid, left)
@@ -116,7 +117,10 @@ def _shown_again(tx: Tx, call: Call, before: dict[str, Any]) -> dict[str, Any]:
 async def delete(call: Call) -> Answer:
     """Forget a pcloud without hosts; with ``force`` also one that shelved servers name."""
     told, is_forced = terms(call), call.last("force") in TRUE_WORDS
-    await call.write(lambda tx: pclouds.delete(tx, owned(tx, call), told, is_forced=is_forced))
+    await call.write(
+        lambda tx: pclouds.delete(tx, owned(tx, call), told, is_forced=is_forced),
+        retry=WHOLE_HOSTS,
+    )
     return Answer(204)
 
 
@@ -160,7 +164,7 @@ async def _of_project(
 ) -> Answer:
     """Do something about the project in the path, for who may have it done."""
     told, project_id = terms(call), call.params["tenant_id"]
-    await call.write(lambda tx: act(tx, find(tx, call), project_id, told))
+    await call.write(lambda tx: act(tx, find(tx, call), project_id, told), retry=WHOLE_HOSTS)
     return Answer(204)
 
 

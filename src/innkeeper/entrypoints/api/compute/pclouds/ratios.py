@@ -6,12 +6,13 @@ periodic work brings over the hosts that are left.
 
 from __future__ import annotations
 
-from innkeeper.domain.errors import Unavailable
+from innkeeper.domain.errors import ConcurrentUpdate, Unavailable
 from innkeeper.domain.grouping import Aggregate
 from innkeeper.domain.pclouds import PCLOUD_KIND
+from innkeeper.engine.retry import WHOLE_HOSTS
+from innkeeper.engine.transactions import Tx
 from innkeeper.entrypoints.api.compute.pclouds.calling import LINES_OF_A_HOST, terms
 from innkeeper.entrypoints.api.routing import Call
-from innkeeper.store.transactions import Tx
 from innkeeper.systems.pclouds import pclouds, settling
 from innkeeper.systems.pclouds.settling import SETTLED_AT_ONCE
 
@@ -26,8 +27,8 @@ async def bring_over(call: Call, uuid: str, left: int) -> None:
     # As many steps as it takes. More are for whoever wants something else meanwhile.
     for _ in range(0, left, SETTLED_AT_ONCE):
         try:
-            still_left = await call.write(go_on, SETTLED_AT_ONCE * LINES_OF_A_HOST)
-        except Unavailable:
+            still_left = await call.write(go_on, SETTLED_AT_ONCE * LINES_OF_A_HOST, WHOLE_HOSTS)
+        except (Unavailable, ConcurrentUpdate):
             # What was asked for is written, and comes about without this request as well.
             return
         if not still_left:

@@ -11,8 +11,8 @@ from typing import TypeVar
 from innkeeper.domain.compute import Host, Server
 from innkeeper.domain.errors import NotFound
 from innkeeper.domain.ids import UUID_PATTERN
+from innkeeper.engine.transactions import Tx
 from innkeeper.entrypoints.api.routing import Call
-from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import groups, servers
 
 T = TypeVar("T")

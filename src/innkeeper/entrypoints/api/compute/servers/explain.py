@@ -31,7 +31,7 @@ async def explain(call: Call) -> Answer:
         call.demand(RECORD_RULE, project_id=project_id)
     _, request = await judged(call)
     question = Question(request, host, is_record_wanted)
-    told: Told = await call.site.decisions.explain(question)
+    told: Told = await call.site.engine.explain(question)
     shown: dict[str, Any] = telling.explanation(
         told.explanation, are_hosts_named=call.allows(HOSTS_RULE, project_id=project_id)
     )

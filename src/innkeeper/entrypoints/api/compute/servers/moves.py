@@ -11,10 +11,11 @@ from typing import Any
 
 from innkeeper.domain.errors import Invalid, NotFound
 from innkeeper.domain.moves import Moved
+from innkeeper.engine.transactions import Tx
 from innkeeper.entrypoints.api.compute.servers.acting import Acting
 from innkeeper.entrypoints.api.compute.servers.bodies import made_password
 from innkeeper.entrypoints.api.routing import Answer
-from innkeeper.store.transactions import Tx
+from innkeeper.systems.compute.means import Means
 from innkeeper.systems.compute.moves import evacuation, live, resizing
 from innkeeper.systems.compute.moves.destinations import UnknownHost
 
@@ -95,7 +96,7 @@ async def _move(acting: Acting, work: Callable[..., Moved], *given: Any, **more:
     call, server, who = acting.call, acting.server, acting.asker
     seed, new_id = call.site.ids.seed(), call.site.ids.uuid()
 
-    def decide(tx: Tx, means: Any) -> Moved:
+    def decide(tx: Tx, means: Means) -> Moved:
         return work(
             tx, means, server.uuid, *given, who, **more, seed=seed, new_id=new_id, now=call.now
         )

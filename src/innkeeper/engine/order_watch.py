@@ -1,11 +1,11 @@
-"""Rings for orders that other processes have committed.
+"""Wakes agents for orders that other processes have committed.
 
 Always true: while anybody waits for orders, one question per period finds those of all agents,
 and nothing is asked while nobody waits. Orders have the numbers in which they were committed,
 so what is behind the last number seen is what is new.
 
-May be false: that it rings for an order that has moved to another agent. Who waits looks by
-himself now and then.
+May be false: that it wakes an agent for an order that was another one's before. An agent that
+waits looks now and then.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import threading
 import structlog
 
 from innkeeper.domain.errors import Refusal
-from innkeeper.entrypoints.api.bells import Bells
+from innkeeper.engine.wakeups import Wakeups
 from innkeeper.store.transactions import Store
 from innkeeper.systems.compute import work
 
@@ -28,9 +28,9 @@ STOP_S = 5.0
 class OrderWatch:
     """One thread for all agents that wait at this process."""
 
-    def __init__(self, store: Store, bells: Bells) -> None:
+    def __init__(self, store: Store, wakeups: Wakeups) -> None:
         self._store = store
-        self._bells = bells
+        self._wakeups = wakeups
         self._last: int | None = None
         self._is_stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="watching", daemon=True)
@@ -42,16 +42,16 @@ class OrderWatch:
     def stop(self) -> None:
         """End, and let nobody wait."""
         self._is_stopping.set()
-        self._bells.stop()
+        self._wakeups.stop()
         if self._thread.is_alive():
             self._thread.join(STOP_S)
 
     def _run(self) -> None:
         while not self._is_stopping.is_set():
-            if not self._bells.await_listener(work.TOPIC):
+            if not self._wakeups.await_listener(work.TOPIC):
                 continue
             self._is_stopping.wait(PERIOD_S if self._has_looked() else AFTER_FAILURE_S)
-            if not self._bells.has_listener(work.TOPIC):
+            if not self._wakeups.has_listener(work.TOPIC):
                 # Until somebody waits again, all that is committed goes by unseen.
                 self._last = None
 
@@ -68,9 +68,9 @@ class OrderWatch:
             with self._store.read() as tx:
                 self._last = work.newest(tx)
             # Those who wait already looked before this. Who comes from now on looks after it.
-            self._bells.ring_all(work.TOPIC)
+            self._wakeups.wake_all(work.TOPIC)
             return
         with self._store.read() as tx:
             self._last, names = work.given_since(tx, self._last)
         if names:
-            self._bells.ring(work.TOPIC, names)
+            self._wakeups.wake(work.TOPIC, names)

@@ -4,7 +4,7 @@ Always true: each step has one answer, and an answer that is no error is on the 
 are bounded in number and time, and paused at random, so that processes which failed together do
 not come back together.
 
-What is repeated, and what is not:
+What is repeated, and what is not (:mod:`innkeeper.engine.retry` has the numbers):
 
 - Where another transaction was in the way, or the database was gone before the commit was
   sent, nothing has happened: the whole batch is tried again, on another connection.
@@ -24,10 +24,12 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from datetime import datetime
+from typing import Protocol, TypeVar
 
 import structlog
 
+from innkeeper.domain.compute import Booted, BootRequest
 from innkeeper.domain.errors import (
     Busy,
     Doubtful,
@@ -35,17 +37,26 @@ from innkeeper.domain.errors import (
     Unavailable,
     Unreachable,
 )
-from innkeeper.entrypoints.api import metrics
-from innkeeper.entrypoints.api.repeats import PASSING, Repeats
-from innkeeper.entrypoints.api.site import Together
+from innkeeper.engine import metrics
+from innkeeper.engine.commands import (
+    Boot,
+    Command,
+    Decide,
+    Deciding,
+    Explain,
+    Together,
+    Write,
+    WriteTogether,
+)
+from innkeeper.engine.retry import LOOK_UPS_MAX, PASSING, Repeats
 from innkeeper.store.transactions import Store, Tx, step
+from innkeeper.systems.compute.explanations import Question, Told
 
 LOG = structlog.get_logger("innkeeper.decisions")
+T = TypeVar("T")
 
 OF_ALL = (Busy, Unreachable)
 """What is no fault of any step: whoever comes next is told so as well."""
-LOOK_UPS_MAX = 3
-"""How often a boot is looked up whose commit was not answered."""
 
 
 class Desk(Protocol):
@@ -54,16 +65,16 @@ class Desk(Protocol):
     def begin(self, tx: Tx) -> None:
         """Start the work of one transaction."""
 
-    def boot(self, tx: Tx, requests: Sequence[Any]) -> list[Any]:
+    def boot(self, tx: Tx, requests: Sequence[BootRequest]) -> Sequence[Booted | Refusal]:
         """Decide on and write all requests; an exception in the list is that one's refusal."""
 
-    def already_booted(self, tx: Tx, request: Any) -> Any:
+    def already_booted(self, tx: Tx, request: BootRequest) -> Booted | None:
         """The answer to a request that an earlier commit has carried out; else ``None``."""
 
-    def explain(self, tx: Tx, request: Any) -> Any:
+    def explain(self, tx: Tx, question: Question) -> Told:
         """Decide without writing, and tell why."""
 
-    def decide(self, tx: Tx, work: Any, now: Any) -> Any:
+    def decide(self, tx: Tx, work: Deciding[T], now: datetime) -> T:
         """Do work that decides; it is given the transaction and the means to decide."""
 
     def follow(self, tx: Tx) -> None:
@@ -75,21 +86,16 @@ class Desk(Protocol):
 
 @dataclass(slots=True)
 class Step:
-    """One piece of work that waits.
+    """One command that waits, and where its answer goes.
 
-    ``kind`` is ``write``, ``together``, ``boot``, ``decide`` or ``explain``. What is done
-    together is a pair: the work, and the item that this step adds to it. What decides is a pair
-    too: the work, and the moment of asking. ``lines`` is how much it writes. A boot that has
+    ``outcome`` is the answer, or the exception that is raised in its place. A boot that has
     ``look_ups`` may have been carried out before, so it is looked up first.
     """
 
-    kind: str
-    work: Any
-    future: asyncio.Future[Any] | None
-    loop: asyncio.AbstractEventLoop | None
-    lines: int = 1
+    command: Command[object]
+    future: asyncio.Future[object] | None = None
     look_ups: int = 0
-    outcome: Any = None
+    outcome: object = None
 
 
 def nobody_late(batch: Sequence[Step]) -> Sequence[Step]:
@@ -103,7 +109,7 @@ def carry_out(
     desk: Desk,
     batch: list[Step],
     late: Callable[[Sequence[Step]], Sequence[Step]] = nobody_late,
-) -> list[Any]:
+) -> list[object]:
     """Carry out one batch in one commit; an exception in the list is that step's answer.
 
     ``late`` gives steps that are to be added to the batch: those that came while it waited for
@@ -111,7 +117,7 @@ def carry_out(
     makes the other half wait for all of them once more.
     """
     repeats = Repeats()
-    outcomes: list[Any] | None = None
+    outcomes: list[object] | None = None
     while outcomes is None:
         outcomes = _attempt(store, desk, batch, late, repeats)
     return outcomes
@@ -123,7 +129,7 @@ def _attempt(
     batch: list[Step],
     late: Callable[[Sequence[Step]], Sequence[Step]],
     repeats: Repeats,
-) -> list[Any] | None:
+) -> list[object] | None:
     """The steps' answers; ``None`` if nothing happened and it is worth another attempt."""
     started_s = time.perf_counter()
     try:
@@ -133,7 +139,7 @@ def _attempt(
         metrics.lost(error)
         if isinstance(error, Doubtful):
             return _after_doubt(store, desk, batch, error)
-        if isinstance(error, PASSING) and repeats.wait():
+        if isinstance(error, PASSING.errors) and repeats.wait():
             LOG.warning("batch_tried_again", steps=len(batch), error=str(error))
             return None
         if isinstance(error, OF_ALL):
@@ -144,7 +150,9 @@ def _attempt(
     return outcomes
 
 
-def _one_by_one(store: Store, desk: Desk, batch: Sequence[Step], error: Exception) -> list[Any]:
+def _one_by_one(
+    store: Store, desk: Desk, batch: Sequence[Step], error: Exception
+) -> list[object]:
     """Answer the steps of a batch that raised ``error``, each for itself."""
     if len(batch) == 1:
         if isinstance(error, Unavailable) or not isinstance(error, Refusal):
@@ -152,7 +160,7 @@ def _one_by_one(store: Store, desk: Desk, batch: Sequence[Step], error: Exceptio
         return [error]
     # One of them is poison. Alone, it cannot take the others with it.
     LOG.warning("batch_repeated", steps=len(batch), error=str(error))
-    answers: list[Any] = []
+    answers: list[object] = []
     for each in batch:
         (answer,) = carry_out(store, desk, [each])
         answers.append(answer)
@@ -162,7 +170,9 @@ def _one_by_one(store: Store, desk: Desk, batch: Sequence[Step], error: Exceptio
     return answers
 
 
-def _after_doubt(store: Store, desk: Desk, batch: Sequence[Step], error: Doubtful) -> list[Any]:
+def _after_doubt(
+    store: Store, desk: Desk, batch: Sequence[Step], error: Doubtful
+) -> list[object]:
     """Answer the steps of a batch whose commit nobody has answered."""
     LOG.error("commit_in_doubt", steps=len(batch), exc_info=error)
     asked = [_asked_again(each) for each in batch]
@@ -174,27 +184,27 @@ def _after_doubt(store: Store, desk: Desk, batch: Sequence[Step], error: Doubtfu
 
 def _asked_again(each: Step) -> Step | None:
     """How a step is repeated that may be done already; ``None`` if it cannot be."""
-    if each.kind == "explain":
+    if isinstance(each.command, Explain):
         return each
-    if each.kind == "boot" and each.look_ups < LOOK_UPS_MAX:
+    if isinstance(each.command, Boot) and each.look_ups < LOOK_UPS_MAX:
         return replace(each, look_ups=each.look_ups + 1)
     return None
 
 
-def _known(answer: Any, doubt: Doubtful) -> Any:
+def _known(answer: object, doubt: Doubtful) -> object:
     return doubt if isinstance(answer, Unavailable) else answer
 
 
-def _count(batch: Sequence[Step], outcomes: Sequence[Any], took_s: float) -> None:
+def _count(batch: Sequence[Step], outcomes: Sequence[object], took_s: float) -> None:
     try:
         boots = [
             outcome
             for each, outcome in zip(batch, outcomes, strict=True)
-            if each.kind == "boot"
+            if isinstance(each.command, Boot)
         ]
         for kind, count in Counter(map(_kind_of, boots)).items():
             metrics.BOOTS.labels(kind).inc(count)
-        refusing = (getattr(each, "refused_by", None) for each in boots)
+        refusing = (each.refused_by for each in boots if isinstance(each, Booted))
         for name, count in Counter(filter(None, refusing)).items():
             metrics.REFUSALS.labels(name).inc(count)
         metrics.BATCH.observe(len(batch))
@@ -209,65 +219,69 @@ def _commit(
     desk: Desk,
     batch: list[Step],
     late: Callable[[Sequence[Step]], Sequence[Step]],
-) -> list[Any]:
+) -> list[object]:
     asked_s = time.perf_counter()
     with store.write() as tx:
         metrics.TURN.observe(time.perf_counter() - asked_s)
         batch += late(batch)
-        outcomes: list[Any] = [None] * len(batch)
+        outcomes: list[object] = [None] * len(batch)
         desk.begin(tx)
         # Boots first: they are decided on the host table as of the last commit, which the
         # other steps of this batch are about to change.
         _boot(tx, desk, batch, outcomes)
         _write_together(tx, batch, outcomes)
         for i, each in enumerate(batch):
-            if each.kind not in ("boot", "together"):
-                outcomes[i] = _alone(tx, desk, each)
+            if not isinstance(each.command, Boot | WriteTogether):
+                outcomes[i] = _alone(tx, desk, each.command)
         desk.follow(tx)
     metrics.FOLLOWED.set_to_current_time()
     return outcomes
 
 
-def _boot(tx: Tx, desk: Desk, batch: Sequence[Step], outcomes: list[Any]) -> None:
-    boots = []
+def _boot(tx: Tx, desk: Desk, batch: Sequence[Step], outcomes: list[object]) -> None:
+    boots: list[int] = []
+    requests: list[BootRequest] = []
     for i, each in enumerate(batch):
-        if each.kind == "boot":
-            outcomes[i] = desk.already_booted(tx, each.work) if each.look_ups else None
+        if isinstance(each.command, Boot):
+            request = each.command.request
+            outcomes[i] = desk.already_booted(tx, request) if each.look_ups else None
             if outcomes[i] is None:
                 boots.append(i)
+                requests.append(request)
     if boots:
-        answers = desk.boot(tx, [batch[i].work for i in boots])
+        answers = desk.boot(tx, requests)
         for i, answer in zip(boots, answers, strict=True):
             outcomes[i] = answer
 
 
-def _write_together(tx: Tx, batch: Sequence[Step], outcomes: list[Any]) -> None:
+def _write_together(tx: Tx, batch: Sequence[Step], outcomes: list[object]) -> None:
     """Do for all at once what several steps want done; they need no savepoints."""
-    alike: dict[Together[Any], list[int]] = {}
+    alike: dict[Together[object], tuple[list[int], list[object]]] = {}
     for i, each in enumerate(batch):
-        if each.kind == "together":
-            work, _ = each.work
-            alike.setdefault(work, []).append(i)
-    for work, indices in alike.items():
-        refusals = work(tx, [batch[i].work[1] for i in indices])
-        for i, refusal in zip(indices, refusals, strict=True):
+        if isinstance(each.command, WriteTogether):
+            indices, items = alike.setdefault(each.command.work, ([], []))
+            indices.append(i)
+            items.append(each.command.item)
+    for work, (indices, items) in alike.items():
+        for i, refusal in zip(indices, work(tx, items), strict=True):
             outcomes[i] = refusal
 
 
-def _alone(tx: Tx, desk: Desk, each: Step) -> Any:
+def _alone(tx: Tx, desk: Desk, command: Command[object]) -> object:
     try:
-        if each.kind == "explain":
-            return desk.explain(tx, each.work)
+        if isinstance(command, Explain):
+            return desk.explain(tx, command.question)
         with step(tx):
-            if each.kind == "decide":
-                work, now = each.work
-                return desk.decide(tx, work, now)
-            return each.work(tx)
+            if isinstance(command, Decide):
+                return desk.decide(tx, command.work, command.now)
+            assert isinstance(command, Write), "there are no other commands"
+            return command.work(tx)
     except Refusal as refusal:
         return refusal
 
 
-def _kind_of(answer: Any) -> str:
+def _kind_of(answer: object) -> str:
     if isinstance(answer, Exception):
         return "refused"
+    assert isinstance(answer, Booted), "a boot that was not refused has ended"
     return "placed" if answer.fault is None else "no_valid_host"

@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 from innkeeper.domain.errors import Unavailable
-from innkeeper.entrypoints.api.repeats import PASSING, Repeats
+from innkeeper.engine.retry import PASSING, Repeats
 from innkeeper.store.transactions import Store, Tx
 
 T = TypeVar("T")
@@ -21,7 +21,7 @@ WAITING_MAX = 2_000
 
 
 class ReaderThreads:
-    """See :class:`innkeeper.entrypoints.api.site.Readers`."""
+    """Reads in threads of its own, so that the event loop never waits for the database."""
 
     def __init__(self, store: Store, threads: int) -> None:
         self._store = store
@@ -47,7 +47,7 @@ class ReaderThreads:
             try:
                 with self._store.read() as tx:
                     found.append(work(tx))
-            except PASSING:
+            except PASSING.errors:
                 if not repeats.wait():
                     raise
         return found[0]

@@ -14,9 +14,10 @@ import pytest
 
 from innkeeper import wiring
 from innkeeper.domain.slices import Serving, Settings, Storing
-from innkeeper.entrypoints.api.decisions import DecisionThread
-from innkeeper.entrypoints.api.readers import ReaderThreads
-from innkeeper.entrypoints.api.searching import SearchThread
+from innkeeper.engine.commands import Write
+from innkeeper.engine.readers import ReaderThreads
+from innkeeper.engine.search import SearchThread
+from innkeeper.engine.writer import Writer
 from innkeeper.store import schema
 from innkeeper.store.transactions import Store, Tx, greet
 from tests.support.clouds import NOW, cloud_in
@@ -62,7 +63,7 @@ def test_a_write_goes_through_while_every_other_thread_reads(
     desk: Any = long_read
     searching = SearchThread(store, desk, wiring.RandomIds())
     cloud = cloud_in(tmp_path)
-    decisions = DecisionThread(store, cloud.desk)
+    writer = Writer(store, cloud.desk)
     beside = ThreadPoolExecutor(2)
 
     def read() -> None:
@@ -79,18 +80,18 @@ def test_a_write_goes_through_while_every_other_thread_reads(
             for _ in range(READERS + 1 + len(others)):
                 assert await asyncio.to_thread(long_read.inside.acquire, timeout=WITHIN_S / 4)
             started_s = time.perf_counter()
-            await decisions.write(greet)
+            await writer.submit(Write(greet))
             return time.perf_counter() - started_s
         finally:
             long_read.end.set()
             await reading
 
-    decisions.start()
+    writer.start()
     try:
         assert asyncio.run(fill_and_write()) < AT_ONCE_S
     finally:
         long_read.end.set()
-        decisions.stop(WITHIN_S)
+        writer.stop(WITHIN_S)
         searching.stop()
         readers.stop()
         beside.shutdown()

@@ -1,8 +1,8 @@
 """Wakes requests that wait for something to be committed.
 
-Always true: a bell that rings between listening and waiting is heard. May be false: that the
-bell rings for all there is; other processes commit too, and what watches them may come to
-know of it late, so who waits also looks by himself.
+Always true: a wake-up that comes between listening and waiting is not lost. May be false: that
+there is one for each commit. Other processes commit too, and this one may come to know of it
+late, so a request that waits also looks now and then.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from contextlib import contextmanager
 Waiter = tuple[asyncio.AbstractEventLoop, asyncio.Event]
 
 
-class Bells:
-    """Bells by topic and name. Rung from any thread, heard on event loops."""
+class Wakeups:
+    """Wake-ups by topic and name. They are sent from any thread, and come to event loops."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -26,12 +26,12 @@ class Bells:
 
     @property
     def is_stopping(self) -> bool:
-        """Whether the service is about to stop: who waits for a bell then gives up."""
+        """Whether the service is about to stop: a request that waits gives up then."""
         return self._is_stopping
 
     @contextmanager
     def listen(self, topic: str, name: str) -> Iterator[asyncio.Event]:
-        """An event that is set whenever the bell rings, until the block ends."""
+        """An event that each wake-up for the name sets, until the block ends."""
         event = asyncio.Event()
         waiter = (asyncio.get_running_loop(), event)
         key = (topic, name)
@@ -46,14 +46,14 @@ class Bells:
                 if not self._waiters[key]:
                     del self._waiters[key]
 
-    def ring(self, topic: str, names: frozenset[str]) -> None:
-        """Wake whoever listens for one of the names; see ``Store.listen``."""
+    def wake(self, topic: str, names: frozenset[str]) -> None:
+        """Wake the requests that listen for one of the names; see ``Store.listen``."""
         with self._lock:
             woken = [each for name in names for each in self._waiters.get((topic, name), ())]
         _wake(woken)
 
-    def ring_all(self, topic: str) -> None:
-        """Wake whoever listens for any name of a topic."""
+    def wake_all(self, topic: str) -> None:
+        """Wake the requests that listen for any name of a topic."""
         with self._lock:
             heard = [waiters for key, waiters in self._waiters.items() if key[0] == topic]
             woken = [each for waiters in heard for each in waiters]
@@ -90,6 +90,6 @@ def _wake(waiters: Iterable[Waiter]) -> None:
         try:
             loop.call_soon_threadsafe(event.set)
         except RuntimeError:
-            # The loop was closed meanwhile, and who listened is gone with it. Whoever
-            # rings has committed already and must not be told of a failure.
+            # The loop was closed meanwhile, and the request is gone with it. The sender has
+            # committed already and must not be told of a failure.
             continue

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from innkeeper.entrypoints.worker.steps import ClockSteps
+from innkeeper.engine.clock_steps import ClockSteps
 
 WITHIN_S = 600.0
 

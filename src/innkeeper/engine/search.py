@@ -11,13 +11,14 @@ import asyncio
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 import structlog
 
 from innkeeper.domain.candidates import CandidateQuery, FoundCandidates
 from innkeeper.domain.errors import Unavailable
 from innkeeper.domain.ids import IdSource
+from innkeeper.snapshot.providers import ProviderTable
 from innkeeper.store.transactions import Store, Tx
 
 LOG = structlog.get_logger("innkeeper.placement")
@@ -38,17 +39,17 @@ class Desk(Protocol):
     def load(self, tx: Tx) -> None:
         """Read all providers."""
 
-    def follow(self, tx: Tx, query: CandidateQuery) -> Any:
+    def follow(self, tx: Tx, query: CandidateQuery) -> ProviderTable:
         """The table as ``tx`` sees it; raises what is wrong with the query."""
 
     def find(
-        self, table: Any, query: CandidateQuery, seed: int, goes_on: GoesOn
+        self, table: ProviderTable, query: CandidateQuery, seed: int, goes_on: GoesOn
     ) -> FoundCandidates:
         """Search for candidates, as long as it ``goes_on``."""
 
 
 class SearchThread:
-    """See :class:`innkeeper.entrypoints.api.site.Candidates`."""
+    """The thread, and the searches that wait for it."""
 
     def __init__(self, store: Store, desk: Desk, ids: IdSource) -> None:
         self._store = store

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
+from typing import TypeVar
 
 import structlog
 
@@ -16,10 +18,10 @@ from innkeeper.domain.errors import Refusal, Unavailable
 from innkeeper.domain.ids import Clock, IdSource
 from innkeeper.domain.moves import Asker
 from innkeeper.domain.slices import Settings
-from innkeeper.entrypoints.api import metrics
-from innkeeper.entrypoints.api.decisions import DecisionThread
-from innkeeper.entrypoints.worker.loop import Task
-from innkeeper.entrypoints.worker.steps import ClockSteps
+from innkeeper.engine import metrics
+from innkeeper.engine.clock_steps import ClockSteps
+from innkeeper.engine.commands import Decide, Work, Write
+from innkeeper.engine.writer import Writer
 from innkeeper.store import periodic
 from innkeeper.store.transactions import Store, Tx
 from innkeeper.systems.compute import table_audit, work
@@ -31,6 +33,7 @@ from innkeeper.systems.pclouds.terms import Terms as PcloudTerms
 from innkeeper.systems.placement import feed
 
 LOG = structlog.get_logger("innkeeper.service")
+T = TypeVar("T")
 SWEEP_PERIOD_S = 10.0
 PRUNE_PERIOD_S = 60.0
 MEASURE_PERIOD_S = 5.0
@@ -47,20 +50,29 @@ TASK_TIMEOUT_S = 60.0
 """How long a periodic task waits for its commit; then it tries again at its next turn."""
 
 
-class Upkeep:
+@dataclass(frozen=True, slots=True)
+class Task:
+    """Something to be done again and again. ``work`` tells how many things it did."""
+
+    name: str
+    period_s: float
+    work: Callable[[], int]
+
+
+class PeriodicTasks:
     """The periodic work of one serving process."""
 
     def __init__(
         self,
         settings: Settings,
         store: Store,
-        decisions: DecisionThread,
+        writer: Writer,
         clock: Clock,
         ids: IdSource,
     ) -> None:
         self._settings = settings
         self._store = store
-        self._decisions = decisions
+        self._writer = writer
         self._clock = clock
         self._ids = ids
         self._audited_row = 0
@@ -118,7 +130,7 @@ class Upkeep:
             return due(tx) if is_ours else []
 
         def work() -> int:
-            found = self._decisions.write_now(take_turn, TASK_TIMEOUT_S)
+            found = self._write(take_turn)
             return sum(_done(act, each, name) for each in found)
 
         return Task(name, SWEEP_PERIOD_S, work)
@@ -129,7 +141,7 @@ class Upkeep:
         def keep(tx: Tx) -> int:
             return sizes.keep(tx, uuid, self._terms())
 
-        return self._decisions.write_now(keep, TASK_TIMEOUT_S)
+        return self._write(keep)
 
     def _settle(self, uuid: str) -> int:
         """Bring hosts over to their pcloud's ratios, where whoever wanted that came to an end.
@@ -141,7 +153,7 @@ class Upkeep:
             return settling.go_on(tx, uuid, self._terms())
 
         steps = 1
-        while self._decisions.write_now(go_on, TASK_TIMEOUT_S) and steps < STEPS_MAX:
+        while self._write(go_on) and steps < STEPS_MAX:
             steps += 1
         return steps
 
@@ -162,7 +174,7 @@ class Upkeep:
 
         done = 0
         for _ in range(STEPS_MAX):
-            more = self._decisions.write_now(go_on, TASK_TIMEOUT_S)
+            more = self._write(go_on)
             if not more:
                 break
             done += more
@@ -182,12 +194,12 @@ class Upkeep:
         if time.perf_counter() - self._store.written_at_s < PROBE_PERIOD_S:
             return 0
         mark = partial(periodic.leave_mark, name=PROBE, now=self._clock())
-        self._decisions.write_now(mark, TASK_TIMEOUT_S)
+        self._write(mark)
         return 0
 
     def _measure(self) -> int:
         """Tell what can only be seen by looking now and then."""
-        metrics.WAITING.set(self._decisions.waiting)
+        metrics.WAITING.set(self._writer.waiting)
         for name, engine in self._store.engines._asdict().items():
             pool = engine.pool
             metrics.CONNECTIONS.labels(name, "most").set(pool.size())
@@ -196,11 +208,10 @@ class Upkeep:
 
     def _audit_table(self) -> int:
         """Compare some more rows of the host table with the store; gives the differences."""
-        done = self._decisions.decide_now(
-            lambda tx, means: table_audit.compare(tx, means, self._audited_row),
-            self._clock(),
-            TASK_TIMEOUT_S,
+        compare = Decide(
+            lambda tx, means: table_audit.compare(tx, means, self._audited_row), self._clock()
         )
+        done = self._writer.submit_and_wait(compare, TASK_TIMEOUT_S)
         self._audited_row = done.next_row
         metrics.COMPARED.inc(done.rows)
         metrics.DIFFERENCES.inc(len(done.told))
@@ -217,9 +228,10 @@ class Upkeep:
             metrics.TURNS.labels(name).inc()
             return act(tx)
 
-        return Task(
-            name, period_s, lambda: self._decisions.write_now(take_turn, TASK_TIMEOUT_S)
-        )
+        return Task(name, period_s, lambda: self._write(take_turn))
+
+    def _write(self, work: Work[T]) -> T:
+        return self._writer.submit_and_wait(Write(work), TASK_TIMEOUT_S)
 
 
 def _done(act: Callable[[str], int], uuid: str, name: str) -> int:

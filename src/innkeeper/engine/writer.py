@@ -5,7 +5,7 @@ falls alone; only this thread touches the host table, so no decision sees half a
 
 Always true: every step that was taken in is answered, even if the thread itself ends. How a
 batch is carried out, and what becomes of it when the database fails, is in
-:mod:`innkeeper.entrypoints.api.carrying`.
+:mod:`innkeeper.engine.batches`.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ import asyncio
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Sequence
 from contextlib import closing, suppress
-from typing import Any, TypeVar
+from typing import TypeVar, cast
 
 import structlog
 
 from innkeeper.domain.errors import Refusal, Unavailable
-from innkeeper.entrypoints.api.carrying import Desk, Step, carry_out
-from innkeeper.entrypoints.api.site import Together
-from innkeeper.store.transactions import Store, Tx
+from innkeeper.engine.batches import Desk, Step, carry_out
+from innkeeper.engine.commands import Command
+from innkeeper.store.transactions import Store
 
 LOG = structlog.get_logger("innkeeper.decisions")
 T = TypeVar("T")
@@ -45,16 +45,16 @@ WAITING_MAX = 10_000
 """Steps that may wait. More would not be answered before their clients give up."""
 
 
-class DecisionThread:
+class Writer:
     """Takes steps from any thread, carries them out in batches, and answers them."""
 
     def __init__(self, store: Store, desk: Desk) -> None:
         self._store = store
         self._desk = desk
         self._waiting: deque[Step] = deque()
-        self._bell = threading.Event()
-        # So many must wait for the bell to ring: each ring takes the interpreter from those who
-        # bring the next.
+        self._wakeup = threading.Event()
+        # So many must wait before the thread is woken: each wake-up takes the interpreter from
+        # those who bring the next.
         self._wanted = 1
         self._thread = threading.Thread(target=self._run, name="decisions", daemon=True)
         self._is_stopping = False
@@ -71,7 +71,7 @@ class DecisionThread:
     def stop(self, timeout_s: float) -> None:
         """Finish what waits, then end. New steps are refused from now on."""
         self._is_stopping = True
-        self._bell.set()
+        self._wakeup.set()
         self._thread.join(timeout_s)
 
     @property
@@ -102,53 +102,29 @@ class DecisionThread:
         """How many steps wait."""
         return len(self._waiting)
 
-    async def write(self, work: Callable[[Tx], T], lines: int = 1) -> T:
-        """See :class:`innkeeper.entrypoints.api.site.Decisions`."""
-        outcome: T = await self._submit("write", work, lines)
-        return outcome
-
-    async def write_together(self, work: Together[T], item: T, lines: int = 1) -> None:
-        """See :class:`innkeeper.entrypoints.api.site.Decisions`."""
-        await self._submit("together", (work, item), lines)
-
-    async def boot(self, request: Any, lines: int = 1) -> Any:
-        """See :class:`innkeeper.entrypoints.api.site.Decisions`."""
-        return await self._submit("boot", request, lines)
-
-    async def decide(self, work: Any, now: Any) -> Any:
-        """See :class:`innkeeper.entrypoints.api.site.Decisions`."""
-        return await self._submit("decide", (work, now))
-
-    async def explain(self, request: Any) -> Any:
-        """See :class:`innkeeper.entrypoints.api.site.Decisions`."""
-        return await self._submit("explain", request)
-
-    def write_now(self, work: Callable[[Tx], T], timeout_s: float) -> T:
-        """As :meth:`write`, for a thread that may wait."""
-        return self._now(self.write(work), timeout_s)
-
-    def decide_now(self, work: Any, now: Any, timeout_s: float) -> Any:
-        """As :meth:`decide`, for a thread that may wait."""
-        return self._now(self.decide(work, now), timeout_s)
-
-    def _now(self, answer: Coroutine[Any, Any, T], timeout_s: float) -> T:
+    def submit_and_wait(self, command: Command[T], timeout_s: float) -> T:
+        """As :meth:`submit`, for a thread that may wait."""
         with closing(asyncio.new_event_loop()) as loop:
-            return loop.run_until_complete(asyncio.wait_for(answer, timeout_s))
+            return loop.run_until_complete(asyncio.wait_for(self.submit(command), timeout_s))
 
-    async def _submit(self, kind: str, work: Any, lines: int = 1) -> Any:
+    async def submit(self, command: Command[T]) -> T:
+        """Have a command carried out in the next group commit; its refusal is raised here.
+
+        Raises :class:`Unavailable` at once where too many wait, or the service is stopping.
+        """
         if self._is_stopping or not self.is_alive:
             raise Unavailable("The service is stopping.")
         if len(self._waiting) >= WAITING_MAX:
             raise Unavailable("Too many requests wait already.")
-        loop = asyncio.get_running_loop()
-        future: asyncio.Future[Any] = loop.create_future()
-        self._waiting.append(Step(kind, work, future, loop, lines))
-        if len(self._waiting) >= self._wanted and not self._bell.is_set():
-            self._bell.set()
+        future: asyncio.Future[object] = asyncio.get_running_loop().create_future()
+        self._waiting.append(Step(command, future))
+        if len(self._waiting) >= self._wanted and not self._wakeup.is_set():
+            self._wakeup.set()
         if self._has_ended:
             # It ended between the look above and now, and may not have seen this step.
             self._refuse(self._left())
-        return await future
+        # Commands of all types share a batch; each is answered by what its own type promises.
+        return cast("T", await future)
 
     def _run(self) -> None:
         batch: list[Step] = []
@@ -191,10 +167,10 @@ class DecisionThread:
         """What waits now and has room in a batch beside these."""
         found: list[Step] = []
         room = BATCH_MAX - len(batch)
-        lines = sum(each.lines for each in batch)
+        lines = sum(each.command.lines for each in batch)
         while self._waiting and len(found) < room and lines < LINES_MAX:
             found.append(self._waiting.popleft())
-            lines += found[-1].lines
+            lines += found[-1].command.lines
         return found
 
     def _gather(self) -> None:
@@ -207,17 +183,17 @@ class DecisionThread:
     def _await(self, count: int, timeout_s: float | None) -> None:
         """Sleep until so many steps wait, the time is over or the thread is to end."""
         self._wanted = count
-        self._bell.clear()
-        # After the bell is ready, so that nobody can come in unheard.
+        self._wakeup.clear()
+        # After the event is cleared, so that nobody can come in unheard.
         if len(self._waiting) < count and not self._is_stopping:
-            self._bell.wait(timeout_s)
+            self._wakeup.wait(timeout_s)
 
-    def _answer(self, batch: Sequence[Step], outcomes: Sequence[Any]) -> None:
+    def _answer(self, batch: Sequence[Step], outcomes: Sequence[object]) -> None:
         by_loop: dict[asyncio.AbstractEventLoop, list[Step]] = {}
         for each, outcome in zip(batch, outcomes, strict=True):
             each.outcome = outcome
-            if each.loop is not None:
-                by_loop.setdefault(each.loop, []).append(each)
+            if each.future is not None:
+                by_loop.setdefault(each.future.get_loop(), []).append(each)
         for loop, steps in by_loop.items():
             try:
                 # One wake-up for all: each costs a system call.
@@ -243,7 +219,7 @@ def _settle(steps: Sequence[Step]) -> None:
             future.set_result(each.outcome)
 
 
-def _fails(outcome: Any) -> bool:
+def _fails(outcome: object) -> bool:
     """Whether a step was not carried out for no fault of who asked for it."""
     is_refused = isinstance(outcome, Refusal) and not isinstance(outcome, Unavailable)
     return isinstance(outcome, Exception) and not is_refused

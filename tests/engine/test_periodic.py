@@ -14,7 +14,8 @@ from innkeeper.domain.moves import Asker
 from innkeeper.domain.pclouds import Pcloud, SizePolicy
 from innkeeper.domain.placement import ConsumerClaim
 from innkeeper.domain.slices import Dedicating, Settings
-from innkeeper.entrypoints.api.decisions import DecisionThread
+from innkeeper.engine.periodic import PRUNE_PERIOD_S, SWEEP_PERIOD_S, PeriodicTasks
+from innkeeper.engine.writer import Writer
 from innkeeper.store.queries.names import class_ids
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import hosts as machines
@@ -30,7 +31,6 @@ from innkeeper.systems.pclouds import (
 from innkeeper.systems.pclouds.hosts import Wish
 from innkeeper.systems.pclouds.terms import Terms
 from innkeeper.systems.placement import claims
-from innkeeper.upkeep import PRUNE_PERIOD_S, SWEEP_PERIOD_S, Upkeep
 from tests.support.clouds import NOW, Cloud, cloud_in, reported
 from tests.support.lessors import Lessor
 from tests.support.moves import Movers
@@ -48,10 +48,12 @@ class Serving:
     def __init__(self, cloud: Cloud) -> None:
         self.cloud = cloud
         self.now = NOW
-        self.decisions = DecisionThread(cloud.store, cloud.desk)
-        self.decisions.start()
-        upkeep = Upkeep(Settings(), cloud.store, self.decisions, lambda: self.now, cloud.ids)
-        self.tasks = {each.name: each for each in upkeep.tasks()}
+        self.writer = Writer(cloud.store, cloud.desk)
+        self.writer.start()
+        periodic = PeriodicTasks(
+            Settings(), cloud.store, self.writer, lambda: self.now, cloud.ids
+        )
+        self.tasks = {each.name: each for each in periodic.tasks()}
 
     def run(self, name: str, after_s: float) -> int:
         """Let some time pass, and have a task do what is due."""
@@ -60,7 +62,7 @@ class Serving:
 
     def stop(self) -> None:
         """End the process."""
-        self.decisions.stop(STOP_S)
+        self.writer.stop(STOP_S)
 
 
 @pytest.fixture

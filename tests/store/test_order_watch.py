@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from innkeeper.domain.ids import AgentId, ServerId
-from innkeeper.entrypoints.api.bells import Bells
-from innkeeper.entrypoints.api.watching import PERIOD_S, OrderWatch
+from innkeeper.engine.order_watch import PERIOD_S, OrderWatch
+from innkeeper.engine.wakeups import Wakeups
 from innkeeper.store.queries import agents, orders
 from innkeeper.store.queries.orders import NewOrder
 from innkeeper.store.transactions import Store
@@ -31,9 +31,9 @@ def other(opened: Callable[[], Store]) -> Store:
 
 
 @pytest.fixture
-def bells(opened: Callable[[], Store]) -> Iterator[Bells]:
-    """Bells that a watch rings."""
-    made = Bells()
+def wakeups(opened: Callable[[], Store]) -> Iterator[Wakeups]:
+    """Wake-ups that a watch sends."""
+    made = Wakeups()
     watch = OrderWatch(opened(), made)
     watch.start()
     yield made
@@ -45,11 +45,11 @@ def order(store: Store) -> None:
         orders.add(tx, [NewOrder(AGENT.id, "host", SERVER, "build")], NOW)
 
 
-def test_an_order_of_another_process_rings(other: Store, bells: Bells) -> None:
+def test_an_order_of_another_process_rings(other: Store, wakeups: Wakeups) -> None:
     async def story() -> None:
         with (
-            bells.listen(orders.TOPIC, AGENT.id) as mine,
-            bells.listen(orders.TOPIC, AgentId("somebody else")) as theirs,
+            wakeups.listen(orders.TOPIC, AGENT.id) as mine,
+            wakeups.listen(orders.TOPIC, AgentId("somebody else")) as theirs,
         ):
             # The first look rings for all: it may be later than the one of who listens.
             await asyncio.wait_for(asyncio.gather(mine.wait(), theirs.wait()), WITHIN_S)
@@ -67,9 +67,9 @@ def test_an_order_of_another_process_rings(other: Store, bells: Bells) -> None:
     asyncio.run(story())
 
 
-def test_nothing_is_asked_while_nobody_waits(bells: Bells) -> None:
-    assert not bells.has_listener(orders.TOPIC)
-    bells.stop()
+def test_nothing_is_asked_while_nobody_waits(wakeups: Wakeups) -> None:
+    assert not wakeups.has_listener(orders.TOPIC)
+    wakeups.stop()
     begun_s = time.monotonic()
-    assert not bells.await_listener(orders.TOPIC)
+    assert not wakeups.await_listener(orders.TOPIC)
     assert time.monotonic() - begun_s < WITHIN_S

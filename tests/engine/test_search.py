@@ -15,7 +15,7 @@ from structlog.testing import capture_logs
 from innkeeper import wiring
 from innkeeper.domain.candidates import CandidateQuery, FoundCandidates, RequestGroup
 from innkeeper.domain.errors import Invalid, Unavailable
-from innkeeper.entrypoints.api.searching import WAIT_S, GoesOn, SearchThread
+from innkeeper.engine.search import WAIT_S, GoesOn, SearchThread
 from innkeeper.store.transactions import Tx, greet
 from tests.support.clouds import Cloud, cloud_in
 

@@ -1,4 +1,4 @@
-"""The decision thread answers everybody, whatever happens to it, and says when it has ended."""
+"""The writer thread answers everybody, whatever happens to it, and says when it has ended."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ from structlog.testing import capture_logs
 
 from innkeeper.clients.streams import LosingStream
 from innkeeper.domain.errors import Conflict, Unavailable
-from innkeeper.entrypoints.api import decisions
-from innkeeper.entrypoints.api.decisions import DecisionThread
+from innkeeper.engine import writer
+from innkeeper.engine.commands import Boot, Write, WriteTogether
+from innkeeper.engine.writer import Writer
 from innkeeper.store.transactions import Tx
 from tests.support.clouds import Cloud, cloud_in, reported
 
@@ -45,10 +46,10 @@ def log_settings() -> Iterator[None]:
     structlog.configure(**before)
 
 
-Ask = Callable[[DecisionThread], Any]
+Ask = Callable[[Writer], Any]
 
 
-def answers(thread: DecisionThread, *asks: Ask) -> list[Any]:
+def answers(thread: Writer, *asks: Ask) -> list[Any]:
     """What each of those who ask at the same moment is told; who is not told fails the test."""
 
     async def all_of_them() -> list[Any]:
@@ -62,7 +63,7 @@ def answers(thread: DecisionThread, *asks: Ask) -> list[Any]:
 
 
 def written(work: Callable[[Tx], Any]) -> Ask:
-    return lambda thread: thread.write(work)
+    return lambda thread: thread.submit(Write(work))
 
 
 def raising(error: BaseException) -> Ask:
@@ -77,8 +78,8 @@ def waits_for_the_others(tx: Tx) -> str:
     return "done"
 
 
-def started(cloud: Cloud, desk: Any = None) -> DecisionThread:
-    thread = DecisionThread(cloud.store, desk or cloud.desk)
+def started(cloud: Cloud, desk: Any = None) -> Writer:
+    thread = Writer(cloud.store, desk or cloud.desk)
     thread.start()
     return thread
 
@@ -179,13 +180,14 @@ class OddDesk:
 
 
 def test_what_cannot_be_counted_is_answered_all_the_same(cloud: Cloud) -> None:
+    request = cloud.request()
     with capture_logs() as logs:
         told = answers(
             started(cloud, OddDesk()),
-            lambda thread: thread.boot("odd"),
+            lambda thread: thread.submit(Boot(request)),
             written(waits_for_the_others),
         )
-    assert told == ["odd", "done"]
+    assert told == [request, "done"]
     assert [each["event"] for each in logs] == ["commit_uncounted"]
 
 
@@ -197,7 +199,7 @@ def test_whatever_waited_is_done_before_the_thread_stops(cloud: Cloud) -> None:
 
 
 def joined(work: Callable[[Tx, Sequence[Any]], list[Any]], item: Any) -> Ask:
-    return lambda thread: thread.write_together(work, item)
+    return lambda thread: thread.submit(WriteTogether(work, item))
 
 
 def test_what_is_written_together_is_refused_one_by_one(cloud: Cloud) -> None:
@@ -220,8 +222,8 @@ def test_who_has_much_to_write_shares_a_commit_with_fewer(cloud: Cloud) -> None:
         seen.append(len(items))
         return [None] * len(items)
 
-    def ask(thread: DecisionThread) -> Any:
-        return thread.write_together(work, 0, decisions.LINES_MAX // 2)
+    def ask(thread: Writer) -> Any:
+        return thread.submit(WriteTogether(work, 0, writer.LINES_MAX // 2))
 
     assert answers(started(cloud), *[ask] * 9) == [None] * 9
     assert sum(seen) == 9
@@ -249,21 +251,21 @@ def breaks(tx: Tx) -> None:
 
 
 def test_a_service_whose_writes_all_fail_says_so_until_one_succeeds(cloud: Cloud) -> None:
-    thread = DecisionThread(cloud.store, cloud.desk)
+    thread = Writer(cloud.store, cloud.desk)
     thread.start()
 
     async def one_after_the_other(work: Callable[[Tx], Any], times: int) -> bool:
         for _ in range(times):
             with suppress(RuntimeError, Conflict):
-                await asyncio.wait_for(thread.write(work), WITHIN_S)
+                await asyncio.wait_for(thread.submit(Write(work)), WITHIN_S)
         return thread.is_failing
 
     def refuses(tx: Tx) -> None:
         raise Conflict("That is there already.")
 
     try:
-        assert not asyncio.run(one_after_the_other(refuses, decisions.FAILURES_MAX))
-        assert not asyncio.run(one_after_the_other(breaks, decisions.FAILURES_MAX - 1))
+        assert not asyncio.run(one_after_the_other(refuses, writer.FAILURES_MAX))
+        assert not asyncio.run(one_after_the_other(breaks, writer.FAILURES_MAX - 1))
         assert asyncio.run(one_after_the_other(breaks, 1))
         assert not asyncio.run(one_after_the_other(waits_for_the_others, 1))
     finally:
@@ -277,7 +279,7 @@ def test_many_threads_that_come_and_go_are_all_answered(cloud: Cloud) -> None:
 
     def writes() -> None:
         for _ in range(100):
-            told.append(thread.write_now(waits_for_the_others, WITHIN_S))
+            told.append(thread.submit_and_wait(Write(waits_for_the_others), WITHIN_S))
 
     writers = [threading.Thread(target=writes) for _ in range(4)]
     for each in writers:
@@ -295,14 +297,14 @@ def test_company_that_does_not_come_again_is_not_waited_for_long(cloud: Cloud) -
     thread = started(cloud)
 
     async def twenty_and_then_one() -> float:
-        many = (thread.write(waits_for_the_others) for _ in range(20))
+        many = (thread.submit(Write(waits_for_the_others)) for _ in range(20))
         await asyncio.wait_for(asyncio.gather(*many), WITHIN_S)
         begun_s = time.perf_counter()
-        await asyncio.wait_for(thread.write(waits_for_the_others), WITHIN_S)
+        await asyncio.wait_for(thread.submit(Write(waits_for_the_others)), WITHIN_S)
         return time.perf_counter() - begun_s
 
     try:
         # Far above what it waits at most, since the machine may be busy with other things.
-        assert asyncio.run(twenty_and_then_one()) < 200 * decisions.GATHER_MAX_S
+        assert asyncio.run(twenty_and_then_one()) < 200 * writer.GATHER_MAX_S
     finally:
         thread.stop(WITHIN_S)

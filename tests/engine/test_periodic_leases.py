@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -14,10 +14,10 @@ from innkeeper.domain.errors import ConcurrentUpdate
 from innkeeper.domain.hosts import Dedication
 from innkeeper.domain.leases import Lease, LeaseStatus
 from innkeeper.domain.slices import Settings
-from innkeeper.entrypoints.api.decisions import DecisionThread
-from innkeeper.store.transactions import Tx
+from innkeeper.engine.commands import Command
+from innkeeper.engine.periodic import SWEEP_PERIOD_S, PeriodicTasks
+from innkeeper.engine.writer import Writer
 from innkeeper.systems.leases import events
-from innkeeper.upkeep import SWEEP_PERIOD_S, Upkeep
 from tests.support.clouds import reported
 from tests.support.lessors import Lessor
 from tests.support.moves import Movers
@@ -30,7 +30,7 @@ STATEMENTS_MAX = 40
 """Of a step in which nobody is asked for anything, however many servers there are."""
 
 
-class Stumbling(DecisionThread):
+class Stumbling(Writer):
     """Decides, but refuses some of the calls that it is told of by their numbers."""
 
     refused_calls: Collection[int] = ()
@@ -40,12 +40,12 @@ class Stumbling(DecisionThread):
         self.calls = 0
         self.answers: list[Any] = []
 
-    def write_now(self, work: Callable[[Tx], T], timeout_s: float) -> T:
+    def submit_and_wait(self, command: Command[T], timeout_s: float) -> T:
         """Carry out a write, or refuse it."""
         self.calls += 1
         if self.calls in self.refused_calls:
             raise ConcurrentUpdate("Somebody was in the way.")
-        answer = super().write_now(work, timeout_s)
+        answer = super().submit_and_wait(command, timeout_s)
         self.answers.append(answer)
         return answer
 
@@ -56,10 +56,12 @@ class Serving:
     def __init__(self, lessor: Lessor) -> None:
         self.lessor = lessor
         cloud = lessor.cloud
-        self.decisions = Stumbling(cloud.store, cloud.desk)
-        self.decisions.start()
-        upkeep = Upkeep(Settings(), cloud.store, self.decisions, lambda: lessor.now, cloud.ids)
-        (self.task,) = (each for each in upkeep.tasks() if each.name == "lease_events")
+        self.writer = Stumbling(cloud.store, cloud.desk)
+        self.writer.start()
+        periodic = PeriodicTasks(
+            Settings(), cloud.store, self.writer, lambda: lessor.now, cloud.ids
+        )
+        (self.task,) = (each for each in periodic.tasks() if each.name == "lease_events")
 
     def run(self, after_s: float) -> int:
         """Let some time pass, and have the task do what is due."""
@@ -76,7 +78,7 @@ def serving(tmp_path: Path) -> Iterator[Serving]:
     lessor.keep("a1", "b1")
     made = Serving(lessor)
     yield made
-    made.decisions.stop(STOP_S)
+    made.writer.stop(STOP_S)
     lessor.movers.close()
 
 
@@ -109,7 +111,7 @@ def test_many_servers_go_in_several_steps(serving: Serving) -> None:
     lessor, at_once = serving.lessor, events.DELETED_AT_ONCE
     lease = filled(lessor, at_once + 4)
     assert serving.run(HOUR_S) == at_once + 4
-    assert serving.decisions.answers == [[lease.uuid], at_once, 4, 0]
+    assert serving.writer.answers == [[lease.uuid], at_once, 4, 0]
     assert len(lessor.movers.waiting("destroy")) == at_once + 4
     assert lessor.status(lease) == LeaseStatus.ENDING
 
@@ -139,7 +141,7 @@ def test_servers_that_their_agents_see_to_are_not_asked_again(serving: Serving) 
 def test_one_that_is_refused_holds_up_no_others(serving: Serving) -> None:
     lessor = serving.lessor
     first, second = (lessor.lease((1, 1), start=HOUR_S, end=9 * HOUR_S) for _ in range(2))
-    serving.decisions.refused_calls = {2}
+    serving.writer.refused_calls = {2}
     serving.run(HOUR_S)
     assert lessor.status(first) == LeaseStatus.PENDING
     assert lessor.status(second) == LeaseStatus.ACTIVE

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 
 from innkeeper.domain.auditing import Finding, Invariant
+from innkeeper.engine.transactions import Tx
 from innkeeper.store import soundness
-from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import audit as compute_audit
 from innkeeper.systems.compute import mending as compute_mending
 from innkeeper.systems.identity import audit as identity_audit
