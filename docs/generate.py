@@ -49,7 +49,7 @@ def microversions(apis: Mapping[str, Api]) -> str:
             "",
             *table(
                 ("Version", "What it changed"),
-                ((f"`{step.VERSION}`", cell(step.SUMMARY)) for step in api.versions.steps),
+                ((f"`{step.version}`", cell(step.summary)) for step in api.versions.steps),
             ),
         ]
         for name, api in apis.items()

@@ -15,6 +15,7 @@ from innkeeper.domain.identity import RequestContext
 from innkeeper.domain.moves import Asker
 from innkeeper.entrypoints.api.faults import FaultForm
 from innkeeper.entrypoints.api.microversions import Schema, Version, VersionTable
+from innkeeper.entrypoints.api.options import Options
 from innkeeper.entrypoints.api.site import Site, Together
 from innkeeper.store.transactions import Tx
 
@@ -43,6 +44,7 @@ class Call:
     network address that it calls from, as far as proxies are believed. ``address`` is the
     scheme, address and prefix under which the client reached this API, for links; ``mount``
     is the prefix alone. ``query`` holds all values of each parameter, in order.
+    ``options`` say what an older request means that its body and its query cannot say.
     """
 
     site: Site
@@ -59,8 +61,7 @@ class Call:
     now: datetime
     client: str = ""
     terms: set[str] = field(default_factory=set)
-    """What the steps of older versions say about the request's meaning, where neither its
-    body nor its query can; each such step and its handler share the word."""
+    options: Options = field(default_factory=Options)
 
     def asker(self, *, may_override: bool = False) -> Asker:
         """Who asks, in the words of the systems."""

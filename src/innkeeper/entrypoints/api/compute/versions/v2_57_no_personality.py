@@ -6,7 +6,6 @@ from innkeeper.domain.errors import Invalid
 from innkeeper.entrypoints.api.compute.schema_types import closed
 from innkeeper.entrypoints.api.compute.servers.schemas import with_others
 from innkeeper.entrypoints.api.compute.versions import (
-    edges_2_57_quotas,
     v2_63_trusted_certificates,
 )
 from innkeeper.entrypoints.api.compute.versions.server_edges import wherever_booted
@@ -14,7 +13,7 @@ from innkeeper.entrypoints.api.microversions import Schema, Version
 from innkeeper.entrypoints.api.routing import Call
 
 VERSION = Version(2, 57)
-SUMMARY = "A boot has no personality files any more, and quotas none for them."
+SUMMARY = "A boot has no personality files any more."
 PERSONALITY: Schema = {
     "type": "array",
     "items": closed({"path": {"type": "string"}, "contents": {"type": "string"}}),
@@ -29,4 +28,4 @@ def _refuse_files(call: Call) -> None:
         raise Invalid("Files are not injected here: use user_data instead of personality.")
 
 
-EDGES = (*wherever_booted(CREATE_BEFORE, _refuse_files), *edges_2_57_quotas.EDGES)
+EDGES = wherever_booted(CREATE_BEFORE, _refuse_files)

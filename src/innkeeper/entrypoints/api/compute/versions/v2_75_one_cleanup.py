@@ -6,8 +6,6 @@ Several resources changed at once; each brings its edges from a module of its ow
 from __future__ import annotations
 
 from innkeeper.entrypoints.api.compute.versions import (
-    edges_2_75_accounts,
-    edges_2_75_flavors,
     edges_2_75_grouping,
     edges_2_75_hosts,
     edges_2_75_servers,
@@ -15,10 +13,8 @@ from innkeeper.entrypoints.api.compute.versions import (
 from innkeeper.entrypoints.api.microversions import Version
 
 VERSION = Version(2, 75)
-SUMMARY = "Unknown query parameters are refused; a flavor without swap says 0."
+SUMMARY = "Unknown query parameters are refused."
 EDGES = (
-    *edges_2_75_accounts.EDGES,
-    *edges_2_75_flavors.EDGES,
     *edges_2_75_grouping.EDGES,
     *edges_2_75_hosts.EDGES,
     *edges_2_75_servers.EDGES,

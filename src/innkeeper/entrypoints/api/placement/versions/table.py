@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from innkeeper.entrypoints.api.microversions import Version, VersionModule, VersionTable
+from innkeeper.entrypoints.api.microversions import Step, Version, VersionTable
 from innkeeper.entrypoints.api.placement.versions import (
     v1_1_provider_aggregates,
     v1_2_resource_classes,
@@ -45,7 +45,7 @@ from innkeeper.entrypoints.api.placement.versions import (
     v1_39_any_of_traits,
 )
 
-STEPS: tuple[VersionModule, ...] = (
+MODULES = (
     v1_1_provider_aggregates,
     v1_2_resource_classes,
     v1_3_member_of,
@@ -86,9 +86,10 @@ STEPS: tuple[VersionModule, ...] = (
     v1_38_consumer_types,
     v1_39_any_of_traits,
 )
-VERSIONS = VersionTable(
-    service_types=("placement",),
-    oldest=Version(1, 0),
-    newest=STEPS[-1].VERSION,
-    steps=STEPS,
-)
+
+
+class _Rest:
+    STEPS = tuple(Step(each.VERSION, each.SUMMARY, each.EDGES) for each in MODULES)
+
+
+VERSIONS = VersionTable.of(("placement",), Version(1, 0), Version(1, 39), _Rest)
