@@ -60,7 +60,6 @@ class Call:
     mount: str
     now: datetime
     client: str = ""
-    terms: set[str] = field(default_factory=set)
     options: Options = field(default_factory=Options)
 
     def asker(self, *, may_override: bool = False) -> Asker:

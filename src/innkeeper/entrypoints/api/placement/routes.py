@@ -22,7 +22,7 @@ from innkeeper.entrypoints.api.placement import (
     usages,
 )
 from innkeeper.entrypoints.api.placement.decoding import decode_consumer
-from innkeeper.entrypoints.api.placement.versions.shapes import (
+from innkeeper.entrypoints.api.placement.paths import (
     AGGREGATES,
     ALLOCATIONS,
     CANDIDATES,
