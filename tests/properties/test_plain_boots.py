@@ -21,7 +21,7 @@ def bodies_since(version: Version) -> list[Schema]:
     """Every schema that a boot's body has had from a version on, the newest last."""
     versions = COMPUTE.versions
     assert versions is not None
-    later = [version, *(step.VERSION for step in versions.after(version))]
+    later = [version, *(step.version for step in versions.after(version))]
     ways = [passage(versions.after(v), "POST", "/v2.1/servers", CREATE, None) for v in later]
     # The quick way leaves the way up out, so there must be none.
     assert [way.ups for way in ways] == [()] * len(ways)

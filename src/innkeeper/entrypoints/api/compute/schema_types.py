@@ -56,6 +56,17 @@ def closed(properties: Mapping[str, Any], required: tuple[str, ...] = ()) -> dic
     return schema
 
 
+def with_inner(
+    schema: Schema, wrapper: str, others: Mapping[str, Schema], gone: tuple[str, ...] = ()
+) -> Schema:
+    """A body's schema with other keys under ``wrapper``, and without those that are gone."""
+    inner = schema["properties"][wrapper]
+    assert set(gone) <= set(inner["properties"]), "only what is there can go"
+    left = {name: each for name, each in inner["properties"].items() if name not in gone}
+    changed = {**inner, "properties": {**left, **others}}
+    return {**schema, "properties": {**schema["properties"], wrapper: changed}}
+
+
 def query(parameters: Mapping[str, Schema], *, is_closed: bool = True) -> Schema:
     """A query string: each parameter may be repeated, and the last one counts."""
     return {

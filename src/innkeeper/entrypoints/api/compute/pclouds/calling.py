@@ -42,7 +42,7 @@ def owned(tx: Tx, call: Call) -> Pcloud:
 
 def demand_owned(tx: Tx, call: Call, found: Pcloud) -> None:
     """Refuse what :func:`owned` refuses, of the pcloud that the path names."""
-    rule = _rule(call)
+    rule = call.rule
     if not call.allows(rule, project_id=found.project_id):
         _demand_seen(tx, call, found)
         call.demand(rule, project_id=found.project_id)
@@ -62,7 +62,7 @@ def used(tx: Tx, call: Call) -> Pcloud:
     its guests.
     """
     found = seen(tx, call)
-    call.demand(_rule(call), project_id=call.params["tenant_id"])
+    call.demand(call.rule, project_id=call.params["tenant_id"])
     return found
 
 
@@ -74,16 +74,10 @@ def let_out(tx: Tx, call: Call) -> Pcloud:
     """
     found = pclouds.get(tx, call.params["pcloud_id"])
     project_id = call.params["tenant_id"]
-    speaks_for_it = call.allows(_rule(call), project_id=project_id)
+    speaks_for_it = call.allows(call.rule, project_id=project_id)
     if not (speaks_for_it and pclouds.may_use(tx, found, project_id)):
         demand_owned(tx, call, found)
     return found
-
-
-def _rule(call: Call) -> str:
-    rule = call.route.policy
-    assert rule is not None, "nothing about a pcloud is open to strangers"
-    return rule
 
 
 def _demand_seen(tx: Tx, call: Call, pcloud: Pcloud) -> None:

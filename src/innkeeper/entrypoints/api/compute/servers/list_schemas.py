@@ -1,4 +1,4 @@
-"""What a listing of servers may be asked for, in the newest version and before."""
+"""What a listing of servers may be asked for, in the newest version."""
 
 from __future__ import annotations
 
@@ -173,8 +173,3 @@ PROPERTIES: Mapping[str, Any] = {
 }
 LIST: Schema = {"type": "object", "properties": PROPERTIES, "additionalProperties": False}
 NOTHING: Schema = {"type": "object", "properties": {}, "additionalProperties": False}
-
-
-def opened(schema: Schema) -> Schema:
-    """The schema from before unknown parameters were refused."""
-    return {**schema, "additionalProperties": True}

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from innkeeper.entrypoints.api.compute.checks import PROJECT
 from innkeeper.entrypoints.api.compute.servers import list_schemas as schemas_server_lists
 from innkeeper.entrypoints.api.compute.servers import plain as servers_plain
-from innkeeper.entrypoints.api.compute.servers import plan_rules, plans
+from innkeeper.entrypoints.api.compute.servers import plans
 from innkeeper.entrypoints.api.compute.servers import schemas as schemas_servers
-from innkeeper.entrypoints.api.routing import Route
+from innkeeper.entrypoints.api.routing import Route, Rule
 
 PLAN_ROUTES = (
     Route(
         "POST",
         "/v2.1/zones/select",
         plans.select,
-        plan_rules.SELECT,
+        Rule("os_compute_api:zones:select", PROJECT, "Have servers planned, to be made later."),
         "Plan servers, and seal each one's place in an entry.",
         body=schemas_servers.PLANNED,
         query=schemas_server_lists.NOTHING,

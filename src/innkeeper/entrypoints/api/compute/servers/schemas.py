@@ -1,4 +1,4 @@
-"""Schemas of the newest bodies about servers, and how older ones are made of them.
+"""Schemas of the newest bodies about servers.
 
 Always true: every object whose keys are ours is closed; text that is stored has no NUL, which
 some databases cannot keep.
@@ -20,7 +20,12 @@ from innkeeper.entrypoints.api.compute.patterns import (
     RANGE_PATTERN,
     TAG_PATTERN,
 )
-from innkeeper.entrypoints.api.compute.schema_types import ITEMS_MAX, NAME, closed
+from innkeeper.entrypoints.api.compute.schema_types import (
+    ITEMS_MAX,
+    NAME,
+    closed,
+    with_inner,
+)
 from innkeeper.entrypoints.api.microversions import Schema
 from innkeeper.systems.compute.labels import TAG_CHARS_MAX, TAGS_MAX
 
@@ -213,25 +218,6 @@ CREATED: Mapping[str, Any] = {
     },
 }
 
-
-def without(schema: Schema, *names: str) -> Schema:
-    """The schema of a server's body from before these keys of ``server`` were there."""
-    return _changed(schema, {}, names)
-
-
-def with_others(schema: Schema, **others: Schema) -> Schema:
-    """The schema of a server's body with these keys of ``server`` as they were."""
-    return _changed(schema, others, ())
-
-
-def _changed(schema: Schema, others: Mapping[str, Schema], gone: tuple[str, ...]) -> Schema:
-    server = schema["properties"]["server"]
-    assert set(gone) <= set(server["properties"]), "only what is there can go"
-    left = {name: each for name, each in server["properties"].items() if name not in gone}
-    inner = {**server, "properties": {**left, **others}}
-    return {**schema, "properties": {**schema["properties"], "server": inner}}
-
-
 CREATE: Schema = closed(
     {
         "server": closed(CREATED, ("name", "flavorRef")),
@@ -255,7 +241,7 @@ UPDATE: Schema = closed(
     },
     ("server",),
 )
-PLANNED: Schema = without(CREATE, "blob")
+PLANNED: Schema = with_inner(CREATE, "server", {}, ("blob",))
 """What is only asked about: an entry of a build plan is for making its server."""
 METADATA_ALL: Schema = closed({"metadata": METADATA}, ("metadata",))
 METADATA_ONE: Schema = closed(
