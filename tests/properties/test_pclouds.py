@@ -132,7 +132,7 @@ class Guests(Steps):
             self.settle_mostly()
 
     def travel(self) -> None:
-        uuid = self.server()
+        uuid = self.shelved() or self.server()
         if uuid is None:
             self.boot()
         elif self.seen.servers[uuid]["status"] == "VERIFY_RESIZE":
@@ -163,6 +163,15 @@ class Guests(Steps):
                 self.force_down(home, is_down=True)
             self.surveyor.move(uuid, ways[number])
         self.settle_mostly()
+
+    def shelved(self) -> ServerId | None:
+        """Now and then, one of the servers that are shelved and on no host."""
+        found = [
+            uuid
+            for uuid, each in self.seen.servers.items()
+            if each["status"] == "SHELVED_OFFLOADED" and each["host"] is None
+        ]
+        return ServerId(self.dice.choice(found)) if found and self.often() else None
 
     def choose(self, uuid: ServerId) -> None:
         """Have a shelved server come back to another pcloud, or to ordinary hosts."""

@@ -166,7 +166,8 @@ class NeedsHosts(RackFilter):
     @staticmethod
     def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask:
         """Compares all with the first."""
-        return hosts.zone_codes[rows] == hosts.zone_codes[0]
+        alike: Mask = hosts.zone_codes[rows] == hosts.zone_codes[0]
+        return alike
 
 
 class Speechless(RackFilter):

@@ -197,9 +197,9 @@ class Steps:
     def own(self) -> None:
         self.do_one(
             {
-                self.create: 1,
+                self.create: 2,
                 self.update: 3,
-                self.delete_pcloud: 1,
+                self.delete_pcloud: 2,
                 self.allocate: 6,
                 self.switch: 4,
                 self.rename: 2,
@@ -254,7 +254,10 @@ class Steps:
         self.own_act(uuid, pclouds.update, {"is_automatic": is_automatic})
 
     def delete_pcloud(self) -> None:
-        uuid, by, forced = self.pcloud(), self.rarely(), self.often()
+        there = [each["uuid"] for each in self.seen.pclouds.values()]
+        bare = [uuid for uuid in there if not self.seen.members_of(uuid)]
+        uuid = self.dice.choice(bare) if bare and self.often() else self.pcloud()
+        by, forced = self.rarely(), self.often()
         stranded = stranded_without(self.seen, uuid)
         was_done = self.attempt(
             lambda: self.landlord.delete(uuid, by_aggregate=by, is_forced=forced),

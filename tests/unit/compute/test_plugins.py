@@ -98,7 +98,7 @@ def test_a_filter_and_a_weigher_that_read_hints_are_asked() -> None:
 
 @pytest.mark.parametrize("name", TROUBLES)
 def test_a_mask_of_the_wrong_kind_is_a_failure_of_its_filter(name: str) -> None:
-    filter_ = Guarded("host filter", RackFilter)
+    filter_: Any = Guarded("host filter", RackFilter)
     with pytest.raises(PluginFailed, match="The host filter RackFilter failed") as failed:
         filter_.mask(table_of(*HOSTS), asking(hints={"trouble": name}), ALL)
     assert SECRET not in failed.value.message
@@ -107,7 +107,7 @@ def test_a_mask_of_the_wrong_kind_is_a_failure_of_its_filter(name: str) -> None:
 
 
 def test_a_column_of_the_wrong_kind_is_a_failure_of_its_weigher() -> None:
-    weigher = Guarded("weigher", RackWeigher)
+    weigher: Any = Guarded("weigher", RackWeigher)
     table = table_of(*HOSTS)
     for name in sorted(TROUBLES.keys() - {"numbers"}):
         with pytest.raises(PluginFailed, match="The weigher RackWeigher failed"):
@@ -117,7 +117,7 @@ def test_a_column_of_the_wrong_kind_is_a_failure_of_its_weigher() -> None:
 
 
 def test_what_is_not_said_for_people_is_said_in_other_words() -> None:
-    filter_ = Guarded("host filter", RackFilter)
+    filter_: Any = Guarded("host filter", RackFilter)
     spec = asking(hints={"trouble": {"missing": "error"}})
     with capture_logs() as logs:
         told = filter_.missing(table_of(*HOSTS), spec)

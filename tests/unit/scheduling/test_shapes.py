@@ -38,7 +38,8 @@ def test_only_the_hints_that_are_declared_count() -> None:
 
 
 def test_true_and_one_are_not_alike() -> None:
-    keys = [frozen(each) for each in (True, 1, 1.0, "1", None, [], {}, [1], [[1]])]
+    values: list[Any] = [True, 1, 1.0, "1", None, [], {}, [1], [[1]]]
+    keys = [frozen(each) for each in values]
     assert len(set(keys)) == len(keys)
     assert frozen((1, 2)) == frozen([1, 2])
 
@@ -50,7 +51,8 @@ def test_every_field_can_be_read(name: str) -> None:
     class Reader(RackFilter):
         READS = (name,)
 
+    reader: Any = Reader
     spec = asking(
         hints=NESTED, group=GroupRule("affinity", {"h": 1}), query=("=", "$host", ["a"])
     )
-    hash(Pipeline((Reader,), ()).shape(spec))
+    hash(Pipeline((reader,), ()).shape(spec))

@@ -33,7 +33,8 @@ OF_FIELDS: Mapping[str, tuple[str, ...]] = {
 }
 """The hints that a field of the request spec is made of; to read it is to read them."""
 LETTERS_MAX = 2
-"""Names that differ by so many letters are taken for the same one, misspelt."""
+"""Names that differ by so many letters are taken for the same one, misspelt. A short name may
+differ by fewer than half of its letters: ``city`` is not a misspelt ``cidr``."""
 SHOWN_MAX = 60
 NOT_READ = "not read by any filter"
 
@@ -135,7 +136,7 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     near = [
         (letters, each)
         for each in known
-        if (letters := _apart(small, each.lower())) is not None
+        if (letters := _apart(small, each.lower())) is not None and 2 * letters < len(each)
     ]
     return min(near)[1] if near else None
 
@@ -152,14 +153,14 @@ def _apart(one: str, other: str) -> int | None:
     for row, letter in enumerate(one, start=1):
         now = [row]
         for column, wanted in enumerate(other, start=1):
-            cost = min(last[column] + 1, now[-1] + 1, last[column - 1] + (letter != wanted))
+            edits = min(last[column] + 1, now[-1] + 1, last[column - 1] + (letter != wanted))
             is_exchanged = (
                 row > 1
                 and column > 1
                 and letter == other[column - 2]
                 and one[row - 2] == wanted
             )
-            now.append(min(cost, before[column - 2] + 1) if is_exchanged else cost)
+            now.append(min(edits, before[column - 2] + 1) if is_exchanged else edits)
         if min(now) > LETTERS_MAX:
             return None
         before, last = last, now
