@@ -103,7 +103,7 @@ def test_a_server_outlives_its_pcloud(service: Started) -> None:
     boot = ("server", "create", *BOOT, "--hint", f"pcloud={uuid}", "--wait", "web")
     made = service.ask(*boot, login=mine)
     refused = service.refuses(*CHANGE, "unset", "web", login=mine)
-    assert "It is ACTIVE: shelve it first. (HTTP 409)" in refused
+    assert "It is ACTIVE: shelve it first, and wait until that is done. (HTTP 409)" in refused
     shelve(service, "web")
     release(service, "first")
     refused = service.refuses("pcloud", "delete", "first", login=mine)

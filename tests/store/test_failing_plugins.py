@@ -81,6 +81,13 @@ def test_the_servers_are_in_error_and_the_others_are_placed(
     assert line["error"] == f"RuntimeError: {SECRET}"
 
 
+def test_a_filter_that_exits_keeps_nobody_else_from_being_placed(make: Make) -> None:
+    cloud = rack_filter(make)
+    exits = cloud.request(hints={"trouble": "exit"})
+    assert faults(cloud.boot(exits)) == [FAILED.format("host filter RackFilter")]
+    assert faults(cloud.boot(cloud.request())) == [None]
+
+
 def test_what_went_wrong_is_for_administrators_alone(make: Make) -> None:
     cloud = rack_filter(make)
     request = cloud.request(hints=TROUBLE)

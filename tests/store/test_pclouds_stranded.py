@@ -73,15 +73,15 @@ def test_those_count_that_could_come_back_to_it_alone(store: Store) -> None:
         shelved(store, {"pcloud": mine, "pcloud_host": "a"}),
         shelved(store, {"pcloud": [mine], "colour": "blue"}, GUEST),
         shelved(store, {"pcloud": [IDS.uuid(), loose]}),
-        # It is not for them any more, or never was; of that nobody else is told.
-        shelved(store, {"pcloud": mine}, STRANGER),
-        shelved(store, {"pcloud": [mine, other]}, STRANGER),
         shelved(store, {"pcloud": mine}, task_state=Task.UNSHELVING),
     }
     for hints, more in (
         ({"pcloud": other}, {}),
         ({"pcloud": [mine, other]}, {}),
         ({"pcloud": [mine, other]}, {"project_id": GUEST}),
+        # It is not for them any more, or never was: they keep nobody from deleting it.
+        ({"pcloud": mine}, {"project_id": STRANGER}),
+        ({"pcloud": [mine, other]}, {"project_id": STRANGER}),
         ({"pcloud": mine, "pcloud_unasked": True}, {}),
         ({"pcloud": mine}, {"host": "a"}),
         ({"pcloud": mine}, {"host": "a", "status": Status.ACTIVE}),
@@ -157,6 +157,17 @@ def test_a_server_that_may_still_be_on_a_host_is_not_changed(store: Store) -> No
     server = shelved(store, {}, host="a")
     with pytest.raises(Conflict, match="not known to be free of it"), store.write() as tx:
         change(tx, server)
+
+
+def test_a_server_that_cannot_be_shelved_is_not_told_to_be(store: Store) -> None:
+    for status, told in (
+        (Status.PAUSED, "It is PAUSED: shelve it first, and wait until that is done."),
+        (Status.ERROR, "It is ERROR."),
+    ):
+        server = shelved(store, {}, status=status, host="a")
+        with pytest.raises(Conflict) as refused, store.write() as tx:
+            change(tx, server)
+        assert refused.value.message.endswith(f"nothing is being done to it. {told}")
 
 
 def test_who_names_it_and_who_deletes_it_at_the_same_moment(

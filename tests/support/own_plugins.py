@@ -26,8 +26,13 @@ def _raise(count: int) -> Any:
     raise RuntimeError(SECRET)
 
 
+def _exit(count: int) -> Any:
+    raise SystemExit(SECRET)
+
+
 TROUBLES: Mapping[str, Any] = {
     "error": _raise,
+    "exit": _exit,
     "short": lambda count: np.ones(count + 1, dtype=np.bool_),
     "flat": lambda count: np.ones((count, 1), dtype=np.bool_),
     "numbers": np.ones,
@@ -160,6 +165,18 @@ class HintsAsText(RackFilter):
     HINTS = "rack"
 
 
+class Nameless(RackFilter):
+    """A filter whose name is a number."""
+
+    NAME: Any = 5
+
+
+class Reasonless(RackFilter):
+    """A filter with an empty reason."""
+
+    REASON = ""
+
+
 class NeedsHosts(RackFilter):
     """A filter that cannot be asked of an empty table."""
 
@@ -186,6 +203,27 @@ class ScalesBadly(RackWeigher):
     def scale(hosts: HostTable, spec: RequestSpec) -> Any:
         """No number."""
         return None
+
+
+class Endless:
+    """A weigher whose last number is no finite one, and whose scale is that number."""
+
+    NAME = "EndlessWeigher"
+    READS: Reads = ()
+    AGGREGATE_KEY = "endless_weight_multiplier"
+
+    def __init__(self, number: float) -> None:
+        self.number = number
+
+    def column(self, hosts: HostTable, spec: RequestSpec, rows: Rows) -> Any:
+        """The number, after zeros."""
+        numbers = np.zeros(row_count(hosts, rows))
+        numbers[-1:] = self.number
+        return numbers
+
+    def scale(self, hosts: HostTable, spec: RequestSpec) -> float:
+        """The number."""
+        return self.number
 
 
 class Taking:

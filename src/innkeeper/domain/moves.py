@@ -30,10 +30,12 @@ class Moved:
     """How asking for a move ended: with a migration under way, or with no host for it.
 
     With a ``fault`` the server stays as it is and where it is, and nothing is held for it.
+    ``counted_fault`` is ``fault`` with numbers of hosts, for administrators.
     """
 
     migration_id: int | None
     fault: str | None = None
+    counted_fault: str | None = None
 
 
 class MigrationKind:

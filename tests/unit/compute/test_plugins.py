@@ -17,7 +17,7 @@ from innkeeper.scheduling.weighers.catalogue import WEIGHERS
 from innkeeper.systems.compute import plugins
 from innkeeper.systems.compute.drivers import Schedulers, scheduler_of
 from innkeeper.systems.compute.plugins import Guarded
-from tests.support.own_plugins import SECRET, TROUBLES, RackFilter, RackWeigher
+from tests.support.own_plugins import SECRET, TROUBLES, Endless, RackFilter, RackWeigher
 from tests.support.tables import asking, host, table_of
 
 OWN = "tests.support.own_plugins"
@@ -31,6 +31,8 @@ ALL = slice(None)
         ("default_host_filters", "ReadsWhatIsNot", "names 'hint' in READS, which is no field"),
         ("default_host_filters", "ReadsLetters", "has READS that is no tuple of names"),
         ("default_host_filters", "HintsAsText", "has HINTS that is no tuple of names"),
+        ("default_host_filters", "Nameless", "has NAME that is no text"),
+        ("default_host_filters", "Reasonless", "has REASON that is no text"),
         (
             "default_host_filters",
             "NeedsHosts",
@@ -103,7 +105,7 @@ def test_a_mask_of_the_wrong_kind_is_a_failure_of_its_filter(name: str) -> None:
         filter_.mask(table_of(*HOSTS), asking(hints={"trouble": name}), ALL)
     assert SECRET not in failed.value.message
     assert failed.value.plugin == "RackFilter"
-    assert (SECRET in failed.value.why) == (name == "error")
+    assert (SECRET in failed.value.why) == (name in {"error", "exit"})
 
 
 def test_a_column_of_the_wrong_kind_is_a_failure_of_its_weigher() -> None:
@@ -114,6 +116,17 @@ def test_a_column_of_the_wrong_kind_is_a_failure_of_its_weigher() -> None:
             weigher.column(table, asking(hints={"trouble": name}), np.arange(2))
     numbers = weigher.column(table, asking(hints={"trouble": "numbers"}), np.arange(2))
     assert numbers.tolist() == [1.0, 1.0]
+
+
+@pytest.mark.parametrize("number", [np.nan, np.inf, -np.inf])
+def test_a_weigher_whose_numbers_are_not_finite_has_failed(number: float) -> None:
+    weigher: Any = Guarded("weigher", Endless(number))
+    table, spec = table_of(*HOSTS), asking()
+    with pytest.raises(PluginFailed, match="The weigher EndlessWeigher failed") as failed:
+        weigher.column(table, spec, ALL)
+    assert failed.value.why == "WrongAnswer: column gave numbers that are not finite"
+    with pytest.raises(PluginFailed, match="The weigher EndlessWeigher failed"):
+        weigher.scale(table, spec)
 
 
 def test_what_is_not_said_for_people_is_said_in_other_words() -> None:

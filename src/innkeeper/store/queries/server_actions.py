@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -22,11 +23,12 @@ _ROWS = sa.select(
     server_actions.c.message,
     server_actions.c.created_at,
     server_actions.c.updated_at,
+    server_actions.c.counted_message,
 )
 
 
 def _action(row: Sequence[Any]) -> Action:
-    return Action(*row)
+    return replace(Action(*row[:-1]), counted=row[-1])
 
 
 def add(tx: Tx, server_uuid: ServerId, action: str, asker: Asker, now: datetime) -> None:
@@ -46,12 +48,22 @@ def add(tx: Tx, server_uuid: ServerId, action: str, asker: Asker, now: datetime)
 
 
 def end(
-    tx: Tx, server_uuid: ServerId, request_id: str, message: str | None, now: datetime
+    tx: Tx,
+    server_uuid: ServerId,
+    request_id: str,
+    message: str | None,
+    now: datetime,
+    counted: str | None = None,
 ) -> None:
-    """Write that something goes on or ends; with a message, that it did not work."""
+    """Write that something goes on or ends; with a message, that it did not work.
+
+    ``counted`` is the message with numbers of hosts, for administrators. It is kept where it
+    differs.
+    """
     values: dict[str, Any] = {"updated_at": now}
     if message is not None:
         values["message"] = message
+        values["counted_message"] = None if counted == message else counted
     tx.execute(
         server_actions.update()
         .where(server_actions.c.server_uuid == server_uuid)

@@ -301,6 +301,7 @@ server_actions = sa.Table(
     sa.Column("project_id", Name),
     sa.Column("user_id", Name),
     sa.Column("message", LongText),
+    sa.Column("counted_message", LongText),
     sa.Column("created_at", Moment, nullable=False),
     sa.Column("updated_at", Moment, nullable=False),
     sqlite_autoincrement=True,

@@ -232,9 +232,9 @@ def _nowhere(pending: Pending, has_dedicated: bool) -> Booted | Refusal:
         request.batch_id,
         request.server_ids[: request.count_min],
         sentence,
-        refused,
-        reasons.culprit(made, refused),
-        reasons.counted(made, request.count_min, refused.nearest),
+        refused=refused,
+        refused_by=reasons.culprit(made, refused),
+        counted_fault=reasons.counted(made, request.count_min, refused.nearest),
     )
 
 

@@ -33,6 +33,9 @@ FIELDS = frozenset(each.name for each in fields(RequestSpec)) | {"names_dedicate
 FACTS = ("NAME", "REASON", "READS", "AGGREGATE_KEY", "NEEDS_SERVERS", "HINTS")
 NUMBERS = "biuf"
 """Kinds of arrays that hold numbers: truth values, whole numbers and others."""
+PLUGIN_ERRORS = (Exception, SystemExit)
+"""What a plug-in may raise without harm to others. Some libraries exit on bad input: a process
+that did so in the middle of a decision would make no more of them."""
 TRIAL_AMOUNTS = {"VCPU": 1, "MEMORY_MB": 1024, "DISK_GB": 10}
 
 
@@ -56,11 +59,11 @@ class _Guard:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if isinstance(error, Exception) and not isinstance(error, PluginFailed):
+        if isinstance(error, PLUGIN_ERRORS) and not isinstance(error, PluginFailed):
             raise PluginFailed(self._noun, self._plugin, _told(error)) from error
 
 
-def _told(error: Exception) -> str:
+def _told(error: BaseException) -> str:
     return ": ".join([type(error).__name__, *str(error).strip().splitlines()[:1]])
 
 
@@ -170,7 +173,10 @@ def _mask(name: str, answer: Any, hosts: HostTable, more: tuple[Any, ...]) -> An
 
 
 def _column(name: str, answer: Any, hosts: HostTable, more: tuple[Any, ...]) -> Any:
-    return _array(name, answer, NUMBERS, row_count(hosts, more[0]))
+    numbers = _array(name, answer, NUMBERS, row_count(hosts, more[0]))
+    if not np.isfinite(numbers).all():
+        raise WrongAnswer(f"{name} gave numbers that are not finite")
+    return numbers
 
 
 def _few(name: str, answer: Any, hosts: HostTable, more: tuple[Any, ...]) -> Any:
@@ -186,7 +192,10 @@ def _few(name: str, answer: Any, hosts: HostTable, more: tuple[Any, ...]) -> Any
 def _scale(name: str, answer: Any, hosts: HostTable, more: tuple[Any, ...]) -> Any:
     if not isinstance(answer, int | float | np.number):
         raise WrongAnswer(f"{name} gave {_kind(answer)}, not a number")
-    return float(answer)
+    scale = float(answer)
+    if not np.isfinite(scale):
+        raise WrongAnswer(f"{name} gave {scale}, which is not finite")
+    return scale
 
 
 def _admits(name: str, answer: Any, hosts: HostTable, more: tuple[Any, ...]) -> Any:
@@ -247,6 +256,10 @@ def why_unusable(found: Any) -> str | None:
 
 
 def _misnamed(found: Any) -> str | None:
+    for name in ("NAME", "REASON", "AGGREGATE_KEY"):
+        text = getattr(found, name, "text")
+        if not isinstance(text, str) or not text:
+            return f"has {name} that is no text"
     for name, known in (("READS", FIELDS), ("HINTS", None)):
         named = getattr(found, name, ())
         if not _are_names(named):

@@ -114,7 +114,7 @@ WORDS: Mapping[str, str] = {
         "It must consist of the letters A-Z, digits and underscores, 1 to 255 of them."
     ),
     TAG_PATTERN: "It must not contain commas, slashes or NUL characters.",
-    BATCH_PATTERN: f"It must begin with r-. After that, {_LETTERS[3:]} and hyphens.",
+    BATCH_PATTERN: f"It must begin with r-. After that it {_LETTERS[3:]} and hyphens.",
     ENTRY_PATTERN: f"{_LETTERS}, underscores and hyphens.",
     PLAIN_UUID_PATTERN: "It must be a UUID in small letters, with hyphens.",
     DIGITS_PATTERN: f"{_WHOLE}, not below zero.",

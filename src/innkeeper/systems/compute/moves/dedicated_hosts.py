@@ -109,8 +109,12 @@ def _not_shelved(error: WrongState) -> Conflict:
     )
     if error.fact == "status" and error.value == Status.SHELVED:
         return Conflict(f"{rule}. It is SHELVED: wait until its host is free of it.")
+    if error.fact == "status" and error.value in moving.SHELVABLE:
+        # It may have been told to already.
+        remedy = "shelve it first, and wait until that is done"
+        return Conflict(f"{rule}. It is {error.value}: {remedy}.")
     if error.fact == "status":
-        return Conflict(f"{rule}. It is {error.value}: shelve it first.")
+        return Conflict(f"{rule}. It is {error.value}.")
     if error.fact == "task_state":
         return Conflict(f"{rule}. Its task is {error.value}: wait until that is over.")
     return Conflict(f"{rule}. Its last host is not known to be free of it.")
@@ -139,8 +143,10 @@ def demand_there(tx: Tx, server: Server, now: datetime) -> None:
 def stranded_by(tx: Tx, pcloud: str) -> list[Stranded]:
     """The shelved servers on no host that could not come back if this pcloud were deleted.
 
-    They are those that name it, and no other one that their project may use. A server that was
-    taken in unasked goes to ordinary hosts by itself, and does not count.
+    They are those that name it as the only pcloud that their project may use. A server whose
+    project may not use it could not come back before either, and does not count: a stranger
+    may name any pcloud beside its own. Nor does a server that was taken in unasked, which goes
+    to ordinary hosts by itself.
 
     May be false as soon as the transaction is over, and for a writer that wrongly believes to
     have the turn: a server whose change is not committed yet is not seen. Nothing is lost then:
@@ -152,12 +158,12 @@ def stranded_by(tx: Tx, pcloud: str) -> list[Stranded]:
         if hints.get(dedications.UNASKED) is not True
     ]
     naming = [each for each in found if pcloud in each[2]]
-    others = {other for _, _, named in naming for other in named} - {pcloud}
+    every = {each for _, _, named in naming for each in named}
     users: Mapping[str, frozenset[str]] = {
-        each.uuid: each.projects for each in rows.pcloud_facts(tx, others)
+        each.uuid: each.projects for each in rows.pcloud_facts(tx, every)
     }
     return [
         Stranded(uuid, project_id)
         for uuid, project_id, named in naming
-        if not any(project_id in users.get(other, ()) for other in named if other != pcloud)
+        if {each for each in named if project_id in users.get(each, ())} == {pcloud}
     ]

@@ -34,6 +34,14 @@ class Place:
     amounts: Amounts
 
 
+@dataclass(frozen=True, slots=True)
+class NoValidHost:
+    """Why no host takes a server. ``counted`` has numbers of hosts, for administrators."""
+
+    message: str
+    counted: str
+
+
 def elsewhere(
     tx: Tx,
     means: Means,
@@ -43,7 +51,7 @@ def elsewhere(
     seed: int,
     now: datetime,
     is_forced: bool = False,
-) -> Place | str:
+) -> Place | NoValidHost:
     """Another host for a server as it is: the wanted one, or the best; or why there is none.
 
     A host that is forced is not judged by the scheduler. Raises :class:`Conflict` if it is
@@ -70,12 +78,13 @@ def elsewhere(
     return _take(means, spec, wanted)
 
 
-def find(means: Means, spec: RequestSpec) -> Place | str:
-    """The best place for a server, or the sentence why there is none."""
+def find(means: Means, spec: RequestSpec) -> Place | NoValidHost:
+    """The best place for a server, or why there is none."""
     plan = means.plan(spec)
     if not plan.entries:
-        return reasons.sentence(
-            plan, 1, has_dedicated=masks.has_dedicated(means.follower.table)
+        has_dedicated = masks.has_dedicated(means.follower.table)
+        return NoValidHost(
+            reasons.sentence(plan, 1, has_dedicated=has_dedicated), reasons.counted(plan, 1)
         )
     entry = plan.entries[0]
     amounts: dict[ProviderId, dict[ClassId, int]] = {entry.provider_id: _by_class(means, spec)}

@@ -20,6 +20,7 @@ from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import actions, servers
 from innkeeper.systems.compute.means import Means
 from innkeeper.systems.compute.moves import carrying, destinations, endings, moving
+from innkeeper.systems.compute.moves.destinations import NoValidHost
 from innkeeper.systems.compute.moves.moving import Drawn, Start
 from innkeeper.systems.compute.results import Result, told
 
@@ -57,7 +58,7 @@ def evacuate(
     place = destinations.elsewhere(
         tx, means, server, wanted, seed=drawn["seed"], now=now, is_forced=is_forced
     )
-    if isinstance(place, str):
+    if isinstance(place, NoValidHost):
         return moving.nowhere(tx, server, ActionName.EVACUATE, asker, place, now)
     # A live migration that was never heard of again, perhaps.
     endings.let_go(tx, server, now)

@@ -22,6 +22,7 @@ from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import actions, servers
 from innkeeper.systems.compute.means import Means
 from innkeeper.systems.compute.moves import carrying, destinations, endings, moving
+from innkeeper.systems.compute.moves.destinations import NoValidHost
 from innkeeper.systems.compute.moves.moving import Drawn, Start
 from innkeeper.systems.compute.results import Result, told
 
@@ -46,7 +47,7 @@ def migrate(
     place = destinations.elsewhere(
         tx, means, server, wanted, seed=drawn["seed"], now=now, is_forced=is_forced
     )
-    if isinstance(place, str):
+    if isinstance(place, NoValidHost):
         return moving.nowhere(tx, server, ActionName.LIVE_MIGRATION, asker, place, now)
     values = {"task_state": Task.MIGRATING}
     actions.begin(tx, server, ActionName.LIVE_MIGRATION, asker, values, now)

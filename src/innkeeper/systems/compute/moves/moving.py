@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypedDict
 
-from innkeeper.domain.compute import OrderKind, Server
+from innkeeper.domain.compute import OrderKind, Server, Status
 from innkeeper.domain.errors import Conflict
 from innkeeper.domain.ids import ConsumerUuid
 from innkeeper.domain.moves import IN_FLIGHT, Asker, Migration, Moved
@@ -23,12 +23,14 @@ from innkeeper.store.queries import migrations, quota_usages, server_actions
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import actions
 from innkeeper.systems.compute.boot import CONSUMER_TYPE
-from innkeeper.systems.compute.moves.destinations import Place
+from innkeeper.systems.compute.moves.destinations import NoValidHost, Place
 from innkeeper.systems.placement import handovers
 from innkeeper.systems.placement.handovers import Party
 
 MIGRATION_TYPE = "MIGRATION"
 """What Placement's clients call a consumer that is a migration; a word of that API."""
+SHELVABLE = (Status.ACTIVE, Status.SHUTOFF, Status.PAUSED, Status.SUSPENDED)
+"""The states in which a server can be shelved."""
 FlavorFacts = Mapping[str, Any]
 
 
@@ -59,12 +61,12 @@ def demand_settled(tx: Tx, server: Server) -> None:
 
 
 def nowhere(
-    tx: Tx, server: Server, action: str, asker: Asker, why: str, now: datetime
+    tx: Tx, server: Server, action: str, asker: Asker, why: NoValidHost, now: datetime
 ) -> Moved:
     """There is no place for a server: it stays as it is, and the action says why."""
     server_actions.add(tx, server.uuid, action, asker, now)
-    server_actions.end(tx, server.uuid, asker.request_id, why, now)
-    return Moved(None, why)
+    server_actions.end(tx, server.uuid, asker.request_id, why.message, now, why.counted)
+    return Moved(None, why.message, why.counted)
 
 
 def party(server: Server) -> Party:

@@ -25,7 +25,7 @@ from innkeeper.systems.compute import actions, flavors, images, quotas, servers,
 from innkeeper.systems.compute.intake import flavor_facts
 from innkeeper.systems.compute.means import Means
 from innkeeper.systems.compute.moves import destinations, endings, moving
-from innkeeper.systems.compute.moves.destinations import Place
+from innkeeper.systems.compute.moves.destinations import NoValidHost, Place
 from innkeeper.systems.compute.moves.moving import Drawn, Start
 
 MOVABLE = (Status.ACTIVE, Status.SHUTOFF)
@@ -59,7 +59,7 @@ def resize(
         tx, means, server, flavor=flavor, now=now, seed=drawn["seed"], refused_hosts=refused
     )
     place = destinations.find(means, spec)
-    if isinstance(place, str):
+    if isinstance(place, NoValidHost):
         return moving.nowhere(tx, server, ActionName.RESIZE, asker, place, now)
     start = Start(MigrationKind.RESIZE, Stage.MIGRATING, flavor_facts(flavor))
     made = _begin(tx, server, place, asker, start, drawn["new_id"], now)
@@ -82,7 +82,7 @@ def migrate(
     wanted = destinations.demand_other(tx, server, host)
     destinations.demand_up(tx, means, server, now)
     place = destinations.elsewhere(tx, means, server, wanted, seed=drawn["seed"], now=now)
-    if isinstance(place, str):
+    if isinstance(place, NoValidHost):
         return moving.nowhere(tx, server, ActionName.MIGRATE, asker, place, now)
     start = Start(MigrationKind.MIGRATION, Stage.MIGRATING)
     made = _begin(tx, server, place, asker, start, drawn["new_id"], now)

@@ -22,6 +22,7 @@ from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import actions, dedications, servers, specs
 from innkeeper.systems.compute.means import Means
 from innkeeper.systems.compute.moves import dedicated_hosts, destinations, moving
+from innkeeper.systems.compute.moves.destinations import NoValidHost
 from innkeeper.systems.compute.results import Result, told
 from innkeeper.systems.placement import claims, handovers
 
@@ -40,8 +41,7 @@ class HostNotInZone(Conflict):
 
 def shelve(tx: Tx, uuid: str, asker: Asker, *, offload_time_s: int, now: datetime) -> None:
     """Begin to shelve a server; its host is freed at once if ``offload_time_s`` is 0."""
-    statuses = (Status.ACTIVE, Status.SHUTOFF, Status.PAUSED, Status.SUSPENDED)
-    server = actions.admit(tx, uuid, asker, statuses)
+    server = actions.admit(tx, uuid, asker, moving.SHELVABLE)
     moving.demand_settled(tx, server)
     values = {"task_state": Task.SHELVING}
     actions.begin(tx, server, ActionName.SHELVE, asker, values, now)
@@ -176,7 +176,7 @@ def unshelve(
         tx, means, server, now=now, seed=seed, forced_host=host, availability_zone=zone
     )
     place = destinations.find(means, spec)
-    if isinstance(place, str):
+    if isinstance(place, NoValidHost):
         return moving.nowhere(tx, server, ActionName.UNSHELVE, asker, place, now)
     handovers.claim_beside(tx, moving.party(server), place.amounts, now)
     values |= {"host": place.host, "provider_id": place.provider_id, "asked_az": zone}

@@ -69,7 +69,8 @@ async def migrate_live(acting: Acting) -> Answer:
         acting.call.demand(MIGRATE_LIVE_TO, **acting.owner)
     moved = await _move(acting, live.migrate, host=host, is_forced=options.is_forced)
     if moved.fault is not None and options.waits_for_host:
-        raise Invalid(moved.fault)
+        is_counted = acting.call.context.is_admin
+        raise Invalid((is_counted and moved.counted_fault) or moved.fault)
     return Answer(202)
 
 
