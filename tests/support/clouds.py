@@ -16,7 +16,7 @@ from innkeeper.domain.hosts import HostDefaults, HostReport, InventoryReport
 from innkeeper.domain.ids import AgentId, ServerId
 from innkeeper.domain.slices import Computing, Scheduling
 from innkeeper.engine.batches import Step, carry_out
-from innkeeper.engine.commands import Boot, Command, Decide, Explain, Write
+from innkeeper.engine.commands import Boot, Command, Decide, Explain, Write, WriteTogether
 from innkeeper.snapshot import loader
 from innkeeper.snapshot.audit import differences
 from innkeeper.snapshot.columns import HostTable
@@ -224,6 +224,7 @@ def steps_of(steps: Sequence[tuple[str, Any]]) -> list[Step]:
 
 COMMANDS: Mapping[str, Callable[[Any], Command[object]]] = {
     "write": Write,
+    "together": lambda asked: WriteTogether(*asked),
     "boot": Boot,
     "decide": lambda asked: Decide(*asked),
     "explain": lambda request: Explain(Question(request)),

@@ -58,3 +58,9 @@ def test_every_program_is_kept_out_of_the_core() -> None:
     sources = contracts()["importlinter:contract:programs-over-http"]["source_modules"].split()
     built = [name for name in PROGRAMS if (SOURCE / "entrypoints" / name).is_dir()]
     assert sources == [f"innkeeper.entrypoints.{name}" for name in built]
+
+
+def test_no_way_in_reaches_the_store_by_itself() -> None:
+    contract = contracts()["importlinter:contract:no-store-in-entrypoints"]
+    assert contract["source_modules"].split() == ["innkeeper.entrypoints"]
+    assert contract["forbidden_modules"].split() == ["innkeeper.store"]
