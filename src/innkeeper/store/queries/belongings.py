@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 import sqlalchemy as sa
 
@@ -32,7 +32,7 @@ _LINES = (
     )
     .join(resource_classes, resource_classes.c.id == inventories.c.resource_class_id)
     .where(inventories.c.resource_provider_id == sa.bindparam("provider"))
-    .order_by(inventories.c.id)
+    .order_by(inventories.c.resource_class_id)
 )
 _TRAITS = (
     sa.select(traits.c.id, traits.c.name, traits.c.created_at, traits.c.updated_at)
@@ -41,14 +41,18 @@ _TRAITS = (
     .order_by(traits.c.id)
 )
 _AGGREGATES = (
-    sa.select(resource_provider_aggregates.c.aggregate_uuid)
+    sa.select(
+        resource_provider_aggregates.c.aggregate_uuid, resource_provider_aggregates.c.position
+    )
     .where(resource_provider_aggregates.c.resource_provider_id == sa.bindparam("provider"))
-    .order_by(resource_provider_aggregates.c.aggregate_uuid)
+    .order_by(
+        resource_provider_aggregates.c.position, resource_provider_aggregates.c.aggregate_uuid
+    )
 )
 
 
 def inventory_lines(tx: Tx, provider_id: ProviderId) -> list[InventoryLine]:
-    """What a provider has, class by class."""
+    """What a provider has, in the order of the resource classes."""
     found = []
     for class_id, name, *figures, updated_at in tx.execute(_LINES, {"provider": provider_id}):
         found.append(InventoryLine(ClassId(class_id), name, Inventory(*figures), updated_at))
@@ -60,9 +64,11 @@ def traits_of(tx: Tx, provider_id: ProviderId) -> list[NamedThing]:
     return [NamedThing(*row) for row in tx.execute(_TRAITS, {"provider": provider_id})]
 
 
-def aggregates_of(tx: Tx, provider_id: ProviderId) -> list[str]:
-    """The uuids of a provider's aggregates."""
-    return list(tx.execute(_AGGREGATES, {"provider": provider_id}).scalars())
+def aggregates_of(tx: Tx, provider_id: ProviderId) -> dict[str, int]:
+    """The uuids of a provider's aggregates with their positions, in the order of joining."""
+    return {
+        uuid: position for uuid, position in tx.execute(_AGGREGATES, {"provider": provider_id})
+    }
 
 
 def change_traits(
@@ -82,9 +88,9 @@ def change_traits(
 
 
 def change_aggregates(
-    tx: Tx, provider_id: ProviderId, add: Collection[str], remove: Collection[str]
+    tx: Tx, provider_id: ProviderId, add: Mapping[str, int], remove: Collection[str]
 ) -> None:
-    """Put a provider into aggregates, and take it out of others."""
+    """Put a provider into aggregates, each at a position, and take it out of others."""
     links = resource_provider_aggregates
     if remove:
         tx.execute(
@@ -93,7 +99,8 @@ def change_aggregates(
             .where(links.c.aggregate_uuid.in_(sorted(remove)))
         )
     rows = [
-        {"resource_provider_id": provider_id, "aggregate_uuid": uuid} for uuid in sorted(add)
+        {"resource_provider_id": provider_id, "aggregate_uuid": uuid, "position": position}
+        for uuid, position in add.items()
     ]
     if rows:
         tx.execute(links.insert(), rows)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from datetime import datetime
 from enum import Enum
+from operator import attrgetter
 from typing import Any
 
 import sqlalchemy as sa
@@ -48,7 +49,11 @@ def listing(
     prefix: str | None = None,
     is_used: bool | None = None,
 ) -> list[NamedThing]:
-    """All names of a kind in the order they were made, or those that match."""
+    """All names of a kind, or those that match.
+
+    They come in the order in which they were made; those ``among`` some names, in that of the
+    names.
+    """
     table = _TABLES[kind]
     query = sa.select(table.c.id, table.c.name, table.c.created_at, table.c.updated_at)
     if among is not None:
@@ -58,7 +63,9 @@ def listing(
     if is_used is not None:
         uses = table.c.id.in_(sa.select(_USES[kind]))
         query = query.where(uses if is_used else sa.not_(uses))
-    return [NamedThing(*row) for row in tx.execute(query.order_by(table.c.id))]
+    found = [NamedThing(*row) for row in tx.execute(query.order_by(table.c.id))]
+    # Not sorted by the database: each has rules of its own about underscores.
+    return found if among is None else sorted(found, key=attrgetter("name"))
 
 
 def by_name(tx: Tx, kind: Kind, name: str) -> NamedThing | None:

@@ -20,7 +20,7 @@ ROOM = "leases"
 WRONG_LEASING = Invariant(
     ROOM,
     "wrong-leasing",
-    "a host's row says for whom it is as the freepool and running leases do",
+    "a host's row names the same dedication as the freepool and running leases do",
     "Run `innkeeper audit --repair`: nothing else is possible while a lease holds the host.",
     "writes it into the host's row",
 )

@@ -25,7 +25,7 @@ ROOM = "pclouds"
 WRONG_DEDICATION = Invariant(
     ROOM,
     "wrong-dedication",
-    "a host's row says for whom it is as pools and pclouds do",
+    "a host's row names the same dedication as pools and pclouds do",
     "Run `innkeeper audit --repair`: nothing else is possible while a pcloud has the host.",
     "writes it into the host's row",
 )
