@@ -294,10 +294,9 @@ class BootRequest:
 class Booted:
     """How a boot request ended: the servers' rows exist, placed or with a fault.
 
-    Where there was no valid host, ``refused`` tells why by filters and hosts, and
-    ``refused_by`` names the filter that removed the last of them, or the plug-in that failed.
-    ``details`` are what administrators are told where there is no ``refused``.
-    ``counted_fault`` is ``fault`` with numbers of hosts, for administrators.
+    Without a valid host, ``refused`` tells why, and ``refused_by`` names the filter that removed
+    the last host, or the plug-in that failed. For administrators are ``details``, where there is
+    no ``refused``, and ``counted_fault``: ``fault`` with numbers of hosts.
     """
 
     batch_id: str
