@@ -294,9 +294,9 @@ class BootRequest:
 class Booted:
     """How a boot request ended: the servers' rows exist, placed or with a fault.
 
-    Without a valid host, ``refused`` tells why, and ``refused_by`` names the filter that removed
-    the last host, or the plug-in that failed. For administrators are ``details``, where there is
-    no ``refused``, and ``counted_fault``: ``fault`` with numbers of hosts.
+    Without a valid host, ``refused`` tells why, and ``refused_by`` names the filter that
+    removed the last host, or the plug-in that failed. Administrators read ``counted_fault``,
+    with numbers of hosts, and ``details`` where there is no ``refused``.
     """
 
     batch_id: str
