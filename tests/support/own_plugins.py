@@ -82,6 +82,13 @@ class DeclaredRackFilter(RackFilter):
     HINTS = ("rack", "trouble")
 
 
+class Namesake(RackFilter):
+    """A filter with the name of one of Innkeeper's."""
+
+    NAME = "PcloudFilter"
+    HINTS = ("rack",)
+
+
 class RackWeigher:
     """Prefers the hosts that the hint ``like`` names."""
 

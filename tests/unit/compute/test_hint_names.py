@@ -13,6 +13,7 @@ from innkeeper.scheduling.weighers.catalogue import WEIGHERS
 from innkeeper.systems.compute import hint_names
 from innkeeper.systems.compute.drivers import Schedulers
 from innkeeper.systems.compute.hint_names import Readers
+from tests.support.own_plugins import Namesake
 
 OWN = "tests.support.own_plugins"
 DEFAULT = Scheduling().default_host_filters
@@ -56,6 +57,10 @@ def refusal(hints: dict[str, Any], found: Readers) -> str:
         ("Filters", "filters"),
         ("cird", "cidr"),
         ("city", None),
+        ("pcloud_id", "pcloud"),
+        ("os:PCLOUD", "pcloud"),
+        ("reservation_id", "reservation"),
+        ("blazar_reservation", "reservation"),
         ("tier", None),
         ("gruops", "group"),
         ("build_near_host", None),
@@ -147,3 +152,9 @@ def test_a_plugin_that_declares_nothing_may_read_any() -> None:
 def test_what_reads_the_field_of_a_hint_reads_the_hint() -> None:
     found = readers(*DEFAULT, f"{OWN}:OwnQueries")
     assert hint_names.judge({"query": "x"}, found) == {}
+
+
+def test_a_plugin_with_the_name_of_one_of_ours_hides_no_hint_of_it() -> None:
+    known = hint_names.known_to([Namesake])
+    assert known["pcloud"] == known["rack"] == ("PcloudFilter",)
+    assert hint_names.nearest("pclouds", known) == "pcloud"

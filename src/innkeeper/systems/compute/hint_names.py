@@ -35,6 +35,9 @@ OF_FIELDS: Mapping[str, tuple[str, ...]] = {
 LETTERS_MAX = 2
 """Names that differ by so many letters are taken for the same one, misspelt. A short name may
 differ by fewer than half of its letters: ``city`` is not a misspelt ``cidr``."""
+ISOLATING = ("pcloud", "reservation")
+"""Hints that keep other projects' servers away. A longer name with one of these in it, such as
+``pcloud_id``, asks for the same."""
 SHOWN_MAX = 60
 NOT_READ = "not read by any filter"
 
@@ -56,11 +59,10 @@ class Readers:
 def known_to(plugins: Iterable[Any]) -> dict[str, tuple[str, ...]]:
     """The known hints, with the names of all that read them: Innkeeper's own, and these."""
     found: dict[str, tuple[str, ...]] = dict.fromkeys(OF_ALL, ())
-    ours = [*FILTERS.values(), *WEIGHERS.values()]
-    names = {each.NAME: each for each in (*ours, *plugins)}
-    for reader, each in names.items():
+    # A plug-in may have the name of a filter of Innkeeper's, and read other hints.
+    for each in (*FILTERS.values(), *WEIGHERS.values(), *plugins):
         for hint in hints_of(each):
-            found[hint] = (*found.get(hint, ()), reader)
+            found[hint] = tuple(dict.fromkeys((*found.get(hint, ()), each.NAME)))
     return found
 
 
@@ -102,7 +104,7 @@ def judge(hints: Mapping[str, Any], readers: Readers) -> dict[str, str]:
             raise Invalid(
                 f"There is no scheduler hint '{name[:SHOWN_MAX]}'; the nearest is '{meant}'. A "
                 f"hint of another meaning needs a name that differs from it by more than "
-                f"{LETTERS_MAX} letters."
+                f"{LETTERS_MAX} letters and does not contain it."
             )
         unread[name] = NOT_READ
         if readers.of_any:
@@ -131,14 +133,17 @@ def not_in_force(name: str, readers: Readers) -> Invalid:
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
     """The known name that this one is a misspelling of, if of any: in other letters' case, or
-    with a few letters too many, too few, replaced or exchanged with their neighbours."""
+    with a few letters too many, too few, replaced or exchanged with their neighbours; or the
+    isolating one whose name it contains."""
     small = name.lower()
     near = [
         (letters, each)
         for each in known
         if (letters := _apart(small, each.lower())) is not None and 2 * letters < len(each)
     ]
-    return min(near)[1] if near else None
+    if near:
+        return min(near)[1]
+    return next((each for each in ISOLATING if each in small), None)
 
 
 def _apart(one: str, other: str) -> int | None:

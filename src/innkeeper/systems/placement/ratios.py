@@ -94,8 +94,8 @@ def demand_kept(uuid: ProviderUuid, mine: Mapping[str, KeptRatio], edit: Edit) -
         reason = _broken(mine[name].in_force, edit[name])
         if reason is not None:
             raise Conflict(
-                f"Cannot change the inventory of {name} of resource provider {uuid}: the "
-                f"provider is a host of a pcloud that sets this ratio, and {reason}."
+                f"Cannot change the inventory of {name} of resource provider {uuid}: "
+                f"{reason}, since a pcloud sets the allocation ratio of {name} on this host."
             )
 
 
