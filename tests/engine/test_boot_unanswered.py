@@ -13,7 +13,7 @@ from structlog.testing import capture_logs
 from innkeeper.domain.compute import Booted, BootRequest, Status
 from innkeeper.domain.errors import Busy, Doubtful
 from innkeeper.engine.retry import LOOK_UPS_MAX
-from innkeeper.store.queries import servers
+from innkeeper.store.queries.compute import servers
 from innkeeper.store.transactions import Store, Tx
 from innkeeper.systems.compute import flavors, recovery
 from innkeeper.systems.compute import servers as lives

@@ -17,7 +17,7 @@ from innkeeper.domain.ids import ClassId, ProviderId, ProviderUuid
 from innkeeper.domain.placement import SHARES
 from innkeeper.snapshot import loader
 from innkeeper.snapshot.columns import HostTable
-from innkeeper.store.queries import names
+from innkeeper.store.queries.placement import names
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import host_inventories
 from innkeeper.systems.compute import hosts as compute_hosts

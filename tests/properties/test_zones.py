@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from innkeeper.domain.errors import Refusal
 from innkeeper.domain.grouping import ZONE_KEY
 from innkeeper.domain.hosts import HostReport
-from innkeeper.store.queries import servers as server_rows
+from innkeeper.store.queries.compute import servers as server_rows
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import aggregates, hosts, servers
 from innkeeper.systems.placement import aggregates as mirror

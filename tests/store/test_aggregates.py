@@ -11,7 +11,7 @@ import pytest
 from innkeeper.domain.errors import AlreadyExists, Conflict, Invalid, NotFound
 from innkeeper.domain.grouping import ZONE_KEY, Aggregate
 from innkeeper.store import changes
-from innkeeper.store.queries import aggregates as rows
+from innkeeper.store.queries.compute import aggregates as rows
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import aggregates, audit, hosts
 from innkeeper.systems.compute.moves import resizing

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from innkeeper.domain.errors import TooManyAttempts
-from innkeeper.store.queries import login_failures
+from innkeeper.store.queries.identity import login_failures
 from innkeeper.store.tables import identity
 from innkeeper.store.transactions import Store, Tx
 from innkeeper.systems.identity import attempts

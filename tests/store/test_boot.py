@@ -14,8 +14,8 @@ from innkeeper.domain.compute import Booted, Keypair, Server
 from innkeeper.domain.errors import Invalid, QuotaExceeded
 from innkeeper.domain.ids import AgentId, ServerId
 from innkeeper.domain.slices import Computing, Scheduling
-from innkeeper.store.queries import orders, quota_usages, servers
-from innkeeper.store.queries.quota_usages import Usage
+from innkeeper.store.queries.compute import orders, quota_usages, servers
+from innkeeper.store.queries.compute.quota_usages import Usage
 from innkeeper.systems.compute import flavors, images, keypairs
 from innkeeper.systems.compute.drivers import scheduler_of
 from tests.support.clouds import (

@@ -13,7 +13,8 @@ from innkeeper.domain.errors import ConcurrentUpdate
 from innkeeper.domain.ids import ProviderId
 from innkeeper.snapshot.follower import Follower
 from innkeeper.store import changes
-from innkeeper.store.queries import capacity, names, quota_usages, servers
+from innkeeper.store.queries.compute import quota_usages, servers
+from innkeeper.store.queries.placement import capacity, names
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import hosts
 from innkeeper.systems.compute.hosts import ServiceChange

@@ -15,7 +15,7 @@ from structlog.testing import capture_logs
 from innkeeper.domain.compute import Booted, BootRequest
 from innkeeper.domain.errors import Busy, Conflict, NotFound, Unavailable, Unreachable
 from innkeeper.domain.ids import ServerId
-from innkeeper.store.queries import servers
+from innkeeper.store.queries.compute import servers
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import flavors, hosts
 from innkeeper.systems.compute.hosts import ServiceChange

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from innkeeper.store.queries import agents
+from innkeeper.store.queries.compute import agents
 from innkeeper.systems.compute import work
 from tests.support.clouds import AGENT, NOW, Cloud, cloud_in, faults, reported
 

@@ -19,7 +19,7 @@ from innkeeper.domain.slices import Scheduling
 from innkeeper.engine.batches import carry_out
 from innkeeper.store import periodic, schema
 from innkeeper.store.backends import catalogue
-from innkeeper.store.queries import servers
+from innkeeper.store.queries.compute import servers
 from innkeeper.store.tables.ordering import periodic_tasks
 from innkeeper.store.transactions import Store, Tx, greet
 from innkeeper.systems.compute.desk import BootDesk

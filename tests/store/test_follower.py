@@ -13,7 +13,7 @@ from innkeeper.domain.ids import AgentId
 from innkeeper.snapshot.follower import OVERLAP, Follower
 from innkeeper.snapshot.loader import seconds
 from innkeeper.store import changes
-from innkeeper.store.queries import agents
+from innkeeper.store.queries.compute import agents
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import hosts
 from innkeeper.systems.placement import inventories, providers

@@ -12,7 +12,7 @@ from innkeeper.domain.grouping import ServerGroup
 from innkeeper.domain.placing import Network
 from innkeeper.domain.slices import Scheduling
 from innkeeper.scheduling.filters.catalogue import FILTERS
-from innkeeper.store.queries import servers
+from innkeeper.store.queries.compute import servers
 from innkeeper.store.transactions import Store
 from innkeeper.systems.compute import groups, hints
 from innkeeper.systems.compute.drivers import Schedulers

@@ -18,10 +18,11 @@ from innkeeper.domain.identity import RequestContext
 from innkeeper.domain.ids import AgentId, ConsumerUuid, ProviderUuid, ServerId
 from innkeeper.domain.placement import ConsumerClaim
 from innkeeper.store import changes, transactions
-from innkeeper.store.queries import agents as agent_rows
-from innkeeper.store.queries import capacity, names, orders, servers
-from innkeeper.store.queries import hosts as host_rows
-from innkeeper.store.queries.orders import NewOrder
+from innkeeper.store.queries.compute import agents as agent_rows
+from innkeeper.store.queries.compute import hosts as host_rows
+from innkeeper.store.queries.compute import orders, servers
+from innkeeper.store.queries.compute.orders import NewOrder
+from innkeeper.store.queries.placement import capacity, names
 from innkeeper.store.tables.compute import work_orders
 from innkeeper.store.transactions import Store, Tx
 from innkeeper.systems.compute import agents, hosts, reconcile, work

@@ -16,8 +16,9 @@ from innkeeper.domain.errors import Busy, Conflict, Overtaken
 from innkeeper.domain.leases import EventKind, EventState, HostsWish, Lease, LeaseWish, Window
 from innkeeper.domain.moves import Asker
 from innkeeper.store.guards import Guards
-from innkeeper.store.queries import agents, freepool, holds, leases, servers
-from innkeeper.store.queries import hosts as host_rows
+from innkeeper.store.queries.compute import agents, servers
+from innkeeper.store.queries.compute import hosts as host_rows
+from innkeeper.store.queries.leases import freepool, holds, leases
 from innkeeper.store.transactions import Store, Tx
 from innkeeper.systems.compute import hosts
 from innkeeper.systems.leases import freepool as pool

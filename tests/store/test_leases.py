@@ -12,7 +12,7 @@ from innkeeper.domain.errors import Conflict, NotFound, Overtaken
 from innkeeper.domain.hosts import Dedication
 from innkeeper.domain.ids import ServerId
 from innkeeper.domain.leases import LeaseStatus
-from innkeeper.store.queries import leases
+from innkeeper.store.queries.leases import leases
 from innkeeper.store.tables.compute import servers
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import hosts

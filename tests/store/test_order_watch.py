@@ -11,8 +11,8 @@ import pytest
 from innkeeper.domain.ids import AgentId, ServerId
 from innkeeper.engine.order_watch import PERIOD_S, OrderWatch
 from innkeeper.engine.wakeups import Wakeups
-from innkeeper.store.queries import agents, orders
-from innkeeper.store.queries.orders import NewOrder
+from innkeeper.store.queries.compute import agents, orders
+from innkeeper.store.queries.compute.orders import NewOrder
 from innkeeper.store.transactions import Store
 from tests.store.conftest import NOW
 from tests.support.clouds import AGENT

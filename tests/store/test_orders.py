@@ -19,10 +19,10 @@ from innkeeper.domain.compute import (
 )
 from innkeeper.domain.errors import ConcurrentUpdate
 from innkeeper.domain.ids import AgentId, ServerId
-from innkeeper.store.queries import orders, quota_usages
-from innkeeper.store.queries import servers as rows
-from innkeeper.store.queries.orders import NewOrder
-from innkeeper.store.queries.quota_usages import Usage
+from innkeeper.store.queries.compute import orders, quota_usages
+from innkeeper.store.queries.compute import servers as rows
+from innkeeper.store.queries.compute.orders import NewOrder
+from innkeeper.store.queries.compute.quota_usages import Usage
 from innkeeper.systems.compute import servers, work
 from innkeeper.systems.compute.moves import deletions
 from innkeeper.systems.compute.results import Result

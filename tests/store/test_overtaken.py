@@ -14,7 +14,7 @@ from innkeeper.domain.errors import CapacityExceeded, ConcurrentUpdate, Overtake
 from innkeeper.domain.ids import ClassId, ConsumerUuid, ProviderId
 from innkeeper.domain.placement import Claim, ConsumerClaim
 from innkeeper.engine.retry import ALLOCATIONS, again
-from innkeeper.store.queries import capacity, names
+from innkeeper.store.queries.placement import capacity, names
 from innkeeper.store.transactions import Store
 from innkeeper.systems.placement import claims, inventories, providers
 

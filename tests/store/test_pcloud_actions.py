@@ -11,8 +11,8 @@ import pytest
 from innkeeper.domain.moves import Asker
 from innkeeper.domain.pclouds import Pcloud, PcloudAction
 from innkeeper.domain.slices import Dedicating
-from innkeeper.store.queries import pcloud_actions
-from innkeeper.store.queries.pcloud_actions import PRUNED_MAX
+from innkeeper.store.queries.pclouds import actions as pcloud_actions
+from innkeeper.store.queries.pclouds.actions import PRUNED_MAX
 from innkeeper.store.tables.pclouds import pcloud_actions as pcloud_table
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.pclouds import members, pclouds

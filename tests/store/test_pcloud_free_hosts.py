@@ -13,7 +13,7 @@ from innkeeper.domain.ids import ConsumerUuid
 from innkeeper.domain.pclouds import PcloudHost, SizePolicy
 from innkeeper.domain.placement import ConsumerClaim
 from innkeeper.domain.slices import Dedicating
-from innkeeper.store.queries import names
+from innkeeper.store.queries.placement import names
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.hosts import ServiceChange
 from innkeeper.systems.pclouds import host_flavors, hosts, pclouds

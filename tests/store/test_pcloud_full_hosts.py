@@ -13,7 +13,7 @@ from innkeeper.domain.hosts import InventoryReport
 from innkeeper.domain.ids import ConsumerUuid
 from innkeeper.domain.pclouds import SizePolicy
 from innkeeper.domain.placement import ConsumerClaim
-from innkeeper.store.queries import names
+from innkeeper.store.queries.placement import names
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.pclouds import hosts
 from innkeeper.systems.placement import claims

@@ -17,8 +17,9 @@ from innkeeper.domain.moves import Asker
 from innkeeper.domain.pclouds import SizePolicy
 from innkeeper.domain.slices import Dedicating
 from innkeeper.store import schema
-from innkeeper.store.queries import agents, dedications, pclouds, servers
-from innkeeper.store.queries import host_flavors as pools
+from innkeeper.store.queries.compute import agents, dedications, servers
+from innkeeper.store.queries.pclouds import host_flavors as pools
+from innkeeper.store.queries.pclouds import pclouds
 from innkeeper.store.tables import compute
 from innkeeper.store.tables import pclouds as rows
 from innkeeper.store.tables.compute import migrations, work_orders

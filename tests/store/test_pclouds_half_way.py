@@ -21,7 +21,7 @@ from innkeeper.entrypoints.api.microversions import Version
 from innkeeper.entrypoints.api.policy import OsloPolicy
 from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.entrypoints.api.site import Site
-from innkeeper.store.queries import pclouds as rows
+from innkeeper.store.queries.pclouds import pclouds as rows
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import hosts as machines
 from innkeeper.systems.compute.hosts import ServiceChange

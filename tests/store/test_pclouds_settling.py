@@ -16,7 +16,7 @@ from innkeeper.engine.database import Database
 from innkeeper.entrypoints.api.compute.pclouds import keeping
 from innkeeper.entrypoints.care import auditing
 from innkeeper.entrypoints.care.auditing import Wish as AuditWish
-from innkeeper.store.queries import pclouds as rows
+from innkeeper.store.queries.pclouds import pclouds as rows
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import aggregates
 from innkeeper.systems.compute import hosts as machines

@@ -15,8 +15,8 @@ from innkeeper.domain.errors import Conflict, NotFound, QuotaExceeded, Refusal
 from innkeeper.domain.moves import Asker
 from innkeeper.domain.pclouds import Pcloud, PcloudHost
 from innkeeper.domain.slices import Dedicating
-from innkeeper.store.queries import pcloud_hosts
-from innkeeper.store.queries import pclouds as rows
+from innkeeper.store.queries.pclouds import hosts as pcloud_hosts
+from innkeeper.store.queries.pclouds import pclouds as rows
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import hosts as machines
 from innkeeper.systems.compute.hosts import ServiceChange

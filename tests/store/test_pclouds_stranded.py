@@ -13,7 +13,7 @@ from innkeeper.domain.errors import Conflict, InUse, Invalid
 from innkeeper.domain.ids import ServerId
 from innkeeper.domain.moves import Asker
 from innkeeper.domain.slices import Dedicating
-from innkeeper.store.queries import dedications, server_actions, servers
+from innkeeper.store.queries.compute import dedications, server_actions, servers
 from innkeeper.store.transactions import Store, Tx
 from innkeeper.systems.compute.moves import dedicated_hosts
 from innkeeper.systems.pclouds import pclouds

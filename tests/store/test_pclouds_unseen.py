@@ -14,7 +14,7 @@ from innkeeper.domain.errors import QuotaExceeded
 from innkeeper.domain.ids import ServerId
 from innkeeper.domain.slices import Computing, Scheduling
 from innkeeper.scheduling import telling
-from innkeeper.store.queries import quota_usages, servers
+from innkeeper.store.queries.compute import quota_usages, servers
 from innkeeper.store.tables import compute as tables
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import decisions

@@ -15,7 +15,7 @@ from innkeeper.domain.compute import Booted, BootRequest, Status
 from innkeeper.domain.errors import Doubtful, Invalid, QuotaExceeded
 from innkeeper.domain.slices import Computing
 from innkeeper.domain.zones import Planned, Terms
-from innkeeper.store.queries import quota_usages, servers
+from innkeeper.store.queries.compute import quota_usages, servers
 from innkeeper.store.transactions import Store, Tx
 from innkeeper.systems.compute import entries, hosts, plans, recovery
 from innkeeper.systems.compute import servers as lives

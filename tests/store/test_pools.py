@@ -17,8 +17,9 @@ from innkeeper.domain.ids import ProviderUuid, ServerId
 from innkeeper.domain.slices import Scheduling
 from innkeeper.engine.batches import Step, carry_out
 from innkeeper.engine.commands import Boot, Write
-from innkeeper.store.queries import hosts as host_rows
-from innkeeper.store.queries import registration, servers
+from innkeeper.store.queries.compute import hosts as host_rows
+from innkeeper.store.queries.compute import servers
+from innkeeper.store.queries.placement import registration
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import audit as compute_audit
 from innkeeper.systems.compute import host_inventories, hosts

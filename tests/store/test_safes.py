@@ -15,7 +15,7 @@ from innkeeper.engine.database import Database
 from innkeeper.entrypoints.api.identity import key_care, key_files, opening
 from innkeeper.entrypoints.api.identity.key_files import KeyFileError
 from innkeeper.main import main
-from innkeeper.store.queries import identity
+from innkeeper.store.queries.identity import identity
 from innkeeper.store.tables.identity import secrets
 from innkeeper.store.transactions import Store
 from innkeeper.systems.identity import safes

@@ -10,7 +10,7 @@ from innkeeper.domain.compute import UNLIMITED
 from innkeeper.domain.errors import Invalid, NotFound, QuotaExceeded
 from innkeeper.domain.grouping import ServerGroup, Standing
 from innkeeper.domain.placing import GroupRule
-from innkeeper.store.queries import grouping_audit, servers
+from innkeeper.store.queries.compute import grouping_audit, servers
 from innkeeper.store.transactions import Store, Tx
 from innkeeper.systems.compute import groups
 from tests.support.server_rows import NOON, row, uuid

@@ -11,7 +11,7 @@ import pytest
 from innkeeper.domain.compute import Server, Status, Task
 from innkeeper.domain.errors import ConcurrentUpdate
 from innkeeper.domain.listing import ServerSelection, TagWish, parse_pattern
-from innkeeper.store.queries import quota_usages, servers
+from innkeeper.store.queries.compute import quota_usages, servers
 from innkeeper.store.tables import compute as tables
 from innkeeper.store.transactions import Store, Tx
 from innkeeper.systems.compute import servers as rules

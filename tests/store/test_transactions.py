@@ -6,7 +6,7 @@ import pytest
 import sqlalchemy as sa
 
 from innkeeper.domain.errors import Unavailable
-from innkeeper.store.queries import identity
+from innkeeper.store.queries.identity import identity
 from innkeeper.store.transactions import Store
 from tests.store.conftest import NOW
 

@@ -23,7 +23,7 @@ from innkeeper.engine.maintenance import audit
 from innkeeper.entrypoints.care import upgrading
 from innkeeper.store import schema
 from innkeeper.store.backends import catalogue
-from innkeeper.store.queries import orders
+from innkeeper.store.queries.compute import orders
 from innkeeper.store.tables.compute import work_orders
 from innkeeper.store.transactions import Store, Tx
 from innkeeper.systems.compute import work

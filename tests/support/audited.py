@@ -18,9 +18,9 @@ from innkeeper.domain.ids import AgentId, ServerId
 from innkeeper.domain.moves import MigrationStatus
 from innkeeper.domain.slices import Scheduling
 from innkeeper.engine.batches import carry_out
-from innkeeper.store.queries import agents, orders
-from innkeeper.store.queries import servers as rows
-from innkeeper.store.queries.orders import NewOrder
+from innkeeper.store.queries.compute import agents, orders
+from innkeeper.store.queries.compute import servers as rows
+from innkeeper.store.queries.compute.orders import NewOrder
 from innkeeper.store.tables import compute, identity, ordering, placement
 from innkeeper.store.transactions import Store, Tx
 from innkeeper.systems.compute import aggregates, flavors, groups, hosts, servers, work

@@ -12,7 +12,7 @@ from typing import Any
 from innkeeper.domain.hosts import Dedication
 from innkeeper.domain.leases import HostsWish, LeaseWish, Window
 from innkeeper.domain.moves import Asker
-from innkeeper.store.queries import holds, leases
+from innkeeper.store.queries.leases import holds, leases
 from innkeeper.store.tables import compute, pclouds
 from innkeeper.store.tables import leases as tables
 from innkeeper.store.transactions import Tx

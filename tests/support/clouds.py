@@ -22,7 +22,7 @@ from innkeeper.snapshot.audit import differences
 from innkeeper.snapshot.columns import HostTable
 from innkeeper.store import schema
 from innkeeper.store.backends.sqlite import Sqlite
-from innkeeper.store.queries import agents
+from innkeeper.store.queries.compute import agents
 from innkeeper.store.transactions import Store, Tx
 from innkeeper.systems.compute import audit as compute_audit
 from innkeeper.systems.compute import flavors, hosts, reports_audit

@@ -14,8 +14,8 @@ from innkeeper.domain.hosts import HostReport
 from innkeeper.domain.ids import AgentId, ConsumerUuid, ServerId
 from innkeeper.domain.moves import Asker, Migration, MigrationSelection, Moved
 from innkeeper.domain.slices import Computing, Scheduling
-from innkeeper.store.queries import agents, quota_usages
-from innkeeper.store.queries import servers as rows
+from innkeeper.store.queries.compute import agents, quota_usages
+from innkeeper.store.queries.compute import servers as rows
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import hosts, power, work
 from innkeeper.systems.compute.moves import (

@@ -14,8 +14,8 @@ from innkeeper.domain.compute import Server
 from innkeeper.domain.errors import WrongState
 from innkeeper.domain.ids import ServerId
 from innkeeper.domain.moves import Asker
-from innkeeper.store.queries import hosts, orders, server_actions
-from innkeeper.store.queries.orders import NewOrder
+from innkeeper.store.queries.compute import hosts, orders, server_actions
+from innkeeper.store.queries.compute.orders import NewOrder
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import servers
 

@@ -9,7 +9,7 @@ from innkeeper.domain.compute import Agent
 from innkeeper.domain.errors import AlreadyExists, Forbidden, NotFound
 from innkeeper.domain.identity import RequestContext
 from innkeeper.domain.ids import AgentId
-from innkeeper.store.queries import agents
+from innkeeper.store.queries.compute import agents
 from innkeeper.store.transactions import Tx
 
 

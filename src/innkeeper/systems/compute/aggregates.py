@@ -23,8 +23,8 @@ from innkeeper.domain.errors import AlreadyExists, Conflict, Invalid, NotFound
 from innkeeper.domain.grouping import ZONE_KEY, Aggregate
 from innkeeper.domain.moves import OPEN, MigrationStatus
 from innkeeper.store import changes
-from innkeeper.store.queries import aggregates, hosts, migrations
-from innkeeper.store.queries.aggregates import Member
+from innkeeper.store.queries.compute import aggregates, hosts, migrations
+from innkeeper.store.queries.compute.aggregates import Member
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import keepers
 from innkeeper.systems.compute.keepers import NOBODY, Keepers

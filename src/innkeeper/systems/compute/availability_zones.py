@@ -8,7 +8,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from innkeeper.domain.compute import HostState
-from innkeeper.store.queries import availability_zones
+from innkeeper.store.queries.compute import availability_zones
 from innkeeper.store.transactions import Tx
 
 

@@ -33,8 +33,8 @@ from innkeeper.domain.placing import BuildPlan, Entry
 from innkeeper.scheduling import depletion, reasons
 from innkeeper.scheduling.facts import masks
 from innkeeper.snapshot.columns import HostTable
-from innkeeper.store.queries import orders, quota_usages, servers
-from innkeeper.store.queries.orders import NewOrder
+from innkeeper.store.queries.compute import orders, quota_usages, servers
+from innkeeper.store.queries.compute.orders import NewOrder
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import decisions, dedications, entries, groups, intake, plugins
 from innkeeper.systems.compute import servers as lives

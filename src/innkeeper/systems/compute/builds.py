@@ -13,10 +13,10 @@ from datetime import datetime
 from innkeeper.domain.compute import Host, OrderKind, Status, Task
 from innkeeper.domain.ids import ConsumerUuid, ServerId
 from innkeeper.domain.placing import GroupPolicy, GroupRule
-from innkeeper.store.queries import hosts, orders
-from innkeeper.store.queries import servers as rows
-from innkeeper.store.queries.orders import NewOrder, OpenOrder
-from innkeeper.store.queries.servers import Alive
+from innkeeper.store.queries.compute import hosts, orders
+from innkeeper.store.queries.compute import servers as rows
+from innkeeper.store.queries.compute.orders import NewOrder, OpenOrder
+from innkeeper.store.queries.compute.servers import Alive
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import dedications, groups, servers
 from innkeeper.systems.compute.dedications import Wanted

@@ -17,7 +17,7 @@ from innkeeper.scheduling import explaining, telling
 from innkeeper.scheduling.facts import masks
 from innkeeper.scheduling.schedulers.scheduler import Scheduler
 from innkeeper.snapshot.recording import Moment
-from innkeeper.store.queries import decisions
+from innkeeper.store.queries.compute import decisions
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.intake import Intake
 from innkeeper.systems.compute.means import Means

@@ -11,7 +11,7 @@ from datetime import datetime
 
 from innkeeper.domain.errors import Invalid
 from innkeeper.domain.ids import canonical_uuid
-from innkeeper.store.queries import dedications
+from innkeeper.store.queries.compute import dedications
 from innkeeper.store.transactions import Tx
 
 NAME_MAX = 255

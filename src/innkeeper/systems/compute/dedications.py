@@ -24,7 +24,7 @@ from innkeeper.domain.hosts import (
 )
 from innkeeper.domain.ids import canonical_uuid
 from innkeeper.domain.moves import Migration
-from innkeeper.store.queries import dedications, hosts, migrations, orders
+from innkeeper.store.queries.compute import dedications, hosts, migrations, orders
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import hint_names
 from innkeeper.systems.placement import ratios

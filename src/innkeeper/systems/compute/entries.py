@@ -15,7 +15,7 @@ from innkeeper.domain.compute import Booted, BootRequest
 from innkeeper.domain.errors import AlreadyExists, Conflict, Invalid, Refusal
 from innkeeper.domain.ids import ServerId
 from innkeeper.domain.zones import Terms, digest
-from innkeeper.store.queries import hosts, servers
+from innkeeper.store.queries.compute import hosts, servers
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.zones.sealing import NotOurs, Sealer
 

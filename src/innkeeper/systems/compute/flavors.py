@@ -14,7 +14,7 @@ from datetime import datetime
 from innkeeper.domain.compute import Flavor
 from innkeeper.domain.errors import AlreadyExists, Conflict, Invalid, NotFound
 from innkeeper.domain.listing import FlavorSelection
-from innkeeper.store.queries import flavors
+from innkeeper.store.queries.compute import flavors
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import demands
 

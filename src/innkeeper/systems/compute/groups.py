@@ -15,7 +15,7 @@ from innkeeper.domain.errors import Invalid, NotFound, QuotaExceeded
 from innkeeper.domain.grouping import Members, ServerGroup, Standing
 from innkeeper.domain.ids import ServerId, canonical_uuid
 from innkeeper.domain.placing import GroupPolicy, GroupRule
-from innkeeper.store.queries import server_groups
+from innkeeper.store.queries.compute import server_groups
 from innkeeper.store.transactions import Tx
 
 

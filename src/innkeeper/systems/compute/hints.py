@@ -22,7 +22,7 @@ from innkeeper.domain.ids import canonical_uuid
 from innkeeper.domain.placing import Expression, GroupPolicy, Network
 from innkeeper.scheduling import expressions, variables
 from innkeeper.scheduling.filters.catalogue import FILTERS
-from innkeeper.store.queries import servers
+from innkeeper.store.queries.compute import servers
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import dedicated_names, dedications, groups, hint_names
 from innkeeper.systems.compute.hint_names import FILTER_HINTS, Readers

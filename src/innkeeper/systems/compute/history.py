@@ -15,8 +15,8 @@ from innkeeper.domain.compute import OrderStatus
 from innkeeper.domain.errors import Invalid, NotFound
 from innkeeper.domain.ids import ServerId
 from innkeeper.domain.moves import Action, ActionName, Asker, Event
-from innkeeper.store.queries import orders, server_actions
-from innkeeper.store.queries.orders import ToldOrder
+from innkeeper.store.queries.compute import orders, server_actions
+from innkeeper.store.queries.compute.orders import ToldOrder
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.servers import fault_message
 

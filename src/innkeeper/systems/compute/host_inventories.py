@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from innkeeper.domain.amounts import Inventory
 from innkeeper.domain.compute import Host
 from innkeeper.domain.ids import ClassId, ProviderId
-from innkeeper.store.queries import host_inventories as rows
-from innkeeper.store.queries import hosts as host_rows
+from innkeeper.store.queries.compute import host_inventories as rows
+from innkeeper.store.queries.compute import hosts as host_rows
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.placement import pools
 

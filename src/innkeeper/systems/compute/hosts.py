@@ -25,7 +25,7 @@ from innkeeper.domain.hosts import (
 from innkeeper.domain.identity import Speaker
 from innkeeper.domain.ids import IdSource, ProviderId, ProviderUuid, ServerId
 from innkeeper.store import changes
-from innkeeper.store.queries import hosts, orders
+from innkeeper.store.queries.compute import hosts, orders
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import aggregates, dedications, reconcile
 from innkeeper.systems.compute.moves import leftovers

@@ -18,8 +18,8 @@ from innkeeper.domain.grouping import Standing
 from innkeeper.domain.placing import RequestSpec
 from innkeeper.snapshot.columns import HostTable
 from innkeeper.snapshot.loader import seconds
-from innkeeper.store.queries import quota_usages
-from innkeeper.store.queries.quota_usages import Usage
+from innkeeper.store.queries.compute import quota_usages
+from innkeeper.store.queries.compute.quota_usages import Usage
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import (
     demands,

@@ -16,7 +16,7 @@ from innkeeper.domain.compute import Host
 from innkeeper.domain.errors import Conflict
 from innkeeper.domain.grouping import Aggregate
 from innkeeper.store import changes
-from innkeeper.store.queries import aggregates
+from innkeeper.store.queries.compute import aggregates
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.placement import aggregates as mirror
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from innkeeper.domain.compute import UNLIMITED, Keypair
 from innkeeper.domain.errors import AlreadyExists, Invalid, NotFound, QuotaExceeded
-from innkeeper.store.queries import keypairs
+from innkeeper.store.queries.compute import keypairs
 from innkeeper.store.transactions import Tx
 
 

@@ -15,8 +15,8 @@ from innkeeper.domain.compute import OrderKind, OrderStatus, Server, Status
 from innkeeper.domain.errors import Refusal
 from innkeeper.domain.ids import AgentId, ConsumerUuid, ServerId
 from innkeeper.store import changes
-from innkeeper.store.queries import (
-    compute_audit,
+from innkeeper.store.queries.compute import audit as compute_audit
+from innkeeper.store.queries.compute import (
     grouping_audit,
     hosts,
     migrations,
@@ -24,8 +24,8 @@ from innkeeper.store.queries import (
     quota_usages,
     reports_audit,
 )
-from innkeeper.store.queries import servers as rows
-from innkeeper.store.queries.orders import NewOrder
+from innkeeper.store.queries.compute import servers as rows
+from innkeeper.store.queries.compute.orders import NewOrder
 from innkeeper.store.transactions import Tx, step
 from innkeeper.systems.compute import audit, demands, servers, specs
 from innkeeper.systems.compute import reports_audit as of_reports

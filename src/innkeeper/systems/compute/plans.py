@@ -9,7 +9,7 @@ from __future__ import annotations
 from innkeeper.domain.compute import BootRequest
 from innkeeper.domain.zones import Destination, Planned
 from innkeeper.scheduling import depletion
-from innkeeper.store.queries import hosts
+from innkeeper.store.queries.compute import hosts
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.intake import Reception
 from innkeeper.systems.compute.means import Means

@@ -13,8 +13,8 @@ from typing import Any
 
 from innkeeper.domain.compute import OrderKind, Power, Status, Task
 from innkeeper.domain.moves import ActionName, Asker
-from innkeeper.store.queries import servers as rows
-from innkeeper.store.queries.orders import OpenOrder
+from innkeeper.store.queries.compute import servers as rows
+from innkeeper.store.queries.compute.orders import OpenOrder
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import actions, servers
 from innkeeper.systems.compute.results import Result, told

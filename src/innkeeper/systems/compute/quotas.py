@@ -12,8 +12,8 @@ from collections.abc import Collection, Mapping
 from innkeeper.domain.compute import UNLIMITED, Limits
 from innkeeper.domain.errors import QuotaExceeded
 from innkeeper.domain.slices import Computing
-from innkeeper.store.queries import quota_usages, quotas
-from innkeeper.store.queries.quota_usages import Usage
+from innkeeper.store.queries.compute import quota_usages, quotas
+from innkeeper.store.queries.compute.quota_usages import Usage
 from innkeeper.store.transactions import Tx
 
 RESOURCES = frozenset(field.name for field in dataclasses.fields(Limits))

@@ -29,9 +29,9 @@ from innkeeper.domain.compute import OrderKind, Power, Status
 from innkeeper.domain.hosts import HostReport
 from innkeeper.domain.ids import AgentId, ServerId
 from innkeeper.store import by_ids
-from innkeeper.store.queries import hosts, migrations, orders, unknown_servers
-from innkeeper.store.queries import servers as rows
-from innkeeper.store.queries.orders import NewOrder
+from innkeeper.store.queries.compute import hosts, migrations, orders, unknown_servers
+from innkeeper.store.queries.compute import servers as rows
+from innkeeper.store.queries.compute.orders import NewOrder
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.power import POWER_OF
 from innkeeper.systems.compute.servers import fault

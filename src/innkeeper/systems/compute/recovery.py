@@ -9,7 +9,7 @@ tell which request made them.
 from __future__ import annotations
 
 from innkeeper.domain.compute import Booted, BootRequest, Status
-from innkeeper.store.queries import servers
+from innkeeper.store.queries.compute import servers
 from innkeeper.store.transactions import Tx
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from innkeeper.domain.auditing import Finding, Invariant
-from innkeeper.store.queries import reports_audit
+from innkeeper.store.queries.compute import reports_audit
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.reconcile import LOST
 

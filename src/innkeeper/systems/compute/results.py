@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from innkeeper.domain.slices import Computing, Scheduling
-from innkeeper.store.queries.orders import OpenOrder
+from innkeeper.store.queries.compute.orders import OpenOrder
 from innkeeper.store.transactions import Tx
 
 UNEXPLAINED = "The agent failed and did not say why."

@@ -27,9 +27,9 @@ from innkeeper.domain.errors import (
 from innkeeper.domain.ids import ConsumerUuid, ServerId
 from innkeeper.domain.listing import ServerSelection
 from innkeeper.store import changes
-from innkeeper.store.queries import hosts, quota_usages
-from innkeeper.store.queries import servers as rows
-from innkeeper.store.queries.servers import Alive
+from innkeeper.store.queries.compute import hosts, quota_usages
+from innkeeper.store.queries.compute import servers as rows
+from innkeeper.store.queries.compute.servers import Alive
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.placement import claims
 

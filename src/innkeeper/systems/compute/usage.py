@@ -6,7 +6,7 @@ from datetime import datetime
 
 from innkeeper.domain.errors import Invalid
 from innkeeper.domain.usage import ServerRun
-from innkeeper.store.queries import server_runs
+from innkeeper.store.queries.compute import server_runs
 from innkeeper.store.transactions import Tx
 
 

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 
 from innkeeper.domain.compute import OrderKind, OrderStatus, WorkOrder
 from innkeeper.domain.ids import AgentId, ServerId
-from innkeeper.store.queries import agents, orders
+from innkeeper.store.queries.compute import agents, orders
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import builds, power
 from innkeeper.systems.compute.moves import (

@@ -16,7 +16,7 @@ from innkeeper.domain.compute import Host
 from innkeeper.domain.errors import Conflict, NotFound
 from innkeeper.domain.hosts import Dedication
 from innkeeper.domain.leases import FreepoolHost
-from innkeeper.store.queries import freepool, holds
+from innkeeper.store.queries.leases import freepool, holds
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import dedications, hosts
 from innkeeper.systems.compute.moves import leftovers

@@ -38,8 +38,8 @@ from innkeeper.domain.pclouds import (
     is_host_name,
 )
 from innkeeper.scheduling.dice import draw
-from innkeeper.store.queries import host_flavors as pools
-from innkeeper.store.queries import pcloud_hosts
+from innkeeper.store.queries.pclouds import host_flavors as pools
+from innkeeper.store.queries.pclouds import hosts as pcloud_hosts
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import dedications
 from innkeeper.systems.compute import hosts as machines

@@ -15,7 +15,7 @@ from innkeeper.domain.placement import Amounts
 from innkeeper.domain.placing import RequestSpec
 from innkeeper.scheduling import reasons
 from innkeeper.scheduling.facts import masks
-from innkeeper.store.queries import hosts, migrations
+from innkeeper.store.queries.compute import hosts, migrations
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import servers, specs
 from innkeeper.systems.compute.means import Means

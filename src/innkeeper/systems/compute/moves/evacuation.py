@@ -14,8 +14,8 @@ from innkeeper.domain.compute import OrderKind, Power, Status, Task
 from innkeeper.domain.errors import Invalid
 from innkeeper.domain.moves import ActionName, Asker, MigrationKind, Moved
 from innkeeper.domain.moves import MigrationStatus as Stage
-from innkeeper.store.queries import orders
-from innkeeper.store.queries.orders import OpenOrder
+from innkeeper.store.queries.compute import orders
+from innkeeper.store.queries.compute.orders import OpenOrder
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import actions, servers
 from innkeeper.systems.compute.means import Means

@@ -15,9 +15,9 @@ from typing import Any, Unpack
 from innkeeper.domain.compute import OrderKind, Server, Status, Task
 from innkeeper.domain.moves import ActionName, Asker, Migration, MigrationKind, Moved
 from innkeeper.domain.moves import MigrationStatus as Stage
-from innkeeper.store.queries import migrations, orders
-from innkeeper.store.queries import servers as rows
-from innkeeper.store.queries.orders import OpenOrder
+from innkeeper.store.queries.compute import migrations, orders
+from innkeeper.store.queries.compute import servers as rows
+from innkeeper.store.queries.compute.orders import OpenOrder
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import actions, servers
 from innkeeper.systems.compute.means import Means

@@ -14,8 +14,8 @@ from innkeeper.domain.moves import (
     MigrationSelection,
 )
 from innkeeper.domain.moves import MigrationStatus as Stage
-from innkeeper.store.queries import migrations, server_actions
-from innkeeper.store.queries.orders import OpenOrder
+from innkeeper.store.queries.compute import migrations, server_actions
+from innkeeper.store.queries.compute.orders import OpenOrder
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import actions, servers
 from innkeeper.systems.compute.moves import live, moving

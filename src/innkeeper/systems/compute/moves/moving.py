@@ -19,7 +19,7 @@ from innkeeper.domain.compute import OrderKind, Server
 from innkeeper.domain.errors import Conflict
 from innkeeper.domain.ids import ConsumerUuid
 from innkeeper.domain.moves import IN_FLIGHT, Asker, Migration, Moved
-from innkeeper.store.queries import migrations, quota_usages, server_actions
+from innkeeper.store.queries.compute import migrations, quota_usages, server_actions
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import actions
 from innkeeper.systems.compute.boot import CONSUMER_TYPE

@@ -8,7 +8,7 @@ from typing import Any
 from innkeeper.domain.compute import Power, Status
 from innkeeper.domain.errors import Invalid
 from innkeeper.domain.moves import ActionName, Asker
-from innkeeper.store.queries import migrations, server_actions
+from innkeeper.store.queries.compute import migrations, server_actions
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import servers
 from innkeeper.systems.compute.moves import carrying, endings

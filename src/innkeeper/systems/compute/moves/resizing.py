@@ -19,7 +19,7 @@ from innkeeper.domain.compute import Flavor, OrderKind, Server, Status, Task
 from innkeeper.domain.errors import Conflict, Invalid
 from innkeeper.domain.moves import ActionName, Asker, Migration, MigrationKind, Moved
 from innkeeper.domain.moves import MigrationStatus as Stage
-from innkeeper.store.queries import migrations
+from innkeeper.store.queries.compute import migrations
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import actions, flavors, images, quotas, servers, specs
 from innkeeper.systems.compute.intake import flavor_facts

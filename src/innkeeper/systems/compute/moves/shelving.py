@@ -15,9 +15,9 @@ from innkeeper.domain.compute import OrderKind, Power, Server, Status, Task
 from innkeeper.domain.errors import Conflict, Invalid
 from innkeeper.domain.ids import ConsumerUuid
 from innkeeper.domain.moves import ActionName, Asker, Moved
-from innkeeper.store.queries import hosts, orders
-from innkeeper.store.queries import servers as rows
-from innkeeper.store.queries.orders import OpenOrder
+from innkeeper.store.queries.compute import hosts, orders
+from innkeeper.store.queries.compute import servers as rows
+from innkeeper.store.queries.compute.orders import OpenOrder
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import actions, dedications, servers, specs
 from innkeeper.systems.compute.means import Means
