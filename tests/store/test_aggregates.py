@@ -13,7 +13,9 @@ from innkeeper.domain.grouping import ZONE_KEY, Aggregate
 from innkeeper.store import changes
 from innkeeper.store.queries.compute import aggregates as rows
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute import aggregates, audit, hosts
+from innkeeper.systems.compute import audit
+from innkeeper.systems.compute.grouping import aggregates
+from innkeeper.systems.compute.hosts import hosts
 from innkeeper.systems.compute.moves import resizing
 from innkeeper.systems.placement import aggregates as mirror
 from innkeeper.systems.placement import providers

@@ -14,9 +14,11 @@ from innkeeper.domain.ids import ServerId
 from innkeeper.domain.placing import GroupPolicy
 from innkeeper.domain.slices import Scheduling
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute import groups, history, hosts, work
-from innkeeper.systems.compute.hosts import ServiceChange
-from innkeeper.systems.compute.results import Result
+from innkeeper.systems.compute.grouping import groups
+from innkeeper.systems.compute.hosts import hosts, work
+from innkeeper.systems.compute.hosts.hosts import ServiceChange
+from innkeeper.systems.compute.servers import history
+from innkeeper.systems.compute.servers.results import Result
 from tests.support.clouds import AGENT, NOW, reported
 from tests.support.moves import OTHER, SMALL_TAKES, Movers
 

@@ -18,7 +18,7 @@ from innkeeper.entrypoints.care import auditing
 from innkeeper.entrypoints.care.auditing import Wish
 from innkeeper.store.backends import catalogue
 from innkeeper.store.transactions import Store, Tx
-from innkeeper.systems.compute import hosts
+from innkeeper.systems.compute.hosts import hosts
 from tests.support.audited import GHOST, PLANTS, Audited, furnish, tighten
 from tests.support.clouds import AGENT, DEFAULTS, NOW, Numbers, reported
 from tests.support.databases import DATABASES, MIGRATED

@@ -16,8 +16,10 @@ from innkeeper.domain.ids import AgentId, ServerId
 from innkeeper.domain.slices import Computing, Scheduling
 from innkeeper.store.queries.compute import orders, quota_usages, servers
 from innkeeper.store.queries.compute.quota_usages import Usage
-from innkeeper.systems.compute import flavors, images, keypairs
-from innkeeper.systems.compute.drivers import scheduler_of
+from innkeeper.systems.compute import images
+from innkeeper.systems.compute.accounts import keypairs
+from innkeeper.systems.compute.boot.drivers import scheduler_of
+from innkeeper.systems.compute.flavors import flavors
 from tests.support.clouds import (
     AGENT,
     IMAGE_ID,

@@ -16,9 +16,9 @@ from innkeeper.store import changes
 from innkeeper.store.queries.compute import quota_usages, servers
 from innkeeper.store.queries.placement import capacity, names
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute import hosts
-from innkeeper.systems.compute.hosts import ServiceChange
-from innkeeper.systems.compute.servers import finish_deletes
+from innkeeper.systems.compute.hosts import hosts
+from innkeeper.systems.compute.hosts.hosts import ServiceChange
+from innkeeper.systems.compute.servers.servers import finish_deletes
 from tests.support.behind import boot_behind
 from tests.support.clouds import NOW, Cloud, cloud_in, faults, reported
 

@@ -17,8 +17,9 @@ from innkeeper.domain.errors import Busy, Conflict, NotFound, Unavailable, Unrea
 from innkeeper.domain.ids import ServerId
 from innkeeper.store.queries.compute import servers
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute import flavors, hosts
-from innkeeper.systems.compute.hosts import ServiceChange
+from innkeeper.systems.compute.flavors import flavors
+from innkeeper.systems.compute.hosts import hosts
+from innkeeper.systems.compute.hosts.hosts import ServiceChange
 from tests.support.clouds import FILE, NOW, Cloud, cloud_in, faults, reported
 
 ALL_PAGES = 1_000_000

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from innkeeper.store.queries.compute import agents
-from innkeeper.systems.compute import work
+from innkeeper.systems.compute.hosts import work
 from tests.support.clouds import AGENT, NOW, Cloud, cloud_in, faults, reported
 
 HOUR = timedelta(hours=1)

@@ -8,7 +8,7 @@ import pytest
 
 from innkeeper.domain.errors import Invalid
 from innkeeper.store.transactions import Store, Tx
-from innkeeper.systems.compute import dedicated_names
+from innkeeper.systems.compute.grouping import dedicated_names
 from tests.support.dedicated_rows import EARLIER, add_lease, add_pcloud
 from tests.support.server_rows import NOON, uuid
 

@@ -10,8 +10,9 @@ import pytest
 from innkeeper.domain.compute import Power, Status, Task
 from innkeeper.domain.errors import Conflict, InUse
 from innkeeper.domain.moves import MigrationStatus as Stage
-from innkeeper.systems.compute import history, hosts, power
+from innkeeper.systems.compute.hosts import hosts
 from innkeeper.systems.compute.moves.evacuation import HostInUse
+from innkeeper.systems.compute.servers import history, power
 from tests.support.clouds import reported
 from tests.support.moves import SMALL_TAKES, Movers
 

@@ -14,7 +14,7 @@ from innkeeper.domain.errors import PluginFailed
 from innkeeper.domain.slices import Scheduling
 from innkeeper.domain.zones import Destination
 from innkeeper.store.queries.compute import servers
-from innkeeper.systems.compute import decisions, plans
+from innkeeper.systems.compute.boot import decisions, plans
 from tests.support.clouds import NOW, Cloud, cloud_in, faults, reported
 from tests.support.own_plugins import FAILS_ONCE, SECRET
 

@@ -11,7 +11,7 @@ from innkeeper.domain.compute import Status
 from innkeeper.domain.errors import InUse
 from innkeeper.domain.ids import ServerId
 from innkeeper.domain.moves import MigrationStatus as Stage
-from innkeeper.systems.compute import hosts
+from innkeeper.systems.compute.hosts import hosts
 from innkeeper.systems.compute.moves import resizing
 from tests.support.moves import SMALL_TAKES, Movers
 

@@ -14,9 +14,9 @@ from innkeeper.domain.slices import Scheduling
 from innkeeper.scheduling.filters.catalogue import FILTERS
 from innkeeper.store.queries.compute import servers
 from innkeeper.store.transactions import Store
-from innkeeper.systems.compute import groups, hints
-from innkeeper.systems.compute.drivers import Schedulers
-from innkeeper.systems.compute.hints import Resolved
+from innkeeper.systems.compute.boot.drivers import Schedulers
+from innkeeper.systems.compute.grouping import groups, hints
+from innkeeper.systems.compute.grouping.hints import Resolved
 from tests.support.dedicated_rows import add_lease, add_pcloud
 from tests.support.server_rows import NOON, row, uuid
 

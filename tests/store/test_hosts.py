@@ -25,9 +25,9 @@ from innkeeper.store.queries.compute.orders import NewOrder
 from innkeeper.store.queries.placement import capacity, names
 from innkeeper.store.tables.compute import work_orders
 from innkeeper.store.transactions import Store, Tx
-from innkeeper.systems.compute import agents, hosts, reconcile, work
-from innkeeper.systems.compute.hosts import ServiceChange
-from innkeeper.systems.compute.results import Result
+from innkeeper.systems.compute.hosts import agents, hosts, reconcile, work
+from innkeeper.systems.compute.hosts.hosts import ServiceChange
+from innkeeper.systems.compute.servers.results import Result
 from innkeeper.systems.placement import claims
 from tests.store.conftest import NOW
 from tests.support.server_rows import row

@@ -20,7 +20,7 @@ from innkeeper.store.queries.compute import agents, servers
 from innkeeper.store.queries.compute import hosts as host_rows
 from innkeeper.store.queries.leases import freepool, holds, leases
 from innkeeper.store.transactions import Store, Tx
-from innkeeper.systems.compute import hosts
+from innkeeper.systems.compute.hosts import hosts
 from innkeeper.systems.leases import freepool as pool
 from innkeeper.systems.leases import leases as room
 from innkeeper.systems.leases.terms import Terms

@@ -15,8 +15,8 @@ from innkeeper.domain.leases import LeaseStatus
 from innkeeper.store.queries.leases import leases
 from innkeeper.store.tables.compute import servers
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute import hosts
-from innkeeper.systems.compute.hosts import ServiceChange
+from innkeeper.systems.compute.hosts import hosts
+from innkeeper.systems.compute.hosts.hosts import ServiceChange
 from innkeeper.systems.compute.moves import resizing, shelving
 from tests.support.clouds import reported
 from tests.support.lessors import Lessor

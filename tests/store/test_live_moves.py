@@ -12,9 +12,9 @@ from innkeeper.domain.compute import Status, Task
 from innkeeper.domain.errors import Conflict, Invalid, NotFound, WrongState
 from innkeeper.domain.moves import MigrationSelection
 from innkeeper.domain.moves import MigrationStatus as Stage
-from innkeeper.systems.compute import power
 from innkeeper.systems.compute.moves import migrations, resetting, resizing, shelving
 from innkeeper.systems.compute.moves.migrations import WrongMigrationState
+from innkeeper.systems.compute.servers import power
 from tests.support.clouds import reported
 from tests.support.moves import SMALL_TAKES, Movers
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from innkeeper.domain.grouping import ServerGroup
 from innkeeper.domain.ids import ServerId
-from innkeeper.systems.compute import groups
+from innkeeper.systems.compute.grouping import groups
 from innkeeper.systems.compute.moves import resizing
 from tests.support.clouds import NOW, faults, reported
 from tests.support.moves import Movers

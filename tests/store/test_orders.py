@@ -23,9 +23,10 @@ from innkeeper.store.queries.compute import orders, quota_usages
 from innkeeper.store.queries.compute import servers as rows
 from innkeeper.store.queries.compute.orders import NewOrder
 from innkeeper.store.queries.compute.quota_usages import Usage
-from innkeeper.systems.compute import servers, work
+from innkeeper.systems.compute.hosts import work
 from innkeeper.systems.compute.moves import deletions
-from innkeeper.systems.compute.results import Result
+from innkeeper.systems.compute.servers import servers
+from innkeeper.systems.compute.servers.results import Result
 from tests.support.clouds import AGENT, NOW, Cloud, cloud_in, reported
 from tests.support.statements import Counter
 

@@ -15,7 +15,7 @@ from innkeeper.domain.placement import ConsumerClaim
 from innkeeper.domain.slices import Dedicating
 from innkeeper.store.queries.placement import names
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute.hosts import ServiceChange
+from innkeeper.systems.compute.hosts.hosts import ServiceChange
 from innkeeper.systems.pclouds import host_flavors, hosts, pclouds
 from innkeeper.systems.pclouds.hosts import Wish
 from innkeeper.systems.placement import claims

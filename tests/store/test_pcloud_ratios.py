@@ -15,8 +15,8 @@ from innkeeper.domain.moves import Asker
 from innkeeper.domain.pclouds import Pcloud
 from innkeeper.domain.slices import Dedicating
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute import hosts as machines
-from innkeeper.systems.compute.hosts import ServiceChange
+from innkeeper.systems.compute.hosts import hosts as machines
+from innkeeper.systems.compute.hosts.hosts import ServiceChange
 from innkeeper.systems.pclouds import audit, host_flavors, hosts, pclouds
 from innkeeper.systems.pclouds.hosts import Wish
 from innkeeper.systems.pclouds.terms import Terms

@@ -24,7 +24,7 @@ from innkeeper.store.tables import compute
 from innkeeper.store.tables import pclouds as rows
 from innkeeper.store.tables.compute import migrations, work_orders
 from innkeeper.store.transactions import Store, Tx
-from innkeeper.systems.compute import hosts
+from innkeeper.systems.compute.hosts import hosts
 from innkeeper.systems.pclouds import host_flavors
 from innkeeper.systems.pclouds import pclouds as room
 from innkeeper.systems.pclouds.terms import Terms

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from innkeeper.domain.pclouds import SILENT_S, SizePolicy
-from innkeeper.systems.compute.hosts import ServiceChange
+from innkeeper.systems.compute.hosts.hosts import ServiceChange
 from innkeeper.systems.compute.moves import shelving
 from innkeeper.systems.pclouds import hosts, sizes
 from innkeeper.systems.pclouds.hosts import Wish

@@ -16,7 +16,7 @@ from innkeeper.domain.pclouds import SizePolicy
 from innkeeper.domain.slices import Dedicating
 from innkeeper.entrypoints.api.compute.pclouds import host_flavors as views
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute.hosts import ServiceChange
+from innkeeper.systems.compute.hosts.hosts import ServiceChange
 from innkeeper.systems.pclouds import host_flavors, hosts, pclouds, sizes
 from innkeeper.systems.pclouds.hosts import Wish
 from tests.support.clouds import reported

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from innkeeper.systems.compute.hosts import ServiceChange
+from innkeeper.systems.compute.hosts.hosts import ServiceChange
 from innkeeper.systems.pclouds import hosts, pclouds, runs
 from innkeeper.systems.pclouds.hosts import Wish
 from innkeeper.systems.pclouds.runs import Usage

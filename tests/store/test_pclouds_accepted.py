@@ -12,7 +12,7 @@ import sqlalchemy as sa
 
 from innkeeper.domain.errors import Conflict, NotFound
 from innkeeper.store.tables.placement import changes
-from innkeeper.systems.compute.hosts import ServiceChange
+from innkeeper.systems.compute.hosts.hosts import ServiceChange
 from innkeeper.systems.pclouds import pclouds
 from innkeeper.systems.pclouds.hosts import Wish
 from tests.support.clouds import reported

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from innkeeper.systems.compute.hosts import ServiceChange
+from innkeeper.systems.compute.hosts.hosts import ServiceChange
 from innkeeper.systems.pclouds.hosts import Wish
 from tests.support.behind import boot_behind
 from tests.support.clouds import faults, reported

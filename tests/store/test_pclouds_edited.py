@@ -9,7 +9,7 @@ import pytest
 
 from innkeeper.domain.amounts import UNIT_MAX, Inventory
 from innkeeper.domain.errors import Invalid
-from innkeeper.systems.compute.hosts import ServiceChange
+from innkeeper.systems.compute.hosts.hosts import ServiceChange
 from innkeeper.systems.pclouds import audit, host_flavors, pclouds
 from innkeeper.systems.pclouds.hosts import Wish
 from innkeeper.systems.placement import inventories, ratios

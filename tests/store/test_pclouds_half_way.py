@@ -23,8 +23,8 @@ from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.entrypoints.api.site import Site
 from innkeeper.store.queries.pclouds import pclouds as rows
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute import hosts as machines
-from innkeeper.systems.compute.hosts import ServiceChange
+from innkeeper.systems.compute.hosts import hosts as machines
+from innkeeper.systems.compute.hosts.hosts import ServiceChange
 from innkeeper.systems.pclouds import host_flavors, hosts, pclouds, sizes
 from innkeeper.systems.pclouds.hosts import Wish
 from innkeeper.systems.pclouds.settling import SETTLED_AT_ONCE

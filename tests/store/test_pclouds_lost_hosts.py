@@ -11,8 +11,8 @@ import pytest
 from innkeeper.domain.errors import Conflict
 from innkeeper.domain.pclouds import Pcloud
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute import hosts as machines
-from innkeeper.systems.compute.hosts import ServiceChange
+from innkeeper.systems.compute.hosts import hosts as machines
+from innkeeper.systems.compute.hosts.hosts import ServiceChange
 from innkeeper.systems.pclouds import audit, hosts
 from innkeeper.systems.pclouds.hosts import Wish
 from innkeeper.systems.pclouds.terms import Terms

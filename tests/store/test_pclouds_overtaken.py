@@ -11,7 +11,7 @@ import pytest
 from innkeeper.domain.errors import Overtaken
 from innkeeper.domain.pclouds import SizePolicy
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute.hosts import ServiceChange
+from innkeeper.systems.compute.hosts.hosts import ServiceChange
 from innkeeper.systems.pclouds.hosts import Wish
 from innkeeper.systems.placement import generations, providers
 from tests.support.clouds import reported

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from innkeeper.systems.compute.hosts import ServiceChange
+from innkeeper.systems.compute.hosts.hosts import ServiceChange
 from innkeeper.systems.pclouds import hosts, pclouds, requests
 from innkeeper.systems.pclouds.hosts import Wish
 from tests.support.clouds import reported

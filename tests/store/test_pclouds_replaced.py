@@ -11,8 +11,8 @@ import pytest
 from innkeeper.domain.errors import Conflict, QuotaExceeded
 from innkeeper.domain.pclouds import PcloudHost, PcloudRun
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute import hosts as machines
-from innkeeper.systems.compute.hosts import ServiceChange
+from innkeeper.systems.compute.hosts import hosts as machines
+from innkeeper.systems.compute.hosts.hosts import ServiceChange
 from innkeeper.systems.pclouds import hosts, pclouds, runs
 from innkeeper.systems.pclouds.hosts import Wish
 from tests.support.clouds import reported

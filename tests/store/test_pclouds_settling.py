@@ -18,9 +18,9 @@ from innkeeper.entrypoints.care import auditing
 from innkeeper.entrypoints.care.auditing import Wish as AuditWish
 from innkeeper.store.queries.pclouds import pclouds as rows
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute import aggregates
-from innkeeper.systems.compute import hosts as machines
-from innkeeper.systems.compute.hosts import ServiceChange
+from innkeeper.systems.compute.grouping import aggregates
+from innkeeper.systems.compute.hosts import hosts as machines
+from innkeeper.systems.compute.hosts.hosts import ServiceChange
 from innkeeper.systems.pclouds import audit, host_flavors, hosts, pclouds, settling
 from innkeeper.systems.pclouds.hosts import Wish
 from innkeeper.systems.pclouds.settling import SETTLED_AT_ONCE

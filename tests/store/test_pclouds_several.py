@@ -18,8 +18,8 @@ from innkeeper.domain.slices import Dedicating
 from innkeeper.store.queries.pclouds import hosts as pcloud_hosts
 from innkeeper.store.queries.pclouds import pclouds as rows
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute import hosts as machines
-from innkeeper.systems.compute.hosts import ServiceChange
+from innkeeper.systems.compute.hosts import hosts as machines
+from innkeeper.systems.compute.hosts.hosts import ServiceChange
 from innkeeper.systems.pclouds import (
     audit,
     host_flavors,

@@ -11,9 +11,9 @@ import pytest
 from innkeeper.domain.errors import Conflict, InUse
 from innkeeper.domain.ids import ServerId
 from innkeeper.systems.compute import audit as compute_audit
-from innkeeper.systems.compute import servers
-from innkeeper.systems.compute.hosts import ServiceChange
+from innkeeper.systems.compute.hosts.hosts import ServiceChange
 from innkeeper.systems.compute.moves import dedicated_hosts, shelving
+from innkeeper.systems.compute.servers import servers
 from innkeeper.systems.pclouds import audit as pcloud_audit
 from innkeeper.systems.pclouds import hosts, pclouds
 from innkeeper.systems.pclouds.hosts import Wish

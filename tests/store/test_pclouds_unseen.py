@@ -17,9 +17,9 @@ from innkeeper.scheduling import telling
 from innkeeper.store.queries.compute import quota_usages, servers
 from innkeeper.store.tables import compute as tables
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute import decisions
-from innkeeper.systems.compute import servers as lives
-from innkeeper.systems.compute.hosts import ServiceChange
+from innkeeper.systems.compute.boot import decisions
+from innkeeper.systems.compute.hosts.hosts import ServiceChange
+from innkeeper.systems.compute.servers import servers as lives
 from innkeeper.systems.pclouds import hosts, pclouds
 from innkeeper.systems.pclouds.hosts import Wish
 from tests.support.clouds import reported

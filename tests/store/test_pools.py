@@ -22,8 +22,9 @@ from innkeeper.store.queries.compute import servers
 from innkeeper.store.queries.placement import registration
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import audit as compute_audit
-from innkeeper.systems.compute import host_inventories, hosts
-from innkeeper.systems.compute.servers import Failed, fail_builds, finish_deletes
+from innkeeper.systems.compute.hosts import hosts
+from innkeeper.systems.compute.hosts import inventories as host_inventories
+from innkeeper.systems.compute.servers.servers import Failed, fail_builds, finish_deletes
 from innkeeper.systems.placement import inventories, providers, traits
 from tests.support.clouds import NOW, Cloud, cloud_in, faults, reported
 from tests.support.clouds import inventories as inventories_of

@@ -10,8 +10,8 @@ import pytest
 
 from innkeeper.domain.compute import Locker, Power, Status, Task
 from innkeeper.domain.errors import Locked, NotFound, WrongState
-from innkeeper.systems.compute import history, power, servers
 from innkeeper.systems.compute.moves import resetting
+from innkeeper.systems.compute.servers import history, power, servers
 from tests.support.moves import POWER_ACTIONS, SMALL_TAKES, Movers
 
 

@@ -10,8 +10,9 @@ import pytest
 from innkeeper.domain.compute import Power
 from innkeeper.domain.errors import InUse
 from innkeeper.domain.ids import ServerId
-from innkeeper.systems.compute import hosts, power, reconcile
+from innkeeper.systems.compute.hosts import hosts, reconcile
 from innkeeper.systems.compute.moves import resizing, shelving
+from innkeeper.systems.compute.servers import power
 from tests.support.clouds import reported
 from tests.support.moves import Movers
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from innkeeper.domain.hosts import InventoryReport
 from innkeeper.domain.ids import ProviderId
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute import hosts
+from innkeeper.systems.compute.hosts import hosts
 from innkeeper.systems.placement import remainders
 from innkeeper.systems.placement.remainders import Figures
 from tests.support.clouds import reported

@@ -13,9 +13,9 @@ from innkeeper.domain.ids import ServerId
 from innkeeper.domain.moves import Migration
 from innkeeper.domain.moves import MigrationStatus as Stage
 from innkeeper.domain.slices import Computing
-from innkeeper.systems.compute import history, power
 from innkeeper.systems.compute.moves import resetting, resizing
 from innkeeper.systems.compute.moves.destinations import UnknownHost
+from innkeeper.systems.compute.servers import history, power
 from tests.support.clouds import reported
 from tests.support.moves import BIG_TAKES, SMALL_TAKES, Movers
 

@@ -12,7 +12,7 @@ from innkeeper.domain.grouping import ServerGroup, Standing
 from innkeeper.domain.placing import GroupRule
 from innkeeper.store.queries.compute import grouping_audit, servers
 from innkeeper.store.transactions import Store, Tx
-from innkeeper.systems.compute import groups
+from innkeeper.systems.compute.grouping import groups
 from tests.support.server_rows import NOON, row, uuid
 
 GROUP = "0f000000-0000-4000-8000-000000000001"

@@ -14,8 +14,8 @@ from innkeeper.domain.listing import ServerSelection, TagWish, parse_pattern
 from innkeeper.store.queries.compute import quota_usages, servers
 from innkeeper.store.tables import compute as tables
 from innkeeper.store.transactions import Store, Tx
-from innkeeper.systems.compute import servers as rules
-from innkeeper.systems.compute.servers import Failed
+from innkeeper.systems.compute.servers import servers as rules
+from innkeeper.systems.compute.servers.servers import Failed
 from tests.support.server_rows import NOON, row, uuid
 
 

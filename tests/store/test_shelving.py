@@ -12,9 +12,9 @@ from innkeeper.domain.compute import Status, Task
 from innkeeper.domain.errors import Invalid
 from innkeeper.domain.ids import ServerId
 from innkeeper.domain.slices import Computing
-from innkeeper.systems.compute import history
 from innkeeper.systems.compute.moves import resetting, shelving
 from innkeeper.systems.compute.moves.destinations import UnknownHost
+from innkeeper.systems.compute.servers import history
 from tests.support.clouds import reported
 from tests.support.moves import SMALL_TAKES, Movers
 

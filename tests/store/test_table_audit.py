@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from innkeeper.systems.compute import table_audit
-from innkeeper.systems.compute.table_audit import Compared
+from innkeeper.systems.compute.hosts import table_audit
+from innkeeper.systems.compute.hosts.table_audit import Compared
 from tests.support.clouds import NOW, Cloud, cloud_in, reported
 from tests.support.pools import add_pool
 

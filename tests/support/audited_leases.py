@@ -16,7 +16,7 @@ from innkeeper.store.queries.leases import holds, leases
 from innkeeper.store.tables import compute, pclouds
 from innkeeper.store.tables import leases as tables
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute import hosts
+from innkeeper.systems.compute.hosts import hosts
 from innkeeper.systems.leases import freepool
 from innkeeper.systems.leases import leases as room
 from innkeeper.systems.leases.terms import Terms

@@ -87,7 +87,7 @@ CLAIM = Retry(
     errors=(ProviderChanged,),
     happened="a host changed after the plan had looked at it",
     repeated="the look, the plan and the claim, in the same transaction",
-    where=("systems/compute/boot.py",),
+    where=("systems/compute/boot/boot.py",),
     attempts_max=Setting("claim_attempts_max", lambda it: it.scheduling.claim_attempts_max),
     answer="409: The chosen hosts kept changing; trying again may help.",
 )

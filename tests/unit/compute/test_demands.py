@@ -9,7 +9,7 @@ import pytest
 from innkeeper.domain.compute import Flavor
 from innkeeper.domain.errors import Invalid
 from innkeeper.domain.placing import Comparison
-from innkeeper.systems.compute import demands
+from innkeeper.systems.compute.flavors import demands
 
 
 def flavor(specs: Mapping[str, str] | None = None, *, swap_mb: int = 0) -> Flavor:

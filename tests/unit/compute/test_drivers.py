@@ -11,7 +11,7 @@ import pytest
 from innkeeper.domain.errors import Invalid
 from innkeeper.domain.slices import Scheduling
 from innkeeper.scheduling.schedulers.catalogue import SCHEDULERS
-from innkeeper.systems.compute.drivers import Schedulers, rules_of, scheduler_of
+from innkeeper.systems.compute.boot.drivers import Schedulers, rules_of, scheduler_of
 from tests.support.tables import asking, host, table_of
 
 OWN = "tests.support.own"

@@ -10,9 +10,9 @@ from innkeeper.domain.errors import Invalid
 from innkeeper.domain.slices import Scheduling
 from innkeeper.scheduling.filters.catalogue import FILTERS
 from innkeeper.scheduling.weighers.catalogue import WEIGHERS
-from innkeeper.systems.compute import hint_names
-from innkeeper.systems.compute.drivers import Schedulers
-from innkeeper.systems.compute.hint_names import Readers
+from innkeeper.systems.compute.boot.drivers import Schedulers
+from innkeeper.systems.compute.grouping import hint_names
+from innkeeper.systems.compute.grouping.hint_names import Readers
 
 OWN = "tests.support.own_plugins"
 DEFAULT = Scheduling().default_host_filters

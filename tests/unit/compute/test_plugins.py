@@ -14,9 +14,9 @@ from innkeeper.domain.slices import Scheduling
 from innkeeper.scheduling.filters.catalogue import FILTERS
 from innkeeper.scheduling.schedulers.catalogue import SCHEDULERS
 from innkeeper.scheduling.weighers.catalogue import WEIGHERS
-from innkeeper.systems.compute import plugins
-from innkeeper.systems.compute.drivers import Schedulers, scheduler_of
-from innkeeper.systems.compute.plugins import Guarded
+from innkeeper.systems.compute.boot import plugins
+from innkeeper.systems.compute.boot.drivers import Schedulers, scheduler_of
+from innkeeper.systems.compute.boot.plugins import Guarded
 from tests.support.own_plugins import SECRET, TROUBLES, RackFilter, RackWeigher
 from tests.support.tables import asking, host, table_of
 

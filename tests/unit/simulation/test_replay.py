@@ -15,7 +15,7 @@ from innkeeper.scheduling.simulation.fleets import table_of
 from innkeeper.scheduling.simulation.measures import Outcome
 from innkeeper.scheduling.simulation.replay import Replay, Terms
 from innkeeper.scheduling.simulation.workload import Workload
-from innkeeper.systems.compute.drivers import rules_of, scheduler_of
+from innkeeper.systems.compute.boot.drivers import rules_of, scheduler_of
 from tests.support.tables import picture
 from tests.support.workloads import (
     SHAPES,

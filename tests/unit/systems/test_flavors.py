@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from innkeeper.domain.errors import Invalid
-from innkeeper.systems.compute.flavors import check_extra_specs
+from innkeeper.systems.compute.flavors.flavors import check_extra_specs
 
 
 @pytest.mark.parametrize(

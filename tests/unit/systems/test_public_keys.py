@@ -12,8 +12,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.x509.oid import NameOID
 
 from innkeeper.domain.errors import Invalid
-from innkeeper.systems.compute import public_keys
-from innkeeper.systems.compute.public_keys import SSH
+from innkeeper.systems.compute.accounts import public_keys
+from innkeeper.systems.compute.accounts.public_keys import SSH
 
 BYTES_OF_MD5 = 16
 BYTES_OF_SHA1 = 20

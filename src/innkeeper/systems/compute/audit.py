@@ -8,7 +8,7 @@ from innkeeper.domain.auditing import Finding, Invariant
 from innkeeper.store.narrowing import Only
 from innkeeper.store.queries.compute import audit, grouping_audit, reports_audit
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute import reports_audit as of_reports
+from innkeeper.systems.compute.hosts import reports_audit as of_reports
 from innkeeper.systems.compute.moves import audit as move_audit
 
 ROOM = "compute"

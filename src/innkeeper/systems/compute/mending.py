@@ -27,11 +27,14 @@ from innkeeper.store.queries.compute import (
 from innkeeper.store.queries.compute import servers as rows
 from innkeeper.store.queries.compute.orders import NewOrder
 from innkeeper.store.transactions import Tx, step
-from innkeeper.systems.compute import audit, demands, servers, specs
-from innkeeper.systems.compute import reports_audit as of_reports
-from innkeeper.systems.compute.boot import CONSUMER_TYPE
+from innkeeper.systems.compute import audit
+from innkeeper.systems.compute.boot import specs
+from innkeeper.systems.compute.boot.boot import CONSUMER_TYPE
+from innkeeper.systems.compute.flavors import demands
+from innkeeper.systems.compute.hosts import reports_audit as of_reports
 from innkeeper.systems.compute.moves import audit as move_audit
 from innkeeper.systems.compute.moves.moving import MIGRATION_TYPE
+from innkeeper.systems.compute.servers import servers
 from innkeeper.systems.placement import allocations, claims, mending
 from innkeeper.systems.placement.allocations import Wish
 from innkeeper.systems.placement.audit import NO_CONSUMER

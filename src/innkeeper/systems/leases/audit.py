@@ -14,7 +14,8 @@ from innkeeper.domain.hosts import OF_LEASES, Dedication
 from innkeeper.store.queries.leases import audit, holds
 from innkeeper.store.queries.leases.audit import Holder, Kept
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute import dedications, hosts
+from innkeeper.systems.compute.grouping import dedications
+from innkeeper.systems.compute.hosts import hosts
 
 ROOM = "leases"
 WRONG_LEASING = Invariant(

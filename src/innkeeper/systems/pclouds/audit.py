@@ -18,7 +18,8 @@ from innkeeper.store.queries.pclouds import audit
 from innkeeper.store.queries.pclouds import hosts as pcloud_hosts
 from innkeeper.store.queries.pclouds.audit import Dedicated, Paid
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute import dedications, hosts, keepers
+from innkeeper.systems.compute.grouping import dedications, keepers
+from innkeeper.systems.compute.hosts import hosts
 from innkeeper.systems.pclouds import members
 from innkeeper.systems.pclouds.settling import SETTLED_AT_ONCE
 

@@ -25,7 +25,7 @@ from innkeeper.store.queries.pclouds import actions as pcloud_actions
 from innkeeper.store.queries.pclouds import hosts as pcloud_hosts
 from innkeeper.store.queries.pclouds import pclouds
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute import keepers
+from innkeeper.systems.compute.grouping import keepers
 from innkeeper.systems.compute.moves import dedicated_hosts
 from innkeeper.systems.compute.moves.dedicated_hosts import Stranded
 from innkeeper.systems.pclouds import (

@@ -15,7 +15,7 @@ from innkeeper.domain.pclouds import PcloudHost
 from innkeeper.scheduling.dice import draw
 from innkeeper.store.queries.pclouds import hosts as pcloud_hosts
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute import dedications
+from innkeeper.systems.compute.grouping import dedications
 from innkeeper.systems.pclouds import host_flavors, members
 from innkeeper.systems.pclouds.terms import Terms
 

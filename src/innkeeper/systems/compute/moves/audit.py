@@ -18,7 +18,8 @@ from innkeeper.store.narrowing import Only
 from innkeeper.store.queries.compute import audit, reports_audit
 from innkeeper.store.queries.compute import servers as rows
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute import demands, specs
+from innkeeper.systems.compute.boot import specs
+from innkeeper.systems.compute.flavors import demands
 from innkeeper.systems.compute.moves import moving
 from innkeeper.systems.compute.moves.moving import MIGRATION_TYPE
 

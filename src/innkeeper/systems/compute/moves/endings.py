@@ -15,8 +15,8 @@ from innkeeper.domain.moves import COUNTED_TWICE, IN_FLIGHT, Migration, Migratio
 from innkeeper.domain.moves import MigrationStatus as Stage
 from innkeeper.store.queries.compute import migrations
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute import actions
 from innkeeper.systems.compute.moves import moving
+from innkeeper.systems.compute.servers import actions
 from innkeeper.systems.placement import claims
 
 CARRIED = frozenset({MigrationKind.RESIZE, MigrationKind.MIGRATION})

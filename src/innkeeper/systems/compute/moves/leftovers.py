@@ -10,7 +10,7 @@ from innkeeper.domain.moves import Migration
 from innkeeper.store.queries.compute import migrations, orders
 from innkeeper.store.queries.compute import servers as rows
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute import dedications
+from innkeeper.systems.compute.grouping import dedications
 from innkeeper.systems.compute.moves import carrying, endings, moving
 
 

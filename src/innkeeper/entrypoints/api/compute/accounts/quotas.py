@@ -9,7 +9,8 @@ from innkeeper.domain.amounts import UNIT_MAX
 from innkeeper.domain.compute import UNLIMITED, Limits
 from innkeeper.domain.errors import Invalid
 from innkeeper.entrypoints.api.routing import Answer, Call
-from innkeeper.systems.compute import groups, quotas
+from innkeeper.systems.compute.accounts import quotas
+from innkeeper.systems.compute.grouping import groups
 
 FIELDS = {
     "cores": "vcpus",

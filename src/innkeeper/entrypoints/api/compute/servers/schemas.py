@@ -27,7 +27,7 @@ from innkeeper.entrypoints.api.compute.schema_types import (
     with_inner,
 )
 from innkeeper.entrypoints.api.microversions import Schema
-from innkeeper.systems.compute.labels import TAG_CHARS_MAX, TAGS_MAX
+from innkeeper.systems.compute.servers.labels import TAG_CHARS_MAX, TAGS_MAX
 
 # Behind "$" a newline may still stand; the rest says that it may not.
 COUNT_MAX = 2**31 - 1
