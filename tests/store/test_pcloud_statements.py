@@ -14,7 +14,7 @@ from innkeeper.domain.compute import UNLIMITED
 from innkeeper.domain.ids import ServerId
 from innkeeper.domain.pclouds import SizePolicy
 from innkeeper.domain.slices import Dedicating
-from innkeeper.entrypoints.api.compute.pclouds import host_flavors as views
+from innkeeper.entrypoints.api.pclouds import host_flavors as views
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.hosts.hosts import ServiceChange
 from innkeeper.systems.pclouds import host_flavors, hosts, pclouds, sizes

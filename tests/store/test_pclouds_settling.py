@@ -13,7 +13,7 @@ from innkeeper.domain.moves import Asker
 from innkeeper.domain.pclouds import Pcloud
 from innkeeper.domain.slices import Dedicating
 from innkeeper.engine.database import Database
-from innkeeper.entrypoints.api.compute.pclouds import keeping
+from innkeeper.entrypoints.api.pclouds import keeping
 from innkeeper.entrypoints.care import auditing
 from innkeeper.entrypoints.care.auditing import Wish as AuditWish
 from innkeeper.store.queries.pclouds import pclouds as rows

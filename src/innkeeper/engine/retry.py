@@ -116,7 +116,7 @@ WHOLE_HOSTS = Retry(
     repeated="the whole act on pclouds, host flavors, aggregates or leases, in a transaction "
     "of its own",
     where=(
-        "entrypoints/api/compute/pclouds",
+        "entrypoints/api/pclouds",
         "entrypoints/api/compute/grouping/aggregates.py",
         "entrypoints/api/leases",
     ),

@@ -1,5 +1,7 @@
 """Default checks of the Compute API's policy rules.
 
+The rooms compute, pclouds and zones take them from here.
+
 Always true: who has the role ``reader`` and neither ``member`` nor ``service`` changes nothing.
 A project's members need no role: in the ``none`` mode of identity ordinary users have none.
 """

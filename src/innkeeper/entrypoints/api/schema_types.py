@@ -6,18 +6,21 @@ from collections.abc import Mapping
 from typing import Any
 
 from innkeeper.domain.amounts import UNIT_MAX
-from innkeeper.entrypoints.api.compute.patterns import (
+from innkeeper.entrypoints.api.microversions import Schema
+from innkeeper.entrypoints.api.patterns import (
     AMOUNT_PATTERN,
     NAME_PATTERN,
     NO_NUL_PATTERN,
     NUMBER_PATTERN,
     ZONE_PATTERN,
 )
-from innkeeper.entrypoints.api.microversions import Schema
 
 LENGTH_MAX = 255
 ITEMS_MAX = 1000
 """Of anything that a body may hold many of, where nothing else says less."""
+PROJECT_ID_MAX = 255
+TRUE_WORDS = (True, "True", "TRUE", "true", "1", "ON", "On", "on", "YES", "Yes", "yes")
+FALSE_WORDS = (False, "False", "FALSE", "false", "0", "OFF", "Off", "off", "NO", "No", "no")
 
 NAME: Schema = {
     "type": "string",

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from innkeeper.entrypoints.api.compute.pclouds.routes import PCLOUD_ROUTES
+from innkeeper.entrypoints.api.pclouds.routes import PCLOUD_ROUTES
 from tests.support.commands import COMMANDS, Answer, Service, run
 
 ROOT = Path(__file__).resolve().parents[4]

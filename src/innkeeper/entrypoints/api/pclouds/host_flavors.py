@@ -8,8 +8,8 @@ from typing import Any
 from innkeeper.domain.pclouds import HostFlavor, PoolHost
 from innkeeper.engine.retry import WHOLE_HOSTS
 from innkeeper.engine.transactions import Tx
-from innkeeper.entrypoints.api.compute.pclouds.calling import FLAVORS, moment, terms
 from innkeeper.entrypoints.api.paging import limit_of, next_query
+from innkeeper.entrypoints.api.pclouds.calling import FLAVORS, moment, terms
 from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.systems.pclouds import host_flavors
 from innkeeper.systems.pclouds.terms import Terms

@@ -15,13 +15,8 @@ from innkeeper.domain.errors import Invalid, Refusal
 from innkeeper.domain.pclouds import Pcloud, PcloudHost
 from innkeeper.engine.retry import WHOLE_HOSTS
 from innkeeper.engine.transactions import Tx
-from innkeeper.entrypoints.api.compute.pclouds.calling import (
-    LINES_OF_A_HOST,
-    moment,
-    owned,
-    terms,
-)
 from innkeeper.entrypoints.api.paging import limit_of, next_query
+from innkeeper.entrypoints.api.pclouds.calling import LINES_OF_A_HOST, moment, owned, terms
 from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.systems.pclouds import hosts, requests, several
 from innkeeper.systems.pclouds.hosts import Wish

@@ -26,9 +26,9 @@ from innkeeper.domain.pclouds import (
     Pcloud,
 )
 from innkeeper.engine.transactions import Tx
-from innkeeper.entrypoints.api.compute.patterns import NAME_PATTERN
-from innkeeper.entrypoints.api.compute.pclouds import metadata
-from innkeeper.entrypoints.api.compute.schema_types import LENGTH_MAX
+from innkeeper.entrypoints.api.patterns import NAME_PATTERN
+from innkeeper.entrypoints.api.pclouds import metadata
+from innkeeper.entrypoints.api.schema_types import LENGTH_MAX
 from innkeeper.systems.compute.grouping.keepers import Keeper, Keepers
 from innkeeper.systems.pclouds import aggregates as keys
 from innkeeper.systems.pclouds import host_flavors, hosts, pclouds

@@ -9,7 +9,8 @@ from innkeeper.domain.errors import Forbidden, Invalid, NotFound
 from innkeeper.domain.pclouds import Pcloud, PcloudAction, SizePolicy, consenting
 from innkeeper.engine.retry import WHOLE_HOSTS
 from innkeeper.engine.transactions import Tx
-from innkeeper.entrypoints.api.compute.pclouds.calling import (
+from innkeeper.entrypoints.api.paging import limit_of, next_query
+from innkeeper.entrypoints.api.pclouds.calling import (
     LINES_OF_A_HOST,
     PCLOUDS,
     demand_owned,
@@ -21,10 +22,9 @@ from innkeeper.entrypoints.api.compute.pclouds.calling import (
     terms,
     used,
 )
-from innkeeper.entrypoints.api.compute.pclouds.ratios import bring_over
-from innkeeper.entrypoints.api.compute.servers.schemas import TRUE_WORDS
-from innkeeper.entrypoints.api.paging import limit_of, next_query
+from innkeeper.entrypoints.api.pclouds.ratios import bring_over
 from innkeeper.entrypoints.api.routing import Answer, Call
+from innkeeper.entrypoints.api.schema_types import TRUE_WORDS
 from innkeeper.systems.pclouds import pclouds, settling
 from innkeeper.systems.pclouds.settling import SETTLED_AT_ONCE
 from innkeeper.systems.pclouds.terms import Terms

@@ -11,7 +11,7 @@ from innkeeper.domain.grouping import Aggregate
 from innkeeper.domain.pclouds import PCLOUD_KIND
 from innkeeper.engine.retry import WHOLE_HOSTS
 from innkeeper.engine.transactions import Tx
-from innkeeper.entrypoints.api.compute.pclouds.calling import LINES_OF_A_HOST, terms
+from innkeeper.entrypoints.api.pclouds.calling import LINES_OF_A_HOST, terms
 from innkeeper.entrypoints.api.routing import Call
 from innkeeper.systems.pclouds import pclouds, settling
 from innkeeper.systems.pclouds.settling import SETTLED_AT_ONCE

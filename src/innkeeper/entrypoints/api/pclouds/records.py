@@ -10,11 +10,11 @@ from innkeeper.domain.compute import UNLIMITED
 from innkeeper.domain.errors import Invalid
 from innkeeper.domain.pclouds import PcloudRun
 from innkeeper.engine.transactions import Tx
-from innkeeper.entrypoints.api.compute.accounts.quotas import PROJECT_ID_MAX
-from innkeeper.entrypoints.api.compute.pclouds.calling import PCLOUDS, moment, terms
-from innkeeper.entrypoints.api.compute.periods import window
 from innkeeper.entrypoints.api.paging import limit_of, next_query
+from innkeeper.entrypoints.api.pclouds.calling import PCLOUDS, moment, terms
+from innkeeper.entrypoints.api.periods import window
 from innkeeper.entrypoints.api.routing import Answer, Call
+from innkeeper.entrypoints.api.schema_types import PROJECT_ID_MAX
 from innkeeper.systems.pclouds import quotas, runs
 from innkeeper.systems.pclouds.quotas import Units
 from innkeeper.systems.pclouds.runs import Usage

@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-from innkeeper.entrypoints.api.compute.checks import ADMIN, ANYBODY, PROJECT, PROJECT_WRITER
-from innkeeper.entrypoints.api.compute.pclouds import (
-    host_flavors,
-    hosts,
-    pclouds,
-    records,
-    schemas,
-)
-from innkeeper.entrypoints.api.compute.pclouds.calling import FLAVORS, PCLOUDS
+from innkeeper.entrypoints.api.checks import ADMIN, ANYBODY, PROJECT, PROJECT_WRITER
+from innkeeper.entrypoints.api.pclouds import host_flavors, hosts, pclouds, records, schemas
+from innkeeper.entrypoints.api.pclouds.calling import FLAVORS, PCLOUDS
 from innkeeper.entrypoints.api.routing import Route, Rule
 
 _FLAVOR = f"{host_flavors.PATH}/{{host_flavor_id}}"
@@ -278,3 +272,9 @@ RECORD_ROUTES = (
     ),
 )
 PCLOUD_ROUTES = (*FLAVOR_ROUTES, *SET_ROUTES, *HOST_ROUTES, *RECORD_ROUTES)
+
+OTHER_RULES = (
+    Rule(f"{PCLOUDS}:index:all_projects", ADMIN, "List the pclouds of all projects."),
+    Rule(f"{PCLOUDS}:usage:all_projects", ADMIN, "Report the hours of all projects."),
+)
+"""Those that only handlers ask."""

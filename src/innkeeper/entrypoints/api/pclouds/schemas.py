@@ -9,23 +9,24 @@ from innkeeper.domain.pclouds import (
     RATIO_MAX,
     RATIO_MIN,
 )
-from innkeeper.entrypoints.api.compute.patterns import (
+from innkeeper.entrypoints.api.microversions import Schema
+from innkeeper.entrypoints.api.patterns import (
     HOST_FLAVOR_ID_PATTERN,
     NO_NUL_PATTERN,
     VISIBLE_PATTERN,
 )
-from innkeeper.entrypoints.api.compute.schema_types import (
+from innkeeper.entrypoints.api.schema_types import (
     ANY_VALUE,
+    FALSE_WORDS,
     LENGTH_MAX,
     NAME,
     NUMBER_VALUE,
     PAGE_VALUES,
+    TRUE_WORDS,
     ZONE,
     closed,
     query,
 )
-from innkeeper.entrypoints.api.compute.servers.schemas import FALSE_WORDS, TRUE_WORDS
-from innkeeper.entrypoints.api.microversions import Schema
 
 HOSTS_MAX = 100
 """Hosts that are asked for at once."""

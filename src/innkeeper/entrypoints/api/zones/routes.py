@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from innkeeper.entrypoints.api.compute.checks import PROJECT
+from innkeeper.entrypoints.api.checks import PROJECT
 from innkeeper.entrypoints.api.compute.servers import list_schemas as schemas_server_lists
 from innkeeper.entrypoints.api.compute.servers import plain as servers_plain
-from innkeeper.entrypoints.api.compute.servers import plans
 from innkeeper.entrypoints.api.compute.servers import schemas as schemas_servers
 from innkeeper.entrypoints.api.routing import Route, Rule
+from innkeeper.entrypoints.api.zones import plans
 
 PLAN_ROUTES = (
     Route(

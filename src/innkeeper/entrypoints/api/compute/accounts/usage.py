@@ -8,8 +8,8 @@ from datetime import datetime
 from typing import Any
 
 from innkeeper.domain.usage import ServerRun, total
-from innkeeper.entrypoints.api.compute.periods import window
 from innkeeper.entrypoints.api.paging import limit_of, next_query
+from innkeeper.entrypoints.api.periods import window
 from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.systems.compute.accounts import usage
 
