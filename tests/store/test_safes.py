@@ -21,7 +21,7 @@ from innkeeper.store.transactions import Store
 from innkeeper.systems.identity import safes
 from innkeeper.systems.identity.safes import NoSuchKey, Safe, Spoilt
 from innkeeper.systems.identity.tokens import KEY_NAME, Claims
-from tests.store.conftest import NOW
+from tests.support.stores import NOW
 
 SECRET = b"the login of another cloud"
 FIRST, SECOND = b"1" * 32, b"2" * 32

@@ -17,7 +17,7 @@ from innkeeper.entrypoints.api.logs import set_up_logs
 from innkeeper.settings import SettingsError, load
 from innkeeper.store.queries.identity import identity
 from innkeeper.store.transactions import Store
-from tests.store.conftest import NOW
+from tests.support.stores import NOW
 
 SECRET = "5ec4e7" * 10
 

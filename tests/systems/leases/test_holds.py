@@ -25,9 +25,9 @@ from innkeeper.systems.leases import freepool as pool
 from innkeeper.systems.leases import leases as room
 from innkeeper.systems.leases.terms import Terms
 from innkeeper.systems.placement import providers
-from tests.store.conftest import NOW
 from tests.support import server_rows
 from tests.support.clouds import AGENT, DEFAULTS, Numbers, reported
+from tests.support.stores import NOW
 
 IDS = Numbers()
 WRITERS = 6

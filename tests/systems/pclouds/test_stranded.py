@@ -18,9 +18,9 @@ from innkeeper.store.transactions import Store, Tx
 from innkeeper.systems.compute.moves import dedicated_hosts
 from innkeeper.systems.pclouds import pclouds
 from innkeeper.systems.pclouds.terms import Terms
-from tests.store.conftest import NOW
 from tests.support import server_rows
 from tests.support.clouds import Numbers
+from tests.support.stores import NOW
 
 IDS = Numbers()
 OWNER, GUEST, STRANGER = "red", "green", "blue"

@@ -12,7 +12,7 @@ import pytest
 from innkeeper.entrypoints.api.pclouds.routes import PCLOUD_ROUTES
 from tests.support.commands import COMMANDS, Answer, Service, run
 
-ROOT = Path(__file__).resolve().parents[4]
+ROOT = Path(__file__).resolve().parents[5]
 UUID = "11111111-2222-4333-8444-555555555555"
 P = f"/os-pclouds/{UUID}"
 PCLOUD = {"id": UUID, "name": "web", "tenants": ["mine"], "size_policy": None}

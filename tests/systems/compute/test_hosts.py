@@ -29,8 +29,8 @@ from innkeeper.systems.compute.hosts import agents, hosts, reconcile, work
 from innkeeper.systems.compute.hosts.hosts import ServiceChange
 from innkeeper.systems.compute.servers.results import Result
 from innkeeper.systems.placement import claims
-from tests.store.conftest import NOW
 from tests.support.server_rows import row
+from tests.support.stores import NOW
 from tests.support.told import told_since
 
 ADMIN = RequestContext("req-1", user_id="admin", roles=frozenset({"admin"}))

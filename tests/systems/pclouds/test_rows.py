@@ -28,9 +28,9 @@ from innkeeper.systems.compute.hosts import hosts
 from innkeeper.systems.pclouds import host_flavors
 from innkeeper.systems.pclouds import pclouds as room
 from innkeeper.systems.pclouds.terms import Terms
-from tests.store.conftest import NOW
 from tests.support import server_rows
 from tests.support.clouds import AGENT, DEFAULTS, Numbers, cloud_in, reported
+from tests.support.stores import NOW
 
 IDS = Numbers()
 TERMS = Terms(Dedicating(), 60.0, Asker("req-1", "project", "user"), NOW)

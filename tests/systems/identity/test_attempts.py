@@ -12,7 +12,7 @@ from innkeeper.store.tables import identity
 from innkeeper.store.transactions import Store, Tx
 from innkeeper.systems.identity import attempts
 from innkeeper.systems.identity.attempts import Attempt, Terms
-from tests.store.conftest import NOW
+from tests.support.stores import NOW
 
 TERMS = Terms(free=3, wait_max_s=60.0)
 ANN = attempts.attempt("ann", "198.51.100.7")
