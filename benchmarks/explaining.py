@@ -26,7 +26,7 @@ from innkeeper.domain.slices import Computing, DecisionWish, Scheduling
 from innkeeper.engine.batches import Step, carry_out
 from innkeeper.engine.commands import Boot
 from innkeeper.store.transactions import Store
-from innkeeper.systems.compute.desk import BootDesk
+from innkeeper.systems.compute.boot.desk import BootDesk
 
 UNLIMITED = -1
 A_DAY_S = 86_400.0

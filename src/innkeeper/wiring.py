@@ -33,7 +33,7 @@ from innkeeper.settings import SettingsError
 from innkeeper.store import news, schema
 from innkeeper.store.backends import catalogue as backends
 from innkeeper.store.transactions import Store
-from innkeeper.systems.compute.desk import BootDesk
+from innkeeper.systems.compute.boot.desk import BootDesk
 from innkeeper.systems.identity.tokens import Signer
 from innkeeper.systems.placement.candidates import CandidateDesk
 from innkeeper.systems.zones.sealing import sealer_of

@@ -13,10 +13,11 @@ from structlog.testing import capture_logs
 from innkeeper.domain.compute import Booted, BootRequest, Status
 from innkeeper.domain.errors import Busy, Doubtful
 from innkeeper.engine.retry import LOOK_UPS_MAX
-from innkeeper.store.queries import servers
+from innkeeper.store.queries.compute import servers
 from innkeeper.store.transactions import Store, Tx
-from innkeeper.systems.compute import flavors, recovery
-from innkeeper.systems.compute import servers as lives
+from innkeeper.systems.compute.boot import recovery
+from innkeeper.systems.compute.flavors import flavors
+from innkeeper.systems.compute.servers import servers as lives
 from tests.support.clouds import NOW, SMALL, Cloud, cloud_in, reported
 
 

@@ -18,7 +18,7 @@ from innkeeper.entrypoints.api.policy import OsloPolicy
 from innkeeper.entrypoints.api.site import Site
 from innkeeper.entrypoints.api.tables import APIS
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute.hosts import ServiceChange
+from innkeeper.systems.compute.hosts.hosts import ServiceChange
 from tests.support.clouds import NOW, Cloud, reported
 from tests.support.landlords import Landlord
 from tests.support.lessors import Lessor

@@ -16,10 +16,10 @@ from innkeeper.domain.placement import ConsumerClaim
 from innkeeper.domain.slices import Dedicating, Settings
 from innkeeper.engine.periodic import PRUNE_PERIOD_S, SWEEP_PERIOD_S, PeriodicTasks
 from innkeeper.engine.writer import Writer
-from innkeeper.store.queries.names import class_ids
+from innkeeper.store.queries.placement.names import class_ids
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute import hosts as machines
-from innkeeper.systems.compute.hosts import ServiceChange
+from innkeeper.systems.compute.hosts import hosts as machines
+from innkeeper.systems.compute.hosts.hosts import ServiceChange
 from innkeeper.systems.pclouds import (
     audit,
     host_flavors,

@@ -23,14 +23,20 @@ from innkeeper.engine import batches
 from innkeeper.snapshot import loader
 from innkeeper.snapshot.audit import differences
 from innkeeper.snapshot.columns import HostTable
-from innkeeper.store.queries import allocations, names, quota_usages
-from innkeeper.store.queries import hosts as host_rows
-from innkeeper.store.queries.names import Kind
+from innkeeper.store.queries.compute import hosts as host_rows
+from innkeeper.store.queries.compute import quota_usages
+from innkeeper.store.queries.placement import allocations, names
+from innkeeper.store.queries.placement.names import Kind
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute import aggregates as sets
-from innkeeper.systems.compute import hosts
-from innkeeper.systems.compute.hosts import ServiceChange
-from innkeeper.systems.compute.servers import Failed, fail_builds, finish_builds, finish_deletes
+from innkeeper.systems.compute.grouping import aggregates as sets
+from innkeeper.systems.compute.hosts import hosts
+from innkeeper.systems.compute.hosts.hosts import ServiceChange
+from innkeeper.systems.compute.servers.servers import (
+    Failed,
+    fail_builds,
+    finish_builds,
+    finish_deletes,
+)
 from innkeeper.systems.placement import (
     aggregates,
     claims,

@@ -20,12 +20,13 @@ from innkeeper.domain.placement import SHARES, ConsumerClaim
 from innkeeper.engine import batches
 from innkeeper.snapshot import loader
 from innkeeper.snapshot.audit import differences
-from innkeeper.store.queries import allocations, capacity, names, quota_usages
-from innkeeper.store.queries import hosts as host_rows
+from innkeeper.store.queries.compute import hosts as host_rows
+from innkeeper.store.queries.compute import quota_usages
+from innkeeper.store.queries.placement import allocations, capacity, names
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import audit as compute_audit
-from innkeeper.systems.compute import hosts
-from innkeeper.systems.compute.servers import Failed, fail_builds, finish_deletes
+from innkeeper.systems.compute.hosts import hosts
+from innkeeper.systems.compute.servers.servers import Failed, fail_builds, finish_deletes
 from innkeeper.systems.placement import audit as placement_audit
 from innkeeper.systems.placement import claims, inventories, providers, traits
 from tests.support.clouds import NOW, Cloud, cloud_in, steps_of

@@ -11,11 +11,11 @@ import pytest
 from innkeeper.domain.ids import AgentId, ServerId
 from innkeeper.engine.order_watch import PERIOD_S, OrderWatch
 from innkeeper.engine.wakeups import Wakeups
-from innkeeper.store.queries import agents, orders
-from innkeeper.store.queries.orders import NewOrder
+from innkeeper.store.queries.compute import agents, orders
+from innkeeper.store.queries.compute.orders import NewOrder
 from innkeeper.store.transactions import Store
-from tests.store.conftest import NOW
 from tests.support.clouds import AGENT
+from tests.support.stores import NOW
 
 WITHIN_S = 10.0
 SERVER = ServerId("10000000-0000-4000-8000-000000000001")

@@ -15,13 +15,13 @@ from innkeeper.engine.database import Database
 from innkeeper.entrypoints.api.identity import key_care, key_files, opening
 from innkeeper.entrypoints.api.identity.key_files import KeyFileError
 from innkeeper.main import main
-from innkeeper.store.queries import identity
+from innkeeper.store.queries.identity import identity
 from innkeeper.store.tables.identity import secrets
 from innkeeper.store.transactions import Store
 from innkeeper.systems.identity import safes
 from innkeeper.systems.identity.safes import NoSuchKey, Safe, Spoilt
 from innkeeper.systems.identity.tokens import KEY_NAME, Claims
-from tests.store.conftest import NOW
+from tests.support.stores import NOW
 
 SECRET = b"the login of another cloud"
 FIRST, SECOND = b"1" * 32, b"2" * 32

@@ -23,11 +23,11 @@ from innkeeper.engine.maintenance import audit
 from innkeeper.entrypoints.care import upgrading
 from innkeeper.store import schema
 from innkeeper.store.backends import catalogue
-from innkeeper.store.queries import orders
+from innkeeper.store.queries.compute import orders
 from innkeeper.store.tables.compute import work_orders
 from innkeeper.store.transactions import Store, Tx
-from innkeeper.systems.compute import work
-from innkeeper.systems.compute.results import Result
+from innkeeper.systems.compute.hosts import work
+from innkeeper.systems.compute.servers.results import Result
 from tests.support.clouds import AGENT, NOW
 from tests.support.databases import DATABASES
 from tests.support.moves import OTHER

@@ -22,12 +22,13 @@ from innkeeper.snapshot.audit import differences
 from innkeeper.snapshot.columns import HostTable
 from innkeeper.store import schema
 from innkeeper.store.backends.sqlite import Sqlite
-from innkeeper.store.queries import agents
+from innkeeper.store.queries.compute import agents
 from innkeeper.store.transactions import Store, Tx
 from innkeeper.systems.compute import audit as compute_audit
-from innkeeper.systems.compute import flavors, hosts, reports_audit
-from innkeeper.systems.compute.desk import BootDesk
-from innkeeper.systems.compute.explanations import Question
+from innkeeper.systems.compute.boot.desk import BootDesk
+from innkeeper.systems.compute.boot.explanations import Question
+from innkeeper.systems.compute.flavors import flavors
+from innkeeper.systems.compute.hosts import hosts, reports_audit
 from innkeeper.systems.placement import audit as placement_audit
 from tests.support.servers.leaving import LEAVING
 

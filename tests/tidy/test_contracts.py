@@ -27,14 +27,13 @@ def test_no_import_is_excepted() -> None:
 
 
 def test_all_queries_are_protected() -> None:
-    """A module that is added without its contract is open to every room."""
+    """A folder that is added without its contract is open to every room, as is a loose file."""
     written = {path.stem for path in (SOURCE / "store" / "queries").iterdir()}
-    protected = {
-        module.removeprefix("innkeeper.store.queries.")
-        for section in query_contracts().values()
-        for module in section["protected_modules"].split()
-    }
-    assert written - {"__init__", "__pycache__"} == protected
+    assert written - {"__init__", "__pycache__"} == set(query_contracts())
+    for room, section in query_contracts().items():
+        assert section["protected_modules"].split() == [f"innkeeper.store.queries.{room}"]
+        # As packages: the modules inside are protected with their folder.
+        assert section.getboolean("as_packages", fallback=True)
 
 
 def test_queries_are_for_their_room_and_the_snapshot() -> None:

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from innkeeper.entrypoints.api.compute.patterns import WORDS
 from innkeeper.entrypoints.api.microversions import passage
+from innkeeper.entrypoints.api.patterns import WORDS
 from innkeeper.entrypoints.api.tables import APIS
 
 COMPUTE = APIS["compute"]

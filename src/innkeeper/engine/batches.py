@@ -50,7 +50,7 @@ from innkeeper.engine.commands import (
 )
 from innkeeper.engine.retry import LOOK_UPS_MAX, PASSING, Repeats
 from innkeeper.store.transactions import Store, Tx, step
-from innkeeper.systems.compute.explanations import Question, Told
+from innkeeper.systems.compute.boot.explanations import Question, Told
 
 LOG = structlog.get_logger("innkeeper.decisions")
 T = TypeVar("T")

@@ -14,8 +14,8 @@ from typing import Generic, TypeVar
 from innkeeper.domain.compute import Booted, BootRequest
 from innkeeper.domain.errors import Refusal
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute.explanations import Question, Told
-from innkeeper.systems.compute.means import Means
+from innkeeper.systems.compute.boot.explanations import Question, Told
+from innkeeper.systems.compute.boot.means import Means
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)

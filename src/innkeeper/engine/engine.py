@@ -29,8 +29,8 @@ from innkeeper.engine.search import SearchThread
 from innkeeper.engine.wakeups import Wakeups
 from innkeeper.engine.writer import Writer
 from innkeeper.store.transactions import Store, greet
-from innkeeper.systems.compute.desk import BootDesk
-from innkeeper.systems.compute.explanations import Question, Told
+from innkeeper.systems.compute.boot.desk import BootDesk
+from innkeeper.systems.compute.boot.explanations import Question, Told
 from innkeeper.systems.placement.candidates import CandidateDesk
 
 T = TypeVar("T")

@@ -17,7 +17,7 @@ import structlog
 from innkeeper.domain.errors import Refusal
 from innkeeper.engine.wakeups import Wakeups
 from innkeeper.store.transactions import Store
-from innkeeper.systems.compute import work
+from innkeeper.systems.compute.hosts import work
 
 LOG = structlog.get_logger("innkeeper.compute")
 PERIOD_S = 0.2

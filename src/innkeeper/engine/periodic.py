@@ -24,8 +24,8 @@ from innkeeper.engine.commands import Decide, Work, Write
 from innkeeper.engine.writer import Writer
 from innkeeper.store import periodic
 from innkeeper.store.transactions import Store, Tx
-from innkeeper.systems.compute import table_audit, work
-from innkeeper.systems.compute.results import Terms
+from innkeeper.systems.compute.hosts import table_audit, work
+from innkeeper.systems.compute.servers.results import Terms
 from innkeeper.systems.leases import events
 from innkeeper.systems.leases.terms import Terms as LeaseTerms
 from innkeeper.systems.pclouds import pclouds, replaced, requests, settling, sizes

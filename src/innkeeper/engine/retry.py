@@ -87,7 +87,7 @@ CLAIM = Retry(
     errors=(ProviderChanged,),
     happened="a host changed after the plan had looked at it",
     repeated="the look, the plan and the claim, in the same transaction",
-    where=("systems/compute/boot.py",),
+    where=("systems/compute/boot/boot.py",),
     attempts_max=Setting("claim_attempts_max", lambda it: it.scheduling.claim_attempts_max),
     answer="409: The chosen hosts kept changing; trying again may help.",
 )
@@ -116,7 +116,7 @@ WHOLE_HOSTS = Retry(
     repeated="the whole act on pclouds, host flavors, aggregates or leases, in a transaction "
     "of its own",
     where=(
-        "entrypoints/api/compute/pclouds",
+        "entrypoints/api/pclouds",
         "entrypoints/api/compute/grouping/aggregates.py",
         "entrypoints/api/leases",
     ),

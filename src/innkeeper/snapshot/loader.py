@@ -17,8 +17,8 @@ from innkeeper.snapshot.amount_loader import load_amounts
 from innkeeper.snapshot.columns import NEVER_S, HostTable
 from innkeeper.snapshot.pclouds import GENERAL, POOLED, of_reservation
 from innkeeper.store import changes
-from innkeeper.store.queries import agents, aggregates, dedications, hosts, residents
-from innkeeper.store.queries.hosts import HostRow
+from innkeeper.store.queries.compute import agents, aggregates, dedications, hosts, residents
+from innkeeper.store.queries.compute.hosts import HostRow
 from innkeeper.store.transactions import Tx
 
 

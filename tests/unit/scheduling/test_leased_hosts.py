@@ -16,7 +16,7 @@ from innkeeper.scheduling.filters import capacity, dedicated, lease, pcloud
 from innkeeper.scheduling.pipeline import ALL_ROWS
 from innkeeper.snapshot.columns import HostTable
 from innkeeper.snapshot.pclouds import of_reservation
-from innkeeper.systems.compute import drivers
+from innkeeper.systems.compute.boot import drivers
 from tests.support.tables import asking, host, table_of
 
 OURS, THEIRS, PCLOUD = "ours", "theirs", "pcloud"

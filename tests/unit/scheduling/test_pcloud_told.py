@@ -15,7 +15,7 @@ from innkeeper.scheduling import depletion, explaining, pipeline, reasons, telli
 from innkeeper.scheduling.facts import masks
 from innkeeper.scheduling.filters import catalogue, pcloud
 from innkeeper.snapshot.columns import HostTable
-from innkeeper.systems.compute import drivers
+from innkeeper.systems.compute.boot import drivers
 from tests.support.tables import asking, fill, host, row_for, table_of
 
 OURS, THEIRS = "ours", "theirs"

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from innkeeper.domain.ids import Generation, canonical_uuid
 from innkeeper.store import changes
-from innkeeper.store.queries import belongings
+from innkeeper.store.queries.placement import belongings
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.placement import generations, providers
 from innkeeper.systems.placement.traits import GENERATION_MOVED

@@ -1,12 +1,10 @@
-"""Policy rules of the Compute API: those of its routes, and those that handlers ask besides."""
+"""Policy rules of the compute room that only handlers ask; the others are their routes'."""
 
 from __future__ import annotations
 
-from innkeeper.entrypoints.api.compute.checks import ADMIN, PROJECT
-from innkeeper.entrypoints.api.compute.pclouds.calling import PCLOUDS
-from innkeeper.entrypoints.api.compute.routes import ROUTES
+from innkeeper.entrypoints.api.checks import ADMIN, PROJECT
 from innkeeper.entrypoints.api.compute.servers.action_rules import ACTION_RULES
-from innkeeper.entrypoints.api.routing import Rule, all_rules
+from innkeeper.entrypoints.api.routing import Rule
 
 _AGGREGATES = "os_compute_api:os-aggregates"
 _SERVERS = "os_compute_api:servers"
@@ -31,8 +29,6 @@ OTHER_RULES = (
         ADMIN,
         "List the server groups of all projects.",
     ),
-    Rule(f"{PCLOUDS}:index:all_projects", ADMIN, "List the pclouds of all projects."),
-    Rule(f"{PCLOUDS}:usage:all_projects", ADMIN, "Report the hours of all projects."),
     Rule(f"{_SERVERS}:index:get_all_tenants", ADMIN, "List the servers of all projects."),
     Rule(
         f"{_SERVERS}:detail:get_all_tenants",
@@ -78,4 +74,3 @@ OTHER_RULES = (
     ),
     *ACTION_RULES,
 )
-RULES = all_rules(ROUTES, OTHER_RULES)

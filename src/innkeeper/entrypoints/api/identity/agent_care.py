@@ -20,8 +20,8 @@ from innkeeper.entrypoints.api.compute.hosts.agent_schemas import (
     HOST_PATTERNS_MAX,
     LIFETIME_S_MAX,
 )
-from innkeeper.entrypoints.api.compute.patterns import HOST_PATTERN, PATTERN_HOSTS, WORDS
 from innkeeper.entrypoints.api.identity import private_files
+from innkeeper.entrypoints.api.patterns import HOST_PATTERN, PATTERN_HOSTS, WORDS
 from innkeeper.systems.identity import agent_credentials
 
 NAME_MAX = 200

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from innkeeper.entrypoints.api.checks import ADMIN, ANYBODY, PROJECT, USER, USER_WRITER
 from innkeeper.entrypoints.api.compute.accounts import (
     availability_zones,
     keypairs,
@@ -9,7 +10,6 @@ from innkeeper.entrypoints.api.compute.accounts import (
     schemas,
     usage,
 )
-from innkeeper.entrypoints.api.compute.checks import ADMIN, ANYBODY, PROJECT, USER, USER_WRITER
 from innkeeper.entrypoints.api.routing import Route, Rule
 
 _KEYS = "/v2.1/os-keypairs"

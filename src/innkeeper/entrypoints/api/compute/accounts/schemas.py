@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 from innkeeper.domain.amounts import UNIT_MAX
-from innkeeper.entrypoints.api.compute.patterns import (
+from innkeeper.entrypoints.api.patterns import (
     DOTTED_KEY_NAME_PATTERN,
     LIMIT_PATTERN,
     SPACED_KEY_NAME_PATTERN,
 )
-from innkeeper.entrypoints.api.compute.schema_types import (
-    ANY_VALUE,
-    NAME,
-    PAGE_VALUES,
-    closed,
-    query,
-)
+from innkeeper.entrypoints.api.schema_types import ANY_VALUE, NAME, PAGE_VALUES, closed, query
 
 _KEY_NAME = {"type": "string", "minLength": 1, "maxLength": 255}
 SPACED_NAME = {**_KEY_NAME, "pattern": SPACED_KEY_NAME_PATTERN}

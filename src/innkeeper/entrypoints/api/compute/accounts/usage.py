@@ -8,10 +8,10 @@ from datetime import datetime
 from typing import Any
 
 from innkeeper.domain.usage import ServerRun, total
-from innkeeper.entrypoints.api.compute.periods import window
 from innkeeper.entrypoints.api.paging import limit_of, next_query
+from innkeeper.entrypoints.api.periods import window
 from innkeeper.entrypoints.api.routing import Answer, Call
-from innkeeper.systems.compute import usage
+from innkeeper.systems.compute.accounts import usage
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from innkeeper.entrypoints.api.routing import Answer, Call
-from innkeeper.systems.compute import flavors
+from innkeeper.systems.compute.flavors import flavors
 
 
 @dataclass(frozen=True, slots=True)

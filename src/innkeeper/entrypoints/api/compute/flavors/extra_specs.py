@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from innkeeper.domain.errors import Invalid
 from innkeeper.entrypoints.api.compute.flavors.flavors import visible
 from innkeeper.entrypoints.api.routing import Answer, Call
-from innkeeper.systems.compute import flavors
+from innkeeper.systems.compute.flavors import flavors
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from innkeeper.entrypoints.api.compute.checks import ADMIN, ANYBODY
+from innkeeper.entrypoints.api.checks import ADMIN, ANYBODY
 from innkeeper.entrypoints.api.compute.flavors import access as flavor_access
 from innkeeper.entrypoints.api.compute.flavors import extra_specs as flavor_extra_specs
 from innkeeper.entrypoints.api.compute.flavors import flavors, schemas

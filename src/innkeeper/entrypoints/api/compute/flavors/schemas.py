@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from innkeeper.domain.amounts import RATIO_MAX
-from innkeeper.entrypoints.api.compute.patterns import (
+from innkeeper.entrypoints.api.patterns import (
     FACTOR_PATTERN,
     FLAVOR_ID_PATTERN,
     METADATA_KEY_PATTERN,
     NO_NUL_PATTERN,
     TEXT_PATTERN,
 )
-from innkeeper.entrypoints.api.compute.schema_types import (
+from innkeeper.entrypoints.api.schema_types import (
     ANY_VALUE,
     ITEMS_MAX,
     NAME,

@@ -11,13 +11,13 @@ from innkeeper.domain.errors import Invalid, NotFound
 from innkeeper.domain.grouping import ZONE_KEY, Aggregate
 from innkeeper.engine.retry import WHOLE_HOSTS
 from innkeeper.engine.transactions import Tx
-from innkeeper.entrypoints.api.compute.pclouds import keeping
-from innkeeper.entrypoints.api.compute.pclouds.calling import terms
-from innkeeper.entrypoints.api.compute.pclouds.ratios import bring_over_members
 from innkeeper.entrypoints.api.faults import HttpRefusal
+from innkeeper.entrypoints.api.pclouds import keeping
+from innkeeper.entrypoints.api.pclouds.calling import terms
+from innkeeper.entrypoints.api.pclouds.ratios import bring_over_members
 from innkeeper.entrypoints.api.routing import Answer, Call
-from innkeeper.systems.compute import aggregates
-from innkeeper.systems.compute.keepers import Keepers
+from innkeeper.systems.compute.grouping import aggregates
+from innkeeper.systems.compute.grouping.keepers import Keepers
 
 RULE = "os_compute_api:os-aggregates"
 UNSUPPORTED = 501

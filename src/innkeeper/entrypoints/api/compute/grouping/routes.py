@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from innkeeper.entrypoints.api.compute.checks import ADMIN, PROJECT, PROJECT_WRITER
+from innkeeper.entrypoints.api.checks import ADMIN, PROJECT, PROJECT_WRITER
 from innkeeper.entrypoints.api.compute.grouping import aggregates, schemas, server_groups
 from innkeeper.entrypoints.api.microversions import Version
 from innkeeper.entrypoints.api.routing import Route, Rule

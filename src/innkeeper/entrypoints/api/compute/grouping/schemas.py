@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from innkeeper.entrypoints.api.compute.patterns import (
+from innkeeper.entrypoints.api.microversions import Schema
+from innkeeper.entrypoints.api.patterns import (
     AGGREGATE_HOST_PATTERN,
     METADATA_KEY_PATTERN,
     NO_NUL_PATTERN,
     SPACED_NAME_PATTERN,
 )
-from innkeeper.entrypoints.api.compute.schema_types import (
+from innkeeper.entrypoints.api.schema_types import (
     ANY_VALUE,
     ITEMS_MAX,
     LENGTH_MAX,
@@ -19,7 +20,6 @@ from innkeeper.entrypoints.api.compute.schema_types import (
     closed,
     query,
 )
-from innkeeper.entrypoints.api.microversions import Schema
 
 _SPACED_NAME: Schema = {
     "type": "string",

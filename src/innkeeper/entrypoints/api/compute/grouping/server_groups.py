@@ -16,7 +16,8 @@ from innkeeper.engine.transactions import Tx
 from innkeeper.entrypoints.api.compute.accounts.quotas import default_limits
 from innkeeper.entrypoints.api.paging import limit_of
 from innkeeper.entrypoints.api.routing import Answer, Call
-from innkeeper.systems.compute import groups, quotas
+from innkeeper.systems.compute.accounts import quotas
+from innkeeper.systems.compute.grouping import groups
 
 RULE = "os_compute_api:os-server-groups"
 MOST = "max_server_per_host"

@@ -28,8 +28,8 @@ from innkeeper.entrypoints.api.compute.hosts.agent_bodies import (
 from innkeeper.entrypoints.api.compute.hosts.agent_schemas import ORDERS_MAX
 from innkeeper.entrypoints.api.paging import limit_of, next_query
 from innkeeper.entrypoints.api.routing import Answer, Call
-from innkeeper.systems.compute import agents, hosts, work
-from innkeeper.systems.compute.results import Result, Terms
+from innkeeper.systems.compute.hosts import agents, hosts, work
+from innkeeper.systems.compute.servers.results import Result, Terms
 
 LOG = structlog.get_logger("innkeeper.compute")
 HEARTBEATS = 3

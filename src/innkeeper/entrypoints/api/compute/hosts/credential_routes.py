@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from innkeeper.entrypoints.api.compute.checks import ADMIN
+from innkeeper.entrypoints.api.checks import ADMIN
 from innkeeper.entrypoints.api.compute.hosts import agent_credentials, agent_schemas
 from innkeeper.entrypoints.api.routing import Route, Rule
 

@@ -4,14 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from innkeeper.entrypoints.api.compute.patterns import TEXT_PATTERN
-from innkeeper.entrypoints.api.compute.schema_types import (
-    ANY_VALUE,
-    NAME,
-    PAGE_VALUES,
-    closed,
-    query,
-)
+from innkeeper.entrypoints.api.patterns import TEXT_PATTERN
+from innkeeper.entrypoints.api.schema_types import ANY_VALUE, NAME, PAGE_VALUES, closed, query
 
 _REASON = {"type": "string", "minLength": 1, "maxLength": 255, "pattern": TEXT_PATTERN}
 # Clients of 2.1 sent booleans in these words as well.

@@ -13,7 +13,8 @@ from innkeeper.domain.errors import NotFound
 from innkeeper.domain.ids import UUID_PATTERN
 from innkeeper.engine.transactions import Tx
 from innkeeper.entrypoints.api.routing import Call
-from innkeeper.systems.compute import groups, servers
+from innkeeper.systems.compute.grouping import groups
+from innkeeper.systems.compute.servers import servers
 
 T = TypeVar("T")
 

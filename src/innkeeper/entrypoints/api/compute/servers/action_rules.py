@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from innkeeper.entrypoints.api.compute.checks import (
-    ADMIN,
-    PROJECT_MANAGER,
-    PROJECT_WRITER,
-)
+from innkeeper.entrypoints.api.checks import ADMIN, PROJECT_MANAGER, PROJECT_WRITER
 from innkeeper.entrypoints.api.routing import Rule
 
 _SERVERS = "os_compute_api:servers"

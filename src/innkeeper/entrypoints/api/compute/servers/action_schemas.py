@@ -5,8 +5,6 @@ Always true: what stands under an action's name is closed, or nothing that is lo
 
 from __future__ import annotations
 
-from innkeeper.entrypoints.api.compute.patterns import DESTINATION_PATTERN, NO_NUL_PATTERN
-from innkeeper.entrypoints.api.compute.schema_types import LENGTH_MAX, NAME, closed
 from innkeeper.entrypoints.api.compute.servers.schemas import (
     BOOLEAN,
     DISK_CONFIG,
@@ -14,6 +12,8 @@ from innkeeper.entrypoints.api.compute.servers.schemas import (
     WORD,
 )
 from innkeeper.entrypoints.api.microversions import Schema
+from innkeeper.entrypoints.api.patterns import DESTINATION_PATTERN, NO_NUL_PATTERN
+from innkeeper.entrypoints.api.schema_types import LENGTH_MAX, NAME, closed
 
 NOT_LOOKED_AT: Schema = {}
 """Of actions that take nothing: clients send null, an empty object, or whatever."""

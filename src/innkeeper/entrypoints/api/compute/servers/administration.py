@@ -8,8 +8,8 @@ from innkeeper.engine.transactions import Tx
 from innkeeper.entrypoints.api.compute.servers.acting import Acting
 from innkeeper.entrypoints.api.compute.servers.servers import deleted
 from innkeeper.entrypoints.api.routing import Answer
-from innkeeper.systems.compute import history, servers
 from innkeeper.systems.compute.moves import resetting
+from innkeeper.systems.compute.servers import history, servers
 
 STATES = {"active": Status.ACTIVE, "error": Status.ERROR}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from innkeeper.entrypoints.api.compute.checks import ADMIN, PROJECT
+from innkeeper.entrypoints.api.checks import ADMIN, PROJECT
 from innkeeper.entrypoints.api.compute.servers import explain
 from innkeeper.entrypoints.api.compute.servers import list_schemas as schemas_server_lists
 from innkeeper.entrypoints.api.compute.servers import plain as servers_plain

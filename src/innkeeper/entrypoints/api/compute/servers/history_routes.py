@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from innkeeper.entrypoints.api.compute.checks import ADMIN, PROJECT, PROJECT_MANAGER
+from innkeeper.entrypoints.api.checks import ADMIN, PROJECT, PROJECT_MANAGER
 from innkeeper.entrypoints.api.compute.servers import (
     action_schemas,
     history_schemas,

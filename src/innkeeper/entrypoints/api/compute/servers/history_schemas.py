@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from innkeeper.entrypoints.api.compute.schema_types import ANY_VALUE, NUMBER_VALUE, query
 from innkeeper.entrypoints.api.microversions import Schema
+from innkeeper.entrypoints.api.schema_types import ANY_VALUE, NUMBER_VALUE, query
 
 _PAGES: Mapping[str, Schema] = {
     "limit": NUMBER_VALUE,

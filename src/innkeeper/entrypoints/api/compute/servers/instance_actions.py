@@ -13,7 +13,7 @@ from innkeeper.entrypoints.api.compute.servers.moments import changes, micros
 from innkeeper.entrypoints.api.compute.servers.view import host_id
 from innkeeper.entrypoints.api.paging import limit_of, next_query
 from innkeeper.entrypoints.api.routing import Answer, Call
-from innkeeper.systems.compute import history
+from innkeeper.systems.compute.servers import history
 
 EVENTS_RULE = "os_compute_api:os-instance-actions:events"
 DETAILS_RULE = "os_compute_api:os-instance-actions:events:details"

@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from innkeeper.entrypoints.api.compute.patterns import (
-    ANY_LINES_PATTERN,
-    DIGITS_OR_NOTHING_PATTERN,
-)
 from innkeeper.entrypoints.api.microversions import Schema
+from innkeeper.entrypoints.api.patterns import ANY_LINES_PATTERN, DIGITS_OR_NOTHING_PATTERN
 
 SORT_COLUMNS: Mapping[str, str | None] = {
     "access_ip_v4": "access_ip_v4",

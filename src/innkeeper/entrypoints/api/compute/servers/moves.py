@@ -15,7 +15,7 @@ from innkeeper.domain.moves import Moved
 from innkeeper.engine.transactions import Tx
 from innkeeper.entrypoints.api.compute.servers.acting import Acting
 from innkeeper.entrypoints.api.routing import Answer
-from innkeeper.systems.compute.means import Means
+from innkeeper.systems.compute.boot.means import Means
 from innkeeper.systems.compute.moves import evacuation, live, resizing
 from innkeeper.systems.compute.moves.destinations import UnknownHost
 

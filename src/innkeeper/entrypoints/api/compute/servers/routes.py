@@ -1,8 +1,8 @@
-"""Routes of servers, of what belongs to them, of explanations and of build plans."""
+"""Routes of servers, of what belongs to them, and of explanations."""
 
 from __future__ import annotations
 
-from innkeeper.entrypoints.api.compute.checks import PROJECT, PROJECT_WRITER
+from innkeeper.entrypoints.api.checks import PROJECT, PROJECT_WRITER
 from innkeeper.entrypoints.api.compute.servers import actions as server_actions
 from innkeeper.entrypoints.api.compute.servers import belongings, servers
 from innkeeper.entrypoints.api.compute.servers import labels as server_labels
@@ -10,7 +10,6 @@ from innkeeper.entrypoints.api.compute.servers import list_schemas as schemas_se
 from innkeeper.entrypoints.api.compute.servers import plain as servers_plain
 from innkeeper.entrypoints.api.compute.servers import schemas as schemas_servers
 from innkeeper.entrypoints.api.compute.servers.explain_routes import EXPLAIN_ROUTES
-from innkeeper.entrypoints.api.compute.servers.plan_routes import PLAN_ROUTES
 from innkeeper.entrypoints.api.microversions import Version
 from innkeeper.entrypoints.api.routing import Route, Rule
 
@@ -221,5 +220,4 @@ SERVER_ROUTES = (
     *TAG_ROUTES,
     *BELONGING_ROUTES,
     *EXPLAIN_ROUTES,
-    *PLAN_ROUTES,
 )

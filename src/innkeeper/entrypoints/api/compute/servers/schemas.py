@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from innkeeper.entrypoints.api.compute.patterns import (
+from innkeeper.entrypoints.api.microversions import Schema
+from innkeeper.entrypoints.api.patterns import (
     ANY_LINES_PATTERN,
     BATCH_PATTERN,
     DIGITS_PATTERN,
@@ -20,14 +21,15 @@ from innkeeper.entrypoints.api.compute.patterns import (
     RANGE_PATTERN,
     TAG_PATTERN,
 )
-from innkeeper.entrypoints.api.compute.schema_types import (
+from innkeeper.entrypoints.api.schema_types import (
+    FALSE_WORDS,
     ITEMS_MAX,
     NAME,
+    TRUE_WORDS,
     closed,
     with_inner,
 )
-from innkeeper.entrypoints.api.microversions import Schema
-from innkeeper.systems.compute.labels import TAG_CHARS_MAX, TAGS_MAX
+from innkeeper.systems.compute.servers.labels import TAG_CHARS_MAX, TAGS_MAX
 
 # Behind "$" a newline may still stand; the rest says that it may not.
 COUNT_MAX = 2**31 - 1
@@ -35,8 +37,6 @@ USER_DATA_MAX = 65535
 PROPERTIES_MAX = 128
 """Of objects whose keys are not ours."""
 
-TRUE_WORDS = (True, "True", "TRUE", "true", "1", "ON", "On", "on", "YES", "Yes", "yes")
-FALSE_WORDS = (False, "False", "FALSE", "false", "0", "OFF", "Off", "off", "NO", "No", "no")
 
 WORD: Schema = {
     "type": "string",

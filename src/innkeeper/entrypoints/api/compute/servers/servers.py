@@ -18,8 +18,9 @@ from innkeeper.entrypoints.api.compute.servers.selection import selection
 from innkeeper.entrypoints.api.compute.servers.wishes import judged
 from innkeeper.entrypoints.api.paging import next_query
 from innkeeper.entrypoints.api.routing import Answer, Call
-from innkeeper.systems.compute import entries, servers
+from innkeeper.systems.compute.boot import entries
 from innkeeper.systems.compute.moves import deletions
+from innkeeper.systems.compute.servers import servers
 
 
 async def create(call: Call) -> Answer:

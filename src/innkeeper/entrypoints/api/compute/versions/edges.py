@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from innkeeper.entrypoints.api.compute.schema_types import query, with_inner
 from innkeeper.entrypoints.api.microversions import Schema
 from innkeeper.entrypoints.api.routing import Answer, Call
+from innkeeper.entrypoints.api.schema_types import query, with_inner
 
 SERVER = "/v2.1/servers/{server_id}"
 

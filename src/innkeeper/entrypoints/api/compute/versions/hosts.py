@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import Any
 
 from innkeeper.entrypoints.api.compute.hosts.hypervisors import in_answer
-from innkeeper.entrypoints.api.compute.schema_types import PAGE_VALUES, query
 from innkeeper.entrypoints.api.compute.versions.edges import (
     ANYTHING,
     CLOSED_QUERIES,
@@ -20,6 +19,7 @@ from innkeeper.entrypoints.api.compute.versions.edges import (
 from innkeeper.entrypoints.api.faults import encode
 from innkeeper.entrypoints.api.microversions import Edge, Step, Version
 from innkeeper.entrypoints.api.routing import Answer, Call
+from innkeeper.entrypoints.api.schema_types import PAGE_VALUES, query
 
 SERVICES = "/v2.1/os-services"
 ALL = "/v2.1/os-hypervisors"

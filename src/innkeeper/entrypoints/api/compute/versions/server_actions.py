@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from innkeeper.domain.errors import Invalid
-from innkeeper.entrypoints.api.compute.schema_types import NAME, closed
 from innkeeper.entrypoints.api.compute.servers.action_schemas import (
     EVACUATE,
     HOST,
@@ -18,11 +17,12 @@ from innkeeper.entrypoints.api.compute.servers.action_schemas import (
 )
 from innkeeper.entrypoints.api.compute.servers.bodies import made_password
 from innkeeper.entrypoints.api.compute.servers.moves import MoveOptions
-from innkeeper.entrypoints.api.compute.servers.schemas import BOOLEAN, TRUE_WORDS
+from innkeeper.entrypoints.api.compute.servers.schemas import BOOLEAN
 from innkeeper.entrypoints.api.compute.versions.edges import SERVER, Before, Down, Up
 from innkeeper.entrypoints.api.microversions import Edge, Schema, Step, Version
 from innkeeper.entrypoints.api.options import with_options
 from innkeeper.entrypoints.api.routing import Answer, Call
+from innkeeper.entrypoints.api.schema_types import NAME, TRUE_WORDS, closed
 
 UNSHELVE_INTO_ZONE: Schema = {
     **closed({"availability_zone": NAME}, ("availability_zone",)),

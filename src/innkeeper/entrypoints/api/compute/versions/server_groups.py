@@ -6,7 +6,6 @@ from collections.abc import Iterable
 
 from innkeeper.entrypoints.api.compute.grouping.schemas import POLICIES
 from innkeeper.entrypoints.api.compute.grouping.server_groups import in_answer
-from innkeeper.entrypoints.api.compute.schema_types import NAME, closed
 from innkeeper.entrypoints.api.compute.versions.edges import (
     CLOSED_QUERIES,
     Down,
@@ -15,6 +14,7 @@ from innkeeper.entrypoints.api.compute.versions.edges import (
 )
 from innkeeper.entrypoints.api.microversions import Edge, Schema, Step, Version
 from innkeeper.entrypoints.api.routing import Answer, Call
+from innkeeper.entrypoints.api.schema_types import NAME, closed
 
 ALL = "/v2.1/os-server-groups"
 ONE = "/v2.1/os-server-groups/{group_id}"

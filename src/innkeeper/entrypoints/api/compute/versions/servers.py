@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from innkeeper.domain.errors import Invalid
-from innkeeper.entrypoints.api.compute.patterns import LABEL_PATTERN
-from innkeeper.entrypoints.api.compute.schema_types import closed
 from innkeeper.entrypoints.api.compute.servers.list_schemas import TAG_FILTERS
 from innkeeper.entrypoints.api.compute.servers.schemas import CREATED, DEVICE, NETWORK
 from innkeeper.entrypoints.api.compute.servers.selection import ALL_FILTERS
@@ -24,7 +22,9 @@ from innkeeper.entrypoints.api.compute.versions.edges import (
     opened,
 )
 from innkeeper.entrypoints.api.microversions import Edge, Schema, Step, Version
+from innkeeper.entrypoints.api.patterns import LABEL_PATTERN
 from innkeeper.entrypoints.api.routing import Answer, Call
+from innkeeper.entrypoints.api.schema_types import closed
 
 ALL = "/v2.1/servers"
 DETAIL = "/v2.1/servers/detail"
