@@ -15,7 +15,7 @@ from innkeeper.scheduling.facts import masks
 from innkeeper.scheduling.filters import capacity, dedicated, lease, pcloud
 from innkeeper.scheduling.pipeline import ALL_ROWS
 from innkeeper.snapshot.columns import HostTable
-from innkeeper.snapshot.pclouds import of_reservation
+from innkeeper.snapshot.dedications import of_reservation
 from innkeeper.systems.compute import drivers
 from tests.support.tables import asking, host, table_of
 
@@ -36,10 +36,10 @@ def cloud() -> HostTable:
         host("same pcloud", pcloud=SAME, pcloud_name="a", is_pcloud_open=True),
     )
     for each in (OURS, "ended", SAME):
-        table.pclouds.set_facts(of_reservation(each), ["project"], [])
-    table.pclouds.set_facts(of_reservation(THEIRS), ["stranger"], [])
+        table.dedications.set_facts(of_reservation(each), ["project"], [])
+    table.dedications.set_facts(of_reservation(THEIRS), ["stranger"], [])
     for each in (PCLOUD, SAME):
-        table.pclouds.set_facts(each, ["project"], [])
+        table.dedications.set_facts(each, ["project"], [])
     return table
 
 

@@ -31,7 +31,7 @@ def cloud() -> HostTable:
         host("closed", pcloud=THEIRS, pcloud_name="a"),
     )
     for uuid in (OURS, THEIRS):
-        table.pclouds.set_facts(uuid, ["project"], [])
+        table.dedications.set_facts(uuid, ["project"], [])
     return table
 
 

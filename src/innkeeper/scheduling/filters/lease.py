@@ -15,7 +15,7 @@ from innkeeper.scheduling.facts.masks import nowhere
 from innkeeper.scheduling.reading import Reads
 from innkeeper.snapshot.amounts import Indexes, Mask, Rows
 from innkeeper.snapshot.columns import HostTable
-from innkeeper.snapshot.pclouds import of_reservation
+from innkeeper.snapshot.dedications import of_reservation
 
 NAME = "LeaseFilter"
 REASON = "the host is not one of the reservation that was named"
@@ -30,7 +30,7 @@ def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
     code = _code(hosts, spec)
     if code is None:
         return nowhere(hosts, rows)
-    mine: Mask = (hosts.pcloud_codes[rows] == code) & hosts.is_pcloud_open[rows]
+    mine: Mask = (hosts.dedication_codes[rows] == code) & hosts.is_dedication_open[rows]
     return mine
 
 
@@ -40,19 +40,19 @@ def few(hosts: HostTable, spec: RequestSpec) -> Indexes | None:
         return None
     code = _code(hosts, spec)
     codes = [] if code is None else [code]
-    return hosts.pclouds.open_rows(codes, hosts.pcloud_codes, hosts.is_pcloud_open)
+    return hosts.dedications.open_rows(codes, hosts.dedication_codes, hosts.is_dedication_open)
 
 
 def _code(hosts: HostTable, spec: RequestSpec) -> int | None:
     if spec.reservation is None:
         return None
     key = of_reservation(spec.reservation)
-    return next(iter(hosts.pclouds.usable([key], spec.project_id)), None)
+    return next(iter(hosts.dedications.usable([key], spec.project_id)), None)
 
 
 def missing(hosts: HostTable, spec: RequestSpec) -> str:
     """What was named; of a reservation that is not the project's, or does not run, nothing."""
     code = _code(hosts, spec)
-    if code is None or not ((hosts.pcloud_codes == code) & hosts.is_pcloud_open).any():
+    if code is None or not ((hosts.dedication_codes == code) & hosts.is_dedication_open).any():
         return "no reservation of that id has hosts for this project at present"
     return "only the hosts of that reservation are meant"

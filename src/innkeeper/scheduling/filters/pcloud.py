@@ -24,7 +24,7 @@ from innkeeper.scheduling.facts.masks import among, nowhere
 from innkeeper.scheduling.reading import Reads
 from innkeeper.snapshot.amounts import Indexes, Mask, Rows
 from innkeeper.snapshot.columns import HostTable
-from innkeeper.snapshot.pclouds import GENERAL, is_one_of
+from innkeeper.snapshot.dedications import GENERAL, is_one_of
 
 NAME = "PcloudFilter"
 REASON = "the host is dedicated to others, or is not one of the pcloud that was named"
@@ -45,20 +45,20 @@ class Plain:
         """True on hosts for everybody, and on those of pclouds that take it unasked."""
         if spec.names_dedicated:
             return None
-        codes = hosts.pcloud_codes[rows]
+        codes = hosts.dedication_codes[rows]
         allowed: Mask = codes == GENERAL
-        taken_in = hosts.pclouds.codes(spec.automatic_pclouds)
+        taken_in = hosts.dedications.codes(spec.automatic_pclouds)
         if taken_in:
-            allowed |= is_one_of(codes, taken_in) & hosts.is_pcloud_open[rows]
+            allowed |= is_one_of(codes, taken_in) & hosts.is_dedication_open[rows]
         return allowed
 
     def admits(self, hosts: HostTable, spec: RequestSpec, index: int) -> bool:
         """What :meth:`mask` says of one row."""
-        code = hosts.pcloud_codes[index]
+        code = hosts.dedication_codes[index]
         if spec.names_dedicated or code == GENERAL:
             return True
-        taken_in = hosts.pclouds.codes(spec.automatic_pclouds)
-        return bool(code in taken_in and hosts.is_pcloud_open[index])
+        taken_in = hosts.dedications.codes(spec.automatic_pclouds)
+        return bool(code in taken_in and hosts.is_dedication_open[index])
 
     def missing(self, hosts: HostTable, spec: RequestSpec) -> str:
         """See :func:`missing`."""
@@ -76,10 +76,12 @@ class Asked:
         """True where the project may go, and wants to."""
         if not spec.pclouds:
             return None
-        usable = hosts.pclouds.usable(spec.pclouds, spec.project_id)
+        usable = hosts.dedications.usable(spec.pclouds, spec.project_id)
         if not usable:
             return nowhere(hosts, rows)
-        mine: Mask = is_one_of(hosts.pcloud_codes[rows], usable) & hosts.is_pcloud_open[rows]
+        mine: Mask = (
+            is_one_of(hosts.dedication_codes[rows], usable) & hosts.is_dedication_open[rows]
+        )
         if spec.pcloud_host is not None:
             mine &= among(hosts, hosts.rows_called(usable, spec.pcloud_host), rows)
         return mine
@@ -88,11 +90,13 @@ class Asked:
         """The hosts of the pclouds that take new servers, or the one of those that is named."""
         if not spec.pclouds:
             return None
-        usable = hosts.pclouds.usable(spec.pclouds, spec.project_id)
+        usable = hosts.dedications.usable(spec.pclouds, spec.project_id)
         if spec.pcloud_host is None:
-            return hosts.pclouds.open_rows(usable, hosts.pcloud_codes, hosts.is_pcloud_open)
+            return hosts.dedications.open_rows(
+                usable, hosts.dedication_codes, hosts.is_dedication_open
+            )
         rows = hosts.rows_called(usable, spec.pcloud_host)
-        return np.unique(rows[hosts.is_pcloud_open[rows]])
+        return np.unique(rows[hosts.is_dedication_open[rows]])
 
     def missing(self, hosts: HostTable, spec: RequestSpec) -> str:
         """See :func:`missing`."""
@@ -121,14 +125,14 @@ def missing(hosts: HostTable, spec: RequestSpec) -> str:
     """
     if not spec.names_dedicated:
         return "no pcloud was named, and these hosts are dedicated"
-    usable = hosts.pclouds.usable(spec.pclouds, spec.project_id)
-    inside: Mask | None = is_one_of(hosts.pcloud_codes, usable) if usable else None
+    usable = hosts.dedications.usable(spec.pclouds, spec.project_id)
+    inside: Mask | None = is_one_of(hosts.dedication_codes, usable) if usable else None
     # What is known of a pcloud outlives its hosts, in this process and no other.
     if inside is None or not inside.any():
         return "no pcloud of that id has hosts for this project"
     if spec.pcloud_host is not None:
         return _named_host(hosts, usable, spec.pcloud_host)
-    if not (inside & hosts.is_pcloud_open).any():
+    if not (inside & hosts.is_dedication_open).any():
         return "none of its hosts takes new servers"
     return "only its hosts that take new servers are meant"
 
@@ -137,6 +141,6 @@ def _named_host(hosts: HostTable, usable: Collection[int], name: str) -> str:
     rows = hosts.rows_called(usable, name)
     if not rows.shape[0]:
         return "the host that was named is not there"
-    if not hosts.is_pcloud_open[rows].any():
+    if not hosts.is_dedication_open[rows].any():
         return "the host that was named takes no new servers"
     return "only the host that was named is meant"
