@@ -55,6 +55,22 @@ def test_what_is_kept_can_be_taken_and_not_read(store: Store) -> None:
     assert SECRET not in base64.urlsafe_b64decode(kept(store, "pod 1").rpartition(".")[2])
 
 
+OLD_TEXTS = {
+    SECRET: "sealed.1.bc6da602b8e6dbef.AAECAwQFBgcICQoLCZ1lB4CFzb7CQgw95zGIWhhyM0VWMKfdVl_jjLnE"
+    "QVX0l6Z1CozTudiP",
+    SECRET + b"s": "sealed.1.bc6da602b8e6dbef.AAECAwQFBgcICQoLCZ1lB4CFzb7CQgw95zGIWhhyM0VWMKfd"
+    "Vl9-UEVgARN6v33ly45XRuZ8kg==",
+}
+"""Sealed by the first program that sealed secrets, with a nonce that counts."""
+
+
+@pytest.mark.parametrize("secret", OLD_TEXTS)
+def test_a_secret_that_an_older_program_sealed_opens(secret: bytes) -> None:
+    safe = Safe([FIRST, SECOND], lambda size: bytes(range(size)))
+    assert safe.open("pod 1", OLD_TEXTS[secret]) == secret
+    assert safe.seal("pod 1", secret) == OLD_TEXTS[secret]
+
+
 def test_two_seals_of_one_secret_differ() -> None:
     safe = Safe([FIRST], os.urandom)
     assert safe.seal("a", SECRET) != safe.seal("a", SECRET)

@@ -43,7 +43,7 @@ class Folded:
         """Whose plain requests come, as the host table has it, which is as the store has it."""
         self.landlord.cloud.mend()
         self.landlord.cloud.judge()
-        sets = self.landlord.cloud.table.pclouds
+        sets = self.landlord.cloud.table.dedications
         return {each for each in (OWNER, GUEST, STRANGER) if sets.automatic_of(each)}
 
     def written(self) -> tuple[int, int]:

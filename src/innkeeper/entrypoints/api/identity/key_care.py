@@ -10,11 +10,12 @@ from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 
+from innkeeper.domain.key_rings import KEY_BYTES
 from innkeeper.engine.database import Database
 from innkeeper.engine.transactions import Tx
 from innkeeper.entrypoints.api.identity import key_files
 from innkeeper.systems.identity import safes, tokens
-from innkeeper.systems.identity.safes import KEY_BYTES, Draw, Safe
+from innkeeper.systems.identity.safes import Draw, Safe
 
 ACTS = ("show", "rotate", "drop-old", "reset")
 

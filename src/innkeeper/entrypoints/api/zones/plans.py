@@ -10,11 +10,11 @@ from functools import partial
 
 from innkeeper.domain.errors import Conflict
 from innkeeper.domain.ids import IdSource
+from innkeeper.domain.key_rings import NONCE_BYTES
 from innkeeper.entrypoints.api.compute.servers.bodies import SEED_BITS
 from innkeeper.entrypoints.api.compute.servers.wishes import judged
 from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.systems.compute.boot import entries, plans
-from innkeeper.systems.zones.sealing import NONCE_BYTES
 from innkeeper.systems.zones.select import offers
 
 NONCE_MASK = (1 << 8 * NONCE_BYTES) - 1

@@ -199,7 +199,7 @@ def _taken_in(table: HostTable, pending: Pending) -> tuple[str | None, ...]:
     if not pending.intake.spec.automatic_pclouds:
         return ()
     return tuple(
-        table.pclouds.uuid(int(table.pcloud_codes[entry.index]))
+        table.dedications.uuid(int(table.dedication_codes[entry.index]))
         for entry in _plan_of(pending).entries
     )
 

@@ -17,9 +17,8 @@ from innkeeper.domain.placing import Rules
 from innkeeper.domain.slices import Scheduling
 from innkeeper.scheduling.filters.capacity import NAME as CAPACITY
 from innkeeper.scheduling.filters.catalogue import FILTERS
+from innkeeper.scheduling.filters.dedication import LEASE, PCLOUD
 from innkeeper.scheduling.filters.forced_host import NAME as FORCED_HOST
-from innkeeper.scheduling.filters.lease import NAME as LEASE
-from innkeeper.scheduling.filters.pcloud import NAME as PCLOUD
 from innkeeper.scheduling.filters.refused_hosts import NAME as REFUSED_HOSTS
 from innkeeper.scheduling.pipeline import Filter, Pipeline, Weighed, Weigher
 from innkeeper.scheduling.schedulers.catalogue import SCHEDULERS

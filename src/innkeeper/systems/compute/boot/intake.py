@@ -168,7 +168,7 @@ class Reception:
 
     def _automatic(self, project_id: str) -> tuple[str, ...]:
         """The pclouds that take plain requests of a project, which wants that."""
-        return self._means.follower.table.pclouds.automatic_of(project_id)
+        return self._means.follower.table.dedications.automatic_of(project_id)
 
     def _standing(self, found: Standing, request: BootRequest) -> Standing:
         """A group as the store has it, with the servers of all other requests in this batch."""

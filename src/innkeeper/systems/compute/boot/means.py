@@ -8,7 +8,7 @@ from innkeeper.domain.errors import PluginFailed
 from innkeeper.domain.placing import BuildPlan, RequestSpec, Rules
 from innkeeper.domain.slices import Computing, Scheduling
 from innkeeper.scheduling import depletion
-from innkeeper.scheduling.filters import dedicated
+from innkeeper.scheduling.filters import dedication
 from innkeeper.scheduling.schedulers.scheduler import Scheduler
 from innkeeper.snapshot.follower import Follower
 from innkeeper.systems.compute.boot.drivers import Schedulers
@@ -37,7 +37,7 @@ class Means:
         index = self.follower.table.index_by_name.get(host)
         if index is None:
             return False
-        allowed = dedicated.mask(self.follower.table, spec, slice(index, index + 1))
+        allowed = dedication.mask(self.follower.table, spec, slice(index, index + 1))
         return not allowed[0]
 
     def decide(self, scheduler: Scheduler, spec: RequestSpec) -> BuildPlan:

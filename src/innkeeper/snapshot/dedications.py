@@ -1,12 +1,13 @@
-"""Whose hosts are whose: pclouds by number, and the projects that may use them, asked or not.
+"""Dedications as codes: for whom each host is, and which projects may use it.
 
-Reservations that run are numbered among the pclouds, each under a name that no pcloud has, see
-:func:`of_reservation`: what is said of a host is one number, so it cannot be both.
+The host table has one code for each host. ``GENERAL`` and ``POOLED`` are fixed; every pcloud
+and every reservation gets a code of its own. A reservation has a key that no pcloud has, see
+:func:`of_reservation`. A host has one code, so it is never in a pcloud and leased at once.
 
-Always true: a code stands for one pcloud as long as a host has it; what is known of a pcloud
-was read together with its hosts.
+Always true: a code stands for one pcloud or reservation as long as a host has it. What is known
+of that pcloud or reservation was read together with its hosts.
 
-May be false: that a code has hosts. Codes outlive them until :meth:`PcloudSets.keep_codes`.
+May be false: that a code has hosts. Codes outlive them until :meth:`Dedications.keep_codes`.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from innkeeper.snapshot.amounts import Indexes, Mask
 from innkeeper.snapshot.pools import Codes
 
 GENERAL, POOLED = 0, 1
-"""Codes of hosts that are for everybody, and of those that wait to be taken whole."""
+"""Codes of hosts for everybody, and of those in a host flavor's pool or the freepool."""
 FIRST = 2
 RESERVATION = "reservation "
 CODES_SPARE = 64
@@ -29,16 +30,16 @@ CODES_SPARE = 64
 FEW = 4
 NO_ROWS: Indexes = np.zeros(0, dtype=np.intp)
 PROJECTS_MAX = 10_000
-"""Projects of which it is remembered where their plain requests may go."""
+"""So many projects have their automatic pclouds remembered."""
 
 
 def of_reservation(uuid: str) -> str:
-    """What a reservation is called among pclouds; no hint that names one of those means it."""
+    """The key of a reservation. No pcloud has such a key, so no pcloud hint can name one."""
     return RESERVATION + uuid
 
 
-class PcloudSets:
-    """The pclouds that hosts are in, by their codes."""
+class Dedications:
+    """The pclouds and reservations that hosts are dedicated to, by their codes."""
 
     def __init__(self) -> None:
         self._uuids: list[str] = ["", ""]
@@ -59,7 +60,7 @@ class PcloudSets:
         return len(self._uuids)
 
     def code(self, uuid: str) -> int:
-        """The code of a pcloud; a new one gets the next."""
+        """The code of a pcloud or a reservation; a new one gets the next code."""
         code = self._codes.get(uuid)
         if code is None:
             code = self._codes[uuid] = len(self._uuids)
@@ -69,13 +70,16 @@ class PcloudSets:
         return code
 
     def uuid(self, code: int) -> str | None:
-        """The pcloud of a code; ``None`` for hosts that are in none."""
+        """The key of a code's pcloud or reservation; ``None`` for the two fixed codes."""
         return self._uuids[code] or None
 
     def set_facts(
         self, uuid: str, projects: Collection[str], taken_in: Collection[str]
     ) -> None:
-        """Replace what is known of a pcloud: who may use it, and whom it takes in unasked."""
+        """Replace what is known of a pcloud or reservation.
+
+        ``projects`` may use it. Plain requests of those ``taken_in`` may go there as well.
+        """
         code = self.code(uuid)
         self._projects[code] = frozenset(projects)
         if self._taken_in[code] != frozenset(taken_in):
@@ -87,11 +91,11 @@ class PcloudSets:
         self._automatic_of.clear()
 
     def facts(self, code: int) -> tuple[str, frozenset[str], frozenset[str]]:
-        """What is known of a code: the pcloud, its projects, and those that it takes in."""
+        """What is known of a code: its key, its projects, and those that it takes in."""
         return self._uuids[code], self._projects[code], self._taken_in[code]
 
     def usable(self, uuids: Iterable[str], project_id: str) -> list[int]:
-        """The codes of those of these pclouds that a project may use."""
+        """The codes of those pclouds or reservations, of these, that a project may use."""
         codes = (self._codes.get(uuid) for uuid in uuids)
         return [
             each for each in codes if each is not None and project_id in self._projects[each]
@@ -114,19 +118,19 @@ class PcloudSets:
         return found
 
     def codes(self, uuids: Iterable[str]) -> list[int]:
-        """The codes of those of these pclouds that have any."""
+        """The codes of those pclouds or reservations, of these, that have one."""
         found = (self._codes.get(uuid) for uuid in uuids)
         return [each for each in found if each is not None]
 
     def enter(self, provider_id: ProviderId, code: int, name: str) -> None:
-        """Note what a host is called in its pcloud; one without a name is in none."""
+        """Note the name of a host in its pcloud; a host that is in none has no name."""
         self.leave(provider_id)
         if name:
             self._hosts[code, name] = provider_id
             self._names[provider_id] = (code, name)
 
     def leave(self, provider_id: ProviderId) -> None:
-        """Forget what a host is called."""
+        """Forget the name of a host in its pcloud."""
         key = self._names.pop(provider_id, None)
         # Two hosts that change names at once: the name may be the other's already.
         if key is not None and self._hosts.get(key) == provider_id:
@@ -149,7 +153,7 @@ class PcloudSets:
         return rows
 
     def has_dedicated(self, codes: Codes) -> bool:
-        """Whether some hosts of the table's column are kept for somebody, whoever that is."""
+        """Whether any host of the table's column is dedicated."""
         if self._has_dedicated is None:
             self._has_dedicated = bool((codes != GENERAL).any())
         return self._has_dedicated
