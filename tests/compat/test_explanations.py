@@ -106,9 +106,11 @@ def test_a_recorded_decision_is_replayed(service: Started, folder: Path) -> None
 
 
 def test_where_a_host_is_dedicated_administrators_read_numbers(service: Started) -> None:
-    service.do("compute", "service", "set", "--disable", "host-3", "nova-compute")
+    home = service.ask("server", "show", "web")["OS-EXT-SRV-ATTR:host"]
+    empty = "host-3" if home != "host-3" else "host-2"
+    service.do("compute", "service", "set", "--disable", empty, "nova-compute")
     service.ask("host", "flavor", "create", "--units", "1", "big")
-    service.ask("host", "flavor", "host", "add", "big", "host-3")
+    service.ask("host", "flavor", "host", "add", "big", empty)
     alice = service.login("alice", "secret-of-alice", "lab")
     made = service.ask(
         *("server", "create", "--flavor", "vast", "--block-device", BLANK, "--nic", "none"),
