@@ -19,7 +19,7 @@ from innkeeper.domain.ids import AgentId, ProviderId
 from innkeeper.domain.placing import RequestSpec
 from innkeeper.domain.slices import Scheduling
 from innkeeper.snapshot.columns import HostTable
-from innkeeper.systems.compute.drivers import scheduler_of
+from innkeeper.systems.compute.boot.drivers import scheduler_of
 
 NOW_S = 1_800_000_000.0
 SILENCE_MAX_S = 60.0

@@ -52,7 +52,7 @@ def _decide(wish: str, table: HostTable, dice: random.Random, count: int) -> lis
         if wish == "named":
             spec = replace(spec, pclouds=(_uuid(dice.randrange(PCLOUDS)),))
         else:
-            spec = replace(spec, automatic_pclouds=table.pclouds.automatic_of(MINE))
+            spec = replace(spec, automatic_pclouds=table.dedications.automatic_of(MINE))
         found.append(once(table, spec))
     return found
 
@@ -70,9 +70,9 @@ def _table(wish: str) -> HostTable:
         is_mine = wish == "named" or number < 2 * MY_AUTOMATIC
         projects = {f"project-{number}", *([MINE] if is_mine else [])}
         taken_in = projects if is_automatic else ()
-        table.pclouds.set_facts(_uuid(number), projects, taken_in)
+        table.dedications.set_facts(_uuid(number), projects, taken_in)
     for index in range(0, HOSTS, HOSTS // (PCLOUDS * OF_EACH)):
         number = index // 2 % PCLOUDS
-        code = table.pclouds.code(_uuid(number))
+        code = table.dedications.code(_uuid(number))
         table.dedicate(HostIndex(index), code, f"host-{index}", is_open=True)
     return table

@@ -23,9 +23,10 @@ from innkeeper import wiring
 from innkeeper.domain.compute import Booted, BootRequest
 from innkeeper.domain.ids import ServerId
 from innkeeper.domain.slices import Computing, DecisionWish, Scheduling
-from innkeeper.entrypoints.api.carrying import Step, carry_out
+from innkeeper.engine.batches import Step, carry_out
+from innkeeper.engine.commands import Boot
 from innkeeper.store.transactions import Store
-from innkeeper.systems.compute.desk import BootDesk
+from innkeeper.systems.compute.boot.desk import BootDesk
 
 UNLIMITED = -1
 A_DAY_S = 86_400.0
@@ -97,7 +98,7 @@ def _desk(store: Store, wish: DecisionWish) -> BootDesk:
 
 
 def _step(dice: random.Random) -> Step:
-    return Step("boot", _request(dice, wiring.now()), None, None)
+    return Step(Boot(_request(dice, wiring.now())))
 
 
 def _request(dice: random.Random, now: datetime) -> BootRequest:

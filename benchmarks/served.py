@@ -18,7 +18,11 @@ from innkeeper.entrypoints.api.routing import Answer, Api, Call, Route
 from innkeeper.main import main
 
 EMPTY_PATH = "/v2.1/benchmark-empty"
-RULE = "os_compute_api:servers:create"
+(RULE,) = (
+    rule
+    for rule in tables.APIS["compute"].rules
+    if rule.name == "os_compute_api:servers:create"
+)
 
 
 async def _answer(call: Call) -> Answer:
@@ -30,7 +34,7 @@ EMPTY = Route(
     method="POST",
     path=EMPTY_PATH,
     handler=_answer,
-    policy=RULE,
+    rule=RULE,
     summary="Do nothing.",
     body={"type": "object", "additionalProperties": False},
 )

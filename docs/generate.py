@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from innkeeper.domain.slices import Serving
+from innkeeper.engine.maintenance.invariants import INVARIANTS
 from innkeeper.entrypoints.api.routing import Api
 from innkeeper.entrypoints.api.tables import APIS
-from innkeeper.entrypoints.care.invariants import INVARIANTS
 
 FOLDER = Path(__file__).parent / "reference"
 WRITTEN_BY_A_PROGRAM = "<!-- Written by `make reference`; edit the program instead. -->"
@@ -49,7 +49,7 @@ def microversions(apis: Mapping[str, Api]) -> str:
             "",
             *table(
                 ("Version", "What it changed"),
-                ((f"`{step.VERSION}`", cell(step.SUMMARY)) for step in api.versions.steps),
+                ((f"`{step.version}`", cell(step.summary)) for step in api.versions.steps),
             ),
         ]
         for name, api in apis.items()
@@ -72,7 +72,7 @@ def routes(apis: Mapping[str, Api]) -> str:
             (
                 f"`{route.method} {prefix}{route.path}`",
                 cell(route.summary),
-                f"`{route.policy}`" if route.policy else "*open*",
+                f"`{route.rule.name}`" if route.rule else "*open*",
                 span(route.since, route.until),
             )
             for route in api.routes
@@ -104,7 +104,7 @@ def rules(apis: Mapping[str, Api]) -> str:
                     f"`{rule.default}`" if rule.default else "*everybody*",
                     cell(rule.description),
                 )
-                for rule in api.rules
+                for rule in sorted(api.rules, key=lambda rule: rule.name)
             ),
         )
         for name, api in apis.items()

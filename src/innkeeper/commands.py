@@ -23,7 +23,10 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from innkeeper.domain.errors import Invalid, Refusal
 from innkeeper.domain.slices import Settings
-from innkeeper.entrypoints.api import certificates, metrics
+from innkeeper.engine import metrics
+from innkeeper.engine.database import Database
+from innkeeper.engine.retry import START, START_ON_FILE
+from innkeeper.entrypoints.api import certificates
 from innkeeper.entrypoints.api.identity import agent_care, key_care, key_files, opening
 from innkeeper.entrypoints.api.listening import (
     Listening,
@@ -36,12 +39,11 @@ from innkeeper.entrypoints.api.logs import set_up_logs
 from innkeeper.entrypoints.care import auditing, saving, upgrading
 from innkeeper.entrypoints.worker.child import Child, stop_all
 from innkeeper.entrypoints.worker.parent import Signals, end_on_signals, stop_with
-from innkeeper.entrypoints.worker.patience import OF_FILES, OF_SERVERS, NotThere, Patience
+from innkeeper.entrypoints.worker.patience import NotThere, Patience
 from innkeeper.entrypoints.worker.pulse import Pulse
 from innkeeper.programs import demo_agent, with_port, worker
 from innkeeper.settings import SettingsError
 from innkeeper.store import schema
-from innkeeper.store.transactions import Store
 from innkeeper.wiring import (
     DATABASE_FILE,
     RandomIds,
@@ -103,9 +105,9 @@ def _run(command: str, settings: Settings, options: Mapping[str, Any]) -> int:
 
 def reset_admin_password(settings: Settings) -> int:
     """Give the administrator a new password, and say where it is written."""
-    with _there(settings) as store:
+    with _there(settings) as database:
         path = opening.reset_password(
-            store,
+            database,
             settings,
             address_of(
                 settings.serving.host,
@@ -122,9 +124,9 @@ def reset_admin_password(settings: Settings) -> int:
 
 def care_for_keys(settings: Settings, options: Mapping[str, Any]) -> int:
     """Look at the encryption keys, take a new one, or drop old ones."""
-    with _there(settings) as store:
+    with _there(settings) as database:
         path = key_files.path_of(settings.storing)
-        lines = key_care.carry_out(options["act"], store, path, secrets.token_bytes, now())
+        lines = key_care.carry_out(options["act"], database, path, secrets.token_bytes, now())
     sys.stdout.write("".join(f"{line}\n" for line in lines))
     return 0
 
@@ -132,8 +134,8 @@ def care_for_keys(settings: Settings, options: Mapping[str, Any]) -> int:
 def care_for_agents(settings: Settings, options: Mapping[str, Any]) -> int:
     """Issue a credential for an agent, or take back those it has."""
     try:
-        with _there(settings) as store:
-            lines = agent_care.carry_out(store, options, RandomIds(), now())
+        with _there(settings) as database:
+            lines = agent_care.carry_out(database, options, RandomIds(), now())
     except Invalid as refusal:
         sys.stderr.write(f"innkeeper: {refusal.message}\n")
         return 2
@@ -146,12 +148,12 @@ def audit(settings: Settings, options: Mapping[str, Any]) -> int:
     wish = auditing.Wish(
         is_json=options["json"], repairs=options["repair"], is_dry=options["dry_run"]
     )
-    with _there(settings) as store:
-        return auditing.run(store, now, sys.stdout.write, wish)
+    with _there(settings) as database:
+        return auditing.run(database, now, sys.stdout.write, wish)
 
 
 @contextmanager
-def _there(settings: Settings) -> Iterator[Store]:
+def _there(settings: Settings) -> Iterator[Database]:
     """The database that a service works on; none is made or brought up for a look at it.
 
     Raises :class:`SettingsError` where there is none, or none for this program.
@@ -167,7 +169,7 @@ def _there(settings: Settings) -> Iterator[Store]:
             raise SettingsError(
                 "The database is not at this program's schema. `innkeeper db check` says more."
             )
-        yield store
+        yield Database(store)
     finally:
         store.dispose()
 
@@ -186,8 +188,8 @@ def care_for_database(settings: Settings, options: Mapping[str, Any]) -> int:
     store = connect(settings)
     try:
         if act == "check":
-            return upgrading.check(store, say)
-        return upgrading.upgrade(store, now, say)
+            return upgrading.check(Database(store), say)
+        return upgrading.upgrade(Database(store), now, say)
     finally:
         store.dispose()
 
@@ -215,7 +217,7 @@ def _patience(settings: Settings) -> Patience:
     return Patience(
         storing.database_wait_s,
         chance,
-        OF_FILES if storing.is_file else OF_SERVERS,
+        START_ON_FILE if storing.is_file else START,
     )
 
 
@@ -245,7 +247,7 @@ def _serve_alone(settings: Settings, demo_hosts: int) -> int:
         listening = Listening(
             service.app,
             settings.serving,
-            service.site.bells.stop,
+            service.engine.wakeups.stop,
             listener,
             Pulse(service.standing).beat,
         )
@@ -313,7 +315,7 @@ def _be_worker(settings: Settings, options: Mapping[str, Any]) -> int:
             listening = Listening(
                 service.app,
                 settings.serving,
-                service.site.bells.stop,
+                service.engine.wakeups.stop,
                 listener,
                 Pulse(service.standing, options["pulse"]).beat,
             )

@@ -13,7 +13,8 @@ from pathlib import Path
 import msgspec
 
 from innkeeper.domain.slices import Settings
-from innkeeper.entrypoints.api import certificates, metrics
+from innkeeper.engine import metrics
+from innkeeper.entrypoints.api import certificates
 from innkeeper.entrypoints.worker.child import Child
 from innkeeper.settings import ENV_PREFIX, environment_of
 from innkeeper.wiring import Service, environment_without

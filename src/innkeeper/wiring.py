@@ -15,30 +15,28 @@ from typing import TypeVar
 
 from innkeeper.domain.errors import Busy
 from innkeeper.domain.slices import Settings
+from innkeeper.engine.database import Database
+from innkeeper.engine.engine import Engine
+from innkeeper.engine.periodic import PeriodicTasks, Task
 from innkeeper.entrypoints.api import app
-from innkeeper.entrypoints.api.decisions import DecisionThread
 from innkeeper.entrypoints.api.identity import opening
 from innkeeper.entrypoints.api.policy import OsloPolicy
 from innkeeper.entrypoints.api.questions import SharedQuestion
-from innkeeper.entrypoints.api.readers import ReaderThreads
 from innkeeper.entrypoints.api.recordings import RecordingFiles
 from innkeeper.entrypoints.api.routing import Api
-from innkeeper.entrypoints.api.searching import SearchThread
 from innkeeper.entrypoints.api.site import Site, Tracing
 from innkeeper.entrypoints.api.tables import APIS
-from innkeeper.entrypoints.api.watching import OrderWatch
-from innkeeper.entrypoints.worker.loop import Task, WorkerThread
+from innkeeper.entrypoints.worker.loop import WorkerThread
 from innkeeper.entrypoints.worker.patience import Patiently, at_once
 from innkeeper.entrypoints.worker.pulse import Standing
 from innkeeper.settings import SettingsError
 from innkeeper.store import news, schema
 from innkeeper.store.backends import catalogue as backends
 from innkeeper.store.transactions import Store
-from innkeeper.systems.compute.desk import BootDesk
+from innkeeper.systems.compute.boot.desk import BootDesk
 from innkeeper.systems.identity.tokens import Signer
 from innkeeper.systems.placement.candidates import CandidateDesk
 from innkeeper.systems.zones.sealing import sealer_of
-from innkeeper.upkeep import Upkeep
 
 DATABASE_FILE = "innkeeper.sqlite3"
 RECORDINGS_FOLDER = "recordings"
@@ -91,7 +89,7 @@ class RandomIds:
         with suppress(IndexError):
             return self._drawn.pop()
         # Many at once: each question to the system lets go of the interpreter, for which the
-        # decision thread waits. Two threads that ask at the same time draw twice.
+        # writer thread waits. Two threads that ask at the same time draw twice.
         many = os.urandom(DRAWN_AT_ONCE * DRAWN_BYTES)
         first, *others = (many[i : i + DRAWN_BYTES] for i in range(0, len(many), DRAWN_BYTES))
         self._drawn += others
@@ -170,17 +168,22 @@ class Service:
         self.settings = settings
         self._patiently = patiently
         self.store = store or open_store(settings)
+        self.database = Database(self.store)
         self.ids = RandomIds()
         self.recordings = RecordingFiles(
             Path(settings.storing.data_dir) / RECORDINGS_FOLDER,
             settings.scheduling.recordings_max,
         )
-        self.desk = _or_settings_error(
+        desk = _or_settings_error(
             lambda: BootDesk(settings.scheduling, settings.computing, self.recordings.keep)
         )
-        self.decisions = DecisionThread(self.store, self.desk)
-        self.readers = ReaderThreads(self.store, settings.serving.reader_threads)
-        self.searching = SearchThread(self.store, CandidateDesk(settings.placing), self.ids)
+        self.engine = Engine(
+            self.store,
+            desk,
+            CandidateDesk(settings.placing),
+            self.ids,
+            settings.serving.reader_threads,
+        )
         # One thread, for a question that is asked once at a time, and must not wait for reads.
         self.hearing = ThreadPoolExecutor(1, thread_name_prefix="hearing")
         self.listener = news.Listener(self.store, news.IDENTITY)
@@ -198,18 +201,16 @@ class Service:
         self.signer: Signer | None = None
         if settings.authenticating.auth == "builtin":
             self.signer = patiently(
-                lambda: opening.signer(self.store, settings.storing, secrets.token_bytes, now())
+                lambda: opening.signer(
+                    self.database, settings.storing, secrets.token_bytes, now()
+                )
             )
         self.site = Site(
             settings=settings,
-            readers=self.readers,
-            decisions=self.decisions,
-            candidates=self.searching,
+            engine=self.engine,
             recordings=self.recordings,
             policy=policy,
-            authenticator=opening.authenticator(
-                settings, self.signer, self.readers, now, heard
-            ),
+            authenticator=opening.authenticator(settings, self.signer, self.engine, now, heard),
             clock=now,
             ids=self.ids,
             services=opening.services(settings, apis),
@@ -217,12 +218,9 @@ class Service:
             sealer=sealer_of(settings.zoning),
             tracing=_tracing(settings.serving.trace_endpoint),
         )
-        self.store.listen(self.site.bells.ring)
         self.app = app.make(self.site, apis, self.why_not_ready)
-        self.standing = Standing(self.decisions, settings.serving.worker_timeout_s)
-        self.watch = OrderWatch(self.store, self.site.bells)
+        self.standing = Standing(self.engine.writer, settings.serving.worker_timeout_s)
         self._has_agent = False
-        self._is_started = False
         self.worker = WorkerThread([], time.monotonic)
 
     async def _news(self) -> int:
@@ -238,7 +236,7 @@ class Service:
             return None
         return self._patiently(
             lambda: opening.prepare_logins(
-                self.store, self.settings, address, self.ids, secrets.token_urlsafe, now()
+                self.database, self.settings, address, self.ids, secrets.token_urlsafe, now()
             )
         )
 
@@ -253,7 +251,7 @@ class Service:
 
     def _write_agent_token(self) -> Path:
         return opening.write_agent_token(
-            self.store, self.settings, self.signer, self.ids, now()
+            self.database, self.settings, self.signer, self.ids, now()
         )
 
     def renew_agent_token(self) -> int:
@@ -267,18 +265,11 @@ class Service:
 
     def start(self) -> None:
         """Load the host table and begin to decide."""
-        self._patiently(self._load)
-        self._is_started = True
-        self.decisions.start()
-        self.searching.start()
-        if self.settings.is_one_of_several and "compute" in self.settings.serving.apis:
-            self.watch.start()
-        upkeep = Upkeep(self.settings, self.store, self.decisions, now, self.ids)
-        self._begin([*upkeep.tasks(), self._token_task()])
-
-    def _load(self) -> None:
-        with self.store.read() as tx:
-            self.desk.load(tx)
+        self._patiently(self.engine.load)
+        serves_agents = "compute" in self.settings.serving.apis
+        self.engine.start(watches_orders=self.settings.is_one_of_several and serves_agents)
+        periodic = PeriodicTasks(self.settings, self.store, self.engine.writer, now, self.ids)
+        self._begin([*periodic.tasks(), self._token_task()])
 
     def start_beside(self) -> None:
         """Begin what is done once for several workers, and serve nothing."""
@@ -291,14 +282,10 @@ class Service:
     def stop(self) -> None:
         """Finish what was begun, then let go of everything."""
         self.worker.stop(self.settings.serving.shutdown_grace_s)
-        self.watch.stop()
-        if self._is_started:
-            self.decisions.stop(self.settings.serving.shutdown_grace_s)
+        self.engine.stop(self.settings.serving.shutdown_grace_s)
         self.recordings.stop()
-        self.readers.stop()
         self.hearing.shutdown()
         self.listener.close()
-        self.searching.stop()
         self.site.passwords.stop()
         if self.site.tracing is not None:
             self.site.tracing.stop()
@@ -306,13 +293,13 @@ class Service:
 
     def why_not_ready(self) -> str | None:
         """The reason why requests cannot be served; ``None`` if they can."""
-        if not self.decisions.is_alive:
+        if not self.engine.writer.is_alive:
             return "decisions are not being made"
         if self.standing.is_stuck:
             return "a decision does not come to an end"
         if self.store.trouble is not None:
             return f"nothing can be written: {self.store.trouble}"
-        return "nothing can be written" if self.decisions.is_failing else None
+        return "nothing can be written" if self.engine.writer.is_failing else None
 
 
 T = TypeVar("T")

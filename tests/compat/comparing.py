@@ -1,8 +1,8 @@
 """One question to two services, and in what their answers differ.
 
 Always true: what cannot be equal (times, request ids, the address a service was reached at) is
-taken out of both answers, and lists are compared without their order, since neither service
-promises one.
+taken out of both answers. Lists are compared in their order, unless the request says that the
+original's order is chance.
 """
 
 from __future__ import annotations
@@ -40,7 +40,11 @@ PRESENT_HEADERS = ("last-modified", "x-openstack-request-id")
 
 @dataclass(frozen=True)
 class Ask:
-    """One request. ``differs`` names an entry of the table of deliberate differences."""
+    """One request. ``differs`` names an entry of the table of deliberate differences.
+
+    ``any_order`` is for lists that the original makes of a set: their order changes from one
+    start of it to the next.
+    """
 
     method: str
     path: str
@@ -49,6 +53,7 @@ class Ask:
     headers: Mapping[str, str] = field(default_factory=dict)
     token: str | None = "admin"
     differs: str | None = None
+    any_order: bool = False
 
     def __str__(self) -> str:
         body = "" if self.body is None else f" {_short(self.body)}"
@@ -87,7 +92,7 @@ class Pair:
         """
         found = []
         for ask in asks:
-            theirs, ours = map(_essence, self.ask(ask))
+            theirs, ours = (_essence(each, ask) for each in self.ask(ask))
             different = [name for name in theirs if not _agrees(name, theirs, ours)]
             if ask.differs is not None:
                 assert ask.differs in DIFFERENCES, ask
@@ -146,7 +151,7 @@ def _agrees(name: str, theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> bo
     return bool(their_part == our_part) or (name == "vary" and their_part is None)
 
 
-def _essence(response: httpx.Response) -> dict[str, Any]:
+def _essence(response: httpx.Response, ask: Ask) -> dict[str, Any]:
     found: dict[str, Any] = {"status": response.status_code}
     if response.status_code == HTTPStatus.UNAUTHORIZED:
         # The two stand behind different doorkeepers; this is Keystone's way, that is none's.
@@ -169,7 +174,8 @@ def _essence(response: httpx.Response) -> dict[str, Any]:
             found["code"] = error.pop("code", None)
             found["detail"] = _plain(error.pop("detail"))
             body = error
-        found["body"] = _unordered(body)
+        any_order = ask.any_order or _lists_standard_traits(ask)
+        found["body"] = _comparable(body, any_order=any_order)
     else:
         found["body"] = _plain(response.text)
     return {**dict.fromkeys(("has request_id", "code", "detail")), **found}
@@ -182,9 +188,16 @@ def _plain(text: str) -> str:
     return re.sub(r"( in schema\S*): .*( On instance)", r"\1\2", text).strip()
 
 
-def _unordered(body: Any) -> Any:
+def _lists_standard_traits(ask: Ask) -> bool:
+    """The original gives ids to the standard traits in the order of a set, and lists by ids."""
+    path, _, query = ask.path.partition("?")
+    return path == "/traits" and "name=in:" not in query and "CUSTOM_" not in query
+
+
+def _comparable(body: Any, *, any_order: bool) -> Any:
     if isinstance(body, dict):
-        return {name: _unordered(each) for name, each in body.items()}
+        return {name: _comparable(each, any_order=any_order) for name, each in body.items()}
     if isinstance(body, list):
-        return sorted((_unordered(each) for each in body), key=repr)
+        found = [_comparable(each, any_order=any_order) for each in body]
+        return sorted(found, key=repr) if any_order else found
     return _plain(body) if isinstance(body, str) else body

@@ -36,6 +36,9 @@ DIFFERENCES = {
     "nul": "A NUL is nowhere in a name; not every database can keep it.",
     "operators": "A way to compare names that is not known is refused; the original passes it "
     "over and lists all traits.",
+    "order of joining": "A provider's aggregates come in the order in which it joined them. In "
+    "the original they come in the order in which any provider first joined them, and those of "
+    "one request in an order of chance.",
     "semicolon": "A semicolon is a character; in the original it separates parameters.",
     "step": "An amount of exactly min_unit is allowed, whatever the step.",
     "types beginning with all": "A consumer type is wholly made of capitals, or is all or "

@@ -190,7 +190,7 @@ def test_a_service_that_stops_does_not_wait_for_idle_agents(tmp_path: Path) -> N
             asked = threads.submit(service.call, "POST", path, json={}, timeout=WITHIN_S)
             with pytest.raises(TimeoutError):
                 asked.result(1.0)
-            service.service.site.bells.stop()
+            service.service.engine.wakeups.stop()
             assert asked.result(WITHIN_S).json() == {"orders": []}
         # Who comes now is not kept waiting either.
         answer = service.call("POST", path, json={}, timeout=WITHIN_S)

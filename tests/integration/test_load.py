@@ -12,10 +12,10 @@ import httpx
 import pytest
 
 from innkeeper.domain.errors import Unavailable
-from innkeeper.entrypoints.api import readers
+from innkeeper.engine import readers
+from innkeeper.engine.readers import ReaderThreads
 from innkeeper.entrypoints.api.connections import REFUSED_MAX
 from innkeeper.entrypoints.api.identity.routes import LOGIN_BYTES_MAX
-from innkeeper.entrypoints.api.readers import ReaderThreads
 from innkeeper.store.transactions import Store, Tx, greet
 from tests.support.databases import open_store
 from tests.support.running import Running, running

@@ -16,6 +16,6 @@ def test_signs_of_life(tmp_path: Path) -> None:
             assert (answer.status_code, answer.content) == (200, b"")
         told = service.call("GET", "/metrics", token=None).text
         assert "innkeeper_request_seconds" in told
-        service.service.decisions.stop(5.0)
+        service.service.engine.writer.stop(5.0)
         assert service.call("GET", "/readyz", token=None).status_code == 503
         assert service.call("GET", "/healthz", token=None).status_code == 200

@@ -14,8 +14,8 @@ from typing import Any
 import httpx
 import pytest
 
+from innkeeper.engine.periodic import SWEEP_PERIOD_S
 from innkeeper.store.periodic import EARLY
-from innkeeper.upkeep import SWEEP_PERIOD_S
 from tests.support.databases import DATABASES
 from tests.support.several import (
     UNLIMITED,

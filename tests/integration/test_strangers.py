@@ -65,7 +65,7 @@ def guarded() -> list[Any]:
         pytest.param(api, route, id=f"{api.name} {route.method} {route.path} {route.since}")
         for api in APIS.values()
         for route in api.routes
-        if route.policy is not None
+        if route.rule is not None
     ]
 
 
@@ -87,13 +87,13 @@ def request_of(api: Api, route: Route, made: Parties) -> tuple[str, dict[str, An
 
 def is_let_in(made: Parties, route: Route, party: Party, roles: tuple[str, ...]) -> bool:
     """Whether the route's rule lets somebody in, for things of their own."""
-    assert route.policy is not None
+    assert route.rule is not None
     context = RequestContext(
         "", party.user_id, party.project_id, names_with_implied(roles), party.name
     )
     own: dict[str, Any] = {"project_id": party.project_id, "user_id": party.user_id}
     own |= dict.fromkeys(route.policy_parameters)
-    return made.service.service.site.policy.allows(route.policy, context, own)
+    return made.service.service.site.policy.allows(route.rule.name, context, own)
 
 
 @pytest.mark.parametrize(("api", "route"), guarded())

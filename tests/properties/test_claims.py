@@ -31,7 +31,7 @@ from innkeeper.domain.errors import (
 from innkeeper.domain.ids import ClassId, ConsumerUuid, Generation, ProviderId
 from innkeeper.domain.placement import Claim, ConsumerClaim, ProviderView
 from innkeeper.store import schema
-from innkeeper.store.queries import allocations, capacity, names
+from innkeeper.store.queries.placement import allocations, capacity, names
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.placement import claims, inventories, providers
 from tests.support.databases import open_store

@@ -20,7 +20,7 @@ from innkeeper.scheduling.schedulers.scheduler import Choice
 from innkeeper.scheduling.weighers.catalogue import WEIGHERS
 from innkeeper.snapshot.amounts import Mask, Rows
 from innkeeper.snapshot.columns import HostTable
-from innkeeper.snapshot.pclouds import GENERAL, POOLED
+from innkeeper.snapshot.dedications import GENERAL, POOLED
 from tests.properties.test_drivers import CLASSES, GROUPS
 from tests.support.tables import Sketch, asking, table_of
 
@@ -84,14 +84,14 @@ def fleet(frees: list[dict[str, int]]) -> HostTable:
     table.knows_servers = True
     for uuid in (MINE, OTHER, STRANGE):
         projects = {"somebody"} if uuid == STRANGE else {asking(1, 1, 0).project_id}
-        table.pclouds.set_facts(uuid, projects, taken_in=())
+        table.dedications.set_facts(uuid, projects, taken_in=())
     return table
 
 
 def deal(table: HostTable, dealt: list[tuple[int | str, bool]]) -> None:
     """Give each host to nobody, to a pool, or to a pcloud, open or not."""
     for index, (place, is_open) in zip(range(table.host_count), dealt, strict=False):
-        code = table.pclouds.code(place) if isinstance(place, str) else place
+        code = table.dedications.code(place) if isinstance(place, str) else place
         name = f"at-{table.names[index]}" if isinstance(place, str) else ""
         table.dedicate(HostIndex(index), code, name, is_open=is_open and bool(name))
 

@@ -19,18 +19,24 @@ from innkeeper.domain.hosts import HostReport
 from innkeeper.domain.ids import ClassId, ConsumerUuid, ProviderUuid, ServerId
 from innkeeper.domain.placement import ConsumerClaim
 from innkeeper.domain.slices import Scheduling
-from innkeeper.entrypoints.api import carrying
+from innkeeper.engine import batches
 from innkeeper.snapshot import loader
 from innkeeper.snapshot.audit import differences
 from innkeeper.snapshot.columns import HostTable
-from innkeeper.store.queries import allocations, names, quota_usages
-from innkeeper.store.queries import hosts as host_rows
-from innkeeper.store.queries.names import Kind
+from innkeeper.store.queries.compute import hosts as host_rows
+from innkeeper.store.queries.compute import quota_usages
+from innkeeper.store.queries.placement import allocations, names
+from innkeeper.store.queries.placement.names import Kind
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute import aggregates as sets
-from innkeeper.systems.compute import hosts
-from innkeeper.systems.compute.hosts import ServiceChange
-from innkeeper.systems.compute.servers import Failed, fail_builds, finish_builds, finish_deletes
+from innkeeper.systems.compute.grouping import aggregates as sets
+from innkeeper.systems.compute.hosts import hosts
+from innkeeper.systems.compute.hosts.hosts import ServiceChange
+from innkeeper.systems.compute.servers.servers import (
+    Failed,
+    fail_builds,
+    finish_builds,
+    finish_deletes,
+)
 from innkeeper.systems.placement import (
     aggregates,
     claims,
@@ -270,7 +276,7 @@ BATCHES = st.builds(
 
 
 def step_of(cloud: Cloud, deed: Deed) -> tuple[str, Any]:
-    """A deed as a step of the decision thread."""
+    """A deed as a step of the writer thread."""
     if deed.verb in WRITES:
         return "write", lambda tx: WRITES[deed.verb](cloud, tx, deed)
     if deed.verb == "wish":
@@ -327,7 +333,7 @@ def lose(cloud: Cloud, steps: list[tuple[str, Any]]) -> None:
     """Carry out a batch of which nothing comes to be, and do not look at the table yet: the
     next batch begins with what this one left behind."""
     batch = steps_of(steps)
-    answers = carrying.carry_out(Losing(cloud.store), cloud.desk, batch)
+    answers = batches.carry_out(Losing(cloud.store), cloud.desk, batch)
     assert all(isinstance(each, Busy) for each in answers)
 
 

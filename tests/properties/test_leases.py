@@ -26,7 +26,7 @@ from innkeeper.domain.ids import ServerId
 from innkeeper.domain.leases import Lease, LeaseStatus, Window
 from innkeeper.store.tables import compute, leases, pclouds
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute.hosts import ServiceChange
+from innkeeper.systems.compute.hosts.hosts import ServiceChange
 from innkeeper.systems.pclouds import audit as pcloud_audit
 from innkeeper.systems.pclouds.hosts import Wish
 from tests.support.clouds import reported

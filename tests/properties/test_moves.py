@@ -22,8 +22,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 from innkeeper.domain.compute import Booted, Status
 from innkeeper.domain.errors import Refusal
 from innkeeper.domain.ids import ServerId
-from innkeeper.systems.compute import power
 from innkeeper.systems.compute.moves import migrations, resetting, resizing, shelving
+from innkeeper.systems.compute.servers import power
 from tests.support.clouds import UNLIMITED, reported
 from tests.support.moves import POWER_ACTIONS, Movers
 

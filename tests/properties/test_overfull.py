@@ -18,7 +18,7 @@ from innkeeper.domain.placement import Amounts, Claim, ConsumerClaim
 from innkeeper.store import claims as store_claims
 from innkeeper.store import schema
 from innkeeper.store.guards import NO_GUARDS, Guards
-from innkeeper.store.queries import capacity, names
+from innkeeper.store.queries.placement import capacity, names
 from innkeeper.store.tables.placement import inventories as inventory_rows
 from innkeeper.store.transactions import Store, Tx
 from innkeeper.systems.placement import claims, inventories, providers

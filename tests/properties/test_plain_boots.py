@@ -9,10 +9,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from innkeeper.domain.errors import Invalid
-from innkeeper.entrypoints.api.compute.api import COMPUTE
 from innkeeper.entrypoints.api.compute.servers.bodies import Asked, asked
 from innkeeper.entrypoints.api.compute.servers.plain import SINCE, decode
 from innkeeper.entrypoints.api.compute.servers.schemas import CREATE
+from innkeeper.entrypoints.api.compute_api import COMPUTE
 from innkeeper.entrypoints.api.microversions import Schema, Version, passage
 from innkeeper.entrypoints.api.validation import Validator, decode_json
 
@@ -21,7 +21,7 @@ def bodies_since(version: Version) -> list[Schema]:
     """Every schema that a boot's body has had from a version on, the newest last."""
     versions = COMPUTE.versions
     assert versions is not None
-    later = [version, *(step.VERSION for step in versions.after(version))]
+    later = [version, *(step.version for step in versions.after(version))]
     ways = [passage(versions.after(v), "POST", "/v2.1/servers", CREATE, None) for v in later]
     # The quick way leaves the way up out, so there must be none.
     assert [way.ups for way in ways] == [()] * len(ways)

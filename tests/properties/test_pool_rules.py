@@ -17,10 +17,10 @@ from innkeeper.domain.ids import ClassId, ProviderId, ProviderUuid
 from innkeeper.domain.placement import SHARES
 from innkeeper.snapshot import loader
 from innkeeper.snapshot.columns import HostTable
-from innkeeper.store.queries import names
+from innkeeper.store.queries.placement import names
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute import host_inventories
-from innkeeper.systems.compute import hosts as compute_hosts
+from innkeeper.systems.compute.hosts import hosts as compute_hosts
+from innkeeper.systems.compute.hosts import inventories
 from innkeeper.systems.placement import classes, pools, providers, traits
 from tests.support.clouds import NOW, Cloud, cloud_in
 from tests.support.pools import RACK, ROW, add_pool, join, pool_uuid
@@ -179,7 +179,7 @@ def agree(tx: Tx, table: HostTable, world: World) -> None:
     assert pools.depended_on(tx, class_id) == depended_on
 
     rows = [compute_hosts.by_name(tx, f"h{number}") for number in range(HOSTS)]
-    for host, line in zip(hosts, host_inventories.of_hosts(tx, rows), strict=True):
+    for host, line in zip(hosts, inventories.of_hosts(tx, rows), strict=True):
         assert line.disk_gb.is_own == (host not in lacking)
         if host in lacking:
             own = world.disks[hosts.index(host)]

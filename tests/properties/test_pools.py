@@ -17,15 +17,16 @@ from innkeeper.domain.errors import Busy, NotFound, Refusal
 from innkeeper.domain.hosts import HostReport
 from innkeeper.domain.ids import ClassId, ConsumerUuid, ProviderUuid
 from innkeeper.domain.placement import SHARES, ConsumerClaim
-from innkeeper.entrypoints.api import carrying
+from innkeeper.engine import batches
 from innkeeper.snapshot import loader
 from innkeeper.snapshot.audit import differences
-from innkeeper.store.queries import allocations, capacity, names, quota_usages
-from innkeeper.store.queries import hosts as host_rows
+from innkeeper.store.queries.compute import hosts as host_rows
+from innkeeper.store.queries.compute import quota_usages
+from innkeeper.store.queries.placement import allocations, capacity, names
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import audit as compute_audit
-from innkeeper.systems.compute import hosts
-from innkeeper.systems.compute.servers import Failed, fail_builds, finish_deletes
+from innkeeper.systems.compute.hosts import hosts
+from innkeeper.systems.compute.servers.servers import Failed, fail_builds, finish_deletes
 from innkeeper.systems.placement import audit as placement_audit
 from innkeeper.systems.placement import claims, inventories, providers, traits
 from tests.support.clouds import NOW, Cloud, cloud_in, steps_of
@@ -174,7 +175,7 @@ BATCHES = st.builds(
 
 
 def step_of(cloud: Cloud, deed: Deed) -> tuple[str, Any]:
-    """A deed as a step of the decision thread."""
+    """A deed as a step of the writer thread."""
     if deed.verb in WRITES:
         return "write", lambda tx: WRITES[deed.verb](cloud, tx, deed)
     wish: dict[str, Any] = {}
@@ -196,7 +197,7 @@ def carry_out(cloud: Cloud, batch: Batch) -> None:
     if batch.fate == "lost":
         # Nobody mends the table here: the next batch begins with what this one left.
         lost = steps_of(steps)
-        answers = carrying.carry_out(Losing(cloud.store), cloud.desk, lost)
+        answers = batches.carry_out(Losing(cloud.store), cloud.desk, lost)
         assert all(isinstance(each, Busy) for each in answers)
         return
     accident = [("write", break_off)] if batch.fate == "poison" else []

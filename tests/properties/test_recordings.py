@@ -21,7 +21,7 @@ from innkeeper.scheduling.recordings import Recipe, Recording
 from innkeeper.scheduling.schedulers.catalogue import SCHEDULERS
 from innkeeper.snapshot import recording
 from innkeeper.snapshot.columns import HostTable
-from innkeeper.systems.compute import drivers
+from innkeeper.systems.compute.boot import drivers
 from tests.properties.test_plans import SKETCHES, SPECS
 from tests.support.tables import Pool, Sketch, add_pools, asking, host, picture, table_of
 

@@ -12,7 +12,7 @@ from innkeeper.scheduling.simulation.fleets import table_of
 from innkeeper.scheduling.simulation.replay import Replay, Terms
 from innkeeper.scheduling.simulation.workload import Workload
 from innkeeper.snapshot.columns import HostTable
-from innkeeper.systems.compute.drivers import scheduler_of
+from innkeeper.systems.compute.boot.drivers import scheduler_of
 from tests.support.tables import picture
 from tests.support.workloads import forever, hosts_of, workload_of
 

@@ -12,10 +12,10 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from innkeeper.domain.ids import ServerId
+from innkeeper.domain.key_rings import NONCE_BYTES
 from innkeeper.domain.zones import Destination, Opened, Terms, digest
 from innkeeper.systems.zones.sealing import (
     FORM,
-    NONCE_BYTES,
     NotOurs,
     Sealer,
     key_id,
@@ -41,6 +41,14 @@ WISHES = st.recursive(
     ),
     max_leaves=6,
 )
+OLD_ENTRY = (
+    "Aa_RJa8juS3MAAECAwQFBgcICQoLzY_R1TCSpKgxQJK4KsFiRDKw1Dp7vXamw6ZWNBjBd3Z_2D9mVcDW"
+    "qpgfI0YKy6Ngdnp0rvx4yladUFYlXeRywjnBoXTWJnHZaB2kbQr6Z9zqkUmo6-BI21xAdqJVgBt5gUIV"
+    "ukdH6yFlkF8VIIxuV4kX8VkL9RDGxsgVB9H0ZRLmdODLaR84de7dtLgJps21ilgEPC9oAk5GoWzyeTeR"
+    "zI4-J-X3HPUrUzexroIch7Pz1FbaMPOMQEahmQhbscSI-SBDyOf2Q3PSEKaYbFaY2FKVjBXkWKVO_SJb"
+    "WMc2WYJf_a-o_mQkOEwOmraFbLKPf4UF08iGB6Etjduvlo1k9gCspQVNX_mBQbaDa7To6_M"
+)
+"""Sealed by the first program that sealed entries, with a nonce that counts."""
 
 
 def sealer(*keys: bytes, zone: str = "east") -> Sealer:
@@ -65,6 +73,19 @@ def test_what_was_sealed_is_what_is_opened(
     entry = sealer(key).seal(destination, terms, nonce, NOON)
     expires_at = NOON + timedelta(seconds=LIFETIME_S)
     assert sealer(key).open(entry, terms) == Opened(destination, expires_at)
+
+
+def test_an_entry_of_an_older_program_opens() -> None:
+    """A parent may hold it while this zone is upgraded."""
+    zone = sealer(b"p" * 16, b"q" * 32)
+    destination = Destination(
+        ServerId("4c2b1d7e-0000-4000-8000-000000000001"),
+        "host-1",
+        "4c2b1d7e-0000-4000-8000-000000000002",
+    )
+    terms = Terms("project", "digest")
+    assert zone.open(OLD_ENTRY, terms).destination == destination
+    assert zone.seal(destination, terms, bytes(range(12)), NOON) == OLD_ENTRY
 
 
 @given(KEYS, KEYS, DESTINATIONS, TERMS, NONCES)

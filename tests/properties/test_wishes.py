@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from innkeeper.domain.errors import Refusal
 from innkeeper.domain.ids import ConsumerUuid
-from innkeeper.store.queries import allocations, capacity
+from innkeeper.store.queries.placement import allocations, capacity
 from innkeeper.store.transactions import Store, step
 from innkeeper.systems.placement import providers
 from innkeeper.systems.placement.allocations import Bundle, Wish, write, write_together

@@ -15,9 +15,11 @@ from hypothesis import strategies as st
 from innkeeper.domain.errors import Refusal
 from innkeeper.domain.grouping import ZONE_KEY
 from innkeeper.domain.hosts import HostReport
-from innkeeper.store.queries import servers as server_rows
+from innkeeper.store.queries.compute import servers as server_rows
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute import aggregates, hosts, servers
+from innkeeper.systems.compute.grouping import aggregates
+from innkeeper.systems.compute.hosts import hosts
+from innkeeper.systems.compute.servers import servers
 from innkeeper.systems.placement import aggregates as mirror
 from tests.support.clouds import NOW, Cloud, cloud_in, reported
 

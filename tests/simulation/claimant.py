@@ -14,7 +14,7 @@ from innkeeper.domain.errors import ProviderChanged, Unavailable
 from innkeeper.domain.ids import ClassId, ConsumerUuid, ProviderId
 from innkeeper.domain.placement import Claim, ConsumerClaim
 from innkeeper.settings import load
-from innkeeper.store.queries import capacity, names
+from innkeeper.store.queries.placement import capacity, names
 from innkeeper.store.transactions import Store
 from innkeeper.systems.placement import claims
 from innkeeper.wiring import connect, now

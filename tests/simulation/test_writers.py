@@ -19,7 +19,7 @@ from typing import Any
 from innkeeper.domain.amounts import Inventory
 from innkeeper.domain.ids import ProviderId
 from innkeeper.settings import load
-from innkeeper.store.queries import capacity, names
+from innkeeper.store.queries.placement import capacity, names
 from innkeeper.systems.placement import inventories, providers
 from innkeeper.wiring import now, open_store
 from tests.simulation.claimant import CLASS

@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from innkeeper.store import by_ids
 from innkeeper.store.by_ids import IDS, IDS_PER_QUERY
 from innkeeper.store.prepared import PreparedForIds
-from innkeeper.store.queries import names
+from innkeeper.store.queries.placement import names
 from innkeeper.store.tables.placement import traits
 from innkeeper.store.transactions import Store
 

@@ -10,8 +10,8 @@ import pytest
 from innkeeper.domain.compute import Flavor, Image, Keypair
 from innkeeper.domain.errors import AlreadyExists, ConcurrentUpdate
 from innkeeper.domain.listing import FlavorSelection, ImageSelection
-from innkeeper.store.queries import flavors, images, keypairs, quotas
-from innkeeper.store.queries.flavors import SORT_COLUMNS
+from innkeeper.store.queries.compute import flavors, images, keypairs, quotas
+from innkeeper.store.queries.compute.flavors import SORT_COLUMNS
 from innkeeper.store.transactions import Store
 
 NOW = datetime(2030, 1, 1)  # noqa: DTZ001 - the house's times have no zone

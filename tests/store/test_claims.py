@@ -14,7 +14,7 @@ from innkeeper.domain.ids import ClassId, ConsumerUuid, Generation, ProviderId
 from innkeeper.domain.placement import Claim, ConsumerClaim
 from innkeeper.store import changes
 from innkeeper.store.claims import Freed
-from innkeeper.store.queries import allocations, capacity, names
+from innkeeper.store.queries.placement import allocations, capacity, names
 from innkeeper.store.transactions import Store, Tx, step
 from innkeeper.systems.placement import claims, inventories, providers
 from tests.support.told import told_since

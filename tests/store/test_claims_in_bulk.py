@@ -8,7 +8,7 @@ from datetime import datetime
 from innkeeper.domain.amounts import Inventory
 from innkeeper.domain.ids import ConsumerUuid, Generation, ProviderId
 from innkeeper.domain.placement import Claim, ConsumerClaim
-from innkeeper.store.queries import allocations, capacity, names, registration
+from innkeeper.store.queries.placement import allocations, capacity, names, registration
 from innkeeper.store.transactions import Store, Tx
 from innkeeper.systems.placement import claims, inventories
 

@@ -20,7 +20,7 @@ from innkeeper.domain.ids import ClassId, ConsumerUuid, Generation, ProviderId
 from innkeeper.domain.placement import Claim, ConsumerClaim
 from innkeeper.store import claims
 from innkeeper.store.guards import Guards
-from innkeeper.store.queries import allocations, capacity, names
+from innkeeper.store.queries.placement import allocations, capacity, names
 from innkeeper.store.transactions import Store, Tx
 from innkeeper.systems.placement import inventories, providers
 

@@ -16,13 +16,13 @@ from innkeeper.domain.compute import Booted, BootRequest
 from innkeeper.domain.errors import Doubtful, Unreachable
 from innkeeper.domain.ids import ServerId
 from innkeeper.domain.slices import Scheduling
-from innkeeper.entrypoints.api.carrying import carry_out
+from innkeeper.engine.batches import carry_out
 from innkeeper.store import periodic, schema
 from innkeeper.store.backends import catalogue
-from innkeeper.store.queries import servers
+from innkeeper.store.queries.compute import servers
 from innkeeper.store.tables.ordering import periodic_tasks
 from innkeeper.store.transactions import Store, Tx, greet
-from innkeeper.systems.compute.desk import BootDesk
+from innkeeper.systems.compute.boot.desk import BootDesk
 from tests.simulation.many_writers.cutting import Wire
 from tests.support.audited import furnish
 from tests.support.clouds import SMALL, UNLIMITED, Numbers, steps_of

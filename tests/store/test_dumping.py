@@ -12,7 +12,9 @@ import pytest
 import sqlalchemy as sa
 
 from innkeeper.domain.errors import Conflict
-from innkeeper.entrypoints.care import auditing, saving
+from innkeeper.engine.database import Database
+from innkeeper.engine.maintenance import audit
+from innkeeper.entrypoints.care import saving
 from innkeeper.store import dumping, schema
 from innkeeper.store.tables.compute import servers
 from tests.support.clouds import NOW
@@ -56,7 +58,7 @@ def test_the_commands_for_other_databases_do_it(
     carry_out(dumping.commands(other, file).restore)
     for each in (url, other):
         again = opened(each)
-        assert auditing.look(again) == []
+        assert audit.look(Database(again)) == []
         assert not schema.upgrade(again, LATER)
         with again.read() as tx:
             names = tx.execute(sa.select(servers.c.name).distinct()).scalars()

@@ -15,7 +15,7 @@ from innkeeper.domain.placement import ConsumerClaim
 from innkeeper.snapshot import feed, provider_loader
 from innkeeper.snapshot.providers import ProviderTable
 from innkeeper.store import changes
-from innkeeper.store.queries import names
+from innkeeper.store.queries.placement import names
 from innkeeper.store.transactions import Store, Tx
 from innkeeper.systems.placement import claims, providers
 from tests.support.clouds import FILE, NOW, Cloud, cloud_in, reported

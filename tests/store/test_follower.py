@@ -13,9 +13,9 @@ from innkeeper.domain.ids import AgentId
 from innkeeper.snapshot.follower import OVERLAP, Follower
 from innkeeper.snapshot.loader import seconds
 from innkeeper.store import changes
-from innkeeper.store.queries import agents
+from innkeeper.store.queries.compute import agents
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute import hosts
+from innkeeper.systems.compute.hosts import hosts
 from innkeeper.systems.placement import inventories, providers
 from tests.support.clouds import AGENT, NOW, Cloud, cloud_in, faults, reported
 from tests.support.told import bookmark_before

@@ -14,7 +14,7 @@ from innkeeper.domain.ids import ClassId, ConsumerUuid, Generation, ProviderId
 from innkeeper.domain.placement import Claim, ConsumerClaim
 from innkeeper.store import claims
 from innkeeper.store.guards import NO_GUARDS, Guards
-from innkeeper.store.queries import allocations, capacity, names
+from innkeeper.store.queries.placement import allocations, capacity, names
 from innkeeper.store.tables.placement import consumers
 from innkeeper.store.transactions import Store
 from innkeeper.systems.placement import handovers, inventories, mending, providers

@@ -11,7 +11,7 @@ from benchmarks import fleet, judging
 from benchmarks.fleet import Fleet
 from innkeeper.store.tables import placement
 from innkeeper.store.transactions import Store
-from tests.store.conftest import NOW
+from tests.support.stores import NOW
 
 CLAIM = str(uuid.UUID(int=1, version=4))
 

@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from innkeeper.domain.errors import Conflict
 from innkeeper.store import news, periodic
 from innkeeper.store.transactions import Store
-from tests.store.conftest import NOW
+from tests.support.stores import NOW
 
 PERIOD_S = 10.0
 TASK = "task"

@@ -15,11 +15,12 @@ from innkeeper.domain.compute import Booted, BootRequest, Status
 from innkeeper.domain.errors import Doubtful, Invalid, QuotaExceeded
 from innkeeper.domain.slices import Computing
 from innkeeper.domain.zones import Planned, Terms
-from innkeeper.store.queries import quota_usages, servers
+from innkeeper.store.queries.compute import quota_usages, servers
 from innkeeper.store.transactions import Store, Tx
-from innkeeper.systems.compute import entries, hosts, plans, recovery
-from innkeeper.systems.compute import servers as lives
-from innkeeper.systems.compute.entries import Expired, Stale, Used
+from innkeeper.systems.compute.boot import entries, plans, recovery
+from innkeeper.systems.compute.boot.entries import Expired, Stale, Used
+from innkeeper.systems.compute.hosts import hosts
+from innkeeper.systems.compute.servers import servers as lives
 from innkeeper.systems.zones.sealing import NotOurs, Sealer
 from innkeeper.systems.zones.select import offers
 from tests.support.clouds import NOW, Cloud, cloud_in, reported

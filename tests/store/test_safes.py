@@ -11,16 +11,17 @@ import pytest
 import sqlalchemy as sa
 
 from innkeeper.domain.slices import Storing
+from innkeeper.engine.database import Database
 from innkeeper.entrypoints.api.identity import key_care, key_files, opening
 from innkeeper.entrypoints.api.identity.key_files import KeyFileError
 from innkeeper.main import main
-from innkeeper.store.queries import identity
+from innkeeper.store.queries.identity import identity
 from innkeeper.store.tables.identity import secrets
 from innkeeper.store.transactions import Store
 from innkeeper.systems.identity import safes
 from innkeeper.systems.identity.safes import NoSuchKey, Safe, Spoilt
 from innkeeper.systems.identity.tokens import KEY_NAME, Claims
-from tests.store.conftest import NOW
+from tests.support.stores import NOW
 
 SECRET = b"the login of another cloud"
 FIRST, SECOND = b"1" * 32, b"2" * 32
@@ -38,7 +39,7 @@ def kept(store: Store, name: str) -> str:
 def started(store: Store, folder: Path) -> str:
     """A machine starts to serve; gives a token that it signs."""
     storing = Storing(data_dir=str(folder))
-    return opening.signer(store, storing, os.urandom, NOW).sign(CLAIMS)
+    return opening.signer(Database(store), storing, os.urandom, NOW).sign(CLAIMS)
 
 
 def test_what_is_kept_can_be_taken_and_not_read(store: Store) -> None:
@@ -52,6 +53,22 @@ def test_what_is_kept_can_be_taken_and_not_read(store: Store) -> None:
         assert safes.take(tx, safe, "pod 2") == SECRET * 100
         assert safes.take(tx, safe, "pod 3") is None
     assert SECRET not in base64.urlsafe_b64decode(kept(store, "pod 1").rpartition(".")[2])
+
+
+OLD_TEXTS = {
+    SECRET: "sealed.1.bc6da602b8e6dbef.AAECAwQFBgcICQoLCZ1lB4CFzb7CQgw95zGIWhhyM0VWMKfdVl_jjLnE"
+    "QVX0l6Z1CozTudiP",
+    SECRET + b"s": "sealed.1.bc6da602b8e6dbef.AAECAwQFBgcICQoLCZ1lB4CFzb7CQgw95zGIWhhyM0VWMKfd"
+    "Vl9-UEVgARN6v33ly45XRuZ8kg==",
+}
+"""Sealed by the first program that sealed secrets, with a nonce that counts."""
+
+
+@pytest.mark.parametrize("secret", OLD_TEXTS)
+def test_a_secret_that_an_older_program_sealed_opens(secret: bytes) -> None:
+    safe = Safe([FIRST, SECOND], lambda size: bytes(range(size)))
+    assert safe.open("pod 1", OLD_TEXTS[secret]) == secret
+    assert safe.seal("pod 1", secret) == OLD_TEXTS[secret]
 
 
 def test_two_seals_of_one_secret_differ() -> None:
@@ -131,7 +148,7 @@ def test_a_damaged_file_is_not_used(tmp_path: Path, text: str) -> None:
 
 def care(store: Store, folder: Path, act: str) -> str:
     path = folder / "encryption.key"
-    return "\n".join(key_care.carry_out(act, store, path, os.urandom, NOW))
+    return "\n".join(key_care.carry_out(act, Database(store), path, os.urandom, NOW))
 
 
 def test_rotating(opened: Open, tmp_path: Path) -> None:

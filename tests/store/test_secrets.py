@@ -15,9 +15,9 @@ from innkeeper import wiring
 from innkeeper.domain.slices import Serving
 from innkeeper.entrypoints.api.logs import set_up_logs
 from innkeeper.settings import SettingsError, load
-from innkeeper.store.queries import identity
+from innkeeper.store.queries.identity import identity
 from innkeeper.store.transactions import Store
-from tests.store.conftest import NOW
+from tests.support.stores import NOW
 
 SECRET = "5ec4e7" * 10
 

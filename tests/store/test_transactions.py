@@ -6,9 +6,9 @@ import pytest
 import sqlalchemy as sa
 
 from innkeeper.domain.errors import Unavailable
-from innkeeper.store.queries import identity
+from innkeeper.store.queries.identity import identity
 from innkeeper.store.transactions import Store
-from tests.store.conftest import NOW
+from tests.support.stores import NOW
 
 
 def test_what_the_database_refuses_for_good_is_told_as_it_is(store: Store) -> None:

@@ -19,8 +19,8 @@ from innkeeper.store.backends.sqlite import Sqlite
 from innkeeper.store.backends.turns import NEXT, FileTurns
 from innkeeper.store.guards import NO_GUARDS
 from innkeeper.store.transactions import Store, greet
-from tests.store.conftest import NOW
 from tests.support.databases import open_store
+from tests.support.stores import NOW
 
 WITHIN_S = 20.0
 HOLD = """

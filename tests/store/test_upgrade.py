@@ -18,14 +18,16 @@ import sqlalchemy as sa
 
 from innkeeper.domain.compute import OrderKind
 from innkeeper.domain.ids import AgentId
-from innkeeper.entrypoints.care import auditing, upgrading
+from innkeeper.engine.database import Database
+from innkeeper.engine.maintenance import audit
+from innkeeper.entrypoints.care import upgrading
 from innkeeper.store import schema
 from innkeeper.store.backends import catalogue
-from innkeeper.store.queries import orders
+from innkeeper.store.queries.compute import orders
 from innkeeper.store.tables.compute import work_orders
 from innkeeper.store.transactions import Store, Tx
-from innkeeper.systems.compute import work
-from innkeeper.systems.compute.results import Result
+from innkeeper.systems.compute.hosts import work
+from innkeeper.systems.compute.servers.results import Result
 from tests.support.clouds import AGENT, NOW
 from tests.support.databases import DATABASES
 from tests.support.moves import OTHER
@@ -110,18 +112,18 @@ def test_what_was_there_is_there_and_nothing_is_wrong_with_it(old: Store) -> Non
     kept = rows()
     before = contents(old, kept)
     told: list[str] = []
-    assert upgrading.check(old, told.append) == upgrading.STEPS_LEFT
+    assert upgrading.check(Database(old), told.append) == upgrading.STEPS_LEFT
     assert f"at revision {REVISION}" in told[0]
     assert contents(old, kept) == before
-    assert upgrading.upgrade(old, lambda: NOW, told.append) == 0
-    assert upgrading.check(old, told.append) == upgrading.DONE
+    assert upgrading.upgrade(Database(old), lambda: NOW, told.append) == 0
+    assert upgrading.check(Database(old), told.append) == upgrading.DONE
     after = contents(old, kept)
     for name in kept:
         # Names that came to be standard since are added.
         assert before[name] <= after[name], name
         if name not in ("resource_classes", "traits"):
             assert before[name] == after[name]
-    assert auditing.look(old) == []
+    assert audit.look(Database(old)) == []
 
 
 def _columns(store: Store) -> dict[str, list[Any]]:
@@ -170,7 +172,7 @@ def test_an_upgrade_that_is_killed_at_any_statement_goes_on(kind: str, tmp_path:
             continue
     assert attempts > STRIDE
     assert _columns(store) == _columns(whole)
-    assert auditing.look(store) == []
+    assert audit.look(Database(store)) == []
     whole.dispose()
     store.dispose()
 
@@ -194,7 +196,7 @@ def test_what_was_under_way_goes_on(old: Store) -> None:
         assert list(states) == ["SHUTOFF", "VERIFY_RESIZE", "ACTIVE", "DELETED", "ACTIVE"]
         built = sa.select(sa.func.count()).where(work_orders.c.kind == OrderKind.BUILD)
         assert tx.execute(built).scalar() == len(rows()["servers"])
-    assert auditing.look(old) == []
+    assert audit.look(Database(old)) == []
 
 
 UNREFERENCED = ("work_orders", "server_actions", "quotas", "changes", "secrets")
@@ -220,4 +222,4 @@ def test_what_the_older_program_writes_still_fits(old: Store) -> None:
             table = there.tables["servers"]
             tx.execute(table.update().where(table.c.id == row["id"]), _written(table, row))
     assert contents(old, kept) == before
-    assert auditing.look(old) == []
+    assert audit.look(Database(old)) == []

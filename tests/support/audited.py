@@ -17,16 +17,19 @@ from innkeeper.domain.grouping import ServerGroup
 from innkeeper.domain.ids import AgentId, ServerId
 from innkeeper.domain.moves import MigrationStatus
 from innkeeper.domain.slices import Scheduling
-from innkeeper.entrypoints.api.carrying import carry_out
-from innkeeper.store.queries import agents, orders
-from innkeeper.store.queries import servers as rows
-from innkeeper.store.queries.orders import NewOrder
+from innkeeper.engine.batches import carry_out
+from innkeeper.store.queries.compute import agents, orders
+from innkeeper.store.queries.compute import servers as rows
+from innkeeper.store.queries.compute.orders import NewOrder
 from innkeeper.store.tables import compute, identity, ordering, placement
 from innkeeper.store.transactions import Store, Tx
-from innkeeper.systems.compute import aggregates, flavors, groups, hosts, servers, work
-from innkeeper.systems.compute.desk import BootDesk
-from innkeeper.systems.compute.reconcile import LOST
-from innkeeper.systems.compute.results import Result
+from innkeeper.systems.compute.boot.desk import BootDesk
+from innkeeper.systems.compute.flavors import flavors
+from innkeeper.systems.compute.grouping import aggregates, groups
+from innkeeper.systems.compute.hosts import hosts, work
+from innkeeper.systems.compute.hosts.reconcile import LOST
+from innkeeper.systems.compute.servers import servers
+from innkeeper.systems.compute.servers.results import Result
 from innkeeper.systems.placement import providers
 from tests.support import audited_leases, audited_pclouds
 from tests.support.clouds import (

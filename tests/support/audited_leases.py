@@ -12,11 +12,11 @@ from typing import Any
 from innkeeper.domain.hosts import Dedication
 from innkeeper.domain.leases import HostsWish, LeaseWish, Window
 from innkeeper.domain.moves import Asker
-from innkeeper.store.queries import holds, leases
+from innkeeper.store.queries.leases import holds, leases
 from innkeeper.store.tables import compute, pclouds
 from innkeeper.store.tables import leases as tables
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute import hosts
+from innkeeper.systems.compute.hosts import hosts
 from innkeeper.systems.leases import freepool
 from innkeeper.systems.leases import leases as room
 from innkeeper.systems.leases.terms import Terms

@@ -16,8 +16,8 @@ from innkeeper.domain.pclouds import PCLOUD_KIND
 from innkeeper.domain.slices import Dedicating
 from innkeeper.store.tables import compute, pclouds, placement
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute import hosts
-from innkeeper.systems.compute.hosts import ServiceChange
+from innkeeper.systems.compute.hosts import hosts
+from innkeeper.systems.compute.hosts.hosts import ServiceChange
 from innkeeper.systems.pclouds import host_flavors
 from innkeeper.systems.pclouds import hosts as members
 from innkeeper.systems.pclouds import pclouds as sets

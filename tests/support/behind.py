@@ -6,10 +6,10 @@ from innkeeper.domain.compute import Booted, BootRequest
 from innkeeper.domain.errors import Refusal
 from innkeeper.domain.slices import Scheduling
 from innkeeper.snapshot.follower import Follower
-from innkeeper.systems.compute.boot import boot_together
-from innkeeper.systems.compute.drivers import Schedulers
-from innkeeper.systems.compute.means import Means
-from innkeeper.systems.compute.recordings import Recorder
+from innkeeper.systems.compute.boot.boot import boot_together
+from innkeeper.systems.compute.boot.drivers import Schedulers
+from innkeeper.systems.compute.boot.means import Means
+from innkeeper.systems.compute.boot.recordings import Recorder
 from tests.support.clouds import UNLIMITED, Cloud
 
 

@@ -15,18 +15,20 @@ from innkeeper.domain.errors import Refusal
 from innkeeper.domain.hosts import HostDefaults, HostReport, InventoryReport
 from innkeeper.domain.ids import AgentId, ServerId
 from innkeeper.domain.slices import Computing, Scheduling
-from innkeeper.entrypoints.api.carrying import Step, carry_out
+from innkeeper.engine.batches import Step, carry_out
+from innkeeper.engine.commands import Boot, Command, Decide, Explain, Write, WriteTogether
 from innkeeper.snapshot import loader
 from innkeeper.snapshot.audit import differences
 from innkeeper.snapshot.columns import HostTable
 from innkeeper.store import schema
 from innkeeper.store.backends.sqlite import Sqlite
-from innkeeper.store.queries import agents
+from innkeeper.store.queries.compute import agents
 from innkeeper.store.transactions import Store, Tx
 from innkeeper.systems.compute import audit as compute_audit
-from innkeeper.systems.compute import flavors, hosts, reports_audit
-from innkeeper.systems.compute.desk import BootDesk
-from innkeeper.systems.compute.explanations import Question
+from innkeeper.systems.compute.boot.desk import BootDesk
+from innkeeper.systems.compute.boot.explanations import Question
+from innkeeper.systems.compute.flavors import flavors
+from innkeeper.systems.compute.hosts import hosts, reports_audit
 from innkeeper.systems.placement import audit as placement_audit
 from tests.support.servers.leaving import LEAVING
 
@@ -218,10 +220,17 @@ class Cloud:
 
 def steps_of(steps: Sequence[tuple[str, Any]]) -> list[Step]:
     """Steps of these kinds; what is to be explained is a boot request."""
-    return [
-        Step(kind, Question(work) if kind == "explain" else work, None, None)
-        for kind, work in steps
-    ]
+    return [Step(COMMANDS[kind](work)) for kind, work in steps]
+
+
+COMMANDS: Mapping[str, Callable[[Any], Command[object]]] = {
+    "write": Write,
+    "together": lambda asked: WriteTogether(*asked),
+    "boot": Boot,
+    "decide": lambda asked: Decide(*asked),
+    "explain": lambda request: Explain(Question(request)),
+}
+"""By kind: the command that is made of what is given."""
 
 
 def cloud_in(folder: Path, *reports: HostReport, **settings: Any) -> Cloud:

@@ -13,14 +13,14 @@ from typing import Any, cast
 from innkeeper.domain.moves import Asker
 from innkeeper.domain.pclouds import HostFlavor, Pcloud, PcloudRun
 from innkeeper.domain.slices import Dedicating
-from innkeeper.entrypoints.api.compute.pclouds import hosts as host_views
-from innkeeper.entrypoints.api.compute.pclouds import keeping
-from innkeeper.entrypoints.api.compute.pclouds import pclouds as pcloud_views
-from innkeeper.entrypoints.api.compute.pclouds import records as record_views
+from innkeeper.entrypoints.api.pclouds import hosts as host_views
+from innkeeper.entrypoints.api.pclouds import keeping
+from innkeeper.entrypoints.api.pclouds import pclouds as pcloud_views
+from innkeeper.entrypoints.api.pclouds import records as record_views
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute import aggregates
-from innkeeper.systems.compute import hosts as machines
-from innkeeper.systems.compute.hosts import ServiceChange
+from innkeeper.systems.compute.grouping import aggregates
+from innkeeper.systems.compute.hosts import hosts as machines
+from innkeeper.systems.compute.hosts.hosts import ServiceChange
 from innkeeper.systems.pclouds import (
     host_flavors,
     hosts,

@@ -9,9 +9,9 @@ from typing import Any
 
 from innkeeper.domain.leases import HostsWish, Lease, LeaseWish, Window
 from innkeeper.domain.moves import Asker
-from innkeeper.store.queries import holds
+from innkeeper.store.queries.leases import holds
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute import hosts
+from innkeeper.systems.compute.hosts import hosts
 from innkeeper.systems.leases import audit, events, freepool, leases
 from innkeeper.systems.leases.terms import Terms
 from tests.support.clouds import UNLIMITED

@@ -14,8 +14,8 @@ from random import Random
 
 from innkeeper.domain.compute import OrderKind, WorkOrder
 from innkeeper.domain.ids import AgentId, ServerId
-from innkeeper.systems.compute import work
-from innkeeper.systems.compute.results import Result
+from innkeeper.systems.compute.hosts import work
+from innkeeper.systems.compute.servers.results import Result
 from tests.support.clouds import AGENT
 from tests.support.moves import OTHER, Movers
 

@@ -15,7 +15,7 @@ import sqlalchemy as sa
 from innkeeper.domain.hosts import Dedication
 from innkeeper.store.tables import compute, pclouds, placement
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute import hosts
+from innkeeper.systems.compute.hosts import hosts
 from innkeeper.systems.placement import aggregates as mirror
 from innkeeper.systems.placement import providers
 from tests.support.audited_pclouds import PCLOUD

@@ -14,10 +14,10 @@ from innkeeper.domain.hosts import HostReport
 from innkeeper.domain.ids import AgentId, ConsumerUuid, ServerId
 from innkeeper.domain.moves import Asker, Migration, MigrationSelection, Moved
 from innkeeper.domain.slices import Computing, Scheduling
-from innkeeper.store.queries import agents, quota_usages
-from innkeeper.store.queries import servers as rows
+from innkeeper.store.queries.compute import agents, quota_usages
+from innkeeper.store.queries.compute import servers as rows
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute import hosts, power, work
+from innkeeper.systems.compute.hosts import hosts, work
 from innkeeper.systems.compute.moves import (
     deletions,
     evacuation,
@@ -26,7 +26,8 @@ from innkeeper.systems.compute.moves import (
     resizing,
     shelving,
 )
-from innkeeper.systems.compute.results import Result, Terms
+from innkeeper.systems.compute.servers import power
+from innkeeper.systems.compute.servers.results import Result, Terms
 from innkeeper.systems.placement import allocations
 from tests.support.clouds import AGENT, DEFAULTS, NOW, UNLIMITED, Cloud, cloud_in, reported
 

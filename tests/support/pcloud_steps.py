@@ -11,7 +11,7 @@ from typing import Any
 from innkeeper.domain.hosts import InventoryReport
 from innkeeper.domain.ids import ServerId
 from innkeeper.domain.pclouds import SizePolicy
-from innkeeper.systems.compute.hosts import ServiceChange
+from innkeeper.systems.compute.hosts.hosts import ServiceChange
 from innkeeper.systems.pclouds import hosts, pclouds
 from innkeeper.systems.pclouds.hosts import Wish
 from tests.support.clouds import reported

@@ -8,7 +8,7 @@ from typing import Any
 
 from innkeeper.domain.placing import RequestSpec
 from innkeeper.snapshot.columns import HostTable
-from innkeeper.snapshot.pclouds import of_reservation
+from innkeeper.snapshot.dedications import of_reservation
 from tests.support.choosing import at_addresses, in_aggregates, say, with_servers
 from tests.support.tables import Sketch, table_of
 
@@ -58,7 +58,7 @@ def table_for(cloud: PlainCloud) -> HostTable:
         {name: each.busy for name, each in named.items()},
     )
     for uuid, (projects, taken_in) in PCLOUDS.items():
-        table.pclouds.set_facts(uuid, projects, taken_in)
+        table.dedications.set_facts(uuid, projects, taken_in)
     for name, each in named.items():
         table.see_facts(table.index_by_name[name], each.seen_s)
     return table

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from innkeeper.domain.placing import Comparison, RequestSpec
-from innkeeper.snapshot.pclouds import of_reservation
+from innkeeper.snapshot.dedications import of_reservation
 from tests.support.plain_hosts import (
     PCLOUDS,
     Metadata,

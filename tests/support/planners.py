@@ -10,8 +10,8 @@ from innkeeper.domain.compute import Booted
 from innkeeper.domain.ids import ServerId
 from innkeeper.domain.zones import Planned
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute import plans
-from innkeeper.systems.compute.entries import Stale, Used
+from innkeeper.systems.compute.boot import plans
+from innkeeper.systems.compute.boot.entries import Stale, Used
 from tests.support.surveyors import Surveyor
 
 COUNT = 3

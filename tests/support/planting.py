@@ -14,7 +14,7 @@ import sqlalchemy as sa
 
 from innkeeper.domain.amounts import Inventory
 from innkeeper.store import schema
-from innkeeper.store.queries import names
+from innkeeper.store.queries.placement import names
 from innkeeper.store.tables import placement as tables
 from innkeeper.store.transactions import Store, Tx
 from innkeeper.systems.placement import (

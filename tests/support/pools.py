@@ -8,7 +8,7 @@ import sqlalchemy as sa
 
 from innkeeper.domain.amounts import Inventory
 from innkeeper.domain.placement import SHARES, ProviderQuery
-from innkeeper.store.queries import names, usages
+from innkeeper.store.queries.placement import names, usages
 from innkeeper.store.tables.placement import allocations
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.placement import aggregates, inventories, providers, traits

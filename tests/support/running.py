@@ -66,7 +66,7 @@ def running(data_dir: Path, **settings: Any) -> Iterator[Running]:
         yield started
     finally:
         started.http.close()
-        service.site.bells.stop()
+        service.engine.wakeups.stop()
         server.should_exit = True
         thread.join(START_WITHIN_S)
         service.stop()

@@ -12,7 +12,7 @@ from innkeeper.domain.hosts import HostReport
 from innkeeper.domain.ids import ServerId
 from innkeeper.domain.pclouds import PcloudAction, PcloudHost, SizePolicy
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute.hosts import ServiceChange
+from innkeeper.systems.compute.hosts.hosts import ServiceChange
 from innkeeper.systems.pclouds import hosts, pclouds, sizes
 from tests.support.clouds import reported
 from tests.support.landlords import Landlord

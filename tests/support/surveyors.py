@@ -89,7 +89,7 @@ class Surveyor:
 
     def _judge_taken_in(self, seen: World) -> None:
         """Decisions know whose plain requests each pcloud takes that has hosts."""
-        known = self.cloud.table.pclouds
+        known = self.cloud.table.dedications
         for row in {each["pcloud_id"] for each in seen.members.values()}:
             pcloud = seen.pclouds[row]
             for project_id in self._projects:

@@ -19,7 +19,7 @@ from innkeeper.scheduling.schedulers.scheduler import Choice
 from innkeeper.scheduling.weighers.catalogue import WEIGHERS
 from innkeeper.snapshot.amounts import AmountTable
 from innkeeper.snapshot.columns import HostTable
-from innkeeper.snapshot.pclouds import GENERAL, POOLED
+from innkeeper.snapshot.dedications import GENERAL, POOLED
 
 NOW_S = 1_000_000.0
 SILENCE_MAX_S = 60.0
@@ -125,7 +125,7 @@ def fill(table: HostTable, index: HostIndex, each: Sketch) -> None:
     table.membership_codes[index] = table.pools.code(each.aggregates)
     code = GENERAL if each.pcloud is None else POOLED
     if each.pcloud:
-        code = table.pclouds.code(each.pcloud)
+        code = table.dedications.code(each.pcloud)
     table.dedicate(index, code, each.pcloud_name, is_open=each.is_pcloud_open)
     _fill_amounts(table, index, each)
     for trait in each.traits:

@@ -27,14 +27,13 @@ def test_no_import_is_excepted() -> None:
 
 
 def test_all_queries_are_protected() -> None:
-    """A module that is added without its contract is open to every room."""
+    """A folder that is added without its contract is open to every room, as is a loose file."""
     written = {path.stem for path in (SOURCE / "store" / "queries").iterdir()}
-    protected = {
-        module.removeprefix("innkeeper.store.queries.")
-        for section in query_contracts().values()
-        for module in section["protected_modules"].split()
-    }
-    assert written - {"__init__", "__pycache__"} == protected
+    assert written - {"__init__", "__pycache__"} == set(query_contracts())
+    for room, section in query_contracts().items():
+        assert section["protected_modules"].split() == [f"innkeeper.store.queries.{room}"]
+        # As packages: the modules inside are protected with their folder.
+        assert section.getboolean("as_packages", fallback=True)
 
 
 def test_queries_are_for_their_room_and_the_snapshot() -> None:
@@ -58,3 +57,9 @@ def test_every_program_is_kept_out_of_the_core() -> None:
     sources = contracts()["importlinter:contract:programs-over-http"]["source_modules"].split()
     built = [name for name in PROGRAMS if (SOURCE / "entrypoints" / name).is_dir()]
     assert sources == [f"innkeeper.entrypoints.{name}" for name in built]
+
+
+def test_no_way_in_reaches_the_store_by_itself() -> None:
+    contract = contracts()["importlinter:contract:no-store-in-entrypoints"]
+    assert contract["source_modules"].split() == ["innkeeper.entrypoints"]
+    assert contract["forbidden_modules"].split() == ["innkeeper.store"]

@@ -56,7 +56,7 @@ def guarded() -> list[Any]:
         pytest.param(api, route, id=f"{api.name} {route.method} {route.path}")
         for api in APIS.values()
         for route in api.routes
-        if route.policy is not None
+        if route.rule is not None
     ]
 
 
@@ -66,9 +66,7 @@ def door() -> Any:
     untouchable: Any = Untouchable()
     site = Site(
         settings=Settings(serving=Serving(apis=tuple(APIS))),
-        readers=untouchable,
-        decisions=untouchable,
-        candidates=untouchable,
+        engine=untouchable,
         recordings=untouchable,
         policy=untouchable,
         authenticator=TrustingAuthenticator(),

@@ -85,3 +85,15 @@ def test_folders_hold_few_packages() -> None:
         if len(children) > PACKAGES_PER_FOLDER_MAX:
             crowded.append(Finding("/".join(folder), 1, "more than seven packages"))
     judge("crowded-folder", crowded)
+
+
+def test_tests_lie_as_the_source_does() -> None:
+    """The place of a module says where its tests are."""
+    mirrors = (("tests/unit", SOURCE), ("tests/systems", f"{SOURCE}/systems"))
+    lost = {
+        "/".join(file.folders)
+        for tests, source in mirrors
+        for file in python_files(tests)
+        if not (ROOT / source / "/".join(file.folders).removeprefix(tests).lstrip("/")).is_dir()
+    }
+    assert lost == set()

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from innkeeper.entrypoints.api.compute.patterns import WORDS
+from innkeeper.entrypoints.api.microversions import passage
+from innkeeper.entrypoints.api.patterns import WORDS
 from innkeeper.entrypoints.api.tables import APIS
 
 COMPUTE = APIS["compute"]
@@ -31,15 +32,17 @@ def patterns_of(schema: Any) -> Iterator[str]:
 
 
 def schemas() -> Iterator[tuple[str, Any]]:
-    """The schemas of all routes and of all older versions, each with where it is from."""
+    """The schemas of all routes at all versions, each with where it is from."""
+    table = COMPUTE.versions
+    assert table is not None
+    versions = [table.oldest, *(step.version for step in table.steps)]
     for route in COMPUTE.routes:
-        for schema in (route.body, route.query):
-            yield f"{route.method} {route.path}", schema
-    assert COMPUTE.versions is not None
-    for step in COMPUTE.versions.steps:
-        for edge in step.EDGES:
-            for schema in (edge.body_before, edge.query_before):
-                yield f"before {step.VERSION}", schema
+        for version in versions:
+            way = passage(
+                table.after(version), route.method, route.path, route.body, route.query
+            )
+            for schema in (way.body, way.query):
+                yield f"{route.method} {route.path} at {version}", schema
 
 
 def test_every_pattern_has_words() -> None:

@@ -6,12 +6,14 @@ without anybody remembering to.
 
 from __future__ import annotations
 
+import ast
 import importlib
+import inspect
+import itertools
 import json
 import pkgutil
 import re
 from collections.abc import Collection, Iterator, Mapping
-from types import ModuleType
 from typing import Any
 
 import msgspec
@@ -36,6 +38,8 @@ ROW = re.compile(r"^\| `([^`]+)` \| *(.*?) *\|", re.MULTILINE)
 REFUSALS = 400
 """Statuses from here on are refusals."""
 FORBIDDEN = 403
+MADE_BY = {"Route": 4, "_route": 3}
+"""What makes routes, and at which place it is given their summary."""
 PLACEHOLDER = re.compile(r"\{[^}]*\}")
 
 
@@ -152,17 +156,61 @@ def routes() -> Iterator[tuple[Api, Route, Finding]]:
 
 def test_every_route_has_a_policy() -> None:
     """A route that is open to strangers is an exception, and says why."""
-    judge("open-route", [place for _, route, place in routes() if route.policy is None])
+    judge("open-route", [place for _, route, place in routes() if route.rule is None])
     unknown = [
         str(place)
         for api, route, place in routes()
-        if route.policy is not None and route.policy not in {rule.name for rule in api.rules}
+        if route.rule is not None and route.rule.name not in {rule.name for rule in api.rules}
     ]
     assert unknown == []
 
 
 def test_every_route_says_what_it_does() -> None:
     assert [str(place) for _, route, place in routes() if not route.summary.strip()] == []
+
+
+def given_summaries() -> Iterator[tuple[Finding, str, str]]:
+    """Each summary that a route is given, and the handler's docstring."""
+    for file in python_files("src/innkeeper/entrypoints/api"):
+        if not file.name.endswith("routes.py"):
+            continue
+        name = file.path.removeprefix("src/").removesuffix(".py").replace("/", ".")
+        module = importlib.import_module(name)
+        for node in ast.walk(file.tree()):
+            if not isinstance(node, ast.Call) or ast.unparse(node.func) not in MADE_BY:
+                continue
+            index = MADE_BY[ast.unparse(node.func)]
+            if len(node.args) > index and isinstance(node.args[index], ast.Constant):
+                handler: Any = module
+                for part in ast.unparse(node.args[index - 2]).split("."):
+                    handler = getattr(handler, part)
+                summary = ast.literal_eval(node.args[index])
+                yield Finding(file.path, node.lineno, summary), summary, told_by(handler)
+
+
+def told_by(handler: Any) -> str:
+    """The first paragraph of a docstring, as one line."""
+    return " ".join((inspect.getdoc(handler) or "").partition("\n\n")[0].split())
+
+
+def test_each_sentence_about_a_route_is_said_once() -> None:
+    """The handler says it first, then the route, then the rule: each only what is new."""
+    found = list(given_summaries())
+    assert found
+    twice = [place for place, summary, told in found if summary == told]
+    twice += [
+        place
+        for _, route, place in routes()
+        if route.rule is not None
+        and route.rule.description == route.summary
+        and is_alone(route)
+    ]
+    judge("said-twice", twice)
+
+
+def is_alone(route: Route) -> bool:
+    """Whether a route's rule guards no other; one that guards several has words of its own."""
+    return sum(other.rule is route.rule for _, other, _ in routes()) == 1
 
 
 def requests_in(node: Any) -> Iterator[tuple[str, str, int]]:
@@ -218,20 +266,22 @@ def test_every_route_has_a_story() -> None:
 def test_every_route_of_placement_has_a_story_of_who_is_refused() -> None:
     told = {text for text, statuses in told_routes().items() if FORBIDDEN in statuses}
     guarded = [
-        place for api, route, place in routes() if api.name == "placement" and route.policy
+        place for api, route, place in routes() if api.name == "placement" and route.rule
     ]
     judge("unrefused-route", [place for place in guarded if place.text not in told])
 
 
-def placement_versions() -> Iterator[tuple[str, Version, Version]]:
-    """The name of each version's module, the version before it, and itself."""
+def placement_versions() -> Iterator[tuple[Version, Version]]:
+    """Each version of Placement that changed something, behind the one before it."""
     versions = APIS["placement"].versions
     assert versions is not None
-    before = versions.oldest
-    for step in versions.steps:
-        assert isinstance(step, ModuleType)
-        yield step.__name__.rpartition(".")[2], before, step.VERSION
-        before = step.VERSION
+    known = [versions.oldest, *(step.version for step in versions.steps)]
+    yield from itertools.pairwise(known)
+
+
+def version_story(version: Version) -> str:
+    """How the name of a version's file begins; the rest says in a few words what changed."""
+    return f"v{version.major}_{version.minor}_"
 
 
 def versions_asked(story: Mapping[str, Any], service: str) -> set[str]:
@@ -245,22 +295,26 @@ def versions_asked(story: Mapping[str, Any], service: str) -> set[str]:
 
 
 def test_every_version_of_placement_has_a_story() -> None:
-    """A file that is named as the version's module is, and asks before it and at it."""
+    """One file, whose name begins with the version, and which asks before it and at it."""
     untold = []
-    for name, *wanted in placement_versions():
-        path = VERSION_STORIES / f"{name}.yaml"
-        text = path.read_text(encoding="utf-8") if path.exists() else ""
-        found = yaml.load_all(text, Loader=LOADER)
+    for before, version in placement_versions():
+        paths = list(VERSION_STORIES.glob(f"{version_story(version)}*.yaml"))
+        texts = [path.read_text(encoding="utf-8") for path in paths]
+        found = [story for text in texts for story in yaml.load_all(text, Loader=LOADER)]
         asked = [versions_asked(story, "placement") for story in found]
-        missing = sorted({str(version) for version in wanted}.difference(*asked))
-        if missing:
-            untold.append(Finding(str(path.relative_to(ROOT)), 1, f"asks {missing}"))
+        missing = sorted({str(before), str(version)}.difference(*asked))
+        if missing or len(paths) != 1:
+            place = str(VERSION_STORIES.relative_to(ROOT) / version_story(version))
+            untold.append(Finding(place, 1, f"has {len(paths)} files, asks {missing}"))
     judge("untold-version", untold)
 
 
 def test_no_story_is_named_after_a_version_that_is_none() -> None:
-    known = {name for name, _, _ in placement_versions()} | {"v1_0_the_beginning"}
-    assert {path.stem for path in VERSION_STORIES.glob("*.yaml")} - known == set()
+    known = tuple(version_story(version) for _, version in placement_versions())
+    strange = {
+        path.stem for path in VERSION_STORIES.glob("*.yaml") if not path.stem.startswith(known)
+    }
+    assert strange == {"v1_0_the_beginning"}
 
 
 def test_paths_meet_as_the_router_would_have_them() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 
 from docs import generate
-from innkeeper.entrypoints.api import metrics
+from innkeeper.engine import metrics
 from tests.tidy.tree import ROOT
 
 RULES = ROOT / "ops" / "innkeeper.rules.yml"

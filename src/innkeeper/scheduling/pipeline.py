@@ -1,8 +1,9 @@
 """Filter, then weigh, over all hosts at once; counts what each filter removed.
 
-A filter is a module with ``NAME``, ``REASON``, ``READS``, ``mask`` and ``missing``; a weigher
-one with ``NAME``, ``READS``, ``AGGREGATE_KEY``, ``column`` and ``scale``. Both get ``rows``:
-the whole table, or those that were edited since they were last asked.
+A filter is a module or an object with ``NAME``, ``REASON``, ``READS``, ``mask`` and
+``missing``; a weigher one with ``NAME``, ``READS``, ``AGGREGATE_KEY``, ``column`` and
+``scale``. Both get ``rows``: the whole table, or those that were edited since they were last
+asked.
 
 A host's weight is the sum, over all weighers, of its number divided by the weigher's scale
 and multiplied by the weigher's multiplier. The scale is a fixed number of the table or the

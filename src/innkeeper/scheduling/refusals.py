@@ -18,7 +18,7 @@ from innkeeper.domain.ids import HostIndex
 from innkeeper.domain.placing import Removal, RequestSpec
 from innkeeper.scheduling import pipeline
 from innkeeper.scheduling.dice import draw
-from innkeeper.scheduling.filters import capacity, dedicated, forced_host
+from innkeeper.scheduling.filters import capacity, dedication, forced_host
 from innkeeper.scheduling.pipeline import ALL_ROWS, Filter
 from innkeeper.snapshot.amounts import Amount, Mask
 from innkeeper.snapshot.columns import HostTable
@@ -125,7 +125,7 @@ def nearest(
         return ()
     short = shortages(hosts, spec)
     counts = found.counts.astype(np.float64)
-    others = _refused_by(found, dedicated.NAMES)
+    others = _refused_by(found, dedication.NAMES)
     counts[others], short[others] = len(found.filters), 0.0
     counts[_refused_by(found, {forced_host.NAME})] += len(found.filters)
     # One number for both: no shortage is as much as one more refusal.
@@ -137,7 +137,7 @@ def nearest(
                 _objection(each, hosts, spec, index)
                 for each, refuses in zip(found.filters, found.columns, strict=True)
                 if refuses is not None and refuses[index]
-                if each.NAME in dedicated.NAMES or not others[index]
+                if each.NAME in dedication.NAMES or not others[index]
             ),
             float(short[index]),
         )

@@ -21,7 +21,7 @@ from innkeeper.domain.explaining import (
     Tally,
     Verdict,
 )
-from innkeeper.scheduling.filters import dedicated
+from innkeeper.scheduling.filters import dedication
 
 COUNTS = ("hosts", "candidates")
 TALLY_COUNTS = ("removed", "refused", "alone")
@@ -78,7 +78,7 @@ def _one_for_all(nearest: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]
     told: list[Mapping[str, Any]] = []
     is_told = False
     for each in nearest:
-        is_dedicated = _names_one_of(dedicated.NAMES, each["refused_by"])
+        is_dedicated = _names_one_of(dedication.NAMES, each["refused_by"])
         if not (is_dedicated and is_told):
             told.append(each)
         is_told |= is_dedicated

@@ -14,8 +14,8 @@ import numpy.typing as npt
 
 from innkeeper.domain.ids import ProviderId
 from innkeeper.snapshot.amounts import AmountTable
-from innkeeper.store.queries import capacity
-from innkeeper.store.queries.names import class_ids
+from innkeeper.store.queries.placement import capacity
+from innkeeper.store.queries.placement.names import class_ids
 from innkeeper.store.transactions import Tx
 
 Rows = Sequence[Any]

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from innkeeper.domain.ids import ProviderId
 from innkeeper.snapshot.columns import HostTable
-from innkeeper.snapshot.pclouds import POOLED
+from innkeeper.snapshot.dedications import POOLED
 from innkeeper.snapshot.pools import PoolTable
 
 Indexes = npt.NDArray[np.intp]
@@ -134,10 +134,10 @@ def _counted(table: HostTable, row: int) -> tuple[int, int, dict[str, int]]:
 
 
 def _dedicated(table: HostTable, row: int) -> tuple[Any, ...]:
-    """For whom a host is: its pool, or its pcloud with all that is known of it."""
-    code = int(table.pcloud_codes[row])
-    kind = code if code <= POOLED else table.pclouds.facts(code)
-    return (kind, bool(table.is_pcloud_open[row]), table.pcloud_names[row])
+    """For whom a host is, with all that is known of its pcloud or reservation."""
+    code = int(table.dedication_codes[row])
+    kind = code if code <= POOLED else table.dedications.facts(code)
+    return (kind, bool(table.is_dedication_open[row]), table.pcloud_names[row])
 
 
 class _Pair:

@@ -22,8 +22,8 @@ from innkeeper.domain.ids import AgentId, Generation, HostIndex, ProviderId
 from innkeeper.snapshot.aggregates import AggregateSets, Verdict
 from innkeeper.snapshot.amounts import ROWS_MIN, Amount, AmountTable, Indexes, Mask, Rows
 from innkeeper.snapshot.capabilities import CapabilityColumn, CapabilityColumns
+from innkeeper.snapshot.dedications import Dedications
 from innkeeper.snapshot.kinds import Kinds
-from innkeeper.snapshot.pclouds import PcloudSets
 from innkeeper.snapshot.pools import Codes, PoolTable
 from innkeeper.snapshot.residents import Residents
 
@@ -56,7 +56,7 @@ class HostTable(AmountTable):
         self.pools = PoolTable()
         self.aggregates = AggregateSets()
         self.residents = Residents()
-        self.pclouds = PcloudSets()
+        self.dedications = Dedications()
         self.pcloud_names: list[str] = self._add_list(str)
         self.knows_memberships = False
         """Whether ``root_ids`` and ``membership_codes`` are kept; without pools they need not
@@ -67,8 +67,8 @@ class HostTable(AmountTable):
         self._add_column("fact", "root_ids", np.int64)
         self._add_column("fact", "membership_codes", np.int32)
         self._add_column("fact", "aggregate_codes", np.int32)
-        self._add_column("fact", "pcloud_codes", np.int32)
-        self._add_column("fact", "is_pcloud_open", np.bool_)
+        self._add_column("fact", "dedication_codes", np.int32)
+        self._add_column("fact", "is_dedication_open", np.bool_)
         self._add_column("fact", "server_counts", np.int32)
         self._add_column("fact", "busy_counts", np.int32)
         self._add_column("fact", "facts_seen_s", np.float64)
@@ -88,10 +88,10 @@ class HostTable(AmountTable):
     their sets."""
     aggregate_codes: Codes
     """Which of the compute room's aggregates the host is in, as ``aggregates`` numbers them."""
-    pcloud_codes: Codes
-    """For whom the host is, as ``pclouds`` numbers them."""
-    is_pcloud_open: Mask
-    """In a pcloud, and open to servers for it."""
+    dedication_codes: Codes
+    """For whom the host is, as ``dedications`` has it by codes."""
+    is_dedication_open: Mask
+    """Dedicated, and open to servers of those for whom it is."""
     server_counts: Codes
     busy_counts: Codes
     """Servers that are being built, moved or otherwise make the host work."""
@@ -125,9 +125,9 @@ class HostTable(AmountTable):
         if index is None:
             return
         self._unname(self.names[index], index)
-        self.pclouds.leave(provider_id)
+        self.dedications.leave(provider_id)
         # The last row takes the place of this one.
-        self.pclouds.forget_rows()
+        self.dedications.forget_rows()
         self.residents.replace(provider_id, {})
         super().remove_row(provider_id)
         if index < self.row_count:
@@ -254,24 +254,24 @@ class HostTable(AmountTable):
     # -- dedicated hosts ---------------------------------------------------------------------
 
     def dedicate(self, index: HostIndex, code: int, name: str, *, is_open: bool) -> None:
-        """Say for whom a host is, and what it is called there."""
-        if self.pcloud_codes[index] != code or self.is_pcloud_open[index] != is_open:
-            self.pclouds.forget_rows()
-        self.pcloud_codes[index] = code
-        self.is_pcloud_open[index] = is_open
+        """Set for whom a host is, and its name in its pcloud."""
+        if self.dedication_codes[index] != code or self.is_dedication_open[index] != is_open:
+            self.dedications.forget_rows()
+        self.dedication_codes[index] = code
+        self.is_dedication_open[index] = is_open
         self.pcloud_names[index] = name
-        self.pclouds.enter(ProviderId(int(self.provider_ids[index])), code, name)
+        self.dedications.enter(ProviderId(int(self.provider_ids[index])), code, name)
 
     def rows_called(self, codes: Iterable[int], name: str) -> Indexes:
-        """The rows of the hosts that have this name in one of these pclouds."""
-        rows = [self.index_of[each] for each in self.pclouds.called(codes, name)]
+        """The rows of the hosts that have this name in a pcloud of one of these codes."""
+        rows = [self.index_of[each] for each in self.dedications.called(codes, name)]
         return np.array(rows, dtype=np.intp)
 
-    def renumber_pclouds(self) -> None:
-        """Forget pclouds that no host is in any more, once they are the most."""
-        if self.pclouds.has_many_codes:
-            numbers = self.pclouds.keep_codes(np.unique(self.pcloud_codes).tolist())
-            self.pcloud_codes[:] = numbers[self.pcloud_codes]
+    def renumber_dedications(self) -> None:
+        """Forget the codes that no host has any more, once they are the most."""
+        if self.dedications.has_many_codes:
+            numbers = self.dedications.keep_codes(np.unique(self.dedication_codes).tolist())
+            self.dedication_codes[:] = numbers[self.dedication_codes]
 
     # -- aggregates and servers ------------------------------------------------------------
 

@@ -15,7 +15,7 @@ import structlog
 from innkeeper.domain.ids import BEGINNING, ProviderId
 from innkeeper.snapshot import feed, loader
 from innkeeper.snapshot.columns import HostTable
-from innkeeper.store.queries import capacity
+from innkeeper.store.queries.placement import capacity
 from innkeeper.store.transactions import Tx
 
 LOG = structlog.get_logger("innkeeper.snapshot")

@@ -15,10 +15,10 @@ from innkeeper.domain.ids import HostIndex, ProviderId
 from innkeeper.snapshot import pool_loader
 from innkeeper.snapshot.amount_loader import load_amounts
 from innkeeper.snapshot.columns import NEVER_S, HostTable
-from innkeeper.snapshot.pclouds import GENERAL, POOLED, of_reservation
+from innkeeper.snapshot.dedications import GENERAL, POOLED, of_reservation
 from innkeeper.store import changes
-from innkeeper.store.queries import agents, aggregates, dedications, hosts, residents
-from innkeeper.store.queries.hosts import HostRow
+from innkeeper.store.queries.compute import agents, aggregates, dedications, hosts, residents
+from innkeeper.store.queries.compute.hosts import HostRow
 from innkeeper.store.transactions import Tx
 
 
@@ -78,26 +78,26 @@ def _load_dedications(tx: Tx, table: HostTable, found: Sequence[HostRow]) -> Non
     taken = {str(e.dedicated_to) for e in mine if e.dedication not in OF_LEASES}
     names = dedications.names(tx, [each.provider_id for each in mine])
     for facts in dedications.pcloud_facts(tx, sorted(taken)):
-        table.pclouds.set_facts(facts.uuid, facts.projects, facts.taken_in)
+        table.dedications.set_facts(facts.uuid, facts.projects, facts.taken_in)
     for uuid, project_id in dedications.reservation_projects(tx, sorted(leased)).items():
-        table.pclouds.set_facts(of_reservation(uuid), [project_id], [])
+        table.dedications.set_facts(of_reservation(uuid), [project_id], [])
     for each in found:
         index = table.index_of[each.provider_id]
-        if each.dedication is None and table.pcloud_codes[index] == GENERAL:
+        if each.dedication is None and table.dedication_codes[index] == GENERAL:
             # As most are, and were.
             continue
         code = GENERAL if each.dedication is None else POOLED
         if each.dedicated_to is not None:
             is_leased = each.dedication in OF_LEASES
             key = of_reservation(each.dedicated_to) if is_leased else each.dedicated_to
-            code = table.pclouds.code(key)
+            code = table.dedications.code(key)
         table.dedicate(
             index,
             code,
             names.get(each.provider_id, ""),
             is_open=each.dedication in (Dedication.OPEN, Dedication.LEASED),
         )
-    table.renumber_pclouds()
+    table.renumber_dedications()
 
 
 def _set_address(table: HostTable, index: HostIndex, text: str) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 from innkeeper.domain.ids import ProviderId
 from innkeeper.snapshot.amount_loader import load_amounts
 from innkeeper.snapshot.columns import HostTable
-from innkeeper.store.queries import capacity, pools
+from innkeeper.store.queries.placement import capacity, pools
 from innkeeper.store.transactions import Tx
 
 

@@ -12,7 +12,7 @@ from innkeeper.domain.ids import ProviderId
 from innkeeper.snapshot.amount_loader import Rows, load_amounts
 from innkeeper.snapshot.providers import NO_PROVIDER, ProviderTable
 from innkeeper.store import changes
-from innkeeper.store.queries import capacity, providers
+from innkeeper.store.queries.placement import capacity, providers
 from innkeeper.store.transactions import Tx
 
 

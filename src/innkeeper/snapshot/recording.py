@@ -28,7 +28,7 @@ from innkeeper.domain.ids import (
 )
 from innkeeper.snapshot.amounts import AmountTable
 from innkeeper.snapshot.columns import HostTable
-from innkeeper.snapshot.pclouds import GENERAL, POOLED
+from innkeeper.snapshot.dedications import GENERAL, POOLED
 
 Column = npt.NDArray[Any]
 HOSTS = "hosts"
@@ -37,6 +37,9 @@ KINDS = ("free", "used", "min_unit", "max_unit", "step_size")
 """Of each class of resources, what is told of it."""
 AGENTS = "agents/heard_s"
 """When agents were heard has a row for each agent, in the order of their ids in the state."""
+WRITTEN_AS = {"dedication_codes": "pcloud_codes", "is_dedication_open": "is_pcloud_open"}
+"""Names that columns have in recordings alone, so that programs of before and since read each
+other's files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +64,7 @@ def copy_of(table: HostTable) -> Moment:
         "agents": list(table.agent_ids),
         "capabilities": table.all_capabilities(),
         "aggregates": _aggregates(table),
-        "pclouds": _pclouds(table),
+        "pclouds": _dedications(table),
         "pcloud_names": list(table.pcloud_names),
         "memberships": [pools.aggregates_of(code) for code in range(pools.code_count)],
         "residents": table.residents.copy() if table.knows_servers else None,
@@ -77,7 +80,7 @@ def copy_of(table: HostTable) -> Moment:
 
 def _copied(label: str, table: AmountTable) -> dict[str, Column]:
     return {
-        f"{label}/{kind}/{name}": column.copy()
+        f"{label}/{kind}/{WRITTEN_AS.get(name, name)}": column.copy()
         for (kind, name), column in table.columns().items()
     }
 
@@ -95,11 +98,11 @@ def _aggregates(table: HostTable) -> list[dict[str, Any]]:
     ]
 
 
-def _pclouds(table: HostTable) -> list[tuple[int, str, list[str], list[str]]]:
-    """The pclouds that hosts are in, by their codes."""
+def _dedications(table: HostTable) -> list[tuple[int, str, list[str], list[str]]]:
+    """The pclouds and reservations that hosts are dedicated to, by their codes."""
     found: list[tuple[int, str, list[str], list[str]]] = []
-    for code in np.unique(table.pcloud_codes).tolist():
-        uuid, projects, taken_in = table.pclouds.facts(code)
+    for code in np.unique(table.dedication_codes).tolist():
+        uuid, projects, taken_in = table.dedications.facts(code)
         if uuid:
             found.append((code, uuid, sorted(projects), sorted(taken_in)))
     return found
@@ -155,7 +158,7 @@ def table_of(columns: Mapping[str, Column], state: Mapping[str, Any]) -> HostTab
         facts = told["values"][told["codes"][index]]
         table.set_capabilities(table.index_of[provider_id], facts)
     _set_aggregates(table, state["aggregates"])
-    _set_pclouds(table, state["pclouds"], state["pcloud_names"])
+    _set_dedications(table, state["pclouds"], state["pcloud_names"])
     _set_residents(table, state["residents"])
     _set_pools(table, columns, state)
     _check(table)
@@ -172,7 +175,9 @@ def _hear(table: HostTable, agents: Sequence[str], heard_s: Column) -> None:
 
 def _fill(label: str, table: AmountTable, columns: Mapping[str, Column]) -> None:
     """Take over all columns of a table; those of facts must be exactly those that it has."""
-    facts = {name for kind, name in table.columns() if kind == "fact"}
+    facts = {
+        WRITTEN_AS.get(name, name): name for kind, name in table.columns() if kind == "fact"
+    }
     _demand_whole_classes(label, columns)
     for path, values in columns.items():
         mine, _, rest = path.partition("/")
@@ -180,8 +185,9 @@ def _fill(label: str, table: AmountTable, columns: Mapping[str, Column]) -> None
             continue
         kind, _, name = rest.partition("/")
         _demand_numbers(kind, path, values)
-        table.set_column(kind, name, values)
-        facts.discard(name if kind == "fact" else "")
+        if kind == "fact" and name not in facts:
+            raise ValueError(f"there is no column {kind} {name}")
+        table.set_column(kind, facts.pop(name) if kind == "fact" else name, values)
     if facts:
         raise ValueError(f"there is no column {', '.join(sorted(facts))}")
 
@@ -223,12 +229,12 @@ def _set_aggregates(table: HostTable, told: Sequence[Mapping[str, Any]]) -> None
         )
 
 
-def _set_pclouds(table: HostTable, told: Sequence[Any], names: Sequence[str]) -> None:
-    codes, is_open = table.pcloud_codes.copy(), table.is_pcloud_open.copy()
+def _set_dedications(table: HostTable, told: Sequence[Any], names: Sequence[str]) -> None:
+    codes, is_open = table.dedication_codes.copy(), table.is_dedication_open.copy()
     numbers = {GENERAL: GENERAL, POOLED: POOLED}
     for code, uuid, projects, taken_in in told:
-        numbers[int(code)] = table.pclouds.code(str(uuid))
-        table.pclouds.set_facts(str(uuid), projects, taken_in)
+        numbers[int(code)] = table.dedications.code(str(uuid))
+        table.dedications.set_facts(str(uuid), projects, taken_in)
     if len(names) != table.host_count or not set(codes.tolist()) <= numbers.keys():
         raise ValueError("a host is of a pcloud that is not told of")
     for index, name in enumerate(names):

@@ -35,7 +35,7 @@ from innkeeper.store import schema
 from innkeeper.store.backends import catalogue
 from innkeeper.store.backends.backend import Engines
 from innkeeper.store.backends.mariadb import NEXT, Mariadb, number_of
-from innkeeper.store.queries import capacity, names
+from innkeeper.store.queries.placement import capacity, names
 from innkeeper.store.tables.placement import allocations
 from innkeeper.store.transactions import Store, Tx
 from innkeeper.systems.placement import claims, inventories, providers

@@ -11,8 +11,8 @@ from innkeeper.domain.pclouds import (
     beginning_of_host_names,
     is_host_name,
 )
-from innkeeper.entrypoints.api.compute.patterns import HOST_PATTERN, NAME_PATTERN
-from innkeeper.entrypoints.api.compute.schema_types import LENGTH_MAX
+from innkeeper.entrypoints.api.patterns import HOST_PATTERN, NAME_PATTERN
+from innkeeper.entrypoints.api.schema_types import LENGTH_MAX
 from innkeeper.systems.pclouds.hosts import NAME_KEPT
 
 HOSTS_MAX = 9_999_999

@@ -13,7 +13,7 @@ from innkeeper.scheduling import depletion, explaining, reasons, telling
 from innkeeper.scheduling.schedulers.all_at_once import AllAtOnce
 from innkeeper.scheduling.schedulers.scheduler import Choice
 from innkeeper.snapshot.columns import HostTable
-from innkeeper.systems.compute import drivers
+from innkeeper.systems.compute.boot import drivers
 from tests.support.tables import Pool, Sketch, add_pools, asking, host, picture, table_of
 
 SETTINGS = Scheduling(default_host_weighers=("FreeMemoryWeigher", "FreeVcpusWeigher"))

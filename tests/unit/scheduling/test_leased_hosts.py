@@ -12,11 +12,12 @@ from innkeeper.domain.placing import RequestSpec
 from innkeeper.domain.slices import Scheduling
 from innkeeper.scheduling import reasons
 from innkeeper.scheduling.facts import masks
-from innkeeper.scheduling.filters import capacity, dedicated, lease, pcloud
+from innkeeper.scheduling.filters import capacity, dedication
+from innkeeper.scheduling.filters.dedication import LEASE_FILTER, PCLOUD_FILTER
 from innkeeper.scheduling.pipeline import ALL_ROWS
 from innkeeper.snapshot.columns import HostTable
-from innkeeper.snapshot.pclouds import of_reservation
-from innkeeper.systems.compute import drivers
+from innkeeper.snapshot.dedications import of_reservation
+from innkeeper.systems.compute.boot import drivers
 from tests.support.tables import asking, host, table_of
 
 OURS, THEIRS, PCLOUD = "ours", "theirs", "pcloud"
@@ -36,10 +37,10 @@ def cloud() -> HostTable:
         host("same pcloud", pcloud=SAME, pcloud_name="a", is_pcloud_open=True),
     )
     for each in (OURS, "ended", SAME):
-        table.pclouds.set_facts(of_reservation(each), ["project"], [])
-    table.pclouds.set_facts(of_reservation(THEIRS), ["stranger"], [])
+        table.dedications.set_facts(of_reservation(each), ["project"], [])
+    table.dedications.set_facts(of_reservation(THEIRS), ["stranger"], [])
     for each in (PCLOUD, SAME):
-        table.pclouds.set_facts(each, ["project"], [])
+        table.dedications.set_facts(each, ["project"], [])
     return table
 
 
@@ -71,7 +72,7 @@ def test_who_passes(wanted: dict[str, Any], names: set[str]) -> None:
     assert {entry.host for entry in made.entries} <= names
     assert bool(made.entries) == bool(names)
     forced = spec.forced_host
-    allowed = dedicated.mask(table, replace(spec, forced_host=None), ALL_ROWS)
+    allowed = dedication.mask(table, replace(spec, forced_host=None), ALL_ROWS)
     if forced is None:
         assert {table.names[row] for row in np.flatnonzero(allowed)} == names
 
@@ -79,19 +80,19 @@ def test_who_passes(wanted: dict[str, Any], names: set[str]) -> None:
 @pytest.mark.parametrize("wanted", [wanted for wanted, _ in CASES])
 def test_few_rows_are_all_that_pass(wanted: dict[str, Any]) -> None:
     table, spec = cloud(), asking(**wanted)
-    rows, mask = lease.few(table, spec), lease.mask(table, spec, ALL_ROWS)
+    rows, mask = LEASE_FILTER.few(table, spec), LEASE_FILTER.mask(table, spec, ALL_ROWS)
     assert (rows is None) == (mask is None)
     if rows is not None and mask is not None:
         assert np.flatnonzero(mask).tolist() == rows.tolist()
-        part = lease.mask(table, spec, slice(2, 4))
+        part = LEASE_FILTER.mask(table, spec, slice(2, 4))
         assert part is not None
         assert part.tolist() == mask[2:4].tolist()
 
 
 def test_it_is_in_force_whatever_the_settings_say() -> None:
     names = {each.NAME for each in drivers.filters_of([])}
-    assert names >= dedicated.NAMES
-    assert lease.NAME in names
+    assert names >= dedication.NAMES
+    assert LEASE_FILTER.NAME in names
 
 
 @pytest.mark.parametrize(
@@ -113,7 +114,7 @@ def test_it_is_in_force_whatever_the_settings_say() -> None:
     ],
 )
 def test_what_is_missing_is_said_in_words(wanted: dict[str, Any], words: str) -> None:
-    assert lease.missing(cloud(), asking(**wanted)) == words
+    assert LEASE_FILTER.missing(cloud(), asking(**wanted)) == words
 
 
 @pytest.mark.parametrize("reservation", [OURS, THEIRS, "gone"])
@@ -138,4 +139,4 @@ def test_no_number_gives_away_how_many_hosts_there_are(reservation: str) -> None
 
 
 def test_pclouds_have_no_opinion_of_who_names_a_reservation() -> None:
-    assert pcloud.mask(cloud(), asking(reservation=OURS), ALL_ROWS) is None
+    assert PCLOUD_FILTER.mask(cloud(), asking(reservation=OURS), ALL_ROWS) is None

@@ -13,9 +13,9 @@ from innkeeper.domain.placing import Network, RequestSpec
 from innkeeper.domain.slices import Scheduling
 from innkeeper.scheduling import depletion, explaining, pipeline, reasons, telling
 from innkeeper.scheduling.facts import masks
-from innkeeper.scheduling.filters import catalogue, pcloud
+from innkeeper.scheduling.filters import catalogue, dedication
 from innkeeper.snapshot.columns import HostTable
-from innkeeper.systems.compute import drivers
+from innkeeper.systems.compute.boot import drivers
 from tests.support.tables import asking, fill, host, row_for, table_of
 
 OURS, THEIRS = "ours", "theirs"
@@ -31,7 +31,7 @@ def cloud() -> HostTable:
         host("closed", pcloud=THEIRS, pcloud_name="a"),
     )
     for uuid in (OURS, THEIRS):
-        table.pclouds.set_facts(uuid, ["project"], [])
+        table.dedications.set_facts(uuid, ["project"], [])
     return table
 
 
@@ -62,7 +62,7 @@ def cloud() -> HostTable:
     ],
 )
 def test_what_is_missing_is_said_in_words(wanted: dict[str, Any], words: str) -> None:
-    assert pcloud.missing(cloud(), asking(**wanted)) == words
+    assert dedication.PCLOUD_FILTER.missing(cloud(), asking(**wanted)) == words
 
 
 def told(

@@ -95,7 +95,7 @@ def test_two_hosts_can_change_names_at_once() -> None:
 
 def test_two_hosts_of_a_pcloud_can_change_names_at_once() -> None:
     table = table_of(*THREE)
-    code = table.pclouds.code("a pcloud")
+    code = table.dedications.code("a pcloud")
     for names in (("one", "two"), ("two", "one")):
         for index, name in enumerate(names):
             table.dedicate(HostIndex(index), code, name, is_open=True)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from innkeeper.domain.ids import Bookmark, ChangeId, ClassId, ProviderId
+from innkeeper.scheduling import recordings
 from innkeeper.snapshot import recording
 from innkeeper.snapshot.amounts import AmountTable
 from innkeeper.snapshot.columns import HostTable
@@ -31,6 +32,27 @@ WORKED_OUT = frozenset(
 NOT_OF_THE_MOMENT = frozenset({"edits", "epoch", "_codes_max", "_rows", "_lists", "_full"})
 """Notes for who remembers rows, and where the columns lie in memory."""
 AGGREGATE = 7
+COLUMNS_OF_VERSION_4 = frozenset(
+    {
+        "agent_codes",
+        "aggregate_codes",
+        "busy_counts",
+        "facts_seen_s",
+        "generations",
+        "ip_high",
+        "ip_low",
+        "ip_versions",
+        "is_open",
+        "is_pcloud_open",
+        "membership_codes",
+        "pcloud_codes",
+        "provider_ids",
+        "root_ids",
+        "server_counts",
+        "zone_codes",
+    }
+)
+"""Columns of facts as files have them. Another name here needs another version."""
 
 
 def furnished() -> HostTable:
@@ -92,6 +114,24 @@ def test_nothing_that_a_table_holds_is_forgotten() -> None:
         assert mine.columns().keys() == theirs.columns().keys()
         for key, column in theirs.columns().items():
             assert mine.columns()[key].tobytes() == column.tobytes(), key
+
+
+def test_files_have_the_columns_of_their_version() -> None:
+    """A program reads what another one wrote, whatever either calls its columns."""
+    assert recordings.VERSION == 4
+    moment = recording.copy_of(furnished())
+    start = "hosts/fact/"
+    found = {each.removeprefix(start) for each in moment.columns if each.startswith(start)}
+    assert found == COLUMNS_OF_VERSION_4
+    assert {"pclouds", "pcloud_names"} <= moment.state.keys()
+
+
+@pytest.mark.parametrize("name", ["dedication_codes", "is_dedication_open", "unheard_of"])
+def test_a_column_that_no_version_has_is_refused(name: str) -> None:
+    moment = recording.copy_of(furnished())
+    columns = {**moment.columns, f"hosts/fact/{name}": moment.columns["hosts/fact/is_open"]}
+    with pytest.raises(ValueError, match=f"there is no column fact {name}"):
+        recording.table_of(columns, recording.plain(moment.state))
 
 
 def test_a_copy_stays_as_it_was() -> None:

@@ -14,11 +14,11 @@ from litestar.response.base import ASGIResponse
 from prometheus_client import CONTENT_TYPE_LATEST
 
 from innkeeper.domain.errors import Refusal
-from innkeeper.entrypoints.api import metrics, openapi, origins
+from innkeeper.engine import metrics
+from innkeeper.entrypoints.api import openapi, origins
 from innkeeper.entrypoints.api.endpoint import Endpoint
 from innkeeper.entrypoints.api.routing import Api
 from innkeeper.entrypoints.api.site import Site, Tracing
-from innkeeper.store.transactions import greet
 
 PROBES = (HttpMethod.GET, HttpMethod.HEAD)
 """How balancers ask for a sign of life; some of them do not want to read it."""
@@ -133,7 +133,7 @@ def _readyz(site: Site, is_ready: Callable[[], str | None]) -> Any:
         reason = is_ready()
         if reason is None:
             try:
-                await asyncio.wait_for(site.readers.run(greet), READY_WITHIN_S)
+                await asyncio.wait_for(site.engine.ping(), READY_WITHIN_S)
             except Refusal as refusal:
                 reason = refusal.message
             except TimeoutError:

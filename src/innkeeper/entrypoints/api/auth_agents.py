@@ -7,7 +7,8 @@ from datetime import datetime, timedelta
 
 from innkeeper.domain.identity import AgentCredential, RequestContext, Speaker
 from innkeeper.domain.ids import Clock
-from innkeeper.entrypoints.api.site import Authenticator, Readers
+from innkeeper.engine.engine import Engine
+from innkeeper.entrypoints.api.site import Authenticator
 from innkeeper.entrypoints.api.token_cache import Heard, Known, TokenCache
 from innkeeper.systems.identity import agent_credentials
 
@@ -21,13 +22,13 @@ class AgentsAuthenticator:
     def __init__(
         self,
         others: Authenticator,
-        readers: Readers,
+        engine: Engine,
         clock: Clock,
         remember_s: float,
         heard: Heard | None = None,
     ) -> None:
         async def look(text: str, now: datetime) -> Known:
-            found = await readers.run(lambda tx: agent_credentials.holder(tx, text, now))
+            found = await engine.read(lambda tx: agent_credentials.holder(tx, text, now))
             return Known(_context_of(found), found.expires_at or now + NEVER)
 
         self._others = others

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from innkeeper.domain.identity import Holder, RequestContext
 from innkeeper.domain.ids import Clock
-from innkeeper.entrypoints.api.site import Readers
+from innkeeper.engine.engine import Engine
 from innkeeper.entrypoints.api.token_cache import Heard, Known, TokenCache
 from innkeeper.systems.identity import roles, tokens
 from innkeeper.systems.identity.tokens import Signer
@@ -14,7 +14,7 @@ from innkeeper.systems.identity.tokens import Signer
 
 def authenticator(
     signer: Signer,
-    readers: Readers,
+    engine: Engine,
     clock: Clock,
     remember_s: float,
     heard: Heard | None = None,
@@ -26,7 +26,7 @@ def authenticator(
 
     async def look(token: str, now: datetime) -> Known:
         claims = signer.open(token, now)
-        holder = await readers.run(lambda tx: tokens.holder(tx, claims))
+        holder = await engine.read(lambda tx: tokens.holder(tx, claims))
         return Known(context_of(holder), claims.expires_at)
 
     return TokenCache(look, clock, remember_s, heard)

@@ -175,7 +175,7 @@ class Endpoint:
         self, request: Request[Any, Any, Any], request_id: str
     ) -> RequestContext:
         every = [route for routes in self._routes.values() for route in routes]
-        if any(not route.policy for route in self._routes.get(request.method, every)):
+        if any(route.rule is None for route in self._routes.get(request.method, every)):
             # An open route does not even look at the token: version documents must answer.
             # Nor does the refusal of a method that nothing behind an open path takes.
             return RequestContext(request_id=request_id)
@@ -184,13 +184,13 @@ class Endpoint:
     def _demand(
         self, route: Route, context: RequestContext, query: dict[str, list[str]]
     ) -> None:
-        if route.policy is None:
+        if route.rule is None:
             return
         self._demand_project(context)
         target = {"project_id": context.project_id, "user_id": context.user_id}
         for name in route.policy_parameters:
             target[name] = query[name][-1] if name in query else None
-        self.site.policy.demand(route.policy, context, target)
+        self.site.policy.demand(route.rule.name, context, target)
 
     def _demand_project(self, context: RequestContext) -> None:
         has_place = context.project_id is not None or context.speaker is not None
@@ -247,7 +247,7 @@ class Endpoint:
             return False
         # Of those who are not known yet, each could keep room from others for as long as a
         # byte comes now and then.
-        is_open = route.policy is None
+        is_open = route.rule is None
         body = await unpacking.body(
             request, self._bytes_max(route), timeout_s, is_hurried=is_open
         )

@@ -1,11 +1,13 @@
 """Microversions: requests up to the newest version, answers back down.
 
-Handlers know the newest version only. Each older one is told by the steps in a room's
-``versions/`` folder: one module per microversion that changed something, with
+Handlers know the newest version only. Older versions stand in a room's ``versions/`` folder:
+one module per resource, whose ``STEPS`` are rows in ascending order. A :class:`Step` holds
 
-- ``VERSION`` and ``SUMMARY``,
-- ``EDGES``: for each route it touched, what was in force *before* it (schemas), how a request
-  of that time is brought up, and how an answer of today is taken down.
+- its version and a sentence about the change,
+- edges: for each route it touched, the schemas in force *before* it, how a request of that time
+  is brought up, and how an answer of today is taken down.
+
+A microversion that changed several resources has a step in the module of each.
 
 Always true: a request of version V is checked against the schemas of V, then passes ``up`` of
 every step after V in ascending order; its answer passes ``down`` of the same steps in
@@ -41,6 +43,10 @@ def spans(since: Version | None, until: Version | None, version: Version) -> boo
     return after_first and (until is None or version <= until)
 
 
+SchemaBefore = Schema | Callable[[Schema], Schema]
+"""The schema in force until a version: as a whole, or made of the one that followed it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Edge:
     """What one microversion changed on one route.
@@ -53,8 +59,8 @@ class Edge:
 
     method: str
     path: str
-    body_before: Schema | None = None
-    query_before: Schema | None = None
+    body_before: SchemaBefore | None = None
+    query_before: SchemaBefore | None = None
     up: Callable[[Any], None] | None = None
     down: Callable[[Any, Any], None] | None = None
 
@@ -63,21 +69,47 @@ class Edge:
         return self.method in ("*", method) and self.path in ("*", path)
 
 
-class VersionModule(Protocol):
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What one microversion changed about one resource: ``summary`` says it in a sentence.
+
+    There are no edges where the version only brought routes, or took some away; the routes
+    themselves say so (``since``, ``until``).
+    """
+
+    version: Version
+    summary: str
+    edges: tuple[Edge, ...] = ()
+
+
+class Steps(Protocol):
     """A module in a ``versions/`` folder."""
 
-    # Properties, because nothing of them is assigned: a module's tuple of edges then fits.
+    # A property, because nothing assigns it: a module's tuple then fits.
     @property
-    def VERSION(self) -> Version:
-        """The microversion that brought the change."""
+    def STEPS(self) -> Sequence[Step]:
+        """What each microversion changed about the module's resource, in ascending order."""
 
-    @property
-    def SUMMARY(self) -> str:
-        """The change, in one sentence."""
 
-    @property
-    def EDGES(self) -> Sequence[Edge]:
-        """What was otherwise before, route by route."""
+def merged(modules: Iterable[Steps]) -> tuple[Step, ...]:
+    """One step per version, ascending, with all that the modules say of it.
+
+    A sentence that several of them say stands there once.
+    """
+    found: dict[Version, list[Step]] = {}
+    for module in modules:
+        versions = [step.version for step in module.STEPS]
+        assert versions == sorted(versions), f"{module} has its steps in ascending order"
+        for step in module.STEPS:
+            found.setdefault(step.version, []).append(step)
+    return tuple(
+        Step(
+            version,
+            " ".join(dict.fromkeys(part.summary for part in parts)),
+            tuple(edge for part in parts for edge in part.edges),
+        )
+        for version, parts in sorted(found.items())
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,16 +118,29 @@ class VersionTable:
 
     ``service_types`` are the words that name this API in ``OpenStack-API-Version``;
     ``legacy_header`` is an older header that carries the bare version, if there is one.
+    ``steps`` has one step per version, ascending.
     """
 
     service_types: tuple[str, ...]
     oldest: Version
     newest: Version
-    steps: tuple[VersionModule, ...]
+    steps: tuple[Step, ...]
     legacy_header: str | None = None
 
+    @classmethod
+    def of(
+        cls,
+        service_types: tuple[str, ...],
+        oldest: Version,
+        newest: Version,
+        *modules: Steps,
+        legacy_header: str | None = None,
+    ) -> VersionTable:
+        """Make the table of the modules of an API's resources."""
+        return cls(service_types, oldest, newest, merged(modules), legacy_header)
+
     def __post_init__(self) -> None:
-        versions = [step.VERSION for step in self.steps]
+        versions = [step.version for step in self.steps]
         assert versions == sorted(set(versions)), "the steps are in ascending order"
         assert all(self.oldest < version <= self.newest for version in versions)
 
@@ -133,9 +178,9 @@ class VersionTable:
                 found = words[1].strip()
         return found
 
-    def after(self, version: Version) -> list[VersionModule]:
+    def after(self, version: Version) -> list[Step]:
         """The steps between ``version`` and the newest, ascending."""
-        return [step for step in self.steps if version < step.VERSION]
+        return [step for step in self.steps if version < step.version]
 
 
 # A number with more digits costs time to convert, and is no version of anything.
@@ -153,7 +198,7 @@ class Passage:
 
 
 def passage(
-    steps: Iterable[VersionModule],
+    steps: Iterable[Step],
     method: str,
     path: str,
     body: Schema | None,
@@ -161,15 +206,25 @@ def passage(
 ) -> Passage:
     """Work out a route's passage from the steps after a version, ascending.
 
-    ``body`` and ``query`` are the newest schemas; the first step that tells of an earlier one
-    decides, because it was in force until then.
+    ``body`` and ``query`` are the newest schemas; from the newest step on, each gives what was
+    in force before it.
     """
-    edges = [edge for step in steps for edge in step.EDGES if edge.touches(method, path)]
-    bodies = [edge.body_before for edge in edges if edge.body_before is not None]
-    queries = [edge.query_before for edge in edges if edge.query_before is not None]
+    edges = [edge for step in steps for edge in step.edges if edge.touches(method, path)]
+    for edge in reversed(edges):
+        body = _before(edge.body_before, body)
+        query = _before(edge.query_before, query)
     return Passage(
-        body=bodies[0] if bodies else body,
-        query=queries[0] if queries else query,
+        body=body,
+        query=query,
         ups=tuple(edge.up for edge in edges if edge.up is not None),
         downs=tuple(edge.down for edge in reversed(edges) if edge.down is not None),
     )
+
+
+def _before(change: SchemaBefore | None, schema: Schema | None) -> Schema | None:
+    if change is None:
+        return schema
+    if isinstance(change, Mapping):
+        return change
+    assert schema is not None, "there is a schema to make the older one of"
+    return change(schema)

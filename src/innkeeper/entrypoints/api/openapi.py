@@ -75,7 +75,7 @@ def _operation(api: Api, route: Route) -> dict[str, Any]:
             "4XX": {"description": "Refused, in the API's own form."},
         },
     }
-    if route.policy is not None:
+    if route.rule is not None:
         operation["security"] = [{"token": []}]
     if route.body is not None:
         operation["requestBody"] = {

@@ -1,4 +1,4 @@
-"""Hashing passwords off the event loop and off the decision thread.
+"""Hashing passwords off the event loop and off the writer thread.
 
 Always true: at most so many hashes are computed at once as there are threads, whoever asks;
 each takes memory and tens of milliseconds, and strangers can ask for them. Of those who try

@@ -6,17 +6,20 @@ and a system's, and decides nothing.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+import inspect
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, TypeVar
 
 from innkeeper.domain.identity import RequestContext
 from innkeeper.domain.moves import Asker
+from innkeeper.engine.commands import Deciding, Together, Work
+from innkeeper.engine.retry import Retry, again
 from innkeeper.entrypoints.api.faults import FaultForm
 from innkeeper.entrypoints.api.microversions import Schema, Version, VersionTable
-from innkeeper.entrypoints.api.site import Site, Together
-from innkeeper.store.transactions import Tx
+from innkeeper.entrypoints.api.options import Options
+from innkeeper.entrypoints.api.site import Site
 
 T = TypeVar("T")
 
@@ -43,6 +46,7 @@ class Call:
     network address that it calls from, as far as proxies are believed. ``address`` is the
     scheme, address and prefix under which the client reached this API, for links; ``mount``
     is the prefix alone. ``query`` holds all values of each parameter, in order.
+    ``options`` say what an older request means that its body and its query cannot say.
     """
 
     site: Site
@@ -58,9 +62,13 @@ class Call:
     mount: str
     now: datetime
     client: str = ""
-    terms: set[str] = field(default_factory=set)
-    """What the steps of older versions say about the request's meaning, where neither its
-    body nor its query can; each such step and its handler share the word."""
+    options: Options = field(default_factory=Options)
+
+    @property
+    def rule(self) -> str:
+        """The name of the rule that guards the route, which must not be an open one."""
+        assert self.route.rule is not None, "a route that is open to strangers has no rule"
+        return self.route.rule.name
 
     def asker(self, *, may_override: bool = False) -> Asker:
         """Who asks, in the words of the systems."""
@@ -78,27 +86,34 @@ class Call:
         values = self.query.get(name)
         return values[-1] if values else default
 
-    async def read(self, work: Callable[[Tx], T]) -> T:
+    async def read(self, work: Work[T]) -> T:
         """Run ``work`` in a reading transaction, off the event loop."""
-        return await self.site.readers.run(work)
+        return await self.site.engine.read(work)
 
-    async def write(self, work: Callable[[Tx], T], lines: int = 1) -> T:
+    async def write(self, work: Work[T], lines: int = 1, retry: Retry | None = None) -> T:
         """Run ``work`` as one part of a group commit; returns when it is on the disk.
 
-        Whoever writes many ``lines`` says so, and shares the commit with fewer others.
+        Whoever writes many ``lines`` says so, and shares the commit with fewer others. With a
+        row of the table of retries, ``work`` is done again as that row says.
         """
-        return await self.site.decisions.write(work, lines)
+        if retry is None:
+            return await self.site.engine.write(work, lines)
+        attempts_max = retry.attempts(self.site.settings)
+        return await again(lambda: self.site.engine.write(work, lines), retry, attempts_max)
 
-    async def write_together(self, work: Together[T], item: T, lines: int = 1) -> None:
+    async def write_together(
+        self, work: Together[T], item: T, lines: int = 1, *, retry: Retry
+    ) -> None:
         """As :meth:`write`, with ``work`` done once for all who wait with it at the moment.
 
         ``work`` gives for each item ``None`` or its refusal, of which nothing was written.
         """
-        await self.site.decisions.write_together(work, item, lines)
+        engine, attempts_max = self.site.engine, retry.attempts(self.site.settings)
+        await again(lambda: engine.write_together(work, item, lines), retry, attempts_max)
 
-    async def decide(self, work: Callable[[Tx, Any], T]) -> T:
+    async def decide(self, work: Deciding[T]) -> T:
         """As :meth:`write`, for work that needs a host; it is given the means to decide too."""
-        return await self.site.decisions.decide(work, self.now)
+        return await self.site.engine.decide(work, self.now)
 
     def allows(self, rule: str, **target: Any) -> bool:
         """Whether policy lets the caller do ``rule`` to a thing with these attributes."""
@@ -112,16 +127,36 @@ class Call:
 Handler = Callable[[Call], Awaitable[Answer]]
 
 
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A policy rule: its name, its default in oslo.policy's language, and what it is about.
+
+    A rule without a description says what the route that holds it says of itself.
+    ``legacy`` is a default of older days, by which the rule passes as well where the settings
+    say so. ``needs_project_scope`` refuses tokens for the whole system, unless they say
+    otherwise. ``is_for_agents`` lets in agents with a credential of their own, to whom all
+    other rules say no whatever their checks are.
+    """
+
+    name: str
+    default: str
+    description: str = ""
+    legacy: str | None = None
+    needs_project_scope: bool = False
+    is_for_agents: bool = False
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Route:
     """One method of one path. ``path`` is relative to the API's prefix.
 
-    ``policy`` is the rule that must allow the call before its body is read; ``None`` leaves
-    the route open to everybody, token or not. ``body`` and ``query`` are the newest version's
-    schemas; a route without a body schema accepts no body. ``decode`` may turn the bytes of a
-    plain good body into the handler's input at once; it returns ``None`` to leave the body,
-    and every error message, to the schema. It is asked at the newest version, and at those
-    from ``decode_since`` on, whose schemas take what it takes and mean the same.
+    ``rule`` must allow the call before its body is read; ``None`` leaves the route open to
+    everybody, token or not. ``summary`` is what the public pages say of the route; where it is
+    left out, the first paragraph of the handler's docstring says it. ``body`` and ``query`` are
+    the newest version's schemas; a route without a body schema accepts no body. ``decode`` may
+    turn the bytes of a plain good body into the handler's input at once; it returns ``None`` to
+    leave the body, and every error message, to the schema. It is asked at the newest version,
+    and at those from ``decode_since`` on, whose schemas take what it takes and mean the same.
     ``media_types`` are those a body may come in.
     ``takes_stream`` leaves the body unread: the handler finds an iterator of its parts, and
     must not keep more of them than fits the memory.
@@ -135,8 +170,8 @@ class Route:
     method: str
     path: str
     handler: Handler
-    policy: str | None
-    summary: str
+    rule: Rule | None
+    summary: str = ""
     body: Schema | None = None
     query: Schema | None = None
     since: Version | None = None
@@ -152,23 +187,25 @@ class Route:
     subject: Callable[[Call], Awaitable[None]] | None = None
     is_refused_before: bool = False
 
+    def __post_init__(self) -> None:
+        if not self.summary:
+            told, _, _ = (inspect.getdoc(self.handler) or "").partition("\n\n")
+            object.__setattr__(self, "summary", " ".join(told.split()))
 
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """A policy rule: its name, its default in oslo.policy's language, and what it is about.
 
-    ``legacy`` is a default of older days, by which the rule passes as well where the settings
-    say so. ``needs_project_scope`` refuses tokens for the whole system, unless they say
-    otherwise. ``is_for_agents`` lets in agents with a credential of their own, to whom all
-    other rules say no whatever their checks are.
-    """
-
-    name: str
-    default: str
-    description: str
-    legacy: str | None = None
-    needs_project_scope: bool = False
-    is_for_agents: bool = False
+def all_rules(routes: Iterable[Route], others: Iterable[Rule] = ()) -> tuple[Rule, ...]:
+    """The rules that routes hold, in their order, and others that only handlers ask."""
+    found: dict[str, Rule] = {}
+    for route in routes:
+        if route.rule is None:
+            continue
+        rule = route.rule
+        told = rule if rule.description else replace(rule, description=route.summary)
+        assert found.setdefault(rule.name, told) == told, f"one {rule.name}"
+    for rule in others:
+        assert rule.name not in found and rule.description, f"one {rule.name}, and what it is"
+        found[rule.name] = rule
+    return tuple(found.values())
 
 
 @dataclass(frozen=True, slots=True)

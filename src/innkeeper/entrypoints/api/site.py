@@ -1,77 +1,21 @@
-"""What the handlers of one process share: the store, the decisions, the clock, the policy."""
+"""What the handlers of one process share: the engine, the clock, the policy."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from datetime import datetime
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
-from innkeeper.domain.candidates import CandidateQuery, FoundCandidates
-from innkeeper.domain.errors import Refusal
 from innkeeper.domain.identity import RequestContext, Service
 from innkeeper.domain.ids import Clock, IdSource
 from innkeeper.domain.slices import Settings
-from innkeeper.entrypoints.api.bells import Bells
+from innkeeper.engine.engine import Engine
 from innkeeper.entrypoints.api.load import Load
 from innkeeper.entrypoints.api.passwords import PasswordThreads
 from innkeeper.entrypoints.api.recordings import RecordingFiles
-from innkeeper.store.transactions import Tx
 from innkeeper.systems.identity.tokens import Signer
 from innkeeper.systems.zones.sealing import Sealer
-
-T = TypeVar("T")
-
-Together = Callable[[Tx, Sequence[T]], Sequence[Refusal | None]]
-"""Writes many items in one transaction, and gives for each why it was refused, if it was. Of
-what it refuses it has written nothing; if it raises, the transaction ends."""
-
-
-class Readers(Protocol):
-    """Runs reading work off the event loop."""
-
-    async def run(self, work: Callable[[Tx], T]) -> T:
-        """Run ``work`` in a transaction that sees every write acknowledged before."""
-
-
-class Decisions(Protocol):
-    """The one thread that writes and decides.
-
-    ``lines`` is about how many things a step writes: what shares a commit with it is fewer,
-    the more they are.
-    """
-
-    async def write(self, work: Callable[[Tx], T], lines: int = 1) -> T:
-        """Run ``work`` in the next group commit; its refusal is raised here."""
-
-    async def write_together(self, work: Together[T], item: T, lines: int = 1) -> None:
-        """Run ``work`` in the next group commit, once for all items that wait for it."""
-
-    async def boot(self, request: Any, lines: int = 1) -> Any:
-        """Decide on and claim for a boot request, together with others that wait."""
-
-    async def decide(self, work: Callable[[Tx, Any], T], now: datetime) -> T:
-        """Carry ``work`` out as one step of its own commit's batch, with the means to decide.
-
-        It finds the host table as its transaction sees it, leaves it so, and writes its claims.
-        """
-
-    async def explain(self, request: Any) -> Any:
-        """Decide as :meth:`boot` would, claim nothing, and tell why."""
-
-
-class Candidates(Protocol):
-    """Searches the columns of all providers for allocation candidates."""
-
-    async def find(
-        self, query: CandidateQuery, told: Callable[[FoundCandidates], T]
-    ) -> tuple[FoundCandidates, T]:
-        """Search; gives what was found, and what ``told`` makes of it off the event loop.
-
-        Sees every write that was acknowledged before. Raises :class:`Invalid` for a class or
-        a trait that is not there.
-        """
 
 
 class Policy(Protocol):
@@ -116,9 +60,7 @@ class Site:
     """
 
     settings: Settings
-    readers: Readers
-    decisions: Decisions
-    candidates: Candidates
+    engine: Engine
     recordings: RecordingFiles
     policy: Policy
     authenticator: Authenticator
@@ -128,6 +70,5 @@ class Site:
     signer: Signer | None = None
     sealer: Sealer | None = None
     passwords: PasswordThreads = field(default_factory=PasswordThreads)
-    bells: Bells = field(default_factory=Bells)
     load: Load = field(default_factory=Load)
     tracing: Tracing | None = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from innkeeper.entrypoints.api.compute.api import COMPUTE
+from innkeeper.entrypoints.api.compute_api import COMPUTE
 from innkeeper.entrypoints.api.identity.routes import IDENTITY
 from innkeeper.entrypoints.api.image.api import IMAGE
 from innkeeper.entrypoints.api.leases.api import RESERVATION

@@ -1,56 +1,50 @@
-"""The commands ``db check`` and ``db upgrade``: which steps a schema lacks, and taking them.
+"""The commands ``db check`` and ``db upgrade``: what they say, and their exit statuses.
 
 Always true: looking changes nothing, and tells who may go on beside the schema that is to be.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from innkeeper.domain.ids import Clock
-from innkeeper.store import schema
-from innkeeper.store.schema import Step
-from innkeeper.store.transactions import Store
+from innkeeper.engine.database import Database
+from innkeeper.engine.maintenance.upgrade import SchemaState, bring_up, look
 
 Say = Callable[[str], object]
 DONE, STEPS_LEFT, UNUSABLE = 0, 1, 2
 
 
-def check(store: Store, say: Say) -> int:
+def check(database: Database, say: Say) -> int:
     """Tell what an upgrade would do; 1 if anything, and 2 if this program is too old."""
-    with store.read() as tx:
-        current = schema.revision(tx)
-        is_usable = schema.is_usable(tx)
-    newest = schema.newest_revision()
+    found = look(database)
+    current, newest = found.current, found.newest
     if current == newest:
         say(f"The database is at revision {current}, and so is this program.\n")
         return DONE
-    if current is not None and current not in {each.revision for each in schema.steps()}:
+    if not found.is_known:
         say(f"The database is at revision {current}, this program knows {newest} at most.\n")
-        say("It may work on it.\n" if is_usable else "It may not work on it.\n")
-        return DONE if is_usable else UNUSABLE
+        say("It may work on it.\n" if found.is_usable else "It may not work on it.\n")
+        return DONE if found.is_usable else UNUSABLE
     say(f"The database is at revision {current or 'none'}, and this program at {newest}.\n")
-    _tell(schema.steps_from(current), current, say)
+    _tell(found, say)
     return STEPS_LEFT
 
 
-def upgrade(store: Store, clock: Clock, say: Say) -> int:
+def upgrade(database: Database, clock: Clock, say: Say) -> int:
     """Bring the schema up, and say what was done."""
-    with store.read() as tx:
-        before = schema.revision(tx)
-    if schema.upgrade(store, clock()):
-        _tell(schema.steps_from(before), before, say)
-        say(f"The database is brought up to revision {schema.newest_revision()}.\n")
+    before = look(database)
+    if bring_up(database, clock):
+        _tell(before, say)
+        say(f"The database is brought up to revision {before.newest}.\n")
     else:
-        with store.read() as tx:
-            say(f"The database is already at revision {schema.revision(tx)}.\n")
+        say(f"The database is already at revision {look(database).current}.\n")
     return DONE
 
 
-def _tell(steps: Sequence[Step], current: str | None, say: Say) -> None:
-    for each in steps:
+def _tell(before: SchemaState, say: Say) -> None:
+    for each in before.missing:
         say(f"  {each.revision}: {each.summary}\n")
-    if current is not None:
-        since = schema.compatible_since(list(steps))
-        who = "May" if since <= current else "Must not"
-        say(f"{who} run beside it: programs that are at revision {current}.\n")
+    if before.current is not None and before.since is not None:
+        who = "May" if before.since <= before.current else "Must not"
+        say(f"{who} run beside it: programs that are at revision {before.current}.\n")

@@ -19,7 +19,7 @@ from innkeeper.domain.slices import Scheduling
 from innkeeper.scheduling import depletion, explaining, reasons
 from innkeeper.scheduling.recordings import Recipe, Reopened
 from innkeeper.scheduling.schedulers.scheduler import Scheduler
-from innkeeper.systems.compute import drivers
+from innkeeper.systems.compute.boot import drivers
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from innkeeper.domain.placing import Rules
 from innkeeper.domain.slices import Scheduling
 from innkeeper.scheduling.schedulers.scheduler import Scheduler
 from innkeeper.scheduling.weighers.catalogue import WEIGHER_SETS
-from innkeeper.systems.compute.drivers import rules_of, scheduler_of
+from innkeeper.systems.compute.boot.drivers import rules_of, scheduler_of
 
 NAME = re.compile(r"[\w.+-]{1,40}", re.ASCII)
 MULTIPLIER_MAX = 1e9

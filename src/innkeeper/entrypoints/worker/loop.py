@@ -8,24 +8,16 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import structlog
+
+from innkeeper.engine.periodic import Task
 
 LOG = structlog.get_logger("innkeeper.worker")
 
 
-@dataclass(frozen=True, slots=True)
-class Task:
-    """Something to be done again and again. ``work`` tells how many things it did."""
-
-    name: str
-    period_s: float
-    work: Callable[[], int]
-
-
 class WorkerThread:
-    """One thread for all tasks: they are short, and write through the decision thread."""
+    """One thread for all tasks: they are short, and write through the writer thread."""
 
     def __init__(self, tasks: Sequence[Task], clock_s: Callable[[], float]) -> None:
         self._tasks = tasks

@@ -10,27 +10,20 @@ away, such as a name that nobody knows, is waited for too.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from itertools import chain, repeat
 from threading import Event
 from typing import Protocol, TypeVar
 
 import structlog
 
-from innkeeper.domain.errors import Busy, Doubtful, Unavailable, Unreachable
+from innkeeper.engine.retry import START, Retry
 
 LOG = structlog.get_logger("innkeeper.service")
 T = TypeVar("T")
 
-FIRST_PAUSE_S = 0.25
-LONGEST_PAUSE_S = 5.0
-GROWTH = 2.0
 TOLD_MAX = 300
 """Characters of what a driver says that are passed on."""
-OF_SERVERS = (Unreachable, Busy, Doubtful)
-"""What passes: a server that starts or fails over, one that others keep busy, and a commit that
-nobody has answered. Each step of a start looks first whether it is done."""
-OF_FILES = (Busy,)
-"""A file that cannot be opened does not come by itself, nor does room on its disk."""
 
 
 class Patiently(Protocol):
@@ -56,24 +49,24 @@ class Patience:
         self,
         within_s: float,
         draw: Callable[[], float],
-        awaited: tuple[type[Unavailable], ...] = OF_SERVERS,
+        retry: Retry = START,
     ) -> None:
         """``draw`` gives numbers from 0 to 1 that other processes do not have."""
         self._within_s = within_s
         self._draw = draw
-        self._awaited = awaited
+        self._retry = retry
 
     def __call__(self, make: Callable[[], T]) -> T:
         """See :class:`Patiently`. Raises :class:`NotThere` once the time is over."""
         begun_s = time.perf_counter()
-        for pause_s in _pauses():
+        for pause_s in chain(self._retry.pauses_s, repeat(self._retry.pauses_s[-1])):
             try:
                 return make()
-            except self._awaited as error:
+            except self._retry.errors as error:
                 self._wait(pause_s, self._within_s - (time.perf_counter() - begun_s), error)
         raise AssertionError("the pauses do not end")
 
-    def _wait(self, pause_s: float, left_s: float, error: Unavailable) -> None:
+    def _wait(self, pause_s: float, left_s: float, error: Exception) -> None:
         why = reason(error)
         if left_s <= 0:
             raise NotThere(
@@ -89,14 +82,7 @@ class Patience:
         Event().wait(wait_s)
 
 
-def reason(error: Unavailable) -> str:
+def reason(error: Exception) -> str:
     """Why, in one line, as the driver says it; drivers quote no passwords."""
-    said = str(getattr(error.__cause__, "orig", None) or error.message)
+    said = str(getattr(error.__cause__, "orig", None) or error)
     return " ".join(said.split())[:TOLD_MAX]
-
-
-def _pauses() -> Iterator[float]:
-    pause_s = FIRST_PAUSE_S
-    while pause_s > 0:
-        yield pause_s
-        pause_s = min(pause_s * GROWTH, LONGEST_PAUSE_S)

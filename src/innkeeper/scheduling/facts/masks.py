@@ -17,7 +17,7 @@ def row_count(hosts: HostTable, rows: Rows) -> int:
 
 def has_dedicated(hosts: HostTable) -> bool:
     """Whether some hosts are kept for somebody, whoever that is."""
-    return hosts.pclouds.has_dedicated(hosts.pcloud_codes)
+    return hosts.dedications.has_dedicated(hosts.dedication_codes)
 
 
 Counting = Callable[[HostTable, Mask | None], str]

@@ -10,7 +10,7 @@ import numpy as np
 from innkeeper.domain.ids import HostIndex
 from innkeeper.domain.placing import RequestSpec
 from innkeeper.scheduling.facts.masks import Counting, exact_count
-from innkeeper.scheduling.filters import dedicated
+from innkeeper.scheduling.filters import dedication
 from innkeeper.scheduling.reading import Reads
 from innkeeper.snapshot.amounts import Mask, Rows
 from innkeeper.snapshot.columns import HostTable
@@ -88,7 +88,7 @@ def _some(hosts: HostTable, found: Mask | None) -> str:
 
 
 def _missing(hosts: HostTable, spec: RequestSpec, count: Counting) -> str:
-    mine = dedicated.mask(hosts, spec, slice(None))
+    mine = dedication.mask(hosts, spec, slice(None))
     return "; ".join(
         _line(hosts, name, amount, mine, count) for name, amount in spec.amounts.items()
     )

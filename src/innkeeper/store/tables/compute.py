@@ -124,8 +124,8 @@ hosts = sa.Table(
     sa.Column("reported_at", Moment, index=True),
     # When the machine was started, where its agent says so.
     sa.Column("booted_at", Moment),
-    # Whether it is for certain requests alone, see systems/compute/dedications.py; null: for
-    # all. And the set of hosts, by its aggregate's uuid, that it is for.
+    # Whether it is for certain requests alone, see systems/compute/grouping/dedications.py;
+    # null: for all. And the set of hosts, by its aggregate's uuid, that it is for.
     sa.Column("dedication", sa.String(16)),
     sa.Column("dedicated_to", Uuid),
     # By resource class a KeptRatio: what is in force because of that, and the host's own.
@@ -225,7 +225,7 @@ aggregates = sa.Table(
     sa.Column("name", Name, nullable=False, unique=True),
     # Its availability zone is the key of that name in it.
     sa.Column("metadata", sa.JSON, nullable=False),
-    # Who keeps it, see systems/compute/keepers.py; null: whoever edits it.
+    # Who keeps it, see systems/compute/grouping/keepers.py; null: whoever edits it.
     sa.Column("kind", sa.String(16)),
     sa.Column("created_at", Moment, nullable=False),
     sa.Column("updated_at", Moment, nullable=False),

@@ -138,6 +138,9 @@ resource_provider_aggregates = sa.Table(
         "resource_provider_id", BigId, sa.ForeignKey("resource_providers.id"), primary_key=True
     ),
     sa.Column("aggregate_uuid", Uuid, primary_key=True, index=True),
+    # Counts up among the aggregates of one provider, in the order in which it joined them.
+    # 0 for links from before this column, and for those that older programs write.
+    sa.Column("position", sa.Integer, nullable=False, server_default="0"),
 )
 
 changes = sa.Table(

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from innkeeper.domain.auditing import Finding, Invariant
 from innkeeper.store.narrowing import Only
-from innkeeper.store.queries import compute_audit, grouping_audit, reports_audit
+from innkeeper.store.queries.compute import audit, grouping_audit, reports_audit
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute import reports_audit as of_reports
+from innkeeper.systems.compute.hosts import reports_audit as of_reports
 from innkeeper.systems.compute.moves import audit as move_audit
 
 ROOM = "compute"
@@ -127,33 +127,33 @@ def findings(tx: Tx) -> Iterator[Finding]:
 
 
 def _of_holders(tx: Tx) -> Iterator[Finding]:
-    for uuid, host in compute_audit.unbacked_servers(tx):
+    for uuid, host in audit.unbacked_servers(tx):
         yield UNBACKED_SERVER.broken(uuid, f"{uuid} holds nothing of its host {host}")
-    for uuid, count in compute_audit.held_elsewhere(tx):
+    for uuid, count in audit.held_elsewhere(tx):
         yield HELD_ELSEWHERE.broken(uuid, f"{uuid} has {count} allocations elsewhere")
-    for uuid, count in compute_audit.held_by_homeless(tx):
+    for uuid, count in audit.held_by_homeless(tx):
         yield HELD_BY_HOMELESS.broken(uuid, f"{uuid} has {count} allocations and no host")
-    for uuid, count in compute_audit.held_by_deleted(tx):
+    for uuid, count in audit.held_by_deleted(tx):
         yield HELD_BY_DELETED.broken(uuid, f"{uuid} has {count} allocations and is deleted")
 
 
 def _of_servers(tx: Tx) -> Iterator[Finding]:
-    for row in compute_audit.wrong_usages(tx, move_audit.counted_beside(tx)):
+    for row in audit.wrong_usages(tx, move_audit.counted_beside(tx)):
         project, counted, real = row[0], tuple(row[1:4]), tuple(row[4:7])
         yield WRONG_USAGE.broken(
             project,
             f"project {project} is counted with {counted} servers, vcpus and MB; "
             f"its servers are {real}",
         )
-    for (uuid,) in compute_audit.idle_builds(tx):
+    for (uuid,) in audit.idle_builds(tx):
         yield IDLE_BUILD.broken(uuid, f"{uuid} has no build order")
-    for (uuid,) in compute_audit.idle_deletes(tx):
+    for (uuid,) in audit.idle_deletes(tx):
         yield IDLE_DELETE.broken(uuid, f"{uuid} has no destroy order")
     for uuid, status in reports_audit.homeless_but_running(tx):
         yield HOMELESS.broken(uuid, f"{uuid} is {status}, and nowhere")
-    for uuid, host in compute_audit.misnamed_hosts(tx):
+    for uuid, host in audit.misnamed_hosts(tx):
         yield MISNAMED_HOST.broken(uuid, f"{uuid} names {host}, which is not it")
-    for host, uuid in compute_audit.hosting_pools(tx):
+    for host, uuid in audit.hosting_pools(tx):
         yield POOL_HOST.broken(
             host, f"host {host} is on provider {uuid}, which cannot hold servers"
         )

@@ -13,7 +13,7 @@ from datetime import datetime
 from innkeeper.domain.compute import Image
 from innkeeper.domain.errors import AlreadyExists, Conflict, Forbidden, Invalid, NotFound
 from innkeeper.domain.listing import ImageSelection
-from innkeeper.store.queries import images
+from innkeeper.store.queries.compute import images
 from innkeeper.store.transactions import Tx
 
 QUEUED = "queued"

@@ -15,8 +15,8 @@ from innkeeper.domain.compute import OrderKind, OrderStatus, Server, Status
 from innkeeper.domain.errors import Refusal
 from innkeeper.domain.ids import AgentId, ConsumerUuid, ServerId
 from innkeeper.store import changes
-from innkeeper.store.queries import (
-    compute_audit,
+from innkeeper.store.queries.compute import audit as compute_audit
+from innkeeper.store.queries.compute import (
     grouping_audit,
     hosts,
     migrations,
@@ -24,14 +24,17 @@ from innkeeper.store.queries import (
     quota_usages,
     reports_audit,
 )
-from innkeeper.store.queries import servers as rows
-from innkeeper.store.queries.orders import NewOrder
+from innkeeper.store.queries.compute import servers as rows
+from innkeeper.store.queries.compute.orders import NewOrder
 from innkeeper.store.transactions import Tx, step
-from innkeeper.systems.compute import audit, demands, servers, specs
-from innkeeper.systems.compute import reports_audit as of_reports
-from innkeeper.systems.compute.boot import CONSUMER_TYPE
+from innkeeper.systems.compute import audit
+from innkeeper.systems.compute.boot import specs
+from innkeeper.systems.compute.boot.boot import CONSUMER_TYPE
+from innkeeper.systems.compute.flavors import demands
+from innkeeper.systems.compute.hosts import reports_audit as of_reports
 from innkeeper.systems.compute.moves import audit as move_audit
 from innkeeper.systems.compute.moves.moving import MIGRATION_TYPE
+from innkeeper.systems.compute.servers import servers
 from innkeeper.systems.placement import allocations, claims, mending
 from innkeeper.systems.placement.allocations import Wish
 from innkeeper.systems.placement.audit import NO_CONSUMER

@@ -21,7 +21,7 @@ from datetime import datetime, timedelta
 from innkeeper.domain.errors import Conflict, NotFound, Unauthenticated
 from innkeeper.domain.identity import AgentCredential
 from innkeeper.domain.ids import IdSource
-from innkeeper.store.queries import agent_credentials
+from innkeeper.store.queries.identity import agent_credentials
 from innkeeper.store.transactions import Tx
 
 SECRET_BYTES = 32

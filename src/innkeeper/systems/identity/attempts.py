@@ -19,7 +19,7 @@ from datetime import datetime, timedelta
 from math import ceil
 
 from innkeeper.domain.errors import TooManyAttempts
-from innkeeper.store.queries import login_failures
+from innkeeper.store.queries.identity import login_failures
 from innkeeper.store.transactions import Tx
 
 ROWS_MAX = 10_000

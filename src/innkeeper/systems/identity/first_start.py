@@ -11,7 +11,7 @@ from datetime import datetime
 
 from innkeeper.domain.identity import ROLES, Project, Role, User
 from innkeeper.domain.ids import IdSource
-from innkeeper.store.queries import identity
+from innkeeper.store.queries.identity import identity
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.identity import attempts
 

@@ -16,7 +16,7 @@ from innkeeper.domain.identity import (
     Project,
     User,
 )
-from innkeeper.store.queries import identity
+from innkeeper.store.queries.identity import identity
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.identity.names import could_be_stored
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from innkeeper.domain.errors import NotFound
 from innkeeper.domain.identity import Project
-from innkeeper.store.queries import identity
+from innkeeper.store.queries.identity import identity
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.identity.names import could_be_stored
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from innkeeper.domain.errors import Forbidden, NotFound
 from innkeeper.domain.identity import ROLES, Assignment, Role
-from innkeeper.store.queries import identity
+from innkeeper.store.queries.identity import identity
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.identity import projects, users
 from innkeeper.systems.identity.names import could_be_stored

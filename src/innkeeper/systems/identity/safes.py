@@ -10,23 +10,15 @@ first key of a safe seals; all of them open.
 
 from __future__ import annotations
 
-import base64
-import binascii
-import hashlib
-import hmac
 from collections.abc import Callable, Sequence
 from datetime import datetime
 
-from cryptography.exceptions import InvalidTag
-from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-
+from innkeeper.domain import key_rings
 from innkeeper.domain.errors import Conflict
-from innkeeper.store.queries import identity
+from innkeeper.domain.key_rings import NONCE_BYTES, KeyRing, NotOpened
+from innkeeper.store.queries.identity import identity
 from innkeeper.store.transactions import Tx
 
-KEY_BYTES = 32
-NONCE_BYTES = 12
-KEY_ID_CHARS = 16
 FORM = "sealed.1."
 """How sealed texts begin; the number is that of their form."""
 _PURPOSE = b"innkeeper secret 1\x00"
@@ -55,8 +47,8 @@ class Spoilt(Conflict):
 
 
 def key_id(key: bytes) -> str:
-    """What a key is called; it tells nothing about the key."""
-    return hmac.new(key, _NAMING, hashlib.sha256).hexdigest()[:KEY_ID_CHARS]
+    """The id of a key; it tells nothing about the key."""
+    return key_rings.key_id(key, _NAMING)
 
 
 class Safe:
@@ -64,27 +56,23 @@ class Safe:
 
     def __init__(self, keys: Sequence[bytes], draw: Draw) -> None:
         assert keys, "a safe without a key keeps nothing"
-        assert all(len(key) == KEY_BYTES for key in keys), "AES-256 takes 32 bytes"
-        self._by_id = {key_id(key): AESGCM(key) for key in keys}
-        self._first = key_id(keys[0])
+        self._ring = KeyRing({key_id(key): key for key in keys})
         self._draw = draw
 
     def seal(self, name: str, secret: bytes) -> str:
         """Seal a secret that is kept under this name."""
-        nonce = self._draw(NONCE_BYTES)
-        box = self._by_id[self._first].encrypt(nonce, secret, _PURPOSE + name.encode())
-        return f"{FORM}{self._first}.{base64.urlsafe_b64encode(nonce + box).decode()}"
+        box = self._ring.seal(secret, self._draw(NONCE_BYTES), _PURPOSE + name.encode())
+        return f"{FORM}{self._ring.first_id}.{key_rings.text_of(box)}"
 
     def open(self, name: str, text: str) -> bytes:
         """What was sealed. Raises :class:`NoSuchKey`, and :class:`Spoilt` for what was not."""
         used, _, coded = text.removeprefix(FORM).partition(".")
-        if used not in self._by_id:
+        if used not in self._ring:
             raise NoSuchKey(name, used)
         try:
-            raw = base64.urlsafe_b64decode(coded)
-            nonce, box = raw[:NONCE_BYTES], raw[NONCE_BYTES:]
-            return self._by_id[used].decrypt(nonce, box, _PURPOSE + name.encode())
-        except (InvalidTag, ValueError, binascii.Error) as error:
+            box = key_rings.bytes_of(coded)
+            return self._ring.open(used, box, _PURPOSE + name.encode())
+        except NotOpened as error:
             raise Spoilt(name) from error
 
 

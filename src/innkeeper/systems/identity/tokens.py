@@ -22,7 +22,7 @@ import msgspec
 
 from innkeeper.domain.errors import Unauthenticated
 from innkeeper.domain.identity import Holder
-from innkeeper.store.queries import identity
+from innkeeper.store.queries.identity import identity
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.identity import safes
 from innkeeper.systems.identity.safes import Safe

@@ -12,7 +12,7 @@ from typing import Any
 
 from innkeeper.domain.errors import NotFound, Unauthenticated
 from innkeeper.domain.identity import User
-from innkeeper.store.queries import identity
+from innkeeper.store.queries.identity import identity
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.identity import attempts
 from innkeeper.systems.identity.names import could_be_stored

@@ -11,16 +11,17 @@ from datetime import datetime
 
 from innkeeper.domain.auditing import Finding, Invariant
 from innkeeper.domain.hosts import OF_LEASES, Dedication
-from innkeeper.store.queries import holds, lease_audit
-from innkeeper.store.queries.lease_audit import Holder, Kept
+from innkeeper.store.queries.leases import audit, holds
+from innkeeper.store.queries.leases.audit import Holder, Kept
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute import dedications, hosts
+from innkeeper.systems.compute.grouping import dedications
+from innkeeper.systems.compute.hosts import hosts
 
 ROOM = "leases"
 WRONG_LEASING = Invariant(
     ROOM,
     "wrong-leasing",
-    "a host's row says for whom it is as the freepool and running leases do",
+    "a host's row names the same dedication as the freepool and running leases do",
     "Run `innkeeper audit --repair`: nothing else is possible while a lease holds the host.",
     "writes it into the host's row",
 )
@@ -47,8 +48,8 @@ INVARIANTS = (WRONG_LEASING, IN_BOTH, OVERLAP, FOREIGN_LODGER)
 
 def findings(tx: Tx) -> Iterator[Finding]:
     """All that is not as it must be."""
-    holders = lease_audit.holders(tx)
-    for each in lease_audit.kept(tx):
+    holders = audit.holders(tx)
+    for each in audit.kept(tx):
         if each.is_in_freepool and each.is_in_pool:
             yield IN_BOTH.broken(
                 each.name, f"host {each.name} is in the freepool and in a host flavor's pool"
@@ -104,9 +105,9 @@ def _overlaps(tx: Tx) -> Iterator[Finding]:
 
 def dedicate_again(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
     """Have hosts' rows say what the freepool and leases say."""
-    holders = lease_audit.holders(tx)
+    holders = audit.holders(tx)
     told = []
-    for each in lease_audit.kept(tx, keys):
+    for each in audit.kept(tx, keys):
         wanted = _meant(each, holders)
         is_clear = not (each.is_in_freepool and each.is_in_pool)
         if is_clear and wanted != (each.dedication, each.dedicated_to):

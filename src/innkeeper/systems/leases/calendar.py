@@ -1,6 +1,6 @@
 """The calendar: which of the hosts that are free in a window a lease is given. Pure.
 
-Who holds what in which window is the store's to say, see ``store/queries/holds.py``.
+Who holds what in which window is the store's to say, see ``store/queries/leases/holds.py``.
 """
 
 from __future__ import annotations

@@ -13,9 +13,9 @@ from datetime import datetime
 from innkeeper.domain.compute import Host
 from innkeeper.domain.hosts import Dedication
 from innkeeper.domain.leases import EventKind, EventState, Lease
-from innkeeper.store.queries import holds, leases
+from innkeeper.store.queries.leases import holds, leases
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute import dedications
+from innkeeper.systems.compute.grouping import dedications
 from innkeeper.systems.compute.moves import deletions
 from innkeeper.systems.leases import freepool
 from innkeeper.systems.leases.terms import Terms

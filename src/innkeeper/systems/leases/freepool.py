@@ -16,9 +16,10 @@ from innkeeper.domain.compute import Host
 from innkeeper.domain.errors import Conflict, NotFound
 from innkeeper.domain.hosts import Dedication
 from innkeeper.domain.leases import FreepoolHost
-from innkeeper.store.queries import freepool, holds
+from innkeeper.store.queries.leases import freepool, holds
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute import dedications, hosts
+from innkeeper.systems.compute.grouping import dedications
+from innkeeper.systems.compute.hosts import hosts
 from innkeeper.systems.compute.moves import leftovers
 
 SHOWN_MAX = 255

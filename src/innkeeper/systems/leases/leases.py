@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 from innkeeper.domain.errors import Conflict, Invalid, NotFound, Overtaken
 from innkeeper.domain.leases import EventKind, Lease, LeaseWish, Lendable, Window
-from innkeeper.store.queries import freepool, holds, leases
+from innkeeper.store.queries.leases import freepool, holds, leases
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.leases import calendar, events
 from innkeeper.systems.leases.terms import Terms

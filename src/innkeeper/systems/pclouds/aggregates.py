@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from innkeeper.domain.errors import Invalid, NotFound
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute.keepers import KEY_PREFIX, NAME_PREFIX
+from innkeeper.systems.compute.grouping.keepers import KEY_PREFIX, NAME_PREFIX
 from innkeeper.systems.identity import projects
 from innkeeper.systems.pclouds.terms import Terms
 

@@ -14,10 +14,12 @@ from datetime import datetime
 from innkeeper.domain.auditing import Finding, Invariant
 from innkeeper.domain.hosts import OF_PCLOUDS, Dedication
 from innkeeper.domain.pclouds import is_open
-from innkeeper.store.queries import pcloud_audit, pcloud_hosts
-from innkeeper.store.queries.pcloud_audit import Dedicated, Paid
+from innkeeper.store.queries.pclouds import audit
+from innkeeper.store.queries.pclouds import hosts as pcloud_hosts
+from innkeeper.store.queries.pclouds.audit import Dedicated, Paid
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute import dedications, hosts, keepers
+from innkeeper.systems.compute.grouping import dedications, keepers
+from innkeeper.systems.compute.hosts import hosts
 from innkeeper.systems.pclouds import members
 from innkeeper.systems.pclouds.settling import SETTLED_AT_ONCE
 
@@ -25,7 +27,7 @@ ROOM = "pclouds"
 WRONG_DEDICATION = Invariant(
     ROOM,
     "wrong-dedication",
-    "a host's row says for whom it is as pools and pclouds do",
+    "a host's row names the same dedication as pools and pclouds do",
     "Run `innkeeper audit --repair`: nothing else is possible while a pcloud has the host.",
     "writes it into the host's row",
 )
@@ -67,7 +69,7 @@ INVARIANTS = (WRONG_DEDICATION, STRAY_HOST, ORPHAN, FOREIGN_SERVER, WRONG_RATIO,
 
 def findings(tx: Tx) -> Iterator[Finding]:
     """All that is not as it must be."""
-    for each in pcloud_audit.dedicated(tx):
+    for each in audit.dedicated(tx):
         wanted = _meant(each)
         if wanted != (each.dedication, each.dedicated_to):
             said = (each.dedication, each.dedicated_to)
@@ -75,7 +77,7 @@ def findings(tx: Tx) -> Iterator[Finding]:
                 each.name, f"host {each.name} is {said} in its row, and should be {wanted}"
             )
     yield from _of_memberships(tx)
-    for name, kind in pcloud_audit.orphans(tx):
+    for name, kind in audit.orphans(tx):
         yield ORPHAN.broken(name, f"aggregate {name} stands for no {kind}")
     yield from _of_servers(tx)
     yield from _of_ratios(tx)
@@ -96,7 +98,7 @@ def _meant(each: Dedicated) -> tuple[str | None, str | None]:
 
 
 def _of_memberships(tx: Tx) -> Iterator[Finding]:
-    wanted, present, mirrored = pcloud_audit.memberships(tx)
+    wanted, present, mirrored = audit.memberships(tx)
     for name, row in sorted(wanted - present):
         yield STRAY_HOST.broken(f"+{row} {name}", f"host {name} is not in aggregate {row}")
     for name, row in sorted(present - wanted):
@@ -119,7 +121,7 @@ def _of_servers(tx: Tx) -> Iterator[Finding]:
 
 
 def _of_ratios(tx: Tx, only: Sequence[str] | None = None) -> Iterator[Finding]:
-    for name, class_name, ratio, most, total, cpu, ram in pcloud_audit.ratios(tx, only):
+    for name, class_name, ratio, most, total, cpu, ram in audit.ratios(tx, only):
         wanted = cpu if class_name == "VCPU" else ram
         if wanted is not None and (ratio != wanted or most > max(1, total)):
             yield WRONG_RATIO.broken(
@@ -127,7 +129,7 @@ def _of_ratios(tx: Tx, only: Sequence[str] | None = None) -> Iterator[Finding]:
                 f"host {name} gives out {class_name} {ratio:g} times and at most {most:g} at "
                 f"once, and should {wanted:g} times",
             )
-    for name, in_force, uuid, cpu, ram in pcloud_audit.in_force(tx, only):
+    for name, in_force, uuid, cpu, ram in audit.in_force(tx, only):
         pairs = {"VCPU": cpu, "MEMORY_MB": ram}
         should = {key: ratio for key, ratio in pairs.items() if ratio is not None}
         if uuid is None and in_force:
@@ -141,7 +143,7 @@ def _of_ratios(tx: Tx, only: Sequence[str] | None = None) -> Iterator[Finding]:
 
 
 def _of_runs(tx: Tx) -> Iterator[Finding]:
-    runs, due = pcloud_audit.open_runs(tx)
+    runs, due = audit.open_runs(tx)
     for host_id, (machine, meant) in sorted(due.items()):
         said = runs.get(host_id, [])
         if len(said) != 1:
@@ -169,7 +171,7 @@ def _told(paid: Paid) -> str:
 def dedicate_again(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
     """Have hosts' rows say what pools and pclouds say."""
     told = []
-    for each in pcloud_audit.dedicated(tx, keys):
+    for each in audit.dedicated(tx, keys):
         wanted = _meant(each)
         if wanted != (each.dedication, each.dedicated_to):
             dedications.dedicate(tx, hosts.by_name(tx, each.name), *wanted, now)
@@ -179,7 +181,7 @@ def dedicate_again(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
 
 def put_right(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
     """Have hosts be in the aggregates of their pools and pclouds, and in no others of these."""
-    wanted, present, mirrored = pcloud_audit.memberships(tx)
+    wanted, present, mirrored = audit.memberships(tx)
     told = []
     for name, row in sorted(wanted - present):
         if f"+{row} {name}" in keys:
@@ -216,7 +218,7 @@ def pay_right(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
 
     What was paid until now stays written: nobody can tell here what it should have been.
     """
-    runs, due = pcloud_audit.open_runs(tx)
+    runs, due = audit.open_runs(tx)
     told = []
     for host_id in sorted({int(key) for key in keys}):
         wanted = [due[host_id][1]] if host_id in due else []

@@ -15,10 +15,12 @@ from datetime import datetime
 from innkeeper.domain.errors import AlreadyExists, Conflict, InUse, NotFound
 from innkeeper.domain.hosts import Dedication
 from innkeeper.domain.pclouds import HOST_FLAVOR_KIND, HostFlavor, PoolHost
-from innkeeper.store.queries import host_flavors, pcloud_hosts
+from innkeeper.store.queries.pclouds import host_flavors
+from innkeeper.store.queries.pclouds import hosts as pcloud_hosts
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute import dedications, hosts, keepers
-from innkeeper.systems.compute.hosts import ServiceChange
+from innkeeper.systems.compute.grouping import dedications, keepers
+from innkeeper.systems.compute.hosts import hosts
+from innkeeper.systems.compute.hosts.hosts import ServiceChange
 from innkeeper.systems.pclouds import aggregates, markers, members
 from innkeeper.systems.pclouds.terms import Terms
 

@@ -38,11 +38,11 @@ from innkeeper.domain.pclouds import (
     is_host_name,
 )
 from innkeeper.scheduling.dice import draw
-from innkeeper.store.queries import host_flavors as pools
-from innkeeper.store.queries import pcloud_hosts
+from innkeeper.store.queries.pclouds import host_flavors as pools
+from innkeeper.store.queries.pclouds import hosts as pcloud_hosts
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute import dedications
-from innkeeper.systems.compute import hosts as machines
+from innkeeper.systems.compute.grouping import dedications
+from innkeeper.systems.compute.hosts import hosts as machines
 from innkeeper.systems.pclouds import host_flavors, markers, members, quotas
 from innkeeper.systems.pclouds.terms import Terms
 from innkeeper.systems.placement import remainders

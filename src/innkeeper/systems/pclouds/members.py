@@ -12,9 +12,12 @@ from datetime import datetime
 from innkeeper.domain.compute import Host
 from innkeeper.domain.hosts import Dedication
 from innkeeper.domain.pclouds import Pcloud, PcloudHost
-from innkeeper.store.queries import pcloud_actions, pcloud_hosts, pclouds
+from innkeeper.store.queries.pclouds import actions as pcloud_actions
+from innkeeper.store.queries.pclouds import hosts as pcloud_hosts
+from innkeeper.store.queries.pclouds import pclouds
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute import dedications, hosts, keepers
+from innkeeper.systems.compute.grouping import dedications, keepers
+from innkeeper.systems.compute.hosts import hosts
 from innkeeper.systems.compute.moves import leftovers
 from innkeeper.systems.pclouds.terms import Terms
 

@@ -21,9 +21,11 @@ from innkeeper.domain.errors import Conflict, InUse, NotFound, QuotaExceeded
 from innkeeper.domain.ids import canonical_uuid
 from innkeeper.domain.pclouds import PCLOUD_KIND, Pcloud, PcloudAction, consenting
 from innkeeper.store import changes
-from innkeeper.store.queries import pcloud_actions, pcloud_hosts, pclouds
+from innkeeper.store.queries.pclouds import actions as pcloud_actions
+from innkeeper.store.queries.pclouds import hosts as pcloud_hosts
+from innkeeper.store.queries.pclouds import pclouds
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute import keepers
+from innkeeper.systems.compute.grouping import keepers
 from innkeeper.systems.compute.moves import dedicated_hosts
 from innkeeper.systems.compute.moves.dedicated_hosts import Stranded
 from innkeeper.systems.pclouds import (

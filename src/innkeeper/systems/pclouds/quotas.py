@@ -11,9 +11,9 @@ from typing import NamedTuple
 from innkeeper.domain.compute import UNLIMITED
 from innkeeper.domain.errors import QuotaExceeded
 from innkeeper.domain.slices import Dedicating
-from innkeeper.store.queries import pcloud_hosts
+from innkeeper.store.queries.pclouds import hosts as pcloud_hosts
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute import quotas
+from innkeeper.systems.compute.accounts import quotas
 from innkeeper.systems.pclouds import aggregates
 from innkeeper.systems.pclouds.terms import Terms
 

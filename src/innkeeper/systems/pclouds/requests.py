@@ -12,7 +12,7 @@ from typing import Any
 
 from innkeeper.domain.errors import Conflict
 from innkeeper.domain.pclouds import Pcloud
-from innkeeper.store.queries import pclouds
+from innkeeper.store.queries.pclouds import pclouds
 from innkeeper.store.transactions import Tx
 
 KEPT = timedelta(days=1)

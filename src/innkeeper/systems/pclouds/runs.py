@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from innkeeper.domain.pclouds import PcloudRun
-from innkeeper.store.queries import pcloud_hosts
+from innkeeper.store.queries.pclouds import hosts as pcloud_hosts
 from innkeeper.store.transactions import Tx
 
 

@@ -11,9 +11,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from innkeeper.domain.pclouds import Pcloud
-from innkeeper.store.queries import pcloud_hosts, pclouds
+from innkeeper.store.queries.pclouds import hosts as pcloud_hosts
+from innkeeper.store.queries.pclouds import pclouds
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute import dedications
+from innkeeper.systems.compute.grouping import dedications
 from innkeeper.systems.pclouds import members
 from innkeeper.systems.pclouds.terms import Terms
 

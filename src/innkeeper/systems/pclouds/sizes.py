@@ -16,9 +16,11 @@ from datetime import datetime, timedelta
 
 from innkeeper.domain.errors import Overtaken, Refusal
 from innkeeper.domain.pclouds import SILENT_S, Pcloud, PcloudHost, SizePolicy
-from innkeeper.store.queries import pcloud_actions, pcloud_hosts, pclouds
+from innkeeper.store.queries.pclouds import actions as pcloud_actions
+from innkeeper.store.queries.pclouds import hosts as pcloud_hosts
+from innkeeper.store.queries.pclouds import pclouds
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute import dedications
+from innkeeper.systems.compute.grouping import dedications
 from innkeeper.systems.pclouds import hosts, members
 from innkeeper.systems.pclouds.hosts import Wish
 from innkeeper.systems.pclouds.terms import Terms

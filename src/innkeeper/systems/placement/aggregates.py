@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from datetime import datetime
 from typing import NamedTuple
 
 from innkeeper.domain.ids import Generation, canonical_uuid
 from innkeeper.store import changes
-from innkeeper.store.queries import belongings
+from innkeeper.store.queries.placement import belongings
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.placement import generations, providers
 from innkeeper.systems.placement.traits import GENERATION_MOVED
@@ -22,9 +22,9 @@ class Memberships(NamedTuple):
 
 
 def of_provider(tx: Tx, uuid: str) -> Memberships:
-    """Which aggregates a provider is in."""
+    """Which aggregates a provider is in, in the order in which it joined them."""
     provider = providers.get(tx, uuid)
-    return Memberships(provider.generation, belongings.aggregates_of(tx, provider.id))
+    return Memberships(provider.generation, [*belongings.aggregates_of(tx, provider.id)])
 
 
 def replace(
@@ -32,20 +32,23 @@ def replace(
 ) -> Memberships:
     """Make ``wanted`` all the aggregates of a provider.
 
-    The generation moves, whether anything changes or not. A caller from the time before
-    memberships had one gives ``None``; his write does not move it.
+    Those it was in keep their places, and new ones follow. The result is in the order of
+    ``wanted``, as the original answers. The generation moves, whether anything changes or not.
+    A caller from the time before memberships had one gives ``None``; such a write does not
+    move it.
     """
     provider = providers.get(tx, uuid)
-    has = {canonical_uuid(each) or each for each in wanted}
+    has = dict.fromkeys(canonical_uuid(each) or each for each in wanted)
     generation = provider.generation
     if seen is None:
         changes.add_always_read(tx, [provider.id], now)
     else:
         generations.compare(provider, seen, GENERATION_MOVED)
         generation = generations.advance(tx, provider, now)
-    had = set(belongings.aggregates_of(tx, provider.id))
-    belongings.change_aggregates(tx, provider.id, add=has - had, remove=had - has)
-    return Memberships(generation, sorted(has))
+    had = belongings.aggregates_of(tx, provider.id)
+    added = _after(had, [each for each in has if each not in had])
+    belongings.change_aggregates(tx, provider.id, add=added, remove=had.keys() - has.keys())
+    return Memberships(generation, [*has])
 
 
 def join(tx: Tx, uuid: str, aggregate: str, now: datetime) -> None:
@@ -54,9 +57,11 @@ def join(tx: Tx, uuid: str, aggregate: str, now: datetime) -> None:
     Nothing is written if it is there already.
     """
     provider = providers.get(tx, uuid)
-    if aggregate not in belongings.aggregates_of(tx, provider.id):
+    had = belongings.aggregates_of(tx, provider.id)
+    if aggregate not in had:
         generations.advance(tx, provider, now)
-        belongings.change_aggregates(tx, provider.id, add={aggregate}, remove=set())
+        added = _after(had, [aggregate])
+        belongings.change_aggregates(tx, provider.id, add=added, remove=())
 
 
 def leave(tx: Tx, uuid: str, aggregate: str, now: datetime) -> None:
@@ -67,4 +72,10 @@ def leave(tx: Tx, uuid: str, aggregate: str, now: datetime) -> None:
     provider = providers.get(tx, uuid)
     if aggregate in belongings.aggregates_of(tx, provider.id):
         generations.advance(tx, provider, now)
-        belongings.change_aggregates(tx, provider.id, add=set(), remove={aggregate})
+        belongings.change_aggregates(tx, provider.id, add={}, remove=[aggregate])
+
+
+def _after(had: Mapping[str, int], joined: Collection[str]) -> dict[str, int]:
+    """Positions for new aggregates, behind those that the provider had."""
+    first = max(had.values(), default=0) + 1
+    return {uuid: position for position, uuid in enumerate(joined, first)}

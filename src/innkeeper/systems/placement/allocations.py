@@ -22,7 +22,7 @@ from innkeeper.domain.ids import (
     canonical_uuid,
 )
 from innkeeper.domain.placement import Allocation, Consumer, ConsumerClaim
-from innkeeper.store.queries import allocations, names, providers
+from innkeeper.store.queries.placement import allocations, names, providers
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.placement import claims
 from innkeeper.systems.placement import providers as providing

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from innkeeper.domain.auditing import Finding, Invariant
-from innkeeper.store.queries import placement_audit
+from innkeeper.store.queries.placement import audit
 from innkeeper.store.transactions import Tx
 
 ROOM = "placement"
@@ -87,35 +87,35 @@ def findings(tx: Tx) -> Iterator[Finding]:
 
 
 def _of_allocations(tx: Tx) -> Iterator[Finding]:
-    for uuid, name, used, capacity in placement_audit.over_capacity(tx):
+    for uuid, name, used, capacity in audit.over_capacity(tx):
         yield OVER_CAPACITY.broken(
             uuid,
             f"{used} of {name} are held of provider {uuid}, whose capacity is {capacity:g}",
         )
-    for consumer, uuid, name in placement_audit.without_inventory(tx):
+    for consumer, uuid, name in audit.without_inventory(tx):
         yield NO_INVENTORY.broken(
             consumer, f"consumer {consumer} holds {name} of provider {uuid}, which has none"
         )
-    for consumer, count in placement_audit.without_consumer(tx):
+    for consumer, count in audit.without_consumer(tx):
         yield NO_CONSUMER.broken(
             consumer, f"{count} allocations belong to {consumer}, which does not exist"
         )
-    for (consumer,) in placement_audit.idle_consumers(tx):
+    for (consumer,) in audit.idle_consumers(tx):
         yield IDLE_CONSUMER.broken(consumer, f"{consumer} holds nothing")
-    for consumer, uuid, used in placement_audit.empty_allocations(tx):
+    for consumer, uuid, used in audit.empty_allocations(tx):
         yield EMPTY_ALLOCATION.broken(
             consumer, f"consumer {consumer} holds {used} units of provider {uuid}"
         )
 
 
 def _of_providers(tx: Tx) -> Iterator[Finding]:
-    for uuid, name in placement_audit.strange_inventories(tx):
+    for uuid, name in audit.strange_inventories(tx):
         yield STRANGE_INVENTORY.broken(uuid, f"that of {name} of provider {uuid} is not")
-    for (uuid,) in placement_audit.lost_roots(tx):
+    for (uuid,) in audit.lost_roots(tx):
         yield WRONG_ROOT.broken(uuid, f"provider {uuid} names another root")
-    for (uuid,) in placement_audit.circles(tx):
+    for (uuid,) in audit.circles(tx):
         yield CIRCLE.broken(uuid, f"provider {uuid} hangs below itself, or below such a one")
-    for uuid, _, generation, told in placement_audit.untold(tx):
+    for uuid, _, generation, told in audit.untold(tx):
         yield UNTOLD.broken(
             uuid, f"provider {uuid} is at generation {generation}, and {told} was told last"
         )

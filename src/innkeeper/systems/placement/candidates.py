@@ -17,7 +17,7 @@ from innkeeper.scheduling.candidates.search import GoesOn
 from innkeeper.scheduling.dice import Shuffler
 from innkeeper.snapshot.provider_follower import ProviderFollower
 from innkeeper.snapshot.providers import ProviderTable
-from innkeeper.store.queries import names
+from innkeeper.store.queries.placement import names
 from innkeeper.store.transactions import Tx
 
 

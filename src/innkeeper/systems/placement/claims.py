@@ -22,8 +22,8 @@ from innkeeper.domain.ids import ClassId, ConsumerUuid, Generation, ProviderId
 from innkeeper.domain.placement import Claim, ConsumerClaim, ProviderView
 from innkeeper.store import claims
 from innkeeper.store.claims import Freed
-from innkeeper.store.queries import allocations, capacity, names
-from innkeeper.store.queries.names import Kind
+from innkeeper.store.queries.placement import allocations, capacity, names
+from innkeeper.store.queries.placement.names import Kind
 from innkeeper.store.transactions import Tx
 
 

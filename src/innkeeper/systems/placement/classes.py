@@ -11,8 +11,8 @@ from datetime import datetime
 from innkeeper.domain.errors import Conflict, InUse, Invalid, NotFound
 from innkeeper.domain.placement import NamedThing
 from innkeeper.store import changes
-from innkeeper.store.queries import names
-from innkeeper.store.queries.names import Kind
+from innkeeper.store.queries.placement import names
+from innkeeper.store.queries.placement.names import Kind
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.placement.registration import CUSTOM_NAME
 

@@ -13,7 +13,7 @@ from datetime import datetime
 
 from innkeeper.domain.ids import ClassId, ConsumerUuid, Generation, ProviderId
 from innkeeper.domain.placement import Amounts, Claim, Consumer, ConsumerClaim
-from innkeeper.store.queries import allocations
+from innkeeper.store.queries.placement import allocations
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.placement import claims
 

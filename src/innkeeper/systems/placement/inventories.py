@@ -17,7 +17,7 @@ from innkeeper.domain.amounts import Inventory
 from innkeeper.domain.errors import ConcurrentUpdate, Conflict, InUse, Invalid, NotFound
 from innkeeper.domain.ids import ClassId, Generation, ProviderUuid
 from innkeeper.domain.placement import InventoryLine, Provider
-from innkeeper.store.queries import allocations, belongings, names, registration
+from innkeeper.store.queries.placement import allocations, belongings, names, registration
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.placement import generations, providers, ratios
 from innkeeper.systems.placement.ratios import Edit

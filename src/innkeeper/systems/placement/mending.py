@@ -14,7 +14,7 @@ from innkeeper.domain.errors import Refusal
 from innkeeper.domain.ids import ClassId, ConsumerUuid, Generation, ProviderId
 from innkeeper.domain.placement import Claim, ConsumerClaim
 from innkeeper.store import changes
-from innkeeper.store.queries import allocations, placement_audit, placement_repairs
+from innkeeper.store.queries.placement import allocations, audit, repairs
 from innkeeper.store.transactions import Tx, step
 from innkeeper.systems.placement import claims
 from innkeeper.systems.placement.allocations import NOBODY
@@ -28,7 +28,7 @@ def adopt(tx: Tx, keys: Sequence[str], owners: Mapping[str, Party], now: datetim
     What they hold is claimed anew by the same step that lets it go.
     """
     told = []
-    for uuid, count in placement_audit.without_consumer(tx, keys):
+    for uuid, count in audit.without_consumer(tx, keys):
         party = owners.get(uuid, Party(ConsumerUuid(uuid), NOBODY, NOBODY, "UNKNOWN"))
         try:
             with step(tx):
@@ -62,7 +62,7 @@ def _claim_again(tx: Tx, party: Party, now: datetime) -> None:
 
 def remove_idle(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
     """Remove consumers that hold nothing."""
-    idle = [ConsumerUuid(uuid) for (uuid,) in placement_audit.idle_consumers(tx, keys)]
+    idle = [ConsumerUuid(uuid) for (uuid,) in audit.idle_consumers(tx, keys)]
     claims.release(tx, idle, now)
     return [f"{uuid} is removed" for uuid in idle]
 
@@ -70,14 +70,12 @@ def remove_idle(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
 def write_roots(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
     """Write the root that a provider's parents lead to, where they lead to one."""
     told = []
-    wrong = [uuid for (uuid,) in placement_audit.lost_roots(tx, keys)]
-    for uuid, provider_id in sorted(placement_repairs.rows_of(tx, wrong).items()):
+    wrong = [uuid for (uuid,) in audit.lost_roots(tx, keys)]
+    for uuid, provider_id in sorted(repairs.rows_of(tx, wrong).items()):
         root_id = _root_of(tx, provider_id)
         if root_id is None:
             continue
-        placement_repairs.write_root(
-            tx, provider_id, None if root_id == provider_id else root_id, now
-        )
+        repairs.write_root(tx, provider_id, None if root_id == provider_id else root_id, now)
         changes.add_always_read(tx, sorted({provider_id, root_id}), now)
         told.append(f"provider {uuid} has the root of its parents")
     return told
@@ -89,7 +87,7 @@ def _root_of(tx: Tx, provider_id: ProviderId) -> ProviderId | None:
     here = provider_id
     while here not in passed:
         passed.add(here)
-        above = placement_repairs.parents_of(tx, [here])[here]
+        above = repairs.parents_of(tx, [here])[here]
         if above is None:
             return here
         here = above
@@ -98,7 +96,7 @@ def _root_of(tx: Tx, provider_id: ProviderId) -> ProviderId | None:
 
 def tell_again(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
     """Tell the change feed where providers are."""
-    found = placement_audit.untold(tx, keys)
+    found = audit.untold(tx, keys)
     # Both: the generation is what was missing, and who has it already is to read all the same.
     changes.add(tx, [(ProviderId(row[1]), row[2]) for row in found], now)
     changes.add_always_read(tx, [ProviderId(row[1]) for row in found], now)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from innkeeper.domain.ids import ClassId, ProviderId
-from innkeeper.store.queries import capacity, pools
+from innkeeper.store.queries.placement import capacity, pools
 from innkeeper.store.transactions import Tx
 
 

@@ -13,7 +13,7 @@ from innkeeper.domain.errors import AlreadyExists, ConcurrentUpdate, InUse, Inva
 from innkeeper.domain.ids import ProviderId, ProviderUuid, canonical_uuid
 from innkeeper.domain.placement import Provider, ProviderQuery
 from innkeeper.store import changes
-from innkeeper.store.queries import names, providers
+from innkeeper.store.queries.placement import names, providers
 from innkeeper.store.transactions import Tx
 
 

@@ -15,8 +15,8 @@ from innkeeper.domain.amounts import Inventory
 from innkeeper.domain.errors import Conflict
 from innkeeper.domain.hosts import KeptRatio
 from innkeeper.domain.ids import ConsumerUuid, ProviderId, ProviderUuid
-from innkeeper.store.queries import allocations, belongings, registration
-from innkeeper.store.queries import providers as rows
+from innkeeper.store.queries.placement import allocations, belongings, registration
+from innkeeper.store.queries.placement import providers as rows
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.placement import generations, providers
 

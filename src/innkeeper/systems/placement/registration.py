@@ -25,8 +25,8 @@ from innkeeper.domain.ids import (
 )
 from innkeeper.domain.placement import ProviderView
 from innkeeper.store import changes, claims
-from innkeeper.store.queries import capacity, names, pools, registration
-from innkeeper.store.queries.registration import ProviderInventory
+from innkeeper.store.queries.placement import capacity, names, pools, registration
+from innkeeper.store.queries.placement.registration import ProviderInventory
 from innkeeper.store.transactions import Tx
 
 CUSTOM_NAME = re.compile(r"CUSTOM_[A-Z0-9_]{1,248}")

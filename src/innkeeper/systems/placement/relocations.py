@@ -12,7 +12,7 @@ from datetime import datetime
 from innkeeper.domain.errors import CapacityExceeded, Refusal
 from innkeeper.domain.ids import ClassId, ConsumerUuid, ProviderId
 from innkeeper.domain.placement import ConsumerClaim
-from innkeeper.store.queries import allocations
+from innkeeper.store.queries.placement import allocations
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.placement import claims
 

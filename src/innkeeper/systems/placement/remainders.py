@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from innkeeper.domain.ids import ClassId, ProviderId
 from innkeeper.domain.placement import ProviderView
-from innkeeper.store.queries import allocations, capacity, names
+from innkeeper.store.queries.placement import allocations, capacity, names
 from innkeeper.store.transactions import Tx
 
 

@@ -22,8 +22,8 @@ from innkeeper.domain.errors import ConcurrentUpdate, Invalid
 from innkeeper.domain.ids import ClassId, ProviderId, ProviderUuid, canonical_uuid
 from innkeeper.domain.placement import ProviderView
 from innkeeper.store import claims
-from innkeeper.store.queries import capacity, names, providers, registration
-from innkeeper.store.queries.names import Kind
+from innkeeper.store.queries.placement import capacity, names, providers, registration
+from innkeeper.store.queries.placement.names import Kind
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.placement import allocations, inventories, ratios
 from innkeeper.systems.placement.allocations import Wish

@@ -12,8 +12,8 @@ from typing import NamedTuple
 from innkeeper.domain.errors import InUse, Invalid, NotFound
 from innkeeper.domain.ids import Generation, TraitId
 from innkeeper.domain.placement import NamedThing
-from innkeeper.store.queries import belongings, names
-from innkeeper.store.queries.names import Kind
+from innkeeper.store.queries.placement import belongings, names
+from innkeeper.store.queries.placement.names import Kind
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.placement import generations, providers
 from innkeeper.systems.placement.registration import CUSTOM_NAME

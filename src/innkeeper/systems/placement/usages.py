@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from innkeeper.domain.ids import Generation
 from innkeeper.domain.placement import TypeUsage
-from innkeeper.store.queries import usages
+from innkeeper.store.queries.placement import usages
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.placement import providers
 

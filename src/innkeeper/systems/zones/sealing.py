@@ -10,28 +10,23 @@ for an entry, so whoever carries it out asks everything again.
 
 from __future__ import annotations
 
-import base64
-import hmac
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 import msgspec
-from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives import hashes
-from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
+from innkeeper.domain import key_rings
 from innkeeper.domain.errors import Invalid
 from innkeeper.domain.ids import ServerId
+from innkeeper.domain.key_rings import KEY_BYTES, KEY_ID_BYTES, KeyRing, NotOpened
 from innkeeper.domain.slices import Zoning
 from innkeeper.domain.zones import Destination, Opened, Terms, plan_key
 
 FORM = b"\x01"
 """How a sealed entry begins: the number of its form."""
-KEY_ID_BYTES = 8
-NONCE_BYTES = 12
 HEAD_BYTES = len(FORM) + KEY_ID_BYTES
-AES_KEY_BYTES = 32
 PADDED_TO_BYTES = 256
 """Entries are filled up to a multiple of this: a length would tell hosts with long names apart
 from those with short ones. All but the longest names fit into one."""
@@ -67,13 +62,12 @@ class Sealer:
     def __init__(self, zone_name: str, keys: Sequence[bytes], lifetime_s: float) -> None:
         assert keys, "a zone without a key makes no plans"
         self._zone_name = zone_name
-        self._by_id = {key_id(key): AESGCM(_derived(key)) for key in keys}
-        self._first = key_id(keys[0])
+        self._ring = KeyRing({key_id(key).hex(): _derived(key) for key in keys})
+        self._head = FORM + bytes.fromhex(self._ring.first_id)
         self._lifetime = timedelta(seconds=lifetime_s)
 
     def seal(self, destination: Destination, terms: Terms, nonce: bytes, now: datetime) -> str:
         """Seal one entry. ``nonce`` is random, and no other entry's."""
-        assert len(nonce) == NONCE_BYTES, "as many as AES-GCM takes"
         content = msgspec.json.encode(
             _Content(
                 destination.server_id,
@@ -82,25 +76,24 @@ class Sealer:
                 now + self._lifetime,
             )
         )
-        # Spaces behind it are nothing to who reads JSON.
+        # Readers of JSON ignore spaces behind it.
         content += b" " * (-len(content) % PADDED_TO_BYTES)
-        head = FORM + self._first
-        sealed = self._by_id[self._first].encrypt(nonce, content, self._bound(head, terms))
-        return _text_of(head + nonce + sealed)
+        return _text_of(
+            self._head + self._ring.seal(content, nonce, self._bound(self._head, terms))
+        )
 
     def open(self, text: str, terms: Terms) -> Opened:
         """What was sealed on these terms, ended or not. Raises :class:`NotOurs`."""
         raw = _bytes_of(text)
-        head, rest = raw[:HEAD_BYTES], raw[HEAD_BYTES:]
-        cipher = self._by_id.get(head.removeprefix(FORM)) if head.startswith(FORM) else None
-        if cipher is None:
+        head, box = raw[:HEAD_BYTES], raw[HEAD_BYTES:]
+        if not head.startswith(FORM):
             raise NotOurs
-        nonce, sealed = rest[:NONCE_BYTES], rest[NONCE_BYTES:]
         try:
-            content = cipher.decrypt(nonce, sealed, self._bound(head, terms))
+            used_id = head.removeprefix(FORM).hex()
+            content = self._ring.open(used_id, box, self._bound(head, terms))
             found = msgspec.json.decode(content, type=_Content)
-        except (InvalidTag, ValueError) as error:
-            # Too short for a nonce is a ValueError, and so is a form of other days.
+        except (NotOpened, ValueError) as error:
+            # Content of another form is a ValueError.
             raise NotOurs from error
         server_id = ServerId(found.server_id)
         return Opened(Destination(server_id, found.host, found.provider_uuid), found.expires_at)
@@ -121,24 +114,24 @@ def sealer_of(settings: Zoning) -> Sealer | None:
 
 
 def key_id(key: bytes) -> bytes:
-    """What a key is called; it tells nothing about the key."""
-    return hmac.digest(key, _NAMING, "sha256")[:KEY_ID_BYTES]
+    """The id of a key, as it stands in entries; it tells nothing about the key."""
+    return bytes.fromhex(key_rings.key_id(key, _NAMING))
 
 
 def _derived(key: bytes) -> bytes:
     # A key of 128 bits becomes as long as the cipher's, and what is derived here serves for
     # nothing else, should somebody use the same text elsewhere.
-    return HKDF(hashes.SHA256(), AES_KEY_BYTES, salt=None, info=_SEALING).derive(key)
+    return HKDF(hashes.SHA256(), KEY_BYTES, salt=None, info=_SEALING).derive(key)
 
 
 def _text_of(raw: bytes) -> str:
-    return base64.urlsafe_b64encode(raw).rstrip(b"=").decode()
+    return key_rings.text_of(raw).rstrip("=")
 
 
 def _bytes_of(text: str) -> bytes:
     try:
-        raw = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
-    except ValueError as error:
+        raw = key_rings.bytes_of(text + "=" * (-len(text) % 4))
+    except NotOpened as error:
         raise NotOurs from error
     # The last letter has bits that mean nothing, and odd letters are passed over: of all that
     # read alike, one text alone is the entry.

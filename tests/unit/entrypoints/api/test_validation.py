@@ -33,7 +33,7 @@ def bodies(api: Api, route: Route) -> Iterator[Schema]:
         assert route.body is not None
         yield route.body
         return
-    for version in (api.versions.oldest, *(step.VERSION for step in api.versions.steps)):
+    for version in (api.versions.oldest, *(step.version for step in api.versions.steps)):
         steps = api.versions.after(version)
         body = passage(steps, route.method, route.path, route.body, route.query).body
         assert body is not None

@@ -19,7 +19,7 @@ from innkeeper.scheduling.recordings import Recipe, Recording
 from innkeeper.scheduling.weighers.catalogue import WEIGHER_SETS
 from innkeeper.snapshot import recording
 from innkeeper.snapshot.columns import HostTable
-from innkeeper.systems.compute import drivers
+from innkeeper.systems.compute.boot import drivers
 from tests.support.tables import asking, host, table_of
 
 SAME, DIFFERENT, FAILED = 0, 1, 2

@@ -6,7 +6,8 @@ import pytest
 import structlog
 
 from innkeeper.domain.errors import Busy, NotLetIn, Unreachable
-from innkeeper.entrypoints.worker.patience import OF_FILES, NotThere, Patience
+from innkeeper.engine.retry import START_ON_FILE
+from innkeeper.entrypoints.worker.patience import NotThere, Patience
 
 DATABASE_WAIT_S = 60.0
 
@@ -47,4 +48,4 @@ def test_what_does_not_pass_is_told_at_once(error: Exception) -> None:
         raise error
 
     with pytest.raises(type(error)):
-        Patience(DATABASE_WAIT_S, swift, OF_FILES)(make)
+        Patience(DATABASE_WAIT_S, swift, START_ON_FILE)(make)

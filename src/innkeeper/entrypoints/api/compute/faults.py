@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from innkeeper.entrypoints.api.compute.patterns import WORDS
 from innkeeper.entrypoints.api.faults import Fault, encode
+from innkeeper.entrypoints.api.patterns import WORDS
 
 MEDIA_TYPE = "application/json; charset=UTF-8"
 KEYS = {

@@ -14,13 +14,14 @@ from typing import Any
 
 from innkeeper.domain.errors import Invalid
 from innkeeper.domain.ids import IdSource
+from innkeeper.engine.database import Database
+from innkeeper.engine.transactions import Tx
 from innkeeper.entrypoints.api.compute.hosts.agent_schemas import (
     HOST_PATTERNS_MAX,
     LIFETIME_S_MAX,
 )
-from innkeeper.entrypoints.api.compute.patterns import HOST_PATTERN, PATTERN_HOSTS, WORDS
 from innkeeper.entrypoints.api.identity import private_files
-from innkeeper.store.transactions import Store
+from innkeeper.entrypoints.api.patterns import HOST_PATTERN, PATTERN_HOSTS, WORDS
 from innkeeper.systems.identity import agent_credentials
 
 NAME_MAX = 200
@@ -29,7 +30,7 @@ DAYS_MAX = LIFETIME_S_MAX // DAY_S
 
 
 def carry_out(
-    store: Store, options: Mapping[str, Any], ids: IdSource, now: datetime
+    database: Database, options: Mapping[str, Any], ids: IdSource, now: datetime
 ) -> list[str]:
     """Issue a credential, or take all of an agent back; gives the lines that tell of it.
 
@@ -38,8 +39,7 @@ def carry_out(
     name: str = options["agent_name"]
     _must_fit(name, HOST_PATTERN, "name of an agent")
     if options["revoke"]:
-        with store.write() as tx:
-            count = agent_credentials.revoke_all(tx, name)
+        count = database.write(lambda tx: agent_credentials.revoke_all(tx, name))
         return [f"{count} credentials of the agent {name} are taken back."]
     hosts: Sequence[str] = options["agent_hosts"] or ()
     for pattern in hosts:
@@ -50,7 +50,8 @@ def carry_out(
     if days is not None and not 1 <= days <= DAYS_MAX:
         raise Invalid(f"A credential lasts for 1 to {DAYS_MAX} days.")
     into: Path | None = options["into"]
-    with store.write() as tx:
+
+    def issue(tx: Tx) -> str:
         _, text = agent_credentials.issue(
             tx,
             name,
@@ -61,10 +62,12 @@ def carry_out(
             now=now,
         )
         if into is None:
-            return [text]
+            return text
         # Before it is valid: nobody can be left with a valid one that is nowhere.
         private_files.write(into, text + "\n")
-    return [f"The credential of the agent {name} is in {into.resolve()}."]
+        return f"The credential of the agent {name} is in {into.resolve()}."
+
+    return [database.write(issue)]
 
 
 def _must_fit(text: str, pattern: str, noun: str) -> None:

@@ -10,29 +10,29 @@ from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 
+from innkeeper.domain.key_rings import KEY_BYTES
+from innkeeper.engine.database import Database
+from innkeeper.engine.transactions import Tx
 from innkeeper.entrypoints.api.identity import key_files
-from innkeeper.store.transactions import Store, Tx
 from innkeeper.systems.identity import safes, tokens
-from innkeeper.systems.identity.safes import KEY_BYTES, Draw, Safe
+from innkeeper.systems.identity.safes import Draw, Safe
 
 ACTS = ("show", "rotate", "drop-old", "reset")
 
 
-def carry_out(act: str, store: Store, path: Path, draw: Draw, now: datetime) -> list[str]:
+def carry_out(act: str, database: Database, path: Path, draw: Draw, now: datetime) -> list[str]:
     """Do one of :data:`ACTS`; gives the lines that tell of it.
 
     Raises :class:`~innkeeper.entrypoints.api.identity.key_files.KeyFileError`.
     """
     if act == "show":
-        with store.read() as tx:
-            return _shown(tx, path)
+        return database.read(lambda tx: _shown(tx, path))
     doing: dict[str, Callable[[Tx], list[str]]] = {
         "rotate": lambda tx: _rotate(tx, path, draw, now),
         "drop-old": lambda tx: _drop_old(tx, path),
         "reset": lambda tx: _reset(tx, path, draw),
     }
-    with store.write() as tx:
-        return doing[act](tx)
+    return database.write(doing[act])
 
 
 def _shown(tx: Tx, path: Path) -> list[str]:

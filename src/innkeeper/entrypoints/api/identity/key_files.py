@@ -13,11 +13,12 @@ import stat
 from collections.abc import Sequence
 from pathlib import Path
 
+from innkeeper.domain.key_rings import KEY_BYTES
 from innkeeper.domain.slices import Storing
+from innkeeper.engine.transactions import Tx
 from innkeeper.entrypoints.api.identity import private_files
-from innkeeper.store.transactions import Tx
 from innkeeper.systems.identity import safes
-from innkeeper.systems.identity.safes import KEY_BYTES, Draw, NoSuchKey, Safe
+from innkeeper.systems.identity.safes import Draw, NoSuchKey, Safe
 
 NAME = "encryption.key"
 HEAD = "# Innkeeper's encryption keys. The first one seals, the others open what they sealed.\n"

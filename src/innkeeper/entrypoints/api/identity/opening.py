@@ -15,14 +15,16 @@ import structlog
 from innkeeper.domain.identity import Service
 from innkeeper.domain.ids import Clock, IdSource
 from innkeeper.domain.slices import Settings, Storing
+from innkeeper.engine.database import Database
+from innkeeper.engine.engine import Engine
+from innkeeper.engine.transactions import Tx
 from innkeeper.entrypoints.api import auth_builtin
 from innkeeper.entrypoints.api.auth import TrustingAuthenticator
 from innkeeper.entrypoints.api.auth_agents import AgentsAuthenticator
 from innkeeper.entrypoints.api.identity import clouds_file, key_files, private_files
 from innkeeper.entrypoints.api.routing import Api
-from innkeeper.entrypoints.api.site import Authenticator, Readers
+from innkeeper.entrypoints.api.site import Authenticator
 from innkeeper.entrypoints.api.token_cache import Heard
-from innkeeper.store.transactions import Store
 from innkeeper.systems.identity import catalog, first_start, passwords, tokens
 from innkeeper.systems.identity.tokens import Signer
 
@@ -42,7 +44,7 @@ Draw = Callable[[], str]
 
 
 def signer(
-    store: Store, storing: Storing, draw: Callable[[int], bytes], now: datetime
+    database: Database, storing: Storing, draw: Callable[[int], bytes], now: datetime
 ) -> Signer:
     """What makes tokens, with the key of this database.
 
@@ -50,7 +52,8 @@ def signer(
     missing, or not the right one, with which that key is sealed.
     """
     path = key_files.path_of(storing)
-    with store.write() as tx:
+
+    def take(tx: Tx) -> Signer:
         if tokens.is_signing_key_open(tx):
             LOG.warning("signing_key_not_sealed", advice="innkeeper encryption-key rotate")
         return Signer(
@@ -59,11 +62,13 @@ def signer(
             )
         )
 
+    return database.write(take)
+
 
 def authenticator(
     settings: Settings,
     signer: Signer | None,
-    readers: Readers,
+    engine: Engine,
     clock: Clock,
     heard: Heard | None = None,
 ) -> Authenticator:
@@ -72,14 +77,14 @@ def authenticator(
     ``heard`` tells of what other processes wrote, where there are any.
     """
     remember_s = settings.authenticating.token_cache_s
-    others = _of_users(settings, signer, readers, clock, heard)
-    return AgentsAuthenticator(others, readers, clock, remember_s, heard)
+    others = _of_users(settings, signer, engine, clock, heard)
+    return AgentsAuthenticator(others, engine, clock, remember_s, heard)
 
 
 def _of_users(
     settings: Settings,
     signer: Signer | None,
-    readers: Readers,
+    engine: Engine,
     clock: Clock,
     heard: Heard | None,
 ) -> Authenticator:
@@ -100,7 +105,7 @@ def _of_users(
         )
         return auth_keystone.authenticator(asked, clock, remember_s, KEYSTONE_DEADLINE_S)
     if signer is not None:
-        return auth_builtin.authenticator(signer, readers, clock, remember_s, heard)
+        return auth_builtin.authenticator(signer, engine, clock, remember_s, heard)
     return TrustingAuthenticator()
 
 
@@ -123,7 +128,12 @@ def auth_url(settings: Settings, address: str) -> str:
 
 
 def prepare_logins(
-    store: Store, settings: Settings, address: str, ids: IdSource, draw: Draw, now: datetime
+    database: Database,
+    settings: Settings,
+    address: str,
+    ids: IdSource,
+    draw: Draw,
+    now: datetime,
 ) -> Path | None:
     """Do what the first start does, and give the login file that it wrote.
 
@@ -131,13 +141,13 @@ def prepare_logins(
     is kept true.
     """
     directory = _directory(settings)
-    with store.read() as tx:
-        if first_start.is_done(tx):
-            clouds_file.move(directory, auth_url(settings, address))
-            return None
+    if database.read(first_start.is_done):
+        clouds_file.move(directory, auth_url(settings, address))
+        return None
     password = draw()
     admin_hash, agent_hash = passwords.hash_of(password), passwords.hash_of(draw())
-    with store.write() as tx:
+
+    def begin(tx: Tx) -> Path | None:
         is_first = first_start.ensure(
             tx, admin_hash=admin_hash, agent_hash=agent_hash, ids=ids, now=now
         )
@@ -145,9 +155,16 @@ def prepare_logins(
             return None
         return clouds_file.write(directory, _login(settings, address, password))
 
+    return database.write(begin)
+
 
 def reset_password(
-    store: Store, settings: Settings, address: str, ids: IdSource, draw: Draw, now: datetime
+    database: Database,
+    settings: Settings,
+    address: str,
+    ids: IdSource,
+    draw: Draw,
+    now: datetime,
 ) -> Path:
     """Give the administrator a new password, and the login file that now holds it.
 
@@ -157,27 +174,30 @@ def reset_password(
     password = draw()
     login = _login(settings, address, password, clouds_file.read_auth_url(directory))
     admin_hash = passwords.hash_of(password)
-    with store.write() as tx:
+
+    def reset(tx: Tx) -> Path:
         first_start.reset_administrator(tx, admin_hash=admin_hash, ids=ids, now=now)
         return clouds_file.write(directory, login)
 
+    return database.write(reset)
+
 
 def write_agent_token(
-    store: Store, settings: Settings, signer: Signer | None, ids: IdSource, now: datetime
+    database: Database, settings: Settings, signer: Signer | None, ids: IdSource, now: datetime
 ) -> Path:
     """Make a token for the agent that this process starts by itself; gives the token's file.
 
     Without a ``signer`` everybody is trusted, and the token is the one that administrators use.
     """
-    token = "admin" if signer is None else _agent_token(store, signer, ids, now)
+    token = "admin" if signer is None else _agent_token(database, signer, ids, now)
     path = _directory(settings) / AGENT_TOKEN_FILE
     private_files.write(path, token + "\n")
     return path
 
 
-def _agent_token(store: Store, signer: Signer, ids: IdSource, now: datetime) -> str:
-    with store.read() as tx:
-        return tokens.mint(
+def _agent_token(database: Database, signer: Signer, ids: IdSource, now: datetime) -> str:
+    return database.read(
+        lambda tx: tokens.mint(
             tx,
             signer,
             first_start.AGENT,
@@ -186,6 +206,7 @@ def _agent_token(store: Store, signer: Signer, ids: IdSource, now: datetime) -> 
             now=now,
             lifetime_s=AGENT_TOKEN_LIFETIME_S,
         )
+    )
 
 
 def how_to_log_in(path: Path) -> str:

@@ -11,10 +11,10 @@ from typing import Any
 
 from innkeeper.domain.errors import Invalid, NotFound, Unauthenticated
 from innkeeper.domain.identity import Holder, Role, User
+from innkeeper.engine.transactions import Tx
 from innkeeper.entrypoints.api.identity import proving, trusting, words
 from innkeeper.entrypoints.api.identity.token_documents import Shown, document
 from innkeeper.entrypoints.api.routing import Answer, Call
-from innkeeper.store.transactions import Tx
 from innkeeper.systems.identity import logins, roles, tokens
 from innkeeper.systems.identity.logins import Named, Scope
 from innkeeper.systems.identity.tokens import PASSWORD, TOKEN, Claims, Signer

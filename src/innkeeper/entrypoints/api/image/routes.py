@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from innkeeper.entrypoints.api.image import documents, files, images, schemas
-from innkeeper.entrypoints.api.routing import Route
+from innkeeper.entrypoints.api.image.rules import ADMIN, ANYBODY, WRITER
+from innkeeper.entrypoints.api.routing import Route, Rule
 
 PATCH_TYPE = "application/openstack-images-v2.1-json-patch"
 BITS_TYPE = "application/octet-stream"
@@ -11,34 +12,55 @@ _IMAGES = "/v2/images"
 _ONE = "/v2/images/{image_id}"
 _TAG = "/v2/images/{image_id}/tags/{tag}"
 
+_MODIFY_IMAGE = Rule("modify_image", WRITER, "Change an image of one's own project.")
+_GET_IMAGE_SCHEMA = Rule("get_image_schema", ANYBODY, "Read the form of images.")
+
 ROUTES = (
     Route("GET", "", documents.versions, None, "List the API's versions.", success=(300,)),
-    Route("GET", _IMAGES, images.index, "get_images", "List images.", query=schemas.LIST),
+    Route(
+        "GET",
+        _IMAGES,
+        images.index,
+        Rule("get_images", ANYBODY, "List the images one may see."),
+        query=schemas.LIST,
+    ),
     Route(
         "POST",
         _IMAGES,
         images.create,
-        "add_image",
+        Rule("add_image", WRITER, "Create an image in one's own project."),
         "Create an image.",
         body=schemas.CREATE,
         success=(201,),
     ),
-    Route("GET", _ONE, images.show, "get_image", "Show an image."),
+    Route(
+        "GET",
+        _ONE,
+        images.show,
+        Rule("get_image", ANYBODY, "Show an image one may see."),
+        "Show an image.",
+    ),
     Route(
         "PATCH",
         _ONE,
         images.update,
-        "modify_image",
+        _MODIFY_IMAGE,
         "Change an image.",
         body=schemas.PATCH,
         media_types=(PATCH_TYPE,),
     ),
-    Route("DELETE", _ONE, images.delete, "delete_image", "Delete an image.", success=(204,)),
+    Route(
+        "DELETE",
+        _ONE,
+        images.delete,
+        Rule("delete_image", WRITER, "Delete an image of one's own project."),
+        success=(204,),
+    ),
     Route(
         "PUT",
         f"{_ONE}/file",
         files.upload,
-        "upload_image",
+        Rule("upload_image", WRITER, "Upload for an image of one's own project."),
         "Measure an image's data.",
         media_types=(BITS_TYPE,),
         takes_stream=True,
@@ -48,40 +70,38 @@ ROUTES = (
         "GET",
         f"{_ONE}/file",
         files.download,
-        "download_image",
+        Rule("download_image", ANYBODY, "Ask for the bits of an image one may see."),
         "Ask for an image's data, which is not kept.",
         success=(204,),
     ),
-    Route("PUT", _TAG, images.add_tag, "modify_image", "Tag an image.", success=(204,)),
-    Route("DELETE", _TAG, images.remove_tag, "modify_image", "Untag an image.", success=(204,)),
+    Route("PUT", _TAG, images.add_tag, _MODIFY_IMAGE, "Tag an image.", success=(204,)),
+    Route("DELETE", _TAG, images.remove_tag, _MODIFY_IMAGE, "Untag an image.", success=(204,)),
     Route(
         "POST",
         f"{_ONE}/actions/deactivate",
         images.deactivate,
-        "deactivate",
-        "Keep new servers from an image.",
+        Rule("deactivate", ADMIN),
         success=(204,),
     ),
     Route(
         "POST",
         f"{_ONE}/actions/reactivate",
         images.reactivate,
-        "reactivate",
-        "Let servers start from an image again.",
+        Rule("reactivate", ADMIN),
         success=(204,),
     ),
     Route(
         "GET",
         "/v2/schemas/image",
         documents.image_schema,
-        "get_image_schema",
+        _GET_IMAGE_SCHEMA,
         "Describe the form of an image.",
     ),
     Route(
         "GET",
         "/v2/schemas/images",
         documents.images_schema,
-        "get_image_schema",
+        _GET_IMAGE_SCHEMA,
         "Describe the form of a list of images.",
     ),
 )

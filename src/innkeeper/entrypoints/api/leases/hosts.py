@@ -6,6 +6,7 @@ from typing import Any
 
 from innkeeper.domain.errors import Invalid, NotFound
 from innkeeper.domain.leases import FreepoolHost
+from innkeeper.engine.retry import WHOLE_HOSTS
 from innkeeper.entrypoints.api.faults import encode
 from innkeeper.entrypoints.api.leases.leases import second, terms
 from innkeeper.entrypoints.api.paging import DIGITS_MAX, limit_of
@@ -32,14 +33,14 @@ async def show(call: Call) -> Answer:
 async def add(call: Call) -> Answer:
     """Keep an empty host for leases."""
     name = call.body["name"]
-    made = await call.write(lambda tx: freepool.add(tx, name, call.now))
+    made = await call.write(lambda tx: freepool.add(tx, name, call.now), retry=WHOLE_HOSTS)
     return Answer(201, {"host": _shown(made, terms(call))})
 
 
 async def remove(call: Call) -> Answer:
     """Keep a host for leases no more."""
     row = _number(call.params["host_id"])
-    await call.write(lambda tx: freepool.remove(tx, row, call.now))
+    await call.write(lambda tx: freepool.remove(tx, row, call.now), retry=WHOLE_HOSTS)
     return Answer(204)
 
 

@@ -15,11 +15,12 @@ from innkeeper.domain.leases import (
     LeaseWish,
     Reservation,
 )
+from innkeeper.engine.retry import WHOLE_HOSTS
+from innkeeper.engine.transactions import Tx
 from innkeeper.entrypoints.api.leases import wishes
 from innkeeper.entrypoints.api.leases.rules import LEASES
 from innkeeper.entrypoints.api.paging import limit_of
 from innkeeper.entrypoints.api.routing import Answer, Call
-from innkeeper.store.transactions import Tx
 from innkeeper.systems.leases import leases
 from innkeeper.systems.leases.terms import Terms
 
@@ -99,7 +100,7 @@ async def create(call: Call) -> Answer:
     )
     told, most = terms(call), sum(each.hosts_max for each in wish.reservations)
     made = await call.write(
-        lambda tx: leases.create(tx, wish, told), 1 + most * LINES_OF_A_HOST
+        lambda tx: leases.create(tx, wish, told), 1 + most * LINES_OF_A_HOST, WHOLE_HOSTS
     )
     return Answer(201, {"lease": shown(made)})
 
@@ -117,13 +118,15 @@ async def update(call: Call) -> Answer:
     def write(tx: Tx) -> Lease:
         return leases.rename(tx, _owned(tx, call), name, told)
 
-    return Answer(200, {"lease": shown(await call.write(write))})
+    return Answer(200, {"lease": shown(await call.write(write, retry=WHOLE_HOSTS))})
 
 
 async def delete(call: Call) -> Answer:
     """End a lease."""
     told = terms(call)
-    await call.write(lambda tx: leases.delete(tx, _owned(tx, call), told), LINES_OF_AN_END)
+    await call.write(
+        lambda tx: leases.delete(tx, _owned(tx, call), told), LINES_OF_AN_END, WHOLE_HOSTS
+    )
     return Answer(204)
 
 
@@ -132,8 +135,7 @@ def _owned(tx: Tx, call: Call) -> Lease:
 
     Who may look at it, and no more, is told so; to all others it is not there.
     """
-    rule = call.route.policy
-    assert rule is not None, "nothing about a lease is open to strangers"
+    rule = call.rule
     found = leases.get(tx, call.params["lease_id"])
     if not call.allows(rule, project_id=found.project_id):
         if not call.allows(f"{LEASES}:get", project_id=found.project_id):

@@ -1,4 +1,7 @@
-"""Policy rules of the Reservation API, with the names that its operators know."""
+"""Checks of the Reservation API's policy rules, and the rule that a handler asks itself.
+
+The names are those that operators of the original know.
+"""
 
 from __future__ import annotations
 
@@ -11,13 +14,4 @@ _WRITER = "role:member or role:service or not role:reader"
 PROJECT = "role:admin or project_id:%(project_id)s"
 PROJECT_WRITER = f"role:admin or (project_id:%(project_id)s and ({_WRITER}))"
 
-RULES = (
-    Rule(f"{LEASES}:get", PROJECT, "List a project's leases, and show one."),
-    Rule(f"{LEASES}:get:all_projects", ADMIN, "List the leases of all projects."),
-    Rule(f"{LEASES}:post", PROJECT_WRITER, "Make a lease for one's project."),
-    Rule(f"{LEASES}:put", PROJECT_WRITER, "Rename a lease."),
-    Rule(f"{LEASES}:delete", PROJECT_WRITER, "End a lease."),
-    Rule(f"{HOSTS}:get", ADMIN, "List the hosts that are kept for leases, and show one."),
-    Rule(f"{HOSTS}:post", ADMIN, "Keep a host for leases."),
-    Rule(f"{HOSTS}:delete", ADMIN, "Keep a host for leases no more."),
-)
+OTHER_RULES = (Rule(f"{LEASES}:get:all_projects", ADMIN, "List the leases of all projects."),)

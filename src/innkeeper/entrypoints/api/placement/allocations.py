@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from innkeeper.domain.placement import Allocation
-from innkeeper.entrypoints.api.placement import caching, repeating
-from innkeeper.entrypoints.api.placement.versions.v1_28_consumer_generations import (
-    ASKS_NO_GENERATION,
-)
+from innkeeper.engine.retry import ALLOCATIONS
+from innkeeper.entrypoints.api.placement import caching
 from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.systems.placement import allocations
 from innkeeper.systems.placement.allocations import Bundle, Wish
 from innkeeper.systems.placement.usages import UNTYPED
+
+
+@dataclass(frozen=True, slots=True)
+class AllocationOptions:
+    """What older versions mean by writing allocations."""
+
+    asks_no_generation: bool = False
+    """Whether consumers are taken at whatever generation they are."""
 
 
 async def show(call: Call) -> Answer:
@@ -58,7 +65,7 @@ def wish(call: Call, consumer: str, body: Mapping[str, Any]) -> Wish:
         consumer=consumer,
         resources={uuid: line["resources"] for uuid, line in body["allocations"].items()},
         seen=body.get("consumer_generation"),
-        asks_no_generation=ASKS_NO_GENERATION in call.terms,
+        asks_no_generation=call.options.of(AllocationOptions).asks_no_generation,
         project_id=body.get("project_id"),
         user_id=body.get("user_id"),
         consumer_type=body.get("consumer_type"),
@@ -85,8 +92,8 @@ async def replace_many(call: Call) -> Answer:
 
 async def _write(call: Call, wishes: Sequence[Wish]) -> None:
     item = Bundle(wishes, call.now)
-    await repeating.write_together(
-        call, allocations.write_together, item, lines=line_count(wishes)
+    await call.write_together(
+        allocations.write_together, item, line_count(wishes), retry=ALLOCATIONS
     )
 
 

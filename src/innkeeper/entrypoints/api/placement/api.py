@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from innkeeper.entrypoints.api.placement import faults
 from innkeeper.entrypoints.api.placement.routes import ROUTES
-from innkeeper.entrypoints.api.placement.rules import RULES
+from innkeeper.entrypoints.api.placement.rules import WORDS
 from innkeeper.entrypoints.api.placement.versions.table import VERSIONS
-from innkeeper.entrypoints.api.routing import Api
+from innkeeper.entrypoints.api.routing import Api, all_rules
 
 PLACEMENT = Api(
     name="placement",
     service_type="placement",
     title="Placement",
     routes=ROUTES,
-    rules=RULES,
+    rules=(*WORDS, *all_rules(ROUTES)),
     fault_form=faults.fault_form,
     versions=VERSIONS,
     body_refusal=faults.body_refusal,

@@ -1,7 +1,7 @@
-"""What the query of a search for allocation candidates may hold, version by version.
+"""What the query of a search for allocation candidates may hold.
 
-Always true: the newest form comes last, and each form before it lacks parameters or is
-stricter about the suffixes of groups.
+Always true: forms before the newest lack parameters, or are stricter about the suffixes of
+groups. The functions make them.
 """
 
 from __future__ import annotations
@@ -11,8 +11,6 @@ from typing import Any
 from innkeeper.entrypoints.api.microversions import Schema
 from innkeeper.entrypoints.api.placement.schemas import closed, parameter
 
-NUMBER = "[1-9][0-9]*"
-"""A group's suffix as it was before groups had names."""
 NAME = "[a-zA-Z0-9_-]{1,64}"
 RESOURCES, REQUIRED, MEMBER_OF, IN_TREE = GROUP_WORDS = (
     "resources",
@@ -52,12 +50,4 @@ def grouped(suffix: str, *names: str, words: tuple[str, ...] = GROUP_WORDS) -> S
     }
 
 
-V1_10 = plain()
-V1_16 = plain("limit")
-V1_17 = plain("limit", REQUIRED)
-V1_21 = plain("limit", REQUIRED, MEMBER_OF)
-V1_25 = grouped(NUMBER, "limit", "group_policy", words=(RESOURCES, REQUIRED, MEMBER_OF))
-V1_31 = grouped(NUMBER, "limit", "group_policy")
-V1_33 = grouped(NAME, "limit", "group_policy")
-V1_35 = grouped(NAME, "limit", "group_policy", "root_required")
 LIST_CANDIDATES = grouped(NAME, *_PARAMETERS)

@@ -6,6 +6,7 @@ plain values already goes out as it is.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import structlog
@@ -13,12 +14,17 @@ import structlog
 from innkeeper.domain.candidates import FoundCandidates
 from innkeeper.entrypoints.api.placement import caching
 from innkeeper.entrypoints.api.placement.candidate_queries import candidate_query
-from innkeeper.entrypoints.api.placement.versions.v1_29_candidates_in_trees import (
-    ONE_OF_A_TREE,
-)
 from innkeeper.entrypoints.api.routing import Answer, Call
 
 LOG = structlog.get_logger("innkeeper.placement")
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateOptions:
+    """What older versions mean by asking for allocation candidates."""
+
+    takes_one_of_a_tree: bool = False
+    """Whether no candidate takes from two providers of the same tree."""
 
 
 def view(found: FoundCandidates) -> dict[str, Any]:
@@ -47,9 +53,9 @@ def view(found: FoundCandidates) -> dict[str, Any]:
 
 async def index(call: Call) -> Answer:
     """List ways to serve a request, and the providers they take from."""
-    is_flat = ONE_OF_A_TREE in call.terms
+    is_flat = call.options.of(CandidateOptions).takes_one_of_a_tree
     query = candidate_query(call.query, takes_one_of_a_tree=is_flat)
-    found, body = await call.site.candidates.find(query, view)
+    found, body = await call.site.engine.find(query, view)
     if found.is_cut:
         LOG.warning(
             "allocation candidates cut: a search came to its bound",

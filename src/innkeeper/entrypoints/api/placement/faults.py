@@ -9,7 +9,7 @@ from typing import Any
 from innkeeper.entrypoints.api import faults
 from innkeeper.entrypoints.api.accepting import JSON, quality
 from innkeeper.entrypoints.api.faults import Fault
-from innkeeper.entrypoints.api.placement.versions.v1_23_codes_in_errors import shows_code
+from innkeeper.entrypoints.api.placement.versions.answers import shows_code
 
 HTML = "text/html"
 TEXT = "text/plain"

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from innkeeper.domain.amounts import Inventory
 from innkeeper.entrypoints.api.placement import caching
-from innkeeper.entrypoints.api.placement.versions.v1_26_all_reserved import LEAVES_SOME
 from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.systems.placement import inventories
 from innkeeper.systems.placement.inventories import Inventories
 
 FIELDS = ("total", "reserved", "min_unit", "max_unit", "step_size", "allocation_ratio")
+
+
+@dataclass(frozen=True, slots=True)
+class InventoryOptions:
+    """What older versions mean by writing inventories."""
+
+    leaves_some: bool = False
+    """Whether an inventory is refused if all of it is reserved."""
 
 
 def inventory_of(body: Mapping[str, Any]) -> Inventory:
@@ -54,11 +61,12 @@ async def create(call: Call) -> Answer:
     """Give a provider one more class."""
     uuid, name = call.params["uuid"], call.body["resource_class"]
     inventory = inventory_of(call.body)
+    leaves_some = call.options.of(InventoryOptions).leaves_some
     answer = _one(
         call,
         await call.write(
             lambda tx: inventories.add(
-                tx, uuid, name, inventory, call.now, leaves_some=LEAVES_SOME in call.terms
+                tx, uuid, name, inventory, call.now, leaves_some=leaves_some
             )
         ),
     )
@@ -71,11 +79,12 @@ async def replace(call: Call) -> Answer:
     """Replace all that a provider has."""
     uuid, seen = call.params["uuid"], call.body["resource_provider_generation"]
     wanted = {name: inventory_of(each) for name, each in call.body["inventories"].items()}
+    leaves_some = call.options.of(InventoryOptions).leaves_some
     return _all(
         call,
         await call.write(
             lambda tx: inventories.replace(
-                tx, uuid, seen, wanted, call.now, leaves_some=LEAVES_SOME in call.terms
+                tx, uuid, seen, wanted, call.now, leaves_some=leaves_some
             )
         ),
     )
@@ -98,11 +107,12 @@ async def update(call: Call) -> Answer:
     uuid, name = call.params["uuid"], call.params["resource_class"]
     seen = call.body["resource_provider_generation"]
     inventory = inventory_of(call.body)
+    leaves_some = call.options.of(InventoryOptions).leaves_some
     return _one(
         call,
         await call.write(
             lambda tx: inventories.change(
-                tx, uuid, name, seen, inventory, call.now, leaves_some=LEAVES_SOME in call.terms
+                tx, uuid, name, seen, inventory, call.now, leaves_some=leaves_some
             )
         ),
     )

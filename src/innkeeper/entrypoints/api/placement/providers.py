@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from innkeeper.domain.placement import Provider
+from innkeeper.engine.transactions import Tx
 from innkeeper.entrypoints.api.placement import caching
 from innkeeper.entrypoints.api.placement.queries import provider_query
-from innkeeper.entrypoints.api.placement.versions.v1_37_reparenting import ONLY_ROOTS_MOVE
 from innkeeper.entrypoints.api.routing import Answer, Call
-from innkeeper.store.transactions import Tx
 from innkeeper.systems.placement import providers
 
 LINKS = ("inventories", "usages", "aggregates", "traits", "allocations")
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderOptions:
+    """What older versions mean by an update of a provider."""
+
+    only_roots_move: bool = False
+    """Whether a provider that has a parent keeps it."""
 
 
 def view(provider: Provider, mount: str) -> dict[str, Any]:
@@ -73,7 +81,7 @@ async def show(call: Call) -> Answer:
 async def update(call: Call) -> Answer:
     """Rename a provider, and hang it elsewhere if the body speaks of a parent."""
     uuid, body = call.params["uuid"], call.body
-    only_roots = ONLY_ROOTS_MOVE in call.terms
+    only_roots = call.options.of(ProviderOptions).only_roots_move
 
     def work(tx: Tx) -> Provider:
         provider = providers.rename(tx, uuid, body["name"], call.now)

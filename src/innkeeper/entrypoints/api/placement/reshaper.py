@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from innkeeper.entrypoints.api.placement import repeating
+from innkeeper.engine.retry import RESHAPE
 from innkeeper.entrypoints.api.placement.allocations import line_count, wish
 from innkeeper.entrypoints.api.placement.inventories import inventory_of
 from innkeeper.entrypoints.api.routing import Answer, Call
@@ -20,10 +20,9 @@ async def reshape(call: Call) -> Answer:
         for uuid, each in call.body["inventories"].items()
     }
     wishes = [wish(call, consumer, body) for consumer, body in call.body["allocations"].items()]
-    await repeating.write(
-        call,
+    await call.write(
         lambda tx: reshaping.replace(tx, shapes, wishes, call.now),
-        lines=line_count(wishes) + sum(1 + len(each.inventories) for each in shapes.values()),
-        lost="update conflict: ",
+        line_count(wishes) + sum(1 + len(each.inventories) for each in shapes.values()),
+        RESHAPE,
     )
     return Answer(204)

@@ -16,13 +16,12 @@ from innkeeper.entrypoints.api.placement import (
     providers,
     reshaper,
     root,
-    rules,
     schemas,
     traits,
     usages,
 )
 from innkeeper.entrypoints.api.placement.decoding import decode_consumer
-from innkeeper.entrypoints.api.placement.versions.shapes import (
+from innkeeper.entrypoints.api.placement.paths import (
     AGGREGATES,
     ALLOCATIONS,
     CANDIDATES,
@@ -35,7 +34,8 @@ from innkeeper.entrypoints.api.placement.versions.shapes import (
     RESHAPER,
     USAGES,
 )
-from innkeeper.entrypoints.api.routing import Handler, Route
+from innkeeper.entrypoints.api.placement.rules import by_operators, by_readers, by_services
+from innkeeper.entrypoints.api.routing import Handler, Route, Rule
 
 CLASSES = "/resource_classes"
 CLASS = "/resource_classes/{name}"
@@ -49,35 +49,51 @@ V1_1, V1_2, V1_5, V1_6, V1_7, V1_9, V1_10, V1_13, V1_30 = (
 )
 
 
-def _route(request: str, handler: Handler, policy: str, summary: str, **more: Any) -> Route:
+def _route(request: str, handler: Handler, rule: Rule, summary: str = "", **more: Any) -> Route:
     """A route; who shows something shows it in JSON only."""
     method, path = request.split(" ")
     success = more.setdefault("success", (200,))
     more.setdefault("answers", JSON if method == "GET" and success == (200,) else None)
-    return Route(method, path, handler, policy, summary, **more)
+    return Route(method, path, handler, rule, summary, **more)
 
+
+_UPDATE_INVENTORIES = by_operators(
+    "placement:resource_providers:inventories:update", "Change what a resource provider has."
+)
+_DELETE_INVENTORIES = by_operators(
+    "placement:resource_providers:inventories:delete",
+    "Take classes away from a resource provider.",
+)
+_UPDATE_RESOURCE_CLASSES = by_operators(
+    "placement:resource_classes:update", "Rename or confirm a custom resource class."
+)
 
 ROUTES = (
-    Route("GET", "", root.show, None, "Tell the range of microversions."),
+    Route("GET", "", root.show, None),
     _route(
         f"GET {PROVIDERS}",
         providers.index,
-        rules.LIST_PROVIDERS,
+        by_operators("placement:resource_providers:list"),
         "List resource providers.",
         query=schemas.LIST_PROVIDERS,
     ),
     _route(
         f"POST {PROVIDERS}",
         providers.create,
-        rules.CREATE_PROVIDER,
+        by_operators("placement:resource_providers:create"),
         "Create a resource provider.",
         body=schemas.CREATE_PROVIDER,
     ),
-    _route(f"GET {PROVIDER}", providers.show, rules.SHOW_PROVIDER, "Show a resource provider."),
+    _route(
+        f"GET {PROVIDER}",
+        providers.show,
+        by_operators("placement:resource_providers:show"),
+        "Show a resource provider.",
+    ),
     _route(
         f"PUT {PROVIDER}",
         providers.update,
-        rules.UPDATE_PROVIDER,
+        by_operators("placement:resource_providers:update"),
         "Rename a resource provider, or hang it under another one.",
         body=schemas.CHANGE_PROVIDER,
         subject=providers.must_be_there,
@@ -85,20 +101,25 @@ ROUTES = (
     _route(
         f"DELETE {PROVIDER}",
         providers.delete,
-        rules.DELETE_PROVIDER,
+        by_operators("placement:resource_providers:delete"),
         "Delete a resource provider.",
         success=(204,),
     ),
     _route(
         f"GET {INVENTORIES}",
         inventories.index,
-        rules.LIST_INVENTORIES,
-        "Show all that a provider has.",
+        by_operators(
+            "placement:resource_providers:inventories:list",
+            "List what a resource provider has.",
+        ),
     ),
     _route(
         f"POST {INVENTORIES}",
         inventories.create,
-        rules.CREATE_INVENTORY,
+        by_operators(
+            "placement:resource_providers:inventories:create",
+            "Give a resource provider one more class.",
+        ),
         "Give a provider one more resource class.",
         body=schemas.ADD_INVENTORY,
         subject=providers.must_be_there,
@@ -107,16 +128,14 @@ ROUTES = (
     _route(
         f"PUT {INVENTORIES}",
         inventories.replace,
-        rules.UPDATE_INVENTORY,
-        "Replace all that a provider has.",
+        _UPDATE_INVENTORIES,
         body=schemas.REPLACE_INVENTORIES,
         subject=providers.must_be_there,
     ),
     _route(
         f"DELETE {INVENTORIES}",
         inventories.delete_all,
-        rules.DELETE_INVENTORY,
-        "Take everything away from a provider.",
+        _DELETE_INVENTORIES,
         since=V1_5,
         is_refused_before=True,
         success=(204,),
@@ -124,13 +143,16 @@ ROUTES = (
     _route(
         f"GET {INVENTORY}",
         inventories.show,
-        rules.SHOW_INVENTORY,
+        by_operators(
+            "placement:resource_providers:inventories:show",
+            "Show what a resource provider has of one class.",
+        ),
         "Show what a provider has of one resource class.",
     ),
     _route(
         f"PUT {INVENTORY}",
         inventories.update,
-        rules.UPDATE_INVENTORY,
+        _UPDATE_INVENTORIES,
         "Replace what a provider has of one resource class.",
         body=schemas.CHANGE_INVENTORY,
         subject=providers.must_be_there,
@@ -138,27 +160,34 @@ ROUTES = (
     _route(
         f"DELETE {INVENTORY}",
         inventories.delete,
-        rules.DELETE_INVENTORY,
+        _DELETE_INVENTORIES,
         "Take one resource class away from a provider.",
         success=(204,),
     ),
     _route(
         f"GET {PROVIDER_USAGES}",
         usages.show_of_provider,
-        rules.SHOW_PROVIDER_USAGES,
-        "Show how much is held of a provider.",
+        by_operators(
+            "placement:resource_providers:usages",
+            "Show how much is held of a resource provider.",
+        ),
     ),
     _route(
         f"GET {AGGREGATES}",
         aggregates.index,
-        rules.LIST_AGGREGATES,
-        "List a provider's aggregates.",
+        by_operators(
+            "placement:resource_providers:aggregates:list",
+            "List the aggregates of a resource provider.",
+        ),
         since=V1_1,
     ),
     _route(
         f"PUT {AGGREGATES}",
         aggregates.replace,
-        rules.UPDATE_AGGREGATES,
+        by_operators(
+            "placement:resource_providers:aggregates:update",
+            "Replace the aggregates of a resource provider.",
+        ),
         "Replace a provider's aggregates.",
         body=schemas.REPLACE_AGGREGATES,
         subject=providers.must_be_there,
@@ -167,43 +196,50 @@ ROUTES = (
     _route(
         f"GET {PROVIDER_TRAITS}",
         traits.list_of_provider,
-        rules.LIST_PROVIDER_TRAITS,
-        "List a provider's traits.",
+        by_operators(
+            "placement:resource_providers:traits:list",
+            "List the traits of a resource provider.",
+        ),
         since=V1_6,
     ),
     _route(
         f"PUT {PROVIDER_TRAITS}",
         traits.replace_of_provider,
-        rules.UPDATE_PROVIDER_TRAITS,
-        "Replace a provider's traits.",
+        by_operators(
+            "placement:resource_providers:traits:update",
+            "Replace the traits of a resource provider.",
+        ),
         body=schemas.REPLACE_TRAITS,
         since=V1_6,
     ),
     _route(
         f"DELETE {PROVIDER_TRAITS}",
         traits.delete_of_provider,
-        rules.DELETE_PROVIDER_TRAITS,
-        "Take all traits away from a provider.",
+        by_operators(
+            "placement:resource_providers:traits:delete",
+            "Take all traits away from a resource provider.",
+        ),
         since=V1_6,
         success=(204,),
     ),
     _route(
         f"GET {PROVIDER_ALLOCATIONS}",
         allocations.list_of_provider,
-        rules.LIST_PROVIDER_ALLOCATIONS,
-        "Show what is held of a provider, by consumer.",
+        by_operators(
+            "placement:resource_providers:allocations:list",
+            "Show what is held of a resource provider.",
+        ),
     ),
     _route(
         f"GET {CLASSES}",
         classes.index,
-        rules.LIST_CLASSES,
-        "List all resource classes.",
+        by_operators("placement:resource_classes:list", "List resource classes."),
         since=V1_2,
     ),
     _route(
         f"POST {CLASSES}",
         classes.create,
-        rules.CREATE_CLASS,
+        by_operators("placement:resource_classes:create"),
         "Create a custom resource class.",
         body=schemas.CUSTOM_CLASS,
         since=V1_2,
@@ -212,14 +248,13 @@ ROUTES = (
     _route(
         f"GET {CLASS}",
         classes.show,
-        rules.SHOW_CLASS,
-        "Show a resource class.",
+        by_operators("placement:resource_classes:show"),
         since=V1_2,
     ),
     _route(
         f"PUT {CLASS}",
         classes.ensure,
-        rules.UPDATE_CLASS,
+        _UPDATE_RESOURCE_CLASSES,
         "Create a custom resource class unless it is there.",
         since=V1_7,
         success=(201, 204),
@@ -227,7 +262,7 @@ ROUTES = (
     _route(
         f"PUT {CLASS}",
         classes.rename,
-        rules.UPDATE_CLASS,
+        _UPDATE_RESOURCE_CLASSES,
         "Give a custom resource class another name.",
         body=schemas.CUSTOM_CLASS,
         since=V1_2,
@@ -236,7 +271,7 @@ ROUTES = (
     _route(
         f"DELETE {CLASS}",
         classes.delete,
-        rules.DELETE_CLASS,
+        by_operators("placement:resource_classes:delete"),
         "Delete a custom resource class.",
         since=V1_2,
         success=(204,),
@@ -244,7 +279,7 @@ ROUTES = (
     _route(
         f"GET {TRAITS}",
         traits.index,
-        rules.LIST_TRAITS,
+        by_operators("placement:traits:list"),
         "List traits.",
         query=schemas.LIST_TRAITS,
         since=V1_6,
@@ -252,32 +287,28 @@ ROUTES = (
     _route(
         f"GET {TRAIT}",
         traits.show,
-        rules.SHOW_TRAIT,
-        "Tell whether a trait is there.",
+        by_operators("placement:traits:show", "Show a trait."),
         since=V1_6,
         success=(204,),
     ),
     _route(
         f"PUT {TRAIT}",
         traits.ensure,
-        rules.UPDATE_TRAIT,
-        "Create a custom trait unless it is there.",
+        by_operators("placement:traits:update", "Create or confirm a custom trait."),
         since=V1_6,
         success=(201, 204),
     ),
     _route(
         f"DELETE {TRAIT}",
         traits.delete,
-        rules.DELETE_TRAIT,
-        "Delete a custom trait.",
+        by_operators("placement:traits:delete"),
         since=V1_6,
         success=(204,),
     ),
     _route(
         f"POST {ALLOCATIONS}",
         allocations.replace_many,
-        rules.MANAGE_ALLOCATIONS,
-        "Replace what several consumers hold; all of them, or none.",
+        by_operators("placement:allocations:manage", "Replace what several consumers hold."),
         body=schemas.WRITE_CONSUMERS,
         since=V1_13,
         success=(204,),
@@ -285,14 +316,13 @@ ROUTES = (
     _route(
         f"GET {CONSUMER_ALLOCATIONS}",
         allocations.show,
-        rules.LIST_ALLOCATIONS,
+        by_operators("placement:allocations:list"),
         "Show what a consumer holds.",
     ),
     _route(
         f"PUT {CONSUMER_ALLOCATIONS}",
         allocations.replace,
-        rules.UPDATE_ALLOCATIONS,
-        "Replace what a consumer holds.",
+        by_operators("placement:allocations:update"),
         body=schemas.WRITE_CONSUMER,
         subject=allocations.must_be_uuid,
         decode=decode_consumer,
@@ -302,14 +332,13 @@ ROUTES = (
     _route(
         f"DELETE {CONSUMER_ALLOCATIONS}",
         allocations.delete,
-        rules.DELETE_ALLOCATIONS,
-        "Take away all that a consumer holds.",
+        by_operators("placement:allocations:delete"),
         success=(204,),
     ),
     _route(
         f"GET {USAGES}",
         usages.show,
-        rules.SHOW_USAGES,
+        by_readers("placement:usages"),
         "Show how much a project holds.",
         query=schemas.SHOW_USAGES,
         policy_parameters=("project_id",),
@@ -318,7 +347,7 @@ ROUTES = (
     _route(
         f"POST {RESHAPER}",
         reshaper.reshape,
-        rules.RESHAPE,
+        by_services("placement:reshaper:reshape"),
         "Change what providers have and consumers hold in one breath.",
         body=schemas.RESHAPE,
         since=V1_30,
@@ -327,7 +356,7 @@ ROUTES = (
     _route(
         f"GET {CANDIDATES}",
         candidates.index,
-        rules.LIST_CANDIDATES,
+        by_operators("placement:allocation_candidates:list"),
         "List ways to serve a request for resources.",
         query=candidate_schemas.LIST_CANDIDATES,
         since=V1_10,

@@ -1,4 +1,7 @@
-"""Who may use the Placement API, unless an operator's policy file says otherwise."""
+"""Who may use the Placement API, unless an operator's policy file says otherwise.
+
+Always true: each route holds its own rule, which is made here.
+"""
 
 from __future__ import annotations
 
@@ -11,74 +14,6 @@ READERS_WORD = "project_reader_api"
 OPERATORS_OR_READERS_WORD = "admin_or_project_reader_or_service_api"
 ADMINS = "role:admin"
 """What all rules had as their default before roles for services and readers came."""
-
-LIST_PROVIDERS = "placement:resource_providers:list"
-CREATE_PROVIDER = "placement:resource_providers:create"
-SHOW_PROVIDER = "placement:resource_providers:show"
-UPDATE_PROVIDER = "placement:resource_providers:update"
-DELETE_PROVIDER = "placement:resource_providers:delete"
-LIST_INVENTORIES = "placement:resource_providers:inventories:list"
-CREATE_INVENTORY = "placement:resource_providers:inventories:create"
-SHOW_INVENTORY = "placement:resource_providers:inventories:show"
-UPDATE_INVENTORY = "placement:resource_providers:inventories:update"
-DELETE_INVENTORY = "placement:resource_providers:inventories:delete"
-LIST_CLASSES = "placement:resource_classes:list"
-CREATE_CLASS = "placement:resource_classes:create"
-SHOW_CLASS = "placement:resource_classes:show"
-UPDATE_CLASS = "placement:resource_classes:update"
-DELETE_CLASS = "placement:resource_classes:delete"
-LIST_TRAITS = "placement:traits:list"
-SHOW_TRAIT = "placement:traits:show"
-UPDATE_TRAIT = "placement:traits:update"
-DELETE_TRAIT = "placement:traits:delete"
-LIST_PROVIDER_TRAITS = "placement:resource_providers:traits:list"
-UPDATE_PROVIDER_TRAITS = "placement:resource_providers:traits:update"
-DELETE_PROVIDER_TRAITS = "placement:resource_providers:traits:delete"
-LIST_AGGREGATES = "placement:resource_providers:aggregates:list"
-UPDATE_AGGREGATES = "placement:resource_providers:aggregates:update"
-LIST_ALLOCATIONS = "placement:allocations:list"
-MANAGE_ALLOCATIONS = "placement:allocations:manage"
-UPDATE_ALLOCATIONS = "placement:allocations:update"
-DELETE_ALLOCATIONS = "placement:allocations:delete"
-LIST_PROVIDER_ALLOCATIONS = "placement:resource_providers:allocations:list"
-SHOW_PROVIDER_USAGES = "placement:resource_providers:usages"
-SHOW_USAGES = "placement:usages"
-RESHAPE = "placement:reshaper:reshape"
-LIST_CANDIDATES = "placement:allocation_candidates:list"
-
-_ABOUT = {
-    LIST_PROVIDERS: "List resource providers.",
-    CREATE_PROVIDER: "Create a resource provider.",
-    SHOW_PROVIDER: "Show a resource provider.",
-    UPDATE_PROVIDER: "Rename a resource provider, or hang it under another one.",
-    DELETE_PROVIDER: "Delete a resource provider.",
-    LIST_INVENTORIES: "List what a resource provider has.",
-    CREATE_INVENTORY: "Give a resource provider one more class.",
-    SHOW_INVENTORY: "Show what a resource provider has of one class.",
-    UPDATE_INVENTORY: "Change what a resource provider has.",
-    DELETE_INVENTORY: "Take classes away from a resource provider.",
-    LIST_CLASSES: "List resource classes.",
-    CREATE_CLASS: "Create a custom resource class.",
-    SHOW_CLASS: "Show a resource class.",
-    UPDATE_CLASS: "Rename or confirm a custom resource class.",
-    DELETE_CLASS: "Delete a custom resource class.",
-    LIST_TRAITS: "List traits.",
-    SHOW_TRAIT: "Show a trait.",
-    UPDATE_TRAIT: "Create or confirm a custom trait.",
-    DELETE_TRAIT: "Delete a custom trait.",
-    LIST_PROVIDER_TRAITS: "List the traits of a resource provider.",
-    UPDATE_PROVIDER_TRAITS: "Replace the traits of a resource provider.",
-    DELETE_PROVIDER_TRAITS: "Take all traits away from a resource provider.",
-    LIST_AGGREGATES: "List the aggregates of a resource provider.",
-    UPDATE_AGGREGATES: "Replace the aggregates of a resource provider.",
-    LIST_ALLOCATIONS: "Show what a consumer holds.",
-    MANAGE_ALLOCATIONS: "Replace what several consumers hold.",
-    UPDATE_ALLOCATIONS: "Replace what a consumer holds.",
-    DELETE_ALLOCATIONS: "Take away all that a consumer holds.",
-    LIST_PROVIDER_ALLOCATIONS: "Show what is held of a resource provider.",
-    SHOW_PROVIDER_USAGES: "Show how much is held of a resource provider.",
-    LIST_CANDIDATES: "List ways to serve a request for resources.",
-}
 
 WORDS = (
     Rule(ADMINS_WORD, ADMINS, "Administrators; no rule asks for them alone.", None, True),
@@ -107,17 +42,20 @@ WORDS = (
 """What the other rules are made of. Operators' policy files replace these words too."""
 
 
-def _rule(name: str, word: str, about: str) -> Rule:
-    return Rule(name, f"rule:{word}", about, needs_project_scope=True)
+def by_operators(name: str, description: str = "") -> Rule:
+    """A rule for administrators and other services."""
+    return _rule(name, OPERATORS_WORD, description)
 
 
-RULES = (
-    *WORDS,
-    *(_rule(name, OPERATORS_WORD, about) for name, about in _ABOUT.items()),
-    _rule(SHOW_USAGES, OPERATORS_OR_READERS_WORD, "Show how much a project holds."),
-    _rule(
-        RESHAPE,
-        SERVICES_WORD,
-        "Change what providers have and consumers hold in one breath.",
-    ),
-)
+def by_services(name: str, description: str = "") -> Rule:
+    """A rule for other services."""
+    return _rule(name, SERVICES_WORD, description)
+
+
+def by_readers(name: str, description: str = "") -> Rule:
+    """A rule for operators, and for those who may look at the project in question."""
+    return _rule(name, OPERATORS_OR_READERS_WORD, description)
+
+
+def _rule(name: str, word: str, description: str) -> Rule:
+    return Rule(name, f"rule:{word}", description, needs_project_scope=True)

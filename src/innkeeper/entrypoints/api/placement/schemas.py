@@ -77,11 +77,9 @@ def provider_query(*names: str) -> Schema:
 LIST_PROVIDERS = provider_query(*_PROVIDER_PARAMETERS)
 _PROVIDER_NAME: Schema = {"type": "string", "maxLength": NAME_MAX}
 _PARENT: Schema = {"anyOf": [UUID, {"type": "null"}]}
-CREATE_PROVIDER_FLAT = closed({"name": _PROVIDER_NAME, "uuid": UUID}, ["name"])
 CREATE_PROVIDER = closed(
     {"name": _PROVIDER_NAME, "uuid": UUID, "parent_provider_uuid": _PARENT}, ["name"]
 )
-CHANGE_PROVIDER_FLAT = closed({"name": _PROVIDER_NAME}, ["name"])
 CHANGE_PROVIDER = closed({"name": _PROVIDER_NAME, "parent_provider_uuid": _PARENT}, ["name"])
 
 # Inventories.

@@ -15,10 +15,11 @@ from innkeeper.domain.moves import (
 )
 from innkeeper.domain.moves import MigrationStatus as Stage
 from innkeeper.store.narrowing import Only
-from innkeeper.store.queries import compute_audit, reports_audit
-from innkeeper.store.queries import servers as rows
+from innkeeper.store.queries.compute import audit, reports_audit
+from innkeeper.store.queries.compute import servers as rows
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute import demands, specs
+from innkeeper.systems.compute.boot import specs
+from innkeeper.systems.compute.flavors import demands
 from innkeeper.systems.compute.moves import moving
 from innkeeper.systems.compute.moves.moving import MIGRATION_TYPE
 
@@ -81,13 +82,13 @@ INVARIANTS = (
 
 def findings(tx: Tx) -> Iterator[Finding]:
     """Everything about what is held by who moves, or stays, that is not right."""
-    yield from wrong_amounts(tx, compute_audit.open_migrations(tx))
-    for uuid, status in compute_audit.loose_migrations(tx, MIGRATION_TYPE):
+    yield from wrong_amounts(tx, audit.open_migrations(tx))
+    for uuid, status in audit.loose_migrations(tx, MIGRATION_TYPE):
         if status is None:
             yield UNKNOWN_MIGRATION.broken(uuid, f"{uuid} is unknown and holds capacity")
         else:
             yield ENDED_MIGRATION.broken(uuid, f"{uuid} is {status} and holds capacity")
-    for uuid, task in compute_audit.idle_tasks(tx):
+    for uuid, task in audit.idle_tasks(tx):
         yield IDLE_TASK.broken(uuid, f"{uuid} is {task}, and nobody is told")
     for uuid, server in reports_audit.migrations_of_nobody(tx):
         yield LOST_MIGRATION.broken(uuid, f"{uuid} moves {server}, which is not there")
@@ -119,10 +120,10 @@ def wrong_amounts(tx: Tx, moves: Sequence[Migration], only: Only = None) -> Iter
     leaving: dict[str, list[Migration]] = {}
     for each in moves:
         leaving.setdefault(each.server_uuid, []).append(each)
-    for placed in compute_audit.placed_servers(tx, only):
+    for placed in audit.placed_servers(tx, only):
         uuids = [row[1] for row in placed]
         beside = [each.uuid for uuid in uuids for each in leaving.get(uuid, ())]
-        held = compute_audit.holdings(tx, placed, beside)
+        held = audit.holdings(tx, placed, beside)
         for _, uuid, flavor, properties in placed:
             own = flying[uuid].new_flavor if uuid in flying else flavor
             # A server that holds nothing at all is told of already.
@@ -155,7 +156,7 @@ def counted_beside(tx: Tx) -> dict[str, tuple[int, int]]:
     """What projects are counted with beside their servers, because these may go back."""
     counted = [
         each
-        for each in compute_audit.open_migrations(tx)
+        for each in audit.open_migrations(tx)
         if each.kind == MigrationKind.RESIZE and each.status in COUNTED_TWICE
     ]
     known = {each.uuid: each for each in rows.alive(tx, [m.server_uuid for m in counted])}

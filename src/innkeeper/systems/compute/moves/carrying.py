@@ -13,13 +13,13 @@ from typing import Any
 from innkeeper.domain.compute import OrderKind, Power, Server, Status, Task
 from innkeeper.domain.moves import Migration, MigrationKind
 from innkeeper.domain.moves import MigrationStatus as Stage
-from innkeeper.store.queries import migrations, orders
-from innkeeper.store.queries import servers as rows
-from innkeeper.store.queries.orders import OpenOrder
+from innkeeper.store.queries.compute import migrations, orders
+from innkeeper.store.queries.compute import servers as rows
+from innkeeper.store.queries.compute.orders import OpenOrder
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute import actions, servers
 from innkeeper.systems.compute.moves import endings, moving
-from innkeeper.systems.compute.results import Result, told
+from innkeeper.systems.compute.servers import actions, servers
+from innkeeper.systems.compute.servers.results import Result, told
 from innkeeper.systems.placement import handovers
 
 

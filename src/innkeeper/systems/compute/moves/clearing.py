@@ -10,14 +10,14 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from innkeeper.domain.compute import OrderKind, Task
-from innkeeper.store.queries import migrations
-from innkeeper.store.queries import servers as rows
-from innkeeper.store.queries.orders import OpenOrder
+from innkeeper.store.queries.compute import migrations
+from innkeeper.store.queries.compute import servers as rows
+from innkeeper.store.queries.compute.orders import OpenOrder
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute import actions, servers
 from innkeeper.systems.compute.moves import carrying, endings
-from innkeeper.systems.compute.results import News, Result, Terms, told
-from innkeeper.systems.compute.servers import Failed
+from innkeeper.systems.compute.servers import actions, servers
+from innkeeper.systems.compute.servers.results import News, Result, Terms, told
+from innkeeper.systems.compute.servers.servers import Failed
 from innkeeper.systems.placement import claims
 
 

@@ -15,11 +15,12 @@ from datetime import datetime
 from innkeeper.domain.compute import Server, Status
 from innkeeper.domain.errors import Conflict, Invalid, WrongState
 from innkeeper.domain.moves import ActionName, Asker
-from innkeeper.store.queries import dedications as rows
-from innkeeper.store.queries import server_actions
+from innkeeper.store.queries.compute import dedications as rows
+from innkeeper.store.queries.compute import server_actions
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute import actions, dedicated_names, dedications, servers
+from innkeeper.systems.compute.grouping import dedicated_names, dedications
 from innkeeper.systems.compute.moves import moving
+from innkeeper.systems.compute.servers import actions, servers
 
 HINTS = frozenset(
     {

@@ -9,11 +9,11 @@ from datetime import datetime, timedelta
 from innkeeper.domain.compute import OrderKind, Task
 from innkeeper.domain.errors import NotFound
 from innkeeper.domain.moves import ActionName, Asker
-from innkeeper.store.queries import hosts, orders, server_actions
-from innkeeper.store.queries.orders import NewOrder
+from innkeeper.store.queries.compute import hosts, orders, server_actions
+from innkeeper.store.queries.compute.orders import NewOrder
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute import servers
 from innkeeper.systems.compute.moves import endings
+from innkeeper.systems.compute.servers import servers
 
 
 def delete(

@@ -15,10 +15,11 @@ from innkeeper.domain.placement import Amounts
 from innkeeper.domain.placing import RequestSpec
 from innkeeper.scheduling import reasons
 from innkeeper.scheduling.facts import masks
-from innkeeper.store.queries import hosts, migrations
+from innkeeper.store.queries.compute import hosts, migrations
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute import servers, specs
-from innkeeper.systems.compute.means import Means
+from innkeeper.systems.compute.boot import specs
+from innkeeper.systems.compute.boot.means import Means
+from innkeeper.systems.compute.servers import servers
 
 
 class UnknownHost(Invalid):

@@ -13,10 +13,10 @@ from datetime import datetime
 from innkeeper.domain.compute import OrderKind, Server
 from innkeeper.domain.moves import COUNTED_TWICE, IN_FLIGHT, Migration, MigrationKind
 from innkeeper.domain.moves import MigrationStatus as Stage
-from innkeeper.store.queries import migrations
+from innkeeper.store.queries.compute import migrations
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute import actions
 from innkeeper.systems.compute.moves import moving
+from innkeeper.systems.compute.servers import actions
 from innkeeper.systems.placement import claims
 
 CARRIED = frozenset({MigrationKind.RESIZE, MigrationKind.MIGRATION})

@@ -7,10 +7,10 @@ from datetime import datetime
 from innkeeper.domain.compute import Host, OrderKind, Server
 from innkeeper.domain.errors import InUse
 from innkeeper.domain.moves import Migration
-from innkeeper.store.queries import migrations, orders
-from innkeeper.store.queries import servers as rows
+from innkeeper.store.queries.compute import migrations, orders
+from innkeeper.store.queries.compute import servers as rows
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute import dedications
+from innkeeper.systems.compute.grouping import dedications
 from innkeeper.systems.compute.moves import carrying, endings, moving
 
 

@@ -15,16 +15,16 @@ from typing import Any, Unpack
 from innkeeper.domain.compute import OrderKind, Server, Status, Task
 from innkeeper.domain.moves import ActionName, Asker, Migration, MigrationKind, Moved
 from innkeeper.domain.moves import MigrationStatus as Stage
-from innkeeper.store.queries import migrations, orders
-from innkeeper.store.queries import servers as rows
-from innkeeper.store.queries.orders import OpenOrder
+from innkeeper.store.queries.compute import migrations, orders
+from innkeeper.store.queries.compute import servers as rows
+from innkeeper.store.queries.compute.orders import OpenOrder
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute import actions, servers
-from innkeeper.systems.compute.means import Means
+from innkeeper.systems.compute.boot.means import Means
 from innkeeper.systems.compute.moves import carrying, destinations, endings, moving
 from innkeeper.systems.compute.moves.destinations import NoValidHost
 from innkeeper.systems.compute.moves.moving import Drawn, Start
-from innkeeper.systems.compute.results import Result, told
+from innkeeper.systems.compute.servers import actions, servers
+from innkeeper.systems.compute.servers.results import Result, told
 
 MOVABLE = (Status.ACTIVE, Status.PAUSED)
 

@@ -14,12 +14,12 @@ from innkeeper.domain.moves import (
     MigrationSelection,
 )
 from innkeeper.domain.moves import MigrationStatus as Stage
-from innkeeper.store.queries import migrations, server_actions
-from innkeeper.store.queries.orders import OpenOrder
+from innkeeper.store.queries.compute import migrations, server_actions
+from innkeeper.store.queries.compute.orders import OpenOrder
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute import actions, servers
 from innkeeper.systems.compute.moves import live, moving
-from innkeeper.systems.compute.results import Result, told
+from innkeeper.systems.compute.servers import actions, servers
+from innkeeper.systems.compute.servers.results import Result, told
 
 IN_PROGRESS = (Stage.PREPARING, Stage.RUNNING)
 

@@ -19,11 +19,11 @@ from innkeeper.domain.compute import OrderKind, Server, Status
 from innkeeper.domain.errors import Conflict
 from innkeeper.domain.ids import ConsumerUuid
 from innkeeper.domain.moves import IN_FLIGHT, Asker, Migration, Moved
-from innkeeper.store.queries import migrations, quota_usages, server_actions
+from innkeeper.store.queries.compute import migrations, quota_usages, server_actions
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute import actions
-from innkeeper.systems.compute.boot import CONSUMER_TYPE
+from innkeeper.systems.compute.boot.boot import CONSUMER_TYPE
 from innkeeper.systems.compute.moves.destinations import NoValidHost, Place
+from innkeeper.systems.compute.servers import actions
 from innkeeper.systems.placement import handovers
 from innkeeper.systems.placement.handovers import Party
 

@@ -8,10 +8,10 @@ from typing import Any
 from innkeeper.domain.compute import Power, Status
 from innkeeper.domain.errors import Invalid
 from innkeeper.domain.moves import ActionName, Asker
-from innkeeper.store.queries import migrations, server_actions
+from innkeeper.store.queries.compute import migrations, server_actions
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute import servers
 from innkeeper.systems.compute.moves import carrying, endings
+from innkeeper.systems.compute.servers import servers
 
 
 def reset_state(tx: Tx, uuid: str, asker: Asker, *, status: str, now: datetime) -> None:

@@ -19,14 +19,18 @@ from innkeeper.domain.compute import Flavor, OrderKind, Server, Status, Task
 from innkeeper.domain.errors import Conflict, Invalid
 from innkeeper.domain.moves import ActionName, Asker, Migration, MigrationKind, Moved
 from innkeeper.domain.moves import MigrationStatus as Stage
-from innkeeper.store.queries import migrations
+from innkeeper.store.queries.compute import migrations
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute import actions, flavors, images, quotas, servers, specs
-from innkeeper.systems.compute.intake import flavor_facts
-from innkeeper.systems.compute.means import Means
+from innkeeper.systems.compute import images
+from innkeeper.systems.compute.accounts import quotas
+from innkeeper.systems.compute.boot import specs
+from innkeeper.systems.compute.boot.intake import flavor_facts
+from innkeeper.systems.compute.boot.means import Means
+from innkeeper.systems.compute.flavors import flavors
 from innkeeper.systems.compute.moves import destinations, endings, moving
 from innkeeper.systems.compute.moves.destinations import NoValidHost, Place
 from innkeeper.systems.compute.moves.moving import Drawn, Start
+from innkeeper.systems.compute.servers import actions, servers
 
 MOVABLE = (Status.ACTIVE, Status.SHUTOFF)
 

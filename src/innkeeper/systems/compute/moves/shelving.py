@@ -15,15 +15,17 @@ from innkeeper.domain.compute import OrderKind, Power, Server, Status, Task
 from innkeeper.domain.errors import Conflict, Invalid
 from innkeeper.domain.ids import ConsumerUuid
 from innkeeper.domain.moves import ActionName, Asker, Moved
-from innkeeper.store.queries import hosts, orders
-from innkeeper.store.queries import servers as rows
-from innkeeper.store.queries.orders import OpenOrder
+from innkeeper.store.queries.compute import hosts, orders
+from innkeeper.store.queries.compute import servers as rows
+from innkeeper.store.queries.compute.orders import OpenOrder
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute import actions, dedications, servers, specs
-from innkeeper.systems.compute.means import Means
+from innkeeper.systems.compute.boot import specs
+from innkeeper.systems.compute.boot.means import Means
+from innkeeper.systems.compute.grouping import dedications
 from innkeeper.systems.compute.moves import dedicated_hosts, destinations, moving
 from innkeeper.systems.compute.moves.destinations import NoValidHost
-from innkeeper.systems.compute.results import Result, told
+from innkeeper.systems.compute.servers import actions, servers
+from innkeeper.systems.compute.servers.results import Result, told
 from innkeeper.systems.placement import claims, handovers
 
 UNCHANGED = "as asked"

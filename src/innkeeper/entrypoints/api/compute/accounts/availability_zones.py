@@ -6,7 +6,7 @@ from typing import Any
 
 from innkeeper.domain.compute import HostState
 from innkeeper.entrypoints.api.routing import Answer, Call
-from innkeeper.systems.compute import availability_zones
+from innkeeper.systems.compute.accounts import availability_zones
 
 SERVICE = "nova-compute"
 """What the Compute API calls the service on a host."""

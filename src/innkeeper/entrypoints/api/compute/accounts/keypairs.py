@@ -10,7 +10,7 @@ from innkeeper.domain.errors import Invalid
 from innkeeper.entrypoints.api.compute.accounts.quotas import default_limits
 from innkeeper.entrypoints.api.paging import limit_of, next_query
 from innkeeper.entrypoints.api.routing import Answer, Call
-from innkeeper.systems.compute import keypairs, public_keys, quotas
+from innkeeper.systems.compute.accounts import keypairs, public_keys, quotas
 
 USER_ID_MAX = 64
 _RULE = "os_compute_api:os-keypairs"

@@ -9,7 +9,9 @@ from innkeeper.domain.amounts import UNIT_MAX
 from innkeeper.domain.compute import UNLIMITED, Limits
 from innkeeper.domain.errors import Invalid
 from innkeeper.entrypoints.api.routing import Answer, Call
-from innkeeper.systems.compute import groups, quotas
+from innkeeper.entrypoints.api.schema_types import PROJECT_ID_MAX
+from innkeeper.systems.compute.accounts import quotas
+from innkeeper.systems.compute.grouping import groups
 
 FIELDS = {
     "cores": "vcpus",
@@ -24,7 +26,6 @@ FIELDS = {
 COUNTED = {"cores": "vcpus", "instances": "servers", "ram": "memory_mb"}
 """Those of which a project's servers use some."""
 GROUPS = "server_groups"
-PROJECT_ID_MAX = 255
 TRUE_WORDS = (True, "True", "true", "1")
 _RULE = "os_compute_api:os-quota-sets"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from innkeeper.entrypoints.api.checks import ADMIN, ANYBODY, PROJECT, USER, USER_WRITER
 from innkeeper.entrypoints.api.compute.accounts import (
     availability_zones,
     keypairs,
@@ -9,7 +10,7 @@ from innkeeper.entrypoints.api.compute.accounts import (
     schemas,
     usage,
 )
-from innkeeper.entrypoints.api.routing import Route
+from innkeeper.entrypoints.api.routing import Route, Rule
 
 _KEYS = "/v2.1/os-keypairs"
 _KEY = "/v2.1/os-keypairs/{name}"
@@ -27,7 +28,7 @@ KEYPAIR_ROUTES = (
         "GET",
         _KEYS,
         keypairs.index,
-        f"{_KEY_RULE}:index",
+        Rule(f"{_KEY_RULE}:index", USER, "List a user's keypairs."),
         "List keypairs.",
         query=schemas.KEYPAIRS,
     ),
@@ -35,7 +36,7 @@ KEYPAIR_ROUTES = (
         "POST",
         _KEYS,
         keypairs.create,
-        f"{_KEY_RULE}:create",
+        Rule(f"{_KEY_RULE}:create", USER_WRITER, "Create a keypair for a user."),
         "Import a public key.",
         body=schemas.CREATE_KEYPAIR,
         success=(201,),
@@ -44,7 +45,7 @@ KEYPAIR_ROUTES = (
         "GET",
         _KEY,
         keypairs.show,
-        f"{_KEY_RULE}:show",
+        Rule(f"{_KEY_RULE}:show", USER, "Show a user's keypair."),
         "Show a keypair.",
         query=schemas.KEYPAIR,
     ),
@@ -52,26 +53,18 @@ KEYPAIR_ROUTES = (
         "DELETE",
         _KEY,
         keypairs.delete,
-        f"{_KEY_RULE}:delete",
-        "Delete a keypair.",
+        Rule(f"{_KEY_RULE}:delete", USER_WRITER, "Delete a user's keypair."),
         query=schemas.KEYPAIR,
         success=(204,),
     ),
 )
 QUOTA_ROUTES = (
-    Route(
-        "GET",
-        _SET,
-        quotas.show,
-        f"{_SET_RULE}:show",
-        "Show a project's quotas.",
-        query=schemas.QUOTAS,
-    ),
+    Route("GET", _SET, quotas.show, Rule(f"{_SET_RULE}:show", PROJECT), query=schemas.QUOTAS),
     Route(
         "PUT",
         _SET,
         quotas.update,
-        f"{_SET_RULE}:update",
+        Rule(f"{_SET_RULE}:update", ADMIN),
         "Set a project's quotas.",
         body=schemas.UPDATE_QUOTAS,
         query=schemas.QUOTAS,
@@ -80,7 +73,7 @@ QUOTA_ROUTES = (
         "DELETE",
         _SET,
         quotas.delete,
-        f"{_SET_RULE}:delete",
+        Rule(f"{_SET_RULE}:delete", ADMIN, "Reset a project's quotas to the defaults."),
         "Reset a project's quotas.",
         query=schemas.QUOTAS,
         success=(202,),
@@ -89,7 +82,9 @@ QUOTA_ROUTES = (
         "GET",
         f"{_SET}/detail",
         quotas.detail,
-        f"{_SET_RULE}:detail",
+        Rule(
+            f"{_SET_RULE}:detail", PROJECT, "Show a project's quotas with what is used of them."
+        ),
         "Show a project's quotas and their use.",
         query=schemas.QUOTAS,
     ),
@@ -97,21 +92,23 @@ QUOTA_ROUTES = (
         "GET",
         f"{_SET}/defaults",
         quotas.defaults,
-        f"{_SET_RULE}:defaults",
+        Rule(
+            f"{_SET_RULE}:defaults", ANYBODY, "Show the quotas of projects that have none set."
+        ),
         "Show the default quotas.",
     ),
     Route(
         "GET",
         "/v2.1/os-quota-class-sets/{class_id}",
         quotas.show_class,
-        "os_compute_api:os-quota-class-sets:show",
+        Rule("os_compute_api:os-quota-class-sets:show", ADMIN, "Show the default quotas."),
         "Show the default quotas as a class.",
     ),
     Route(
         "GET",
         "/v2.1/limits",
         quotas.limits,
-        "os_compute_api:limits",
+        Rule("os_compute_api:limits", ANYBODY, "Show the limits of one's own project."),
         "Show a project's limits and their use.",
         query=schemas.LIMITS,
     ),
@@ -121,7 +118,7 @@ USAGE_ROUTES = (
         "GET",
         _USAGE,
         usage.index,
-        f"{_USAGE_RULE}:list",
+        Rule(f"{_USAGE_RULE}:list", ADMIN, "List what all projects used in a time."),
         "List the usage of projects.",
         query=schemas.USAGES,
     ),
@@ -129,7 +126,7 @@ USAGE_ROUTES = (
         "GET",
         f"{_USAGE}/{{project_id}}",
         usage.show,
-        f"{_USAGE_RULE}:show",
+        Rule(f"{_USAGE_RULE}:show", PROJECT, "Show what a project used in a time."),
         "Show a project's usage.",
         query=schemas.USAGE,
     ),
@@ -139,14 +136,14 @@ ZONE_ROUTES = (
         "GET",
         _ZONES,
         availability_zones.index,
-        f"{_ZONE_RULE}:list",
+        Rule(f"{_ZONE_RULE}:list", ANYBODY, "List the availability zones."),
         "List availability zones.",
     ),
     Route(
         "GET",
         f"{_ZONES}/detail",
         availability_zones.detail,
-        f"{_ZONE_RULE}:detail",
+        Rule(f"{_ZONE_RULE}:detail", ADMIN, "List the availability zones with their hosts."),
         "List availability zones with their hosts.",
     ),
 )

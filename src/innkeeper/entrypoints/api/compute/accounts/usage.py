@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from innkeeper.domain.usage import ServerRun, total
-from innkeeper.entrypoints.api.compute.periods import window
 from innkeeper.entrypoints.api.paging import limit_of, next_query
+from innkeeper.entrypoints.api.periods import window
 from innkeeper.entrypoints.api.routing import Answer, Call
-from innkeeper.systems.compute import usage
+from innkeeper.systems.compute.accounts import usage
 
-UNPAGED = "is_usage_unpaged"
-"""Set by the version before which the whole was given at once."""
+
+@dataclass(frozen=True, slots=True)
+class UsageOptions:
+    """What older versions mean by asking for usage."""
+
+    is_paged: bool = True
+    """Whether the answer is cut into pages; otherwise it is given as a whole."""
 
 
 async def index(call: Call) -> Answer:
@@ -61,7 +67,7 @@ async def _runs(
 
 
 def _limit(call: Call) -> int | None:
-    return None if UNPAGED in call.params else limit_of(call)
+    return limit_of(call) if call.options.of(UsageOptions).is_paged else None
 
 
 def _link(

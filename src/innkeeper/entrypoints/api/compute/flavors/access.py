@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from innkeeper.entrypoints.api.routing import Answer, Call
-from innkeeper.systems.compute import flavors
+from dataclasses import dataclass
 
-TAKES_PUBLIC = "are_public_flavors_taken"
-"""Set by the version before which a public flavor could be given to a project."""
+from innkeeper.entrypoints.api.routing import Answer, Call
+from innkeeper.systems.compute.flavors import flavors
+
+
+@dataclass(frozen=True, slots=True)
+class AccessOptions:
+    """What older versions mean by giving a flavor to a project."""
+
+    takes_public: bool = False
+    """Whether a public flavor can be given to a project."""
 
 
 async def index(call: Call) -> Answer:
@@ -23,7 +30,7 @@ async def act(call: Call) -> Answer:
     project_id = about["tenant"]
     if action == "addTenantAccess":
         call.demand("os_compute_api:os-flavor-access:add_tenant_access")
-        takes_public = TAKES_PUBLIC in call.params
+        takes_public = call.options.of(AccessOptions).takes_public
         projects = await call.write(
             lambda tx: flavors.add_project(tx, flavor_id, project_id, takes_public=takes_public)
         )

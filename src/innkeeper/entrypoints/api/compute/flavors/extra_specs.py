@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from innkeeper.domain.errors import Invalid
 from innkeeper.entrypoints.api.compute.flavors.flavors import visible
 from innkeeper.entrypoints.api.routing import Answer, Call
-from innkeeper.systems.compute import flavors
+from innkeeper.systems.compute.flavors import flavors
 
-UNCHECKED = "are_specs_unchecked"
-"""Set by the version before which values were taken as they came."""
+
+@dataclass(frozen=True, slots=True)
+class ExtraSpecOptions:
+    """What older versions mean by setting extra specs."""
+
+    is_checked: bool = True
+    """Whether the values that placing reads are checked."""
 
 
 async def index(call: Call) -> Answer:
@@ -49,7 +56,7 @@ async def delete(call: Call) -> Answer:
 
 async def _add(call: Call, specs: dict[str, str]) -> None:
     flavor_id = call.params["flavor_id"]
-    is_checked = UNCHECKED not in call.params
+    is_checked = call.options.of(ExtraSpecOptions).is_checked
     await call.write(
         lambda tx: flavors.add_extra_specs(
             tx, flavor_id, specs, is_checked=is_checked, now=call.now

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from innkeeper.domain.amounts import RATIO_MAX
-from innkeeper.entrypoints.api.compute.patterns import (
+from innkeeper.entrypoints.api.patterns import (
     FACTOR_PATTERN,
     FLAVOR_ID_PATTERN,
     METADATA_KEY_PATTERN,
     NO_NUL_PATTERN,
     TEXT_PATTERN,
 )
-from innkeeper.entrypoints.api.compute.schema_types import (
+from innkeeper.entrypoints.api.schema_types import (
     ANY_VALUE,
     ITEMS_MAX,
     NAME,
@@ -50,14 +50,13 @@ _LIST_VALUES = {
     "sort_dir": {"type": "string", "enum": ["asc", "desc"]},
 }
 LIST = query(_LIST_VALUES)
-LIST_OPEN = query(_LIST_VALUES, is_closed=False)
 
 _DESCRIPTION = {
     "type": ["string", "null"],
     "maxLength": DESCRIPTION_MAX,
     "pattern": TEXT_PATTERN,
 }
-_FLAVOR_BEFORE_DESCRIPTION = {
+_FLAVOR = {
     "name": NAME,
     "id": {
         "type": ["string", "number", "null"],
@@ -78,15 +77,9 @@ _FLAVOR_BEFORE_DESCRIPTION = {
         "maximum": RATIO_MAX,
     },
     "os-flavor-access:is_public": {"type": "boolean"},
+    "description": _DESCRIPTION,
 }
-_REQUIRED = ("name", "ram", "vcpus", "disk")
-CREATE_BEFORE_DESCRIPTION = closed(
-    {"flavor": closed(_FLAVOR_BEFORE_DESCRIPTION, _REQUIRED)}, ("flavor",)
-)
-CREATE = closed(
-    {"flavor": closed({**_FLAVOR_BEFORE_DESCRIPTION, "description": _DESCRIPTION}, _REQUIRED)},
-    ("flavor",),
-)
+CREATE = closed({"flavor": closed(_FLAVOR, ("name", "ram", "vcpus", "disk"))}, ("flavor",))
 UPDATE = closed(
     {"flavor": closed({"description": _DESCRIPTION}, ("description",))}, ("flavor",)
 )

@@ -9,14 +9,15 @@ from typing import Any
 
 from innkeeper.domain.errors import Invalid, NotFound
 from innkeeper.domain.grouping import ZONE_KEY, Aggregate
-from innkeeper.entrypoints.api.compute.pclouds import keeping
-from innkeeper.entrypoints.api.compute.pclouds.calling import terms
-from innkeeper.entrypoints.api.compute.pclouds.ratios import bring_over_members
+from innkeeper.engine.retry import WHOLE_HOSTS
+from innkeeper.engine.transactions import Tx
 from innkeeper.entrypoints.api.faults import HttpRefusal
+from innkeeper.entrypoints.api.pclouds import keeping
+from innkeeper.entrypoints.api.pclouds.calling import terms
+from innkeeper.entrypoints.api.pclouds.ratios import bring_over_members
 from innkeeper.entrypoints.api.routing import Answer, Call
-from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute import aggregates
-from innkeeper.systems.compute.keepers import Keepers
+from innkeeper.systems.compute.grouping import aggregates
+from innkeeper.systems.compute.grouping.keepers import Keepers
 
 RULE = "os_compute_api:os-aggregates"
 UNSUPPORTED = 501
@@ -50,7 +51,9 @@ async def create(call: Call) -> Answer:
     wanted = call.body["aggregate"]
     name, zone = wanted["name"], wanted.get("availability_zone")
     uuid = call.site.ids.uuid()
-    made = await call.write(lambda tx: aggregates.create(tx, uuid, name, zone, call.now))
+    made = await call.write(
+        lambda tx: aggregates.create(tx, uuid, name, zone, call.now), retry=WHOLE_HOSTS
+    )
     shown = _shown(made)
     # Who has just made it knows that nothing is in it; no client looks for these here.
     del shown["hosts"], shown["metadata"]
@@ -70,13 +73,15 @@ async def update(call: Call) -> Answer:
             return aggregates.set_metadata(tx, row, zone, call.now, kept_by, deed="update")
         return aggregate
 
-    return _answered(await call.write(write))
+    return _answered(await call.write(write, retry=WHOLE_HOSTS))
 
 
 async def delete(call: Call) -> Answer:
     """Delete an aggregate without hosts."""
     row, kept_by = _row(call), _keepers(call)
-    await call.write(lambda tx: aggregates.delete(tx, row, call.now, kept_by))
+    await call.write(
+        lambda tx: aggregates.delete(tx, row, call.now, kept_by), retry=WHOLE_HOSTS
+    )
     return Answer(200)
 
 
@@ -88,7 +93,9 @@ async def act(call: Call) -> Answer:
     call.demand(f"{RULE}:{action}", project_id=call.context.project_id)
     row, kept_by = _row(call), _keepers(call)
     act_on = ACTIONS[action]
-    aggregate = await call.write(lambda tx: act_on(tx, row, wanted, call.now, kept_by))
+    aggregate = await call.write(
+        lambda tx: act_on(tx, row, wanted, call.now, kept_by), retry=WHOLE_HOSTS
+    )
     await bring_over_members(call, aggregate)
     return _answered(aggregate)
 

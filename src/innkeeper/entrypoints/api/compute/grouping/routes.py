@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from innkeeper.entrypoints.api.checks import ADMIN, PROJECT, PROJECT_WRITER
 from innkeeper.entrypoints.api.compute.grouping import aggregates, schemas, server_groups
 from innkeeper.entrypoints.api.microversions import Version
-from innkeeper.entrypoints.api.routing import Route
+from innkeeper.entrypoints.api.routing import Route, Rule
 
 _AGGREGATES = "/v2.1/os-aggregates"
 _AGGREGATE = "/v2.1/os-aggregates/{aggregate_id}"
@@ -14,34 +15,30 @@ _GROUP = "/v2.1/os-server-groups/{group_id}"
 _GROUP_RULE = server_groups.RULE
 _CACHED_IMAGES = Version(2, 81)
 
+_SHOW_AGGREGATES = Rule(f"{_AGGREGATE_RULE}:show", ADMIN, "Show a host aggregate.")
+
 AGGREGATE_ROUTES = (
     Route(
         "GET",
         _AGGREGATES,
         aggregates.index,
-        f"{_AGGREGATE_RULE}:index",
+        Rule(f"{_AGGREGATE_RULE}:index", ADMIN),
         "List host aggregates.",
     ),
     Route(
         "POST",
         _AGGREGATES,
         aggregates.create,
-        f"{_AGGREGATE_RULE}:create",
+        Rule(f"{_AGGREGATE_RULE}:create", ADMIN),
         "Create a host aggregate.",
         body=schemas.CREATE_AGGREGATE,
     ),
-    Route(
-        "GET",
-        _AGGREGATE,
-        aggregates.show,
-        f"{_AGGREGATE_RULE}:show",
-        "Show a host aggregate.",
-    ),
+    Route("GET", _AGGREGATE, aggregates.show, _SHOW_AGGREGATES, "Show a host aggregate."),
     Route(
         "PUT",
         _AGGREGATE,
         aggregates.update,
-        f"{_AGGREGATE_RULE}:update",
+        Rule(f"{_AGGREGATE_RULE}:update", ADMIN, "Rename a host aggregate or set its zone."),
         "Rename a host aggregate, or set its availability zone.",
         body=schemas.UPDATE_AGGREGATE,
     ),
@@ -49,7 +46,7 @@ AGGREGATE_ROUTES = (
         "DELETE",
         _AGGREGATE,
         aggregates.delete,
-        f"{_AGGREGATE_RULE}:delete",
+        Rule(f"{_AGGREGATE_RULE}:delete", ADMIN),
         "Delete a host aggregate without hosts.",
     ),
     Route(
@@ -57,7 +54,7 @@ AGGREGATE_ROUTES = (
         f"{_AGGREGATE}/action",
         aggregates.act,
         # Every action has a rule of its own, which is asked once its name was read.
-        f"{_AGGREGATE_RULE}:show",
+        _SHOW_AGGREGATES,
         "Put a host into an aggregate, take one out, or set metadata.",
         body=schemas.AGGREGATE_ACTION,
     ),
@@ -65,7 +62,7 @@ AGGREGATE_ROUTES = (
         "POST",
         f"{_AGGREGATE}/images",
         aggregates.cache_images,
-        "compute:aggregates:images",
+        Rule("compute:aggregates:images", ADMIN, "Have an aggregate's hosts cache images."),
         "Cache images on an aggregate's hosts: refused unless it has none.",
         body=schemas.CACHE_IMAGES,
         since=_CACHED_IMAGES,
@@ -78,7 +75,7 @@ GROUP_ROUTES = (
         "GET",
         _GROUPS,
         server_groups.index,
-        f"{_GROUP_RULE}:index",
+        Rule(f"{_GROUP_RULE}:index", PROJECT, "List a project's server groups."),
         "List server groups.",
         query=schemas.GROUPS,
     ),
@@ -86,7 +83,7 @@ GROUP_ROUTES = (
         "POST",
         _GROUPS,
         server_groups.create,
-        f"{_GROUP_RULE}:create",
+        Rule(f"{_GROUP_RULE}:create", PROJECT_WRITER),
         "Create a server group.",
         body=schemas.CREATE_GROUP,
     ),
@@ -94,14 +91,14 @@ GROUP_ROUTES = (
         "GET",
         _GROUP,
         server_groups.show,
-        f"{_GROUP_RULE}:show",
+        Rule(f"{_GROUP_RULE}:show", PROJECT),
         "Show a server group.",
     ),
     Route(
         "DELETE",
         _GROUP,
         server_groups.delete,
-        f"{_GROUP_RULE}:delete",
+        Rule(f"{_GROUP_RULE}:delete", PROJECT_WRITER),
         "Delete a server group; its servers stay.",
         success=(204,),
     ),

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from innkeeper.entrypoints.api.compute.patterns import (
+from innkeeper.entrypoints.api.microversions import Schema
+from innkeeper.entrypoints.api.patterns import (
     AGGREGATE_HOST_PATTERN,
     METADATA_KEY_PATTERN,
     NO_NUL_PATTERN,
     SPACED_NAME_PATTERN,
 )
-from innkeeper.entrypoints.api.compute.schema_types import (
+from innkeeper.entrypoints.api.schema_types import (
     ANY_VALUE,
     ITEMS_MAX,
     LENGTH_MAX,
@@ -19,7 +20,6 @@ from innkeeper.entrypoints.api.compute.schema_types import (
     closed,
     query,
 )
-from innkeeper.entrypoints.api.microversions import Schema
 
 _SPACED_NAME: Schema = {
     "type": "string",
@@ -84,30 +84,19 @@ CACHE_IMAGES = closed(
     ("cache",),
 )
 
-_HARD = ["anti-affinity", "affinity"]
-_POLICIES = [*_HARD, "soft-anti-affinity", "soft-affinity"]
-
-
-def _create_group(about_policy: dict[str, Schema], required: str) -> Schema:
-    inner = closed({"name": NAME, **about_policy}, ("name", required))
-    return closed({"server_group": inner}, ("server_group",))
-
-
-def _one_of(policies: list[str]) -> Schema:
-    item = {"type": "string", "enum": policies}
-    return {"type": "array", "items": item, "minItems": 1, "maxItems": 1}
-
-
-CREATE_GROUP = _create_group(
+POLICIES = ["anti-affinity", "affinity", "soft-anti-affinity", "soft-affinity"]
+CREATE_GROUP = closed(
     {
-        "policy": {"type": "string", "enum": _POLICIES},
-        "rules": closed({"max_server_per_host": POSITIVE}),
+        "server_group": closed(
+            {
+                "name": NAME,
+                "policy": {"type": "string", "enum": POLICIES},
+                "rules": closed({"max_server_per_host": POSITIVE}),
+            },
+            ("name", "policy"),
+        )
     },
-    "policy",
+    ("server_group",),
 )
-CREATE_GROUP_BEFORE_2_64 = _create_group({"policies": _one_of(_POLICIES)}, "policies")
-CREATE_GROUP_BEFORE_2_15 = _create_group({"policies": _one_of(_HARD)}, "policies")
 
-_LIST = {"all_projects": ANY_VALUE, "limit": NUMBER_VALUE, "offset": NUMBER_VALUE}
-GROUPS = query(_LIST)
-GROUPS_OPEN = query(_LIST, is_closed=False)
+GROUPS = query({"all_projects": ANY_VALUE, "limit": NUMBER_VALUE, "offset": NUMBER_VALUE})

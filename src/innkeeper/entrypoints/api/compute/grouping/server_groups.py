@@ -12,11 +12,12 @@ from innkeeper.domain.amounts import UNIT_MAX
 from innkeeper.domain.errors import Invalid
 from innkeeper.domain.grouping import ServerGroup
 from innkeeper.domain.ids import ServerId
+from innkeeper.engine.transactions import Tx
 from innkeeper.entrypoints.api.compute.accounts.quotas import default_limits
 from innkeeper.entrypoints.api.paging import limit_of
 from innkeeper.entrypoints.api.routing import Answer, Call
-from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute import groups, quotas
+from innkeeper.systems.compute.accounts import quotas
+from innkeeper.systems.compute.grouping import groups
 
 RULE = "os_compute_api:os-server-groups"
 MOST = "max_server_per_host"
@@ -100,8 +101,7 @@ async def delete(call: Call) -> Answer:
 
 
 async def _found(call: Call) -> tuple[ServerGroup, Sequence[ServerId]]:
-    named, rule = call.params["group_id"], call.route.policy
-    assert rule is not None, "nothing about a group is open to strangers"
+    named, rule = call.params["group_id"], call.rule
 
     def read(tx: Tx) -> tuple[ServerGroup, Sequence[ServerId]]:
         group = groups.get(tx, named)

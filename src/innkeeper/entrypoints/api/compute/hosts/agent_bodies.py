@@ -15,7 +15,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from innkeeper.domain.amounts import UNIT_MAX
 from innkeeper.domain.errors import Invalid
 from innkeeper.domain.hosts import InventoryReport
-from innkeeper.entrypoints.api.compute import patterns
+from innkeeper.entrypoints.api import patterns
 from innkeeper.entrypoints.api.compute.hosts import agent_schemas as schemas
 
 T = TypeVar("T")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from innkeeper.domain.amounts import UNIT_MAX
-from innkeeper.entrypoints.api.compute.patterns import (
+from innkeeper.entrypoints.api.patterns import (
     AGENT_ZONE_PATTERN,
     CONSTANT_PATTERN,
     FACT_NAME_PATTERN,
@@ -17,12 +17,7 @@ from innkeeper.entrypoints.api.compute.patterns import (
     PATTERN_HOSTS,
     PLAIN_UUID_PATTERN,
 )
-from innkeeper.entrypoints.api.compute.schema_types import (
-    ANY_VALUE,
-    PAGE_VALUES,
-    closed,
-    query,
-)
+from innkeeper.entrypoints.api.schema_types import ANY_VALUE, PAGE_VALUES, closed, query
 
 HOSTS_MAX = 500
 """Hosts in one report. More would hold up the other writes while it is carried out."""

@@ -17,6 +17,7 @@ from innkeeper.domain.compute import Agent, WorkOrder
 from innkeeper.domain.errors import Invalid
 from innkeeper.domain.hosts import HostDefaults, HostReport, Reported
 from innkeeper.domain.ids import ProviderUuid, ServerId, canonical_uuid
+from innkeeper.engine.transactions import Tx
 from innkeeper.entrypoints.api.compute.hosts.agent_bodies import (
     HostBody,
     ReportBody,
@@ -27,9 +28,8 @@ from innkeeper.entrypoints.api.compute.hosts.agent_bodies import (
 from innkeeper.entrypoints.api.compute.hosts.agent_schemas import ORDERS_MAX
 from innkeeper.entrypoints.api.paging import limit_of, next_query
 from innkeeper.entrypoints.api.routing import Answer, Call
-from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute import agents, hosts, work
-from innkeeper.systems.compute.results import Result, Terms
+from innkeeper.systems.compute.hosts import agents, hosts, work
+from innkeeper.systems.compute.servers.results import Result, Terms
 
 LOG = structlog.get_logger("innkeeper.compute")
 HEARTBEATS = 3
@@ -135,12 +135,12 @@ async def take_work(call: Call) -> Answer:
     longest_s = call.site.settings.computing.work_poll_s
     wait_s = min(call.body.get("wait_s", longest_s), longest_s)
     agent = await call.read(lambda tx: agents.own(tx, call.context, _id(call)))
-    bells = call.site.bells
+    wakeups = call.site.engine.wakeups
     loop = asyncio.get_running_loop()
     end_s = loop.time() + wait_s
-    with bells.listen(work.TOPIC, agent.id) as rung:
+    with wakeups.listen(work.TOPIC, agent.id) as rung:
         orders = await call.read(lambda tx: work.waiting(tx, agent.id, after, limit))
-        while not orders and not bells.is_stopping:
+        while not orders and not wakeups.is_stopping:
             await _wait(rung, min(RECHECK_S, end_s - loop.time()))
             if not rung.is_set() and loop.time() >= end_s:
                 break

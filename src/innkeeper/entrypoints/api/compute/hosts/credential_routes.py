@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from innkeeper.entrypoints.api.checks import ADMIN
 from innkeeper.entrypoints.api.compute.hosts import agent_credentials, agent_schemas
-from innkeeper.entrypoints.api.routing import Route
+from innkeeper.entrypoints.api.routing import Route, Rule
 
 _CREDENTIALS = agent_credentials.PATH
 _CREDENTIAL = f"{_CREDENTIALS}/{{credential_id}}"
@@ -14,7 +15,7 @@ CREDENTIAL_ROUTES = (
         "GET",
         _CREDENTIALS,
         agent_credentials.index,
-        f"{_RULE}:list",
+        Rule(f"{_RULE}:list", ADMIN),
         "List the credentials of agents.",
         query=agent_schemas.CREDENTIALS,
     ),
@@ -22,7 +23,7 @@ CREDENTIAL_ROUTES = (
         "POST",
         _CREDENTIALS,
         agent_credentials.create,
-        f"{_RULE}:create",
+        Rule(f"{_RULE}:create", ADMIN),
         "Issue a credential for an agent.",
         body=agent_schemas.CREDENTIAL,
         success=(201,),
@@ -31,14 +32,14 @@ CREDENTIAL_ROUTES = (
         "GET",
         _CREDENTIAL,
         agent_credentials.show,
-        f"{_RULE}:show",
+        Rule(f"{_RULE}:show", ADMIN),
         "Show a credential of an agent, but for its secret.",
     ),
     Route(
         "DELETE",
         _CREDENTIAL,
         agent_credentials.delete,
-        f"{_RULE}:delete",
+        Rule(f"{_RULE}:delete", ADMIN),
         "Take an agent's credential back.",
         success=(204,),
     ),

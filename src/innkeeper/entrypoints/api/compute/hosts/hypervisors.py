@@ -15,8 +15,8 @@ from innkeeper.entrypoints.api.compute.older_words import Remembering
 from innkeeper.entrypoints.api.faults import HttpRefusal
 from innkeeper.entrypoints.api.paging import limit_of, next_query
 from innkeeper.entrypoints.api.routing import Answer, Call
-from innkeeper.systems.compute import host_inventories, hosts
-from innkeeper.systems.compute.host_inventories import HostInventories
+from innkeeper.systems.compute.hosts import hosts, inventories
+from innkeeper.systems.compute.hosts.inventories import HostInventories
 
 Servers = dict[str, list[tuple[str, str]]]
 SECONDS_PER_MINUTE, MINUTES_PER_HOUR, HOURS_PER_DAY = 60, 60, 24
@@ -51,7 +51,7 @@ async def detail_all(call: Call) -> Answer:
 
     def read(tx: Any) -> list[tuple[Host, HostInventories]]:
         found = hosts.page(tx)
-        return list(zip(found, host_inventories.of_hosts(tx, found), strict=True))
+        return list(zip(found, inventories.of_hosts(tx, found), strict=True))
 
     found = await call.read(read)
     return Answer(200, {"hypervisors": [_detailed(call, *each) for each in found]})
@@ -64,7 +64,7 @@ async def show(call: Call) -> Answer:
     def read(tx: Any) -> tuple[Host, HostInventories, Servers]:
         host = _by_uuid(tx, call)
         servers = hosts.servers_on(tx, [host.name]) if with_servers else {}
-        return host, host_inventories.of_hosts(tx, [host])[0], servers
+        return host, inventories.of_hosts(tx, [host])[0], servers
 
     host, has, servers = await call.read(read)
     shown = _detailed(call, host, has)
@@ -75,7 +75,7 @@ async def show(call: Call) -> Answer:
 
 async def statistics(call: Call) -> Answer:
     """The sums over all hosts."""
-    count, whole = await call.read(host_inventories.of_all)
+    count, whole = await call.read(inventories.of_all)
     return Answer(200, {"hypervisor_statistics": {"count": count, **_amounts(whole)}})
 
 
@@ -84,7 +84,7 @@ async def show_by_row(call: Call) -> Answer:
 
     def read(tx: Any) -> tuple[Host, HostInventories]:
         host = _by_row(tx, call)
-        return host, host_inventories.of_hosts(tx, [host])[0]
+        return host, inventories.of_hosts(tx, [host])[0]
 
     host, has = await call.read(read)
     return Answer(200, {"hypervisor": _detailed(call, host, has)})
@@ -137,7 +137,7 @@ async def _list(call: Call, path: str, *, is_detailed: bool) -> Answer:
         found = _matching(tx, part) if part is not None else _page(tx, call, limit)
         names = [each.name for each in found]
         on_them = hosts.servers_on(tx, names) if with_servers and names else {}
-        return found, host_inventories.of_hosts(tx, found) if is_detailed else [], on_them
+        return found, inventories.of_hosts(tx, found) if is_detailed else [], on_them
 
     found, has, on_them = await call.read(read)
     if is_detailed:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from innkeeper.entrypoints.api.checks import ADMIN
 from innkeeper.entrypoints.api.compute.hosts import (
     agent_schemas,
     agents,
@@ -12,7 +13,7 @@ from innkeeper.entrypoints.api.compute.hosts import (
 from innkeeper.entrypoints.api.compute.hosts.agent_bodies import ReportBody, ResultsBody, quick
 from innkeeper.entrypoints.api.compute.hosts.credential_routes import CREDENTIAL_ROUTES
 from innkeeper.entrypoints.api.microversions import Version
-from innkeeper.entrypoints.api.routing import Route
+from innkeeper.entrypoints.api.routing import Route, Rule
 
 _AGENTS = "/v2.1/os-agents"
 _AGENT = "/v2.1/os-agents/{agent_id}"
@@ -30,12 +31,37 @@ _UNPAGED, _PAGED = Version(2, 32), Version(2, 33)
 _NUMBERS, _UUIDS = Version(2, 52), Version(2, 53)
 _AMOUNTS = Version(2, 87)
 
+AGENT = "role:service or role:admin or is_agent:True"
+"""Programs that look after hosts. Each speaks only for what it registered itself."""
+
+
+def by_agents(name: str, description: str = "") -> Rule:
+    """A rule for programs that look after hosts."""
+    return Rule(name, AGENT, description, is_for_agents=True)
+
+
+_REGISTER_AGENTS = by_agents(
+    f"{_AGENT_RULE}:register", "Register an agent, and report its hosts."
+)
+_UPDATE_SERVICES = Rule(
+    f"{_SERVICE_RULE}:update", ADMIN, "Enable, disable or force down a compute service."
+)
+_DELETE_SERVICES = Rule(f"{_SERVICE_RULE}:delete", ADMIN, "Forget a host's compute service.")
+_LIST_HYPERVISORS = Rule(f"{_HYPERVISOR_RULE}:list", ADMIN, "List hosts.")
+_LIST_HYPERVISORS_IN_DETAIL = Rule(
+    f"{_HYPERVISOR_RULE}:list-detail", ADMIN, "List hosts with what they have."
+)
+_SHOW_HYPERVISORS = Rule(f"{_HYPERVISOR_RULE}:show", ADMIN, "Show a host.")
+_SHOW_UPTIME = Rule(
+    f"{_HYPERVISOR_RULE}:uptime", ADMIN, "Show how long a host has been running."
+)
+
 AGENT_ROUTES = (
     Route(
         "GET",
         _AGENTS,
         agents.index,
-        f"{_AGENT_RULE}:list",
+        Rule(f"{_AGENT_RULE}:list", ADMIN),
         "List agents.",
         query=agent_schemas.LIST,
     ),
@@ -43,16 +69,16 @@ AGENT_ROUTES = (
         "POST",
         _AGENTS,
         agents.register,
-        f"{_AGENT_RULE}:register",
+        _REGISTER_AGENTS,
         "Register an agent, or know it again.",
         body=agent_schemas.REGISTER,
     ),
-    Route("GET", _AGENT, agents.show, f"{_AGENT_RULE}:show", "Show an agent."),
+    Route("GET", _AGENT, agents.show, by_agents(f"{_AGENT_RULE}:show"), "Show an agent."),
     Route(
         "PUT",
         f"{_AGENT}/hosts",
         agents.report,
-        f"{_AGENT_RULE}:register",
+        _REGISTER_AGENTS,
         "Report hosts: what they have, and which servers are on them.",
         body=agent_schemas.REPORT,
         decode=quick(ReportBody),
@@ -62,7 +88,7 @@ AGENT_ROUTES = (
         "POST",
         f"{_AGENT}/heartbeat",
         agents.heartbeat,
-        f"{_AGENT_RULE}:heartbeat",
+        by_agents(f"{_AGENT_RULE}:heartbeat", "Be heard as an agent."),
         "Be heard: all hosts of the agent are up.",
         success=(204,),
     ),
@@ -70,7 +96,7 @@ AGENT_ROUTES = (
         "POST",
         f"{_AGENT}/work",
         agents.take_work,
-        f"{_AGENT_RULE}:work",
+        by_agents(f"{_AGENT_RULE}:work", "Take an agent's work orders."),
         "Take work orders, waiting for some if there are none.",
         body=agent_schemas.WORK,
     ),
@@ -78,7 +104,7 @@ AGENT_ROUTES = (
         "POST",
         f"{_AGENT}/results",
         agents.tell_results,
-        f"{_AGENT_RULE}:report",
+        by_agents(f"{_AGENT_RULE}:report", "Report how an agent's work orders ended."),
         "Tell how work orders ended.",
         body=agent_schemas.RESULTS,
         decode=quick(ResultsBody),
@@ -91,7 +117,7 @@ SERVICE_ROUTES = (
         "GET",
         _SERVICES,
         services.index,
-        f"{_SERVICE_RULE}:list",
+        Rule(f"{_SERVICE_RULE}:list", ADMIN, "List the compute services of hosts."),
         "List compute services.",
         query=schemas.SERVICES,
     ),
@@ -99,7 +125,7 @@ SERVICE_ROUTES = (
         "PUT",
         _SERVICE,
         services.update,
-        f"{_SERVICE_RULE}:update",
+        _UPDATE_SERVICES,
         "Enable, disable or force down a compute service.",
         body=schemas.SERVICE_UPDATE,
         since=_UUIDS,
@@ -108,25 +134,17 @@ SERVICE_ROUTES = (
         "DELETE",
         _SERVICE,
         services.delete_by_row,
-        f"{_SERVICE_RULE}:delete",
+        _DELETE_SERVICES,
         "Forget a host without servers, named by its number.",
         until=_NUMBERS,
         success=(204,),
     ),
-    Route(
-        "DELETE",
-        _SERVICE,
-        services.delete,
-        f"{_SERVICE_RULE}:delete",
-        "Forget a host without servers.",
-        since=_UUIDS,
-        success=(204,),
-    ),
+    Route("DELETE", _SERVICE, services.delete, _DELETE_SERVICES, since=_UUIDS, success=(204,)),
     Route(
         "PUT",
         f"{_SERVICES}/enable",
         services.enable,
-        f"{_SERVICE_RULE}:update",
+        _UPDATE_SERVICES,
         "Enable a host's compute service.",
         body=schemas.SERVICE_BY_NAME,
         until=_NUMBERS,
@@ -135,7 +153,7 @@ SERVICE_ROUTES = (
         "PUT",
         f"{_SERVICES}/disable",
         services.disable,
-        f"{_SERVICE_RULE}:update",
+        _UPDATE_SERVICES,
         "Disable a host's compute service.",
         body=schemas.SERVICE_BY_NAME,
         until=_NUMBERS,
@@ -144,7 +162,7 @@ SERVICE_ROUTES = (
         "PUT",
         f"{_SERVICES}/disable-log-reason",
         services.disable_with_reason,
-        f"{_SERVICE_RULE}:update",
+        _UPDATE_SERVICES,
         "Disable a host's compute service, and say why.",
         body=schemas.SERVICE_WITH_REASON,
         until=_NUMBERS,
@@ -153,7 +171,7 @@ SERVICE_ROUTES = (
         "PUT",
         f"{_SERVICES}/force-down",
         services.force_down,
-        f"{_SERVICE_RULE}:update",
+        _UPDATE_SERVICES,
         "Declare a host's compute service down, or no longer.",
         body=schemas.SERVICE_FORCE_DOWN,
         since=_FORCED_DOWN,
@@ -162,20 +180,12 @@ SERVICE_ROUTES = (
 )
 
 HYPERVISOR_ROUTES = (
-    Route(
-        "GET",
-        _HYPERVISORS,
-        hypervisors.index_all,
-        f"{_HYPERVISOR_RULE}:list",
-        "List all hosts at once.",
-        until=_UNPAGED,
-    ),
+    Route("GET", _HYPERVISORS, hypervisors.index_all, _LIST_HYPERVISORS, until=_UNPAGED),
     Route(
         "GET",
         _HYPERVISORS,
         hypervisors.index,
-        f"{_HYPERVISOR_RULE}:list",
-        "List hosts.",
+        _LIST_HYPERVISORS,
         query=schemas.HYPERVISORS,
         since=_PAGED,
     ),
@@ -183,16 +193,14 @@ HYPERVISOR_ROUTES = (
         "GET",
         f"{_HYPERVISORS}/detail",
         hypervisors.detail_all,
-        f"{_HYPERVISOR_RULE}:list-detail",
-        "List all hosts at once with what they have.",
+        _LIST_HYPERVISORS_IN_DETAIL,
         until=_UNPAGED,
     ),
     Route(
         "GET",
         f"{_HYPERVISORS}/detail",
         hypervisors.detail,
-        f"{_HYPERVISOR_RULE}:list-detail",
-        "List hosts with what they have.",
+        _LIST_HYPERVISORS_IN_DETAIL,
         query=schemas.HYPERVISORS,
         since=_PAGED,
     ),
@@ -200,7 +208,7 @@ HYPERVISOR_ROUTES = (
         "GET",
         f"{_HYPERVISORS}/statistics",
         hypervisors.statistics,
-        f"{_HYPERVISOR_RULE}:statistics",
+        Rule(f"{_HYPERVISOR_RULE}:statistics", ADMIN),
         "Show the sums over all hosts.",
         until=_AMOUNTS,
     ),
@@ -208,7 +216,7 @@ HYPERVISOR_ROUTES = (
         "GET",
         _HYPERVISOR,
         hypervisors.show_by_row,
-        f"{_HYPERVISOR_RULE}:show",
+        _SHOW_HYPERVISORS,
         "Show a host that is named by its number.",
         until=_NUMBERS,
     ),
@@ -216,8 +224,7 @@ HYPERVISOR_ROUTES = (
         "GET",
         _HYPERVISOR,
         hypervisors.show,
-        f"{_HYPERVISOR_RULE}:show",
-        "Show a host.",
+        _SHOW_HYPERVISORS,
         query=schemas.HYPERVISOR,
         since=_UUIDS,
     ),
@@ -225,7 +232,7 @@ HYPERVISOR_ROUTES = (
         "GET",
         f"{_HYPERVISOR}/uptime",
         hypervisors.uptime_by_row,
-        f"{_HYPERVISOR_RULE}:uptime",
+        _SHOW_UPTIME,
         "Show how long a host, named by its number, has been running.",
         until=_NUMBERS,
     ),
@@ -233,7 +240,7 @@ HYPERVISOR_ROUTES = (
         "GET",
         f"{_HYPERVISOR}/uptime",
         hypervisors.uptime,
-        f"{_HYPERVISOR_RULE}:uptime",
+        _SHOW_UPTIME,
         "Show how long a host has been running.",
         since=_UUIDS,
         until=_AMOUNTS,
@@ -242,15 +249,14 @@ HYPERVISOR_ROUTES = (
         "GET",
         f"{_HYPERVISOR}/search",
         hypervisors.search,
-        f"{_HYPERVISOR_RULE}:search",
-        "Find hosts by a part of their names.",
+        Rule(f"{_HYPERVISOR_RULE}:search", ADMIN),
         until=_NUMBERS,
     ),
     Route(
         "GET",
         f"{_HYPERVISOR}/servers",
         hypervisors.servers,
-        f"{_HYPERVISOR_RULE}:servers",
+        Rule(f"{_HYPERVISOR_RULE}:servers", ADMIN, "List the servers on hosts."),
         "List the servers on hosts that are found by a part of their names.",
         until=_NUMBERS,
     ),

@@ -4,14 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from innkeeper.entrypoints.api.compute.patterns import TEXT_PATTERN
-from innkeeper.entrypoints.api.compute.schema_types import (
-    ANY_VALUE,
-    NAME,
-    NUMBER_VALUE,
-    closed,
-    query,
-)
+from innkeeper.entrypoints.api.patterns import TEXT_PATTERN
+from innkeeper.entrypoints.api.schema_types import ANY_VALUE, NAME, PAGE_VALUES, closed, query
 
 _REASON = {"type": "string", "minLength": 1, "maxLength": 255, "pattern": TEXT_PATTERN}
 # Clients of 2.1 sent booleans in these words as well.
@@ -34,18 +28,13 @@ SERVICE_WITH_REASON = closed(
 SERVICE_FORCE_DOWN = closed(
     {**_SERVICE_NAME, "forced_down": _BOOLEAN}, ("host", "binary", "forced_down")
 )
-_SERVICES = {"host": ANY_VALUE, "binary": ANY_VALUE}
-SERVICES = query(_SERVICES)
-SERVICES_OPEN = query(_SERVICES, is_closed=False)
+SERVICES = query({"host": ANY_VALUE, "binary": ANY_VALUE})
 
-_PAGE = {"limit": NUMBER_VALUE, "marker": ANY_VALUE}
 _FLAG = {"type": "string", "enum": [str(word) for word in (*TRUE, *FALSE)]}
 _SERVERS = {"with_servers": _FLAG}
 HYPERVISORS = query(
-    {**_PAGE, **_SERVERS, "hypervisor_hostname_pattern": {**ANY_VALUE, "minLength": 1}}
+    {**PAGE_VALUES, **_SERVERS, "hypervisor_hostname_pattern": {**ANY_VALUE, "minLength": 1}}
 )
-HYPERVISORS_PAGED = query(_PAGE)
-HYPERVISORS_OPEN = query({}, is_closed=False)
 HYPERVISOR = query(_SERVERS)
 
 

@@ -10,8 +10,8 @@ from innkeeper.domain.ids import canonical_uuid
 from innkeeper.entrypoints.api.compute.hosts.schemas import is_true
 from innkeeper.entrypoints.api.compute.older_words import Remembering
 from innkeeper.entrypoints.api.routing import Answer, Call
-from innkeeper.systems.compute import hosts
-from innkeeper.systems.compute.hosts import ServiceChange
+from innkeeper.systems.compute.hosts import hosts
+from innkeeper.systems.compute.hosts.hosts import ServiceChange
 
 BINARY = "nova-compute"
 """What clients call the service on a host. No other service is listed, as none runs apart."""

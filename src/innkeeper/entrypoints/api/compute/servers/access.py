@@ -11,9 +11,10 @@ from typing import TypeVar
 from innkeeper.domain.compute import Host, Server
 from innkeeper.domain.errors import NotFound
 from innkeeper.domain.ids import UUID_PATTERN
+from innkeeper.engine.transactions import Tx
 from innkeeper.entrypoints.api.routing import Call
-from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute import groups, servers
+from innkeeper.systems.compute.grouping import groups
+from innkeeper.systems.compute.servers import servers
 
 T = TypeVar("T")
 
@@ -47,8 +48,7 @@ async def _find(
     look: Callable[[Tx, str], Server | None] = servers.get,
 ) -> tuple[Server, T]:
     uuid = call.params["server_id"]
-    rule = call.route.policy
-    assert rule is not None, "nothing about a server is open to strangers"
+    rule = call.rule
     if UUID_PATTERN.fullmatch(uuid) is None:
         raise _unknown(uuid)
 

@@ -13,11 +13,11 @@ from typing import Any
 from innkeeper.domain.compute import Server
 from innkeeper.domain.errors import Conflict, Locked, WrongState
 from innkeeper.domain.moves import Asker
+from innkeeper.engine.transactions import Tx
 from innkeeper.entrypoints.api.compute.servers.access import may_override
 from innkeeper.entrypoints.api.compute.servers.states import VM_STATES
 from innkeeper.entrypoints.api.microversions import Schema
 from innkeeper.entrypoints.api.routing import Answer, Call
-from innkeeper.store.transactions import Tx
 
 Write = Callable[..., None]
 """A system's function that does something to a server: ``(tx, uuid, asker, *, now)``."""

@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-from innkeeper.entrypoints.api.compute.checks import (
-    ADMIN,
-    PROJECT,
-    PROJECT_MANAGER,
-    PROJECT_WRITER,
-)
+from innkeeper.entrypoints.api.checks import ADMIN, PROJECT_MANAGER, PROJECT_WRITER
 from innkeeper.entrypoints.api.routing import Rule
 
 _SERVERS = "os_compute_api:servers"
@@ -72,22 +67,11 @@ _RECORD_RULES = (
     Rule("os_compute_api:os-deferred-delete:force", PROJECT_WRITER, "Delete a server at once."),
 )
 _HISTORY_RULES = (
-    Rule(f"{_ACTIONS}:list", PROJECT, "List what was done to a server."),
-    Rule(f"{_ACTIONS}:show", PROJECT, "Show one thing that was done to a server."),
     Rule(f"{_ACTIONS}:events", ADMIN, "See on which host each step of it was."),
     Rule(f"{_ACTIONS}:events:details", ADMIN, "See what hosts told of each step."),
-    Rule(f"{_MIGRATIONS}:index", PROJECT_MANAGER, "List a project's migrations."),
     Rule(f"{_MIGRATIONS}:index:all_projects", ADMIN, "List the migrations of all projects."),
     Rule(f"{_MIGRATIONS}:index:host", ADMIN, "See the hosts of listed migrations."),
-    Rule(f"{_OF_SERVER}:index", PROJECT_MANAGER, "List a server's live migrations."),
     Rule(f"{_OF_SERVER}:index:host", ADMIN, "See the hosts of a server's live migrations."),
-    Rule(f"{_OF_SERVER}:show", ADMIN, "Show a live migration that is under way."),
-    Rule(f"{_OF_SERVER}:delete", PROJECT_MANAGER, "Abort a live migration."),
-    Rule(
-        f"{_OF_SERVER}:force_complete",
-        PROJECT_MANAGER,
-        "Bring a live migration to its end.",
-    ),
 )
 ACTION_RULES = (
     *_POWER_RULES,

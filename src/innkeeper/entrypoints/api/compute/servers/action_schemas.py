@@ -1,14 +1,10 @@
-"""Schemas of the newest bodies of actions on servers, and how older ones are made of them.
+"""Schemas of the newest bodies of actions on servers.
 
 Always true: what stands under an action's name is closed, or nothing that is looked at.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from innkeeper.entrypoints.api.compute.patterns import DESTINATION_PATTERN, NO_NUL_PATTERN
-from innkeeper.entrypoints.api.compute.schema_types import LENGTH_MAX, NAME, closed
 from innkeeper.entrypoints.api.compute.servers.schemas import (
     BOOLEAN,
     DISK_CONFIG,
@@ -16,6 +12,8 @@ from innkeeper.entrypoints.api.compute.servers.schemas import (
     WORD,
 )
 from innkeeper.entrypoints.api.microversions import Schema
+from innkeeper.entrypoints.api.patterns import DESTINATION_PATTERN, NO_NUL_PATTERN
+from innkeeper.entrypoints.api.schema_types import LENGTH_MAX, NAME, closed
 
 NOT_LOOKED_AT: Schema = {}
 """Of actions that take nothing: clients send null, an empty object, or whatever."""
@@ -67,14 +65,3 @@ SET_DEDICATED_HOSTS: Schema = {
 RESET_STATE = closed({"state": {"type": "string", "enum": ["active", "error"]}}, ("state",))
 
 FORCE_COMPLETE: Schema = closed({"force_complete": {"type": "null"}}, ("force_complete",))
-
-
-def actions_with(schema: Schema, others: Mapping[str, Schema]) -> Schema:
-    """The schema of all actions with these as they were."""
-    assert others.keys() <= schema["properties"].keys(), "only what is there was otherwise"
-    return {**schema, "properties": {**schema["properties"], **others}}
-
-
-def body_with(schema: Schema, more: Mapping[str, Schema]) -> Schema:
-    """The schema of an action's body with more keys."""
-    return {**schema, "properties": {**schema["properties"], **more}}

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from innkeeper.domain.compute import Locker, Status
 from innkeeper.domain.moves import ActionName
+from innkeeper.engine.transactions import Tx
 from innkeeper.entrypoints.api.compute.servers.acting import Acting
 from innkeeper.entrypoints.api.compute.servers.servers import deleted
 from innkeeper.entrypoints.api.routing import Answer
-from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute import history, servers
 from innkeeper.systems.compute.moves import resetting
+from innkeeper.systems.compute.servers import history, servers
 
 STATES = {"active": Status.ACTIVE, "error": Status.ERROR}
 

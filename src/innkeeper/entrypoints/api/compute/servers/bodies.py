@@ -18,10 +18,10 @@ from typing import Any
 from innkeeper.domain.compute import BootRequest
 from innkeeper.domain.errors import Invalid
 from innkeeper.domain.ids import IdSource, ServerId, canonical_uuid
-from innkeeper.entrypoints.api.compute.servers.schemas import TRUE_WORDS
 from innkeeper.entrypoints.api.routing import Call
-from innkeeper.systems.compute.hint_names import FILTER_HINTS
-from innkeeper.systems.compute.hints import names_hosts
+from innkeeper.entrypoints.api.schema_types import TRUE_WORDS
+from innkeeper.systems.compute.grouping.hint_names import FILTER_HINTS
+from innkeeper.systems.compute.grouping.hints import names_hosts
 
 HINT_KEYS = ("os:scheduler_hints", "OS-SCH-HNT:scheduler_hints")
 HINTS_BYTES_MAX = 16 * 1024

@@ -9,12 +9,12 @@ from __future__ import annotations
 from typing import Any
 
 from innkeeper.entrypoints.api.compute.servers.access import found_even_deleted
-from innkeeper.entrypoints.api.compute.servers.schemas import TRUE_WORDS
 from innkeeper.entrypoints.api.compute.servers.wishes import judged
 from innkeeper.entrypoints.api.routing import Answer, Call
+from innkeeper.entrypoints.api.schema_types import TRUE_WORDS
 from innkeeper.scheduling import telling
-from innkeeper.systems.compute import decisions
-from innkeeper.systems.compute.explanations import Question, Told
+from innkeeper.systems.compute.boot import decisions
+from innkeeper.systems.compute.boot.explanations import Question, Told
 
 HOSTS_RULE = "os_compute_api:os-explain:hosts"
 RECORD_RULE = "os_compute_api:os-explain:record"
@@ -31,7 +31,7 @@ async def explain(call: Call) -> Answer:
         call.demand(RECORD_RULE, project_id=project_id)
     _, request = await judged(call)
     question = Question(request, host, is_record_wanted)
-    told: Told = await call.site.decisions.explain(question)
+    told: Told = await call.site.engine.explain(question)
     shown: dict[str, Any] = telling.explanation(
         told.explanation, are_hosts_named=call.allows(HOSTS_RULE, project_id=project_id)
     )

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from innkeeper.entrypoints.api.checks import ADMIN, PROJECT
 from innkeeper.entrypoints.api.compute.servers import explain
 from innkeeper.entrypoints.api.compute.servers import list_schemas as schemas_server_lists
 from innkeeper.entrypoints.api.compute.servers import plain as servers_plain
 from innkeeper.entrypoints.api.compute.servers import schemas as schemas_servers
 from innkeeper.entrypoints.api.microversions import Schema
-from innkeeper.entrypoints.api.routing import Route
+from innkeeper.entrypoints.api.routing import Route, Rule
 
 _RULE = "os_compute_api:os-explain"
 
@@ -21,19 +22,18 @@ def _one(schema: Any) -> Schema:
 
 _QUESTION: Schema = {
     "type": "object",
-    "properties": {
-        "host": _one(schemas_servers.WORD),
-        "record": _one(schemas_servers.BOOLEAN),
-    },
+    "properties": {"host": _one(schemas_servers.WORD), "record": _one(schemas_servers.BOOLEAN)},
     "additionalProperties": False,
 }
+
+_RECORD = Rule(f"{_RULE}:record", ADMIN, "Record decisions, and read the recordings.")
 
 EXPLAIN_ROUTES = (
     Route(
         "POST",
         "/v2.1/os-explain",
         explain.explain,
-        f"{_RULE}:explain",
+        Rule(f"{_RULE}:explain", PROJECT, "Ask where servers would go, or why nowhere."),
         "Tell where a boot would go, or why nowhere.",
         body=schemas_servers.PLANNED,
         query=_QUESTION,
@@ -43,7 +43,7 @@ EXPLAIN_ROUTES = (
         "GET",
         "/v2.1/servers/{server_id}/os-explain",
         explain.show,
-        f"{_RULE}:show",
+        Rule(f"{_RULE}:show", PROJECT, "Read how it was decided about a server."),
         "Tell how it was decided about a server.",
         query=schemas_server_lists.NOTHING,
     ),
@@ -51,7 +51,7 @@ EXPLAIN_ROUTES = (
         "GET",
         "/v2.1/os-recordings",
         explain.recordings,
-        f"{_RULE}:record",
+        _RECORD,
         "List the recorded decisions.",
         query=schemas_server_lists.NOTHING,
     ),
@@ -59,7 +59,7 @@ EXPLAIN_ROUTES = (
         "GET",
         "/v2.1/os-recordings/{name}",
         explain.recording,
-        f"{_RULE}:record",
+        _RECORD,
         "Give a recorded decision, to be replayed.",
         query=schemas_server_lists.NOTHING,
     ),

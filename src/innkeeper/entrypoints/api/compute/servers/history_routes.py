@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from innkeeper.entrypoints.api.checks import ADMIN, PROJECT, PROJECT_MANAGER
 from innkeeper.entrypoints.api.compute.servers import (
     action_schemas,
     history_schemas,
@@ -9,7 +10,7 @@ from innkeeper.entrypoints.api.compute.servers import (
     migrations,
 )
 from innkeeper.entrypoints.api.microversions import Version
-from innkeeper.entrypoints.api.routing import Route
+from innkeeper.entrypoints.api.routing import Route, Rule
 
 _ONE = "/v2.1/servers/{server_id}"
 _ACTIONS = "os_compute_api:os-instance-actions"
@@ -21,7 +22,7 @@ HISTORY_ROUTES = (
         "GET",
         f"{_ONE}/os-instance-actions",
         instance_actions.index,
-        f"{_ACTIONS}:list",
+        Rule(f"{_ACTIONS}:list", PROJECT),
         "List what was done to a server.",
         query=history_schemas.ACTIONS,
     ),
@@ -29,14 +30,18 @@ HISTORY_ROUTES = (
         "GET",
         f"{_ONE}/os-instance-actions/{{request_id}}",
         instance_actions.show,
-        f"{_ACTIONS}:show",
+        Rule(f"{_ACTIONS}:show", PROJECT),
         "Show one thing that was done to a server.",
     ),
     Route(
         "GET",
         "/v2.1/os-migrations",
         migrations.index,
-        "os_compute_api:os-migrations:index",
+        Rule(
+            "os_compute_api:os-migrations:index",
+            PROJECT_MANAGER,
+            "List a project's migrations.",
+        ),
         "List migrations.",
         query=history_schemas.MIGRATIONS,
     ),
@@ -44,15 +49,14 @@ HISTORY_ROUTES = (
         "GET",
         f"{_ONE}/migrations",
         migrations.of_server,
-        f"{_MIGRATIONS}:index",
-        "List a server's live migrations that are under way.",
+        Rule(f"{_MIGRATIONS}:index", PROJECT_MANAGER, "List a server's live migrations."),
         since=_LISTED,
     ),
     Route(
         "GET",
         f"{_ONE}/migrations/{{migration_id}}",
         migrations.show,
-        f"{_MIGRATIONS}:show",
+        Rule(f"{_MIGRATIONS}:show", ADMIN),
         "Show a live migration that is under way.",
         since=_LISTED,
     ),
@@ -60,7 +64,7 @@ HISTORY_ROUTES = (
         "DELETE",
         f"{_ONE}/migrations/{{migration_id}}",
         migrations.abort,
-        f"{_MIGRATIONS}:delete",
+        Rule(f"{_MIGRATIONS}:delete", PROJECT_MANAGER),
         "Abort a live migration.",
         since=_ABORTED,
         success=(202,),
@@ -69,7 +73,7 @@ HISTORY_ROUTES = (
         "POST",
         f"{_ONE}/migrations/{{migration_id}}/action",
         migrations.force_complete,
-        f"{_MIGRATIONS}:force_complete",
+        Rule(f"{_MIGRATIONS}:force_complete", PROJECT_MANAGER),
         "Bring a live migration to its end.",
         body=action_schemas.FORCE_COMPLETE,
         since=_FORCED,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from innkeeper.domain.compute import Server
@@ -12,12 +13,18 @@ from innkeeper.entrypoints.api.compute.servers.moments import changes, micros
 from innkeeper.entrypoints.api.compute.servers.view import host_id
 from innkeeper.entrypoints.api.paging import limit_of, next_query
 from innkeeper.entrypoints.api.routing import Answer, Call
-from innkeeper.systems.compute import history
+from innkeeper.systems.compute.servers import history
 
 EVENTS_RULE = "os_compute_api:os-instance-actions:events"
 DETAILS_RULE = "os_compute_api:os-instance-actions:events:details"
-ALIVE_ONLY = "alive-only"
-"""Older clients do not expect a deleted server to be there."""
+
+
+@dataclass(frozen=True, slots=True)
+class InstanceActionOptions:
+    """What older versions mean by asking what was done to a server."""
+
+    shows_deleted: bool = True
+    """Whether a deleted server is there as well."""
 
 
 async def index(call: Call) -> Answer:
@@ -56,7 +63,8 @@ async def show(call: Call) -> Answer:
 
 
 async def _server(call: Call) -> Server:
-    return await (found(call) if ALIVE_ONLY in call.terms else found_even_deleted(call))
+    shows_deleted = call.options.of(InstanceActionOptions).shows_deleted
+    return await (found_even_deleted(call) if shows_deleted else found(call))
 
 
 def _shown(call: Call, action: Action) -> dict[str, Any]:

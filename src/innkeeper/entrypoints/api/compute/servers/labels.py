@@ -9,14 +9,14 @@ from urllib.parse import quote
 
 from innkeeper.domain.compute import Server
 from innkeeper.domain.errors import Conflict, Invalid, NotFound
-from innkeeper.entrypoints.api.compute.patterns import TAG_PATTERN
+from innkeeper.engine.transactions import Tx
 from innkeeper.entrypoints.api.compute.servers.access import found, may_override
 from innkeeper.entrypoints.api.compute.servers.acting import in_words
 from innkeeper.entrypoints.api.compute.servers.wishes import metadata_items_max
+from innkeeper.entrypoints.api.patterns import TAG_PATTERN
 from innkeeper.entrypoints.api.routing import Answer, Call
-from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute import labels, servers
-from innkeeper.systems.compute.labels import TAG_CHARS_MAX
+from innkeeper.systems.compute.servers import labels, servers
+from innkeeper.systems.compute.servers.labels import TAG_CHARS_MAX
 
 T = TypeVar("T")
 _TAG = re.compile(TAG_PATTERN)

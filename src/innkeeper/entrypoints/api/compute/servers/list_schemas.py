@@ -1,15 +1,12 @@
-"""What a listing of servers may be asked for, in the newest version and before."""
+"""What a listing of servers may be asked for, in the newest version."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from innkeeper.entrypoints.api.compute.patterns import (
-    ANY_LINES_PATTERN,
-    DIGITS_OR_NOTHING_PATTERN,
-)
 from innkeeper.entrypoints.api.microversions import Schema
+from innkeeper.entrypoints.api.patterns import ANY_LINES_PATTERN, DIGITS_OR_NOTHING_PATTERN
 
 SORT_COLUMNS: Mapping[str, str | None] = {
     "access_ip_v4": "access_ip_v4",
@@ -173,8 +170,3 @@ PROPERTIES: Mapping[str, Any] = {
 }
 LIST: Schema = {"type": "object", "properties": PROPERTIES, "additionalProperties": False}
 NOTHING: Schema = {"type": "object", "properties": {}, "additionalProperties": False}
-
-
-def opened(schema: Schema) -> Schema:
-    """The schema from before unknown parameters were refused."""
-    return {**schema, "additionalProperties": True}

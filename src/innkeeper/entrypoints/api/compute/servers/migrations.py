@@ -5,6 +5,7 @@ Always true: who may not know of hosts reads null for their names, and finds not
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from innkeeper.domain.compute import Server
@@ -21,8 +22,6 @@ from innkeeper.systems.compute.moves.migrations import WrongMigrationState
 ALL_RULE = "os_compute_api:os-migrations:index:all_projects"
 HOSTS_RULE = "os_compute_api:os-migrations:index:host"
 SERVER_HOSTS_RULE = "os_compute_api:servers:migrations:index:host"
-WHILE_IT_RUNS = "while-it-runs"
-"""Older clients abort only what runs already."""
 UNDER_WAY = frozenset(
     {MigrationStatus.PREPARING, MigrationStatus.RUNNING, MigrationStatus.POST_MIGRATING}
 )
@@ -33,6 +32,14 @@ NOTHING_MEASURED = {
     for how in ("total", "processed", "remaining")
 }
 """Drivers do not tell how far they are."""
+
+
+@dataclass(frozen=True, slots=True)
+class AbortOptions:
+    """What older versions mean by aborting a live migration."""
+
+    reaches_queue: bool = True
+    """Whether one that does not run yet is aborted too."""
 
 
 async def index(call: Call) -> Answer:
@@ -100,7 +107,7 @@ async def abort(call: Call) -> Answer:
     """Stop a live migration; the server stays where it is."""
     server = await found(call)
     migration_id, who = _number(call, server), asker(call, server)
-    in_queue = WHILE_IT_RUNS not in call.terms
+    in_queue = call.options.of(AbortOptions).reaches_queue
     try:
         await call.write(
             lambda tx: migrations.abort(

@@ -7,29 +7,32 @@ list of actions, since the server itself stays as it was.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from innkeeper.domain.errors import Invalid, NotFound
 from innkeeper.domain.moves import Moved
+from innkeeper.engine.transactions import Tx
 from innkeeper.entrypoints.api.compute.servers.acting import Acting
-from innkeeper.entrypoints.api.compute.servers.bodies import made_password
 from innkeeper.entrypoints.api.routing import Answer
-from innkeeper.store.transactions import Tx
+from innkeeper.systems.compute.boot.means import Means
 from innkeeper.systems.compute.moves import evacuation, live, resizing
 from innkeeper.systems.compute.moves.destinations import UnknownHost
 
 MIGRATE_TO = "os_compute_api:os-migrate-server:migrate:host"
 MIGRATE_LIVE_TO = "os_compute_api:os-migrate-server:migrate_live:host"
-BY_FORCE = "by-force"
-"""Older clients could name a host that no filter was to be asked about."""
-WAITS = "waits"
-"""Older clients waited to hear whether there is a host for a live migration."""
-STAYS_AS_IT_IS = "stays-as-it-is"
-"""Older clients expect an evacuated server to run if it ran."""
-SHOWS_PASSWORD = "shows-password"  # noqa: S105 - not one
-"""Older clients are told the password of an evacuated server."""
-SHOWS_OLD_PASSWORD = "shows-old-password"  # noqa: S105 - not one
-"""With a disk that is shared, they are told that it has none but the one it had."""
+
+
+@dataclass(frozen=True, slots=True)
+class MoveOptions:
+    """What older versions mean by a live migration or an evacuation."""
+
+    is_forced: bool = False
+    """Whether no filter is asked about the host that the client names."""
+    waits_for_host: bool = False
+    """Whether the client is told at once that there is no host for a live migration."""
+    is_started: bool = False
+    """Whether an evacuated server runs if it ran."""
 
 
 async def resize(acting: Acting) -> Answer:
@@ -61,11 +64,11 @@ async def migrate(acting: Acting) -> Answer:
 async def migrate_live(acting: Acting) -> Answer:
     """Move a server to another host while it runs."""
     host = acting.wanted["host"] or None
-    terms = acting.call.terms
+    options = acting.call.options.of(MoveOptions)
     if host is not None:
         acting.call.demand(MIGRATE_LIVE_TO, **acting.owner)
-    moved = await _move(acting, live.migrate, host=host, is_forced=BY_FORCE in terms)
-    if moved.fault is not None and WAITS in terms:
+    moved = await _move(acting, live.migrate, host=host, is_forced=options.is_forced)
+    if moved.fault is not None and options.waits_for_host:
         is_counted = acting.call.context.is_admin
         raise Invalid((is_counted and moved.counted_fault) or moved.fault)
     return Answer(202)
@@ -73,30 +76,25 @@ async def migrate_live(acting: Acting) -> Answer:
 
 async def evacuate(acting: Acting) -> Answer:
     """Build a server anew elsewhere, because its host is lost. Answers 200, as it ever did."""
-    host, terms = acting.wanted.get("host"), acting.call.terms
+    host, options = acting.wanted.get("host"), acting.call.options.of(MoveOptions)
     try:
         await _move(
             acting,
             evacuation.evacuate,
             host=host,
-            is_forced=BY_FORCE in terms,
-            is_started=STAYS_AS_IT_IS in terms,
+            is_forced=options.is_forced,
+            is_started=options.is_started,
         )
     except UnknownHost as error:
         raise NotFound(f"Compute host {host} not found.") from error
-    if SHOWS_OLD_PASSWORD in terms:
-        return Answer(200, {"adminPass": None})
-    if SHOWS_PASSWORD not in terms:
-        return Answer(200)
-    given = acting.wanted.get("adminPass")
-    return Answer(200, {"adminPass": given or made_password(acting.call.site.ids)})
+    return Answer(200)
 
 
 async def _move(acting: Acting, work: Callable[..., Moved], *given: Any, **more: Any) -> Moved:
     call, server, who = acting.call, acting.server, acting.asker
     seed, new_id = call.site.ids.seed(), call.site.ids.uuid()
 
-    def decide(tx: Tx, means: Any) -> Moved:
+    def decide(tx: Tx, means: Means) -> Moved:
         return work(
             tx, means, server.uuid, *given, who, **more, seed=seed, new_id=new_id, now=call.now
         )

@@ -10,10 +10,10 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from innkeeper.entrypoints.api.compute.patterns import METADATA_KEY_PATTERN
 from innkeeper.entrypoints.api.compute.servers.bodies import Asked
 from innkeeper.entrypoints.api.compute.servers.schemas import COUNT_MAX
 from innkeeper.entrypoints.api.microversions import Version
+from innkeeper.entrypoints.api.patterns import METADATA_KEY_PATTERN
 
 SINCE = Version(2, 57)
 """Plain bodies mean the same from here on: later versions brought keys that no plain body has,

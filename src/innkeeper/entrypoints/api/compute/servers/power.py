@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from innkeeper.entrypoints.api.compute.servers.acting import Acting
 from innkeeper.entrypoints.api.routing import Answer
-from innkeeper.systems.compute import power
+from innkeeper.systems.compute.servers import power
 
 
 async def start(acting: Acting) -> Answer:

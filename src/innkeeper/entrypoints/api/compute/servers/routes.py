@@ -1,7 +1,8 @@
-"""Routes of servers, of what belongs to them, of explanations and of build plans."""
+"""Routes of servers, of what belongs to them, and of explanations."""
 
 from __future__ import annotations
 
+from innkeeper.entrypoints.api.checks import PROJECT, PROJECT_WRITER
 from innkeeper.entrypoints.api.compute.servers import actions as server_actions
 from innkeeper.entrypoints.api.compute.servers import belongings, servers
 from innkeeper.entrypoints.api.compute.servers import labels as server_labels
@@ -9,9 +10,8 @@ from innkeeper.entrypoints.api.compute.servers import list_schemas as schemas_se
 from innkeeper.entrypoints.api.compute.servers import plain as servers_plain
 from innkeeper.entrypoints.api.compute.servers import schemas as schemas_servers
 from innkeeper.entrypoints.api.compute.servers.explain_routes import EXPLAIN_ROUTES
-from innkeeper.entrypoints.api.compute.servers.plan_routes import PLAN_ROUTES
 from innkeeper.entrypoints.api.microversions import Version
-from innkeeper.entrypoints.api.routing import Route
+from innkeeper.entrypoints.api.routing import Route, Rule
 
 _ALL = "/v2.1/servers"
 _ONE = "/v2.1/servers/{server_id}"
@@ -20,20 +20,21 @@ _METADATA = "os_compute_api:server-metadata"
 _TAGS = "os_compute_api:os-server-tags"
 TAGS_SINCE = Version(2, 26)
 
+_SHOW_SERVERS = Rule(f"{_SERVERS}:show", PROJECT, "Show a server.")
+
 LIFE_ROUTES = (
     Route(
         "GET",
         _ALL,
         servers.index,
-        f"{_SERVERS}:index",
-        "List servers by id and name.",
+        Rule(f"{_SERVERS}:index", PROJECT, "List a project's servers."),
         query=schemas_server_lists.LIST,
     ),
     Route(
         "POST",
         _ALL,
         servers.create,
-        f"{_SERVERS}:create",
+        Rule(f"{_SERVERS}:create", PROJECT_WRITER),
         "Boot servers.",
         body=schemas_servers.CREATE,
         decode=servers_plain.decode,
@@ -44,15 +45,14 @@ LIFE_ROUTES = (
         "GET",
         f"{_ALL}/detail",
         servers.detail,
-        f"{_SERVERS}:detail",
-        "List servers with all they have.",
+        Rule(f"{_SERVERS}:detail", PROJECT, "List a project's servers with all they have."),
         query=schemas_server_lists.LIST,
     ),
     Route(
         "GET",
         _ONE,
         servers.show,
-        f"{_SERVERS}:show",
+        _SHOW_SERVERS,
         "Show a server.",
         query=schemas_server_lists.NOTHING,
     ),
@@ -60,7 +60,7 @@ LIFE_ROUTES = (
         "PUT",
         _ONE,
         servers.update,
-        f"{_SERVERS}:update",
+        Rule(f"{_SERVERS}:update", PROJECT_WRITER),
         "Rename or describe a server.",
         body=schemas_servers.UPDATE,
     ),
@@ -68,7 +68,7 @@ LIFE_ROUTES = (
         "DELETE",
         _ONE,
         servers.delete,
-        f"{_SERVERS}:delete",
+        Rule(f"{_SERVERS}:delete", PROJECT_WRITER),
         "Delete a server.",
         success=(204,),
     ),
@@ -79,14 +79,13 @@ METADATA_ROUTES = (
         "GET",
         f"{_ONE}/metadata",
         server_labels.metadata,
-        f"{_METADATA}:index",
-        "Show a server's metadata.",
+        Rule(f"{_METADATA}:index", PROJECT, "See a server's metadata."),
     ),
     Route(
         "POST",
         f"{_ONE}/metadata",
         server_labels.add_metadata,
-        f"{_METADATA}:create",
+        Rule(f"{_METADATA}:create", PROJECT_WRITER),
         "Add to a server's metadata.",
         body=schemas_servers.METADATA_ALL,
     ),
@@ -94,31 +93,27 @@ METADATA_ROUTES = (
         "PUT",
         f"{_ONE}/metadata",
         server_labels.set_metadata,
-        f"{_METADATA}:update_all",
-        "Replace a server's metadata.",
+        Rule(f"{_METADATA}:update_all", PROJECT_WRITER),
         body=schemas_servers.METADATA_ALL,
     ),
     Route(
         "GET",
         f"{_ONE}/metadata/{{key}}",
         server_labels.metadata_item,
-        f"{_METADATA}:show",
-        "Show one item of a server's metadata.",
+        Rule(f"{_METADATA}:show", PROJECT, "See one item of a server's metadata."),
     ),
     Route(
         "PUT",
         f"{_ONE}/metadata/{{key}}",
         server_labels.set_metadata_item,
-        f"{_METADATA}:update",
-        "Set one item of a server's metadata.",
+        Rule(f"{_METADATA}:update", PROJECT_WRITER),
         body=schemas_servers.METADATA_ONE,
     ),
     Route(
         "DELETE",
         f"{_ONE}/metadata/{{key}}",
         server_labels.remove_metadata_item,
-        f"{_METADATA}:delete",
-        "Remove one item of a server's metadata.",
+        Rule(f"{_METADATA}:delete", PROJECT_WRITER),
         success=(204,),
     ),
 )
@@ -128,16 +123,14 @@ TAG_ROUTES = (
         "GET",
         f"{_ONE}/tags",
         server_labels.tags,
-        f"{_TAGS}:index",
-        "Show a server's tags.",
+        Rule(f"{_TAGS}:index", PROJECT, "See a server's tags."),
         since=TAGS_SINCE,
     ),
     Route(
         "PUT",
         f"{_ONE}/tags",
         server_labels.set_tags,
-        f"{_TAGS}:update_all",
-        "Replace a server's tags.",
+        Rule(f"{_TAGS}:update_all", PROJECT_WRITER),
         body=schemas_servers.TAGS_ALL,
         since=TAGS_SINCE,
     ),
@@ -145,8 +138,7 @@ TAG_ROUTES = (
         "DELETE",
         f"{_ONE}/tags",
         server_labels.remove_tags,
-        f"{_TAGS}:delete_all",
-        "Remove all tags from a server.",
+        Rule(f"{_TAGS}:delete_all", PROJECT_WRITER),
         since=TAGS_SINCE,
         success=(204,),
     ),
@@ -154,7 +146,7 @@ TAG_ROUTES = (
         "GET",
         f"{_ONE}/tags/{{tag}}",
         server_labels.has_tag,
-        f"{_TAGS}:show",
+        Rule(f"{_TAGS}:show", PROJECT, "See whether a server has a tag."),
         "Tell whether a server has a tag.",
         since=TAGS_SINCE,
         success=(204,),
@@ -163,7 +155,7 @@ TAG_ROUTES = (
         "PUT",
         f"{_ONE}/tags/{{tag}}",
         server_labels.add_tag,
-        f"{_TAGS}:update",
+        Rule(f"{_TAGS}:update", PROJECT_WRITER),
         "Add a tag to a server.",
         since=TAGS_SINCE,
         success=(201, 204),
@@ -172,8 +164,7 @@ TAG_ROUTES = (
         "DELETE",
         f"{_ONE}/tags/{{tag}}",
         server_labels.remove_tag,
-        f"{_TAGS}:delete",
-        "Remove a tag from a server.",
+        Rule(f"{_TAGS}:delete", PROJECT_WRITER),
         since=TAGS_SINCE,
         success=(204,),
     ),
@@ -184,7 +175,7 @@ BELONGING_ROUTES = (
         "POST",
         f"{_ONE}/action",
         server_actions.act,
-        f"{_SERVERS}:show",
+        _SHOW_SERVERS,
         "Do something to a server.",
         body=server_actions.BODY,
         success=(200, 202),
@@ -193,28 +184,32 @@ BELONGING_ROUTES = (
         "GET",
         f"{_ONE}/ips",
         belongings.addresses,
-        "os_compute_api:ips:index",
+        Rule("os_compute_api:ips:index", PROJECT, "List a server's addresses."),
         "List a server's addresses: it has none.",
     ),
     Route(
         "GET",
         f"{_ONE}/os-volume_attachments",
         belongings.volumes,
-        "os_compute_api:os-volumes-attachments:index",
+        Rule(
+            "os_compute_api:os-volumes-attachments:index", PROJECT, "List a server's volumes."
+        ),
         "List a server's volumes: it has none.",
     ),
     Route(
         "GET",
         f"{_ONE}/os-interface",
         belongings.interfaces,
-        "os_compute_api:os-attach-interfaces:list",
+        Rule(
+            "os_compute_api:os-attach-interfaces:list", PROJECT, "List a server's interfaces."
+        ),
         "List a server's interfaces: it has none.",
     ),
     Route(
         "GET",
         f"{_ONE}/os-security-groups",
         belongings.security_groups,
-        "os_compute_api:os-security-groups:list",
+        Rule("os_compute_api:os-security-groups:list", PROJECT, "List a server's groups."),
         "List a server's security groups: it has none.",
     ),
 )
@@ -225,5 +220,4 @@ SERVER_ROUTES = (
     *TAG_ROUTES,
     *BELONGING_ROUTES,
     *EXPLAIN_ROUTES,
-    *PLAN_ROUTES,
 )

@@ -1,4 +1,4 @@
-"""Schemas of the newest bodies about servers, and how older ones are made of them.
+"""Schemas of the newest bodies about servers.
 
 Always true: every object whose keys are ours is closed; text that is stored has no NUL, which
 some databases cannot keep.
@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from innkeeper.entrypoints.api.compute.patterns import (
+from innkeeper.entrypoints.api.microversions import Schema
+from innkeeper.entrypoints.api.patterns import (
     ANY_LINES_PATTERN,
     BATCH_PATTERN,
     DIGITS_PATTERN,
@@ -20,9 +21,15 @@ from innkeeper.entrypoints.api.compute.patterns import (
     RANGE_PATTERN,
     TAG_PATTERN,
 )
-from innkeeper.entrypoints.api.compute.schema_types import ITEMS_MAX, NAME, closed
-from innkeeper.entrypoints.api.microversions import Schema
-from innkeeper.systems.compute.labels import TAG_CHARS_MAX, TAGS_MAX
+from innkeeper.entrypoints.api.schema_types import (
+    FALSE_WORDS,
+    ITEMS_MAX,
+    NAME,
+    TRUE_WORDS,
+    closed,
+    with_inner,
+)
+from innkeeper.systems.compute.servers.labels import TAG_CHARS_MAX, TAGS_MAX
 
 # Behind "$" a newline may still stand; the rest says that it may not.
 COUNT_MAX = 2**31 - 1
@@ -30,8 +37,6 @@ USER_DATA_MAX = 65535
 PROPERTIES_MAX = 128
 """Of objects whose keys are not ours."""
 
-TRUE_WORDS = (True, "True", "TRUE", "true", "1", "ON", "On", "on", "YES", "Yes", "yes")
-FALSE_WORDS = (False, "False", "FALSE", "false", "0", "OFF", "Off", "off", "NO", "No", "no")
 
 WORD: Schema = {
     "type": "string",
@@ -213,25 +218,6 @@ CREATED: Mapping[str, Any] = {
     },
 }
 
-
-def without(schema: Schema, *names: str) -> Schema:
-    """The schema of a server's body from before these keys of ``server`` were there."""
-    return _changed(schema, {}, names)
-
-
-def with_others(schema: Schema, **others: Schema) -> Schema:
-    """The schema of a server's body with these keys of ``server`` as they were."""
-    return _changed(schema, others, ())
-
-
-def _changed(schema: Schema, others: Mapping[str, Schema], gone: tuple[str, ...]) -> Schema:
-    server = schema["properties"]["server"]
-    assert set(gone) <= set(server["properties"]), "only what is there can go"
-    left = {name: each for name, each in server["properties"].items() if name not in gone}
-    inner = {**server, "properties": {**left, **others}}
-    return {**schema, "properties": {**schema["properties"], "server": inner}}
-
-
 CREATE: Schema = closed(
     {
         "server": closed(CREATED, ("name", "flavorRef")),
@@ -255,7 +241,7 @@ UPDATE: Schema = closed(
     },
     ("server",),
 )
-PLANNED: Schema = without(CREATE, "blob")
+PLANNED: Schema = with_inner(CREATE, "server", {}, ("blob",))
 """What is only asked about: an entry of a build plan is for making its server."""
 METADATA_ALL: Schema = closed({"metadata": METADATA}, ("metadata",))
 METADATA_ONE: Schema = closed(

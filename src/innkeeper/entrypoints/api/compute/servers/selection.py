@@ -26,11 +26,11 @@ from innkeeper.entrypoints.api.compute.servers.list_schemas import (
     TAG_FILTERS,
 )
 from innkeeper.entrypoints.api.compute.servers.moments import changes, moment
-from innkeeper.entrypoints.api.compute.servers.schemas import FALSE_WORDS, TRUE_WORDS
 from innkeeper.entrypoints.api.compute.servers.states import WORDS, of_status, of_vm_state
 from innkeeper.entrypoints.api.paging import limit_of
 from innkeeper.entrypoints.api.routing import Call
-from innkeeper.systems.compute.labels import TAGS_MAX
+from innkeeper.entrypoints.api.schema_types import FALSE_WORDS, TRUE_WORDS
+from innkeeper.systems.compute.servers.labels import TAGS_MAX
 
 ALL_FILTERS = "os_compute_api:servers:allow_all_filters"
 PAGE_WORDS = ("limit", "marker", "sort_key", "sort_dir")

@@ -6,9 +6,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from innkeeper.domain.compute import Booted, Host, Server
+from innkeeper.domain.compute import Host, Server
 from innkeeper.domain.errors import Conflict
 from innkeeper.domain.listing import ServerSelection
+from innkeeper.engine.transactions import Tx
 from innkeeper.entrypoints.api.compute.servers import view as servers_view
 from innkeeper.entrypoints.api.compute.servers.access import found, found_whole
 from innkeeper.entrypoints.api.compute.servers.acting import asker, in_words
@@ -17,9 +18,9 @@ from innkeeper.entrypoints.api.compute.servers.selection import selection
 from innkeeper.entrypoints.api.compute.servers.wishes import judged
 from innkeeper.entrypoints.api.paging import next_query
 from innkeeper.entrypoints.api.routing import Answer, Call
-from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute import entries, servers
+from innkeeper.systems.compute.boot import entries
 from innkeeper.systems.compute.moves import deletions
+from innkeeper.systems.compute.servers import servers
 
 
 async def create(call: Call) -> Answer:
@@ -27,7 +28,7 @@ async def create(call: Call) -> Answer:
     wish, request = await judged(call)
     if wish.blob is not None:
         request = entries.opened(request, call.site.sealer, wish.blob)
-    booted: Booted = await call.site.decisions.boot(request, request.count_max)
+    booted = await call.site.engine.boot(request)
     if wish.is_batch_id_wanted:
         return Answer(202, {"reservation_id": booted.batch_id})
     server_id = booted.server_ids[0]

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from innkeeper.domain.moves import Moved
+from innkeeper.engine.transactions import Tx
 from innkeeper.entrypoints.api.compute.servers.acting import Acting
 from innkeeper.entrypoints.api.routing import Answer
-from innkeeper.store.transactions import Tx
+from innkeeper.systems.compute.boot.means import Means
 from innkeeper.systems.compute.moves import dedicated_hosts, shelving
 
 UNSHELVE_TO = "os_compute_api:os-shelve:unshelve_to_host"
@@ -33,7 +32,7 @@ async def unshelve(acting: Acting) -> Answer:
         call.demand(UNSHELVE_TO, **acting.owner)
     who, seed = acting.asker, call.site.ids.seed()
 
-    def decide(tx: Tx, means: Any) -> Moved:
+    def decide(tx: Tx, means: Means) -> Moved:
         return shelving.unshelve(
             tx,
             means,

@@ -16,7 +16,7 @@ from innkeeper.domain.ids import ProviderUuid
 from innkeeper.entrypoints.api.compute.servers import states
 from innkeeper.entrypoints.api.compute.servers.moments import micros
 from innkeeper.entrypoints.api.routing import Call
-from innkeeper.systems.compute.servers import fault_message
+from innkeeper.systems.compute.servers.servers import fault_message
 
 SHOWS_PROGRESS = frozenset(
     {"ACTIVE", "BUILD", "MIGRATING", "REBUILD", "RESIZE", "VERIFY_RESIZE"}

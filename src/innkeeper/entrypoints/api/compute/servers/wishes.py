@@ -9,7 +9,8 @@ from __future__ import annotations
 from innkeeper.domain.compute import BootRequest
 from innkeeper.entrypoints.api.compute.servers.bodies import Asked, asked, boot_request
 from innkeeper.entrypoints.api.routing import Call
-from innkeeper.systems.compute import labels, quotas
+from innkeeper.systems.compute.accounts import quotas
+from innkeeper.systems.compute.servers import labels
 
 
 async def judged(call: Call) -> tuple[Asked, BootRequest]:

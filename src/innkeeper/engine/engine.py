@@ -1,0 +1,131 @@
+"""The engine of one process: the threads that read, write, decide and search, as one thing.
+
+Always true: a read and a search see every write that was acknowledged before they were asked
+for. Nothing here knows who asks, or in which API.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import TypeVar
+
+from innkeeper.domain.candidates import CandidateQuery, FoundCandidates
+from innkeeper.domain.compute import Booted, BootRequest
+from innkeeper.domain.ids import IdSource
+from innkeeper.engine.commands import (
+    Boot,
+    Decide,
+    Deciding,
+    Explain,
+    Together,
+    Work,
+    Write,
+    WriteTogether,
+)
+from innkeeper.engine.order_watch import OrderWatch
+from innkeeper.engine.readers import ReaderThreads
+from innkeeper.engine.search import SearchThread
+from innkeeper.engine.wakeups import Wakeups
+from innkeeper.engine.writer import Writer
+from innkeeper.store.transactions import Store, greet
+from innkeeper.systems.compute.boot.desk import BootDesk
+from innkeeper.systems.compute.boot.explanations import Question, Told
+from innkeeper.systems.placement.candidates import CandidateDesk
+
+T = TypeVar("T")
+
+
+class Engine:
+    """Made by ``wiring`` once per process; the APIs and the periodic tasks share it.
+
+    ``wakeups`` wake requests that wait for a commit.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        desk: BootDesk,
+        candidates: CandidateDesk,
+        ids: IdSource,
+        reader_threads: int,
+    ) -> None:
+        self.writer = Writer(store, desk)
+        self.wakeups = Wakeups()
+        self._store = store
+        self._desk = desk
+        self._readers = ReaderThreads(store, reader_threads)
+        self._search = SearchThread(store, candidates, ids)
+        self._orders = OrderWatch(store, self.wakeups)
+        self._is_started = False
+        store.listen(self.wakeups.wake)
+
+    def load(self) -> None:
+        """Read the host table. May be repeated where the database was not there."""
+        with self._store.read() as tx:
+            self._desk.load(tx)
+
+    def start(self, *, watches_orders: bool) -> None:
+        """Begin to work, once the host table is loaded.
+
+        With ``watches_orders`` the agents that wait here hear of what other processes commit.
+        """
+        self._is_started = True
+        self.writer.start()
+        self._search.start()
+        if watches_orders:
+            self._orders.start()
+
+    def stop(self, timeout_s: float) -> None:
+        """Finish what was begun, and take in nothing more."""
+        self._orders.stop()
+        if self._is_started:
+            self.writer.stop(timeout_s)
+        self._readers.stop()
+        self._search.stop()
+
+    async def read(self, work: Work[T]) -> T:
+        """Run ``work`` in a transaction that only reads, off the event loop."""
+        return await self._readers.run(work)
+
+    async def ping(self) -> None:
+        """Have the database say anything at all."""
+        await self._readers.run(greet)
+
+    async def write(self, work: Work[T], lines: int = 1) -> T:
+        """Run ``work`` in the next group commit; its refusal is raised here.
+
+        ``lines`` is about how many things it writes: what shares a commit with it is fewer, the
+        more they are.
+        """
+        return await self.writer.submit(Write(work, lines))
+
+    async def write_together(self, work: Together[T], item: T, lines: int = 1) -> None:
+        """Run ``work`` in the next group commit, once for all items that wait for it."""
+        await self.writer.submit(WriteTogether(work, item, lines))
+
+    async def boot(self, request: BootRequest) -> Booted:
+        """Decide on and claim for a boot request, together with others that wait."""
+        return await self.writer.submit(Boot(request))
+
+    async def decide(self, work: Deciding[T], now: datetime) -> T:
+        """As :meth:`write`, with the means to decide.
+
+        ``work`` finds the host table as its transaction sees it, leaves it so, and writes its
+        claims.
+        """
+        return await self.writer.submit(Decide(work, now))
+
+    async def explain(self, question: Question) -> Told:
+        """Decide as :meth:`boot` would, claim nothing, and tell why."""
+        return await self.writer.submit(Explain(question))
+
+    async def find(
+        self, query: CandidateQuery, told: Callable[[FoundCandidates], T]
+    ) -> tuple[FoundCandidates, T]:
+        """Search the columns of all providers for allocation candidates.
+
+        Gives what was found, and what ``told`` makes of it off the event loop. Raises
+        :class:`Invalid` for a class or a trait that is not there.
+        """
+        return await self._search.find(query, told)

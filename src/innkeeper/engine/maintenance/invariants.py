@@ -1,0 +1,57 @@
+"""All rooms' invariants together: what is looked for, and what can be repaired."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
+
+from innkeeper.domain.auditing import Finding, Invariant
+from innkeeper.engine.transactions import Tx
+from innkeeper.store import soundness
+from innkeeper.systems.compute import audit as compute_audit
+from innkeeper.systems.compute import mending as compute_mending
+from innkeeper.systems.identity import audit as identity_audit
+from innkeeper.systems.leases import audit as lease_audit
+from innkeeper.systems.pclouds import audit as pcloud_audit
+from innkeeper.systems.placement import audit as placement_audit
+from innkeeper.systems.placement import mending as placement_mending
+
+INVARIANTS: tuple[Invariant, ...] = (
+    *soundness.INVARIANTS,
+    *identity_audit.INVARIANTS,
+    *placement_audit.INVARIANTS,
+    *compute_audit.INVARIANTS,
+    *pcloud_audit.INVARIANTS,
+    *lease_audit.INVARIANTS,
+)
+ROOMS: Mapping[str, Callable[[Tx], Iterable[Finding]]] = {
+    soundness.ROOM: soundness.findings,
+    identity_audit.ROOM: identity_audit.findings,
+    placement_audit.ROOM: placement_audit.findings,
+    compute_audit.ROOM: compute_audit.findings,
+    pcloud_audit.ROOM: pcloud_audit.findings,
+    lease_audit.ROOM: lease_audit.findings,
+}
+Repair = Callable[[Tx, Sequence[str], datetime], list[str]]
+REPAIRS: Mapping[str, Repair] = {
+    **soundness.REPAIRS,
+    **placement_mending.REPAIRS,
+    **compute_mending.REPAIRS,
+    **pcloud_audit.REPAIRS,
+    **lease_audit.REPAIRS,
+}
+"""By kind: given what findings are about, repairs them and tells what it did."""
+AT_ONCE: Mapping[str, int] = pcloud_audit.AT_ONCE
+"""By kind: findings that are repaired in one transaction, where they are fewer than usual."""
+
+
+def findings(tx: Tx) -> list[Finding]:
+    """All that is not as it must be; of a room that cannot be read, that it cannot."""
+    found: list[Finding] = []
+    for room, look in ROOMS.items():
+        try:
+            found += look(tx)
+        except soundness.UNREAD as error:
+            why = f"{room} cannot be judged: {type(error).__name__}: {error}"
+            found.append(soundness.UNREADABLE.broken(room, " ".join(why.split())))
+    return found

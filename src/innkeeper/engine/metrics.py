@@ -1,0 +1,113 @@
+"""What the service counts about itself, in Prometheus' form at ``/metrics``.
+
+Always true: with several workers each number is the sum of what all of them counted, those that
+have ended included, whichever of them is asked.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
+
+from innkeeper.domain.errors import Busy, Refusal, Unavailable
+
+FOLDER_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
+"""Names the folder where workers keep their numbers. The library reads it when it is loaded, so
+it has to be there from a process's start on."""
+
+BATCH = Histogram(
+    "innkeeper_commit_steps",
+    "Steps that were committed together.",
+    buckets=(1, 2, 4, 8, 16, 32, 64, 128, 256),
+)
+COMMIT = Histogram(
+    "innkeeper_commit_seconds",
+    "Time of one group commit, from its first statement to its end.",
+    buckets=(0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1.0, 5.0),
+)
+BOOTS = Counter(
+    "innkeeper_boots_total",
+    "Boot requests, by how they ended.",
+    ("outcome",),
+)
+
+REFUSALS = Counter(
+    "innkeeper_no_valid_host_total",
+    "Boot requests without a valid host, by the filter that removed the last of the hosts.",
+    ("filter",),
+)
+
+TURNS = Counter(
+    "innkeeper_periodic_turns_total",
+    "Turns at periodic work that fell to this process, by task.",
+    ("task",),
+)
+
+TURN = Histogram(
+    "innkeeper_turn_seconds",
+    "Time that a process waited for its turn to write, behind other processes.",
+    buckets=(0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0),
+)
+FAILURES = Counter(
+    "innkeeper_commit_failures_total",
+    "Commits that did not come to be: others were in the way, or the database was.",
+    ("why",),
+)
+WAITING = Gauge(
+    "innkeeper_waiting_steps",
+    "Steps that wait for the writer thread.",
+    multiprocess_mode="livesum",
+)
+CONNECTIONS = Gauge(
+    "innkeeper_connections",
+    "Connections to the database: most that there may be, and those that are in use.",
+    ("pool", "what"),
+    multiprocess_mode="livesum",
+)
+FOLLOWED = Gauge(
+    "innkeeper_followed_timestamp_seconds",
+    "When a process last brought its host table up to what is committed; the oldest of all.",
+    multiprocess_mode="livemin",
+)
+DIFFERENCES = Counter(
+    "innkeeper_table_differences_total",
+    "Differences between a process's host table and the database, where it was compared.",
+)
+COMPARED = Counter(
+    "innkeeper_table_rows_compared_total",
+    "Rows of a process's host table that were compared with the database.",
+)
+REPLACED = Counter(
+    "innkeeper_workers_replaced_total",
+    "Workers that were started in the place of one that had ended, or was killed as it hung.",
+    ("why",),
+)
+BUSY, UNAVAILABLE, OVERTAKEN, FAILED = "busy", "unavailable", "overtaken", "failed"
+for _why in (BUSY, UNAVAILABLE, OVERTAKEN, FAILED):
+    # A rate of what was not counted yet is none; that of 0 is 0.
+    FAILURES.labels(_why)
+
+
+def lost(error: Exception) -> None:
+    """Count a commit that did not come to be."""
+    if isinstance(error, Unavailable):
+        why = BUSY if isinstance(error, Busy) else UNAVAILABLE
+    else:
+        why = OVERTAKEN if isinstance(error, Refusal) else FAILED
+    FAILURES.labels(why).inc()
+
+
+def forget(pid: int, folder: Path) -> None:
+    """Leave out what a worker said of its present, now that it has ended; its counts stay."""
+    mark_process_dead(pid, str(folder))  # type: ignore[no-untyped-call]
+
+
+def told(*, of_workers: bool = False) -> bytes:
+    """All numbers, as Prometheus reads them; ``of_workers`` if they are in that folder."""
+    if not of_workers:
+        return generate_latest()
+    registry = CollectorRegistry()
+    MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
+    return generate_latest(registry)

@@ -1,0 +1,245 @@
+"""What a service does again and again, whether anybody asks or not.
+
+Always true: all of it may be done late, or twice. What writes for the whole cloud is done by
+one of all processes each time; the rest is about this process alone.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import TypeVar
+
+import structlog
+
+from innkeeper.domain.errors import Refusal, Unavailable
+from innkeeper.domain.ids import Clock, IdSource
+from innkeeper.domain.moves import Asker
+from innkeeper.domain.slices import Settings
+from innkeeper.engine import metrics
+from innkeeper.engine.clock_steps import ClockSteps
+from innkeeper.engine.commands import Decide, Work, Write
+from innkeeper.engine.writer import Writer
+from innkeeper.store import periodic
+from innkeeper.store.transactions import Store, Tx
+from innkeeper.systems.compute.hosts import table_audit, work
+from innkeeper.systems.compute.servers.results import Terms
+from innkeeper.systems.leases import events
+from innkeeper.systems.leases.terms import Terms as LeaseTerms
+from innkeeper.systems.pclouds import pclouds, replaced, requests, settling, sizes
+from innkeeper.systems.pclouds.terms import Terms as PcloudTerms
+from innkeeper.systems.placement import feed
+
+LOG = structlog.get_logger("innkeeper.service")
+T = TypeVar("T")
+SWEEP_PERIOD_S = 10.0
+PRUNE_PERIOD_S = 60.0
+MEASURE_PERIOD_S = 5.0
+PROBE_PERIOD_S = 5.0
+"""How soon it is noticed that a database takes no writes, or does again, if nobody writes."""
+PROBE = "probe"
+BY_ITSELF = "upkeep"
+"""Stands in records for the request, where nobody asked."""
+STEPS_MAX = 100
+"""Steps that one pcloud or lease is given at a turn; the other tasks wait for them."""
+TABLE_AUDIT_PERIOD_S = 20.0
+"""A table of 35,000 hosts is compared once an hour."""
+TASK_TIMEOUT_S = 60.0
+"""How long a periodic task waits for its commit; then it tries again at its next turn."""
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """Something to be done again and again. ``work`` tells how many things it did."""
+
+    name: str
+    period_s: float
+    work: Callable[[], int]
+
+
+class PeriodicTasks:
+    """The periodic work of one serving process."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        store: Store,
+        writer: Writer,
+        clock: Clock,
+        ids: IdSource,
+    ) -> None:
+        self._settings = settings
+        self._store = store
+        self._writer = writer
+        self._clock = clock
+        self._ids = ids
+        self._audited_row = 0
+
+    def tasks(self) -> list[Task]:
+        """All of it, each with its period."""
+        timeout_s = self._settings.computing.order_timeout_s
+        terms = Terms.of(self._settings.scheduling, self._settings.computing)
+        steps = ClockSteps(self._clock, time.monotonic)
+
+        def sweep(tx: Tx) -> int:
+            late_s = timeout_s + steps.forward_s(timeout_s)
+            return work.sweep(tx, late_s, self._clock(), terms)
+
+        def prune(tx: Tx) -> int:
+            return feed.prune(tx, self._clock())
+
+        return [
+            self._in_turn("late_orders", SWEEP_PERIOD_S, sweep),
+            self._in_turn("old_changes", PRUNE_PERIOD_S, prune),
+            *self._of_pclouds(),
+            self._of_each(
+                "lease_events", lambda tx: events.due(tx, self._clock()), self._carry_out
+            ),
+            Task("measures", MEASURE_PERIOD_S, self._measure),
+            Task("probe", PROBE_PERIOD_S, self._probe),
+            Task("table_audit", TABLE_AUDIT_PERIOD_S, self._audit_table),
+        ]
+
+    def _of_pclouds(self) -> list[Task]:
+        """What pclouds want done that nobody asks for at the moment."""
+
+        def clear(tx: Tx) -> int:
+            requests.forget_old(tx, self._clock())
+            return replaced.look_after(tx, self._terms())
+
+        return [
+            self._in_turn("replaced_hosts", SWEEP_PERIOD_S, clear),
+            self._in_turn(
+                "old_pcloud_actions",
+                PRUNE_PERIOD_S,
+                lambda tx: pclouds.forget_old_actions(tx, self._terms()),
+            ),
+            self._of_each("pcloud_sizes", sizes.due, self._keep_size),
+            self._of_each("pcloud_ratios", settling.due, self._settle),
+        ]
+
+    def _of_each(
+        self, name: str, due: Callable[[Tx], list[str]], act: Callable[[str], int]
+    ) -> Task:
+        """A task that does something to several pclouds or leases, each in its own step."""
+
+        def take_turn(tx: Tx) -> list[str]:
+            is_ours = periodic.take_turn(tx, name, SWEEP_PERIOD_S, self._clock())
+            return due(tx) if is_ours else []
+
+        def work() -> int:
+            found = self._write(take_turn)
+            return sum(_done(act, each, name) for each in found)
+
+        return Task(name, SWEEP_PERIOD_S, work)
+
+    def _keep_size(self, uuid: str) -> int:
+        """Bring a pcloud nearer to the size that it keeps."""
+
+        def keep(tx: Tx) -> int:
+            return sizes.keep(tx, uuid, self._terms())
+
+        return self._write(keep)
+
+    def _settle(self, uuid: str) -> int:
+        """Bring hosts over to their pcloud's ratios, where whoever wanted that came to an end.
+
+        Gives the number of steps. Where somebody is still at it, the two share the work.
+        """
+
+        def go_on(tx: Tx) -> int:
+            return settling.go_on(tx, uuid, self._terms())
+
+        steps = 1
+        while self._write(go_on) and steps < STEPS_MAX:
+            steps += 1
+        return steps
+
+    def _carry_out(self, uuid: str) -> int:
+        """Do what is due of a lease, in as many steps as it has servers for.
+
+        Gives how much was done: nothing, of one that waits for an agent.
+        """
+
+        def go_on(tx: Tx) -> int:
+            terms = LeaseTerms(
+                self._settings.computing.service_down_time_s,
+                Asker(BY_ITSELF),
+                self._clock(),
+                self._ids.seed(),
+            )
+            return events.carry_out(tx, uuid, terms)
+
+        done = 0
+        for _ in range(STEPS_MAX):
+            more = self._write(go_on)
+            if not more:
+                break
+            done += more
+        return done
+
+    def _terms(self) -> PcloudTerms:
+        return PcloudTerms(
+            self._settings.dedicating,
+            self._settings.computing.service_down_time_s,
+            Asker(BY_ITSELF),
+            self._clock(),
+            self._ids.seed(),
+        )
+
+    def _probe(self) -> int:
+        """Write something, unless somebody has just done so: a full disk looks healthy."""
+        if time.perf_counter() - self._store.written_at_s < PROBE_PERIOD_S:
+            return 0
+        mark = partial(periodic.leave_mark, name=PROBE, now=self._clock())
+        self._write(mark)
+        return 0
+
+    def _measure(self) -> int:
+        """Tell what can only be seen by looking now and then."""
+        metrics.WAITING.set(self._writer.waiting)
+        for name, engine in self._store.engines._asdict().items():
+            pool = engine.pool
+            metrics.CONNECTIONS.labels(name, "most").set(pool.size())
+            metrics.CONNECTIONS.labels(name, "in_use").set(pool.checkedout())
+        return 0
+
+    def _audit_table(self) -> int:
+        """Compare some more rows of the host table with the store; gives the differences."""
+        compare = Decide(
+            lambda tx, means: table_audit.compare(tx, means, self._audited_row), self._clock()
+        )
+        done = self._writer.submit_and_wait(compare, TASK_TIMEOUT_S)
+        self._audited_row = done.next_row
+        metrics.COMPARED.inc(done.rows)
+        metrics.DIFFERENCES.inc(len(done.told))
+        if done.told:
+            LOG.error("table_differs", count=len(done.told), first=done.told[:10])
+        return len(done.told)
+
+    def _in_turn(self, name: str, period_s: float, act: Callable[[Tx], int]) -> Task:
+        """A task that one of all processes does each time."""
+
+        def take_turn(tx: Tx) -> int:
+            if not periodic.take_turn(tx, name, period_s, self._clock()):
+                return 0
+            metrics.TURNS.labels(name).inc()
+            return act(tx)
+
+        return Task(name, period_s, lambda: self._write(take_turn))
+
+    def _write(self, work: Work[T]) -> T:
+        return self._writer.submit_and_wait(Write(work), TASK_TIMEOUT_S)
+
+
+def _done(act: Callable[[str], int], uuid: str, name: str) -> int:
+    """Act on one of several; if that is refused, it is still due, and holds up no others."""
+    try:
+        return act(uuid)
+    except Unavailable:
+        raise
+    except Refusal as refusal:
+        LOG.warning("upkeep_refused", task=name, of=uuid, reason=refusal.message)
+        return 0

@@ -1,0 +1,57 @@
+"""Reading off the event loop: a few threads, each with its own view of the store.
+
+Always true: no more reads wait than would be answered before their clients give up; one that
+finds the database gone is tried again a few times, since it has changed nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+from innkeeper.domain.errors import Unavailable
+from innkeeper.engine.retry import PASSING, Repeats
+from innkeeper.store.transactions import Store, Tx
+
+T = TypeVar("T")
+WAITING_MAX = 2_000
+"""Reads that may wait or be under way. Eight threads answer as many within a few seconds."""
+
+
+class ReaderThreads:
+    """Reads in threads of its own, so that the event loop never waits for the database."""
+
+    def __init__(self, store: Store, threads: int) -> None:
+        self._store = store
+        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="reader")
+        self._waiting = 0
+
+    async def run(self, work: Callable[[Tx], T]) -> T:
+        """Run ``work`` in a fresh reading transaction."""
+        if self._waiting >= WAITING_MAX:
+            raise Unavailable("Too many requests wait already.")
+        self._waiting += 1
+        try:
+            return await asyncio.get_running_loop().run_in_executor(
+                self._pool, self._read, work
+            )
+        finally:
+            self._waiting -= 1
+
+    def _read(self, work: Callable[[Tx], T]) -> T:
+        repeats = Repeats()
+        found: list[T] = []
+        while not found:
+            try:
+                with self._store.read() as tx:
+                    found.append(work(tx))
+            except PASSING.errors:
+                if not repeats.wait():
+                    raise
+        return found[0]
+
+    def stop(self) -> None:
+        """Let running reads end."""
+        self._pool.shutdown(wait=True)

@@ -1,0 +1,95 @@
+"""Wakes requests that wait for something to be committed.
+
+Always true: a wake-up that comes between listening and waiting is not lost. May be false: that
+there is one for each commit. Other processes commit too, and this one may come to know of it
+late, so a request that waits also looks now and then.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
+Waiter = tuple[asyncio.AbstractEventLoop, asyncio.Event]
+
+
+class Wakeups:
+    """Wake-ups by topic and name. They are sent from any thread, and come to event loops."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._waiters: dict[tuple[str, str], set[Waiter]] = {}
+        self._is_stopping = False
+        self._has_come = threading.Condition(self._lock)
+
+    @property
+    def is_stopping(self) -> bool:
+        """Whether the service is about to stop: a request that waits gives up then."""
+        return self._is_stopping
+
+    @contextmanager
+    def listen(self, topic: str, name: str) -> Iterator[asyncio.Event]:
+        """An event that each wake-up for the name sets, until the block ends."""
+        event = asyncio.Event()
+        waiter = (asyncio.get_running_loop(), event)
+        key = (topic, name)
+        with self._lock:
+            self._waiters.setdefault(key, set()).add(waiter)
+            self._has_come.notify_all()
+        try:
+            yield event
+        finally:
+            with self._lock:
+                self._waiters[key].discard(waiter)
+                if not self._waiters[key]:
+                    del self._waiters[key]
+
+    def wake(self, topic: str, names: frozenset[str]) -> None:
+        """Wake the requests that listen for one of the names; see ``Store.listen``."""
+        with self._lock:
+            woken = [each for name in names for each in self._waiters.get((topic, name), ())]
+        _wake(woken)
+
+    def wake_all(self, topic: str) -> None:
+        """Wake the requests that listen for any name of a topic."""
+        with self._lock:
+            heard = [waiters for key, waiters in self._waiters.items() if key[0] == topic]
+            woken = [each for waiters in heard for each in waiters]
+        _wake(woken)
+
+    def has_listener(self, topic: str) -> bool:
+        """Whether anybody listens for a name of a topic."""
+        with self._lock:
+            return self._is_awaited(topic)
+
+    def await_listener(self, topic: str) -> bool:
+        """Sleep until somebody listens for a name of a topic; whether there is one.
+
+        There may be none once the service is about to stop.
+        """
+        with self._lock:
+            self._has_come.wait_for(lambda: self._is_stopping or self._is_awaited(topic))
+            return self._is_awaited(topic)
+
+    def _is_awaited(self, topic: str) -> bool:
+        return any(key[0] == topic for key in self._waiters)
+
+    def stop(self) -> None:
+        """Wake everybody, since the service is about to stop."""
+        with self._lock:
+            self._is_stopping = True
+            self._has_come.notify_all()
+            woken = [each for waiters in self._waiters.values() for each in waiters]
+        _wake(woken)
+
+
+def _wake(waiters: Iterable[Waiter]) -> None:
+    for loop, event in waiters:
+        try:
+            loop.call_soon_threadsafe(event.set)
+        except RuntimeError:
+            # The loop was closed meanwhile, and the request is gone with it. The sender has
+            # committed already and must not be told of a failure.
+            continue

@@ -1,0 +1,199 @@
+"""What microversions changed about actions on servers, which share one route."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from innkeeper.domain.errors import Invalid
+from innkeeper.entrypoints.api.compute.servers.action_schemas import (
+    EVACUATE,
+    HOST,
+    HOST_OR_NULL,
+    MIGRATE_LIVE,
+    NOT_LOOKED_AT,
+    PASSWORD,
+)
+from innkeeper.entrypoints.api.compute.servers.bodies import made_password
+from innkeeper.entrypoints.api.compute.servers.moves import MoveOptions
+from innkeeper.entrypoints.api.compute.servers.schemas import BOOLEAN
+from innkeeper.entrypoints.api.compute.versions.edges import SERVER, Before, Down, Up
+from innkeeper.entrypoints.api.microversions import Edge, Schema, Step, Version
+from innkeeper.entrypoints.api.options import with_options
+from innkeeper.entrypoints.api.routing import Answer, Call
+from innkeeper.entrypoints.api.schema_types import NAME, TRUE_WORDS, closed
+
+UNSHELVE_INTO_ZONE: Schema = {
+    **closed({"availability_zone": NAME}, ("availability_zone",)),
+    "type": ["object", "null"],
+}
+EVACUATE_WITH_STORAGE = closed(
+    {"host": HOST, "onSharedStorage": BOOLEAN, "adminPass": PASSWORD}, ("onSharedStorage",)
+)
+MIGRATE_LIVE_OVER_COMMIT = closed(
+    {"block_migration": BOOLEAN, "disk_over_commit": BOOLEAN, "host": HOST_OR_NULL},
+    ("block_migration", "disk_over_commit", "host"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class EvacuationOptions:
+    """What a client before 2.14 says about the disks of an evacuated server."""
+
+    tells_password: bool = False
+    """Whether the answer shows the server's password."""
+    keeps_disks: bool = False
+    """Whether the disks are shared: the password on them stays, and is not shown."""
+
+
+def acted(
+    *, body_before: Before | None = None, up: Up | None = None, down: Down | None = None
+) -> tuple[Edge, ...]:
+    """What one microversion changed about actions."""
+    edge = Edge("POST", f"{SERVER}/action", body_before=body_before, up=up, down=down)
+    return (edge,)
+
+
+def _with(actions: Mapping[str, Schema]) -> Before:
+    """The schema of all actions with these as they were."""
+
+    def before(schema: Schema) -> Schema:
+        known = schema["properties"]
+        assert actions.keys() <= known.keys(), "only what is there was otherwise"
+        return {**schema, "properties": {**known, **actions}}
+
+    return before
+
+
+def _forcible(schema: Schema) -> Schema:
+    return {**schema, "properties": {**schema["properties"], "force": BOOLEAN}}
+
+
+def _takes_nothing(name: str) -> Up:
+    """A way up from when nobody looked at what stood beside an action's name."""
+
+    def up(call: Call) -> None:
+        if name in call.body:
+            call.body[name] = None
+
+    return up
+
+
+def _forces_named_host(name: str) -> Up:
+    """A way up from when a host that was named was not checked."""
+
+    def up(call: Call) -> None:
+        wanted = call.body.get(name, {})
+        if wanted.get("host"):
+            wanted["force"] = True
+
+    return up
+
+
+def _find_out_storage(call: Call) -> None:
+    wanted = call.body.get("evacuate")
+    if wanted is None:
+        return
+    is_shared = wanted.pop("onSharedStorage") in TRUE_WORDS
+    if is_shared and "adminPass" in wanted:
+        raise Invalid("admin password can't be changed on existing disk")
+    call.options.set(EvacuationOptions, tells_password=True, keeps_disks=is_shared)
+
+
+def _tell_password(answer: Answer, call: Call) -> None:
+    options = call.options.of(EvacuationOptions)
+    if options.keeps_disks:
+        answer.body = {"adminPass": None}
+    elif options.tells_password:
+        given = call.body["evacuate"].get("adminPass")
+        answer.body = {"adminPass": given or made_password(call.site.ids)}
+
+
+def _count_disks(call: Call) -> None:
+    # Disks are counted as claims say, whatever a client would risk.
+    call.body.get("os-migrateLive", {}).pop("disk_over_commit", None)
+
+
+def _pop_force(wanted: dict[str, Any]) -> bool:
+    is_forced = wanted.pop("force", False) in TRUE_WORDS
+    if is_forced and not wanted.get("host"):
+        raise Invalid("Can't force to a non-provided destination")
+    return is_forced
+
+
+def _by_force(call: Call) -> None:
+    for name in ("evacuate", "os-migrateLive"):
+        if name in call.body and _pop_force(call.body[name]):
+            call.options.set(MoveOptions, is_forced=True)
+
+
+STEPS = (
+    Step(
+        Version(2, 14),
+        "An evacuation does not say whether disks are shared, and answers no password.",
+        acted(
+            body_before=_with({"evacuate": EVACUATE_WITH_STORAGE}),
+            up=_find_out_storage,
+            down=_tell_password,
+        ),
+    ),
+    Step(
+        Version(2, 25),
+        "block_migration may be auto; there is no disk_over_commit any more.",
+        acted(body_before=_with({"os-migrateLive": MIGRATE_LIVE_OVER_COMMIT}), up=_count_disks),
+    ),
+    Step(
+        Version(2, 29),
+        "A host that an evacuation names is checked, unless force is true.",
+        acted(body_before=_with({"evacuate": EVACUATE}), up=_forces_named_host("evacuate")),
+    ),
+    Step(
+        Version(2, 30),
+        "A host that a live migration names is checked, unless force is true.",
+        acted(
+            body_before=_with({"os-migrateLive": MIGRATE_LIVE}),
+            up=_forces_named_host("os-migrateLive"),
+        ),
+    ),
+    Step(
+        Version(2, 34),
+        "A live migration that no host takes is accepted; the server's actions tell.",
+        acted(up=with_options(MoveOptions, waits_for_host=True)),
+    ),
+    Step(
+        Version(2, 56),
+        "A cold migration may name its host.",
+        acted(body_before=_with({"migrate": NOT_LOOKED_AT}), up=_takes_nothing("migrate")),
+    ),
+    Step(
+        Version(2, 68),
+        "Evacuations and live migrations cannot be forced any more.",
+        acted(
+            body_before=_with(
+                {"evacuate": _forcible(EVACUATE), "os-migrateLive": _forcible(MIGRATE_LIVE)}
+            ),
+            up=_by_force,
+        ),
+    ),
+    Step(
+        Version(2, 73),
+        "Locks have a reason.",
+        acted(body_before=_with({"lock": NOT_LOOKED_AT}), up=_takes_nothing("lock")),
+    ),
+    Step(
+        Version(2, 77),
+        "A server can be unshelved into another availability zone.",
+        acted(body_before=_with({"unshelve": NOT_LOOKED_AT}), up=_takes_nothing("unshelve")),
+    ),
+    Step(
+        Version(2, 91),
+        "A server can be unshelved to a given host, or unpinned from its zone.",
+        acted(body_before=_with({"unshelve": UNSHELVE_INTO_ZONE})),
+    ),
+    Step(
+        Version(2, 95),
+        "An evacuated server is off until it is started; before, it ran if it had.",
+        acted(up=with_options(MoveOptions, is_started=True)),
+    ),
+)

@@ -1,0 +1,41 @@
+"""The Compute API, as the shell serves it: the rooms compute, pclouds and zones together."""
+
+from __future__ import annotations
+
+from innkeeper.entrypoints.api.compute import faults, rules
+from innkeeper.entrypoints.api.compute.accounts.routes import ACCOUNT_ROUTES
+from innkeeper.entrypoints.api.compute.document_routes import DOCUMENT_ROUTES
+from innkeeper.entrypoints.api.compute.flavors.routes import FLAVOR_ROUTES
+from innkeeper.entrypoints.api.compute.grouping.routes import GROUPING_ROUTES
+from innkeeper.entrypoints.api.compute.hosts.routes import HOST_ROUTES
+from innkeeper.entrypoints.api.compute.servers.history_routes import HISTORY_ROUTES
+from innkeeper.entrypoints.api.compute.servers.routes import SERVER_ROUTES
+from innkeeper.entrypoints.api.compute.versions.table import VERSIONS
+from innkeeper.entrypoints.api.pclouds import routes as pclouds
+from innkeeper.entrypoints.api.routing import Api, Route, all_rules
+from innkeeper.entrypoints.api.zones.routes import PLAN_ROUTES
+
+ROUTES: tuple[Route, ...] = (
+    *DOCUMENT_ROUTES,
+    *FLAVOR_ROUTES,
+    *ACCOUNT_ROUTES,
+    *HOST_ROUTES,
+    *GROUPING_ROUTES,
+    *pclouds.PCLOUD_ROUTES,
+    *SERVER_ROUTES,
+    *PLAN_ROUTES,
+    *HISTORY_ROUTES,
+)
+COMPUTE = Api(
+    name="compute",
+    service_type="compute",
+    title="Compute",
+    routes=ROUTES,
+    rules=all_rules(ROUTES, (*rules.OTHER_RULES, *pclouds.OTHER_RULES)),
+    fault_form=faults.form,
+    versions=VERSIONS,
+    body_refusal=faults.body_refusal,
+    query_refusal=faults.query_refusal,
+    needs_project=True,
+    catalog_path="/v2.1",
+)

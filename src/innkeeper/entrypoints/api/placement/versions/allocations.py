@@ -1,0 +1,132 @@
+"""What microversions changed about allocations, usages and reshapes."""
+
+from __future__ import annotations
+
+from innkeeper.domain.errors import Invalid
+from innkeeper.domain.ids import canonical_uuid
+from innkeeper.entrypoints.api.microversions import Edge, Step, Version
+from innkeeper.entrypoints.api.options import with_options
+from innkeeper.entrypoints.api.placement.allocations import AllocationOptions
+from innkeeper.entrypoints.api.placement.paths import (
+    ALLOCATIONS,
+    CONSUMER_ALLOCATIONS,
+    PROVIDER_ALLOCATIONS,
+    RESHAPER,
+    USAGES,
+)
+from innkeeper.entrypoints.api.placement.schemas import (
+    SHOW_USAGES_UNTYPED,
+    consumer,
+    consumers,
+    listed,
+    reshaping,
+)
+from innkeeper.entrypoints.api.placement.versions.edges import without_in_body
+from innkeeper.entrypoints.api.routing import Answer, Call
+
+BEFORE_1_38 = consumer(has_type=False)
+BEFORE_1_34 = consumer(has_mappings=False, has_type=False)
+BEFORE_1_28 = consumer(has_generation=False, has_mappings=False, has_type=False)
+NOT_EMPTY_BEFORE_1_28 = consumer(
+    may_be_empty=False, has_generation=False, has_mappings=False, has_type=False
+)
+
+
+def _key_by_provider(call: Call) -> None:
+    lines = {}
+    for line in call.body["allocations"]:
+        uuid = canonical_uuid(line["resource_provider"]["uuid"])
+        if uuid is None or uuid in lines:
+            raise Invalid("The same resource provider is named twice.")
+        lines[uuid] = {"resources": line["resources"]}
+    call.body["allocations"] = lines
+
+
+def _hide_in_lines(answer: Answer, _call: Call) -> None:
+    for line in answer.body["allocations"].values():
+        line.pop("consumer_generation", None)
+
+
+def _add_up(answer: Answer, _call: Call) -> None:
+    sums: dict[str, int] = {}
+    for usage in answer.body["usages"].values():
+        usage.pop("consumer_count")
+        for name, amount in usage.items():
+            sums[name] = sums.get(name, 0) + amount
+    answer.body["usages"] = sums
+
+
+_any_generation = with_options(AllocationOptions, asks_no_generation=True)
+
+STEPS = (
+    Step(
+        Version(1, 8),
+        "`project_id` and `user_id` are required in `PUT /allocations/{consumer}`.",
+        (Edge("PUT", CONSUMER_ALLOCATIONS, body_before=listed(has_owner=False)),),
+    ),
+    Step(
+        Version(1, 9),
+        "`GET /usages` shows how much a project holds, or one user of it.",
+    ),
+    Step(
+        Version(1, 12),
+        "`PUT /allocations/{consumer}` takes an object with providers as keys instead of a "
+        "list; "
+        "`GET` shows `project_id` and `user_id`.",
+        (
+            Edge(
+                "PUT",
+                CONSUMER_ALLOCATIONS,
+                body_before=listed(has_owner=True),
+                up=_key_by_provider,
+            ),
+            Edge("GET", CONSUMER_ALLOCATIONS, down=without_in_body("project_id", "user_id")),
+        ),
+    ),
+    Step(
+        Version(1, 13),
+        "`POST /allocations` replaces what several consumers hold, all or nothing.",
+    ),
+    Step(
+        Version(1, 28),
+        "`consumer_generation` is required in writes of allocations, compared, and shown; an "
+        "empty `allocations` in a `PUT` lets go of everything.",
+        (
+            Edge(
+                "PUT",
+                CONSUMER_ALLOCATIONS,
+                body_before=NOT_EMPTY_BEFORE_1_28,
+                up=_any_generation,
+            ),
+            Edge("POST", ALLOCATIONS, body_before=consumers(BEFORE_1_28), up=_any_generation),
+            Edge("GET", CONSUMER_ALLOCATIONS, down=without_in_body("consumer_generation")),
+            Edge("GET", PROVIDER_ALLOCATIONS, down=_hide_in_lines),
+        ),
+    ),
+    Step(
+        Version(1, 30),
+        "`POST /reshaper` replaces what providers have and what consumers hold, all or "
+        "nothing.",
+    ),
+    Step(
+        Version(1, 34),
+        "`mappings` is accepted, and ignored, in writes of allocations and in reshapes.",
+        (
+            Edge("PUT", CONSUMER_ALLOCATIONS, body_before=BEFORE_1_34),
+            Edge("POST", ALLOCATIONS, body_before=consumers(BEFORE_1_34)),
+            Edge("POST", RESHAPER, body_before=reshaping(BEFORE_1_34)),
+        ),
+    ),
+    Step(
+        Version(1, 38),
+        "`consumer_type` is required in writes of allocations and in reshapes, and shown; "
+        "`GET /usages` is grouped by it and counts consumers.",
+        (
+            Edge("PUT", CONSUMER_ALLOCATIONS, body_before=BEFORE_1_38),
+            Edge("POST", ALLOCATIONS, body_before=consumers(BEFORE_1_38)),
+            Edge("POST", RESHAPER, body_before=reshaping(BEFORE_1_38)),
+            Edge("GET", CONSUMER_ALLOCATIONS, down=without_in_body("consumer_type")),
+            Edge("GET", USAGES, query_before=SHOW_USAGES_UNTYPED, down=_add_up),
+        ),
+    ),
+)

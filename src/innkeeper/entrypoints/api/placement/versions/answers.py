@@ -1,0 +1,29 @@
+"""What microversions changed about every answer."""
+
+from __future__ import annotations
+
+from innkeeper.entrypoints.api.microversions import Edge, Step, Version
+from innkeeper.entrypoints.api.routing import Answer, Call
+
+CODES_SINCE = Version(1, 23)
+
+
+def shows_code(version: tuple[int, int] | None) -> bool:
+    """Whether an error's form has a code; it has none while no version was agreed on."""
+    return version is not None and version >= CODES_SINCE
+
+
+def _undate(answer: Answer, _call: Call) -> None:
+    answer.headers.pop("last-modified", None)
+    answer.headers.pop("cache-control", None)
+
+
+STEPS = (
+    Step(
+        Version(1, 15),
+        "Answers have the headers `last-modified` and `cache-control: no-cache`.",
+        (Edge("*", "*", down=_undate),),
+    ),
+    # Errors pass no edges; their form asks the function above.
+    Step(CODES_SINCE, "Errors have a `code`."),
+)

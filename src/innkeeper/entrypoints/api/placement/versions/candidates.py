@@ -1,0 +1,194 @@
+"""What microversions changed about allocation candidates."""
+
+from __future__ import annotations
+
+from innkeeper.domain.errors import Invalid
+from innkeeper.entrypoints.api.microversions import Edge, Step, Version
+from innkeeper.entrypoints.api.options import with_options
+from innkeeper.entrypoints.api.placement.candidate_schemas import (
+    MEMBER_OF,
+    NAME,
+    REQUIRED,
+    RESOURCES,
+    grouped,
+    plain,
+)
+from innkeeper.entrypoints.api.placement.candidates import CandidateOptions
+from innkeeper.entrypoints.api.placement.paths import CANDIDATES
+from innkeeper.entrypoints.api.placement.queries import (
+    by_suffix,
+    parse_required,
+    parse_resources,
+)
+from innkeeper.entrypoints.api.routing import Answer, Call
+
+NUMBER = "[1-9][0-9]*"
+"""A group's suffix as it was before groups had names."""
+
+
+def _listed(answer: Answer, _call: Call) -> None:
+    for request in answer.body["allocation_requests"]:
+        request["allocations"] = [
+            {"resource_provider": {"uuid": uuid}, **line}
+            for uuid, line in request["allocations"].items()
+        ]
+
+
+def _hide_traits(answer: Answer, _call: Call) -> None:
+    for summary in answer.body["provider_summaries"].values():
+        del summary["traits"]
+
+
+def _keep_wanted(answer: Answer, call: Call) -> None:
+    values = [values[-1] for _, values in by_suffix(call.query, "resources")]
+    wanted = {name for text in values for name in parse_resources(text)}
+    for summary in answer.body["provider_summaries"].values():
+        resources = summary["resources"]
+        summary["resources"] = {name: resources[name] for name in resources if name in wanted}
+
+
+def _keep_named(answer: Answer, _call: Call) -> None:
+    body = answer.body
+    requests = body["allocation_requests"]
+    # In the order of the summaries, and each of them once.
+    named = {uuid for request in requests for uuid in request["allocations"]}
+    body["provider_summaries"] = {
+        uuid: {"resources": summary["resources"], "traits": summary["traits"]}
+        for uuid, summary in body["provider_summaries"].items()
+        if uuid in named
+    }
+
+
+def _unmap(answer: Answer, _call: Call) -> None:
+    for request in answer.body["allocation_requests"]:
+        del request["mappings"]
+
+
+def _refuse_bare_groups(call: Call) -> None:
+    query = call.query
+    served = {suffix for suffix, _ in by_suffix(query, "resources")}
+    traits = [
+        f"required{suffix}"
+        for suffix, values in by_suffix(query, "required")
+        if suffix not in served and parse_required(values[-1:])[0]
+    ]
+    if traits:
+        raise Invalid(
+            "All traits parameters must be associated with resources.  Found the following "
+            f"orphaned traits keys: {', '.join(traits)}"
+        )
+    aggregates = [
+        f"member_of{suffix}"
+        for suffix, _ in by_suffix(query, "member_of")
+        if suffix not in served
+    ]
+    if aggregates:
+        raise Invalid(
+            "All member_of parameters must be associated with resources. Found the following "
+            f"orphaned member_of keys: {', '.join(aggregates)}"
+        )
+    for word in ("required", "in_tree"):
+        if any(suffix not in served for suffix, _ in by_suffix(query, word)):
+            raise Invalid("All request groups must specify resources.")
+    if not served:
+        raise Invalid(
+            "At least one request group (`resources` or `resources{$S}`) is required."
+        )
+
+
+STEPS = (
+    Step(
+        Version(1, 10),
+        "`GET /allocation_candidates` lists ways to serve a request: whole sets of "
+        "allocations, "
+        "and a summary of the providers in them.",
+    ),
+    Step(
+        Version(1, 12),
+        "Allocation candidates come as objects with providers as keys, not as lists.",
+        (Edge("GET", CANDIDATES, down=_listed),),
+    ),
+    Step(
+        Version(1, 16),
+        "`limit` on allocation candidates: at most so many.",
+        (Edge("GET", CANDIDATES, query_before=plain()),),
+    ),
+    Step(
+        Version(1, 17),
+        "`required` on allocation candidates; the summaries of providers show `traits`.",
+        (Edge("GET", CANDIDATES, query_before=plain("limit"), down=_hide_traits),),
+    ),
+    Step(
+        Version(1, 21),
+        "`member_of` on allocation candidates: one aggregate, or `in:` and several.",
+        (Edge("GET", CANDIDATES, query_before=plain("limit", REQUIRED)),),
+    ),
+    Step(
+        Version(1, 25),
+        "Numbered groups on allocation candidates (`resources1`, `required1`, `member_of1`), "
+        "each "
+        "served by one provider; `group_policy` says whether two may be served by the same.",
+        (Edge("GET", CANDIDATES, query_before=plain("limit", REQUIRED, MEMBER_OF)),),
+    ),
+    Step(
+        Version(1, 27),
+        "The summaries of allocation candidates show all classes of a provider, not only those "
+        "that were asked for.",
+        (Edge("GET", CANDIDATES, down=_keep_wanted),),
+    ),
+    Step(
+        Version(1, 29),
+        "Allocation candidates may take from several providers of a tree; their summaries hold "
+        "every provider of each tree, with parent and root.",
+        (
+            Edge(
+                "GET",
+                CANDIDATES,
+                up=with_options(CandidateOptions, takes_one_of_a_tree=True),
+                down=_keep_named,
+            ),
+        ),
+    ),
+    Step(
+        Version(1, 31),
+        "`in_tree` on allocation candidates: only providers of the tree of this one.",
+        (
+            Edge(
+                "GET",
+                CANDIDATES,
+                query_before=grouped(
+                    NUMBER, "limit", "group_policy", words=(RESOURCES, REQUIRED, MEMBER_OF)
+                ),
+            ),
+        ),
+    ),
+    Step(
+        Version(1, 33),
+        "Groups on allocation candidates have names (`resources_NET`), not only numbers.",
+        (Edge("GET", CANDIDATES, query_before=grouped(NUMBER, "limit", "group_policy")),),
+    ),
+    Step(
+        Version(1, 34),
+        "`mappings` tells which providers serve which group of an allocation candidate.",
+        (Edge("GET", CANDIDATES, down=_unmap),),
+    ),
+    Step(
+        Version(1, 35),
+        "`root_required` on allocation candidates: traits that the root has, or has not.",
+        (Edge("GET", CANDIDATES, query_before=grouped(NAME, "limit", "group_policy")),),
+    ),
+    Step(
+        Version(1, 36),
+        "`same_subtree` on allocation candidates: the providers of these groups are below one "
+        "of "
+        "them; groups named there may ask for no amounts.",
+        (
+            Edge(
+                "GET",
+                CANDIDATES,
+                query_before=grouped(NAME, "limit", "group_policy", "root_required"),
+                up=_refuse_bare_groups,
+            ),
+        ),
+    ),
+)

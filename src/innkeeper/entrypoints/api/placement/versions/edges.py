@@ -1,0 +1,20 @@
+"""Pieces of edges that several resources have alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from innkeeper.entrypoints.api.routing import Answer, Call
+
+Up = Callable[[Call], None]
+Down = Callable[[Answer, Call], None]
+
+
+def without_in_body(*names: str) -> Down:
+    """A way down that takes fields out of a body."""
+
+    def down(answer: Answer, _call: Call) -> None:
+        for name in names:
+            answer.body.pop(name, None)
+
+    return down

@@ -1,0 +1,136 @@
+"""What microversions changed about providers, their links and their aggregates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from innkeeper.entrypoints.api.microversions import Edge, Schema, Step, Version
+from innkeeper.entrypoints.api.options import with_options
+from innkeeper.entrypoints.api.placement.paths import AGGREGATES, PROVIDER, PROVIDERS
+from innkeeper.entrypoints.api.placement.providers import ProviderOptions
+from innkeeper.entrypoints.api.placement.schemas import AGGREGATE_LIST, provider_query
+from innkeeper.entrypoints.api.placement.versions.edges import without_in_body
+from innkeeper.entrypoints.api.routing import Answer, Call
+
+PARENT = "parent_provider_uuid"
+
+
+def shown(change: Callable[[dict[str, Any]], None]) -> tuple[Edge, ...]:
+    """Edges that change every view of a provider on its way out."""
+
+    def down(answer: Answer, _call: Call) -> None:
+        if answer.body is not None:
+            for view in answer.body.get("resource_providers", [answer.body]):
+                change(view)
+
+    shown_at = (("GET", PROVIDERS), ("POST", PROVIDERS), ("GET", PROVIDER), ("PUT", PROVIDER))
+    return tuple(Edge(method, path, down=down) for method, path in shown_at)
+
+
+def without_link(name: str) -> tuple[Edge, ...]:
+    """Edges that take one link out of every view of a provider."""
+
+    def change(view: dict[str, Any]) -> None:
+        view["links"] = [link for link in view["links"] if link["rel"] != name]
+
+    return shown(change)
+
+
+def _without_parent(schema: Schema) -> Schema:
+    left = {key: each for key, each in schema["properties"].items() if key != PARENT}
+    return {**schema, "properties": left}
+
+
+def _flatten(view: dict[str, Any]) -> None:
+    view.pop(PARENT, None)
+    view.pop("root_provider_uuid", None)
+
+
+def _wrap(call: Call) -> None:
+    call.body = {"aggregates": call.body, "resource_provider_generation": None}
+
+
+def _hide(answer: Answer, _call: Call) -> None:
+    answer.status = 201
+    answer.body = None
+    answer.headers.pop("last-modified", None)
+    answer.headers.pop("cache-control", None)
+
+
+_no_generation = without_in_body("resource_provider_generation")
+
+STEPS = (
+    Step(
+        Version(1, 1),
+        "Providers can be put into aggregates, and link to them.",
+        without_link("aggregates"),
+    ),
+    Step(
+        Version(1, 3),
+        "`member_of` on the provider list: one aggregate, or `in:` and several.",
+        (Edge("GET", PROVIDERS, query_before=provider_query("name", "uuid")),),
+    ),
+    Step(
+        Version(1, 4),
+        "`resources` on the provider list: amounts that must fit.",
+        (Edge("GET", PROVIDERS, query_before=provider_query("name", "uuid", "member_of")),),
+    ),
+    Step(
+        Version(1, 6),
+        "Traits can be listed, created and deleted, and given to providers, which link to "
+        "them.",
+        without_link("traits"),
+    ),
+    Step(
+        Version(1, 11),
+        "Providers link to their allocations.",
+        without_link("allocations"),
+    ),
+    Step(
+        Version(1, 14),
+        "Nested providers: parent and root are shown and set, and `in_tree` narrows the list.",
+        (
+            Edge(
+                "GET",
+                PROVIDERS,
+                query_before=provider_query("name", "uuid", "member_of", "resources"),
+            ),
+            Edge("POST", PROVIDERS, body_before=_without_parent),
+            Edge("PUT", PROVIDER, body_before=_without_parent),
+            *shown(_flatten),
+        ),
+    ),
+    Step(
+        Version(1, 18),
+        "`required` on the provider list: traits that must be there.",
+        (
+            Edge(
+                "GET",
+                PROVIDERS,
+                query_before=provider_query(
+                    "name", "uuid", "member_of", "resources", "in_tree"
+                ),
+            ),
+        ),
+    ),
+    Step(
+        Version(1, 19),
+        "Aggregates of providers are sent and shown with the generation, which is compared and "
+        "moved; before, the body was a bare list.",
+        (
+            Edge("GET", AGGREGATES, down=_no_generation),
+            Edge("PUT", AGGREGATES, body_before=AGGREGATE_LIST, up=_wrap, down=_no_generation),
+        ),
+    ),
+    Step(
+        Version(1, 20),
+        "`POST /resource_providers` answers 200 with the provider; before, 201 without a body.",
+        (Edge("POST", PROVIDERS, down=_hide),),
+    ),
+    Step(
+        Version(1, 37),
+        "A provider's parent can be changed and taken away; before, it could only be set once.",
+        (Edge("PUT", PROVIDER, up=with_options(ProviderOptions, only_roots_move=True)),),
+    ),
+)

@@ -1,0 +1,25 @@
+"""Keep in which order providers joined their aggregates."""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0014"
+down_revision = "0013"
+branch_labels = None
+depends_on = None
+compatible_since = "0006"
+"""Older programs do not write the column. What they link has no order, and comes first."""
+
+LINKS, POSITION = "resource_provider_aggregates", "position"
+
+
+def upgrade() -> None:
+    """Add the column. Existing links have no known order: they come by uuid, as before."""
+    op.add_column(LINKS, sa.Column(POSITION, sa.Integer(), server_default="0", nullable=False))
+
+
+def downgrade() -> None:
+    """Drop it."""
+    op.drop_column(LINKS, POSITION)

@@ -1,0 +1,133 @@
+"""Resource classes and traits: names that have a row."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from datetime import datetime
+from enum import Enum
+from operator import attrgetter
+from typing import Any
+
+import sqlalchemy as sa
+
+from innkeeper.domain.ids import ClassId, ProviderId, TraitId
+from innkeeper.domain.placement import NamedThing
+from innkeeper.store.by_ids import IDS
+from innkeeper.store.prepared import PreparedForIds
+from innkeeper.store.tables.placement import (
+    inventories,
+    resource_classes,
+    resource_provider_traits,
+    traits,
+)
+from innkeeper.store.transactions import Tx
+
+
+class Kind(Enum):
+    """Which names are meant."""
+
+    CLASS = "resource class"
+    TRAIT = "trait"
+
+
+_TABLES = {Kind.CLASS: resource_classes, Kind.TRAIT: traits}
+_USES: dict[Kind, sa.Column[Any]] = {
+    Kind.CLASS: inventories.c.resource_class_id,
+    Kind.TRAIT: resource_provider_traits.c.trait_id,
+}
+_USERS: dict[Kind, sa.Column[Any]] = {
+    Kind.CLASS: inventories.c.resource_provider_id,
+    Kind.TRAIT: resource_provider_traits.c.resource_provider_id,
+}
+
+
+def listing(
+    tx: Tx,
+    kind: Kind,
+    *,
+    among: Collection[str] | None = None,
+    prefix: str | None = None,
+    is_used: bool | None = None,
+) -> list[NamedThing]:
+    """All names of a kind, or those that match.
+
+    They come in the order in which they were made; those ``among`` some names, in that of the
+    names.
+    """
+    table = _TABLES[kind]
+    query = sa.select(table.c.id, table.c.name, table.c.created_at, table.c.updated_at)
+    if among is not None:
+        query = query.where(table.c.name.in_(sorted(among)))
+    if prefix is not None:
+        query = query.where(table.c.name.startswith(prefix, autoescape=True))
+    if is_used is not None:
+        uses = table.c.id.in_(sa.select(_USES[kind]))
+        query = query.where(uses if is_used else sa.not_(uses))
+    found = [NamedThing(*row) for row in tx.execute(query.order_by(table.c.id))]
+    # Not sorted by the database: each has rules of its own about underscores.
+    return found if among is None else sorted(found, key=attrgetter("name"))
+
+
+def by_name(tx: Tx, kind: Kind, name: str) -> NamedThing | None:
+    """The row of one name."""
+    found = listing(tx, kind, among=[name])
+    return found[0] if found else None
+
+
+def class_ids(tx: Tx, among: Collection[str] | None = None) -> dict[str, ClassId]:
+    """The rows of all resource classes, or of those among these that exist, by name."""
+    return {name: ClassId(row_id) for name, row_id in _ids(tx, Kind.CLASS, among)}
+
+
+def trait_ids(tx: Tx, among: Collection[str] | None = None) -> dict[str, TraitId]:
+    """The rows of all traits, or of those among these that exist, by name."""
+    return {name: TraitId(row_id) for name, row_id in _ids(tx, Kind.TRAIT, among)}
+
+
+_ALL_IDS = {kind: sa.select(table.c.name, table.c.id) for kind, table in _TABLES.items()}
+_IDS = {
+    kind: PreparedForIds(query.where(_TABLES[kind].c.name.in_(IDS)))
+    for kind, query in _ALL_IDS.items()
+}
+
+
+def _ids(tx: Tx, kind: Kind, among: Collection[str] | None) -> list[Any]:
+    if among is None:
+        return list(tx.execute(_ALL_IDS[kind]))
+    return _IDS[kind].rows(tx, among)
+
+
+def name_of(tx: Tx, kind: Kind, row_id: int) -> str:
+    """The name of a row that exists."""
+    table = _TABLES[kind]
+    found: str = tx.execute(sa.select(table.c.name).where(table.c.id == row_id)).scalar_one()
+    return found
+
+
+def is_used(tx: Tx, kind: Kind, row_id: int) -> bool:
+    """Whether any provider has an inventory of this class, or this trait."""
+    column = _USES[kind]
+    return tx.execute(sa.select(column).where(column == row_id).limit(1)).first() is not None
+
+
+def users(tx: Tx, kind: Kind, row_id: int) -> list[ProviderId]:
+    """The providers that have an inventory of this class, or this trait, in order."""
+    of = sa.select(_USERS[kind]).where(_USES[kind] == row_id).order_by(_USERS[kind])
+    return [ProviderId(provider_id) for provider_id in tx.execute(of).scalars()]
+
+
+def insert(tx: Tx, kind: Kind, name: str, now: datetime) -> None:
+    """Write a new name."""
+    tx.execute(_TABLES[kind].insert().values(name=name, created_at=now, updated_at=now))
+
+
+def rename(tx: Tx, kind: Kind, row_id: int, name: str, now: datetime) -> None:
+    """Change a name; whatever uses the row goes on using it."""
+    table = _TABLES[kind]
+    tx.execute(table.update().where(table.c.id == row_id).values(name=name, updated_at=now))
+
+
+def delete(tx: Tx, kind: Kind, row_id: int) -> None:
+    """Remove a name that nothing uses."""
+    table = _TABLES[kind]
+    tx.execute(table.delete().where(table.c.id == row_id))

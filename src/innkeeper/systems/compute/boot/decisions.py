@@ -1,0 +1,208 @@
+"""What is kept with a server of the decision that placed it, or found no place for it.
+
+Always true: a decision is told of as it was made, whatever table and settings are since.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from innkeeper.domain.compute import Server
+from innkeeper.domain.errors import NotFound
+from innkeeper.domain.explaining import Refused
+from innkeeper.domain.placing import BuildPlan, RequestSpec
+from innkeeper.scheduling import explaining, telling
+from innkeeper.scheduling.facts import masks
+from innkeeper.scheduling.schedulers.scheduler import Scheduler
+from innkeeper.snapshot.recording import Moment
+from innkeeper.store.queries.compute import decisions
+from innkeeper.store.transactions import Tx
+from innkeeper.systems.compute.boot.intake import Intake
+from innkeeper.systems.compute.boot.means import Means
+from innkeeper.systems.compute.boot.recordings import Asked
+from innkeeper.systems.compute.servers.servers import fault_message
+
+NOBODY_REFUSED = Refused((), ())
+HAS_DEDICATED = "has_dedicated"
+"""False where no hosts were kept for somebody then; else what only administrators read. Older
+programs wrote true. They tell nobody what is under this key, whatever it is."""
+COUNTED = "missing_counted"
+"""Under it: what filters miss with numbers of hosts, by the filters' names."""
+ON_HOSTS = ("host", "alternates")
+"""What of a kept decision names hosts; so do the items of lists that have ``host``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What is to be written with the servers of one request.
+
+    ``servers`` has one item for each; where they found no place, all have ``request``.
+    """
+
+    request: Mapping[str, Any] | None = None
+    servers: Sequence[Mapping[str, Any]] = ()
+    refused: Refused = NOBODY_REFUSED
+
+    def of_server(self, number: int) -> Mapping[str, Any] | None:
+        """What is to be written with one server, by its place in the request."""
+        return self.servers[number] if self.servers else self.request
+
+
+NOTHING_KEPT = Kept()
+
+
+def of_placed(means: Means, taken: Intake, made: BuildPlan, moment: Moment | None) -> Kept:
+    """What to keep of a plan that is off the table; ``moment`` is the table before it."""
+    if moment is not None:
+        means.recorder.keep(_asked(taken), made, moment)
+    wish = means.scheduling.explain_decisions
+    if wish == "off":
+        return NOTHING_KEPT
+    scheduler = means.schedulers.of(taken.filters)
+    shared = _shared(means, scheduler, taken, made)
+    if wish == "full":
+        shared |= _full(means, scheduler, taken.spec, made)
+    servers = [
+        {
+            **shared,
+            "host": entry.host,
+            "weight": entry.weight,
+            "parts": entry.parts,
+            "alternates": list(entry.alternates),
+        }
+        for entry in made.entries
+    ]
+    return Kept(servers=servers)
+
+
+def of_refused(means: Means, taken: Intake, made: BuildPlan, moment: Moment | None) -> Kept:
+    """What to keep of a plan with too few places, whose amounts are on the table again."""
+    table = means.follower.table
+    moment = moment or means.recorder.after_failure(table)
+    if moment is not None:
+        means.recorder.keep(_asked(taken), made, moment)
+    if means.scheduling.explain_decisions == "off":
+        return NOTHING_KEPT
+    scheduler = means.schedulers.of(taken.filters)
+    refused = explaining.refused(scheduler.pipeline, table, taken.spec, made)
+    request = {
+        **_shared(means, scheduler, taken, made),
+        **_refused(means, refused),
+        "decided_by": _deciders(means, scheduler, taken.spec),
+    }
+    return Kept(request=request, refused=refused)
+
+
+def of_failed(means: Means, taken: Intake, made: BuildPlan) -> Kept:
+    """What to keep of a decision that a plug-in kept from being made; ``made`` is empty."""
+    if means.scheduling.explain_decisions == "off":
+        return NOTHING_KEPT
+    shared = _shared(means, means.schedulers.of(taken.filters), taken, made)
+    nobody = telling.refused(NOBODY_REFUSED, are_hosts_named=True, is_counted=False)
+    return Kept(request={**shared, **nobody})
+
+
+def _asked(taken: Intake) -> Asked:
+    request = taken.request
+    return Asked(taken.spec, taken.filters, request.now, request.batch_id)
+
+
+def _shared(
+    means: Means, scheduler: Scheduler, taken: Intake, made: BuildPlan
+) -> dict[str, Any]:
+    shared = {
+        "decided_at": taken.request.now.isoformat(timespec="microseconds") + "Z",
+        "hosts": made.hosts,
+        "candidates": made.candidates,
+        "wanted": taken.spec.count,
+        "room": len(made.entries),
+        "removed": [
+            {"filter": each.filter_name, "removed": each.removed} for each in made.removals
+        ],
+        "decided_by": {"driver": scheduler.NAME, "seed": taken.spec.seed},
+        HAS_DEDICATED: _for_administrators(means, NOBODY_REFUSED),
+    }
+    if taken.request.hints:
+        shared["unread_hints"] = telling.unread_hints(taken.unread)
+    return shared
+
+
+def _full(
+    means: Means, scheduler: Scheduler, spec: RequestSpec, made: BuildPlan
+) -> dict[str, Any]:
+    refused, best = explaining.before(scheduler.pipeline, means.follower.table, spec, made)
+    return {
+        **_refused(means, refused),
+        "best": telling.ranked(best, are_hosts_named=True),
+        "decided_by": _deciders(means, scheduler, spec),
+    }
+
+
+def _refused(means: Means, refused: Refused) -> dict[str, Any]:
+    return {
+        **telling.refused(refused, are_hosts_named=True, is_counted=False),
+        HAS_DEDICATED: _for_administrators(means, refused),
+    }
+
+
+def _for_administrators(means: Means, refused: Refused) -> dict[str, Any] | bool:
+    if not masks.has_dedicated(means.follower.table):
+        return False
+    counted = {each.filter_name: each.counted for each in refused.tallies}
+    return {COUNTED: counted}
+
+
+def _deciders(means: Means, scheduler: Scheduler, spec: RequestSpec) -> dict[str, Any]:
+    size = means.scheduling.host_subset_size
+    return telling.deciders(explaining.deciders(scheduler, size, spec.seed))
+
+
+# -- told again --------------------------------------------------------------------------------
+
+
+def told(tx: Tx, server: Server, *, are_hosts_named: bool) -> dict[str, Any]:
+    """What is kept of the decision about a server; :class:`NotFound` if nothing is."""
+    kept = decisions.of_server(tx, server.uuid)
+    if kept is None:
+        raise NotFound(f"No decision is kept of server {server.uuid}.")
+    places = [name for name in ("host", "weight", "parts", "alternates") if name in kept]
+    inside = {*places, HAS_DEDICATED}
+    rest = {name: value for name, value in kept.items() if name not in inside}
+    fault = None
+    if server.fault:
+        fault = fault_message(server.fault, is_counted=are_hosts_named)
+    answer = {**rest, "chosen": [{name: kept[name] for name in places}] if places else []}
+    answer |= {"servers": len(answer["chosen"]), "fault": fault}
+    if not server.hints:
+        answer["unread_hints"] = []
+    if are_hosts_named:
+        return answer | {"removed": _counted(kept)}
+    # Of what was kept before it was known, it may be so.
+    had_dedicated = kept.get(HAS_DEDICATED, True)
+    nameless = _without_names(answer)
+    return telling.uncounted(nameless) if had_dedicated else nameless
+
+
+def _counted(kept: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """What the filters did, as administrators read it."""
+    inside = kept.get(HAS_DEDICATED)
+    counted = inside.get(COUNTED, {}) if isinstance(inside, Mapping) else {}
+    return [
+        {**each, "missing": counted[each["filter"]]} if each["filter"] in counted else each
+        for each in kept["removed"]
+    ]
+
+
+def _without_names(answer: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        key: [_nameless(each) for each in value] if isinstance(value, list) else value
+        for key, value in answer.items()
+    }
+
+
+def _nameless(item: Any) -> Any:
+    if not isinstance(item, Mapping):
+        return item
+    return {name: value for name, value in item.items() if name not in ON_HOSTS}

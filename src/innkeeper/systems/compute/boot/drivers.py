@@ -1,0 +1,267 @@
+"""The scheduler that the settings describe: its driver, filters and weighers, by their names.
+
+Always true: an unknown name is an error at start, and so is a plug-in that cannot be used. A
+filter that is silently left out would place servers where they must not be.
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+from collections.abc import Iterable, Mapping
+from importlib.metadata import entry_points
+from typing import Any
+
+from innkeeper.domain.errors import BROKEN_IMPORT, Invalid
+from innkeeper.domain.placing import Rules
+from innkeeper.domain.slices import Scheduling
+from innkeeper.scheduling.filters.capacity import NAME as CAPACITY
+from innkeeper.scheduling.filters.catalogue import FILTERS
+from innkeeper.scheduling.filters.dedication import LEASE, PCLOUD
+from innkeeper.scheduling.filters.forced_host import NAME as FORCED_HOST
+from innkeeper.scheduling.filters.refused_hosts import NAME as REFUSED_HOSTS
+from innkeeper.scheduling.pipeline import Filter, Pipeline, Weighed, Weigher
+from innkeeper.scheduling.schedulers.catalogue import SCHEDULERS
+from innkeeper.scheduling.schedulers.scheduler import Choice, Scheduler
+from innkeeper.scheduling.weighers.catalogue import WEIGHER_SETS, WEIGHERS
+from innkeeper.systems.compute.boot import plugins
+from innkeeper.systems.compute.grouping import hint_names
+from innkeeper.systems.compute.grouping.hint_names import Readers
+
+ALWAYS = (FORCED_HOST, REFUSED_HOSTS, PCLOUD, LEASE, CAPACITY)
+"""A host that an administrator names is no matter of taste, nor are those where a server is
+already or failed, nor those that are dedicated to somebody: who forgot to name those filters
+would open them all. Nor is capacity: claims prove that nothing moved since it was found to
+suffice, so somebody must have looked."""
+TENANCY = frozenset({"AggregateMultiTenancyIsolation"})
+"""Whose hosts are whose is not for a request to say: where the settings name these, no request
+does without them."""
+PARTS_MAX = 16
+"""Of so many servers of one request it is kept what each weigher gave to their hosts: of all of
+a thousand, it would take as long as deciding."""
+OWN = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*(:[^\W\d]\w*)?")
+"""How one's own is named: a module, or something in one."""
+SETTINGS = {
+    "driver": "scheduler_driver",
+    "host filter": "default_host_filters",
+    "weigher": "default_host_weighers",
+}
+"""Where what a noun stands for is named."""
+OF_REQUESTS_MAX = 8
+"""Sets of filters that requests named lately; their schedulers are kept, and remember."""
+
+
+class NamesNothing(ValueError):
+    """A name that stands for no driver, filter or weigher that can be used; ``noun`` says
+    which of them it should."""
+
+    def __init__(self, noun: str, message: str) -> None:
+        super().__init__(message)
+        self.noun = noun
+
+
+class Schedulers:
+    """The scheduler of the settings, and those for requests that name their filters.
+
+    Raises ``ValueError`` for settings that name what is none.
+    """
+
+    def __init__(self, settings: Scheduling) -> None:
+        self._settings = settings
+        try:
+            self.default = scheduler_of(settings)
+        except NamesNothing as error:
+            setting = SETTINGS[error.noun]
+            raise ValueError(f"The setting {setting!r} is wrong. {error}") from error
+        self._of_requests: dict[tuple[str, ...], Scheduler] = {}
+        self._weighers = [each for each, factor in _weighers_of(settings) if factor != 0.0]
+        filters = self.default.pipeline.filters
+        known = hint_names.known_to((*filters, *self._weighers))
+        self._readers = hint_names.readers(filters, self._weighers, known)
+
+    def of(self, names: tuple[str, ...] | None) -> Scheduler:
+        """The scheduler with these host filters in place of the default ones.
+
+        Raises :class:`Invalid` for a name that is none, and for a filter that counts servers
+        where the settings have none that does: then nobody counts them.
+        """
+        if names is None:
+            return self.default
+        asked = self.names_of(names)
+        if asked not in self._of_requests:
+            made = self._made(asked)
+            if len(self._of_requests) >= OF_REQUESTS_MAX:
+                self._of_requests.clear()
+            self._of_requests[asked] = made
+        return self._of_requests[asked]
+
+    def readers(self, names: tuple[str, ...] | None) -> Readers:
+        """Who reads which hints of a request with these host filters; raises as :meth:`of`."""
+        if names is None:
+            return self._readers
+        filters = self.of(names).pipeline.filters
+        return hint_names.readers(filters, self._weighers, self._readers.known)
+
+    def names_of(self, names: tuple[str, ...] | None) -> tuple[str, ...]:
+        """The filters that a request gets which names these, or none at all."""
+        default = self._settings.default_host_filters
+        if names is None:
+            return default
+        kept = [name for name in default if name in TENANCY]
+        return tuple(dict.fromkeys((*names, *kept)))
+
+    def _made(self, names: tuple[str, ...]) -> Scheduler:
+        try:
+            made = scheduler_of(self._settings, names)
+        except ValueError as error:
+            raise Invalid(str(error)) from error
+        if made.pipeline.needs_servers and not self.default.pipeline.needs_servers:
+            counting = [
+                each.NAME
+                for each in made.pipeline.filters
+                if getattr(each, "NEEDS_SERVERS", False)
+            ]
+            raise Invalid(f"Servers are not counted here, as {', '.join(counting)} would need.")
+        return made
+
+
+def scheduler_of(settings: Scheduling, filters: Iterable[str] | None = None) -> Scheduler:
+    """Make the scheduler; with other ``filters`` than the settings', if they are named.
+
+    Raises ``ValueError`` for a name that is none.
+    """
+    names = settings.default_host_filters if filters is None else filters
+    pipeline = Pipeline(filters_of(names), _weighers_of(settings))
+    driver = _named("driver", settings.scheduler_driver, SCHEDULERS, "innkeeper.schedulers")
+    are_parts_kept = settings.explain_decisions != "off"
+    choice = Choice(
+        settings.host_subset_size,
+        settings.build_attempts_max - 1,
+        PARTS_MAX if are_parts_kept else 0,
+    )
+    return _driver_made(settings.scheduler_driver, driver, pipeline, choice)
+
+
+def _driver_made(name: str, driver: Any, pipeline: Pipeline, choice: Choice) -> Scheduler:
+    # What is no class is not called at all: who knows what it would do.
+    if not isinstance(driver, type) or not hasattr(driver, "plan"):
+        raise NamesNothing(
+            "driver", f"The driver {name!r} cannot be made: it is no class that has a 'plan'."
+        )
+    try:
+        made = driver(pipeline, choice)
+    except TypeError as error:
+        raise NamesNothing("driver", f"The driver {name!r} cannot be made: {error}.") from error
+    scheduler: Scheduler = _complete("driver", name, made, Scheduler)
+    if name in SCHEDULERS:
+        return scheduler
+    why = plugins.why_driver_unusable(scheduler)
+    if why is not None:
+        raise NamesNothing("driver", f"The driver {name!r} {why}.")
+    guarded: Any = plugins.GuardedDriver(scheduler)
+    return guarded  # type: ignore[no-any-return]
+
+
+def rules_of(settings: Scheduling) -> Rules:
+    """What filters and weighers are told."""
+    return Rules(
+        servers_per_host_max=settings.max_instances_per_host,
+        busy_servers_per_host_max=settings.max_io_ops_per_host,
+        isolated_images=frozenset(settings.isolated_images),
+        isolated_hosts=frozenset(settings.isolated_hosts),
+        isolated_hosts_take_isolated_images_only=(
+            settings.restrict_isolated_hosts_to_isolated_images
+        ),
+        isolates_aggregates_by_trait=settings.enable_isolated_aggregate_filtering,
+        capabilities_max_age_s=settings.capabilities_max_age_s,
+        capability_multipliers=tuple(sorted(settings.capability_multipliers.items())),
+    )
+
+
+def filters_of(names: Iterable[str]) -> tuple[Filter, ...]:
+    """The filters of these names, and those that are always in force."""
+    wanted = dict.fromkeys((FORCED_HOST, *names, *ALWAYS))
+    noun = "host filter"
+    return tuple(
+        _checked(noun, each, _named(noun, each, FILTERS, "innkeeper.filters"), Filter)
+        for each in wanted
+    )
+
+
+def multipliers_of(settings: Scheduling) -> dict[str, float]:
+    """The weighers of the settings by name, sets of them told apart, and their multipliers."""
+    multipliers: dict[str, float] = {}
+    for name in settings.default_host_weighers:
+        multipliers |= WEIGHER_SETS.get(name, {name: 1.0})
+    unused = settings.weigher_multipliers.keys() - multipliers.keys()
+    if unused:
+        raise ValueError(
+            f"The setting 'weigher_multipliers' names weighers that are not among "
+            f"'default_host_weighers': {', '.join(sorted(unused))}."
+        )
+    return {**multipliers, **settings.weigher_multipliers}
+
+
+def _weighers_of(settings: Scheduling) -> tuple[Weighed, ...]:
+    multipliers = multipliers_of(settings)
+    made = {
+        name: _named("weigher", name, WEIGHERS, "innkeeper.weighers", WEIGHER_SETS)
+        for name in multipliers
+    }
+    return tuple(
+        (_checked("weigher", name, each, Weigher), multipliers[name])
+        for name, each in made.items()
+    )
+
+
+def _named(
+    noun: str,
+    name: str,
+    ours: Mapping[str, Any],
+    group: str,
+    sets: Iterable[str] = (),
+) -> Any:
+    """What a name stands for: one of ours, an entry point, or ``package.module:name``."""
+    if name in ours:
+        return ours[name]
+    found = [each for each in entry_points(group=group) if each.name == name]
+    try:
+        if found:
+            return found[0].load()
+        if OWN.fullmatch(name) and (":" in name or "." in name):
+            return _imported(name)
+    except BROKEN_IMPORT as error:
+        why = ": ".join([type(error).__name__, *str(error).strip().splitlines()[:1]])
+        raise NamesNothing(noun, f"The {noun} {name!r} cannot be had ({why}).") from error
+    known = ", ".join(sorted([*ours, *sets]))
+    raise NamesNothing(
+        noun,
+        f"There is no {noun} {name!r}. There are: {known}; one's own is named as "
+        "package.module:name.",
+    )
+
+
+def _checked(noun: str, name: str, found: Any, kind: type) -> Any:
+    """What was found, if it can be used; one's own is guarded."""
+    _complete(noun, name, found, kind)
+    if name in FILTERS or name in WEIGHERS:
+        return found
+    why = plugins.why_unusable(found)
+    if why is not None:
+        raise NamesNothing(noun, f"The {noun} {name!r} {why}.")
+    return plugins.Guarded(noun, found)
+
+
+def _complete(noun: str, name: str, found: Any, kind: type) -> Any:
+    """What was found, if it has all that its kind has."""
+    wanted = [*kind.__annotations__, *(each for each in vars(kind) if each[0] != "_")]
+    lacking = [each for each in dict.fromkeys(wanted) if not hasattr(found, each)]
+    if lacking:
+        raise NamesNothing(noun, f"The {noun} {name!r} has no {', '.join(lacking)}.")
+    return found
+
+
+def _imported(path: str) -> Any:
+    module, _, name = path.partition(":")
+    found = importlib.import_module(module)
+    return getattr(found, name) if name else found

@@ -1,0 +1,172 @@
+"""Flavors: shapes of servers, what more they ask for, and who may use them.
+
+Always true: a private flavor is known to its projects and to administrators only; to anybody
+else it does not exist.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Collection, Mapping
+from datetime import datetime
+
+from innkeeper.domain.compute import Flavor
+from innkeeper.domain.errors import AlreadyExists, Conflict, Invalid, NotFound
+from innkeeper.domain.listing import FlavorSelection
+from innkeeper.store.queries.compute import flavors
+from innkeeper.store.transactions import Tx
+from innkeeper.systems.compute.flavors import demands
+
+_RESOURCES = re.compile(r"resources:[A-Z0-9_]+")
+_TRAIT = re.compile(r"trait:[A-Z0-9_]+")
+_AMOUNT = re.compile(r"[0-9]{1,10}")
+
+
+def by_public_ids(tx: Tx, ids: Collection[str]) -> dict[str, Flavor]:
+    """The flavors with these public ids, whoever may use them; unknown ids are left out."""
+    return flavors.by_public_ids(tx, ids)
+
+
+def may_use(tx: Tx, flavor: Flavor, project_id: str | None) -> bool:
+    """Whether a project may use, and know of, a flavor."""
+    if flavor.is_public:
+        return True
+    return project_id is not None and flavors.has_project(tx, flavor.id, project_id)
+
+
+def get(tx: Tx, flavor_id: str, project_id: str | None, *, is_admin: bool) -> Flavor:
+    """The flavor with this public id, if the project or the administrator may know of it."""
+    flavor = flavors.by_public_ids(tx, [flavor_id]).get(flavor_id)
+    if flavor is None or not (is_admin or may_use(tx, flavor, project_id)):
+        raise NotFound(f"Flavor {flavor_id} could not be found.")
+    return flavor
+
+
+def page(
+    tx: Tx, wanted: FlavorSelection, marker: str | None, limit: int, *, is_admin: bool
+) -> list[Flavor]:
+    """At most ``limit`` flavors behind the one with the public id ``marker``."""
+    after = None
+    if marker is not None:
+        try:
+            after = get(tx, marker, wanted.project_id, is_admin=is_admin)
+        except NotFound as error:
+            raise Invalid(f"marker [{marker}] not found") from error
+    return flavors.page(tx, wanted, after, limit)
+
+
+def create(tx: Tx, flavor: Flavor, *, now: datetime) -> Flavor:
+    """Add a flavor; its row id is given by the store."""
+    if flavors.by_public_ids(tx, [flavor.flavor_id]):
+        raise AlreadyExists(f"Flavor with ID {flavor.flavor_id} already exists.")
+    if flavors.is_name_taken(tx, flavor.name):
+        raise AlreadyExists(f"Flavor with name {flavor.name} already exists.")
+    return flavors.insert(tx, flavor, now)
+
+
+def describe(tx: Tx, flavor_id: str, description: str | None, *, now: datetime) -> Flavor:
+    """Replace a flavor's description; nothing else about a flavor can change."""
+    flavor = get(tx, flavor_id, None, is_admin=True)
+    flavors.describe(tx, flavor.id, description, now)
+    return dataclasses.replace(flavor, description=description, updated_at=now)
+
+
+def delete(tx: Tx, flavor_id: str) -> None:
+    """Remove a flavor. Servers keep the shape they were booted with."""
+    flavors.delete(tx, get(tx, flavor_id, None, is_admin=True).id)
+
+
+def add_extra_specs(
+    tx: Tx, flavor_id: str, added: Mapping[str, str], *, is_checked: bool, now: datetime
+) -> None:
+    """Add extra specs, or replace those with the same keys.
+
+    ``is_checked`` refuses values that placing would not understand; groups, which it would not
+    even see, are refused in any case.
+    """
+    demands.refuse_groups(added)
+    if is_checked:
+        check_extra_specs(added)
+    flavor = get(tx, flavor_id, None, is_admin=True)
+    flavors.replace_extra_specs(tx, flavor, {**flavor.extra_specs, **added}, now)
+
+
+def remove_extra_spec(tx: Tx, flavor_id: str, key: str, *, now: datetime) -> None:
+    """Remove one extra spec."""
+    flavor = get(tx, flavor_id, None, is_admin=True)
+    extra_spec(flavor, key)
+    kept = {name: value for name, value in flavor.extra_specs.items() if name != key}
+    flavors.replace_extra_specs(tx, flavor, kept, now)
+
+
+def extra_spec(flavor: Flavor, key: str) -> str:
+    """The value of one extra spec."""
+    if key not in flavor.extra_specs:
+        raise NotFound(f"Flavor {flavor.flavor_id} has no extra specs with key {key}.")
+    return flavor.extra_specs[key]
+
+
+def check_extra_specs(specs: Mapping[str, str]) -> None:
+    """Refuse extra specs that placing would not understand.
+
+    Only the words that this service reads itself are judged: ``trait:``, ``resources:`` and
+    ``group_policy``. What else a flavor says is for the drivers of agents.
+    """
+    for key, value in specs.items():
+        allowed = _allowed(key, value)
+        if allowed is not None:
+            raise Invalid(
+                f"Validation failed; '{value}' is not a valid value for extra spec '{key}'. "
+                f"Expected {allowed}."
+            )
+
+
+def _allowed(key: str, value: str) -> str | None:
+    """What the value should have been, or ``None`` if it is right."""
+    if key.startswith(demands.TRAIT):
+        if _TRAIT.fullmatch(key) is None:
+            return "the key to be trait:NAME, NAME in upper case"
+        return None if value in demands.VERDICTS else "'required', 'forbidden' or 'preferred'"
+    if key.startswith(demands.RESOURCES):
+        if _RESOURCES.fullmatch(key) is None:
+            return "the key to be resources:CLASS, CLASS in upper case"
+        return None if _AMOUNT.fullmatch(value) else "a whole number"
+    if key == demands.GROUP_POLICY:
+        return None if value in ("none", "isolate") else "'none' or 'isolate'"
+    return None
+
+
+def projects_of(tx: Tx, flavor_id: str) -> list[str]:
+    """The projects that may use a private flavor."""
+    flavor = get(tx, flavor_id, None, is_admin=True)
+    if flavor.is_public:
+        raise NotFound("Access list not available for public flavors.")
+    return flavors.projects_of(tx, flavor.id)
+
+
+def add_project(
+    tx: Tx, flavor_id: str, project_id: str, *, takes_public: bool = False
+) -> list[str]:
+    """Let a project use a flavor; give all that now may.
+
+    A public one needs no leave; ``takes_public`` writes it down all the same.
+    """
+    flavor = get(tx, flavor_id, None, is_admin=True)
+    if flavor.is_public and not takes_public:
+        raise Conflict("Can not add access to a public flavor.")
+    if flavors.has_project(tx, flavor.id, project_id):
+        raise AlreadyExists(
+            f"Flavor access already exists for flavor {flavor_id} and project "
+            f"{project_id} combination."
+        )
+    flavors.add_project(tx, flavor.id, project_id)
+    return flavors.projects_of(tx, flavor.id)
+
+
+def remove_project(tx: Tx, flavor_id: str, project_id: str) -> list[str]:
+    """Take a flavor from a project; give all that still may use it."""
+    flavor = get(tx, flavor_id, None, is_admin=True)
+    if not flavors.remove_project(tx, flavor.id, project_id):
+        raise NotFound(f"Flavor access not found for {flavor_id} / {project_id} combination.")
+    return flavors.projects_of(tx, flavor.id)

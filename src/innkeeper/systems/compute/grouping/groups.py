@@ -1,0 +1,140 @@
+"""Server groups: who is in one, and what that means for where servers go.
+
+Always true: a group is of one project, and so are its members; the row that makes a server a
+member is written in the transaction of the server's own. A group that goes leaves its servers
+where they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import replace
+
+from innkeeper.domain.compute import UNLIMITED
+from innkeeper.domain.errors import Invalid, NotFound, QuotaExceeded
+from innkeeper.domain.grouping import Members, ServerGroup, Standing
+from innkeeper.domain.ids import ServerId, canonical_uuid
+from innkeeper.domain.placing import GroupPolicy, GroupRule
+from innkeeper.store.queries.compute import server_groups
+from innkeeper.store.transactions import Tx
+
+
+def create(tx: Tx, wanted: ServerGroup, limit: int) -> ServerGroup:
+    """Make a group; give it as it was written. ``limit`` is how many its project may have."""
+    if wanted.servers_per_host_max is not None and wanted.policy != GroupPolicy.ANTI_AFFINITY:
+        raise Invalid("Only anti-affinity policy supports rules.")
+    if limit != UNLIMITED and server_groups.count(tx, wanted.project_id) >= limit:
+        raise QuotaExceeded("Quota exceeded, too many server groups.")
+    server_groups.add(tx, wanted)
+    return get(tx, wanted.uuid)
+
+
+def get(tx: Tx, uuid: str) -> ServerGroup:
+    """The group with this id; else :class:`NotFound`."""
+    canonical = canonical_uuid(uuid)
+    group = None if canonical is None else server_groups.by_uuid(tx, canonical)
+    if group is None:
+        raise unknown(uuid)
+    return group
+
+
+def unknown(uuid: str) -> NotFound:
+    """What is said of a group that is not there, or is a stranger's."""
+    return NotFound(f"Server group {uuid} could not be found.")
+
+
+def page(
+    tx: Tx, project_id: str | None, *, limit: int, offset: int = 0
+) -> tuple[list[ServerGroup], Members]:
+    """Groups of a project, or of all, with their members."""
+    found = server_groups.page(tx, project_id, limit=limit, offset=offset)
+    return found, server_groups.members(tx, [each.id for each in found])
+
+
+def members(tx: Tx, group: ServerGroup) -> tuple[ServerId, ...]:
+    """The servers in a group."""
+    return server_groups.members(tx, [group.id]).get(group.id, ())
+
+
+def count(tx: Tx, project_id: str) -> int:
+    """How many groups a project has."""
+    return server_groups.count(tx, project_id)
+
+
+def delete(tx: Tx, uuid: str) -> None:
+    """Forget a group; raises :class:`NotFound` if somebody else was faster."""
+    server_groups.remove(tx, get(tx, uuid).id)
+
+
+def uuid_of(tx: Tx, server_uuid: str) -> str | None:
+    """The id of the group that a server is in."""
+    return server_groups.uuid_of_server(tx, server_uuid)
+
+
+def rule_for(tx: Tx, uuid: str, project_id: str) -> Standing:
+    """How a group of this project stands; :class:`Invalid` if the project has none such."""
+    try:
+        group = get(tx, uuid)
+    except NotFound as error:
+        raise Invalid(error.message) from error
+    if group.project_id != project_id:
+        raise Invalid(unknown(uuid).message)
+    return _standing(tx, group)
+
+
+def rule_of(tx: Tx, server_uuid: str) -> Standing | None:
+    """How the group of a server stands without it; ``None`` if it is in none.
+
+    For moving a server: where it is now is no reason for or against a host.
+    """
+    group = server_groups.of_server(tx, server_uuid)
+    if group is None:
+        return None
+    return _standing(tx, group, but=server_uuid)
+
+
+def _standing(tx: Tx, group: ServerGroup, but: str = "") -> Standing:
+    counts = server_groups.member_counts(tx, group.id, but)
+    placed = {host: number for host, number in counts.items() if host is not None}
+    ahead = server_groups.hosts_ahead(tx, group.id, but)
+    if group.policy == GroupPolicy.ANTI_AFFINITY:
+        # A member that moves keeps others off both its hosts: it may end up on either.
+        for host in ahead:
+            placed[host] = placed.get(host, 0) + 1
+    rule = GroupRule(group.policy, placed, group.servers_per_host_max or 1, bool(ahead))
+    return Standing(group.id, rule, sum(counts.values()))
+
+
+def joined(standing: Standing, hosts: Iterable[str | None]) -> Standing:
+    """A standing with one more member on each of these hosts; ``None`` stands for no host.
+
+    For requests that share a transaction: the members of the one before are not written yet
+    when the next is planned.
+    """
+    placed = dict(standing.rule.members)
+    more = 0
+    for host in hosts:
+        more += 1
+        if host is not None:
+            placed[host] = placed.get(host, 0) + 1
+    rule = replace(standing.rule, members=placed)
+    return replace(standing, rule=rule, members=standing.members + more)
+
+
+def allowed_count(standing: Standing, limit: int, count_min: int, count_max: int) -> int:
+    """The most servers, up to ``count_max``, that may still join a group.
+
+    ``limit`` is how many members a group may have. Raises :class:`QuotaExceeded` where that
+    is fewer than the least that is of use.
+    """
+    if limit == UNLIMITED:
+        return count_max
+    allowed = min(count_max, max(0, limit - standing.members))
+    if allowed < count_min:
+        raise QuotaExceeded("Quota exceeded, too many servers in group")
+    return allowed
+
+
+def add_members(tx: Tx, group_id: int, server_uuids: Collection[str]) -> None:
+    """Make new servers members, in the transaction that writes them."""
+    server_groups.add_members(tx, group_id, server_uuids)

@@ -1,0 +1,379 @@
+"""Hosts: what their agents report, and what operators decide about their services.
+
+Always true: whoever changes a fact that the host table shows (zone, capabilities, agent,
+whether a host is open) adds a change row for its provider in the same transaction. What an
+agent says of a host's zone is kept, and is in force where no aggregate decides.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from innkeeper.domain.compute import Agent, Host
+from innkeeper.domain.errors import Conflict, Forbidden, InUse, Invalid, NotFound
+from innkeeper.domain.hosts import (
+    HostDefaults,
+    HostReport,
+    ProviderReport,
+    Registered,
+    Reported,
+)
+from innkeeper.domain.identity import Speaker
+from innkeeper.domain.ids import IdSource, ProviderId, ProviderUuid, ServerId
+from innkeeper.store import changes
+from innkeeper.store.queries.compute import hosts, orders
+from innkeeper.store.transactions import Tx
+from innkeeper.systems.compute.grouping import aggregates, dedications
+from innkeeper.systems.compute.hosts import reconcile
+from innkeeper.systems.compute.moves import leftovers
+from innkeeper.systems.placement import providers, registration
+
+
+def report(
+    tx: Tx,
+    agent: Agent,
+    reports: Sequence[HostReport],
+    defaults: HostDefaults,
+    *,
+    speaker: Speaker | None = None,
+    ids: IdSource,
+    now: datetime,
+) -> list[Reported]:
+    """Make hosts what their agent reports of them; hosts that it leaves out stay as they are.
+
+    A report of what is known already writes nothing but when it came. Raises
+    :class:`Conflict` for a host that another agent speaks for which is alive, and
+    :class:`Forbidden` for one that the credential of ``speaker`` is not for.
+    """
+    names = [each.name for each in reports]
+    if len(set(names)) != len(names):
+        raise Invalid("A host is reported twice.")
+    known = hosts.by_names(tx, names)
+    if speaker is not None:
+        _must_be_allowed(agent, speaker, names, known)
+    _must_be_ours(agent, known, defaults, now)
+    before = hosts.reported(tx, [each.id for each in known.values()])
+    registered = registration.register(
+        tx,
+        [
+            _of_provider(
+                dedications.reported(
+                    tx, each, known.get(each.name), defaults.allocation_ratios
+                ),
+                known.get(each.name),
+                before,
+            )
+            for each in reports
+        ],
+        defaults.allocation_ratios,
+        ids=ids,
+        now=now,
+    )
+    fresh = [each for each in reports if each.name not in known]
+    _add(tx, agent, fresh, registered, defaults, ids, now)
+    again = [(each, known[each.name]) for each in reports if each.name in known]
+    _change(tx, agent, again, before, defaults, now)
+    # Those of hosts that are new, too: a host that was forgotten left its orders behind.
+    orders.move(tx, names, agent.id)
+    unknown = reconcile.servers(tx, agent.id, reports, now)
+    services = hosts.by_names(tx, names)
+    return [
+        Reported(
+            name,
+            services[name].provider_uuid,
+            services[name].service_uuid,
+            unknown.get(name, ()),
+        )
+        for name in names
+    ]
+
+
+def _must_be_allowed(
+    agent: Agent, speaker: Speaker, names: Sequence[str], known: Mapping[str, Host]
+) -> None:
+    for name in names:
+        if not speaker.may_report(name):
+            raise Forbidden(f"The agent's credential is not for the host {name}.")
+        host = known.get(name)
+        # That an agent is silent proves nothing about who may have its hosts; only an
+        # administrator knows, who names them in the credential.
+        if host is not None and host.agent_id != agent.id and not speaker.hosts:
+            raise Forbidden(
+                f"Host {name} is another agent's, and the credential does not name it."
+            )
+
+
+def _must_be_ours(
+    agent: Agent, known: Mapping[str, Host], defaults: HostDefaults, now: datetime
+) -> None:
+    for host in known.values():
+        silent_s = (now - host.last_seen_at).total_seconds()
+        if host.agent_id != agent.id and silent_s <= defaults.service_down_time_s:
+            raise Conflict(
+                f"Host {host.name} belongs to another agent, which was heard "
+                f"{silent_s:.0f} s ago. It can be taken over once that one is silent."
+            )
+
+
+def _of_provider(
+    each: HostReport, host: Host | None, before: Mapping[int, Mapping[str, list[str]]]
+) -> ProviderReport:
+    last: Mapping[str, list[str]] = {} if host is None else before[host.id]
+    return ProviderReport(
+        name=each.name,
+        provider_id=None if host is None else host.provider_id,
+        provider_uuid=each.provider_uuid,
+        inventories=each.inventories,
+        traits=each.traits,
+        gone_classes=frozenset(last.get("classes", ())) - each.inventories.keys(),
+        gone_traits=frozenset(last.get("traits", ())) - each.traits,
+    )
+
+
+def _names_reported(each: HostReport) -> dict[str, list[str]]:
+    return {"classes": sorted(each.inventories), "traits": sorted(each.traits)}
+
+
+def _add(
+    tx: Tx,
+    agent: Agent,
+    fresh: Sequence[HostReport],
+    registered: Mapping[str, Registered],
+    defaults: HostDefaults,
+    ids: IdSource,
+    now: datetime,
+) -> None:
+    taken = hosts.rows_for_snapshot(tx, [registered[each.name].provider_id for each in fresh])
+    if taken:
+        raise Conflict(
+            f"Resource provider {taken[0].provider_uuid} belongs to host {taken[0].name}."
+        )
+    hosts.add(
+        tx,
+        [
+            {
+                "service_uuid": ids.uuid(),
+                "name": each.name,
+                "provider_id": registered[each.name].provider_id,
+                "agent_id": agent.id,
+                "availability_zone": each.availability_zone or defaults.availability_zone,
+                "reported_zone": each.availability_zone or defaults.availability_zone,
+                "is_disabled": False,
+                "disabled_reason": None,
+                "is_forced_down": False,
+                "hypervisor_type": each.host_type,
+                "hypervisor_version": each.host_version,
+                "host_ip": each.host_ip,
+                "cpu_facts": dict(each.cpu_facts),
+                "capabilities": dict(each.capabilities),
+                "reported": _names_reported(each),
+                "booted_at": each.booted_at,
+                "reported_at": now,
+                "created_at": now,
+                "updated_at": now,
+            }
+            for each in fresh
+        ],
+    )
+    # A provider that was there before its host did not tell of itself.
+    adopted = [registered[each.name] for each in fresh]
+    changes.add_always_read(tx, [each.provider_id for each in adopted if not each.is_new], now)
+
+
+def _change(
+    tx: Tx,
+    agent: Agent,
+    again: Sequence[tuple[HostReport, Host]],
+    before: Mapping[int, Mapping[str, list[str]]],
+    defaults: HostDefaults,
+    now: datetime,
+) -> None:
+    hosts.mark_reported(tx, [host.id for _, host in again], now)
+    rows: list[dict[str, Any]] = []
+    shown: list[ProviderId] = []
+    decided = _decided_zones(tx, again)
+    for each, host in again:
+        zone_said = each.availability_zone or host.reported_zone
+        zone = host.availability_zone
+        if zone_said != host.reported_zone:
+            zone = decided.get(host.id, zone_said)
+        facts = (agent.id, zone, dict(each.capabilities), each.host_ip)
+        had = (host.agent_id, host.availability_zone, host.capabilities, host.host_ip)
+        rest = (
+            zone_said,
+            each.host_type,
+            each.host_version,
+            dict(each.cpu_facts),
+            each.booted_at,
+            _names_reported(each),
+        )
+        rest_had = (
+            host.reported_zone,
+            host.hypervisor_type,
+            host.hypervisor_version,
+            host.cpu_facts,
+            host.booted_at,
+            before[host.id],
+        )
+        if facts != had or _was_forgotten(host, defaults, now):
+            shown.append(host.provider_id)
+        if (facts, rest) == (had, rest_had):
+            continue
+        rows.append(
+            {
+                "host": host.id,
+                "agent": agent.id,
+                "zone": zone,
+                "zone_said": zone_said,
+                "type": each.host_type,
+                "version": each.host_version,
+                "ip": each.host_ip,
+                "cpu": dict(each.cpu_facts),
+                "facts": dict(each.capabilities),
+                "what": _names_reported(each),
+                "booted": each.booted_at,
+                "now": now,
+            }
+        )
+    hosts.change_reported(tx, rows)
+    changes.add_always_read(tx, sorted(shown), now)
+
+
+def _decided_zones(tx: Tx, again: Sequence[tuple[HostReport, Host]]) -> dict[int, str]:
+    """The zones by aggregates of those hosts whose agents now say another one."""
+    moved = [
+        host.id
+        for each, host in again
+        if each.availability_zone not in (None, "", host.reported_zone)
+    ]
+    return aggregates.zones_by_host(tx, moved)
+
+
+def _was_forgotten(host: Host, defaults: HostDefaults, now: datetime) -> bool:
+    """Whether what a host is capable of counted as unknown until this report.
+
+    Fresh reports are taken over now and then; this one changes where servers can go.
+    """
+    if host.reported_at is None:
+        return True
+    return (now - host.reported_at).total_seconds() > defaults.capabilities_max_age_s
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceChange:
+    """What an operator decides about a host's service; ``None`` leaves a thing as it is."""
+
+    is_disabled: bool | None = None
+    disabled_reason: str | None = None
+    is_forced_down: bool | None = None
+
+
+def change_service(tx: Tx, host: Host, wanted: ServiceChange, now: datetime) -> Host:
+    """Carry out a decision; enabling forgets the reason for having disabled."""
+    is_disabled = host.is_disabled if wanted.is_disabled is None else wanted.is_disabled
+    reason = host.disabled_reason if wanted.is_disabled is None else wanted.disabled_reason
+    is_down = host.is_forced_down if wanted.is_forced_down is None else wanted.is_forced_down
+    hosts.change_service(
+        tx,
+        host.id,
+        is_disabled=is_disabled,
+        disabled_reason=reason if is_disabled else None,
+        is_forced_down=is_down,
+        now=now,
+    )
+    if (is_disabled, is_down) != (host.is_disabled, host.is_forced_down):
+        changes.add_always_read(tx, [host.provider_id], now)
+    changed = hosts.by_row(tx, host.id)
+    assert changed is not None, "a host that was just written is there"
+    return changed
+
+
+def remove_service(tx: Tx, host: Host, now: datetime) -> None:
+    """Forget a host, which leaves its aggregates; its provider too if nothing needs that.
+
+    Who forgets a host says that what moved servers left there will not come back with it.
+    Raises :class:`InUse` while servers are on it, or about to be. An agent that goes on
+    reporting the host brings it back with its next registration.
+    """
+    kept = dedications.why_not_free(host)
+    if kept is not None:
+        raise InUse(
+            f"Unable to delete compute service of host {host.name}: {kept}. Remove it from "
+            "there first."
+        )
+    if hosts.server_counts(tx, [host.name]):
+        raise InUse(
+            "Unable to delete compute service that is hosting instances. Migrate or delete "
+            "the instances first."
+        )
+    leftovers.forget(tx, host.name, now)
+    aggregates.forget_host(tx, host, now)
+    hosts.remove(tx, host.id)
+    registration.retire(tx, host.provider_id)
+    changes.add_always_read(tx, [host.provider_id], now)
+    with contextlib.suppress(InUse):
+        # Others hold something of it, or remember having been on it: then it stays.
+        providers.delete(tx, host.provider_uuid, now)
+
+
+def by_service(tx: Tx, service_uuid: str) -> Host:
+    """The host with this compute service; else :class:`NotFound`."""
+    found = hosts.by_service(tx, service_uuid)
+    if found is None:
+        raise NotFound(f"Service {service_uuid} could not be found.")
+    return found
+
+
+def by_name(tx: Tx, name: str) -> Host:
+    """The host with this name; else :class:`NotFound`."""
+    found = hosts.by_names(tx, [name]).get(name)
+    if found is None:
+        raise NotFound(f"Could not find binary nova-compute on host {name}.")
+    return found
+
+
+def by_name_or_none(tx: Tx, name: str) -> Host | None:
+    """The host with this name, if there is one."""
+    return hosts.by_names(tx, [name]).get(name)
+
+
+def by_provider(tx: Tx, uuid: str) -> Host | None:
+    """The host on this provider."""
+    return hosts.by_provider(tx, ProviderUuid(uuid))
+
+
+def by_row(tx: Tx, row: int) -> Host | None:
+    """The host with this row id."""
+    return hosts.by_row(tx, row)
+
+
+def page(
+    tx: Tx,
+    *,
+    after_row: int = 0,
+    limit: int | None = None,
+    name: str | None = None,
+    name_part: str | None = None,
+) -> list[Host]:
+    """Hosts in the order in which they came."""
+    return hosts.page(tx, after_row=after_row, limit=limit, name=name, name_part=name_part)
+
+
+def servers_on(tx: Tx, names: Collection[str]) -> dict[str, list[tuple[str, str]]]:
+    """The servers on each of these hosts: uuid and name."""
+    found: dict[str, list[tuple[str, str]]] = {}
+    for host, uuid, name, *_ in hosts.servers_on(tx, names):
+        found.setdefault(host, []).append((uuid, name))
+    return found
+
+
+def residents(tx: Tx, names: Collection[str]) -> dict[str, list[tuple[ServerId, str]]]:
+    """The servers on each of these hosts: uuid and project."""
+    found: dict[str, list[tuple[ServerId, str]]] = {}
+    for host, uuid, project_id in hosts.residents(tx, names):
+        found.setdefault(host, []).append((ServerId(uuid), project_id))
+    return found

@@ -1,0 +1,123 @@
+"""Whoever reads, and however many do: a write finds a connection, and so does every reader."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from innkeeper import wiring
+from innkeeper.domain.slices import Serving, Settings, Storing
+from innkeeper.engine.commands import Write
+from innkeeper.engine.readers import ReaderThreads
+from innkeeper.engine.search import SearchThread
+from innkeeper.engine.writer import Writer
+from innkeeper.store import schema
+from innkeeper.store.transactions import Store, Tx, greet
+from tests.support.clouds import NOW, cloud_in
+
+WITHIN_S = 20.0
+AT_ONCE_S = 2.0
+"""Much more than a commit takes, and much less than anybody waits for a connection."""
+READERS = 3
+SETTINGS = Settings(serving=Serving(reader_threads=READERS))
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    """A store as the service has it."""
+    storing = Storing(data_dir=str(tmp_path / "data"), busy_timeout_s=WITHIN_S)
+    opened = wiring.connect(Settings(serving=SETTINGS.serving, storing=storing))
+    schema.upgrade(opened, NOW)
+    yield opened
+    opened.dispose()
+
+
+class LongRead:
+    """A read that does not end before it is told to; counts those that are in it."""
+
+    def __init__(self) -> None:
+        self.inside = threading.Semaphore(0)
+        self.end = threading.Event()
+
+    def __call__(self, tx: Tx, *_: Any) -> None:
+        greet(tx)
+        self.inside.release()
+        assert self.end.wait(WITHIN_S)
+
+    load = __call__
+    """As the desk of a thread that searches: reading the providers takes that long."""
+
+
+def test_a_write_goes_through_while_every_other_thread_reads(
+    store: Store, tmp_path: Path
+) -> None:
+    long_read = LongRead()
+    readers = ReaderThreads(store, READERS)
+    desk: Any = long_read
+    searching = SearchThread(store, desk, wiring.RandomIds())
+    cloud = cloud_in(tmp_path)
+    writer = Writer(store, cloud.desk)
+    beside = ThreadPoolExecutor(2)
+
+    def read() -> None:
+        with store.read() as tx:
+            long_read(tx)
+
+    async def fill_and_write() -> float:
+        try:
+            waiting = [readers.run(long_read) for _ in range(READERS + 1)]
+            reading = asyncio.gather(*waiting)
+            searching.start()
+            # The worker, and the deciding thread when it looks a batch up.
+            others = [beside.submit(read) for _ in range(2)]
+            for _ in range(READERS + 1 + len(others)):
+                assert await asyncio.to_thread(long_read.inside.acquire, timeout=WITHIN_S / 4)
+            started_s = time.perf_counter()
+            await writer.submit(Write(greet))
+            return time.perf_counter() - started_s
+        finally:
+            long_read.end.set()
+            await reading
+
+    writer.start()
+    try:
+        assert asyncio.run(fill_and_write()) < AT_ONCE_S
+    finally:
+        long_read.end.set()
+        writer.stop(WITHIN_S)
+        searching.stop()
+        readers.stop()
+        beside.shutdown()
+        cloud.close()
+
+
+def test_a_write_goes_through_while_more_read_than_there_are_connections(
+    store: Store,
+) -> None:
+    long_read = LongRead()
+    connections = READERS + wiring.READERS_BESIDE
+    many = 2 * connections
+
+    def read() -> None:
+        with store.read() as tx:
+            long_read(tx)
+
+    with ThreadPoolExecutor(many) as pool:
+        for _ in range(many):
+            pool.submit(read)
+        try:
+            for _ in range(connections):
+                assert long_read.inside.acquire(timeout=WITHIN_S)
+            started_s = time.perf_counter()
+            with store.write() as tx:
+                greet(tx)
+            assert time.perf_counter() - started_s < AT_ONCE_S
+        finally:
+            long_read.end.set()

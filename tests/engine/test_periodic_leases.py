@@ -1,0 +1,149 @@
+"""What a service does for leases when nobody asks: carried out by one of all processes."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from datetime import timedelta
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+
+from innkeeper.domain.errors import ConcurrentUpdate
+from innkeeper.domain.hosts import Dedication
+from innkeeper.domain.leases import Lease, LeaseStatus
+from innkeeper.domain.slices import Settings
+from innkeeper.engine.commands import Command
+from innkeeper.engine.periodic import SWEEP_PERIOD_S, PeriodicTasks
+from innkeeper.engine.writer import Writer
+from innkeeper.systems.leases import events
+from tests.support.clouds import reported
+from tests.support.lessors import Lessor
+from tests.support.moves import Movers
+from tests.support.statements import Counter
+
+T = TypeVar("T")
+STOP_S = 10.0
+HOUR_S = 3600.0
+STATEMENTS_MAX = 40
+"""Of a step in which nobody is asked for anything, however many servers there are."""
+
+
+class Stumbling(Writer):
+    """Decides, but refuses some of the calls that it is told of by their numbers."""
+
+    refused_calls: Collection[int] = ()
+
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        self.calls = 0
+        self.answers: list[Any] = []
+
+    def submit_and_wait(self, command: Command[T], timeout_s: float) -> T:
+        """Carry out a write, or refuse it."""
+        self.calls += 1
+        if self.calls in self.refused_calls:
+            raise ConcurrentUpdate("Somebody was in the way.")
+        answer = super().submit_and_wait(command, timeout_s)
+        self.answers.append(answer)
+        return answer
+
+
+class Serving:
+    """A process on a lessor's database whose tasks are run by hand."""
+
+    def __init__(self, lessor: Lessor) -> None:
+        self.lessor = lessor
+        cloud = lessor.cloud
+        self.writer = Stumbling(cloud.store, cloud.desk)
+        self.writer.start()
+        periodic = PeriodicTasks(
+            Settings(), cloud.store, self.writer, lambda: lessor.now, cloud.ids
+        )
+        (self.task,) = (each for each in periodic.tasks() if each.name == "lease_events")
+
+    def run(self, after_s: float) -> int:
+        """Let some time pass, and have the task do what is due."""
+        self.lessor.movers.now += timedelta(seconds=after_s)
+        return self.task.work()
+
+
+@pytest.fixture
+def serving(tmp_path: Path) -> Iterator[Serving]:
+    """Two hosts for leases, and a process."""
+    lessor = Lessor(
+        Movers(tmp_path, *(reported(each, 99, 99_999, 9999) for each in ("a1", "b1")))
+    )
+    lessor.keep("a1", "b1")
+    made = Serving(lessor)
+    yield made
+    made.writer.stop(STOP_S)
+    lessor.movers.close()
+
+
+def test_leases_begin_and_end_by_themselves(serving: Serving) -> None:
+    lessor = serving.lessor
+    lease = lessor.lease((2, 2), start=HOUR_S, end=2 * HOUR_S)
+    assert serving.run(0) == 0
+    assert serving.run(HOUR_S) > 0
+    assert lessor.status(lease) == LeaseStatus.ACTIVE
+    # Another process has just looked.
+    assert serving.run(1) == 0
+    assert serving.run(HOUR_S) > 0
+    assert lessor.status(lease) == LeaseStatus.ENDED
+    assert serving.run(SWEEP_PERIOD_S) == 0
+    assert lessor.said("a1", "b1") == [(Dedication.FREEPOOL, None)] * 2
+
+
+def filled(lessor: Lessor, count: int) -> Lease:
+    """A lease of both hosts for an hour, with so many servers, half of them on each."""
+    lease = lessor.lease((2, 2), end=HOUR_S)
+    hints = {"reservation": lease.reservations[0].uuid}
+    for host in ("a1", "b1"):
+        wanted = lessor.cloud.request(count // 2, now=lessor.now, hints=hints, forced_host=host)
+        (booted,) = lessor.cloud.boot(wanted)
+        assert getattr(booted, "fault", "") is None
+    return lease
+
+
+def test_many_servers_go_in_several_steps(serving: Serving) -> None:
+    lessor, at_once = serving.lessor, events.DELETED_AT_ONCE
+    lease = filled(lessor, at_once + 4)
+    assert serving.run(HOUR_S) == at_once + 4
+    assert serving.writer.answers == [[lease.uuid], at_once, 4, 0]
+    assert len(lessor.movers.waiting("destroy")) == at_once + 4
+    assert lessor.status(lease) == LeaseStatus.ENDING
+
+
+def test_servers_that_their_agents_see_to_are_not_asked_again(serving: Serving) -> None:
+    lessor, movers, at_once = serving.lessor, serving.lessor.movers, events.DELETED_AT_ONCE
+    lease, counter = filled(lessor, at_once + 4), Counter(serving.lessor.cloud)
+    movers.wait(HOUR_S)
+
+    def step() -> int:
+        carry_out = partial(events.carry_out, uuid=lease.uuid, terms=lessor.terms())
+        return int(lessor.cloud.write(carry_out))
+
+    asked = []
+    for _ in range(2):
+        done = step()
+        asked.append((done, len(movers.waiting("destroy"))))
+    assert asked == [(at_once, at_once), (4, at_once + 4)]
+    assert counter.of(step) < STATEMENTS_MAX
+    assert step() == 0
+    # Who is silent sees to nothing; the servers of the other one's host are left to it.
+    movers.wait(HOUR_S, silent="a")
+    assert (step(), step()) == (at_once // 2 + 2, 0)
+    assert len(movers.waiting("destroy")) == at_once + 4
+
+
+def test_one_that_is_refused_holds_up_no_others(serving: Serving) -> None:
+    lessor = serving.lessor
+    first, second = (lessor.lease((1, 1), start=HOUR_S, end=9 * HOUR_S) for _ in range(2))
+    serving.writer.refused_calls = {2}
+    serving.run(HOUR_S)
+    assert lessor.status(first) == LeaseStatus.PENDING
+    assert lessor.status(second) == LeaseStatus.ACTIVE
+    serving.run(SWEEP_PERIOD_S)
+    assert lessor.status(first) == LeaseStatus.ACTIVE

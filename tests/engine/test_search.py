@@ -1,0 +1,147 @@
+"""The thread that searches: what it does for who waits, for who does not, and when it ends."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from structlog.testing import capture_logs
+
+from innkeeper import wiring
+from innkeeper.domain.candidates import CandidateQuery, FoundCandidates, RequestGroup
+from innkeeper.domain.errors import Invalid, Unavailable
+from innkeeper.engine.search import WAIT_S, GoesOn, SearchThread
+from innkeeper.store.transactions import Tx, greet
+from tests.support.clouds import Cloud, cloud_in
+
+WITHIN_S = 20.0
+QUERY = CandidateQuery((RequestGroup(resources={"VCPU": 1}),))
+NOTHING = FoundCandidates([], {})
+
+
+class Puzzler:
+    """A desk whose searches end only when nobody waits for them any more."""
+
+    def __init__(self) -> None:
+        self.is_searching = threading.Event()
+        self.loads = 0
+        self.is_broken = False
+
+    def load(self, tx: Tx) -> None:
+        greet(tx)
+        self.loads += 1
+        if self.is_broken:
+            raise RuntimeError("No providers can be read.")
+
+    def follow(self, tx: Tx, query: CandidateQuery) -> Any:
+        greet(tx)
+        if not query.groups:
+            raise Invalid("Nothing is asked for.")
+        return query
+
+    def find(
+        self, table: Any, query: CandidateQuery, seed: int, goes_on: GoesOn
+    ) -> FoundCandidates:
+        assert table is query
+        self.is_searching.set()
+        while query.limit is None and goes_on():
+            self.is_searching.wait(0.001)
+        return NOTHING
+
+
+@pytest.fixture
+def cloud(tmp_path: Path) -> Iterator[Cloud]:
+    """A store for the thread to read."""
+    started = cloud_in(tmp_path)
+    yield started
+    started.close()
+
+
+@pytest.fixture
+def desk() -> Puzzler:
+    """What searches."""
+    return Puzzler()
+
+
+@pytest.fixture
+def searching(cloud: Cloud, desk: Puzzler) -> Iterator[SearchThread]:
+    """A thread that has begun."""
+    made = SearchThread(cloud.store, desk, wiring.RandomIds())
+    yield made
+    made.stop()
+
+
+def told(found: FoundCandidates) -> str:
+    """Who makes an answer of what was found."""
+    assert found is NOTHING
+    return threading.current_thread().name
+
+
+EASY = CandidateQuery(QUERY.groups, limit=1)
+
+
+def test_answers_are_made_in_the_thread_that_searches(searching: SearchThread) -> None:
+    found, name = asyncio.run(searching.find(EASY, told))
+    assert found is NOTHING
+    assert name.startswith("searching")
+
+
+def test_what_is_wrong_with_a_query_is_told(searching: SearchThread) -> None:
+    with pytest.raises(Invalid, match="Nothing is asked for"):
+        asyncio.run(searching.find(CandidateQuery(()), told))
+
+
+def test_the_end_of_the_service_ends_a_search_and_begins_no_other(
+    searching: SearchThread, desk: Puzzler
+) -> None:
+    async def search_and_stop() -> list[Any]:
+        puzzle = asyncio.ensure_future(searching.find(QUERY, told))
+        behind = asyncio.ensure_future(searching.find(QUERY, told))
+        loop = asyncio.get_running_loop()
+        assert await loop.run_in_executor(None, desk.is_searching.wait, WITHIN_S)
+        await asyncio.wait_for(loop.run_in_executor(None, searching.stop), WITHIN_S)
+        return list(await asyncio.gather(puzzle, behind, return_exceptions=True))
+
+    puzzle, behind = asyncio.run(search_and_stop())
+    assert puzzle[0] is NOTHING
+    assert isinstance(behind, Unavailable)
+    with pytest.raises(Unavailable):
+        asyncio.run(searching.find(EASY, told))
+
+
+def test_a_client_who_goes_away_leaves_the_thread_to_others(
+    searching: SearchThread, desk: Puzzler
+) -> None:
+    async def give_up() -> None:
+        first = asyncio.ensure_future(searching.find(EASY, told))
+        first.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await first
+
+    asyncio.run(give_up())
+    assert asyncio.run(searching.find(EASY, told))[0] is NOTHING
+
+
+def test_who_has_waited_too_long_is_told_so(searching: SearchThread, desk: Puzzler) -> None:
+    long_ago_s = time.perf_counter() - WAIT_S - 1.0
+    with pytest.raises(Unavailable):
+        searching._search(EASY, told, long_ago_s)
+    assert not desk.is_searching.is_set()
+
+
+def test_providers_that_cannot_be_read_at_the_start_are_logged_and_no_end(
+    cloud: Cloud, desk: Puzzler
+) -> None:
+    desk.is_broken = True
+    searching = SearchThread(cloud.store, desk, wiring.RandomIds())
+    with capture_logs() as logs:
+        searching.start()
+        assert asyncio.run(searching.find(EASY, told))[0] is NOTHING
+        searching.stop()
+    assert desk.loads == 1
+    assert "providers_unread" in [each["event"] for each in logs]

@@ -1,0 +1,310 @@
+"""The writer thread answers everybody, whatever happens to it, and says when it has ended."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+import structlog
+from structlog.testing import capture_logs
+
+from innkeeper.clients.streams import LosingStream
+from innkeeper.domain.errors import Conflict, Unavailable
+from innkeeper.engine import writer
+from innkeeper.engine.commands import Boot, Write, WriteTogether
+from innkeeper.engine.writer import Writer
+from innkeeper.store.transactions import Tx
+from tests.support.clouds import Cloud, cloud_in, reported
+
+WITHIN_S = 10.0
+ENDS_BY_ACCIDENT = pytest.mark.filterwarnings(
+    "ignore::pytest.PytestUnhandledThreadExceptionWarning"
+)
+"""The thread's end shows on standard error, which is what pytest warns of."""
+
+
+@pytest.fixture
+def cloud(tmp_path: Path) -> Iterator[Cloud]:
+    """A cloud of one host."""
+    started = cloud_in(tmp_path, reported("a"))
+    yield started
+    started.close()
+
+
+@pytest.fixture(autouse=True)
+def log_settings() -> Iterator[None]:
+    """Leave the log's settings as they were found."""
+    before = structlog.get_config()
+    yield
+    structlog.configure(**before)
+
+
+Ask = Callable[[Writer], Any]
+
+
+def answers(thread: Writer, *asks: Ask) -> list[Any]:
+    """What each of those who ask at the same moment is told; who is not told fails the test."""
+
+    async def all_of_them() -> list[Any]:
+        waiting = (asyncio.wait_for(ask(thread), WITHIN_S) for ask in asks)
+        return await asyncio.gather(*waiting, return_exceptions=True)
+
+    try:
+        return asyncio.run(all_of_them())
+    finally:
+        thread.stop(WITHIN_S)
+
+
+def written(work: Callable[[Tx], Any]) -> Ask:
+    return lambda thread: thread.submit(Write(work))
+
+
+def raising(error: BaseException) -> Ask:
+    def work(tx: Tx) -> None:
+        raise error
+
+    return written(work)
+
+
+def waits_for_the_others(tx: Tx) -> str:
+    """Nothing: a step that others share a batch with."""
+    return "done"
+
+
+def started(cloud: Cloud, desk: Any = None) -> Writer:
+    thread = Writer(cloud.store, desk or cloud.desk)
+    thread.start()
+    return thread
+
+
+class Unread:
+    """The stream of a log whose reader has gone."""
+
+    def __init__(self) -> None:
+        reading, self._writing = os.pipe()
+        os.close(reading)
+
+    def write(self, text: str) -> int:
+        """Fail as the system does."""
+        return os.write(self._writing, text.encode())
+
+    def flush(self) -> None:
+        """Nothing is kept back."""
+
+    def close(self) -> None:
+        """Let go of the pipe."""
+        os.close(self._writing)
+
+
+@pytest.fixture
+def unread() -> Iterator[Any]:
+    """See :class:`Unread`."""
+    stream = Unread()
+    yield stream
+    stream.close()
+
+
+def log_to(stream: Any) -> None:
+    structlog.configure(
+        processors=[structlog.processors.LogfmtRenderer()],
+        logger_factory=structlog.WriteLoggerFactory(stream),
+        cache_logger_on_first_use=False,
+    )
+
+
+def test_a_log_that_nobody_reads_changes_no_answer(cloud: Cloud, unread: Any) -> None:
+    log_to(LosingStream(unread))
+    boom = ZeroDivisionError()
+    told = answers(
+        started(cloud), raising(boom), *[written(waits_for_the_others) for _ in range(3)]
+    )
+    assert told == [boom, "done", "done", "done"]
+
+
+@ENDS_BY_ACCIDENT
+def test_who_waits_when_the_thread_ends_is_told_so(cloud: Cloud, unread: Any) -> None:
+    """Here by a log that does raise; nothing else in the thread is known to."""
+    log_to(unread)
+    thread = started(cloud)
+    others = [written(waits_for_the_others) for _ in range(300)]
+    told = answers(thread, raising(ZeroDivisionError()), *others)
+    assert {type(each) for each in told} == {Unavailable}
+    assert not thread.is_alive
+    assert [type(each) for each in answers(thread, written(waits_for_the_others))] == [
+        Unavailable
+    ]
+
+
+@ENDS_BY_ACCIDENT
+def test_a_step_that_ends_the_thread_ends_what_waits_with_it(cloud: Cloud) -> None:
+    thread = started(cloud)
+    told = answers(thread, raising(SystemExit(3)), written(waits_for_the_others))
+    assert [type(each) for each in told] == [Unavailable, Unavailable]
+    assert not thread.is_alive
+
+
+def test_a_step_may_raise_what_no_future_takes(cloud: Cloud) -> None:
+    with capture_logs():
+        told = answers(started(cloud), raising(StopIteration(7)), written(waits_for_the_others))
+    assert isinstance(told[0], RuntimeError)
+    assert isinstance(told[0].__cause__, StopIteration)
+    assert told[1] == "done"
+
+
+class OddDesk:
+    """Answers boots with something nobody can count."""
+
+    def begin(self, tx: Tx) -> None:
+        """See ``Desk``."""
+
+    def boot(self, tx: Tx, requests: Sequence[Any]) -> list[Any]:
+        """See ``Desk``."""
+        return list(requests)
+
+    def explain(self, tx: Tx, request: Any) -> Any:
+        """See ``Desk``."""
+        return request
+
+    def follow(self, tx: Tx) -> None:
+        """See ``Desk``."""
+
+    def forget(self) -> None:
+        """See ``Desk``."""
+
+
+def test_what_cannot_be_counted_is_answered_all_the_same(cloud: Cloud) -> None:
+    request = cloud.request()
+    with capture_logs() as logs:
+        told = answers(
+            started(cloud, OddDesk()),
+            lambda thread: thread.submit(Boot(request)),
+            written(waits_for_the_others),
+        )
+    assert told == [request, "done"]
+    assert [each["event"] for each in logs] == ["commit_uncounted"]
+
+
+def test_whatever_waited_is_done_before_the_thread_stops(cloud: Cloud) -> None:
+    thread = started(cloud)
+    told = answers(thread, *[written(waits_for_the_others) for _ in range(600)])
+    assert told == ["done"] * 600
+    assert not thread.is_alive
+
+
+def joined(work: Callable[[Tx, Sequence[Any]], list[Any]], item: Any) -> Ask:
+    return lambda thread: thread.submit(WriteTogether(work, item))
+
+
+def test_what_is_written_together_is_refused_one_by_one(cloud: Cloud) -> None:
+    seen: list[list[int]] = []
+
+    def work(tx: Tx, items: Sequence[int]) -> list[Any]:
+        seen.append(list(items))
+        return [Conflict(f"{item} is odd.") if item % 2 else None for item in items]
+
+    other = written(waits_for_the_others)
+    told = answers(started(cloud), *[joined(work, item) for item in range(4)], other)
+    assert [type(each) for each in told] == [type(None), Conflict, type(None), Conflict, str]
+    assert sorted(item for items in seen for item in items) == [0, 1, 2, 3]
+
+
+def test_who_has_much_to_write_shares_a_commit_with_fewer(cloud: Cloud) -> None:
+    seen: list[int] = []
+
+    def work(tx: Tx, items: Sequence[int]) -> list[Any]:
+        seen.append(len(items))
+        return [None] * len(items)
+
+    def ask(thread: Writer) -> Any:
+        return thread.submit(WriteTogether(work, 0, writer.LINES_MAX // 2))
+
+    assert answers(started(cloud), *[ask] * 9) == [None] * 9
+    assert sum(seen) == 9
+    assert max(seen) == 2
+
+
+def test_one_who_breaks_what_is_written_together_does_so_alone(cloud: Cloud) -> None:
+    def work(tx: Tx, items: Sequence[int]) -> list[Any]:
+        tx.exec_driver_sql("UPDATE agents SET name = name || ?", (f" {len(items)}",))
+        if 3 in items:
+            raise ZeroDivisionError
+        return [None] * len(items)
+
+    with capture_logs():
+        told = answers(started(cloud), *[joined(work, item) for item in range(1, 6)])
+    assert [type(each) for each in told if each] == [ZeroDivisionError]
+    with cloud.store.read() as tx:
+        (name,) = tx.exec_driver_sql("SELECT name FROM agents").scalars()
+    parts = [int(part) for part in str(name).split()[1:]]
+    assert sum(parts) == 4
+
+
+def breaks(tx: Tx) -> None:
+    raise RuntimeError("The disk is gone.")
+
+
+def test_a_service_whose_writes_all_fail_says_so_until_one_succeeds(cloud: Cloud) -> None:
+    thread = Writer(cloud.store, cloud.desk)
+    thread.start()
+
+    async def one_after_the_other(work: Callable[[Tx], Any], times: int) -> bool:
+        for _ in range(times):
+            with suppress(RuntimeError, Conflict):
+                await asyncio.wait_for(thread.submit(Write(work)), WITHIN_S)
+        return thread.is_failing
+
+    def refuses(tx: Tx) -> None:
+        raise Conflict("That is there already.")
+
+    try:
+        assert not asyncio.run(one_after_the_other(refuses, writer.FAILURES_MAX))
+        assert not asyncio.run(one_after_the_other(breaks, writer.FAILURES_MAX - 1))
+        assert asyncio.run(one_after_the_other(breaks, 1))
+        assert not asyncio.run(one_after_the_other(waits_for_the_others, 1))
+    finally:
+        thread.stop(WITHIN_S)
+
+
+def test_many_threads_that_come_and_go_are_all_answered(cloud: Cloud) -> None:
+    """Who rings late, for a step that is done already, ends nothing."""
+    thread = started(cloud)
+    told: list[str] = []
+
+    def writes() -> None:
+        for _ in range(100):
+            told.append(thread.submit_and_wait(Write(waits_for_the_others), WITHIN_S))
+
+    writers = [threading.Thread(target=writes) for _ in range(4)]
+    for each in writers:
+        each.start()
+    for each in writers:
+        each.join()
+    try:
+        assert told == ["done"] * 400
+        assert thread.is_alive
+    finally:
+        thread.stop(WITHIN_S)
+
+
+def test_company_that_does_not_come_again_is_not_waited_for_long(cloud: Cloud) -> None:
+    thread = started(cloud)
+
+    async def twenty_and_then_one() -> float:
+        many = (thread.submit(Write(waits_for_the_others)) for _ in range(20))
+        await asyncio.wait_for(asyncio.gather(*many), WITHIN_S)
+        begun_s = time.perf_counter()
+        await asyncio.wait_for(thread.submit(Write(waits_for_the_others)), WITHIN_S)
+        return time.perf_counter() - begun_s
+
+    try:
+        # Far above what it waits at most, since the machine may be busy with other things.
+        assert asyncio.run(twenty_and_then_one()) < 200 * writer.GATHER_MAX_S
+    finally:
+        thread.stop(WITHIN_S)

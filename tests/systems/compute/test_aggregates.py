@@ -1,0 +1,274 @@
+"""Aggregates in every store: zones in force, Placement's picture of them, and who is told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from innkeeper.domain.errors import AlreadyExists, Conflict, Invalid, NotFound
+from innkeeper.domain.grouping import ZONE_KEY, Aggregate
+from innkeeper.store import changes
+from innkeeper.store.queries.compute import aggregates as rows
+from innkeeper.store.transactions import Tx
+from innkeeper.systems.compute import audit
+from innkeeper.systems.compute.grouping import aggregates
+from innkeeper.systems.compute.hosts import hosts
+from innkeeper.systems.compute.moves import resizing
+from innkeeper.systems.placement import aggregates as mirror
+from innkeeper.systems.placement import providers
+from tests.support.clouds import NOW, Cloud, cloud_in, faults, reported
+from tests.support.moves import Movers
+from tests.support.told import told_since
+
+
+@pytest.fixture
+def cloud(tmp_path: Path) -> Iterator[Cloud]:
+    """Two hosts; what was done to them is judged in the end."""
+    made = cloud_in(tmp_path, reported("h1"), reported("h2"))
+    yield made
+    made.mend()
+    made.judge()
+    made.close()
+
+
+def make(cloud: Cloud, name: str, zone: str | None = None, *there: str) -> Aggregate:
+    """Make an aggregate with these hosts."""
+
+    def work(tx: Tx) -> Aggregate:
+        made = aggregates.create(tx, cloud.ids.uuid(), name, zone, NOW)
+        for host in there:
+            made = aggregates.add_host(tx, made.id, host, NOW)
+        return made
+
+    made: Aggregate = cloud.write(work)
+    return made
+
+
+def describe(cloud: Cloud, row: int, **wanted: str | None) -> Any:
+    """Set an aggregate's metadata."""
+    return cloud.write(lambda tx: aggregates.set_metadata(tx, row, wanted, NOW))
+
+
+def told(cloud: Cloud, work: Any) -> set[str]:
+    """The hosts whose providers a write tells of."""
+    before = cloud.read(changes.newest)
+    cloud.write(work)
+    moved = {pid for pid, _ in cloud.read(lambda tx: told_since(tx, before))}
+    return {each.name for each in cloud.read(hosts.page) if each.provider_id in moved}
+
+
+def test_a_host_goes_into_the_zone_and_comes_back(cloud: Cloud) -> None:
+    made = make(cloud, "a", "east", "h1")
+    assert (cloud.host("h1").availability_zone, cloud.host("h2").availability_zone) == (
+        "east",
+        "nova",
+    )
+    cloud.write(lambda tx: aggregates.remove_host(tx, made.id, "h1", NOW))
+    assert cloud.host("h1").availability_zone == "nova"
+
+
+def test_a_zone_that_is_named_later_takes_the_hosts_that_are_there(cloud: Cloud) -> None:
+    made = make(cloud, "a", None, "h1", "h2")
+    describe(cloud, made.id, **{ZONE_KEY: "west"})
+    assert {each.availability_zone for each in cloud.read(hosts.page)} == {"west"}
+
+
+def test_of_two_aggregates_with_one_zone_either_will_do(cloud: Cloud) -> None:
+    first, second = make(cloud, "a", "east", "h1"), make(cloud, "b", "east", "h1")
+    assert faults(cloud.boot(cloud.request(availability_zone="east"))) == [None]
+    cloud.write(lambda tx: aggregates.remove_host(tx, first.id, "h1", NOW))
+    assert cloud.host("h1").availability_zone == "east"
+    with pytest.raises(Conflict, match="would change from 'east' to 'nova'"):
+        cloud.write(lambda tx: aggregates.remove_host(tx, second.id, "h1", NOW))
+
+
+def test_the_agent_is_listened_to_where_no_aggregate_decides(cloud: Cloud) -> None:
+    made = make(cloud, "a", "east", "h1")
+    cloud.report(reported("h1", availability_zone="attic"))
+    cloud.report(reported("h2", availability_zone="attic"))
+    h1, h2 = cloud.host("h1"), cloud.host("h2")
+    assert (h1.availability_zone, h1.reported_zone) == ("east", "attic")
+    assert (h2.availability_zone, h2.reported_zone) == ("attic", "attic")
+    # A report that is silent about it changes neither.
+    cloud.report(reported("h1"), reported("h2"))
+    assert (cloud.host("h1"), cloud.host("h2")) == (h1, h2)
+    cloud.write(lambda tx: aggregates.remove_host(tx, made.id, "h1", NOW))
+    assert cloud.host("h1").availability_zone == "attic"
+
+
+def test_no_aggregate_moves_servers_to_another_zone(cloud: Cloud) -> None:
+    made = make(cloud, "a", "east", "h1")
+    assert faults(cloud.boot(cloud.request(availability_zone="east"))) == [None]
+    with pytest.raises(Conflict, match="would change from 'east' to 'nova' but the host"):
+        cloud.write(lambda tx: aggregates.remove_host(tx, made.id, "h1", NOW))
+    with pytest.raises(Invalid, match="contain instances in this zone"):
+        describe(cloud, made.id, **{ZONE_KEY: "west"})
+    assert faults(cloud.boot(cloud.request(availability_zone="nova"))) == [None]
+    with pytest.raises(Conflict, match="would change from 'nova' to 'east' but the host"):
+        cloud.write(lambda tx: aggregates.add_host(tx, made.id, "h2", NOW))
+    # The zone that they are in already is no other zone.
+    assert make(cloud, "b", "nova", "h2").hosts == ("h2",)
+
+
+def test_a_host_to_which_a_server_may_come_back_stays_in_its_zone(tmp_path: Path) -> None:
+    movers = Movers(tmp_path)
+    uuid = movers.boot()
+    movers.resize(uuid)
+    movers.tell("depart", uuid)
+    movers.tell("arrive", uuid)
+    assert movers.server(uuid).host == "b1"
+    make(movers.cloud, "plain", None, "a1")
+    with pytest.raises(Conflict, match="being moved may come to the host"):
+        make(movers.cloud, "west", "west", "a1")
+    with pytest.raises(Invalid, match="contain instances in this zone"):
+        describe(movers.cloud, 1, **{ZONE_KEY: "west"})
+    movers.act(resizing.confirm, uuid)
+    movers.tell("destroy", uuid)
+    assert describe(movers.cloud, 1, **{ZONE_KEY: "west"}).hosts == ("a1",)
+    assert movers.cloud.host("a1").availability_zone == "west"
+    movers.close()
+
+
+def test_a_host_is_in_one_zone_at_most(cloud: Cloud) -> None:
+    make(cloud, "a", "east", "h1")
+    other = make(cloud, "b", "west", "h2")
+    with pytest.raises(Conflict, match=r"already in availability zone\(s\) \['east'\]"):
+        cloud.write(lambda tx: aggregates.add_host(tx, other.id, "h1", NOW))
+    plain = make(cloud, "c", None, "h1", "h2")
+    with pytest.raises(Invalid, match="Cannot update metadata of aggregate 3"):
+        describe(cloud, plain.id, **{ZONE_KEY: "west"})
+    assert make(cloud, "d", "east", "h1").availability_zone == "east"
+
+
+def test_what_a_refused_change_began_is_undone(cloud: Cloud) -> None:
+    made = make(cloud, "a", "east", "h1")
+
+    def work(tx: Tx) -> None:
+        aggregates.rename(tx, made.id, "another", NOW)
+        aggregates.set_metadata(tx, made.id, {ZONE_KEY: None}, NOW, deed="update")
+
+    with pytest.raises(Invalid, match="Aggregate another does not support empty named"):
+        cloud.write(work)
+    assert cloud.read(lambda tx: aggregates.get(tx, made.id)) == made
+
+
+def test_names_are_unique(cloud: Cloud) -> None:
+    made = make(cloud, "a")
+    with pytest.raises(AlreadyExists, match="Aggregate a already exists"):
+        make(cloud, "a")
+    assert cloud.write(lambda tx: aggregates.rename(tx, made.id, "a", NOW)).name == "a"
+
+
+def test_placement_knows_who_is_in(cloud: Cloud) -> None:
+    made = make(cloud, "a", None, "h1")
+    uuid = cloud.host("h1").provider_uuid
+    known = cloud.read(lambda tx: mirror.of_provider(tx, uuid))
+    assert known.aggregates == [made.uuid]
+    cloud.write(lambda tx: aggregates.remove_host(tx, made.id, "h1", NOW))
+    after = cloud.read(lambda tx: mirror.of_provider(tx, uuid))
+    assert (after.aggregates, after.generation) == ([], known.generation + 1)
+
+
+def test_what_an_operator_did_in_placement_is_no_obstacle(cloud: Cloud) -> None:
+    made = make(cloud, "a")
+    uuid = cloud.host("h1").provider_uuid
+    other = cloud.ids.uuid()
+    cloud.write(lambda tx: mirror.replace(tx, uuid, 0, [made.uuid, other], NOW))
+    cloud.write(lambda tx: aggregates.add_host(tx, made.id, "h1", NOW))
+    cloud.write(lambda tx: mirror.replace(tx, uuid, 1, [other], NOW))
+    cloud.write(lambda tx: aggregates.remove_host(tx, made.id, "h1", NOW))
+    # Nothing of theirs was touched, and what was so already moved no generation.
+    assert cloud.read(lambda tx: mirror.of_provider(tx, uuid)) == (2, [other])
+
+
+def test_whoever_follows_the_store_is_told_of_the_hosts_in_it(cloud: Cloud) -> None:
+    made = make(cloud, "a", None, "h1")
+    set_key = {"ssd": "true"}
+    assert told(cloud, lambda tx: aggregates.set_metadata(tx, 1, set_key, NOW)) == {"h1"}
+    # Saying the same again, and a name, which the host table does not show, are no news.
+    assert told(cloud, lambda tx: aggregates.set_metadata(tx, 1, set_key, NOW)) == set()
+    assert told(cloud, lambda tx: aggregates.rename(tx, 1, "b", NOW)) == set()
+    assert told(cloud, lambda tx: aggregates.add_host(tx, 1, "h2", NOW)) == {"h2"}
+    zone = {ZONE_KEY: "east"}
+    assert told(cloud, lambda tx: aggregates.set_metadata(tx, 1, zone, NOW)) == {"h1", "h2"}
+    assert told(cloud, lambda tx: aggregates.remove_host(tx, made.id, "h2", NOW)) == {"h2"}
+
+
+def test_the_host_table_learns_of_all_of_it(cloud: Cloud) -> None:
+    beside = cloud.beside()
+    make(cloud, "a", "east", "h1")
+    describe(cloud, 1, ssd="true")
+    assert faults(beside.boot(beside.request(availability_zone="east"))) == [None]
+    beside.judge()
+    beside.close()
+    pairs = cloud.read(lambda tx: rows.for_snapshot(tx, None))
+    provider = cloud.host("h1").provider_id
+    assert pairs == [(provider, 1)]
+    assert cloud.read(lambda tx: rows.for_snapshot(tx, [provider])) == pairs
+    assert cloud.read(lambda tx: rows.for_snapshot(tx, [cloud.host("h2").provider_id])) == []
+    said = {1: {ZONE_KEY: "east", "ssd": "true"}}
+    assert cloud.read(lambda tx: rows.metadata_of(tx, None)) == said
+    assert cloud.read(lambda tx: rows.metadata_of(tx, [1, 2])) == said
+    assert cloud.read(lambda tx: rows.metadata_of(tx, [])) == {}
+
+
+def test_a_host_that_goes_leaves(cloud: Cloud) -> None:
+    made = make(cloud, "a", "east", "h1", "h2")
+    host = cloud.host("h1")
+    cloud.write(lambda tx: hosts.remove_service(tx, host, NOW))
+    assert cloud.read(lambda tx: aggregates.get(tx, made.id)).hosts == ("h2",)
+    with pytest.raises(NotFound):
+        cloud.read(lambda tx: providers.get(tx, host.provider_uuid))
+    # It comes back with its agent, and into none of them.
+    cloud.report(reported("h1"))
+    assert cloud.host("h1").availability_zone == "nova"
+
+
+def test_a_provider_that_stays_without_its_host_leaves_too(cloud: Cloud) -> None:
+    make(cloud, "a", "east", "h1")
+    host = cloud.host("h1")
+    cloud.write(lambda tx: _child(tx, cloud, host.provider_uuid))
+    cloud.write(lambda tx: hosts.remove_service(tx, host, NOW))
+    assert cloud.read(lambda tx: mirror.of_provider(tx, host.provider_uuid)).aggregates == []
+
+
+def _child(tx: Tx, cloud: Cloud, parent: str) -> None:
+    providers.create(tx, cloud.ids.uuid(), "numa", parent, now=NOW)
+
+
+def test_only_empty_aggregates_go(cloud: Cloud) -> None:
+    made = make(cloud, "a", None, "h1")
+    with pytest.raises(Invalid, match="Host aggregate is not empty"):
+        cloud.write(lambda tx: aggregates.delete(tx, made.id, NOW))
+    cloud.write(lambda tx: aggregates.remove_host(tx, made.id, "h1", NOW))
+    cloud.write(lambda tx: aggregates.delete(tx, made.id, NOW))
+    with pytest.raises(NotFound, match="Aggregate 1 could not be found"):
+        cloud.read(lambda tx: aggregates.get(tx, made.id))
+
+
+def _spoil(cloud: Cloud, statement: str) -> list[str]:
+    """What an audit says after somebody wrote into the store by another way."""
+    with cloud.store.write() as tx:
+        tx.exec_driver_sql(statement)
+    return [each.text for each in cloud.read(lambda tx: list(audit.findings(tx)))]
+
+
+def test_an_audit_sees_zones_that_nobody_named(cloud: Cloud) -> None:
+    make(cloud, "a", "east", "h1")
+    h1 = "UPDATE hosts SET availability_zone = '{}' WHERE name = 'h1'"
+    assert _spoil(cloud, h1.format("west")) == ["h1 is in west, and should be in east"]
+    assert _spoil(cloud, h1.format("east")) == []
+    h2 = "UPDATE hosts SET availability_zone = '{}' WHERE name = 'h2'"
+    assert _spoil(cloud, h2.format("west")) == ["h2 is in west, and should be in nova"]
+    assert _spoil(cloud, h2.format("nova")) == []
+
+
+def test_an_audit_sees_two_zones_for_one_host(cloud: Cloud) -> None:
+    make(cloud, "a", "east", "h1")
+    make(cloud, "b", "west")
+    there = "INSERT INTO aggregate_hosts (aggregate_id, host_id) VALUES (2, 1)"
+    assert _spoil(cloud, there) == ["h1 is in east, west"]
+    assert _spoil(cloud, "DELETE FROM aggregate_hosts WHERE aggregate_id = 2") == []

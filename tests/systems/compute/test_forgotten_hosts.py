@@ -1,0 +1,103 @@
+"""Hosts that do not come back: what moves left there is free when somebody says so."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from innkeeper.domain.compute import Status
+from innkeeper.domain.errors import InUse
+from innkeeper.domain.ids import ServerId
+from innkeeper.domain.moves import MigrationStatus as Stage
+from innkeeper.systems.compute.hosts import hosts
+from innkeeper.systems.compute.moves import resizing
+from tests.support.moves import SMALL_TAKES, Movers
+
+
+@pytest.fixture
+def movers(tmp_path: Path) -> Iterator[Movers]:
+    """Two hosts, each with an agent of its own."""
+    made = Movers(tmp_path)
+    yield made
+    made.close()
+
+
+def forget(movers: Movers, name: str) -> None:
+    """Remove the compute service of a host."""
+    host = movers.cloud.host(name)
+    movers.cloud.write(lambda tx: hosts.remove_service(tx, host, movers.now))
+    movers.judge()
+
+
+def moved(movers: Movers) -> ServerId:
+    """A server that was moved to the second host, and may go back."""
+    uuid = movers.boot()
+    movers.migrate(uuid)
+    movers.tell("depart", uuid)
+    movers.tell("arrive", uuid)
+    return uuid
+
+
+def test_a_source_that_is_lost_before_it_has_cleared_away(movers: Movers) -> None:
+    uuid = moved(movers)
+    movers.wait(120, silent="a")
+    with pytest.raises(InUse, match="in-progress migrations"):
+        forget(movers, "a1")
+    movers.act(resizing.confirm, uuid)
+    migration = movers.migration(uuid)
+    assert movers.held(migration.uuid) == {"a1": SMALL_TAKES}
+    forget(movers, "a1")
+    assert movers.migration(uuid).status == Stage.CONFIRMED
+    assert movers.state(uuid) == ("ACTIVE", None, "b1")
+    assert movers.held(uuid) == {"b1": SMALL_TAKES}
+
+
+def test_a_destination_that_is_lost_while_a_server_goes_back(movers: Movers) -> None:
+    uuid = moved(movers)
+    movers.act(resizing.revert, uuid)
+    movers.wait(silent="b")
+    with pytest.raises(InUse, match="in-progress migrations"):
+        forget(movers, "b1")
+    movers.sweep()
+    movers.tell("return", uuid)
+    assert movers.migration(uuid).status == Stage.REVERTING
+    forget(movers, "b1")
+    assert movers.migration(uuid).status == Stage.REVERTED
+    assert movers.state(uuid) == ("ACTIVE", None, "a1")
+
+
+def test_a_destination_that_is_lost_before_a_server_has_come(movers: Movers) -> None:
+    uuid = movers.boot()
+    movers.migrate(uuid)
+    movers.tell("depart", uuid)
+    movers.wait(silent="b")
+    with pytest.raises(InUse, match="in-progress migrations"):
+        forget(movers, "b1")
+    movers.sweep()
+    assert movers.migration(uuid).status == Stage.FAILING
+    movers.tell("return", uuid)
+    forget(movers, "b1")
+    assert movers.migration(uuid).status == Stage.ERROR
+    assert movers.state(uuid) == ("ACTIVE", None, "a1")
+
+
+def test_a_source_that_is_lost_while_it_sends_a_server_that_was_deleted(
+    movers: Movers,
+) -> None:
+    uuid = movers.boot()
+    movers.migrate_live(uuid)
+    movers.tell("expect", uuid)
+    migration = movers.migration(uuid)
+    movers.wait(120, silent="a")
+    movers.delete(uuid)
+    assert movers.server(uuid).status == Status.DELETED
+    forget(movers, "a1")
+    # It may have arrived before that.
+    assert movers.held(migration.uuid) == {"b1": SMALL_TAKES}
+    for order in movers.waiting("destroy"):
+        if order.host == "b1":
+            movers.settle(order)
+    assert movers.migration(uuid).status == Stage.CANCELLED
+    assert movers.held(migration.uuid) == {}

@@ -1,0 +1,66 @@
+"""The host table of a running process is found out where it is not what the store says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from innkeeper.systems.compute.hosts import table_audit
+from innkeeper.systems.compute.hosts.table_audit import Compared
+from tests.support.clouds import NOW, Cloud, cloud_in, reported
+from tests.support.pools import add_pool
+
+
+@pytest.fixture
+def cloud(tmp_path: Path) -> Iterator[Cloud]:
+    """A cloud of three hosts, with a server."""
+    started = cloud_in(tmp_path, *(reported(f"h{number}") for number in range(3)))
+    started.boot(started.request(forced_host="h0", is_admin=True))
+    yield started
+    started.judge()
+    started.close()
+
+
+def compare(cloud: Cloud, first_row: int = 0) -> Compared:
+    (done,) = cloud.carry_out(
+        ("decide", (lambda tx, means: table_audit.compare(tx, means, first_row), NOW))
+    )
+    assert isinstance(done, Compared), done
+    return done
+
+
+def test_a_table_in_step_has_no_differences(cloud: Cloud) -> None:
+    assert compare(cloud) == Compared(3, [], table_audit.ROWS)
+
+
+def test_what_differs_is_told_and_put_right(cloud: Cloud) -> None:
+    index = cloud.table.index_by_name["h1"]
+    cloud.table.free["VCPU"][index] = 99
+    cloud.table.is_open[cloud.table.index_by_name["h2"]] = False
+    told = compare(cloud).told
+    assert told == ["h2: is open: False, not True.", "h1: free VCPU: 99.0, not 4.0."]
+    assert compare(cloud).told == []
+
+
+def test_pools_that_differ_are_told_and_put_right(cloud: Cloud) -> None:
+    cloud.write(add_pool)
+    (row,) = cloud.table.pools.index_of.values()
+    cloud.table.pools.take(row, {"DISK_GB": 7})
+    assert compare(cloud, first_row=1).told == []
+    (told,) = compare(cloud).told
+    assert "'free DISK_GB': 93.0" in told
+    assert "'free DISK_GB': 100.0" in told
+    assert compare(cloud).told == []
+
+
+def test_rows_that_come_after_the_last_are_the_first(cloud: Cloud) -> None:
+    assert compare(cloud, first_row=2).rows == 1
+    assert compare(cloud, first_row=3).rows == 3
+
+
+def test_there_may_be_no_hosts(tmp_path: Path) -> None:
+    cloud = cloud_in(tmp_path)
+    assert compare(cloud) == Compared(0, [], 0)
+    cloud.close()

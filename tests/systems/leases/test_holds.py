@@ -1,0 +1,245 @@
+"""What the freepool's and leases' queries say, on every database, and how holds are guarded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+
+from innkeeper.domain.compute import Task
+from innkeeper.domain.errors import Busy, Conflict, Overtaken
+from innkeeper.domain.leases import EventKind, EventState, HostsWish, Lease, LeaseWish, Window
+from innkeeper.domain.moves import Asker
+from innkeeper.store.guards import Guards
+from innkeeper.store.queries.compute import agents, servers
+from innkeeper.store.queries.compute import hosts as host_rows
+from innkeeper.store.queries.leases import freepool, holds, leases
+from innkeeper.store.transactions import Store, Tx
+from innkeeper.systems.compute.hosts import hosts
+from innkeeper.systems.leases import freepool as pool
+from innkeeper.systems.leases import leases as room
+from innkeeper.systems.leases.terms import Terms
+from innkeeper.systems.placement import providers
+from tests.support import server_rows
+from tests.support.clouds import AGENT, DEFAULTS, Numbers, reported
+from tests.support.stores import NOW
+
+IDS = Numbers()
+WRITERS = 6
+NO_TURNS = Guards(turns=False)
+TERMS = Terms(60.0, Asker("req-1", "project", "user"), NOW)
+
+
+def at(hours: float) -> datetime:
+    return NOW + timedelta(hours=hours)
+
+
+@pytest.fixture
+def furnished(store: Store) -> Store:
+    """Three hosts, of which the first two are kept for leases."""
+
+    def furnish(tx: Tx) -> None:
+        agents.add(tx, AGENT)
+        hosts.report(
+            tx, AGENT, [reported(each) for each in ("a", "b", "c")], DEFAULTS, ids=IDS, now=NOW
+        )
+        for name in ("a", "b"):
+            pool.add(tx, name, NOW)
+
+    with store.write() as tx:
+        furnish(tx)
+    return store
+
+
+def wish(start: float, end: float, most: int = 1, project: str = "project") -> LeaseWish:
+    part = HostsWish(IDS.uuid(), 1, most)
+    window = Window(at(start), at(end))
+    return LeaseWish(
+        IDS.uuid(), "lease", project, "user", window, (part,), IDS.uuid(), IDS.uuid()
+    )
+
+
+def row(tx: Tx, name: str) -> int:
+    return hosts.by_name(tx, name).id
+
+
+def test_what_is_written_is_found_again(furnished: Store) -> None:
+    with furnished.write() as tx:
+        made = [
+            leases.add(tx, wish(each, 9, project=p), NOW) for each, p in ((1, "p"), (2, "q"))
+        ]
+        first, second = made
+        assert leases.by_uuid(tx, first.uuid) == first
+        assert (first.start_at, first.end_at) == (at(1), at(9))
+        assert [each.kind for each in first.events.values()] == ["start", "end"]
+        assert leases.page(tx, project_id=None, before=None, limit=9) == [second, first]
+        assert leases.page(tx, project_id=None, before=second.id, limit=9) == [first]
+        assert leases.page(tx, project_id="q", before=None, limit=9) == [second]
+        assert leases.page(tx, project_id=None, before=None, limit=1) == [second]
+        leases.change(tx, second.id, NOW, is_deleted=True)
+        assert leases.page(tx, project_id="q", before=None, limit=9) == []
+        leases.remove(tx, second.id)
+        assert leases.by_uuid(tx, second.uuid) is None
+
+
+def test_holds_are_of_windows(furnished: Store) -> None:
+    with furnished.write() as tx:
+        made = leases.add(tx, wish(2, 4), NOW)
+        a = row(tx, "a")
+        holds.add(tx, made.reservations[0].id, [a])
+        for start, end, held in (
+            (0, 2, set()),
+            (0, 2.01, {a}),
+            (3, 3.5, {a}),
+            (3.9, 9, {a}),
+            (4, 9, set()),
+        ):
+            assert holds.held_in(tx, Window(at(start), at(end))) == held
+        assert holds.is_held(tx, a)
+        assert not holds.is_held(tx, row(tx, "b"))
+        assert holds.of_lease(tx, made.id) == [(made.reservations[0].uuid, a)]
+        assert holds.windows(tx) == [(a, made.uuid, at(2), at(4))]
+        leases.change(tx, made.id, NOW, ended_at=NOW)
+        assert holds.held_in(tx, Window(at(3), at(5))) == set()
+        assert not holds.is_held(tx, a)
+        holds.remove(tx, made.id, [a])
+        assert holds.of_lease(tx, made.id) == []
+
+
+def test_events_are_due_at_their_time_and_taken_once(furnished: Store) -> None:
+    def due(tx: Tx, kind: str, hours: float) -> list[str]:
+        return leases.due(tx, kind, at(hours), 10)
+
+    with furnished.write() as tx:
+        late, soon = (leases.add(tx, wish(each, 9), NOW) for each in (2, 1))
+        assert due(tx, EventKind.START, 0.5) == []
+        assert due(tx, EventKind.START, 1) == [soon.uuid]
+        assert due(tx, EventKind.START, 5) == [soon.uuid, late.uuid]
+        assert leases.due(tx, EventKind.START, at(5), 1) == [soon.uuid]
+        event = soon.events[EventKind.START]
+        assert leases.move_event(tx, event, EventState.BEGUN, NOW)
+        assert not leases.move_event(tx, event, EventState.BEGUN, NOW)
+        # What nobody has begun goes before what waits for something.
+        assert due(tx, EventKind.START, 5) == [late.uuid, soon.uuid]
+        assert due(tx, EventKind.START, 1) == [soon.uuid]
+        leases.bring_forward(tx, soon.events[EventKind.END], NOW)
+        assert due(tx, EventKind.END, 0) == [soon.uuid]
+        leases.change(tx, soon.id, NOW, ended_at=NOW)
+        assert due(tx, EventKind.START, 5) == [late.uuid]
+
+
+def test_candidates_are_the_hosts_in_order(furnished: Store) -> None:
+    with furnished.write() as tx:
+        a, b = row(tx, "a"), row(tx, "b")
+
+        def there(seconds: float) -> list[int]:
+            found = freepool.lendable(tx, NOW + timedelta(seconds=seconds))
+            return [each.host_id for each in found]
+
+        assert there(0) == [a, b]
+        assert there(1) == []
+        hosts.change_service(
+            tx, hosts.by_name(tx, "a"), hosts.ServiceChange(is_disabled=True), NOW
+        )
+        assert there(0) == [b]
+        assert [each.name for each in freepool.page(tx, after=0, limit=9)] == ["a", "b"]
+        assert [each.name for each in freepool.page(tx, after=a, limit=9)] == ["b"]
+        assert pool.get(tx, b).amounts["VCPU"] > 0
+
+
+def test_who_is_to_be_deleted_is_found_in_one_query(furnished: Store) -> None:
+    def found(tx: Tx, after_s: float, most: int = 9) -> list[str]:
+        since = NOW + timedelta(seconds=after_s)
+        return list(host_rows.to_delete(tx, ["a", "b"], since, most))
+
+    written = [
+        server_rows.row(1, host="a", task_state=None),
+        server_rows.row(2, host="b", task_state=Task.DELETING),
+        server_rows.row(3, host="a", task_state=Task.REBOOTING),
+        server_rows.row(4, host="a", deleted_at=NOW),
+        server_rows.row(5, host="c", task_state=None),
+    ]
+    first, second, third = (server_rows.uuid(number) for number in (1, 2, 3))
+    with furnished.write() as tx:
+        servers.insert_many(tx, written)
+        assert found(tx, 0) == [first, third]
+        assert found(tx, 1) == [first, second, third]
+        assert found(tx, 1, 2) == [first, second]
+        down = hosts.ServiceChange(is_forced_down=True)
+        hosts.change_service(tx, hosts.by_name(tx, "b"), down, NOW)
+        assert found(tx, 0) == [first, second, third]
+
+
+def test_a_hold_moves_the_generation_that_claims_compare(furnished: Store) -> None:
+    with furnished.write() as tx:
+        before = {name: hosts.by_name(tx, name).provider_uuid for name in ("a", "b")}
+        seen = {name: _generation(tx, uuid) for name, uuid in before.items()}
+        made: Lease = room.create(tx, wish(1, 2), TERMS)
+        ((_, held),) = holds.of_lease(tx, made.id)
+        after = {name: _generation(tx, uuid) for name, uuid in before.items()}
+        moved = {row(tx, name) for name in before if after[name] != seen[name]}
+        assert moved == {held}
+
+
+def _generation(tx: Tx, uuid: Any) -> int:
+    return int(providers.get(tx, uuid).generation)
+
+
+def test_who_has_no_turn_and_believes_so_is_found_out(furnished: Store) -> None:
+    """Another's hold shows up between choosing and taking, as if nobody had queued."""
+    wanted = wish(1, 2, most=2)
+    with furnished.write() as tx:
+        chosen = room.chosen(tx, wanted, TERMS)
+        room.create(tx, wish(1.5, 3), TERMS)
+    with pytest.raises(Overtaken), furnished.write() as tx:
+        room.take(tx, chosen[0], wanted.window, TERMS)
+
+
+def test_who_comes_before_the_first_generation_is_read_is_seen(
+    furnished: Store, opened: Callable[[], Store]
+) -> None:
+    """Neither has a turn, so what was looked at before that moment proves nothing."""
+    mine, rivals = (
+        Store(each.backend, each.engines, NO_TURNS) for each in (furnished, opened())
+    )
+    wanted, theirs = (wish(1, 2, most=2) for _ in range(2))
+    made: list[Lease] = []
+
+    def come(_connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
+        if not made and "resource_providers" in statement:
+            with rivals.write() as tx:
+                made.append(room.create(tx, theirs, TERMS))
+
+    # On SQLite, who has read does not write once another one has.
+    with pytest.raises((Overtaken, Busy)), mine.write() as tx:
+        (chosen,) = room.chosen(tx, wanted, TERMS)
+        sa.event.listen(tx, "before_cursor_execute", come)
+        room.take(tx, chosen, wanted.window, TERMS)
+    assert len(made) == 1, "he came, and had them"
+
+
+def test_writers_side_by_side_never_share_a_host(
+    furnished: Store, opened: Callable[[], Store]
+) -> None:
+    stores = [opened() for _ in range(WRITERS)]
+
+    def one_more(store: Store) -> bool:
+        try:
+            with store.write() as tx:
+                room.create(tx, wish(1, 2), replace(TERMS, seed=IDS.seed()))
+        except Conflict:
+            return False
+        return True
+
+    with ThreadPoolExecutor(WRITERS) as threads:
+        told = list(threads.map(one_more, stores))
+    assert sum(told) == 2, "as many as there are hosts"
+    with furnished.read() as tx:
+        held = [each for each, *_ in holds.windows(tx)]
+        assert len(held) == len(set(held)) == 2
+        assert len(leases.page(tx, project_id=None, before=None, limit=99)) == 2

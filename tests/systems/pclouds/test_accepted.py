@@ -1,0 +1,119 @@
+"""Whose plain requests a pcloud takes: its owner's, and those of guests that want it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+
+from innkeeper.domain.errors import Conflict, NotFound
+from innkeeper.store.tables.placement import changes
+from innkeeper.systems.compute.hosts.hosts import ServiceChange
+from innkeeper.systems.pclouds import pclouds
+from innkeeper.systems.pclouds.hosts import Wish
+from tests.support.clouds import reported
+from tests.support.landlords import Landlord
+from tests.support.moves import Movers
+
+OWNER, GUEST, STRANGER = "lab", "shop", "club"
+
+
+class Folded:
+    """A pcloud with one host, and what is done to it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.landlord = Landlord(Movers(folder, reported("a1"), reported("b1")))
+        self.landlord.define("large", 1)
+        self.landlord.switch_service("a1", ServiceChange(is_disabled=True))
+        self.landlord.pool("large", "a1", by_aggregate=False)
+        self.uuid = self.landlord.create(OWNER, name="p")
+        self.landlord.allocate(self.uuid, Wish("one", "large", None, True))
+
+    def do(self, work: Callable[..., Any], given: Any) -> None:
+        """Do something to the pcloud."""
+        self.landlord.act(
+            self.uuid, lambda tx, pcloud, terms: work(tx, pcloud, given, terms), owner=OWNER
+        )
+
+    def taken_in(self) -> set[str]:
+        """Whose plain requests come, as the host table has it, which is as the store has it."""
+        self.landlord.cloud.mend()
+        self.landlord.cloud.judge()
+        sets = self.landlord.cloud.table.dedications
+        return {each for each in (OWNER, GUEST, STRANGER) if sets.automatic_of(each)}
+
+    def written(self) -> tuple[int, int]:
+        """How many rows there are of what was done, and of changes."""
+        told = self.landlord.act(
+            self.uuid, lambda tx, pcloud, _: pclouds.actions(tx, pcloud.uuid, limit=1000)
+        )
+        query = sa.select(sa.func.count()).select_from(changes)
+        return len(told), self.landlord.cloud.read(lambda tx: tx.execute(query).scalar_one())
+
+
+@pytest.fixture
+def folded(tmp_path: Path) -> Iterator[Folded]:
+    made = Folded(tmp_path)
+    yield made
+    made.landlord.movers.close()
+
+
+def test_the_host_table_knows_whom_a_pcloud_takes_in(folded: Folded) -> None:
+    off, on = ({"is_automatic": is_automatic} for is_automatic in (False, True))
+    story: list[tuple[Callable[..., Any], Any, set[str]]] = [
+        (pclouds.authorize, GUEST, set()),
+        (pclouds.accept, GUEST, set()),
+        (pclouds.update, on, {OWNER, GUEST}),
+        (pclouds.decline, GUEST, {OWNER}),
+        (pclouds.accept, GUEST, {OWNER, GUEST}),
+        # Who let itself out may not use it, so it owns what takes others in.
+        (pclouds.drop, OWNER, {GUEST}),
+        (pclouds.update, off, set()),
+        (pclouds.update, on, {GUEST}),
+        (pclouds.authorize, OWNER, {OWNER, GUEST}),
+        (pclouds.drop, GUEST, {OWNER}),
+        (pclouds.authorize, GUEST, {OWNER}),
+        (pclouds.accept, GUEST, {OWNER, GUEST}),
+        # Nobody said a word to the new one, which may not use it yet.
+        (pclouds.transfer, STRANGER, set()),
+        (pclouds.authorize, STRANGER, set()),
+        (pclouds.update, on, {STRANGER}),
+        (pclouds.transfer, OWNER, set()),
+        (pclouds.update, on, {OWNER}),
+    ]
+    for number, (work, given, expected) in enumerate(story):
+        folded.do(work, given)
+        assert folded.taken_in() == expected, (number, work, given)
+
+
+@pytest.mark.parametrize(("work", "again"), [("accept", OWNER), ("decline", GUEST)])
+def test_what_is_so_already_is_not_written(folded: Folded, work: str, again: str) -> None:
+    folded.do(pclouds.authorize, GUEST)
+    say = partial(folded.do, getattr(pclouds, work))
+    before = folded.written()
+    say(again)
+    assert folded.written() == before
+    folded.do(pclouds.accept, GUEST)
+    done, changed = folded.written()
+    assert (done, changed) == (before[0] + 1, before[1] + 1)
+    folded.do(pclouds.accept, GUEST)
+    assert folded.written() == (done, changed)
+
+
+@pytest.mark.parametrize("work", [pclouds.accept, pclouds.decline])
+def test_who_may_not_use_a_pcloud_says_nothing_of_it(
+    folded: Folded, work: Callable[..., Any]
+) -> None:
+    folded.do(pclouds.drop, OWNER)
+    for project in (OWNER, STRANGER):
+        with pytest.raises(NotFound, match=f"Project {project} may not use"):
+            folded.do(work, project)
+
+
+def test_an_owner_does_not_decline_what_it_switched_on(folded: Folded) -> None:
+    with pytest.raises(Conflict, match="switch its automatic placement off"):
+        folded.do(pclouds.decline, OWNER)

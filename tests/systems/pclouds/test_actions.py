@@ -1,0 +1,118 @@
+"""How long it can be read what was done to pclouds, and whose these were."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from innkeeper.domain.moves import Asker
+from innkeeper.domain.pclouds import Pcloud, PcloudAction
+from innkeeper.domain.slices import Dedicating
+from innkeeper.store.queries.pclouds import actions as pcloud_actions
+from innkeeper.store.queries.pclouds.actions import PRUNED_MAX
+from innkeeper.store.tables.pclouds import pcloud_actions as pcloud_table
+from innkeeper.store.transactions import Tx
+from innkeeper.systems.pclouds import members, pclouds
+from innkeeper.systems.pclouds.terms import Terms
+from tests.support.clouds import NOW, Cloud, cloud_in
+
+KEPT = timedelta(days=90)
+TERMS = Terms(Dedicating(), 60.0, Asker("req-1", "project", "user"), NOW)
+UUID = "b0000000-0000-4000-8000-000000000001"
+LATER = replace(TERMS, now=NOW + KEPT)
+
+
+@pytest.fixture
+def cloud(tmp_path: Path) -> Cloud:
+    """A pcloud that was made just now."""
+    made = cloud_in(tmp_path)
+    made.write(lambda tx: pclouds.create(tx, UUID, "project", {"name": "p"}, TERMS))
+    return made
+
+
+def done(cloud: Cloud) -> list[PcloudAction]:
+    """What can be read, the oldest first."""
+    found: list[PcloudAction] = cloud.read(lambda tx: pclouds.actions(tx, UUID, limit=10_000))
+    return found[::-1]
+
+
+def tell(cloud: Cloud, action: str, terms: Terms, count: int = 1) -> None:
+    def write(tx: Tx) -> None:
+        mine: Pcloud = pclouds.get(tx, UUID)
+        for _ in range(count):
+            members.tell(tx, mine, action, terms)
+
+    cloud.write(write)
+
+
+def prune(cloud: Cloud, terms: Terms) -> int:
+    return int(cloud.write(lambda tx: pclouds.forget_old_actions(tx, terms)))
+
+
+def test_what_is_older_is_forgotten_and_nothing_else(cloud: Cloud) -> None:
+    tell(cloud, "later", replace(TERMS, now=NOW + timedelta(seconds=2)))
+    assert prune(cloud, LATER) == 0
+    assert prune(cloud, replace(LATER, now=LATER.now + timedelta(seconds=1))) == 1
+    assert [each.action for each in done(cloud)] == ["later"]
+    assert prune(cloud, replace(LATER, now=LATER.now + timedelta(seconds=3))) == 1
+    assert prune(cloud, replace(LATER, now=LATER.now + timedelta(seconds=3))) == 0
+
+
+def test_many_are_forgotten_in_steps(cloud: Cloud) -> None:
+    tell(cloud, "enable", TERMS, PRUNED_MAX + 4)
+    tell(cloud, "disable", LATER)
+    much_later = replace(LATER, now=LATER.now + timedelta(seconds=1))
+    assert [prune(cloud, much_later) for _ in range(3)] == [PRUNED_MAX, 5, 0]
+    assert [each.action for each in done(cloud)] == ["disable"]
+
+
+def test_one_of_a_clock_that_ran_ahead_does_not_keep_the_others(cloud: Cloud) -> None:
+    cloud.write(lambda tx: pcloud_actions.prune(tx, NOW + timedelta(days=1)))
+    tell(cloud, "ahead", replace(TERMS, now=NOW + 2 * KEPT))
+    tell(cloud, "right", TERMS, 3)
+    assert prune(cloud, replace(LATER, now=LATER.now + timedelta(seconds=1))) == 3
+    assert [each.action for each in done(cloud)] == ["ahead"]
+
+
+def test_without_a_bound_all_is_kept(cloud: Cloud) -> None:
+    for_good = replace(TERMS, settings=Dedicating(pcloud_actions_kept_days=0))
+    assert prune(cloud, replace(for_good, now=NOW + 100 * KEPT)) == 0
+    assert len(done(cloud)) == 1
+
+
+def test_whose_it_was_is_written_with_each(cloud: Cloud) -> None:
+    tell(cloud, "enable", TERMS)
+    cloud.write(lambda tx: pclouds.transfer(tx, pclouds.get(tx, UUID), "other", TERMS))
+    cloud.write(lambda tx: pclouds.delete(tx, pclouds.get(tx, UUID), TERMS))
+    assert [(each.action, each.owner_id) for each in done(cloud)] == [
+        ("create", "project"),
+        ("enable", "project"),
+        ("transfer", "other"),
+        ("delete", "other"),
+    ]
+    latter = cloud.read(lambda tx: pclouds.actions(tx, UUID, limit=9, owner_id="other"))
+    assert [each.action for each in latter] == ["delete", "transfer"]
+    last = cloud.read(lambda tx: pclouds.last_action(tx, UUID.upper()))
+    assert (last.action, last.owner_id) == ("delete", "other")
+    assert cloud.read(lambda tx: pclouds.last_action(tx, "no id")) is None
+
+
+def test_what_older_programs_wrote_is_read_by_whoever_owns_it(cloud: Cloud) -> None:
+    cloud.write(lambda tx: tx.execute(pcloud_table.update().values(owner_id=None)))
+    tell(cloud, "enable", TERMS, 3)
+    cloud.write(lambda tx: pclouds.transfer(tx, pclouds.get(tx, UUID), "other", TERMS))
+
+    def page(before: int | None) -> list[PcloudAction]:
+        return list(
+            cloud.read(
+                lambda tx: pclouds.actions(tx, UUID, before=before, limit=1, owner_id="other")
+            )
+        )
+
+    (first,) = page(None)
+    (second,) = page(first.id)
+    assert [first.action, second.action] == ["transfer", "create"]
+    assert page(second.id) == []

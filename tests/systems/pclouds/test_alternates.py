@@ -1,0 +1,78 @@
+"""A server whose build failed goes on only to hosts of pclouds that its project may use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from innkeeper.systems.compute.hosts.hosts import ServiceChange
+from innkeeper.systems.pclouds import hosts, pclouds
+from innkeeper.systems.pclouds.hosts import Wish
+from tests.support.clouds import reported
+from tests.support.landlords import Landlord
+from tests.support.moves import Movers
+
+MINE, THEIRS = "project", "stranger"
+Folded = tuple[Landlord, str, str]
+
+
+@pytest.fixture
+def folded(tmp_path: Path) -> Iterator[Folded]:
+    """Two hosts in a project's pcloud, and a stranger's pcloud without any."""
+    landlord = Landlord(Movers(tmp_path, reported("a1"), reported("b1")))
+    landlord.define("large", 1)
+    for name in ("a1", "b1"):
+        landlord.switch_service(name, ServiceChange(is_disabled=True))
+        landlord.pool("large", name, by_aggregate=False)
+    mine, theirs = (landlord.create(each, name="p") for each in (MINE, THEIRS))
+    landlord.allocate(mine, Wish("one", "large", None, True), Wish("two", "large", None, True))
+    yield landlord, mine, theirs
+    landlord.movers.close()
+
+
+def give_away(landlord: Landlord, mine: str, theirs: str) -> None:
+    """Have the stranger get the host on which nothing is built."""
+    movers = landlord.movers
+    (order,) = movers.waiting("build")
+    there = landlord.act(mine, lambda tx, pcloud, _: hosts.page(tx, pcloud))
+    (other,) = (each.name for each in there if each.hostname != order.host)
+    landlord.switch(mine, other, is_enabled=False)
+    landlord.act_on(mine, other, hosts.release)
+    landlord.allocate(theirs, Wish("theirs", "large", None, True))
+
+
+def let_out(landlord: Landlord, mine: str, _: str) -> None:
+    """Have the project be let out of its own pcloud."""
+    landlord.act(
+        mine, lambda tx, pcloud, terms: pclouds.drop(tx, pcloud, MINE, terms), owner=MINE
+    )
+
+
+@pytest.mark.parametrize("happens", [give_away, let_out])
+def test_no_host_is_left_that_is_not_for_the_project(
+    folded: Folded, happens: Callable[[Landlord, str, str], None]
+) -> None:
+    landlord, mine, theirs = folded
+    movers = landlord.movers
+    # It names the stranger's pcloud as well, which helps nothing.
+    request = movers.cloud.request(
+        now=movers.now, project_id=MINE, hints={"pcloud": [mine, theirs]}
+    )
+    movers.cloud.boot(request)
+    happens(landlord, mine, theirs)
+    movers.tell("build", request.server_ids[0], "No disk.")
+    assert movers.state(request.server_ids[0]) == ("ERROR", None, None)
+
+
+def test_another_host_of_the_same_pcloud_is_tried(folded: Folded) -> None:
+    landlord, mine, theirs = folded
+    movers = landlord.movers
+    request = movers.cloud.request(
+        now=movers.now, project_id=MINE, hints={"pcloud": [theirs, mine]}
+    )
+    movers.cloud.boot(request)
+    movers.tell("build", request.server_ids[0], "No disk.")
+    movers.tell("build", request.server_ids[0])
+    assert movers.state(request.server_ids[0])[0] == "ACTIVE"

@@ -1,0 +1,78 @@
+"""Host flavors and pclouds that are edited beside their API: by aggregates, by inventories."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from innkeeper.domain.amounts import UNIT_MAX, Inventory
+from innkeeper.domain.errors import Invalid
+from innkeeper.systems.compute.hosts.hosts import ServiceChange
+from innkeeper.systems.pclouds import audit, host_flavors, pclouds
+from innkeeper.systems.pclouds.hosts import Wish
+from innkeeper.systems.placement import inventories, ratios
+from innkeeper.systems.placement.ratios import Ratio
+from tests.support.clouds import reported
+from tests.support.landlords import Landlord
+from tests.support.moves import Movers
+
+
+@pytest.fixture
+def landlord(tmp_path: Path) -> Iterator[Landlord]:
+    """A cloud with one host."""
+    made = Landlord(Movers(tmp_path, reported("a1", vcpus=8)))
+    yield made
+    made.movers.close()
+
+
+def test_the_description_of_a_dear_host_flavor_can_be_edited(landlord: Landlord) -> None:
+    landlord.define("large", UNIT_MAX)
+    row = landlord._row_of_flavor("large")
+    landlord.edit(row, {"pcloud:description": "dear"})
+    found = landlord.cloud.read(lambda tx: host_flavors.get(tx, "large"))
+    assert (found.description, found.units) == ("dear", UNIT_MAX)
+    with pytest.raises(Invalid):
+        landlord.edit(row, {"pcloud:units": str(UNIT_MAX + 1)})
+
+
+def test_a_name_that_the_api_takes_is_taken_by_its_key(landlord: Landlord) -> None:
+    uuid = landlord.create("project", name="p")
+    landlord.edit(landlord.row_of(uuid), {"pcloud:name": "ours: a/b"})
+    assert landlord.cloud.read(lambda tx: pclouds.get(tx, uuid)).name == "ours: a/b"
+    for wrong in ("", " p", "p\n", "x" * 256):
+        with pytest.raises(Invalid):
+            landlord.edit(landlord.row_of(uuid), {"pcloud:name": wrong})
+
+
+def test_a_ratio_is_written_as_it_is(landlord: Landlord) -> None:
+    uuid = landlord.create("project", name="p", cpu_ratio=1.23456789, ram_ratio=2.0)
+    said = landlord.metadata()[f"Pcloud:{uuid}"]
+    assert said["cpu_allocation_ratio"] == "1.23456789"
+    assert said["ram_allocation_ratio"] == "2"
+
+
+def test_a_report_undoes_what_an_older_process_let_placement_say(landlord: Landlord) -> None:
+    """It did not refuse to break a pcloud's ratio."""
+    cloud = landlord.cloud
+    landlord.define("large", 1)
+    uuid = landlord.create("project", name="p", cpu_ratio=2.0)
+    landlord.switch_service("a1", ServiceChange(is_disabled=True))
+    landlord.pool("large", "a1", by_aggregate=False)
+    landlord.allocate(uuid, Wish("one", "large"))
+    provider = cloud.host("a1").provider_uuid
+
+    def line() -> Inventory:
+        found: Inventory = cloud.read(
+            lambda tx: inventories.get(tx, provider, "VCPU").lines[0].inventory
+        )
+        return found
+
+    told, now = line(), landlord.movers.now
+    wild = {"VCPU": Ratio(5.0, 1000)}
+    cloud.write(lambda tx: ratios.write(tx, provider, wild, now))
+    assert [each.invariant.kind for each in cloud.read(lambda tx: list(audit.findings(tx)))]
+    landlord.movers.report(reported("a1", vcpus=8))
+    assert line() == told
+    assert not cloud.read(lambda tx: list(audit.findings(tx)))

@@ -1,0 +1,314 @@
+"""Requests that take several commits, between which their pcloud gets another owner."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from innkeeper.domain.errors import Refusal, Unavailable
+from innkeeper.domain.identity import RequestContext
+from innkeeper.domain.moves import Asker
+from innkeeper.domain.pclouds import SizePolicy
+from innkeeper.domain.slices import Dedicating, Settings
+from innkeeper.entrypoints.api.compute_api import COMPUTE
+from innkeeper.entrypoints.api.microversions import Version
+from innkeeper.entrypoints.api.pclouds.routes import PCLOUD_ROUTES
+from innkeeper.entrypoints.api.policy import OsloPolicy
+from innkeeper.entrypoints.api.routing import Answer, Call
+from innkeeper.entrypoints.api.site import Site
+from innkeeper.store.queries.pclouds import pclouds as rows
+from innkeeper.store.transactions import Tx
+from innkeeper.systems.compute.hosts import hosts as machines
+from innkeeper.systems.compute.hosts.hosts import ServiceChange
+from innkeeper.systems.pclouds import host_flavors, hosts, pclouds, sizes
+from innkeeper.systems.pclouds.hosts import Wish
+from innkeeper.systems.pclouds.settling import SETTLED_AT_ONCE
+from innkeeper.systems.pclouds.several import TAKEN_AT_ONCE
+from innkeeper.systems.pclouds.terms import Terms
+from tests.support.clouds import NOW, Cloud, cloud_in, reported
+from tests.support.statements import Counter
+
+SETTINGS = Dedicating(quota_pcloud_units=-1)
+TERMS = Terms(SETTINGS, 60.0, Asker("req-1", "office", "admin"), NOW)
+UUID = "b0000000-0000-4000-8000-000000000001"
+LAB, SHOP = "lab", "shop"
+FREE = 25
+NAMES = [f"host-{number:02}" for number in range(FREE)]
+PCLOUD = "/v2.1/os-pclouds/{pcloud_id}"
+GONE = f"Pcloud {UUID} could not be found."
+
+
+class Turns:
+    """Writes and reads for a handler; something may happen ahead of its second write."""
+
+    def __init__(self, cloud: Cloud) -> None:
+        self._cloud = cloud
+        self._count = 0
+        self.happens: Callable[[], Any] = list
+
+    async def write(self, work: Callable[[Tx], Any], lines: int = 1) -> Any:
+        self._count += 1
+        if self._count == 2:
+            self.happens()
+        return self._cloud.write(work)
+
+    async def read(self, work: Callable[[Tx], Any]) -> Any:
+        return self._cloud.read(work)
+
+
+class Door:
+    """What comes in for a pcloud and its hosts, without HTTP."""
+
+    def __init__(self, cloud: Cloud) -> None:
+        self.cloud = cloud
+        self._policy = OsloPolicy(COMPUTE.rules, None)
+
+    def ask(
+        self,
+        project_id: str,
+        method: str,
+        path: str = PCLOUD,
+        body: Any = None,
+        happens: Callable[[], Any] = list,
+    ) -> Answer:
+        """Ask as a member of a project; ``happens`` comes ahead of the second step."""
+        (route,) = [
+            each for each in PCLOUD_ROUTES if (each.method, each.path) == (method, path)
+        ]
+        turns = Turns(self.cloud)
+        turns.happens = happens
+        parts: Any = turns
+        site = Site(
+            settings=Settings(dedicating=SETTINGS),
+            engine=parts,
+            recordings=parts,
+            policy=self._policy,
+            authenticator=parts,
+            clock=lambda: NOW,
+            ids=self.cloud.ids,
+        )
+        call = Call(
+            site=site,
+            api=COMPUTE,
+            route=route,
+            context=RequestContext("req-1", "ann", project_id, frozenset({"member"})),
+            version=Version(2, 100),
+            params={"pcloud_id": UUID},
+            query={},
+            body=body,
+            headers={},
+            address="",
+            mount="",
+            now=NOW,
+        )
+
+        async def answer() -> Answer:
+            return await route.handler(call)
+
+        return asyncio.run(answer())
+
+    def take(
+        self,
+        project_id: str,
+        names: list[str],
+        token: str | None = None,
+        happens: Callable[[], Any] = list,
+    ) -> tuple[int, list[str], list[Any]]:
+        """Ask for hosts of these names; tells which were had, and why the others were not."""
+        wanted = [{"name": name, "host_flavor": "large"} for name in names]
+        body = {"hosts": wanted, **({} if token is None else {"client_token": token})}
+        answer = self.ask(project_id, "POST", f"{PCLOUD}/hosts", body, happens)
+        found, failures = answer.body["hosts"], answer.body["failures"]
+        return answer.status, [each["name"] for each in found], failures
+
+    def act(self, work: Callable[..., Any], *given: Any) -> Any:
+        """Have an administrator do something to the pcloud."""
+        return self.cloud.write(lambda tx: work(tx, pclouds.get(tx, UUID), *given, TERMS))
+
+
+@pytest.fixture
+def door(tmp_path: Path) -> Door:
+    """A pcloud of the lab, and many free hosts."""
+    machine_names = [f"m{number:02}" for number in range(FREE)]
+    made = cloud_in(tmp_path, *(reported(name) for name in machine_names))
+
+    def furnish(tx: Tx) -> None:
+        flavor = host_flavors.create(tx, made.ids.uuid(), "large", "", 1, NOW)
+        pclouds.create(tx, UUID, LAB, {"name": "ours"}, TERMS)
+        for name in machine_names:
+            closed = ServiceChange(is_disabled=True)
+            machines.change_service(tx, machines.by_name(tx, name), closed, NOW)
+            host_flavors.add_host(tx, flavor, name, NOW)
+
+    made.write(furnish)
+    return Door(made)
+
+
+def give_away(door: Door) -> None:
+    door.act(pclouds.transfer, SHOP)
+    door.act(pclouds.update, {"name": "of the shop"})
+
+
+def give_away_and_leave(door: Door) -> None:
+    give_away(door)
+    door.act(pclouds.drop, LAB)
+
+
+def release_all(door: Door) -> None:
+    def work(tx: Tx, pcloud: Any, terms: Terms) -> None:
+        for member in hosts.page(tx, pcloud):
+            hosts.release(tx, pcloud, member, terms)
+
+    door.act(work)
+
+
+def delete(door: Door) -> None:
+    release_all(door)
+    door.act(pclouds.delete)
+
+
+def fall_silent(_: Door) -> None:
+    raise Unavailable("The database does not answer.")
+
+
+def taken(door: Door) -> list[str]:
+    found = door.cloud.read(lambda tx: hosts.page(tx, pclouds.get(tx, UUID)))
+    return [each.name for each in found]
+
+
+# -- ratios ------------------------------------------------------------------------------------
+
+
+def settle(door: Door, happens: Callable[[], Any] = list) -> dict[str, Any]:
+    """Have many hosts get another ratio; gives what is answered."""
+    for name in NAMES:
+        door.act(hosts.allocate, Wish(name, "large"))
+    body = {"pcloud": {"cpu_allocation_ratio": 2.0}}
+    answer = door.ask(LAB, "PUT", body=body, happens=happens)
+    assert answer.status == 200
+    shown: dict[str, Any] = answer.body["pcloud"]
+    return shown
+
+
+def test_who_still_owns_it_is_told_how_it_is_at_the_end(door: Door) -> None:
+    assert settle(door)["hosts_settling"] == 0
+
+
+@pytest.mark.parametrize("happens", [give_away, give_away_and_leave, delete])
+def test_who_lost_it_meanwhile_is_told_how_it_was(
+    door: Door, happens: Callable[[Door], Any]
+) -> None:
+    shown = settle(door, partial(happens, door))
+    assert (shown["name"], shown["owner"], shown["cpu_allocation_ratio"]) == ("ours", LAB, 2.0)
+    assert shown["hosts_settling"] == FREE - SETTLED_AT_ONCE
+
+
+# -- several hosts -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("happens", "message"),
+    [
+        (give_away, "os-pclouds:hosts:allocate"),
+        (give_away_and_leave, GONE),
+        (delete, GONE),
+        (fall_silent, "The database does not answer."),
+    ],
+)
+def test_what_was_taken_is_told_whatever_refuses_the_others(
+    door: Door, happens: Callable[[Door], Any], message: str
+) -> None:
+    status, found, failures = door.take(LAB, NAMES, happens=partial(happens, door))
+    assert (status, found) == (201, NAMES[:TAKEN_AT_ONCE])
+    assert [each["name"] for each in failures] == NAMES[TAKEN_AT_ONCE:]
+    (code,) = {each["code"] for each in failures}
+    (told,) = {each["message"] for each in failures}
+    assert code == Refusal.code
+    assert message in told
+
+
+def test_a_step_that_failed_is_taken_by_who_asks_again(door: Door) -> None:
+    failures = door.take(LAB, NAMES, "job-1", partial(fall_silent, door))[2]
+    assert len(failures) == FREE - TAKEN_AT_ONCE
+    assert door.take(LAB, NAMES, "job-1") == (201, NAMES, [])
+    assert taken(door) == NAMES
+
+
+def test_before_anything_was_taken_it_is_refused(door: Door) -> None:
+    give_away_and_leave(door)
+    with pytest.raises(Refusal, match=GONE):
+        door.take(LAB, NAMES)
+    with pytest.raises(Refusal, match="does not answer"):
+        # Nothing is had of the first step either, since no host is left for it.
+        door.act(hosts.allocate_many, [Wish(name, "large") for name in NAMES])
+        door.take(SHOP, NAMES, happens=partial(fall_silent, door))
+
+
+# -- another owner -----------------------------------------------------------------------------
+
+
+def test_a_token_of_the_last_owner_means_nothing_to_the_next(door: Door) -> None:
+    assert door.take(LAB, NAMES[:3], "job-1") == (201, NAMES[:3], [])
+    give_away(door)
+    release_all(door)
+    assert door.take(SHOP, NAMES[:3], "job-1") == (201, NAMES[:3], [])
+    assert taken(door) == NAMES[:3]
+
+
+@pytest.mark.parametrize(
+    ("facts", "told"),
+    [
+        ({}, None),
+        ({"is_automatic": True}, "is_automatic"),
+        ({"size": SizePolicy(2, 3, "large")}, "size"),
+        ({"is_automatic": True, "size": SizePolicy(2, 3, "large")}, "is_automatic, size"),
+    ],
+)
+def test_what_the_last_owner_chose_ends(
+    door: Door, facts: dict[str, Any], told: str | None
+) -> None:
+    door.act(pclouds.update, {"cpu_ratio": 2.0, **facts})
+    after = door.act(pclouds.transfer, SHOP)
+    assert (after.is_automatic, after.size, after.cpu_ratio) == (False, None, 2.0)
+    assert door.cloud.read(sizes.due) == []
+    done = door.cloud.read(lambda tx: pclouds.actions(tx, UUID, limit=9, owner_id=SHOP))
+    ended = [] if told is None else [("update", told)]
+    transferred = ("transfer", f"to project {SHOP}")
+    assert [(each.action, each.detail) for each in done] == [*ended, transferred]
+
+
+# -- lists -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("viewer", [LAB, SHOP])
+def test_pclouds_that_settle_are_counted_together(door: Door, viewer: str) -> None:
+    counter, counts = Counter(door.cloud), []
+    for count in (1, 4):
+        door.cloud.write(partial(add_settling, door, count))
+        counts.append(counter.of(lambda: door.ask(viewer, "GET", "/v2.1/os-pclouds")))
+    few, many = counts
+    assert few == many
+
+
+def add_settling(door: Door, count: int, tx: Tx) -> None:
+    """Make pclouds that settle, which the shop may use as well."""
+    for _ in range(count):
+        made = pclouds.create(tx, door.cloud.ids.uuid(), LAB, {"name": "more"}, TERMS)
+        pclouds.authorize(tx, made, SHOP, TERMS)
+        hosts.allocate(tx, made, Wish("one", "large"), TERMS)
+        rows.settle(tx, made.id, 0)
+
+
+def test_guests_are_not_counted_for(door: Door) -> None:
+    door.cloud.write(partial(add_settling, door, 2))
+    counter = Counter(door.cloud)
+    owner, guest = (
+        counter.of(partial(door.ask, viewer, "GET", "/v2.1/os-pclouds"))
+        for viewer in (LAB, SHOP)
+    )
+    assert guest == owner - 2

@@ -1,0 +1,257 @@
+"""Other ratios for many hosts: so many in one transaction, and the others after each other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from innkeeper.domain.moves import Asker
+from innkeeper.domain.pclouds import Pcloud
+from innkeeper.domain.slices import Dedicating
+from innkeeper.engine.database import Database
+from innkeeper.entrypoints.api.pclouds import keeping
+from innkeeper.entrypoints.care import auditing
+from innkeeper.entrypoints.care.auditing import Wish as AuditWish
+from innkeeper.store.queries.pclouds import pclouds as rows
+from innkeeper.store.transactions import Tx
+from innkeeper.systems.compute.grouping import aggregates
+from innkeeper.systems.compute.hosts import hosts as machines
+from innkeeper.systems.compute.hosts.hosts import ServiceChange
+from innkeeper.systems.pclouds import audit, host_flavors, hosts, pclouds, settling
+from innkeeper.systems.pclouds.hosts import Wish
+from innkeeper.systems.pclouds.settling import SETTLED_AT_ONCE
+from innkeeper.systems.pclouds.terms import Terms
+from innkeeper.systems.placement import inventories
+from tests.support.clouds import NOW, Cloud, cloud_in, reported
+
+SETTINGS = Dedicating(quota_pcloud_units=-1)
+TERMS = Terms(SETTINGS, 60.0, Asker("req-1", "project", "user"), NOW)
+UUID = "b0000000-0000-4000-8000-000000000001"
+HOSTS = 45
+STEPS = 3
+NAMES = [f"m{number:02}" for number in range(HOSTS)]
+SPARE = "spare"
+
+
+@pytest.fixture
+def cloud(tmp_path: Path) -> Cloud:
+    """A pcloud with many hosts, and one free host."""
+    made = cloud_in(tmp_path, *(reported(name) for name in (*NAMES, SPARE)))
+
+    def furnish(tx: Tx) -> None:
+        flavor = host_flavors.create(tx, made.ids.uuid(), "large", "", 1, NOW)
+        mine = pclouds.create(tx, UUID, "project", {"name": "p", "cpu_ratio": 2.0}, TERMS)
+        # Each comes into the pool alone, so it is known which one is taken.
+        for name in (*NAMES, SPARE):
+            closed = ServiceChange(is_disabled=True)
+            machines.change_service(tx, machines.by_name(tx, name), closed, NOW)
+            host_flavors.add_host(tx, flavor, name, NOW)
+            if name != SPARE:
+                hosts.allocate(tx, mine, Wish(name, "large"), TERMS)
+
+    made.write(furnish)
+    return made
+
+
+def found(cloud: Cloud) -> Pcloud:
+    mine: Pcloud = cloud.read(lambda tx: pclouds.get(tx, UUID))
+    return mine
+
+
+def begin(cloud: Cloud, **facts: Any) -> Pcloud:
+    """Take the first step only, as a process does that dies then."""
+    mine: Pcloud = cloud.write(
+        lambda tx: pclouds.update(tx, pclouds.get(tx, UUID), facts, TERMS)
+    )
+    return mine
+
+
+def go_on(cloud: Cloud) -> int:
+    return int(cloud.write(lambda tx: settling.go_on(tx, UUID, TERMS)))
+
+
+def finish(cloud: Cloud) -> int:
+    """Go on until there is an end; gives the number of steps."""
+    steps = 0
+    while found(cloud).is_settling:
+        go_on(cloud)
+        steps += 1
+    return steps
+
+
+def ratio(cloud: Cloud, name: str) -> float:
+    uuid = cloud.host(name).provider_uuid
+    return float(
+        cloud.read(
+            lambda tx: inventories.get(tx, uuid, "VCPU").lines[0].inventory.allocation_ratio
+        )
+    )
+
+
+def ratios(cloud: Cloud) -> list[float]:
+    return [ratio(cloud, name) for name in NAMES]
+
+
+def left(cloud: Cloud) -> int:
+    mine = found(cloud)
+    return int(cloud.read(lambda tx: settling.left(tx, [mine])).get(mine.id, 0))
+
+
+def act(cloud: Cloud, work: Callable[[Tx, Pcloud], Any]) -> Any:
+    return cloud.write(lambda tx: work(tx, pclouds.get(tx, UUID)))
+
+
+def release(cloud: Cloud, name: str) -> None:
+    act(cloud, lambda tx, mine: hosts.release(tx, mine, hosts.get(tx, mine, name), TERMS))
+
+
+def sound(cloud: Cloud) -> bool:
+    cloud.judge()
+    return not cloud.read(lambda tx: list(audit.findings(tx)))
+
+
+def test_hosts_are_brought_over_in_steps(cloud: Cloud) -> None:
+    assert ratios(cloud) == [2.0] * HOSTS
+    assert begin(cloud, cpu_ratio=5.0).is_settling
+    assert ratios(cloud) == [5.0] * SETTLED_AT_ONCE + [2.0] * (HOSTS - SETTLED_AT_ONCE)
+    assert left(cloud) == HOSTS - SETTLED_AT_ONCE
+    assert sound(cloud)
+    assert go_on(cloud) == HOSTS - 2 * SETTLED_AT_ONCE
+    assert sound(cloud)
+    assert go_on(cloud) == 0
+    assert ratios(cloud) == [5.0] * HOSTS
+    assert sound(cloud)
+    assert not found(cloud).is_settling
+    assert cloud.read(settling.due) == []
+
+
+def test_one_update_over_all_takes_as_many_transactions_as_it_must(cloud: Cloud) -> None:
+    begin(cloud, cpu_ratio=5.0)
+    assert 1 + finish(cloud) == STEPS
+
+
+def test_whoever_looks_after_it_finds_what_was_left_half_done(cloud: Cloud) -> None:
+    begin(cloud, cpu_ratio=5.0, ram_ratio=1.5)
+    # Another process, which knows nothing but what is written.
+    other = cloud.beside()
+    assert other.read(settling.due) == [UUID]
+    finish(other)
+    other.close()
+    cloud.mend()
+    assert ratios(cloud) == [5.0] * HOSTS
+    assert sound(cloud)
+
+
+def test_few_hosts_are_done_at_once(cloud: Cloud) -> None:
+    for name in NAMES[SETTLED_AT_ONCE:]:
+        release(cloud, name)
+    assert not begin(cloud, cpu_ratio=5.0).is_settling
+    assert ratios(cloud)[:SETTLED_AT_ONCE] == [5.0] * SETTLED_AT_ONCE
+    assert sound(cloud)
+
+
+def test_another_wish_in_the_middle_begins_anew(cloud: Cloud) -> None:
+    begin(cloud, cpu_ratio=5.0)
+    go_on(cloud)
+    begin(cloud, cpu_ratio=7.0)
+    assert left(cloud) == HOSTS - SETTLED_AT_ONCE
+    finish(cloud)
+    assert ratios(cloud) == [7.0] * HOSTS
+    assert sound(cloud)
+
+
+def test_a_wish_taken_back_in_the_middle_leaves_nothing(cloud: Cloud) -> None:
+    begin(cloud, cpu_ratio=None)
+    assert sound(cloud)
+    begin(cloud, cpu_ratio=2.0)
+    finish(cloud)
+    begin(cloud, cpu_ratio=None)
+    finish(cloud)
+    assert ratios(cloud) == [1.0] * HOSTS
+    assert sound(cloud)
+
+
+def test_who_comes_in_the_middle_has_what_is_wanted(cloud: Cloud) -> None:
+    begin(cloud, cpu_ratio=5.0)
+    act(cloud, lambda tx, p: hosts.allocate(tx, p, Wish("late", "large"), TERMS))
+    assert ratio(cloud, SPARE) == 5.0
+    finish(cloud)
+    assert ratio(cloud, SPARE) == 5.0
+    assert sound(cloud)
+
+
+def test_who_leaves_in_the_middle_has_its_own_again(cloud: Cloud) -> None:
+    begin(cloud, cpu_ratio=5.0)
+    for name in (NAMES[0], NAMES[SETTLED_AT_ONCE - 1], NAMES[-1]):
+        release(cloud, name)
+        assert ratio(cloud, name) == 1.0
+    assert sound(cloud)
+    finish(cloud)
+    assert sound(cloud)
+    assert set(ratios(cloud)) == {1.0, 5.0}
+
+
+def test_what_an_agent_reports_in_the_middle_waits_its_turn(cloud: Cloud) -> None:
+    begin(cloud, cpu_ratio=5.0)
+    cloud.report(reported(NAMES[0]), reported(NAMES[-1]))
+    assert (ratio(cloud, NAMES[0]), ratio(cloud, NAMES[-1])) == (5.0, 2.0)
+    finish(cloud)
+    assert sound(cloud)
+
+
+def test_it_can_get_another_owner_in_the_middle(cloud: Cloud) -> None:
+    begin(cloud, cpu_ratio=5.0)
+    act(cloud, lambda tx, p: pclouds.transfer(tx, p, "other", TERMS))
+    finish(cloud)
+    assert found(cloud).project_id == "other"
+    assert ratios(cloud) == [5.0] * HOSTS
+    assert sound(cloud)
+
+
+def test_it_can_be_deleted_in_the_middle(cloud: Cloud) -> None:
+    begin(cloud, cpu_ratio=5.0)
+    for name in NAMES:
+        release(cloud, name)
+    act(cloud, lambda tx, p: pclouds.delete(tx, p, TERMS))
+    assert go_on(cloud) == 0
+    assert ratios(cloud) == [1.0] * HOSTS
+    assert sound(cloud)
+
+
+def test_an_edit_of_the_aggregate_goes_the_same_way(cloud: Cloud) -> None:
+    row = found(cloud).aggregate_id
+    kept_by, wanted = keeping.keepers(TERMS), {"cpu_allocation_ratio": "5"}
+    cloud.write(lambda tx: aggregates.set_metadata(tx, row, wanted, NOW, kept_by))
+    assert left(cloud) == HOSTS - SETTLED_AT_ONCE
+    finish(cloud)
+    assert sound(cloud)
+
+
+@pytest.mark.parametrize("wanted", [5.0, None])
+def test_who_is_behind_without_a_mark_is_found_and_brought_over(
+    cloud: Cloud, wanted: float | None
+) -> None:
+    begin(cloud, cpu_ratio=wanted)
+    cloud.write(lambda tx: rows.settle(tx, found(cloud).id, None))
+    behind = HOSTS - SETTLED_AT_ONCE
+    broken = cloud.read(lambda tx: {each.key for each in audit.findings(tx)})
+    assert broken == set(NAMES[SETTLED_AT_ONCE:])
+    written: list[str] = []
+    status = auditing.run(
+        Database(cloud.store), lambda: NOW, written.append, AuditWish(repairs=True)
+    )
+    assert status == auditing.SOUND, written
+    assert f"{behind} repairs\n" in written
+    cloud.mend()
+    assert sound(cloud)
+    assert ratios(cloud) == [wanted or 1.0] * HOSTS
+
+
+def test_nothing_is_left_of_a_change_of_other_things(cloud: Cloud) -> None:
+    mine = begin(cloud, name="other")
+    assert not mine.is_settling
+    assert replace(mine, updated_at=NOW).name == "other"

@@ -1,0 +1,319 @@
+"""Many hosts wanted at once: how far one transaction goes, and who goes on from there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import timedelta
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from innkeeper.domain.errors import Conflict, NotFound, QuotaExceeded, Refusal
+from innkeeper.domain.moves import Asker
+from innkeeper.domain.pclouds import Pcloud, PcloudHost
+from innkeeper.domain.slices import Dedicating
+from innkeeper.store.queries.pclouds import hosts as pcloud_hosts
+from innkeeper.store.queries.pclouds import pclouds as rows
+from innkeeper.store.transactions import Tx
+from innkeeper.systems.compute.hosts import hosts as machines
+from innkeeper.systems.compute.hosts.hosts import ServiceChange
+from innkeeper.systems.pclouds import (
+    audit,
+    host_flavors,
+    hosts,
+    pclouds,
+    replaced,
+    requests,
+    several,
+)
+from innkeeper.systems.pclouds.hosts import Wish
+from innkeeper.systems.pclouds.replaced import LOOKED_AT_ONCE
+from innkeeper.systems.pclouds.several import BEGINNING, TAKEN_AT_ONCE, Progress, Request
+from innkeeper.systems.pclouds.terms import Terms
+from tests.support.clouds import NOW, Cloud, cloud_in, reported
+from tests.support.statements import Counter
+
+TERMS = Terms(Dedicating(quota_pcloud_units=-1), 60.0, Asker("req-1", "project", "user"), NOW)
+UUID = "b0000000-0000-4000-8000-000000000001"
+FREE = 25
+DRAWS = 12
+TOKEN = "try-1"
+MANY_MORE = 5
+NONE_ON_MARS = "There is no free host of host flavor large in availability zone mars."
+NAMES = tuple(f"host-{number:02}" for number in range(FREE))
+
+
+@pytest.fixture
+def cloud(tmp_path: Path) -> Cloud:
+    """A pcloud, and many free hosts."""
+    machine_names = [f"m{number:02}" for number in range(FREE)]
+    made = cloud_in(tmp_path, *(reported(name) for name in machine_names))
+
+    def furnish(tx: Tx) -> None:
+        flavor = host_flavors.create(tx, made.ids.uuid(), "large", "", 1, NOW)
+        pclouds.create(tx, UUID, "project", {"name": "p"}, TERMS)
+        for name in machine_names:
+            closed = ServiceChange(is_disabled=True)
+            machines.change_service(tx, machines.by_name(tx, name), closed, NOW)
+            host_flavors.add_host(tx, flavor, name, NOW)
+
+    made.write(furnish)
+    return made
+
+
+def tell_hosts(_: Tx, made: Sequence[PcloudHost]) -> list[Any]:
+    return [each.name for each in made]
+
+
+def tell_failure(wish: Wish, refusal: Refusal) -> list[str]:
+    return [wish.name, refusal.code]
+
+
+def wanting(
+    names: Sequence[str] = NAMES, token: str | None = TOKEN, flavor: str = "large"
+) -> Request:
+    wishes = [Wish(name, flavor) for name in names]
+    return Request(wishes, token, f"{names} {flavor}", tell_hosts, tell_failure)
+
+
+class Client:
+    """Somebody who asks for hosts, and what he has heard of it."""
+
+    def __init__(self, cloud: Cloud, request: Request, terms: Terms = TERMS) -> None:
+        self.cloud = cloud
+        self.request = request
+        self.terms = terms
+        self.so_far = BEGINNING
+
+    def step(self) -> Progress:
+        """Have one transaction done."""
+        before = self.so_far
+
+        def go_on(tx: Tx) -> Progress:
+            mine = pclouds.get(tx, UUID)
+            return several.go_on(tx, mine, self.request, before, self.terms)
+
+        self.so_far = self.cloud.write(go_on)
+        return self.so_far
+
+    def answer(self) -> dict[str, Any]:
+        """What is answered, as far as it has come."""
+        return self.so_far.as_answer(self.request)
+
+    def finish(self) -> int:
+        """Go on to the end; gives the number of steps."""
+        steps = 0
+        while self.so_far.left(self.request):
+            self.step()
+            steps += 1
+        return steps
+
+
+def taken(cloud: Cloud) -> tuple[str, ...]:
+    """The names of the pcloud's hosts; all is as it must be."""
+    assert not cloud.read(lambda tx: list(audit.findings(tx)))
+    return tuple(
+        each.name for each in cloud.read(lambda tx: hosts.page(tx, pclouds.get(tx, UUID)))
+    )
+
+
+def kept(cloud: Cloud, token: str = TOKEN) -> Any:
+    """What is kept under a token."""
+
+    def look(tx: Tx) -> Any:
+        return rows.answered(tx, pclouds.get(tx, UUID).id, token)
+
+    return cloud.read(look)
+
+
+def test_so_many_are_taken_in_one_transaction(cloud: Cloud) -> None:
+    client = Client(cloud, wanting(token=None))
+    assert tuple(client.step().had) == NAMES[:TAKEN_AT_ONCE]
+    assert taken(cloud) == NAMES[:TAKEN_AT_ONCE]
+    assert client.finish() == 2
+    assert taken(cloud) == tuple(client.so_far.had) == NAMES
+    assert client.answer() == {"hosts": list(NAMES), "failures": []}
+
+
+def test_a_repeat_goes_on_after_the_first_step(cloud: Cloud) -> None:
+    Client(cloud, wanting()).step()
+    names = list(NAMES[:TAKEN_AT_ONCE])
+    # The last is for older programs, which look for it.
+    assert kept(cloud)[1] == {"names": names, "hosts": names, "failures": []}
+    later = Client(cloud.beside(), wanting())
+    assert tuple(later.step().had) == NAMES[: 2 * TAKEN_AT_ONCE]
+    later.finish()
+    later.cloud.close()
+    assert tuple(later.so_far.had) == NAMES
+    assert not later.so_far.refused
+    assert taken(cloud) == NAMES
+    third = Client(cloud, wanting())
+    assert third.finish() == 1
+    assert third.answer() == later.answer()
+
+
+def test_two_at_once_take_turns(cloud: Cloud) -> None:
+    first, second = Client(cloud, wanting()), Client(cloud.beside(), wanting())
+    first.step()
+    second.step()
+    first.step()
+    assert tuple(first.so_far.had) == NAMES
+    second.step()
+    second.cloud.close()
+    assert second.answer() == first.answer()
+    assert not first.so_far.refused
+    assert taken(cloud) == NAMES
+
+
+def test_what_was_not_had_is_tried_again(cloud: Cloud) -> None:
+    more = ("early", *NAMES, "late")
+    client = Client(cloud, wanting(more))
+    client.finish()
+    failures = [[name, "no_free_host"] for name in more[-2:]]
+    assert client.answer() == {"hosts": list(more[:-2]), "failures": failures}
+
+    def give_back(tx: Tx) -> None:
+        mine: Pcloud = pclouds.get(tx, UUID)
+        hosts.release(tx, mine, hosts.get(tx, mine, "early"), TERMS)
+
+    cloud.write(give_back)
+    again = Client(cloud, wanting(more))
+    assert again.finish() == 1
+    assert again.answer() == {"hosts": list(more[:-1]), "failures": failures[1:]}
+    assert taken(cloud) == tuple(sorted(more[1:-1]))
+
+
+def test_what_an_older_program_kept_is_gone_on_with(cloud: Cloud) -> None:
+    told = {"name": NAMES[0]}
+    request = wanting(NAMES[:2])
+
+    def keep(tx: Tx) -> None:
+        mine = pclouds.get(tx, UUID)
+        answer = {"hosts": [told], "failures": [{"name": NAMES[1]}]}
+        requests.begin(tx, mine, TOKEN, request.asked, answer, NOW)
+
+    cloud.write(keep)
+    client = Client(cloud, request)
+    client.finish()
+    assert client.answer() == {"hosts": [told, NAMES[1]], "failures": []}
+
+
+def test_where_none_was_left_nobody_looks_again(cloud: Cloud) -> None:
+    """The others there are refused in the same words; who wants one elsewhere is not."""
+    more = tuple(f"late-{number}" for number in range(MANY_MORE))
+    wishes = [Wish(name, "large", "mars") for name in more]
+    counter = Counter(cloud)
+
+    def taken_of(wanted: Sequence[Wish]) -> list[str]:
+        def act(tx: Tx) -> list[str]:
+            made, failures = hosts.allocate_many(tx, pclouds.get(tx, UUID), wanted, TERMS)
+            assert [wish for wish, _ in failures] == [e for e in wanted if e in wishes]
+            assert {str(refusal) for _, refusal in failures} <= {NONE_ON_MARS}
+            return [each.name for each in made]
+
+        named: list[str] = cloud.write(act)
+        return named
+
+    one, many = (counter.of(partial(taken_of, wishes[:count])) for count in (1, MANY_MORE))
+    assert one == many
+    assert taken_of([wishes[0], Wish("first", "large"), *wishes[1:]]) == ["first"]
+
+
+def test_nothing_is_kept_of_a_request_of_which_nothing_was_had(cloud: Cloud) -> None:
+    client = Client(cloud, wanting(flavor="small"))
+    assert client.finish() == 3
+    assert not client.so_far.had
+    assert isinstance(client.so_far.refusal, NotFound)
+    assert kept(cloud) is None
+    cloud.write(lambda tx: host_flavors.create(tx, cloud.ids.uuid(), "small", "", 1, NOW))
+    again = Client(cloud, wanting(flavor="small"))
+    again.finish()
+    assert again.so_far.refusal is not None
+    assert again.so_far.refusal.code == hosts.NO_FREE_HOST
+
+
+def test_the_first_refusal_is_the_one_that_is_told(cloud: Cloud) -> None:
+    none_left = replace(TERMS, settings=Dedicating(quota_pcloud_units=0))
+    client = Client(cloud, wanting(token=None), none_left)
+    client.step()
+    client.terms = replace(TERMS, now=NOW + timedelta(hours=1))
+    client.finish()
+    assert not client.so_far.had
+    assert isinstance(client.so_far.refusal, QuotaExceeded)
+
+
+def test_who_had_nothing_so_far_goes_on_where_another_one_is(cloud: Cloud) -> None:
+    """Nothing was kept of his failures, and what he wanted can be had by now."""
+    none_left = replace(TERMS, settings=Dedicating(quota_pcloud_units=0))
+    first, second = Client(cloud, wanting(), none_left), Client(cloud, wanting())
+    first.step()
+    assert len(first.so_far.refused) == TAKEN_AT_ONCE
+    second.step()
+    first.terms = TERMS
+    first.step()
+    assert tuple(first.so_far.had) == NAMES[: 2 * TAKEN_AT_ONCE]
+    assert not first.so_far.refused
+    second.finish()
+    first.finish()
+    assert first.answer() == second.answer()
+    assert taken(cloud) == NAMES
+
+
+def test_something_else_under_the_token_is_refused_half_way(cloud: Cloud) -> None:
+    Client(cloud, wanting()).step()
+    with pytest.raises(Conflict, match="try-1 stands for another request"):
+        Client(cloud, wanting(("other",))).step()
+    assert taken(cloud) == NAMES[:TAKEN_AT_ONCE]
+
+
+def test_what_was_released_in_between_is_not_taken_again(cloud: Cloud) -> None:
+    Client(cloud, wanting()).step()
+
+    def give_back(tx: Tx) -> None:
+        mine: Pcloud = pclouds.get(tx, UUID)
+        hosts.release(tx, mine, hosts.get(tx, mine, NAMES[0]), TERMS)
+
+    cloud.write(give_back)
+    later = Client(cloud, wanting())
+    later.finish()
+    assert tuple(later.so_far.had) == NAMES
+    assert taken(cloud) == NAMES[1:]
+
+
+def test_which_free_host_is_had_is_drawn_among_all_of_them(cloud: Cloud) -> None:
+    def draw(tx: Tx, seed: int, turn: int) -> str:
+        """The machine that is had with these dice, which is given back at once."""
+        mine, terms = pclouds.get(tx, UUID), replace(TERMS, seed=seed)
+        had = hosts.allocate(tx, mine, Wish("drawn", "few"), terms, turn)
+        hosts.release(tx, mine, had, terms)
+        return had.hostname
+
+    def look(tx: Tx) -> None:
+        few = host_flavors.create(tx, cloud.ids.uuid(), "few", "", 1, NOW)
+        for name in ("m03", "m04", "m05"):
+            host_flavors.remove_host(tx, host_flavors.get(tx, "large"), name, NOW)
+            host_flavors.add_host(tx, few, name, NOW)
+        by_seed = {draw(tx, seed, 0) for seed in range(DRAWS)}
+        by_turn = {draw(tx, 0, turn) for turn in range(DRAWS)}
+        assert by_seed == by_turn == {"m03", "m04", "m05"}
+
+    cloud.write(look)
+
+
+def test_so_many_replaced_hosts_are_given_back_in_one_transaction(cloud: Cloud) -> None:
+    Client(cloud, wanting(token=None)).finish()
+
+    def retire(tx: Tx) -> None:
+        """All are as if others had taken their places, and their servers gone since."""
+        found = [each.host_id for each in hosts.page(tx, pclouds.get(tx, UUID))]
+        pcloud_hosts.end_runs(tx, found, NOW)
+        for host_id in found:
+            pcloud_hosts.change(tx, host_id, is_replaced=True, units=0)
+
+    cloud.write(retire)
+    given = [cloud.write(lambda tx: replaced.look_after(tx, TERMS)) for _ in range(3)]
+    assert given == [LOOKED_AT_ONCE, FREE - LOOKED_AT_ONCE, 0]
+    assert taken(cloud) == ()

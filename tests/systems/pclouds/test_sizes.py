@@ -1,0 +1,340 @@
+"""Pclouds that keep a number of hosts by themselves: what one turn of that does, and when."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from innkeeper.domain.pclouds import SILENT_S, SizePolicy
+from innkeeper.systems.compute.hosts.hosts import ServiceChange
+from innkeeper.systems.compute.moves import shelving
+from innkeeper.systems.pclouds import hosts, sizes
+from innkeeper.systems.pclouds.hosts import Wish
+from tests.support.clouds import reported
+from tests.support.sized_pclouds import OWNER, SERVERS_EACH, Kept
+
+IDLE_S = 3600
+UNIT_QUOTA = 4
+"""Of what :mod:`tests.support.landlords` lets a project hold."""
+
+
+@pytest.fixture
+def kept(tmp_path: Path) -> Iterator[Kept]:
+    made = Kept(tmp_path, 5)
+    yield made
+    made.movers.judge()
+    made.movers.close()
+
+
+# -- grown -------------------------------------------------------------------------------------
+
+
+def test_it_grows_to_its_least_by_one_host_a_turn(kept: Kept) -> None:
+    kept.wants(3, 4)
+    assert kept.turns(5) == [1, 1, 1, 0, 0]
+    assert kept.names() == ["mine~auto-1", "mine~auto-2", "mine~auto-3"]
+
+
+def test_what_is_added_is_open_and_paid_for(kept: Kept) -> None:
+    kept.wants(1, 1)
+    assert kept.turn() == 1
+    (added,) = kept.hosts()
+    assert (added.is_open, added.units, added.flavor_id) == (True, 1, "gold")
+    assert kept.actions() == [("create", None), ("allocate", "mine~auto-1")]
+    assert kept.boot()
+
+
+def test_names_that_the_owner_gave_are_passed_over(kept: Kept) -> None:
+    kept.wants(0, 3)
+    kept.landlord.allocate(kept.uuid, Wish("mine~auto-1", "gold"))
+    kept.turn()
+    assert kept.names() == ["mine~auto-1", "mine~auto-2"]
+
+
+def test_with_no_least_it_begins_with_one(kept: Kept) -> None:
+    """Without a host there is none with room."""
+    kept.wants(0, 2)
+    assert kept.turns(3) == [1, 0, 0]
+
+
+def test_it_grows_when_all_are_full_and_not_before(kept: Kept) -> None:
+    kept.wants(1, 3)
+    kept.turn()
+    kept.boot("mine~auto-1")
+    assert kept.turn() == 0
+    kept.boot("mine~auto-1")
+    assert kept.turns(3) == [1, 0, 0]
+    kept.fill("mine~auto-2")
+    assert kept.turn() == 1
+
+
+def test_it_does_not_grow_beyond_its_most(kept: Kept) -> None:
+    kept.wants(1, 2)
+    kept.turn()
+    kept.fill("mine~auto-1")
+    kept.turn()
+    kept.fill("mine~auto-2")
+    assert kept.turns(3) == [0, 0, 0]
+    assert kept.names() == ["mine~auto-1", "mine~auto-2"]
+
+
+def test_how_much_has_to_be_left_is_said(kept: Kept) -> None:
+    kept.wants(1, 2, vcpus_min=2)
+    kept.turn()
+    assert kept.turn() == 0
+    kept.boot("mine~auto-1")
+    assert kept.turn() == 1
+
+
+def test_a_host_that_takes_nothing_has_no_room(kept: Kept) -> None:
+    kept.wants(1, 3)
+    kept.turn()
+    kept.landlord.switch(kept.uuid, "mine~auto-1", is_enabled=False)
+    assert kept.turn() == 1
+    kept.landlord.switch_service(
+        kept.machine("mine~auto-2"), ServiceChange(is_forced_down=True)
+    )
+    assert kept.turns(2) == [1, 0]
+
+
+def test_hosts_in_maintenance_have_no_room(kept: Kept) -> None:
+    kept.wants(1, 2)
+    kept.turn()
+    kept.landlord.maintain("gold", kept.machine("mine~auto-1"), "new fans")
+    assert kept.turns(2) == [1, 0]
+
+
+@pytest.fixture
+def two_agents(tmp_path: Path) -> Iterator[Kept]:
+    """Two hosts of different agents, of which the pcloud takes first that of ``a``."""
+    made = Kept(tmp_path, 1)
+    made.wants(1, 2, idle_s=0)
+    made.turn()
+    made.movers.report(reported("b1", vcpus=SERVERS_EACH))
+    made.pool("b1")
+    yield made
+    made.movers.close()
+
+
+def test_a_host_that_is_silent_has_room_for_some_minutes(two_agents: Kept) -> None:
+    keep_sizes, wait = two_agents.landlord.keep_sizes, two_agents.movers.wait
+    two_agents.boot("mine~auto-1")
+    wait(SILENT_S, silent="a")
+    assert keep_sizes() == 0
+    wait(1, silent="a")
+    assert keep_sizes() == 1
+    assert two_agents.machine("mine~auto-2") == "b1"
+
+
+def test_the_room_of_a_host_that_is_silent_lets_no_other_go(two_agents: Kept) -> None:
+    two_agents.boot("mine~auto-1")
+    two_agents.landlord.allocate(two_agents.uuid, Wish("mine~auto-2", "gold", is_enabled=True))
+    two_agents.movers.wait(61, silent="a")
+    assert two_agents.landlord.keep_sizes() == 0
+    two_agents.movers.wait(1)
+    assert two_agents.landlord.keep_sizes() == 1
+    assert two_agents.names() == ["mine~auto-1"]
+
+
+def test_a_replaced_host_is_none_of_its_hosts(kept: Kept) -> None:
+    kept.wants(1, 1)
+    kept.turn()
+    server = kept.boot("mine~auto-1")
+    kept.landlord.maintain("gold", kept.machine("mine~auto-1"), "new fans")
+    kept.landlord.act(
+        kept.uuid, lambda tx, pcloud, terms: hosts.replace(tx, pcloud, "mine~auto-1", terms)
+    )
+    assert kept.turns(2) == [0, 0]
+    assert kept.names() == ["mine~auto-1", "mine~auto-1~1"]
+    kept.delete(server)
+
+
+def test_hosts_are_of_the_zone_that_was_said(tmp_path: Path) -> None:
+    kept = Kept(tmp_path, 3, {"a2": "west"})
+    kept.wants(2, 2, availability_zone="west")
+    assert kept.turns(3) == [1, 0, 0]
+    assert kept.machine("mine~auto-1") == "a2"
+    kept.movers.close()
+
+
+# -- not grown ---------------------------------------------------------------------------------
+
+
+def told_in_vain(kept: Kept) -> int:
+    return [action for action, _ in kept.actions()].count(sizes.CANNOT_GROW)
+
+
+def test_that_it_cannot_grow_is_told_once(tmp_path: Path) -> None:
+    kept = Kept(tmp_path, 1)
+    kept.wants(2, 2)
+    assert kept.turns(4) == [1, 0, 0, 0]
+    assert told_in_vain(kept) == 1
+    kept.movers.report(reported("a2"))
+    kept.pool("a2")
+    assert kept.turns(2) == [1, 0]
+    assert told_in_vain(kept) == 1
+    kept.movers.close()
+
+
+def test_another_reason_is_told_as_well(tmp_path: Path) -> None:
+    kept = Kept(tmp_path, 1)
+    kept.wants(2, 2)
+    kept.turns(3)
+    kept.movers.report(reported("a2"))
+    kept.pool("a2")
+    kept.landlord.set_quota(OWNER, 1)
+    assert kept.turns(3) == [0, 0, 0]
+    assert told_in_vain(kept) == 2
+    kept.landlord.set_quota(OWNER, 2)
+    assert kept.turn() == 1
+    kept.movers.close()
+
+
+def test_the_quota_bounds_it(kept: Kept) -> None:
+    kept.wants(5, 5)
+    assert kept.turns(6) == [1] * UNIT_QUOTA + [0, 0]
+    assert told_in_vain(kept) == 1
+
+
+def test_a_flavor_that_is_gone_is_no_accident(tmp_path: Path) -> None:
+    kept = Kept(tmp_path, 0)
+    kept.wants(1, 1)
+    kept.landlord.undefine("gold", by_aggregate=False)
+    assert kept.turns(2) == [0, 0]
+    assert told_in_vain(kept) == 1
+    kept.movers.close()
+
+
+# -- shrunk ------------------------------------------------------------------------------------
+
+
+def test_it_shrinks_when_a_host_was_idle_long_enough_and_not_before(kept: Kept) -> None:
+    kept.wants(1, 3, idle_s=IDLE_S)
+    kept.turn()
+    servers = kept.fill("mine~auto-1")
+    kept.turn()
+    kept.boot("mine~auto-2")
+    for each in servers:
+        kept.delete(each)
+    assert kept.turn(IDLE_S - 30) == 0
+    assert kept.turn(60) == 1
+    assert kept.names() == ["mine~auto-2"]
+    assert kept.actions()[-2:] == [("disable", "mine~auto-1"), ("release", "mine~auto-1")]
+
+
+def test_a_host_that_never_had_anything_is_idle_since_it_came(kept: Kept) -> None:
+    kept.wants(1, 3, idle_s=IDLE_S)
+    kept.landlord.allocate(kept.uuid, Wish("a", "gold", is_enabled=True))
+    kept.turn(IDLE_S - 30)
+    kept.landlord.allocate(kept.uuid, Wish("b", "gold", is_enabled=True))
+    assert kept.names() == ["a", "b"]
+    kept.turn(60)
+    assert kept.names() == ["b"]
+
+
+def test_nothing_is_idle_without_a_bound(kept: Kept) -> None:
+    kept.wants(0, 3)
+    kept.turn()
+    kept.landlord.allocate(kept.uuid, Wish("b", "gold", is_enabled=True))
+    assert kept.turn(100 * IDLE_S) == 0
+    assert kept.names() == ["b", "mine~auto-1"]
+
+
+def test_it_does_not_shrink_below_its_least(kept: Kept) -> None:
+    kept.wants(2, 3, idle_s=0)
+    kept.turns(3)
+    kept.landlord.allocate(kept.uuid, Wish("extra", "gold", is_enabled=True))
+    kept.turn()
+    assert len(kept.names()) == 2
+    kept.turns(3)
+    assert len(kept.names()) == 2
+
+
+def test_the_last_host_with_room_stays(kept: Kept) -> None:
+    """Else one would be taken at once in its place, and again, and again."""
+    kept.wants(0, 3, idle_s=0)
+    kept.turn()
+    assert kept.turns(3) == [0, 0, 0]
+    kept.fill("mine~auto-1")
+    kept.turn()
+    assert kept.turns(3) == [0, 0, 0]
+    assert kept.names() == ["mine~auto-1", "mine~auto-2"]
+
+
+def test_an_idle_host_that_takes_nothing_goes_if_another_has_room(kept: Kept) -> None:
+    kept.wants(1, 3, idle_s=0)
+    kept.turn()
+    kept.landlord.allocate(kept.uuid, Wish("closed", "gold"))
+    kept.turn()
+    assert kept.names() == ["mine~auto-1"]
+
+
+def test_the_youngest_goes_first(kept: Kept) -> None:
+    kept.wants(1, 4, idle_s=60)
+    for name in ("c", "b", "a"):
+        kept.landlord.allocate(kept.uuid, Wish(name, "gold", is_enabled=True))
+        kept.movers.wait(1)
+    kept.turn(60)
+    assert kept.names() == ["b", "c"]
+    kept.turn()
+    assert kept.names() == ["c"]
+
+
+def test_a_host_with_a_server_stays(kept: Kept) -> None:
+    kept.wants(1, 3, idle_s=0)
+    for name in ("a", "b"):
+        kept.landlord.allocate(kept.uuid, Wish(name, "gold", is_enabled=True))
+    kept.boot("a")
+    kept.boot("b")
+    assert kept.turns(3) == [0, 0, 0]
+
+
+def test_a_host_is_not_idle_from_the_moment_its_server_moved_away(kept: Kept) -> None:
+    kept.wants(1, 3, idle_s=IDLE_S)
+    for name in ("a", "b"):
+        kept.landlord.allocate(kept.uuid, Wish(name, "gold", is_enabled=True))
+    server = kept.boot("b")
+    kept.movers.wait(2 * IDLE_S)
+    kept.movers.migrate_live(server)
+    kept.movers.finish()
+    kept.turn()
+    assert kept.names() == ["a", "b"]
+    kept.turn(IDLE_S)
+    assert kept.names() == ["a"]
+
+
+def test_a_host_is_not_idle_from_the_moment_its_server_was_put_away(kept: Kept) -> None:
+    kept.wants(1, 3, idle_s=IDLE_S)
+    for name in ("a", "b"):
+        kept.landlord.allocate(kept.uuid, Wish(name, "gold", is_enabled=True))
+    server = kept.boot("b")
+    kept.movers.wait(2 * IDLE_S)
+    kept.boot("a")
+    kept.movers.act(shelving.shelve, server, offload_time_s=0)
+    kept.movers.finish()
+    kept.turn()
+    assert kept.names() == ["a", "b"]
+    kept.turn(IDLE_S)
+    assert kept.names() == ["a"]
+
+
+# -- whose turn it is --------------------------------------------------------------------------
+
+
+def test_pclouds_without_a_policy_are_left_alone(kept: Kept) -> None:
+    kept.uuid = kept.landlord.create(OWNER, name="mine")
+    assert kept.movers.cloud.read(sizes.due) == []
+    assert kept.turn() == 0
+    size = SizePolicy(1, 1, "gold")
+    kept.landlord.update(kept.uuid, size=size)
+    assert kept.movers.cloud.read(sizes.due) == [kept.uuid]
+    kept.landlord.update(kept.uuid, size=None)
+    assert kept.movers.cloud.read(sizes.due) == []
+
+
+def test_a_pcloud_that_went_in_between_is_no_mistake(kept: Kept) -> None:
+    kept.wants(1, 1)
+    kept.landlord.delete(kept.uuid, by_aggregate=False)
+    assert kept.turn() == 0

@@ -1,0 +1,46 @@
+"""What strangers are told of dedicated hosts when they find no room: that there are some."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from innkeeper.domain.compute import Booted
+from innkeeper.systems.compute.hosts.hosts import ServiceChange
+from innkeeper.systems.pclouds.hosts import Wish
+from tests.support.clouds import reported
+from tests.support.landlords import Landlord
+from tests.support.moves import Movers
+
+
+@pytest.mark.parametrize("names_it", [False, True])
+def test_no_amount_of_a_pcloud_is_told(tmp_path: Path, names_it: bool) -> None:
+    landlord = Landlord(Movers(tmp_path, reported("a1", vcpus=2), reported("b1", vcpus=11)))
+    movers = landlord.movers
+    landlord.define("large", 1)
+    uuid = landlord.create("landlord", name="p", cpu_ratio=3.0)
+    landlord.switch_service("b1", ServiceChange(is_disabled=True))
+    landlord.pool("large", "b1", by_aggregate=False)
+    landlord.allocate(uuid, Wish("one", "large", None, True))
+    movers.cloud.add_flavor("huge", vcpus=40)
+    hints = {"pcloud": uuid} if names_it else {}
+    request = movers.cloud.request(
+        now=movers.now, project_id="stranger", flavor_id="huge", hints=hints
+    )
+    (booted,) = movers.cloud.boot(request)
+    assert isinstance(booted, Booted)
+    fault, refused = booted.fault, booted.refused
+    assert fault is not None
+    assert refused is not None
+    assert "33" not in fault
+    dedicated = [each for each in refused.nearest if each.host == "b1"]
+    told = [[objection.filter_name for objection in each.objections] for each in dedicated]
+    assert told == [["PcloudFilter"]]
+    assert [each.shortage for each in dedicated] == [0.0]
+    missing = [each.missing for each in refused.tallies if each.filter_name == "CapacityFilter"]
+    assert not any("33" in each or "7 of 40" in each for each in missing)
+    if not names_it:
+        # The shared host comes nearest, whatever the other one has.
+        assert refused.nearest[0].host == "a1"
+    movers.close()
