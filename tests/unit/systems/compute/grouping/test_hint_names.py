@@ -91,7 +91,9 @@ def test_a_known_name_is_no_misspelling_of_another() -> None:
     assert hint_names.judge(dict.fromkeys(known, "x"), readers(*FILTERS)) == {}
 
 
-@pytest.mark.parametrize("each", [*FILTERS.values(), *WEIGHERS.values()], ids=str)
+@pytest.mark.parametrize(
+    "each", [*FILTERS.values(), *WEIGHERS.values()], ids=lambda each: str(each.NAME)
+)
 def test_what_is_ours_names_the_hints_that_its_fields_are_made_of(each: Any) -> None:
     fields = {hint for name in each.READS for hint in hint_names.OF_FIELDS.get(name, ())}
     assert set(getattr(each, "HINTS", ())) == fields
