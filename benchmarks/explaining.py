@@ -23,10 +23,10 @@ from innkeeper import wiring
 from innkeeper.domain.compute import Booted, BootRequest
 from innkeeper.domain.ids import ServerId
 from innkeeper.domain.slices import Computing, DecisionWish, Scheduling
-from innkeeper.engine.batches import Step, carry_out
+from innkeeper.engine.batches import PendingCommand, carry_out
 from innkeeper.engine.commands import Boot
 from innkeeper.store.transactions import Store
-from innkeeper.systems.compute.boot.desk import BootDesk
+from innkeeper.systems.compute.boot.executor import BootExecutor
 
 UNLIMITED = -1
 A_DAY_S = 86_400.0
@@ -84,21 +84,21 @@ def _took(store: Store, plan: Plan) -> dict[str, list[tuple[float, float]]]:
     return took
 
 
-def _desk(store: Store, wish: DecisionWish) -> BootDesk:
+def _desk(store: Store, wish: DecisionWish) -> BootExecutor:
     computing = Computing(
         quota_instances=UNLIMITED,
         quota_cores=UNLIMITED,
         quota_ram=UNLIMITED,
         service_down_time_s=A_DAY_S,
     )
-    desk = BootDesk(Scheduling(explain_decisions=wish), computing)
+    desk = BootExecutor(Scheduling(explain_decisions=wish), computing)
     with store.read() as tx:
         desk.load(tx)
     return desk
 
 
-def _step(dice: random.Random) -> Step:
-    return Step(Boot(_request(dice, wiring.now())))
+def _step(dice: random.Random) -> PendingCommand:
+    return PendingCommand(Boot(_request(dice, wiring.now())))
 
 
 def _request(dice: random.Random, now: datetime) -> BootRequest:

@@ -27,7 +27,7 @@ from innkeeper.engine import metrics
 from innkeeper.engine.database import Database
 from innkeeper.engine.retry import START, START_ON_FILE
 from innkeeper.entrypoints.api import certificates
-from innkeeper.entrypoints.api.identity import agent_care, key_care, key_files, opening
+from innkeeper.entrypoints.api.identity import agent_commands, key_commands, key_files, startup
 from innkeeper.entrypoints.api.listening import (
     Listening,
     address_at,
@@ -36,11 +36,11 @@ from innkeeper.entrypoints.api.listening import (
     reserved,
 )
 from innkeeper.entrypoints.api.logs import set_up_logs
-from innkeeper.entrypoints.care import auditing, saving, upgrading
+from innkeeper.entrypoints.maintenance import auditing, saving, upgrading
 from innkeeper.entrypoints.worker.child import Child, stop_all
+from innkeeper.entrypoints.worker.database_wait import DatabaseWait, NotThere
+from innkeeper.entrypoints.worker.heartbeat import Heartbeat
 from innkeeper.entrypoints.worker.parent import Signals, end_on_signals, stop_with
-from innkeeper.entrypoints.worker.patience import NotThere, Patience
-from innkeeper.entrypoints.worker.pulse import Pulse
 from innkeeper.programs import demo_agent, with_port, worker
 from innkeeper.settings import SettingsError
 from innkeeper.store import schema
@@ -106,7 +106,7 @@ def _run(command: str, settings: Settings, options: Mapping[str, Any]) -> int:
 def reset_admin_password(settings: Settings) -> int:
     """Give the administrator a new password, and say where it is written."""
     with _there(settings) as database:
-        path = opening.reset_password(
+        path = startup.reset_password(
             database,
             settings,
             address_of(
@@ -126,7 +126,9 @@ def care_for_keys(settings: Settings, options: Mapping[str, Any]) -> int:
     """Look at the encryption keys, take a new one, or drop old ones."""
     with _there(settings) as database:
         path = key_files.path_of(settings.storing)
-        lines = key_care.carry_out(options["act"], database, path, secrets.token_bytes, now())
+        lines = key_commands.carry_out(
+            options["act"], database, path, secrets.token_bytes, now()
+        )
     sys.stdout.write("".join(f"{line}\n" for line in lines))
     return 0
 
@@ -135,7 +137,7 @@ def care_for_agents(settings: Settings, options: Mapping[str, Any]) -> int:
     """Issue a credential for an agent, or take back those it has."""
     try:
         with _there(settings) as database:
-            lines = agent_care.carry_out(database, options, RandomIds(), now())
+            lines = agent_commands.carry_out(database, options, RandomIds(), now())
     except Invalid as refusal:
         sys.stderr.write(f"innkeeper: {refusal.message}\n")
         return 2
@@ -212,9 +214,9 @@ def serve(settings: Settings, options: Mapping[str, Any]) -> int:
         return NOT_THERE
 
 
-def _patience(settings: Settings) -> Patience:
+def _patience(settings: Settings) -> DatabaseWait:
     storing = settings.storing
-    return Patience(
+    return DatabaseWait(
         storing.database_wait_s,
         chance,
         START_ON_FILE if storing.is_file else START,
@@ -249,7 +251,7 @@ def _serve_alone(settings: Settings, demo_hosts: int) -> int:
             settings.serving,
             service.engine.wakeups.stop,
             listener,
-            Pulse(service.standing).beat,
+            Heartbeat(service.standing).beat,
         )
         if agent is not None:
             agent.start()
@@ -269,7 +271,7 @@ def _prepare(service: Service, listener: socket.socket, demo_hosts: int) -> Chil
     login = service.prepare_logins(address)
     sys.stderr.write(f"Innkeeper serves on {address}\n")
     if login is not None:
-        sys.stderr.write(opening.how_to_log_in(login))
+        sys.stderr.write(startup.how_to_log_in(login))
     return demo_agent(service, address, demo_hosts) if demo_hosts else None
 
 
@@ -317,7 +319,7 @@ def _be_worker(settings: Settings, options: Mapping[str, Any]) -> int:
                 settings.serving,
                 service.engine.wakeups.stop,
                 listener,
-                Pulse(service.standing, options["pulse"]).beat,
+                Heartbeat(service.standing, options["pulse"]).beat,
             )
             listening.run()
     finally:

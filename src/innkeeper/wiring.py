@@ -17,25 +17,25 @@ from innkeeper.domain.errors import Busy
 from innkeeper.domain.slices import Settings
 from innkeeper.engine.database import Database
 from innkeeper.engine.engine import Engine
-from innkeeper.engine.periodic import PeriodicTasks, Task
+from innkeeper.engine.periodic import PeriodicTask, PeriodicTasks
 from innkeeper.entrypoints.api import app
-from innkeeper.entrypoints.api.identity import opening
+from innkeeper.entrypoints.api.identity import startup
 from innkeeper.entrypoints.api.policy import OsloPolicy
-from innkeeper.entrypoints.api.questions import SharedQuestion
 from innkeeper.entrypoints.api.recordings import RecordingFiles
 from innkeeper.entrypoints.api.routing import Api
-from innkeeper.entrypoints.api.site import Site, Tracing
+from innkeeper.entrypoints.api.single_flight import SingleFlight
+from innkeeper.entrypoints.api.site import Site, Tracer
 from innkeeper.entrypoints.api.tables import APIS
+from innkeeper.entrypoints.worker.database_wait import Patiently, at_once
+from innkeeper.entrypoints.worker.heartbeat import StuckThreadDetector
 from innkeeper.entrypoints.worker.loop import WorkerThread
-from innkeeper.entrypoints.worker.patience import Patiently, at_once
-from innkeeper.entrypoints.worker.pulse import Standing
 from innkeeper.settings import SettingsError
-from innkeeper.store import news, schema
+from innkeeper.store import invalidations, schema
 from innkeeper.store.backends import catalogue as backends
 from innkeeper.store.transactions import Store
-from innkeeper.systems.compute.boot.desk import BootDesk
+from innkeeper.systems.compute.boot.executor import BootExecutor
 from innkeeper.systems.identity.tokens import Signer
-from innkeeper.systems.placement.candidates import CandidateDesk
+from innkeeper.systems.placement.candidates import CandidateSearcher
 from innkeeper.systems.zones.sealing import sealer_of
 
 DATABASE_FILE = "innkeeper.sqlite3"
@@ -175,19 +175,19 @@ class Service:
             settings.scheduling.recordings_max,
         )
         desk = _or_settings_error(
-            lambda: BootDesk(settings.scheduling, settings.computing, self.recordings.keep)
+            lambda: BootExecutor(settings.scheduling, settings.computing, self.recordings.keep)
         )
         self.engine = Engine(
             self.store,
             desk,
-            CandidateDesk(settings.placing),
+            CandidateSearcher(settings.placing),
             self.ids,
             settings.serving.reader_threads,
         )
         # One thread, for a question that is asked once at a time, and must not wait for reads.
         self.hearing = ThreadPoolExecutor(1, thread_name_prefix="hearing")
-        self.listener = news.Listener(self.store, news.IDENTITY)
-        heard = SharedQuestion(self._news) if settings.is_one_of_several else None
+        self.listener = invalidations.Listener(self.store, invalidations.IDENTITY)
+        heard = SingleFlight(self._news) if settings.is_one_of_several else None
         apis = served_apis(settings)
         overrides = settings.authenticating.policy_file
         policy = _or_settings_error(
@@ -201,7 +201,7 @@ class Service:
         self.signer: Signer | None = None
         if settings.authenticating.auth == "builtin":
             self.signer = patiently(
-                lambda: opening.signer(
+                lambda: startup.signer(
                     self.database, settings.storing, secrets.token_bytes, now()
                 )
             )
@@ -210,16 +210,18 @@ class Service:
             engine=self.engine,
             recordings=self.recordings,
             policy=policy,
-            authenticator=opening.authenticator(settings, self.signer, self.engine, now, heard),
+            authenticator=startup.authenticator(settings, self.signer, self.engine, now, heard),
             clock=now,
             ids=self.ids,
-            services=opening.services(settings, apis),
+            services=startup.services(settings, apis),
             signer=self.signer,
             sealer=sealer_of(settings.zoning),
             tracing=_tracing(settings.serving.trace_endpoint),
         )
         self.app = app.make(self.site, apis, self.why_not_ready)
-        self.standing = Standing(self.engine.writer, settings.serving.worker_timeout_s)
+        self.standing = StuckThreadDetector(
+            self.engine.writer, settings.serving.worker_timeout_s
+        )
         self._has_agent = False
         self.worker = WorkerThread([], time.monotonic)
 
@@ -235,7 +237,7 @@ class Service:
         if self.signer is None:
             return None
         return self._patiently(
-            lambda: opening.prepare_logins(
+            lambda: startup.prepare_logins(
                 self.database, self.settings, address, self.ids, secrets.token_urlsafe, now()
             )
         )
@@ -250,7 +252,7 @@ class Service:
         return self._patiently(self._write_agent_token)
 
     def _write_agent_token(self) -> Path:
-        return opening.write_agent_token(
+        return startup.write_agent_token(
             self.database, self.settings, self.signer, self.ids, now()
         )
 
@@ -260,8 +262,8 @@ class Service:
             self._write_agent_token()
         return 0
 
-    def _token_task(self) -> Task:
-        return Task("agent_token", opening.AGENT_TOKEN_PERIOD_S, self.renew_agent_token)
+    def _token_task(self) -> PeriodicTask:
+        return PeriodicTask("agent_token", startup.AGENT_TOKEN_PERIOD_S, self.renew_agent_token)
 
     def start(self) -> None:
         """Load the host table and begin to decide."""
@@ -275,7 +277,7 @@ class Service:
         """Begin what is done once for several workers, and serve nothing."""
         self._begin([self._token_task()])
 
-    def _begin(self, tasks: list[Task]) -> None:
+    def _begin(self, tasks: list[PeriodicTask]) -> None:
         self.worker = WorkerThread(tasks, time.monotonic)
         self.worker.start()
 
@@ -313,7 +315,7 @@ def _or_settings_error(make: Callable[[], T]) -> T:
         raise SettingsError(str(error)) from error
 
 
-def _tracing(endpoint: str | None) -> Tracing | None:
+def _tracing(endpoint: str | None) -> Tracer | None:
     if endpoint is None:
         return None
     try:
@@ -323,7 +325,7 @@ def _tracing(endpoint: str | None) -> Tracing | None:
         raise SettingsError(
             "The setting 'trace_endpoint' needs the extra: pip install 'innkeeper[tracing]'."
         ) from error
-    return Tracing(endpoint)
+    return Tracer(endpoint)
 
 
 def served_apis(settings: Settings) -> dict[str, Api]:

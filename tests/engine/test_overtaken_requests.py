@@ -13,16 +13,16 @@ from structlog.testing import capture_logs
 from innkeeper.domain.slices import Serving, Settings
 from innkeeper.engine.retry import WHOLE_HOSTS
 from innkeeper.entrypoints.api import app
-from innkeeper.entrypoints.api.auth import TrustingAuthenticator
+from innkeeper.entrypoints.api.auth import NoauthAuthenticator
 from innkeeper.entrypoints.api.policy import OsloPolicy
 from innkeeper.entrypoints.api.site import Site
 from innkeeper.entrypoints.api.tables import APIS
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.hosts.hosts import ServiceChange
 from tests.support.clouds import NOW, Cloud, reported
-from tests.support.landlords import Landlord
-from tests.support.lessors import Lessor
+from tests.support.lease_operations import Lessor
 from tests.support.moves import Movers
+from tests.support.pcloud_operations import Landlord
 
 RIVAL = """
 CREATE TRIGGER rival BEFORE UPDATE ON resource_providers BEGIN SELECT RAISE(IGNORE); END
@@ -82,7 +82,7 @@ class Asking:
             engine=parts,
             recordings=parts,
             policy=OsloPolicy([rule for api in APIS.values() for rule in api.rules], None),
-            authenticator=TrustingAuthenticator(),
+            authenticator=NoauthAuthenticator(),
             clock=lambda: NOW,
             ids=landlord.cloud.ids,
         )

@@ -25,17 +25,19 @@ from innkeeper.systems.pclouds import (
     host_flavors,
     hosts,
     pclouds,
+    ratio_rollout,
     requests,
-    settling,
 )
-from innkeeper.systems.pclouds.hosts import Wish
-from innkeeper.systems.pclouds.terms import Terms
+from innkeeper.systems.pclouds.context import PcloudContext
+from innkeeper.systems.pclouds.hosts import HostRequest
 from innkeeper.systems.placement import claims
 from tests.support.clouds import NOW, Cloud, cloud_in, reported
-from tests.support.lessors import Lessor
+from tests.support.lease_operations import Lessor
 from tests.support.moves import Movers
 
-TERMS = Terms(Dedicating(quota_pcloud_units=-1), 60.0, Asker("req-1", "project", "user"), NOW)
+TERMS = PcloudContext(
+    Dedicating(quota_pcloud_units=-1), 60.0, Asker("req-1", "project", "user"), NOW
+)
 UUID = "b0000000-0000-4000-8000-000000000001"
 HOSTS = 10
 STOP_S = 10.0
@@ -78,7 +80,7 @@ def serving(tmp_path: Path) -> Iterator[Serving]:
             closed = ServiceChange(is_disabled=True)
             machines.change_service(tx, machines.by_name(tx, name), closed, NOW)
             host_flavors.add_host(tx, flavor, name, NOW)
-            hosts.allocate(tx, mine, Wish(name, "large"), TERMS)
+            hosts.allocate(tx, mine, HostRequest(name, "large"), TERMS)
 
     cloud.write(furnish)
     made = Serving(cloud)
@@ -105,7 +107,7 @@ def test_ratios_that_somebody_began_come_to_all_hosts(serving: Serving) -> None:
     assert serving.run("pcloud_ratios", 0) == 1
     assert not found(serving).is_settling
     assert not serving.cloud.read(lambda tx: list(audit.findings(tx)))
-    assert serving.cloud.read(settling.due) == []
+    assert serving.cloud.read(ratio_rollout.due) == []
     begin(serving, 6.0)
     # Another process has just looked.
     assert serving.run("pcloud_ratios", 1) == 0

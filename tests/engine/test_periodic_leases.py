@@ -19,7 +19,7 @@ from innkeeper.engine.periodic import SWEEP_PERIOD_S, PeriodicTasks
 from innkeeper.engine.writer import Writer
 from innkeeper.systems.leases import events
 from tests.support.clouds import reported
-from tests.support.lessors import Lessor
+from tests.support.lease_operations import Lessor
 from tests.support.moves import Movers
 from tests.support.statements import Counter
 

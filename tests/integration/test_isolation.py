@@ -14,7 +14,7 @@ from urllib.parse import parse_qs, quote_plus
 
 import pytest
 
-from tests.support.parties import (
+from tests.support.pcloud_actors import (
     MARK,
     PUBLIC_KEY,
     Parties,

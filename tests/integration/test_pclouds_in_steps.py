@@ -16,8 +16,8 @@ from innkeeper.domain.pclouds import Pcloud
 from innkeeper.store.backends import catalogue
 from innkeeper.store.transactions import Store, Tx
 from innkeeper.systems.pclouds import pclouds
-from innkeeper.systems.pclouds.settling import SETTLED_AT_ONCE
-from innkeeper.systems.pclouds.several import TAKEN_AT_ONCE
+from innkeeper.systems.pclouds.bulk_allocation import TAKEN_AT_ONCE
+from innkeeper.systems.pclouds.ratio_rollout import SETTLED_AT_ONCE
 from tests.simulation.programs import wait_until
 from tests.support.databases import postgresql_url, sqlite_url
 from tests.support.sites import Kind, Site, site

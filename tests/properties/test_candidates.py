@@ -24,8 +24,8 @@ from innkeeper.domain.slices import Placing
 from innkeeper.store import transactions
 from innkeeper.store.transactions import Store, Tx
 from innkeeper.systems.placement import allocations, classes, feed, providers
-from innkeeper.systems.placement.allocations import Wish
-from innkeeper.systems.placement.candidates import CandidateDesk
+from innkeeper.systems.placement.allocations import AllocationUpdate
+from innkeeper.systems.placement.candidates import CandidateSearcher
 from tests.support import reference_candidates as reference
 from tests.support.desks import find
 from tests.support.forests import (
@@ -115,7 +115,7 @@ def test_what_the_rules_allow_is_found_in_many_forests(store: Store) -> None:
         thrown = Random(seed)  # noqa: S311 - to be repeated, not to be secret
         forest = draw_forest(thrown)
         with undone(store, forest) as tx:
-            desk = CandidateDesk(BREADTH_FIRST)
+            desk = CandidateSearcher(BREADTH_FIRST)
             for query in draw_queries(thrown, forest):
                 judge(forest, query, find(desk, tx, query, 0))
 
@@ -127,7 +127,7 @@ def test_groups_that_compete_find_every_way_to_agree(store: Store) -> None:
         query = draw_wide_query(thrown)
         with undone(store, forest) as tx:
             for placing in (BREADTH_FIRST, AT_RANDOM):
-                judge(forest, query, find(CandidateDesk(placing), tx, query, 0))
+                judge(forest, query, find(CandidateSearcher(placing), tx, query, 0))
 
 
 @unhurried(250)
@@ -136,7 +136,7 @@ def test_what_the_rules_allow_is_found(store: Store, dice: Random) -> None:
     forest = draw_forest(dice)
     queries = draw_queries(dice, forest)
     with undone(store, forest) as tx:
-        desk = CandidateDesk(BREADTH_FIRST)
+        desk = CandidateSearcher(BREADTH_FIRST)
         for query in queries:
             judge(forest, query, find(desk, tx, query, 0))
 
@@ -147,7 +147,7 @@ def test_what_is_found_can_be_claimed(store: Store, dice: Random) -> None:
     forest = draw_forest(dice)
     queries = draw_queries(dice, forest)
     with undone(store, forest) as tx:
-        desk = CandidateDesk(BREADTH_FIRST)
+        desk = CandidateSearcher(BREADTH_FIRST)
         for query in queries:
             candidates = find(desk, tx, query, 0).candidates
             for each in dice.sample(candidates, min(CLAIMS_PER_QUERY, len(candidates))):
@@ -157,7 +157,7 @@ def test_what_is_found_can_be_claimed(store: Store, dice: Random) -> None:
 def claim_and_let_go(tx: Tx, candidate: Candidate) -> None:
     """Claim what a candidate is about, which must be possible; then undo it."""
     resources: dict[str, dict[str, int]] = dict(candidate.allocations.items())
-    wish = Wish(
+    wish = AllocationUpdate(
         CLAIMANT,
         resources,
         project_id="project",
@@ -186,7 +186,7 @@ def follow_changes(store: Store, dice: Random) -> None:
     before: Forest = ()
     forest = draw_forest(dice)
     with undone(store) as tx:
-        desk = CandidateDesk(BREADTH_FIRST)
+        desk = CandidateSearcher(BREADTH_FIRST)
         desk.load(tx)
         for after in [forest, *draw_changes(dice, forest)]:
             change(tx, before, after)
@@ -206,12 +206,12 @@ def follow_changes(store: Store, dice: Random) -> None:
 
 
 def compare_with_newcomer(
-    tx: Tx, desk: CandidateDesk, forest: Forest, query: CandidateQuery
+    tx: Tx, desk: CandidateSearcher, forest: Forest, query: CandidateQuery
 ) -> None:
     """Who has followed finds what is right, and that in the order of who just came."""
     found = find(desk, tx, query, 0)
     judge(forest, query, found)
-    assert find(CandidateDesk(BREADTH_FIRST), tx, query, 0) == found
+    assert find(CandidateSearcher(BREADTH_FIRST), tx, query, 0) == found
 
 
 def in_tin(forest: Forest) -> Forest:
@@ -234,7 +234,7 @@ def test_the_order_leaves_out_nothing(store: Store, dice: Random, seed: int) -> 
     queries = draw_queries(dice, forest)
     with undone(store, forest) as tx:
         for placing in (DEPTH_FIRST, AT_RANDOM):
-            desk = CandidateDesk(placing)
+            desk = CandidateSearcher(placing)
             for query in queries:
                 found = find(desk, tx, query, seed)
                 judge(forest, query, found)
@@ -248,7 +248,10 @@ def test_trees_are_taken_one_after_the_other_or_in_turn(store: Store, dice: Rand
     forest = tuple(without_sharing(each) for each in draw_forest(dice))
     queries = draw_queries(dice, forest)
     with undone(store, forest) as tx:
-        in_turn, after_each_other = CandidateDesk(BREADTH_FIRST), CandidateDesk(DEPTH_FIRST)
+        in_turn, after_each_other = (
+            CandidateSearcher(BREADTH_FIRST),
+            CandidateSearcher(DEPTH_FIRST),
+        )
         for query in queries:
             trees = trees_of(find(in_turn, tx, query, 0))
             first = trees[: len(set(trees))]
@@ -287,7 +290,7 @@ def test_no_more_is_found_than_the_bound(
     # A limit that is just the bound cuts nothing off that was asked for.
     queries = [*draw_queries(dice, forest), replace(draw_plain_query(dice), limit=most)]
     with undone(store, forest) as tx:
-        desk = CandidateDesk(bounded)
+        desk = CandidateSearcher(bounded)
         for query in queries:
             found = find(desk, tx, query, 0)
             everything = reference.candidates(forest, query)

@@ -26,7 +26,7 @@ from innkeeper.snapshot.columns import HostTable
 from innkeeper.store.queries.compute import hosts as host_rows
 from innkeeper.store.queries.compute import quota_usages
 from innkeeper.store.queries.placement import allocations, names
-from innkeeper.store.queries.placement.names import Kind
+from innkeeper.store.queries.placement.names import NameKind
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.grouping import aggregates as sets
 from innkeeper.systems.compute.hosts import hosts
@@ -47,8 +47,8 @@ from innkeeper.systems.placement import (
     reshape,
     traits,
 )
-from innkeeper.systems.placement.allocations import Bundle, Wish, write_together
-from innkeeper.systems.placement.reshape import Shape
+from innkeeper.systems.placement.allocations import AllocationUpdate, Bundle, write_together
+from innkeeper.systems.placement.reshape import ProviderShape
 from tests.support.clouds import NOW, Cloud, cloud_in, reported, steps_of
 from tests.support.clouds import inventories as inventories_of
 from tests.support.losing import Losing
@@ -154,7 +154,7 @@ def hold(_: Cloud, tx: Tx, deed: Deed) -> None:
     """Somebody who is no server takes something, of one provider or of two."""
     consumer = CONSUMERS[deed.number % len(CONSUMERS)]
     present = allocations.consumers_by_uuid(tx, [consumer]).get(consumer)
-    ids = {row.name: ClassId(row.id) for row in names.listing(tx, Kind.CLASS)}
+    ids = {row.name: ClassId(row.id) for row in names.listing(tx, NameKind.CLASS)}
     amounts = {ids[name]: n for name, n in deed.amounts.items() if name in ids}
     of = {deed.host, (deed.host + 1) % HOSTS} if deed.flag else {deed.host}
     wanted = ConsumerClaim(
@@ -170,20 +170,22 @@ def hold(_: Cloud, tx: Tx, deed: Deed) -> None:
 def rebuild(_: Cloud, tx: Tx, deed: Deed) -> None:
     """A reshape: a host shrinks or grows, and what somebody holds is of the next one."""
     near, far = (provider_uuid(each % HOSTS) for each in (deed.host, deed.host + 1))
-    shapes: dict[str, Shape] = {}
+    shapes: dict[str, ProviderShape] = {}
     for uuid in [near] if deed.flag else [far, near]:
         found = inventories.listing(tx, uuid)
         has = {line.class_name: line.inventory for line in found.lines}
         has |= {name: Inventory(n + deed.number) for name, n in deed.amounts.items()}
-        shapes[uuid] = Shape(found.generation, has)
+        shapes[uuid] = ProviderShape(found.generation, has)
     wish = wish_of(deed._replace(host=(deed.host + 1) % HOSTS, flag=False))
     reshape.replace(tx, shapes, [wish], NOW)
 
 
-def wish_of(deed: Deed) -> Wish:
+def wish_of(deed: Deed) -> AllocationUpdate:
     """What somebody wishes to hold."""
     resources: dict[str, Any] = {} if deed.flag else {provider_uuid(deed.host): deed.amounts}
-    return Wish(CONSUMERS[deed.number % len(CONSUMERS)], resources, asks_no_generation=True)
+    return AllocationUpdate(
+        CONSUMERS[deed.number % len(CONSUMERS)], resources, asks_no_generation=True
+    )
 
 
 def release(_: Cloud, tx: Tx, deed: Deed) -> None:

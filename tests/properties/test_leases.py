@@ -28,11 +28,11 @@ from innkeeper.store.tables import compute, leases, pclouds
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.hosts.hosts import ServiceChange
 from innkeeper.systems.pclouds import audit as pcloud_audit
-from innkeeper.systems.pclouds.hosts import Wish
+from innkeeper.systems.pclouds.hosts import HostRequest
 from tests.support.clouds import reported
-from tests.support.landlords import Landlord
-from tests.support.lessors import Lessor
+from tests.support.lease_operations import Lessor
 from tests.support.moves import Movers
+from tests.support.pcloud_operations import Landlord
 
 HOSTS = ("a1", "a2", "b1", "b2", "b3")
 PROJECTS = ("project", "stranger")
@@ -103,7 +103,7 @@ class Steps:
     def take(self) -> None:
         name = f"n{next(self.names)}"
         self.landlord.allocate(
-            self.dice.choice([*self.pclouds.values()]), Wish(name, "gold", None, True)
+            self.dice.choice([*self.pclouds.values()]), HostRequest(name, "gold", None, True)
         )
 
     def keep(self) -> None:

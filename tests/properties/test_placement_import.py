@@ -15,7 +15,7 @@ from innkeeper.entrypoints.cli.placement_import import differences, objections, 
 from innkeeper.entrypoints.cli.placement_import.objections import Others
 from innkeeper.entrypoints.cli.placement_import.pictures import Picture
 from innkeeper.entrypoints.cli.placement_import.reading import Reader
-from innkeeper.entrypoints.cli.placement_import.writing import Writer
+from innkeeper.entrypoints.cli.placement_import.writing import PlanWriter
 from tests.support.placement_ledger import NEWEST, Holder, Ledger, PowerCut, Row
 
 PROVIDERS = [f"a0000000-0000-4000-8000-00000000000{number}" for number in range(4)]
@@ -88,7 +88,7 @@ def bring(source: Any, target: Any, others: Others) -> None:
     assert list(objections.find(theirs, ours, others)) == []
     made = plan.make(theirs, ours, others)
     # One by one, so that what one consumer takes is not given back in the same request.
-    Writer(target, ours, 1, Silent(), lambda pause_s: None, consumers_max=1).carry_out(made)
+    PlanWriter(target, ours, 1, Silent(), lambda pause_s: None, consumers_max=1).carry_out(made)
 
 
 def compare(source: Any, target: Any, others: Others = Others.REMOVE) -> list[str]:

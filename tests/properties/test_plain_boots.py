@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from innkeeper.domain.errors import Invalid
-from innkeeper.entrypoints.api.compute.servers.bodies import Asked, asked
+from innkeeper.entrypoints.api.compute.servers.bodies import ServerCreateRequest, asked
 from innkeeper.entrypoints.api.compute.servers.plain import SINCE, decode
 from innkeeper.entrypoints.api.compute.servers.schemas import CREATE
 from innkeeper.entrypoints.api.compute_api import COMPUTE
@@ -109,7 +109,7 @@ BODIES = st.one_of(
 )
 
 
-def slowly(body: bytes) -> Asked | None:
+def slowly(body: bytes) -> ServerCreateRequest | None:
     """What the schemas' way makes of a body; ``None`` if one of them refuses it."""
     try:
         thing = decode_json(body)

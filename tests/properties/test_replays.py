@@ -9,7 +9,7 @@ from innkeeper.domain.placing import BuildPlan, RequestSpec
 from innkeeper.domain.slices import Scheduling
 from innkeeper.scheduling.schedulers.catalogue import SCHEDULERS
 from innkeeper.scheduling.simulation.fleets import table_of
-from innkeeper.scheduling.simulation.replay import Replay, Terms
+from innkeeper.scheduling.simulation.replay import Replay, ReplayOptions
 from innkeeper.scheduling.simulation.workload import Workload
 from innkeeper.snapshot.columns import HostTable
 from innkeeper.systems.compute.boot.drivers import scheduler_of
@@ -83,7 +83,7 @@ def test_nothing_is_oversold_and_all_comes_back(
     table = table_of(hosts_of(hosts), workload)
     before = picture(table)
     recorded = Recorded(driver)
-    terms = Terms(seed=seed, samples=9, is_whole=is_whole, stops_at_refusal=stops)
+    terms = ReplayOptions(seed=seed, samples=9, is_whole=is_whole, stops_at_refusal=stops)
     replay = Replay(workload, table, recorded.plan, terms, lambda: 0.0)
     outcome = replay.run(lambda _: None)
 

@@ -24,8 +24,8 @@ from innkeeper.domain.errors import CapacityExceeded, ConcurrentUpdate, InUse, I
 from innkeeper.store import schema
 from innkeeper.store.transactions import Store, Tx
 from innkeeper.systems.placement import allocations, audit, inventories, providers, reshape
-from innkeeper.systems.placement.allocations import Wish
-from innkeeper.systems.placement.reshape import Shape
+from innkeeper.systems.placement.allocations import AllocationUpdate
+from innkeeper.systems.placement.reshape import ProviderShape
 from tests.support.databases import open_store
 from tests.support.servers.leaving import LEAVING
 
@@ -129,16 +129,16 @@ def seen_in(tx: Tx) -> World:
 def carry_out(tx: Tx, world: World, asked: Reshape) -> None:
     """Ask the rooms for a reshape."""
     shapes = {
-        each: Shape(
+        each: ProviderShape(
             world.moved[each] - (asked.amiss == "stale provider"),
             {name: Inventory(total) for name, total in shape.items()},
         )
         for each, shape in asked.shapes.items()
     }
     if asked.amiss == "stranger":
-        shapes[STRANGER] = Shape(0, {})
+        shapes[STRANGER] = ProviderShape(0, {})
     wishes = [
-        Wish(
+        AllocationUpdate(
             who,
             _by_provider(holding),
             seen=_generation(world, who, asked.amiss == "stale consumer"),

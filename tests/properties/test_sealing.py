@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from innkeeper.domain.ids import ServerId
 from innkeeper.domain.key_rings import NONCE_BYTES
-from innkeeper.domain.zones import Destination, Opened, Terms, digest
+from innkeeper.domain.zones import Destination, EntryScope, Opened, digest
 from innkeeper.systems.zones.sealing import (
     FORM,
     NotOurs,
@@ -33,7 +33,7 @@ DESTINATIONS = st.builds(
     host=NAMES,
     provider_uuid=st.uuids().map(str),
 )
-TERMS = st.builds(Terms, project_id=NAMES, request_digest=NAMES)
+TERMS = st.builds(EntryScope, project_id=NAMES, request_digest=NAMES)
 WISHES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=9),
     lambda inner: (
@@ -68,7 +68,7 @@ def letters(raw: bytes | bytearray) -> str:
 
 @given(KEYS, DESTINATIONS, TERMS, NONCES)
 def test_what_was_sealed_is_what_is_opened(
-    key: bytes, destination: Destination, terms: Terms, nonce: bytes
+    key: bytes, destination: Destination, terms: EntryScope, nonce: bytes
 ) -> None:
     entry = sealer(key).seal(destination, terms, nonce, NOON)
     expires_at = NOON + timedelta(seconds=LIFETIME_S)
@@ -83,14 +83,14 @@ def test_an_entry_of_an_older_program_opens() -> None:
         "host-1",
         "4c2b1d7e-0000-4000-8000-000000000002",
     )
-    terms = Terms("project", "digest")
+    terms = EntryScope("project", "digest")
     assert zone.open(OLD_ENTRY, terms).destination == destination
     assert zone.seal(destination, terms, bytes(range(12)), NOON) == OLD_ENTRY
 
 
 @given(KEYS, KEYS, DESTINATIONS, TERMS, NONCES)
 def test_another_key_opens_nothing(
-    key: bytes, another: bytes, destination: Destination, terms: Terms, nonce: bytes
+    key: bytes, another: bytes, destination: Destination, terms: EntryScope, nonce: bytes
 ) -> None:
     assume(key != another)
     entry = sealer(key).seal(destination, terms, nonce, NOON)
@@ -100,7 +100,12 @@ def test_another_key_opens_nothing(
 
 @given(KEYS, DESTINATIONS, TERMS, TERMS, NAMES, NONCES)
 def test_nor_does_another_zone_project_or_request(
-    key: bytes, destination: Destination, terms: Terms, other: Terms, zone: str, nonce: bytes
+    key: bytes,
+    destination: Destination,
+    terms: EntryScope,
+    other: EntryScope,
+    zone: str,
+    nonce: bytes,
 ) -> None:
     entry = sealer(key).seal(destination, terms, nonce, NOON)
     # The last two: no name runs into the one behind it.
@@ -109,8 +114,8 @@ def test_nor_does_another_zone_project_or_request(
         (zone, terms),
         ("east", replace(terms, project_id=other.project_id)),
         ("east", replace(terms, request_digest=other.request_digest)),
-        ("east", Terms(project_id + asked, "")),
-        ("east" + project_id, Terms(asked, "")),
+        ("east", EntryScope(project_id + asked, "")),
+        ("east" + project_id, EntryScope(asked, "")),
     ):
         if (named, said) != ("east", terms):
             with pytest.raises(NotOurs):
@@ -119,7 +124,7 @@ def test_nor_does_another_zone_project_or_request(
 
 @given(KEYS, DESTINATIONS, TERMS, NONCES, st.data())
 def test_any_other_bit_and_it_is_none(
-    key: bytes, destination: Destination, terms: Terms, nonce: bytes, data: st.DataObject
+    key: bytes, destination: Destination, terms: EntryScope, nonce: bytes, data: st.DataObject
 ) -> None:
     raw = bytes_of(sealer(key).seal(destination, terms, nonce, NOON))
     place = data.draw(st.integers(0, 8 * len(raw) - 1), "the bit")
@@ -130,7 +135,7 @@ def test_any_other_bit_and_it_is_none(
 
 @given(KEYS, DESTINATIONS, TERMS, NONCES, st.data())
 def test_any_other_letter_and_it_is_none(
-    key: bytes, destination: Destination, terms: Terms, nonce: bytes, data: st.DataObject
+    key: bytes, destination: Destination, terms: EntryScope, nonce: bytes, data: st.DataObject
 ) -> None:
     """Of the last letter too, some bits of which stand for nothing."""
     entry = sealer(key).seal(destination, terms, nonce, NOON)
@@ -143,7 +148,7 @@ def test_any_other_letter_and_it_is_none(
 
 
 @given(st.text(max_size=600) | st.binary(max_size=600).map(letters), KEYS, TERMS)
-def test_what_was_never_sealed_is_none(text: str, key: bytes, terms: Terms) -> None:
+def test_what_was_never_sealed_is_none(text: str, key: bytes, terms: EntryScope) -> None:
     with pytest.raises(NotOurs):
         sealer(key).open(text, terms)
     with pytest.raises(NotOurs):
@@ -152,7 +157,7 @@ def test_what_was_never_sealed_is_none(text: str, key: bytes, terms: Terms) -> N
 
 @given(st.lists(KEYS, min_size=3, max_size=3, unique=True), DESTINATIONS, TERMS, NONCES)
 def test_keys_take_turns(
-    keys: list[bytes], destination: Destination, terms: Terms, nonce: bytes
+    keys: list[bytes], destination: Destination, terms: EntryScope, nonce: bytes
 ) -> None:
     old, new, newer = keys
     entry = sealer(old).seal(destination, terms, nonce, NOON)
@@ -167,7 +172,7 @@ def test_keys_take_turns(
 
 @given(KEYS, st.lists(DESTINATIONS, min_size=2, max_size=2), TERMS, NONCES, NONCES)
 def test_an_entry_tells_nothing(
-    key: bytes, places: list[Destination], terms: Terms, nonce: bytes, another: bytes
+    key: bytes, places: list[Destination], terms: EntryScope, nonce: bytes, another: bytes
 ) -> None:
     """Neither by its bytes, nor by their number, nor by being like another one."""
     first, second = (

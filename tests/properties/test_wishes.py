@@ -18,7 +18,12 @@ from innkeeper.domain.ids import ConsumerUuid
 from innkeeper.store.queries.placement import allocations, capacity
 from innkeeper.store.transactions import Store, step
 from innkeeper.systems.placement import providers
-from innkeeper.systems.placement.allocations import Bundle, Wish, write, write_together
+from innkeeper.systems.placement.allocations import (
+    AllocationUpdate,
+    Bundle,
+    write,
+    write_together,
+)
 from tests.properties.test_claims import CLASSES, NOW, PROVIDERS, TOTAL, template
 from tests.support.databases import open_store
 from tests.support.told import told_since
@@ -38,7 +43,7 @@ names = mostly(st.sampled_from(CLASSES), st.just("CUSTOM_UNKNOWN"))
 amounts = st.dictionaries(names, st.integers(1, TOTAL // 2 + 1), min_size=1, max_size=2)
 spelled = st.builds(lambda spell, uuid: spell(uuid), spellings, uuids)
 wishes = st.builds(
-    Wish,
+    AllocationUpdate,
     consumer=st.builds(
         lambda spell, uuid: spell(uuid),
         spellings,
@@ -104,10 +109,14 @@ def told(outcomes: Sequence[Refusal | None]) -> list[Any]:
     return [each and (type(each), each.message, each.code) for each in outcomes]
 
 
-def wish(number: int, vcpus: int, consumer_type: str = "INSTANCE") -> list[Wish]:
+def wish(number: int, vcpus: int, consumer_type: str = "INSTANCE") -> list[AllocationUpdate]:
     """What one client asks for: processors of the first provider, or nothing."""
     resources = {PROVIDERS[0]: {"VCPU": vcpus}} if vcpus else {}
-    return [Wish(CONSUMERS[number], resources, None, False, "one", "user", consumer_type)]
+    return [
+        AllocationUpdate(
+            CONSUMERS[number], resources, None, False, "one", "user", consumer_type
+        )
+    ]
 
 
 # A failure is made small before it is shown, which takes longer than finding it.
@@ -116,7 +125,7 @@ def wish(number: int, vcpus: int, consumer_type: str = "INSTANCE") -> list[Wish]
 @given(batches=st.lists(asked, min_size=1, max_size=3))
 # Whoever waits because of the same consumer is not overtaken by those behind.
 @example(batches=[[wish(0, 0, "no type"), wish(0, 4), wish(1, 3)]])
-def test_together_is_as_one_by_one(batches: list[list[list[Wish]]]) -> None:
+def test_together_is_as_one_by_one(batches: list[list[list[AllocationUpdate]]]) -> None:
     with tempfile.TemporaryDirectory(prefix="innkeeper-wishes-") as folder:
         stores = []
         for name in ("one-by-one", "together"):

@@ -22,7 +22,7 @@ from innkeeper.store.backends import catalogue
 from innkeeper.store.queries.compute import servers
 from innkeeper.store.tables.ordering import periodic_tasks
 from innkeeper.store.transactions import Store, Tx, greet
-from innkeeper.systems.compute.boot.desk import BootDesk
+from innkeeper.systems.compute.boot.executor import BootExecutor
 from tests.simulation.many_writers.cutting import Wire
 from tests.support.audited import furnish
 from tests.support.clouds import SMALL, UNLIMITED, Numbers, steps_of
@@ -56,7 +56,7 @@ class Frayed(NamedTuple):
 
     store: Store
     dice: Next
-    desk: BootDesk
+    desk: BootExecutor
     ids: Numbers
 
     def cut_next_commit(self) -> None:
@@ -111,7 +111,7 @@ def frayed(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Frayed]:
     store = Store(backend, backend.engines(behind, readers_max=2, busy_timeout_s=5.0))
     schema.upgrade(store, NOW)
     furnish(store)
-    desk = BootDesk(Scheduling(), UNLIMITED)
+    desk = BootExecutor(Scheduling(), UNLIMITED)
     with store.read() as tx:
         desk.load(tx)
     yield Frayed(store, dice, desk, Numbers())

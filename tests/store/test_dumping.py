@@ -14,7 +14,7 @@ import sqlalchemy as sa
 from innkeeper.domain.errors import Conflict
 from innkeeper.engine.database import Database
 from innkeeper.engine.maintenance import audit
-from innkeeper.entrypoints.care import saving
+from innkeeper.entrypoints.maintenance import saving
 from innkeeper.store import dumping, schema
 from innkeeper.store.tables.compute import servers
 from tests.support.clouds import NOW

@@ -17,8 +17,8 @@ from innkeeper.store.guards import NO_GUARDS, Guards
 from innkeeper.store.queries.placement import allocations, capacity, names
 from innkeeper.store.tables.placement import consumers
 from innkeeper.store.transactions import Store
-from innkeeper.systems.placement import handovers, inventories, mending, providers
-from innkeeper.systems.placement.handovers import Party
+from innkeeper.systems.placement import inventories, providers, repair, transfers
+from innkeeper.systems.placement.transfers import TransferSide
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC).replace(tzinfo=None)
 PROVIDER = "00000000-0000-0000-0000-0000000000a1"
@@ -135,10 +135,10 @@ def test_more_than_is_there_may_be_passed_on_and_repaired(store: Store) -> None:
     house = House(store, Guards())
     house.claim(1, {1: 3, 2: 1})
     house.shrink(1)
-    giver, taker = (Party(consumer(number), "p", "u", "INSTANCE") for number in (1, 2))
+    giver, taker = (TransferSide(consumer(number), "p", "u", "INSTANCE") for number in (1, 2))
     with house.store.write() as tx:
-        handovers.swap(tx, giver, taker, NOW)
+        transfers.swap(tx, giver, taker, NOW)
         tx.execute(consumers.delete().where(consumers.c.uuid == giver.uuid))
-        told = mending.adopt(tx, [giver.uuid], {}, NOW)
+        told = repair.adopt(tx, [giver.uuid], {}, NOW)
     assert len(told) == 1
     assert house.used == TOTAL

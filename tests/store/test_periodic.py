@@ -11,7 +11,7 @@ import pytest
 import sqlalchemy as sa
 
 from innkeeper.domain.errors import Conflict
-from innkeeper.store import news, periodic
+from innkeeper.store import invalidations, periodic
 from innkeeper.store.transactions import Store
 from tests.support.stores import NOW
 
@@ -60,29 +60,29 @@ def test_work_that_fails_leaves_the_turn(store: Store) -> None:
 
 def number(store: Store) -> int:
     with store.read() as tx:
-        return news.number(tx, news.IDENTITY)
+        return invalidations.number(tx, invalidations.IDENTITY)
 
 
 def test_news_come_with_the_commit(opened: Callable[[], Store]) -> None:
     store, other = opened(), opened()
     before = number(other)
     with store.write() as tx:
-        news.tell(tx, news.IDENTITY)
+        invalidations.tell(tx, invalidations.IDENTITY)
         assert number(other) == before
     assert number(other) == before + 1
     with pytest.raises(Conflict), store.write() as tx:
-        news.tell(tx, news.IDENTITY)
+        invalidations.tell(tx, invalidations.IDENTITY)
         raise Conflict("It failed.")
     assert number(other) == before + 1
 
 
 def test_who_listens_hears_of_each(opened: Callable[[], Store]) -> None:
     store, other = opened(), opened()
-    listener = news.Listener(store, news.IDENTITY)
+    listener = invalidations.Listener(store, invalidations.IDENTITY)
     before = listener.number()
     for count in range(1, 4):
         with other.write() as tx:
-            news.tell(tx, news.IDENTITY)
+            invalidations.tell(tx, invalidations.IDENTITY)
         assert listener.number() == before + count
     listener.close()
 
@@ -92,7 +92,7 @@ def test_whoever_answers_after_a_loss_may_count_anew(opened: Callable[[], Store]
     store = opened()
     lines: list[Any] = []
     sa.event.listen(store.engines.reading, "connect", lambda raw, _: lines.append(raw))
-    listener = news.Listener(store, news.IDENTITY)
+    listener = invalidations.Listener(store, invalidations.IDENTITY)
     before = listener.number()
     # As when its server is restarted: what it asks by is gone.
     for each in lines:

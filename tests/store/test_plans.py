@@ -14,7 +14,7 @@ import pytest
 from innkeeper.domain.compute import Booted, BootRequest, Status
 from innkeeper.domain.errors import Doubtful, Invalid, QuotaExceeded
 from innkeeper.domain.slices import Computing
-from innkeeper.domain.zones import Planned, Terms
+from innkeeper.domain.zones import EntryScope, Planned
 from innkeeper.store.queries.compute import quota_usages, servers
 from innkeeper.store.transactions import Store, Tx
 from innkeeper.systems.compute.boot import entries, plans, recovery
@@ -232,7 +232,7 @@ def test_an_entry_is_for_what_was_asked(cloud: Cloud) -> None:
 def test_the_best_offer_comes_first(cloud: Cloud) -> None:
     plan = planned(cloud, 4)
     weighed = [replace(plan[i], weight=w) for i, w in enumerate((1.5, -2.0, 3.0, 1.5))]
-    terms, nonces = Terms("project", "d"), iter(range(1, 5))
+    terms, nonces = EntryScope("project", "d"), iter(range(1, 5))
     made = offers(weighed, terms, SEALER, lambda: bytes(11) + bytes([next(nonces)]), NOW)
     assert [each.weight for each in made] == [3.0, 1.5, 1.5, -2.0]
     told = [SEALER.open(each.sealed, terms) for each in made]

@@ -12,14 +12,14 @@ import sqlalchemy as sa
 
 from innkeeper.domain.slices import Storing
 from innkeeper.engine.database import Database
-from innkeeper.entrypoints.api.identity import key_care, key_files, opening
+from innkeeper.entrypoints.api.identity import key_commands, key_files, startup
 from innkeeper.entrypoints.api.identity.key_files import KeyFileError
 from innkeeper.main import main
 from innkeeper.store.queries.identity import identity
 from innkeeper.store.tables.identity import secrets
 from innkeeper.store.transactions import Store
-from innkeeper.systems.identity import safes
-from innkeeper.systems.identity.safes import NoSuchKey, Safe, Spoilt
+from innkeeper.systems.identity import secret_boxes
+from innkeeper.systems.identity.secret_boxes import NoSuchKey, SecretBox, Spoilt
 from innkeeper.systems.identity.tokens import KEY_NAME, Claims
 from tests.support.stores import NOW
 
@@ -39,19 +39,19 @@ def kept(store: Store, name: str) -> str:
 def started(store: Store, folder: Path) -> str:
     """A machine starts to serve; gives a token that it signs."""
     storing = Storing(data_dir=str(folder))
-    return opening.signer(Database(store), storing, os.urandom, NOW).sign(CLAIMS)
+    return startup.signer(Database(store), storing, os.urandom, NOW).sign(CLAIMS)
 
 
 def test_what_is_kept_can_be_taken_and_not_read(store: Store) -> None:
-    safe = Safe([FIRST], os.urandom)
+    safe = SecretBox([FIRST], os.urandom)
     with store.write() as tx:
-        safes.keep(tx, safe, "pod 1", SECRET, NOW)
-        safes.keep(tx, safe, "pod 2", SECRET * 100, NOW)
-        safes.keep(tx, safe, "pod 1", SECRET + b"!", NOW)
+        secret_boxes.keep(tx, safe, "pod 1", SECRET, NOW)
+        secret_boxes.keep(tx, safe, "pod 2", SECRET * 100, NOW)
+        secret_boxes.keep(tx, safe, "pod 1", SECRET + b"!", NOW)
     with store.read() as tx:
-        assert safes.take(tx, safe, "pod 1") == SECRET + b"!"
-        assert safes.take(tx, safe, "pod 2") == SECRET * 100
-        assert safes.take(tx, safe, "pod 3") is None
+        assert secret_boxes.take(tx, safe, "pod 1") == SECRET + b"!"
+        assert secret_boxes.take(tx, safe, "pod 2") == SECRET * 100
+        assert secret_boxes.take(tx, safe, "pod 3") is None
     assert SECRET not in base64.urlsafe_b64decode(kept(store, "pod 1").rpartition(".")[2])
 
 
@@ -66,25 +66,25 @@ OLD_TEXTS = {
 
 @pytest.mark.parametrize("secret", OLD_TEXTS)
 def test_a_secret_that_an_older_program_sealed_opens(secret: bytes) -> None:
-    safe = Safe([FIRST, SECOND], lambda size: bytes(range(size)))
+    safe = SecretBox([FIRST, SECOND], lambda size: bytes(range(size)))
     assert safe.open("pod 1", OLD_TEXTS[secret]) == secret
     assert safe.seal("pod 1", secret) == OLD_TEXTS[secret]
 
 
 def test_two_seals_of_one_secret_differ() -> None:
-    safe = Safe([FIRST], os.urandom)
+    safe = SecretBox([FIRST], os.urandom)
     assert safe.seal("a", SECRET) != safe.seal("a", SECRET)
 
 
 def test_a_sealed_text_is_its_names_alone() -> None:
-    safe = Safe([FIRST], os.urandom)
+    safe = SecretBox([FIRST], os.urandom)
     with pytest.raises(Spoilt, match="'b'"):
         safe.open("b", safe.seal("a", SECRET))
 
 
 @pytest.mark.parametrize("place", [-1, -20, 26, 30])
 def test_a_changed_text_is_found_out(place: int) -> None:
-    safe = Safe([FIRST], os.urandom)
+    safe = SecretBox([FIRST], os.urandom)
     text = safe.seal("a", SECRET)
     other = "A" if text[place] != "A" else "B"
     spoilt = text[:place] + other + text[place:][1:]
@@ -96,10 +96,10 @@ def test_a_changed_text_is_found_out(place: int) -> None:
 
 
 def test_another_key_opens_nothing_and_says_which_is_missing() -> None:
-    text = Safe([FIRST], os.urandom).seal("a", SECRET)
-    with pytest.raises(NoSuchKey, match=safes.key_id(FIRST)):
-        Safe([SECOND], os.urandom).open("a", text)
-    assert Safe([SECOND, FIRST], os.urandom).open("a", text) == SECRET
+    text = SecretBox([FIRST], os.urandom).seal("a", SECRET)
+    with pytest.raises(NoSuchKey, match=secret_boxes.key_id(FIRST)):
+        SecretBox([SECOND], os.urandom).open("a", text)
+    assert SecretBox([SECOND, FIRST], os.urandom).open("a", text) == SECRET
     assert FIRST.hex()[:16] not in text
 
 
@@ -115,11 +115,15 @@ def test_several_machines_need_the_same_file(opened: Open, tmp_path: Path) -> No
     here, there = tmp_path / "here", tmp_path / "there"
     first = started(opened(), here)
     (key,) = key_files.read(here / "encryption.key")
-    with pytest.raises(KeyFileError, match=f"{safes.key_id(key)}.*there is no key file at"):
+    with pytest.raises(
+        KeyFileError, match=f"{secret_boxes.key_id(key)}.*there is no key file at"
+    ):
         started(opened(), there)
     assert not (there / "encryption.key").exists(), "a key of its own would help nobody"
     key_files.write(there / "encryption.key", [SECOND])
-    with pytest.raises(KeyFileError, match=f"{safes.key_id(key)}, which is not among those"):
+    with pytest.raises(
+        KeyFileError, match=f"{secret_boxes.key_id(key)}, which is not among those"
+    ):
         started(opened(), there)
     (there / "encryption.key").write_bytes((here / "encryption.key").read_bytes())
     assert started(opened(), there) == first
@@ -148,15 +152,15 @@ def test_a_damaged_file_is_not_used(tmp_path: Path, text: str) -> None:
 
 def care(store: Store, folder: Path, act: str) -> str:
     path = folder / "encryption.key"
-    return "\n".join(key_care.carry_out(act, Database(store), path, os.urandom, NOW))
+    return "\n".join(key_commands.carry_out(act, Database(store), path, os.urandom, NOW))
 
 
 def test_rotating(opened: Open, tmp_path: Path) -> None:
     here, there = tmp_path / "here", tmp_path / "there"
     first = started(opened(), here)
     with opened().write() as tx:
-        safe = Safe(key_files.read(here / "encryption.key"), os.urandom)
-        safes.keep(tx, safe, "pod 1", SECRET, NOW)
+        safe = SecretBox(key_files.read(here / "encryption.key"), os.urandom)
+        secret_boxes.keep(tx, safe, "pod 1", SECRET, NOW)
     old = kept(opened(), KEY_NAME)
     key_files.write(there / "encryption.key", key_files.read(here / "encryption.key"))
     assert care(opened(), here, "rotate").startswith("2 secrets are sealed with the new key")

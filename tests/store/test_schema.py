@@ -100,7 +100,7 @@ def test_an_upgrade_keeps_what_the_strictest_step_promises(empty: Store) -> None
     with empty.read() as tx:
         kept = tx.execute(sa.select(ordering.schema_promises.c.compatible_since)).scalars()
         assert list(kept) == [schema.compatible_since(schema.steps())]
-    loose, strict = schema.Step("0010", "", "0007"), schema.Step("0011", "", "0011")
+    loose, strict = schema.SchemaStep("0010", "", "0007"), schema.SchemaStep("0011", "", "0011")
     assert schema.compatible_since([loose]) == "0007"
     assert schema.compatible_since([strict, loose]) == "0011"
 

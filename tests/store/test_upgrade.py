@@ -20,7 +20,7 @@ from innkeeper.domain.compute import OrderKind
 from innkeeper.domain.ids import AgentId
 from innkeeper.engine.database import Database
 from innkeeper.engine.maintenance import audit
-from innkeeper.entrypoints.care import upgrading
+from innkeeper.entrypoints.maintenance import upgrading
 from innkeeper.store import schema
 from innkeeper.store.backends import catalogue
 from innkeeper.store.queries.compute import orders

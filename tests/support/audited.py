@@ -23,7 +23,7 @@ from innkeeper.store.queries.compute import servers as rows
 from innkeeper.store.queries.compute.orders import NewOrder
 from innkeeper.store.tables import compute, identity, ordering, placement
 from innkeeper.store.transactions import Store, Tx
-from innkeeper.systems.compute.boot.desk import BootDesk
+from innkeeper.systems.compute.boot.executor import BootExecutor
 from innkeeper.systems.compute.flavors import flavors
 from innkeeper.systems.compute.grouping import aggregates, groups
 from innkeeper.systems.compute.hosts import hosts, work
@@ -85,7 +85,7 @@ def furnish(store: Store) -> Audited:
 
 
 def _boot(store: Store, ids: Numbers) -> ServerId:
-    desk = BootDesk(Scheduling(), UNLIMITED)
+    desk = BootExecutor(Scheduling(), UNLIMITED)
     with store.read() as tx:
         desk.load(tx)
     request = BootRequest(

@@ -10,7 +10,7 @@ from datetime import timedelta
 from typing import Any
 
 from innkeeper.domain.hosts import Dedication
-from innkeeper.domain.leases import HostsWish, LeaseWish, Window
+from innkeeper.domain.leases import HostReservationRequest, LeaseRequest, Window
 from innkeeper.domain.moves import Asker
 from innkeeper.store.queries.leases import holds, leases
 from innkeeper.store.tables import compute, pclouds
@@ -19,20 +19,20 @@ from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.hosts import hosts
 from innkeeper.systems.leases import freepool
 from innkeeper.systems.leases import leases as room
-from innkeeper.systems.leases.terms import Terms
+from innkeeper.systems.leases.context import LeaseContext
 from innkeeper.systems.pclouds import host_flavors
 from tests.support.clouds import NOW, Numbers
 
 POOL = "b0000000-0000-4000-8000-000000000003"
 IDS = Numbers()
-TERMS = Terms(60.0, Asker("req-1", "project", "user"), NOW)
+TERMS = LeaseContext(60.0, Asker("req-1", "project", "user"), NOW)
 Plant = Callable[[Tx, Any], object]
 
 
-def _wish() -> LeaseWish:
-    part = HostsWish(IDS.uuid(), 1, 1)
+def _wish() -> LeaseRequest:
+    part = HostReservationRequest(IDS.uuid(), 1, 1)
     window = Window(NOW, NOW + timedelta(hours=1))
-    return LeaseWish(
+    return LeaseRequest(
         IDS.uuid(), "lease", "project", "user", window, (part,), IDS.uuid(), IDS.uuid()
     )
 

@@ -21,13 +21,13 @@ from innkeeper.systems.compute.hosts.hosts import ServiceChange
 from innkeeper.systems.pclouds import host_flavors
 from innkeeper.systems.pclouds import hosts as members
 from innkeeper.systems.pclouds import pclouds as sets
-from innkeeper.systems.pclouds.hosts import Wish
-from innkeeper.systems.pclouds.terms import Terms
+from innkeeper.systems.pclouds.context import PcloudContext
+from innkeeper.systems.pclouds.hosts import HostRequest
 from tests.support.clouds import NOW
 
 POOL = "b0000000-0000-4000-8000-000000000001"
 PCLOUD = "b0000000-0000-4000-8000-000000000002"
-TERMS = Terms(Dedicating(), 60.0, Asker("req-1", "project", "user"), NOW)
+TERMS = PcloudContext(Dedicating(), 60.0, Asker("req-1", "project", "user"), NOW)
 Plant = Callable[[Tx, Any], object]
 
 
@@ -38,7 +38,7 @@ def furnish(tx: Tx) -> None:
     flavor = host_flavors.create(tx, POOL, "large", "", 1, NOW)
     host_flavors.add_host(tx, flavor, "h1", NOW)
     made = sets.create(tx, PCLOUD, "project", {"name": "p", "cpu_ratio": 2.0}, TERMS)
-    members.allocate(tx, made, Wish("a", "large"), TERMS)
+    members.allocate(tx, made, HostRequest("a", "large"), TERMS)
 
 
 def _id(tx: Tx, name: str) -> int:

@@ -7,8 +7,8 @@ from innkeeper.domain.errors import Refusal
 from innkeeper.domain.slices import Scheduling
 from innkeeper.snapshot.follower import Follower
 from innkeeper.systems.compute.boot.boot import boot_together
+from innkeeper.systems.compute.boot.context import DecisionContext
 from innkeeper.systems.compute.boot.drivers import Schedulers
-from innkeeper.systems.compute.boot.means import Means
 from innkeeper.systems.compute.boot.recordings import Recorder
 from tests.support.clouds import UNLIMITED, Cloud
 
@@ -24,7 +24,7 @@ def boot_behind(
     desk = follower or cloud.desk.follower
     schedulers = Schedulers(scheduling)
     recorder = Recorder(scheduling, schedulers, keep=None)
-    means = Means(desk, schedulers, scheduling, UNLIMITED, recorder)
+    means = DecisionContext(desk, schedulers, scheduling, UNLIMITED, recorder)
     with cloud.store.write() as tx:
         desk.begin(tx)
         outcomes = boot_together(tx, means, requests)

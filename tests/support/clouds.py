@@ -15,7 +15,7 @@ from innkeeper.domain.errors import Refusal
 from innkeeper.domain.hosts import HostDefaults, HostReport, InventoryReport
 from innkeeper.domain.ids import AgentId, ServerId
 from innkeeper.domain.slices import Computing, Scheduling
-from innkeeper.engine.batches import Step, carry_out
+from innkeeper.engine.batches import PendingCommand, carry_out
 from innkeeper.engine.commands import Boot, Command, Decide, Explain, Write, WriteTogether
 from innkeeper.snapshot import loader
 from innkeeper.snapshot.audit import differences
@@ -25,7 +25,7 @@ from innkeeper.store.backends.sqlite import Sqlite
 from innkeeper.store.queries.compute import agents
 from innkeeper.store.transactions import Store, Tx
 from innkeeper.systems.compute import audit as compute_audit
-from innkeeper.systems.compute.boot.desk import BootDesk
+from innkeeper.systems.compute.boot.executor import BootExecutor
 from innkeeper.systems.compute.boot.explanations import Question
 from innkeeper.systems.compute.flavors import flavors
 from innkeeper.systems.compute.hosts import hosts, reports_audit
@@ -124,7 +124,7 @@ class Cloud:
         self.store = open_store(folder, **connections)
         self.scheduling = scheduling
         self.computing = computing
-        self.desk = BootDesk(scheduling, computing)
+        self.desk = BootExecutor(scheduling, computing)
         with self.store.read() as tx:
             self.desk.load(tx)
 
@@ -218,9 +218,9 @@ class Cloud:
         self.store.dispose()
 
 
-def steps_of(steps: Sequence[tuple[str, Any]]) -> list[Step]:
+def steps_of(steps: Sequence[tuple[str, Any]]) -> list[PendingCommand]:
     """Steps of these kinds; what is to be explained is a boot request."""
-    return [Step(COMMANDS[kind](work)) for kind, work in steps]
+    return [PendingCommand(COMMANDS[kind](work)) for kind, work in steps]
 
 
 COMMANDS: Mapping[str, Callable[[Any], Command[object]]] = {

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from innkeeper.domain.candidates import CandidateQuery, FoundCandidates
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.placement.candidates import CandidateDesk
+from innkeeper.systems.placement.candidates import CandidateSearcher
 
 
-def find(desk: CandidateDesk, tx: Tx, query: CandidateQuery, seed: int) -> FoundCandidates:
+def find(desk: CandidateSearcher, tx: Tx, query: CandidateQuery, seed: int) -> FoundCandidates:
     """Follow the store and search, without anybody who might lose patience."""
     return desk.find(desk.follow(tx, query), query, seed, lambda: True)

@@ -27,7 +27,7 @@ from innkeeper.systems.compute.moves import (
     shelving,
 )
 from innkeeper.systems.compute.servers import power
-from innkeeper.systems.compute.servers.results import Result, Terms
+from innkeeper.systems.compute.servers.results import Result, ResultSettings
 from innkeeper.systems.placement import allocations
 from tests.support.clouds import AGENT, DEFAULTS, NOW, UNLIMITED, Cloud, cloud_in, reported
 
@@ -56,7 +56,7 @@ class Movers:
             folder, computing=computing, scheduling=scheduling, **settings
         )
         self.now = NOW
-        self.terms = Terms.of(scheduling, computing)
+        self.terms = ResultSettings.of(scheduling, computing)
         self.requests = 0
         # A host that is over capacity because it shrank is no finding that a move can mend.
         self.is_judged = True

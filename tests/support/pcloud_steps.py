@@ -13,11 +13,11 @@ from innkeeper.domain.ids import ServerId
 from innkeeper.domain.pclouds import SizePolicy
 from innkeeper.systems.compute.hosts.hosts import ServiceChange
 from innkeeper.systems.pclouds import hosts, pclouds
-from innkeeper.systems.pclouds.hosts import Wish
+from innkeeper.systems.pclouds.hosts import HostRequest
+from tests.support.candidate_checks import Surveyor
 from tests.support.clouds import reported
-from tests.support.landlords import Landlord
 from tests.support.moves import Movers
-from tests.support.surveyors import Surveyor
+from tests.support.pcloud_operations import Landlord
 from tests.support.worlds import World, stranded_without
 
 HOSTS = ("a-rack-1", "a-rack-2", "a-rack-3", "b-rack-4", "b-rack-5")
@@ -268,7 +268,7 @@ class Steps:
     def allocate(self) -> None:
         uuid = self.pcloud() if self.rarely() else self.member()[0]
         wishes = [
-            Wish(
+            HostRequest(
                 self.dice.choice(NAMES),
                 self.dice.choice(FLAVORS),
                 "north" if self.rarely() else None,

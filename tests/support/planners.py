@@ -12,7 +12,7 @@ from innkeeper.domain.zones import Planned
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.boot import plans
 from innkeeper.systems.compute.boot.entries import Stale, Used
-from tests.support.surveyors import Surveyor
+from tests.support.candidate_checks import Surveyor
 
 COUNT = 3
 """Servers that are planned at once."""

@@ -25,7 +25,7 @@ from innkeeper.systems.placement import (
     providers,
     traits,
 )
-from innkeeper.systems.placement.allocations import Wish
+from innkeeper.systems.placement.allocations import AllocationUpdate
 from tests.support.databases import open_store
 from tests.support.forests import Forest, PlainProvider
 
@@ -161,7 +161,7 @@ def _stock(tx: Tx, one: PlainProvider, has: dict[str, Inventory]) -> None:
 
 def _hold(tx: Tx, one: PlainProvider, used: dict[str, int]) -> None:
     resources: dict[str, dict[str, int]] = {one.uuid: used} if used else {}
-    wish = Wish(
+    wish = AllocationUpdate(
         holder(one.number),
         resources,
         asks_no_generation=True,

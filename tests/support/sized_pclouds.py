@@ -15,8 +15,8 @@ from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.hosts.hosts import ServiceChange
 from innkeeper.systems.pclouds import hosts, pclouds, sizes
 from tests.support.clouds import reported
-from tests.support.landlords import Landlord
 from tests.support.moves import Movers
+from tests.support.pcloud_operations import Landlord
 
 OWNER = "project"
 SERVERS_EACH = 2

@@ -11,20 +11,20 @@ from innkeeper.domain.ids import ProviderId
 from innkeeper.domain.placing import BuildPlan, Entry, RequestSpec
 from innkeeper.scheduling import depletion
 from innkeeper.scheduling.simulation.fleets import HostGroup, HostShape
-from innkeeper.scheduling.simulation.workload import NEVER, Shape, Workload, ordered
+from innkeeper.scheduling.simulation.workload import NEVER, ServerShape, Workload, ordered
 from innkeeper.snapshot.columns import HostTable
 
 SHAPES = (
-    Shape("1c2g", {"VCPU": 1, "MEMORY_MB": 2048}),
-    Shape("4c4g", {"VCPU": 4, "MEMORY_MB": 4096}),
-    Shape("2c12g", {"VCPU": 2, "MEMORY_MB": 12288}),
+    ServerShape("1c2g", {"VCPU": 1, "MEMORY_MB": 2048}),
+    ServerShape("4c4g", {"VCPU": 4, "MEMORY_MB": 4096}),
+    ServerShape("2c12g", {"VCPU": 2, "MEMORY_MB": 12288}),
 )
 
 Row = tuple[float, float, int, int]
 """When somebody comes, for how long, of which shape, and in which batch."""
 
 
-def workload_of(rows: Sequence[Row], shapes: Sequence[Shape] = SHAPES) -> Workload:
+def workload_of(rows: Sequence[Row], shapes: Sequence[ServerShape] = SHAPES) -> Workload:
     """Make a workload of these servers."""
     table = np.array(rows, dtype=float)
     whole = table[:, 2:].astype(np.int64)

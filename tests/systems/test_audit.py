@@ -14,8 +14,8 @@ from innkeeper.domain.ids import ServerId
 from innkeeper.engine.database import Database
 from innkeeper.engine.maintenance import audit
 from innkeeper.engine.maintenance.invariants import INVARIANTS, REPAIRS, findings
-from innkeeper.entrypoints.care import auditing
-from innkeeper.entrypoints.care.auditing import Wish
+from innkeeper.entrypoints.maintenance import auditing
+from innkeeper.entrypoints.maintenance.auditing import Wish
 from innkeeper.store.backends import catalogue
 from innkeeper.store.transactions import Store, Tx
 from innkeeper.systems.compute.hosts import hosts

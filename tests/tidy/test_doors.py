@@ -15,7 +15,7 @@ from litestar.testing import TestClient
 from innkeeper.domain.errors import Refusal
 from innkeeper.domain.slices import Serving, Settings
 from innkeeper.entrypoints.api import app
-from innkeeper.entrypoints.api.auth import NO_TOKEN, TrustingAuthenticator
+from innkeeper.entrypoints.api.auth import NO_TOKEN, NoauthAuthenticator
 from innkeeper.entrypoints.api.faults import Fault
 from innkeeper.entrypoints.api.routing import Api, Route
 from innkeeper.entrypoints.api.site import Site
@@ -69,7 +69,7 @@ def door() -> Any:
         engine=untouchable,
         recordings=untouchable,
         policy=untouchable,
-        authenticator=TrustingAuthenticator(),
+        authenticator=NoauthAuthenticator(),
         clock=lambda: NOON,
         ids=CountingIds(),
     )

@@ -12,7 +12,7 @@ from typing import Any
 
 import httpx
 
-from innkeeper.clients.logins import Login
+from innkeeper.clients.logins import TokenSource
 from innkeeper.domain.errors import (
     Conflict,
     Invalid,
@@ -34,7 +34,7 @@ API = "/v2.1"
 class AgentApi:
     """The agent's side of the protocol. Any number of threads may call at once."""
 
-    def __init__(self, url: str | None, login: Login, trust: ssl.SSLContext) -> None:
+    def __init__(self, url: str | None, login: TokenSource, trust: ssl.SSLContext) -> None:
         self._url = url
         self._login = login
         self._http = httpx.Client(

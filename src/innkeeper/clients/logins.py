@@ -22,7 +22,7 @@ OVERRIDE = "_endpoint_override"
 AUTH_TYPES = {"token": "v3token", "password": "password"}
 
 
-class Login(Protocol):
+class TokenSource(Protocol):
     """Whoever has tokens to give."""
 
     def token(self) -> str:
@@ -42,7 +42,7 @@ class GivenToken:
         self._token = token
 
     def token(self) -> str:
-        """See :class:`Login`."""
+        """See :class:`TokenSource`."""
         return self._token
 
     def renew(self) -> None:
@@ -61,7 +61,7 @@ class TokenFile:
         self._token: str | None = None
 
     def token(self) -> str:
-        """See :class:`Login`."""
+        """See :class:`TokenSource`."""
         found = self._token or self._read()
         self._token = found
         return found
@@ -76,7 +76,7 @@ class TokenFile:
         return found
 
     def renew(self) -> None:
-        """See :class:`Login`."""
+        """See :class:`TokenSource`."""
         self._token = None
 
     def service_url(self, service_type: str) -> str | None:
@@ -115,7 +115,7 @@ class KeystoneLogin:
         self._session = session.Session(auth=plugin, timeout=TIMEOUT_S, verify=ca_file or True)
 
     def token(self) -> str:
-        """See :class:`Login`."""
+        """See :class:`TokenSource`."""
         try:
             found = self._session.get_token()
         except exceptions.ClientException as error:
@@ -125,11 +125,11 @@ class KeystoneLogin:
         return str(found)
 
     def renew(self) -> None:
-        """See :class:`Login`."""
+        """See :class:`TokenSource`."""
         self._session.invalidate()
 
     def service_url(self, service_type: str) -> str | None:
-        """See :class:`Login`."""
+        """See :class:`TokenSource`."""
         if service_type in self._places:
             return self._places[service_type]
         try:
@@ -143,7 +143,7 @@ class KeystoneLogin:
         return None if found is None else str(found)
 
 
-def from_environment(environ: Mapping[str, str]) -> Login:
+def from_environment(environ: Mapping[str, str]) -> TokenSource:
     """The login that ``OS_CLOUD``, ``OS_TOKEN`` or the ``OS_*`` password variables name.
 
     Raises :class:`Invalid` where they name none, or one that is not complete.

@@ -21,8 +21,8 @@ from urllib.parse import urlencode
 
 import msgspec
 
-from innkeeper.clients.logins import Login
-from innkeeper.clients.wire import REFUSED, Answer, Broken, Unfit, Wire
+from innkeeper.clients.logins import TokenSource
+from innkeeper.clients.wire import REFUSED, Broken, HttpResponse, Unfit, Wire
 from innkeeper.domain.errors import (
     ConcurrentUpdate,
     Conflict,
@@ -81,7 +81,7 @@ class PlacementApi:
         self,
         name: str,
         url: str | None,
-        login: Login,
+        login: TokenSource,
         *,
         timeout_s: float,
         connections_max: int,
@@ -180,7 +180,7 @@ class PlacementApi:
 
     def _send_with_token(
         self, method: str, path: str, body: bytes | None, version: Version | None
-    ) -> tuple[str | None, Answer]:
+    ) -> tuple[str | None, HttpResponse]:
         """The answer, and the token that whoever answers has seen."""
         if version is None:
             return None, self._send(method, path, body, {})
@@ -198,7 +198,7 @@ class PlacementApi:
 
     def _send(
         self, method: str, path: str, body: bytes | None, headers: Mapping[str, str]
-    ) -> Answer:
+    ) -> HttpResponse:
         typed = {} if body is None else {"content-type": "application/json"}
         return self._wire.exchange(
             method, self.url + path, {"accept": "application/json", **typed, **headers}, body
@@ -227,7 +227,7 @@ def in_one_line(text: str, token: str | None = None) -> str:
     return " ".join(shown.split())[:WORDS_MAX].removesuffix(".")
 
 
-def _judged(asked: str, answer: Answer, token: str | None) -> dict[str, Any]:
+def _judged(asked: str, answer: HttpResponse, token: str | None) -> dict[str, Any]:
     if answer.status < REFUSED:
         return _decoded(asked, answer)
     code, detail = _told(answer)
@@ -238,7 +238,7 @@ def _judged(asked: str, answer: Answer, token: str | None) -> dict[str, Any]:
     raise kind(said)
 
 
-def _decoded(asked: str, answer: Answer) -> dict[str, Any]:
+def _decoded(asked: str, answer: HttpResponse) -> dict[str, Any]:
     if not answer.body:
         return {}
     try:
@@ -259,7 +259,7 @@ def _parsed(text: Any) -> Version:
     return Version(int(found[1]), int(found[2]))
 
 
-def _told(answer: Answer) -> tuple[str | None, str]:
+def _told(answer: HttpResponse) -> tuple[str | None, str]:
     """The code and the cause in an error's body, as far as it has them."""
     try:
         (first, *_) = msgspec.json.decode(answer.body)["errors"]

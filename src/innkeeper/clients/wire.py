@@ -38,7 +38,7 @@ class Unfit(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class HttpResponse:
     """One whole answer."""
 
     status: int
@@ -72,7 +72,7 @@ class Wire:
 
     def exchange(
         self, method: str, address: str, headers: Mapping[str, str], body: bytes | None
-    ) -> Answer:
+    ) -> HttpResponse:
         """Send a request and take its whole answer.
 
         Raises :class:`Broken` where trying again may help, and :class:`Unfit` elsewhere.
@@ -111,7 +111,7 @@ class Wire:
         """Let go of the connections."""
         self._connections.close()
 
-    def _taken(self, answer: httpcore.Response) -> Answer:
+    def _taken(self, answer: httpcore.Response) -> HttpResponse:
         if answer.status < REFUSED and _is_packed(answer):
             raise Unfit("the answer is packed, though it was asked for as it is")
         body = bytearray()
@@ -126,7 +126,7 @@ class Wire:
                 f"the answer was not there as a whole after {self._timeout_s:g} seconds"
             ) from error
         reason = answer.extensions.get("reason_phrase", b"").decode("ascii", errors="replace")
-        return Answer(answer.status, reason, body)
+        return HttpResponse(answer.status, reason, body)
 
 
 def _parsed(address: str) -> httpx.URL:

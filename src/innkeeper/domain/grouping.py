@@ -53,7 +53,7 @@ class ServerGroup:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class GroupState:
     """A server group at one moment, as booting into it needs it.
 
     ``rule`` counts its members by host; ``members`` counts all that are not deleted, those

@@ -106,7 +106,7 @@ class Assignment:
 
 
 @dataclass(frozen=True, slots=True)
-class Holder:
+class TokenOwner:
     """Whom a token stands for now: the user, and the roles on the project it is scoped to.
 
     Without a project there are no roles either.
@@ -128,7 +128,7 @@ class Endpoint:
 
 
 @dataclass(frozen=True, slots=True)
-class Service:
+class CatalogService:
     """An API in the service catalog; ``path`` is where it begins on this service's address."""
 
     id: str

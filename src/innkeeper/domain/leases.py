@@ -19,14 +19,14 @@ RESERVATIONS_MAX = HOSTS_MAX
 """Of one lease; each has a host at least."""
 
 
-class EventKind:
+class LeaseEventKind:
     """What happens to a lease at a time."""
 
     START = "start"
     END = "end"
 
 
-class EventState:
+class LeaseEventState:
     """How far an event has come. What is ``BEGUN`` is gone on with until it is ``DONE``."""
 
     WAITING = "waiting"
@@ -55,7 +55,7 @@ class Window:
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class LeaseEvent:
     """A lease's start or end, due at a time."""
 
     uuid: str
@@ -91,27 +91,27 @@ class Lease:
     created_at: datetime
     updated_at: datetime
     reservations: tuple[Reservation, ...] = ()
-    events: dict[str, Event] = field(default_factory=dict)
+    events: dict[str, LeaseEvent] = field(default_factory=dict)
     """By kind."""
 
     @property
     def status(self) -> str:
         """See :class:`LeaseStatus`."""
-        start, end = self.events[EventKind.START], self.events[EventKind.END]
-        if end.state == EventState.DONE:
+        start, end = self.events[LeaseEventKind.START], self.events[LeaseEventKind.END]
+        if end.state == LeaseEventState.DONE:
             return LeaseStatus.ENDED
         if self.ended_at is not None:
             return LeaseStatus.ENDING
         by_start = {
-            EventState.WAITING: LeaseStatus.PENDING,
-            EventState.BEGUN: LeaseStatus.STARTING,
-            EventState.DONE: LeaseStatus.ACTIVE,
+            LeaseEventState.WAITING: LeaseStatus.PENDING,
+            LeaseEventState.BEGUN: LeaseStatus.STARTING,
+            LeaseEventState.DONE: LeaseStatus.ACTIVE,
         }
         return by_start[start.state]
 
 
 @dataclass(frozen=True, slots=True)
-class HostsWish:
+class HostReservationRequest:
     """Whole hosts that are wanted, under the id that the reservation is to have."""
 
     uuid: str
@@ -120,7 +120,7 @@ class HostsWish:
 
 
 @dataclass(frozen=True, slots=True)
-class LeaseWish:
+class LeaseRequest:
     """A lease that is wanted, with the ids that it and its events are to have."""
 
     uuid: str
@@ -128,7 +128,7 @@ class LeaseWish:
     project_id: str
     user_id: str
     window: Window
-    reservations: tuple[HostsWish, ...]
+    reservations: tuple[HostReservationRequest, ...]
     start_uuid: str
     end_uuid: str
 

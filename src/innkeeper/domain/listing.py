@@ -62,7 +62,7 @@ def parse_pattern(text: str) -> Pattern | None:
 
 
 @dataclass(frozen=True, slots=True)
-class TagWish:
+class TagCondition:
     """Which tags a server must have, all or any of them, and which it must not."""
 
     every: tuple[str, ...] = ()
@@ -72,7 +72,7 @@ class TagWish:
 
 
 @dataclass(frozen=True, slots=True)
-class StateWish:
+class StateCondition:
     """A status, with one of ``tasks`` being done, or none of ``without_tasks``."""
 
     status: str
@@ -97,10 +97,10 @@ class ServerSelection:
     like: Mapping[str, Pattern] = field(default_factory=dict)
     since: Mapping[str, datetime] = field(default_factory=dict)
     until: Mapping[str, datetime] = field(default_factory=dict)
-    tags: TagWish = TagWish()
+    tags: TagCondition = TagCondition()
     metadata: Mapping[str, str] = field(default_factory=dict)
     availability_zone: str | None = None
-    states: tuple[tuple[StateWish, ...], ...] = ()
+    states: tuple[tuple[StateCondition, ...], ...] = ()
     sort: tuple[tuple[str, bool], ...] = (("created_at", True),)
     marker: str | None = None
 

@@ -232,7 +232,7 @@ class ActionName:
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class ActionEvent:
     """One step of an action on one host. ``result`` is ``None`` while it is under way.
 
     ``provider_uuid`` is the host's, ``None`` if it is forgotten.
@@ -265,5 +265,5 @@ class Action:
     message: str | None
     created_at: datetime
     updated_at: datetime
-    events: tuple[Event, ...] = field(default=())
+    events: tuple[ActionEvent, ...] = field(default=())
     counted: str | None = None

@@ -218,7 +218,7 @@ class Resident:
 
 
 @dataclass(frozen=True, slots=True)
-class PcloudRun:
+class BillingPeriod:
     """One host's time in a pcloud, from its allocation to its release; what is paid for."""
 
     id: int

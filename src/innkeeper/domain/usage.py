@@ -35,7 +35,7 @@ class ServerRun:
 
 
 @dataclass(frozen=True, slots=True)
-class Usage:
+class ServerUsage:
     """What servers add up to: hours, and hours times what they had."""
 
     hours: float = 0.0
@@ -44,11 +44,11 @@ class Usage:
     disk_gb_hours: float = 0.0
 
 
-def total(runs: Sequence[ServerRun], start: datetime, stop: datetime) -> Usage:
+def total(runs: Sequence[ServerRun], start: datetime, stop: datetime) -> ServerUsage:
     """Add up these runs between two moments."""
     hours = [run.hours_in(start, stop) for run in runs]
     pairs = list(zip(runs, hours, strict=True))
-    return Usage(
+    return ServerUsage(
         hours=sum(hours),
         vcpu_hours=sum(run.vcpus * each for run, each in pairs),
         memory_mb_hours=sum(run.memory_mb * each for run, each in pairs),

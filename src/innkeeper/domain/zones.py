@@ -31,7 +31,7 @@ class Destination:
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class EntryScope:
     """For whom and for what an entry is good, beside its zone and its time.
 
     They are not in the entry: whoever opens one works them out from the request at hand.

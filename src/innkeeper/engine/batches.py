@@ -59,7 +59,7 @@ OF_ALL = (Busy, Unreachable)
 """What is no fault of any step: whoever comes next is told so as well."""
 
 
-class Desk(Protocol):
+class Executor(Protocol):
     """What the thread needs of the rooms: boots in bulk, and the host table kept in step."""
 
     def begin(self, tx: Tx) -> None:
@@ -85,7 +85,7 @@ class Desk(Protocol):
 
 
 @dataclass(slots=True)
-class Step:
+class PendingCommand:
     """One command that waits, and where its answer goes.
 
     ``outcome`` is the answer, or the exception that is raised in its place. A boot that has
@@ -98,7 +98,7 @@ class Step:
     outcome: object = None
 
 
-def nobody_late(batch: Sequence[Step]) -> Sequence[Step]:
+def nobody_late(batch: Sequence[PendingCommand]) -> Sequence[PendingCommand]:
     """No more steps than a batch has."""
     del batch
     return ()
@@ -106,9 +106,9 @@ def nobody_late(batch: Sequence[Step]) -> Sequence[Step]:
 
 def carry_out(
     store: Store,
-    desk: Desk,
-    batch: list[Step],
-    late: Callable[[Sequence[Step]], Sequence[Step]] = nobody_late,
+    desk: Executor,
+    batch: list[PendingCommand],
+    late: Callable[[Sequence[PendingCommand]], Sequence[PendingCommand]] = nobody_late,
 ) -> list[object]:
     """Carry out one batch in one commit; an exception in the list is that step's answer.
 
@@ -125,9 +125,9 @@ def carry_out(
 
 def _attempt(
     store: Store,
-    desk: Desk,
-    batch: list[Step],
-    late: Callable[[Sequence[Step]], Sequence[Step]],
+    desk: Executor,
+    batch: list[PendingCommand],
+    late: Callable[[Sequence[PendingCommand]], Sequence[PendingCommand]],
     repeats: Repeats,
 ) -> list[object] | None:
     """The steps' answers; ``None`` if nothing happened and it is worth another attempt."""
@@ -151,7 +151,7 @@ def _attempt(
 
 
 def _one_by_one(
-    store: Store, desk: Desk, batch: Sequence[Step], error: Exception
+    store: Store, desk: Executor, batch: Sequence[PendingCommand], error: Exception
 ) -> list[object]:
     """Answer the steps of a batch that raised ``error``, each for itself."""
     if len(batch) == 1:
@@ -171,7 +171,7 @@ def _one_by_one(
 
 
 def _after_doubt(
-    store: Store, desk: Desk, batch: Sequence[Step], error: Doubtful
+    store: Store, desk: Executor, batch: Sequence[PendingCommand], error: Doubtful
 ) -> list[object]:
     """Answer the steps of a batch whose commit nobody has answered."""
     LOG.error("commit_in_doubt", steps=len(batch), exc_info=error)
@@ -182,7 +182,7 @@ def _after_doubt(
     return [error if each is None else _known(next(answers), error) for each in asked]
 
 
-def _asked_again(each: Step) -> Step | None:
+def _asked_again(each: PendingCommand) -> PendingCommand | None:
     """How a step is repeated that may be done already; ``None`` if it cannot be."""
     if isinstance(each.command, Explain):
         return each
@@ -195,7 +195,7 @@ def _known(answer: object, doubt: Doubtful) -> object:
     return doubt if isinstance(answer, Unavailable) else answer
 
 
-def _count(batch: Sequence[Step], outcomes: Sequence[object], took_s: float) -> None:
+def _count(batch: Sequence[PendingCommand], outcomes: Sequence[object], took_s: float) -> None:
     try:
         boots = [
             outcome
@@ -216,9 +216,9 @@ def _count(batch: Sequence[Step], outcomes: Sequence[object], took_s: float) -> 
 
 def _commit(
     store: Store,
-    desk: Desk,
-    batch: list[Step],
-    late: Callable[[Sequence[Step]], Sequence[Step]],
+    desk: Executor,
+    batch: list[PendingCommand],
+    late: Callable[[Sequence[PendingCommand]], Sequence[PendingCommand]],
 ) -> list[object]:
     asked_s = time.perf_counter()
     with store.write() as tx:
@@ -238,7 +238,9 @@ def _commit(
     return outcomes
 
 
-def _boot(tx: Tx, desk: Desk, batch: Sequence[Step], outcomes: list[object]) -> None:
+def _boot(
+    tx: Tx, desk: Executor, batch: Sequence[PendingCommand], outcomes: list[object]
+) -> None:
     boots: list[int] = []
     requests: list[BootRequest] = []
     for i, each in enumerate(batch):
@@ -254,7 +256,7 @@ def _boot(tx: Tx, desk: Desk, batch: Sequence[Step], outcomes: list[object]) -> 
             outcomes[i] = answer
 
 
-def _write_together(tx: Tx, batch: Sequence[Step], outcomes: list[object]) -> None:
+def _write_together(tx: Tx, batch: Sequence[PendingCommand], outcomes: list[object]) -> None:
     """Do for all at once what several steps want done; they need no savepoints."""
     alike: dict[Together[object], tuple[list[int], list[object]]] = {}
     for i, each in enumerate(batch):
@@ -267,7 +269,7 @@ def _write_together(tx: Tx, batch: Sequence[Step], outcomes: list[object]) -> No
             outcomes[i] = refusal
 
 
-def _alone(tx: Tx, desk: Desk, command: Command[object]) -> object:
+def _alone(tx: Tx, desk: Executor, command: Command[object]) -> object:
     try:
         if isinstance(command, Explain):
             return desk.explain(tx, command.question)

@@ -14,8 +14,8 @@ from typing import Generic, TypeVar
 from innkeeper.domain.compute import Booted, BootRequest
 from innkeeper.domain.errors import Refusal
 from innkeeper.store.transactions import Tx
+from innkeeper.systems.compute.boot.context import DecisionContext
 from innkeeper.systems.compute.boot.explanations import Question, Told
-from innkeeper.systems.compute.boot.means import Means
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -26,7 +26,7 @@ attempt that failed has written is undone."""
 Together = Callable[[Tx, Sequence[T]], Sequence[Refusal | None]]
 """Writes many items in one transaction, and gives for each why it was refused, if it was. Of
 what it refuses it has written nothing; if it raises, the transaction ends."""
-Deciding = Callable[[Tx, Means], T]
+Deciding = Callable[[Tx, DecisionContext], T]
 """Work that chooses a host. It leaves the host table as it is, and writes its own claims."""
 
 

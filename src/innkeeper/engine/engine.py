@@ -29,9 +29,9 @@ from innkeeper.engine.search import SearchThread
 from innkeeper.engine.wakeups import Wakeups
 from innkeeper.engine.writer import Writer
 from innkeeper.store.transactions import Store, greet
-from innkeeper.systems.compute.boot.desk import BootDesk
+from innkeeper.systems.compute.boot.executor import BootExecutor
 from innkeeper.systems.compute.boot.explanations import Question, Told
-from innkeeper.systems.placement.candidates import CandidateDesk
+from innkeeper.systems.placement.candidates import CandidateSearcher
 
 T = TypeVar("T")
 
@@ -45,8 +45,8 @@ class Engine:
     def __init__(
         self,
         store: Store,
-        desk: BootDesk,
-        candidates: CandidateDesk,
+        desk: BootExecutor,
+        candidates: CandidateSearcher,
         ids: IdSource,
         reader_threads: int,
     ) -> None:

@@ -25,11 +25,11 @@ from innkeeper.engine.writer import Writer
 from innkeeper.store import periodic
 from innkeeper.store.transactions import Store, Tx
 from innkeeper.systems.compute.hosts import table_audit, work
-from innkeeper.systems.compute.servers.results import Terms
+from innkeeper.systems.compute.servers.results import ResultSettings
 from innkeeper.systems.leases import events
-from innkeeper.systems.leases.terms import Terms as LeaseTerms
-from innkeeper.systems.pclouds import pclouds, replaced, requests, settling, sizes
-from innkeeper.systems.pclouds.terms import Terms as PcloudTerms
+from innkeeper.systems.leases.context import LeaseContext as LeaseTerms
+from innkeeper.systems.pclouds import pclouds, ratio_rollout, replaced, requests, sizes
+from innkeeper.systems.pclouds.context import PcloudContext as PcloudTerms
 from innkeeper.systems.placement import feed
 
 LOG = structlog.get_logger("innkeeper.service")
@@ -51,7 +51,7 @@ TASK_TIMEOUT_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class PeriodicTask:
     """Something to be done again and again. ``work`` tells how many things it did."""
 
     name: str
@@ -77,10 +77,10 @@ class PeriodicTasks:
         self._ids = ids
         self._audited_row = 0
 
-    def tasks(self) -> list[Task]:
+    def tasks(self) -> list[PeriodicTask]:
         """All of it, each with its period."""
         timeout_s = self._settings.computing.order_timeout_s
-        terms = Terms.of(self._settings.scheduling, self._settings.computing)
+        terms = ResultSettings.of(self._settings.scheduling, self._settings.computing)
         steps = ClockSteps(self._clock, time.monotonic)
 
         def sweep(tx: Tx) -> int:
@@ -97,12 +97,12 @@ class PeriodicTasks:
             self._of_each(
                 "lease_events", lambda tx: events.due(tx, self._clock()), self._carry_out
             ),
-            Task("measures", MEASURE_PERIOD_S, self._measure),
-            Task("probe", PROBE_PERIOD_S, self._probe),
-            Task("table_audit", TABLE_AUDIT_PERIOD_S, self._audit_table),
+            PeriodicTask("measures", MEASURE_PERIOD_S, self._measure),
+            PeriodicTask("probe", PROBE_PERIOD_S, self._probe),
+            PeriodicTask("table_audit", TABLE_AUDIT_PERIOD_S, self._audit_table),
         ]
 
-    def _of_pclouds(self) -> list[Task]:
+    def _of_pclouds(self) -> list[PeriodicTask]:
         """What pclouds want done that nobody asks for at the moment."""
 
         def clear(tx: Tx) -> int:
@@ -117,12 +117,12 @@ class PeriodicTasks:
                 lambda tx: pclouds.forget_old_actions(tx, self._terms()),
             ),
             self._of_each("pcloud_sizes", sizes.due, self._keep_size),
-            self._of_each("pcloud_ratios", settling.due, self._settle),
+            self._of_each("pcloud_ratios", ratio_rollout.due, self._settle),
         ]
 
     def _of_each(
         self, name: str, due: Callable[[Tx], list[str]], act: Callable[[str], int]
-    ) -> Task:
+    ) -> PeriodicTask:
         """A task that does something to several pclouds or leases, each in its own step."""
 
         def take_turn(tx: Tx) -> list[str]:
@@ -133,7 +133,7 @@ class PeriodicTasks:
             found = self._write(take_turn)
             return sum(_done(act, each, name) for each in found)
 
-        return Task(name, SWEEP_PERIOD_S, work)
+        return PeriodicTask(name, SWEEP_PERIOD_S, work)
 
     def _keep_size(self, uuid: str) -> int:
         """Bring a pcloud nearer to the size that it keeps."""
@@ -150,7 +150,7 @@ class PeriodicTasks:
         """
 
         def go_on(tx: Tx) -> int:
-            return settling.go_on(tx, uuid, self._terms())
+            return ratio_rollout.go_on(tx, uuid, self._terms())
 
         steps = 1
         while self._write(go_on) and steps < STEPS_MAX:
@@ -219,7 +219,7 @@ class PeriodicTasks:
             LOG.error("table_differs", count=len(done.told), first=done.told[:10])
         return len(done.told)
 
-    def _in_turn(self, name: str, period_s: float, act: Callable[[Tx], int]) -> Task:
+    def _in_turn(self, name: str, period_s: float, act: Callable[[Tx], int]) -> PeriodicTask:
         """A task that one of all processes does each time."""
 
         def take_turn(tx: Tx) -> int:
@@ -228,7 +228,7 @@ class PeriodicTasks:
             metrics.TURNS.labels(name).inc()
             return act(tx)
 
-        return Task(name, period_s, lambda: self._write(take_turn))
+        return PeriodicTask(name, period_s, lambda: self._write(take_turn))
 
     def _write(self, work: Work[T]) -> T:
         return self._writer.submit_and_wait(Write(work), TASK_TIMEOUT_S)

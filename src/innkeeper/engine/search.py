@@ -33,7 +33,7 @@ T = TypeVar("T")
 GoesOn = Callable[[], bool]
 
 
-class Desk(Protocol):
+class Searcher(Protocol):
     """What the thread needs of the placement room."""
 
     def load(self, tx: Tx) -> None:
@@ -51,7 +51,7 @@ class Desk(Protocol):
 class SearchThread:
     """The thread, and the searches that wait for it."""
 
-    def __init__(self, store: Store, desk: Desk, ids: IdSource) -> None:
+    def __init__(self, store: Store, desk: Searcher, ids: IdSource) -> None:
         self._store = store
         self._desk = desk
         self._ids = ids

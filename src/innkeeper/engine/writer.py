@@ -21,7 +21,7 @@ from typing import TypeVar, cast
 import structlog
 
 from innkeeper.domain.errors import Refusal, Unavailable
-from innkeeper.engine.batches import Desk, Step, carry_out
+from innkeeper.engine.batches import Executor, PendingCommand, carry_out
 from innkeeper.engine.commands import Command
 from innkeeper.store.transactions import Store
 
@@ -48,10 +48,10 @@ WAITING_MAX = 10_000
 class Writer:
     """Takes steps from any thread, carries them out in batches, and answers them."""
 
-    def __init__(self, store: Store, desk: Desk) -> None:
+    def __init__(self, store: Store, desk: Executor) -> None:
         self._store = store
         self._desk = desk
-        self._waiting: deque[Step] = deque()
+        self._waiting: deque[PendingCommand] = deque()
         self._wakeup = threading.Event()
         # So many must wait before the thread is woken: each wake-up takes the interpreter from
         # those who bring the next.
@@ -117,7 +117,7 @@ class Writer:
         if len(self._waiting) >= WAITING_MAX:
             raise Unavailable("Too many requests wait already.")
         future: asyncio.Future[object] = asyncio.get_running_loop().create_future()
-        self._waiting.append(Step(command, future))
+        self._waiting.append(PendingCommand(command, future))
         if len(self._waiting) >= self._wanted and not self._wakeup.is_set():
             self._wakeup.set()
         if self._has_ended:
@@ -127,7 +127,7 @@ class Writer:
         return cast("T", await future)
 
     def _run(self) -> None:
-        batch: list[Step] = []
+        batch: list[PendingCommand] = []
         try:
             while batch := self._take():
                 self._batches += 1
@@ -143,17 +143,17 @@ class Writer:
             self._has_ended = True
             self._refuse([*batch, *self._left()])
 
-    def _left(self) -> list[Step]:
-        left: list[Step] = []
+    def _left(self) -> list[PendingCommand]:
+        left: list[PendingCommand] = []
         with suppress(IndexError):
             while self._waiting:
                 left.append(self._waiting.popleft())
         return left
 
-    def _refuse(self, steps: Sequence[Step]) -> None:
+    def _refuse(self, steps: Sequence[PendingCommand]) -> None:
         self._answer(steps, [Unavailable("No decisions are being made.")] * len(steps))
 
-    def _take(self) -> list[Step]:
+    def _take(self) -> list[PendingCommand]:
         """All that waits, and in company what is about to; nothing once there is an end."""
         # More than once: who was late to ring for a step that is done already rings in vain.
         while not self._waiting and not self._is_stopping:
@@ -163,9 +163,9 @@ class Writer:
             self._gather()
         return self._late(())
 
-    def _late(self, batch: Sequence[Step]) -> list[Step]:
+    def _late(self, batch: Sequence[PendingCommand]) -> list[PendingCommand]:
         """What waits now and has room in a batch beside these."""
-        found: list[Step] = []
+        found: list[PendingCommand] = []
         room = BATCH_MAX - len(batch)
         lines = sum(each.command.lines for each in batch)
         while self._waiting and len(found) < room and lines < LINES_MAX:
@@ -188,8 +188,8 @@ class Writer:
         if len(self._waiting) < count and not self._is_stopping:
             self._wakeup.wait(timeout_s)
 
-    def _answer(self, batch: Sequence[Step], outcomes: Sequence[object]) -> None:
-        by_loop: dict[asyncio.AbstractEventLoop, list[Step]] = {}
+    def _answer(self, batch: Sequence[PendingCommand], outcomes: Sequence[object]) -> None:
+        by_loop: dict[asyncio.AbstractEventLoop, list[PendingCommand]] = {}
         for each, outcome in zip(batch, outcomes, strict=True):
             each.outcome = outcome
             if each.future is not None:
@@ -203,7 +203,7 @@ class Writer:
                 LOG.warning("answers_lost", steps=len(steps))
 
 
-def _settle(steps: Sequence[Step]) -> None:
+def _settle(steps: Sequence[PendingCommand]) -> None:
     for each in steps:
         future = each.future
         if future is None or future.done():

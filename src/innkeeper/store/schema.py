@@ -60,7 +60,7 @@ def newest_revision() -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class SchemaStep:
     """One revision of the schema: what it does, and the oldest programs that may go on."""
 
     revision: str
@@ -69,19 +69,19 @@ class Step:
 
 
 @cache
-def steps() -> tuple[Step, ...]:
+def steps() -> tuple[SchemaStep, ...]:
     """All steps that this program knows, from the first on. Read once: a start asks often."""
     scripts = ScriptDirectory.from_config(config()).walk_revisions()
     return tuple(_step(each) for each in reversed(list(scripts)))
 
 
-def _step(script: Script) -> Step:
+def _step(script: Script) -> SchemaStep:
     # A step that promises nothing is one behind which nobody may stay.
     promised = getattr(script.module, "compatible_since", script.revision)
-    return Step(script.revision, script.doc, promised)
+    return SchemaStep(script.revision, script.doc, promised)
 
 
-def steps_from(current: str | None) -> tuple[Step, ...]:
+def steps_from(current: str | None) -> tuple[SchemaStep, ...]:
     """The steps that a database at this revision lacks."""
     known = steps()
     if current is None:
@@ -89,7 +89,7 @@ def steps_from(current: str | None) -> tuple[Step, ...]:
     return known[[each.revision for each in known].index(current) + 1 :]
 
 
-def compatible_since(taken: Sequence[Step]) -> str:
+def compatible_since(taken: Sequence[SchemaStep]) -> str:
     """The oldest programs that may go on beside a schema that has taken these steps.
 
     That is what the strictest of them says.

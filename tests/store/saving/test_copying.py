@@ -13,7 +13,7 @@ import pytest
 import sqlalchemy as sa
 
 from innkeeper.domain.errors import Conflict, InUse
-from innkeeper.entrypoints.care import saving
+from innkeeper.entrypoints.maintenance import saving
 from innkeeper.store import schema
 from innkeeper.store.tables.placement import traits
 from innkeeper.store.transactions import Store

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from innkeeper.domain.errors import Conflict, InUse
-from innkeeper.entrypoints.care import saving
+from innkeeper.entrypoints.maintenance import saving
 from innkeeper.store.transactions import Store
 from tests.support.clouds import NOW
 from tests.support.saved import Told, count
@@ -93,7 +93,7 @@ def test_a_restore_that_fails_leaves_all_as_it_was(
 
 RESTORES = """
 import datetime, pathlib, resource, signal, sys
-from innkeeper.entrypoints.care import saving
+from innkeeper.entrypoints.maintenance import saving
 # No file may grow beyond this: what a full disk is.
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))

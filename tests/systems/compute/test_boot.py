@@ -15,7 +15,7 @@ from innkeeper.domain.errors import Invalid, QuotaExceeded
 from innkeeper.domain.ids import AgentId, ServerId
 from innkeeper.domain.slices import Computing, Scheduling
 from innkeeper.store.queries.compute import orders, quota_usages, servers
-from innkeeper.store.queries.compute.quota_usages import Usage
+from innkeeper.store.queries.compute.quota_usages import QuotaUsage
 from innkeeper.systems.compute import images
 from innkeeper.systems.compute.accounts import keypairs
 from innkeeper.systems.compute.boot.drivers import scheduler_of
@@ -48,8 +48,8 @@ def rows(cloud: Cloud, outcome: Any) -> list[Server]:
     return [each for each in found if each is not None]
 
 
-def usage(cloud: Cloud, project_id: str = "project") -> Usage:
-    found: Usage = cloud.read(lambda tx: quota_usages.of_project(tx, project_id))
+def usage(cloud: Cloud, project_id: str = "project") -> QuotaUsage:
+    found: QuotaUsage = cloud.read(lambda tx: quota_usages.of_project(tx, project_id))
     return found
 
 
@@ -67,7 +67,7 @@ def test_a_server_gets_its_row_its_claim_its_quota_and_its_order(cloud: Cloud) -
     assert (row.status, row.task_state, row.name) == ("BUILD", "spawning", "web")
     assert row.host in {"a", "b"}
     assert (row.metadata, row.tags, row.fault) == ({"k": "v"}, ("t",), None)
-    assert usage(cloud) == Usage(1, 1, 1024)
+    assert usage(cloud) == QuotaUsage(1, 1, 1024)
     (order,) = cloud.read(lambda tx: orders.waiting(tx, AGENT.id, 0, 10))
     assert (order.server_uuid, order.host, order.kind) == (row.uuid, row.host, "build")
     index = cloud.table.index_by_name[row.host or ""]
@@ -191,7 +191,7 @@ def test_a_quota_that_allows_less_than_the_least_refuses_and_changes_nothing(
         "Quota exceeded for instances, cores, ram: Requested 3, 3, 3072, but already used "
         "0, 0, 0 of 2, 1, 10 instances, cores, ram"
     )
-    assert usage(cloud) == Usage()
+    assert usage(cloud) == QuotaUsage()
     cloud.judge()
 
 

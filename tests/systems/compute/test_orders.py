@@ -22,7 +22,7 @@ from innkeeper.domain.ids import AgentId, ServerId
 from innkeeper.store.queries.compute import orders, quota_usages
 from innkeeper.store.queries.compute import servers as rows
 from innkeeper.store.queries.compute.orders import NewOrder
-from innkeeper.store.queries.compute.quota_usages import Usage
+from innkeeper.store.queries.compute.quota_usages import QuotaUsage
 from innkeeper.systems.compute.hosts import work
 from innkeeper.systems.compute.moves import deletions
 from innkeeper.systems.compute.servers import servers
@@ -196,7 +196,7 @@ def test_usage_goes_down_for_every_project(cloud: Cloud) -> None:
     uuids = [each.server_ids[0] for each in booted if isinstance(each, Booted)]
     cloud.write(lambda tx: servers.finish_deletes(tx, uuids[:2], NOW))
     used = cloud.read(lambda tx: quota_usages.of_projects(tx, ["a", "b"]))
-    assert used == {"a": Usage(1, 1, 1024), "b": Usage(0, 0, 0)}
+    assert used == {"a": QuotaUsage(1, 1, 1024), "b": QuotaUsage(0, 0, 0)}
     cloud.judge()
 
 

@@ -15,7 +15,7 @@ from innkeeper.domain.errors import Busy, Conflict, InUse
 from innkeeper.domain.hosts import HostReport
 from innkeeper.domain.ids import ProviderUuid, ServerId
 from innkeeper.domain.slices import Scheduling
-from innkeeper.engine.batches import Step, carry_out
+from innkeeper.engine.batches import PendingCommand, carry_out
 from innkeeper.engine.commands import Boot, Write
 from innkeeper.store.queries.compute import hosts as host_rows
 from innkeeper.store.queries.compute import servers
@@ -253,7 +253,7 @@ def test_memberships_that_never_came_to_be_are_forgotten(
     cloud.write(lambda tx: providers.create(tx, CHILD, "child", host_uuid(2), now=NOW))
     cloud.write(lambda tx: join(tx, CHILD, RACK))
     cloud.boot(cloud.request())
-    steps = [Step(Write(change)), Step(Boot(cloud.request()))]
+    steps = [PendingCommand(Write(change)), PendingCommand(Boot(cloud.request()))]
     answers = carry_out(Losing(cloud.store), cloud.desk, steps)
     assert all(isinstance(each, Busy) for each in answers)
     cloud.mend()

@@ -8,7 +8,7 @@ import pytest
 
 from innkeeper.domain.compute import UNLIMITED
 from innkeeper.domain.errors import Invalid, NotFound, QuotaExceeded
-from innkeeper.domain.grouping import ServerGroup, Standing
+from innkeeper.domain.grouping import GroupState, ServerGroup
 from innkeeper.domain.placing import GroupRule
 from innkeeper.store.queries.compute import grouping_audit, servers
 from innkeeper.store.transactions import Store, Tx
@@ -79,7 +79,7 @@ def test_a_group_stands_as_its_members_are_placed(store: Store) -> None:
     with store.read() as tx:
         standing = groups.rule_for(tx, GROUP, "red")
         rule = GroupRule("anti-affinity", {"h1": 2, "h2": 1}, 2)
-        assert standing == Standing(first, rule, members=4)
+        assert standing == GroupState(first, rule, members=4)
         # Without the one that is to be moved.
         moving = groups.rule_of(tx, uuid(2))
         assert moving is not None
@@ -101,15 +101,15 @@ def test_a_strangers_group_is_unknown(store: Store) -> None:
 
 
 def test_those_who_join_in_the_same_transaction_count() -> None:
-    before = Standing(1, GroupRule("affinity", {"h1": 1}), members=2)
+    before = GroupState(1, GroupRule("affinity", {"h1": 1}), members=2)
     after = groups.joined(before, ["h1", "h2", None])
-    assert after == Standing(1, GroupRule("affinity", {"h1": 2, "h2": 1}), members=5)
+    assert after == GroupState(1, GroupRule("affinity", {"h1": 2, "h2": 1}), members=5)
     assert before.rule.members == {"h1": 1}
     assert groups.joined(before, []) == before
 
 
 def test_a_quota_leaves_room_for_so_many_members() -> None:
-    standing = Standing(1, GroupRule("affinity", {"h1": 3}), members=4)
+    standing = GroupState(1, GroupRule("affinity", {"h1": 3}), members=4)
     assert groups.allowed_count(standing, UNLIMITED, 1, 100) == 100
     assert groups.allowed_count(standing, 10, 1, 100) == 6
     assert groups.allowed_count(standing, 10, 6, 6) == 6

@@ -10,7 +10,7 @@ import pytest
 
 from innkeeper.domain.compute import Server, Status, Task
 from innkeeper.domain.errors import ConcurrentUpdate
-from innkeeper.domain.listing import ServerSelection, TagWish, parse_pattern
+from innkeeper.domain.listing import ServerSelection, TagCondition, parse_pattern
 from innkeeper.store.queries.compute import quota_usages, servers
 from innkeeper.store.tables import compute as tables
 from innkeeper.store.transactions import Store, Tx
@@ -44,7 +44,7 @@ def test_a_server_is_deleted_once(store: Store) -> None:
         with store.write() as tx:
             assert (rules.finish_deletes(tx, [uuid(1)], NOON) == {uuid(1)}) is is_first
     with store.read() as tx:
-        assert quota_usages.of_project(tx, "red") == quota_usages.Usage(1, 2, 512)
+        assert quota_usages.of_project(tx, "red") == quota_usages.QuotaUsage(1, 2, 512)
         assert servers.by_uuid(tx, uuid(1)) is None
         gone = servers.by_uuid(tx, uuid(1), is_deleted_wanted=True)
     assert gone is not None
@@ -192,12 +192,15 @@ def test_tags_are_told_apart_by_case_and_quotes(store: Store) -> None:
     with store.write() as tx:
         boot(tx, row(1, tags=["Web"]), row(2, tags=["web", 'a"b']), row(3, tags=["é"]))
     with store.read() as tx:
-        assert select(tx, tags=TagWish(every=("web",))) == ["server-2"]
-        assert select(tx, tags=TagWish(every=("b",))) == []
-        assert select(tx, tags=TagWish(every=('a"b', "web"))) == ["server-2"]
-        assert select(tx, tags=TagWish(some=("é", "Web"))) == ["server-3", "server-1"]
-        assert select(tx, tags=TagWish(not_some=("web", "é"))) == ["server-1"]
-        assert select(tx, tags=TagWish(not_every=("web", 'a"b'))) == ["server-3", "server-1"]
+        assert select(tx, tags=TagCondition(every=("web",))) == ["server-2"]
+        assert select(tx, tags=TagCondition(every=("b",))) == []
+        assert select(tx, tags=TagCondition(every=('a"b', "web"))) == ["server-2"]
+        assert select(tx, tags=TagCondition(some=("é", "Web"))) == ["server-3", "server-1"]
+        assert select(tx, tags=TagCondition(not_some=("web", "é"))) == ["server-1"]
+        assert select(tx, tags=TagCondition(not_every=("web", 'a"b'))) == [
+            "server-3",
+            "server-1",
+        ]
 
 
 def test_metadata_is_found_by_key_and_value(store: Store) -> None:

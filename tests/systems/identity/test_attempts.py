@@ -11,10 +11,10 @@ from innkeeper.store.queries.identity import login_failures
 from innkeeper.store.tables import identity
 from innkeeper.store.transactions import Store, Tx
 from innkeeper.systems.identity import attempts
-from innkeeper.systems.identity.attempts import Attempt, Terms
+from innkeeper.systems.identity.attempts import Attempt, AttemptLimits
 from tests.support.stores import NOW
 
-TERMS = Terms(free=3, wait_max_s=60.0)
+TERMS = AttemptLimits(free=3, wait_max_s=60.0)
 ANN = attempts.attempt("ann", "198.51.100.7")
 
 
@@ -116,7 +116,7 @@ def test_a_clock_that_steps_back_makes_nobody_wait_longer(store: Store) -> None:
 
 
 def test_a_longest_wait_of_an_hour_is_not_forgotten_before(store: Store) -> None:
-    terms = Terms(free=1, wait_max_s=3600.0)
+    terms = AttemptLimits(free=1, wait_max_s=3600.0)
     with store.write() as tx:
         for _ in range(20):
             attempts.fail(tx, ANN, terms, NOW)

@@ -11,7 +11,7 @@ from innkeeper.domain.errors import AlreadyExists, Unauthenticated
 from innkeeper.domain.identity import Project, User
 from innkeeper.store.transactions import Store, Tx
 from innkeeper.systems.identity import first_start, passwords, projects, roles, tokens, users
-from innkeeper.systems.identity.safes import Safe
+from innkeeper.systems.identity.secret_boxes import SecretBox
 from innkeeper.systems.identity.tokens import Claims, Signer
 
 NOW = datetime(2026, 1, 1)  # noqa: DTZ001 - the core's clock is naive and in UTC
@@ -96,7 +96,7 @@ def test_a_new_password_brings_the_administrator_back(store: Store) -> None:
 
 
 def test_all_processes_share_one_key(store: Store) -> None:
-    safe = Safe([b"k" * 32], lambda count: b"n" * count)
+    safe = SecretBox([b"k" * 32], lambda count: b"n" * count)
     with store.write() as tx:
         first = tokens.signing_key(tx, lambda: safe, draw=lambda count: b"a" * count, now=NOW)
     with store.write() as tx:

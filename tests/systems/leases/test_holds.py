@@ -13,7 +13,14 @@ import sqlalchemy as sa
 
 from innkeeper.domain.compute import Task
 from innkeeper.domain.errors import Busy, Conflict, Overtaken
-from innkeeper.domain.leases import EventKind, EventState, HostsWish, Lease, LeaseWish, Window
+from innkeeper.domain.leases import (
+    HostReservationRequest,
+    Lease,
+    LeaseEventKind,
+    LeaseEventState,
+    LeaseRequest,
+    Window,
+)
 from innkeeper.domain.moves import Asker
 from innkeeper.store.guards import Guards
 from innkeeper.store.queries.compute import agents, servers
@@ -23,7 +30,7 @@ from innkeeper.store.transactions import Store, Tx
 from innkeeper.systems.compute.hosts import hosts
 from innkeeper.systems.leases import freepool as pool
 from innkeeper.systems.leases import leases as room
-from innkeeper.systems.leases.terms import Terms
+from innkeeper.systems.leases.context import LeaseContext
 from innkeeper.systems.placement import providers
 from tests.support import server_rows
 from tests.support.clouds import AGENT, DEFAULTS, Numbers, reported
@@ -32,7 +39,7 @@ from tests.support.stores import NOW
 IDS = Numbers()
 WRITERS = 6
 NO_TURNS = Guards(turns=False)
-TERMS = Terms(60.0, Asker("req-1", "project", "user"), NOW)
+TERMS = LeaseContext(60.0, Asker("req-1", "project", "user"), NOW)
 
 
 def at(hours: float) -> datetime:
@@ -56,10 +63,10 @@ def furnished(store: Store) -> Store:
     return store
 
 
-def wish(start: float, end: float, most: int = 1, project: str = "project") -> LeaseWish:
-    part = HostsWish(IDS.uuid(), 1, most)
+def wish(start: float, end: float, most: int = 1, project: str = "project") -> LeaseRequest:
+    part = HostReservationRequest(IDS.uuid(), 1, most)
     window = Window(at(start), at(end))
-    return LeaseWish(
+    return LeaseRequest(
         IDS.uuid(), "lease", project, "user", window, (part,), IDS.uuid(), IDS.uuid()
     )
 
@@ -117,20 +124,20 @@ def test_events_are_due_at_their_time_and_taken_once(furnished: Store) -> None:
 
     with furnished.write() as tx:
         late, soon = (leases.add(tx, wish(each, 9), NOW) for each in (2, 1))
-        assert due(tx, EventKind.START, 0.5) == []
-        assert due(tx, EventKind.START, 1) == [soon.uuid]
-        assert due(tx, EventKind.START, 5) == [soon.uuid, late.uuid]
-        assert leases.due(tx, EventKind.START, at(5), 1) == [soon.uuid]
-        event = soon.events[EventKind.START]
-        assert leases.move_event(tx, event, EventState.BEGUN, NOW)
-        assert not leases.move_event(tx, event, EventState.BEGUN, NOW)
+        assert due(tx, LeaseEventKind.START, 0.5) == []
+        assert due(tx, LeaseEventKind.START, 1) == [soon.uuid]
+        assert due(tx, LeaseEventKind.START, 5) == [soon.uuid, late.uuid]
+        assert leases.due(tx, LeaseEventKind.START, at(5), 1) == [soon.uuid]
+        event = soon.events[LeaseEventKind.START]
+        assert leases.move_event(tx, event, LeaseEventState.BEGUN, NOW)
+        assert not leases.move_event(tx, event, LeaseEventState.BEGUN, NOW)
         # What nobody has begun goes before what waits for something.
-        assert due(tx, EventKind.START, 5) == [late.uuid, soon.uuid]
-        assert due(tx, EventKind.START, 1) == [soon.uuid]
-        leases.bring_forward(tx, soon.events[EventKind.END], NOW)
-        assert due(tx, EventKind.END, 0) == [soon.uuid]
+        assert due(tx, LeaseEventKind.START, 5) == [late.uuid, soon.uuid]
+        assert due(tx, LeaseEventKind.START, 1) == [soon.uuid]
+        leases.bring_forward(tx, soon.events[LeaseEventKind.END], NOW)
+        assert due(tx, LeaseEventKind.END, 0) == [soon.uuid]
         leases.change(tx, soon.id, NOW, ended_at=NOW)
-        assert due(tx, EventKind.START, 5) == [late.uuid]
+        assert due(tx, LeaseEventKind.START, 5) == [late.uuid]
 
 
 def test_candidates_are_the_hosts_in_order(furnished: Store) -> None:

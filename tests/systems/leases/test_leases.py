@@ -19,7 +19,7 @@ from innkeeper.systems.compute.hosts import hosts
 from innkeeper.systems.compute.hosts.hosts import ServiceChange
 from innkeeper.systems.compute.moves import resizing, shelving
 from tests.support.clouds import reported
-from tests.support.lessors import Lessor
+from tests.support.lease_operations import Lessor
 from tests.support.moves import Movers
 
 FREE = (Dedication.FREEPOOL, None)

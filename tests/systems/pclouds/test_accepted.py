@@ -14,10 +14,10 @@ from innkeeper.domain.errors import Conflict, NotFound
 from innkeeper.store.tables.placement import changes
 from innkeeper.systems.compute.hosts.hosts import ServiceChange
 from innkeeper.systems.pclouds import pclouds
-from innkeeper.systems.pclouds.hosts import Wish
+from innkeeper.systems.pclouds.hosts import HostRequest
 from tests.support.clouds import reported
-from tests.support.landlords import Landlord
 from tests.support.moves import Movers
+from tests.support.pcloud_operations import Landlord
 
 OWNER, GUEST, STRANGER = "lab", "shop", "club"
 
@@ -31,7 +31,7 @@ class Folded:
         self.landlord.switch_service("a1", ServiceChange(is_disabled=True))
         self.landlord.pool("large", "a1", by_aggregate=False)
         self.uuid = self.landlord.create(OWNER, name="p")
-        self.landlord.allocate(self.uuid, Wish("one", "large", None, True))
+        self.landlord.allocate(self.uuid, HostRequest("one", "large", None, True))
 
     def do(self, work: Callable[..., Any], given: Any) -> None:
         """Do something to the pcloud."""

@@ -16,11 +16,11 @@ from innkeeper.store.queries.pclouds.actions import PRUNED_MAX
 from innkeeper.store.tables.pclouds import pcloud_actions as pcloud_table
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.pclouds import members, pclouds
-from innkeeper.systems.pclouds.terms import Terms
+from innkeeper.systems.pclouds.context import PcloudContext
 from tests.support.clouds import NOW, Cloud, cloud_in
 
 KEPT = timedelta(days=90)
-TERMS = Terms(Dedicating(), 60.0, Asker("req-1", "project", "user"), NOW)
+TERMS = PcloudContext(Dedicating(), 60.0, Asker("req-1", "project", "user"), NOW)
 UUID = "b0000000-0000-4000-8000-000000000001"
 LATER = replace(TERMS, now=NOW + KEPT)
 
@@ -39,7 +39,7 @@ def done(cloud: Cloud) -> list[PcloudAction]:
     return found[::-1]
 
 
-def tell(cloud: Cloud, action: str, terms: Terms, count: int = 1) -> None:
+def tell(cloud: Cloud, action: str, terms: PcloudContext, count: int = 1) -> None:
     def write(tx: Tx) -> None:
         mine: Pcloud = pclouds.get(tx, UUID)
         for _ in range(count):
@@ -48,7 +48,7 @@ def tell(cloud: Cloud, action: str, terms: Terms, count: int = 1) -> None:
     cloud.write(write)
 
 
-def prune(cloud: Cloud, terms: Terms) -> int:
+def prune(cloud: Cloud, terms: PcloudContext) -> int:
     return int(cloud.write(lambda tx: pclouds.forget_old_actions(tx, terms)))
 
 

@@ -9,10 +9,10 @@ import pytest
 
 from innkeeper.systems.compute.hosts.hosts import ServiceChange
 from innkeeper.systems.pclouds import hosts, pclouds
-from innkeeper.systems.pclouds.hosts import Wish
+from innkeeper.systems.pclouds.hosts import HostRequest
 from tests.support.clouds import reported
-from tests.support.landlords import Landlord
 from tests.support.moves import Movers
+from tests.support.pcloud_operations import Landlord
 
 MINE, THEIRS = "project", "stranger"
 Folded = tuple[Landlord, str, str]
@@ -27,7 +27,9 @@ def folded(tmp_path: Path) -> Iterator[Folded]:
         landlord.switch_service(name, ServiceChange(is_disabled=True))
         landlord.pool("large", name, by_aggregate=False)
     mine, theirs = (landlord.create(each, name="p") for each in (MINE, THEIRS))
-    landlord.allocate(mine, Wish("one", "large", None, True), Wish("two", "large", None, True))
+    landlord.allocate(
+        mine, HostRequest("one", "large", None, True), HostRequest("two", "large", None, True)
+    )
     yield landlord, mine, theirs
     landlord.movers.close()
 
@@ -40,7 +42,7 @@ def give_away(landlord: Landlord, mine: str, theirs: str) -> None:
     (other,) = (each.name for each in there if each.hostname != order.host)
     landlord.switch(mine, other, is_enabled=False)
     landlord.act_on(mine, other, hosts.release)
-    landlord.allocate(theirs, Wish("theirs", "large", None, True))
+    landlord.allocate(theirs, HostRequest("theirs", "large", None, True))
 
 
 def let_out(landlord: Landlord, mine: str, _: str) -> None:

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from innkeeper.systems.compute.hosts.hosts import ServiceChange
-from innkeeper.systems.pclouds.hosts import Wish
+from innkeeper.systems.pclouds.hosts import HostRequest
 from tests.support.behind import boot_behind
 from tests.support.clouds import faults, reported
-from tests.support.landlords import Landlord
 from tests.support.moves import Movers
+from tests.support.pcloud_operations import Landlord
 
 OWNER = "project"
 
@@ -25,7 +25,7 @@ def test_who_was_beaten_stays_out_where_it_is_no_longer_taken_in(
     landlord.switch_service("a1", ServiceChange(is_disabled=True))
     landlord.pool("large", "a1", by_aggregate=False)
     uuid = landlord.create(OWNER, name="p", is_automatic=True)
-    landlord.allocate(uuid, Wish("one", "large", None, True))
+    landlord.allocate(uuid, HostRequest("one", "large", None, True))
     far = landlord.cloud.beside()
     # The claim that the other process makes on what it knows comes too late.
     named = landlord.movers.boot(None, project_id=OWNER, hints={"pcloud": uuid})

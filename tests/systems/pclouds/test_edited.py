@@ -11,12 +11,12 @@ from innkeeper.domain.amounts import UNIT_MAX, Inventory
 from innkeeper.domain.errors import Invalid
 from innkeeper.systems.compute.hosts.hosts import ServiceChange
 from innkeeper.systems.pclouds import audit, host_flavors, pclouds
-from innkeeper.systems.pclouds.hosts import Wish
+from innkeeper.systems.pclouds.hosts import HostRequest
 from innkeeper.systems.placement import inventories, ratios
 from innkeeper.systems.placement.ratios import Ratio
 from tests.support.clouds import reported
-from tests.support.landlords import Landlord
 from tests.support.moves import Movers
+from tests.support.pcloud_operations import Landlord
 
 
 @pytest.fixture
@@ -60,7 +60,7 @@ def test_a_report_undoes_what_an_older_process_let_placement_say(landlord: Landl
     uuid = landlord.create("project", name="p", cpu_ratio=2.0)
     landlord.switch_service("a1", ServiceChange(is_disabled=True))
     landlord.pool("large", "a1", by_aggregate=False)
-    landlord.allocate(uuid, Wish("one", "large"))
+    landlord.allocate(uuid, HostRequest("one", "large"))
     provider = cloud.host("a1").provider_uuid
 
     def line() -> Inventory:

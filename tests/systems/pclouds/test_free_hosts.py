@@ -17,11 +17,11 @@ from innkeeper.store.queries.placement import names
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.hosts.hosts import ServiceChange
 from innkeeper.systems.pclouds import host_flavors, hosts, pclouds
-from innkeeper.systems.pclouds.hosts import Wish
+from innkeeper.systems.pclouds.hosts import HostRequest
 from innkeeper.systems.placement import claims
 from tests.support.clouds import reported
-from tests.support.landlords import Landlord
 from tests.support.moves import Movers
+from tests.support.pcloud_operations import Landlord
 
 NAMES = ("a1", "a2", "a3", "b1")
 ATTEMPTS = 2
@@ -64,7 +64,7 @@ def take(pooled: Pooled, name: str = "one", seed: int = 0) -> str:
     terms = replace(landlord.terms("lab"), settings=FEW, seed=seed)
 
     def act(tx: Tx) -> PcloudHost:
-        return hosts.allocate(tx, pclouds.get(tx, uuid), Wish(name, "large"), terms)
+        return hosts.allocate(tx, pclouds.get(tx, uuid), HostRequest(name, "large"), terms)
 
     taken: PcloudHost = landlord.cloud.write(act)
     return taken.hostname

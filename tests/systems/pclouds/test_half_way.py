@@ -26,15 +26,15 @@ from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.hosts import hosts as machines
 from innkeeper.systems.compute.hosts.hosts import ServiceChange
 from innkeeper.systems.pclouds import host_flavors, hosts, pclouds, sizes
-from innkeeper.systems.pclouds.hosts import Wish
-from innkeeper.systems.pclouds.settling import SETTLED_AT_ONCE
-from innkeeper.systems.pclouds.several import TAKEN_AT_ONCE
-from innkeeper.systems.pclouds.terms import Terms
+from innkeeper.systems.pclouds.bulk_allocation import TAKEN_AT_ONCE
+from innkeeper.systems.pclouds.context import PcloudContext
+from innkeeper.systems.pclouds.hosts import HostRequest
+from innkeeper.systems.pclouds.ratio_rollout import SETTLED_AT_ONCE
 from tests.support.clouds import NOW, Cloud, cloud_in, reported
 from tests.support.statements import Counter
 
 SETTINGS = Dedicating(quota_pcloud_units=-1)
-TERMS = Terms(SETTINGS, 60.0, Asker("req-1", "office", "admin"), NOW)
+TERMS = PcloudContext(SETTINGS, 60.0, Asker("req-1", "office", "admin"), NOW)
 UUID = "b0000000-0000-4000-8000-000000000001"
 LAB, SHOP = "lab", "shop"
 FREE = 25
@@ -160,7 +160,7 @@ def give_away_and_leave(door: Door) -> None:
 
 
 def release_all(door: Door) -> None:
-    def work(tx: Tx, pcloud: Any, terms: Terms) -> None:
+    def work(tx: Tx, pcloud: Any, terms: PcloudContext) -> None:
         for member in hosts.page(tx, pcloud):
             hosts.release(tx, pcloud, member, terms)
 
@@ -187,7 +187,7 @@ def taken(door: Door) -> list[str]:
 def settle(door: Door, happens: Callable[[], Any] = list) -> dict[str, Any]:
     """Have many hosts get another ratio; gives what is answered."""
     for name in NAMES:
-        door.act(hosts.allocate, Wish(name, "large"))
+        door.act(hosts.allocate, HostRequest(name, "large"))
     body = {"pcloud": {"cpu_allocation_ratio": 2.0}}
     answer = door.ask(LAB, "PUT", body=body, happens=happens)
     assert answer.status == 200
@@ -245,7 +245,7 @@ def test_before_anything_was_taken_it_is_refused(door: Door) -> None:
         door.take(LAB, NAMES)
     with pytest.raises(Refusal, match="does not answer"):
         # Nothing is had of the first step either, since no host is left for it.
-        door.act(hosts.allocate_many, [Wish(name, "large") for name in NAMES])
+        door.act(hosts.allocate_many, [HostRequest(name, "large") for name in NAMES])
         door.take(SHOP, NAMES, happens=partial(fall_silent, door))
 
 
@@ -300,7 +300,7 @@ def add_settling(door: Door, count: int, tx: Tx) -> None:
     for _ in range(count):
         made = pclouds.create(tx, door.cloud.ids.uuid(), LAB, {"name": "more"}, TERMS)
         pclouds.authorize(tx, made, SHOP, TERMS)
-        hosts.allocate(tx, made, Wish("one", "large"), TERMS)
+        hosts.allocate(tx, made, HostRequest("one", "large"), TERMS)
         rows.settle(tx, made.id, 0)
 
 

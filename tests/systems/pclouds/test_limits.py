@@ -12,11 +12,11 @@ from innkeeper.domain.moves import Asker
 from innkeeper.domain.pclouds import Pcloud
 from innkeeper.domain.slices import Dedicating
 from innkeeper.systems.pclouds import pclouds
-from innkeeper.systems.pclouds.terms import Terms
+from innkeeper.systems.pclouds.context import PcloudContext
 from tests.support.clouds import NOW, Cloud, cloud_in
 
 FEW = Dedicating(quota_pclouds=2, quota_pcloud_projects=2)
-TERMS = Terms(FEW, 60.0, Asker("req-1", "project", "user"), NOW)
+TERMS = PcloudContext(FEW, 60.0, Asker("req-1", "project", "user"), NOW)
 BOUNDLESS = replace(TERMS, settings=Dedicating(quota_pclouds=-1, quota_pcloud_projects=-1))
 
 
@@ -25,7 +25,7 @@ def cloud(tmp_path: Path) -> Cloud:
     return cloud_in(tmp_path)
 
 
-def create(cloud: Cloud, project_id: str = "project", terms: Terms = TERMS) -> Pcloud:
+def create(cloud: Cloud, project_id: str = "project", terms: PcloudContext = TERMS) -> Pcloud:
     uuid = cloud.ids.uuid()
     made: Pcloud = cloud.write(
         lambda tx: pclouds.create(tx, uuid, project_id, {"name": "p"}, terms)
@@ -57,7 +57,7 @@ def test_nobody_is_given_a_pcloud_too_many(cloud: Cloud) -> None:
 def test_so_many_projects_are_let_in_and_no_more(cloud: Cloud) -> None:
     made = create(cloud)
 
-    def let_in(project_id: str, terms: Terms = TERMS) -> None:
+    def let_in(project_id: str, terms: PcloudContext = TERMS) -> None:
         cloud.write(lambda tx: pclouds.authorize(tx, made, project_id, terms))
 
     let_in("second")

@@ -14,11 +14,11 @@ from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.hosts import hosts as machines
 from innkeeper.systems.compute.hosts.hosts import ServiceChange
 from innkeeper.systems.pclouds import audit, hosts
-from innkeeper.systems.pclouds.hosts import Wish
-from innkeeper.systems.pclouds.terms import Terms
+from innkeeper.systems.pclouds.context import PcloudContext
+from innkeeper.systems.pclouds.hosts import HostRequest
 from tests.support.clouds import reported
-from tests.support.landlords import Landlord
 from tests.support.moves import Movers
+from tests.support.pcloud_operations import Landlord
 
 OWNER = "project"
 LOST = ServiceChange(is_forced_down=True)
@@ -35,7 +35,7 @@ def burnt(tmp_path: Path) -> Iterator[tuple[Landlord, str]]:
     for name in ("b1", "a1"):
         landlord.switch_service(name, ServiceChange(is_disabled=True))
         landlord.pool("large", name, by_aggregate=False)
-        landlord.allocate(uuid, Wish(name, "large", None, True))
+        landlord.allocate(uuid, HostRequest(name, "large", None, True))
     gone, moved = (movers.boot("b1", hints={"pcloud": uuid}) for _ in range(2))
     landlord.switch_service("b1", LOST)
     movers.delete(gone)
@@ -73,7 +73,7 @@ def test_nobody_gets_it_before_it_is_cleared(burnt: tuple[Landlord, str]) -> Non
 
 
 def _put_in_by_hand(landlord: Landlord, uuid: str) -> None:
-    def act(tx: Tx, pcloud: Pcloud, terms: Terms) -> None:
+    def act(tx: Tx, pcloud: Pcloud, terms: PcloudContext) -> None:
         hosts.allocate_this(tx, pcloud, machines.by_name(tx, "b1"), terms)
 
     landlord.act(uuid, act)

@@ -12,14 +12,14 @@ from innkeeper.domain.errors import Overtaken
 from innkeeper.domain.pclouds import SizePolicy
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.hosts.hosts import ServiceChange
-from innkeeper.systems.pclouds.hosts import Wish
+from innkeeper.systems.pclouds.hosts import HostRequest
 from innkeeper.systems.placement import generations, providers
 from tests.support.clouds import reported
-from tests.support.landlords import Landlord
 from tests.support.moves import Movers
+from tests.support.pcloud_operations import Landlord
 
 NAMES = ("a1", "b1")
-WISHES = tuple(Wish(name, "gold") for name in ("one", "two"))
+WISHES = tuple(HostRequest(name, "gold") for name in ("one", "two"))
 RIVAL = """
 CREATE TRIGGER rival BEFORE UPDATE ON resource_providers
 WHEN (SELECT COUNT(*) FROM pcloud_hosts) = 2 BEGIN SELECT RAISE(IGNORE); END

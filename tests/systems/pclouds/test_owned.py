@@ -9,10 +9,10 @@ import pytest
 
 from innkeeper.systems.compute.hosts.hosts import ServiceChange
 from innkeeper.systems.pclouds import hosts, pclouds, requests
-from innkeeper.systems.pclouds.hosts import Wish
+from innkeeper.systems.pclouds.hosts import HostRequest
 from tests.support.clouds import reported
-from tests.support.landlords import LIST_MAX, Landlord
 from tests.support.moves import Movers
+from tests.support.pcloud_operations import LIST_MAX, Landlord
 
 OWNER, GUEST, STRANGER = "lab", "shop", "club"
 
@@ -47,7 +47,7 @@ def test_an_owner_that_let_itself_out_still_sees_its_pcloud(landlord: Landlord) 
 def test_a_pcloud_is_forgotten_with_what_its_clients_were_answered(landlord: Landlord) -> None:
     uuid, other = (landlord.create(OWNER, name=each) for each in ("p", "q"))
     now = landlord.movers.now
-    landlord.allocate(uuid, Wish("one", "large"))
+    landlord.allocate(uuid, HostRequest("one", "large"))
     for each in (uuid, other):
         landlord.act(
             each,

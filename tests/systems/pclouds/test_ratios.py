@@ -18,14 +18,14 @@ from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.hosts import hosts as machines
 from innkeeper.systems.compute.hosts.hosts import ServiceChange
 from innkeeper.systems.pclouds import audit, host_flavors, hosts, pclouds
-from innkeeper.systems.pclouds.hosts import Wish
-from innkeeper.systems.pclouds.terms import Terms
+from innkeeper.systems.pclouds.context import PcloudContext
+from innkeeper.systems.pclouds.hosts import HostRequest
 from innkeeper.systems.placement import inventories, providers, ratios
 from innkeeper.systems.placement.ratios import Ratio
 from tests.support.clouds import NOW, Cloud, cloud_in, faults, reported
 from tests.support.statements import Counter
 
-TERMS = Terms(Dedicating(), 60.0, Asker("req-1", "project", "user"), NOW)
+TERMS = PcloudContext(Dedicating(), 60.0, Asker("req-1", "project", "user"), NOW)
 UUID = "b0000000-0000-4000-8000-000000000001"
 
 
@@ -57,7 +57,7 @@ def take(cloud: Cloud, **facts: float) -> Pcloud:
 
     def write(tx: Tx) -> Pcloud:
         made = pclouds.create(tx, UUID, "project", {"name": "p", **facts}, TERMS)
-        hosts.allocate(tx, made, Wish("one", "large"), TERMS)
+        hosts.allocate(tx, made, HostRequest("one", "large"), TERMS)
         return made
 
     made: Pcloud = cloud.write(write)

@@ -9,15 +9,15 @@ from pathlib import Path
 import pytest
 
 from innkeeper.domain.errors import Conflict, QuotaExceeded
-from innkeeper.domain.pclouds import PcloudHost, PcloudRun
+from innkeeper.domain.pclouds import BillingPeriod, PcloudHost
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.hosts import hosts as machines
 from innkeeper.systems.compute.hosts.hosts import ServiceChange
-from innkeeper.systems.pclouds import hosts, pclouds, runs
-from innkeeper.systems.pclouds.hosts import Wish
+from innkeeper.systems.pclouds import billing_periods, hosts, pclouds
+from innkeeper.systems.pclouds.hosts import HostRequest
 from tests.support.clouds import reported
-from tests.support.landlords import Landlord
 from tests.support.moves import Movers
+from tests.support.pcloud_operations import Landlord
 
 Taken = tuple[Landlord, str, str]
 
@@ -31,7 +31,7 @@ def taken(tmp_path: Path) -> Iterator[Taken]:
         landlord.switch_service(name, ServiceChange(is_disabled=True))
         landlord.pool("large", name, by_aggregate=False)
     uuid = landlord.create("project", name="p")
-    landlord.allocate(uuid, Wish("one", "large", None, True))
+    landlord.allocate(uuid, HostRequest("one", "large", None, True))
     (member,) = members_of(landlord, uuid)
     landlord.movers.boot(member.hostname, hints={"pcloud": uuid})
     landlord.switch(uuid, "one", is_enabled=False)
@@ -106,7 +106,7 @@ def test_one_that_is_in_order_again_is_paid_for_until_it_is_empty(
     assert [each.units for each in runs_of(landlord) if each.ended_at is None] == [1, 1]
     # More than the quota: nothing new is had, and nothing is taken away.
     with pytest.raises(QuotaExceeded):
-        landlord.allocate(uuid, Wish("two", "large"))
+        landlord.allocate(uuid, HostRequest("two", "large"))
     (server,) = landlord.cloud.read(lambda tx: machines.residents(tx, [hostname]))[hostname]
     landlord.movers.delete(server[0])
     landlord.movers.finish()
@@ -135,7 +135,7 @@ def test_those_that_cost_nothing_keep_no_others_from_being_paid_for(tmp_path: Pa
         for name in machines_:
             landlord.switch_service(name, ServiceChange(is_disabled=True))
             landlord.pool(flavor, name, by_aggregate=False)
-        landlord.allocate(uuid, Wish(flavor, flavor, None, True))
+        landlord.allocate(uuid, HostRequest(flavor, flavor, None, True))
         member = next(each for each in members_of(landlord, uuid) if each.name == flavor)
         landlord.movers.boot(member.hostname, hints={"pcloud": uuid})
         landlord.maintain(flavor, member.hostname, "smoke")
@@ -148,11 +148,11 @@ def test_those_that_cost_nothing_keep_no_others_from_being_paid_for(tmp_path: Pa
     landlord.movers.close()
 
 
-def runs_of(landlord: Landlord) -> list[PcloudRun]:
+def runs_of(landlord: Landlord) -> list[BillingPeriod]:
     """All that was ever paid for."""
     now = landlord.movers.now
-    found: list[PcloudRun] = landlord.cloud.read(
-        lambda tx: runs.page(
+    found: list[BillingPeriod] = landlord.cloud.read(
+        lambda tx: billing_periods.page(
             tx, now - timedelta(days=1), now + timedelta(days=1), project_id=None, limit=99
         )
     )

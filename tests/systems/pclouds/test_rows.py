@@ -27,13 +27,13 @@ from innkeeper.store.transactions import Store, Tx
 from innkeeper.systems.compute.hosts import hosts
 from innkeeper.systems.pclouds import host_flavors
 from innkeeper.systems.pclouds import pclouds as room
-from innkeeper.systems.pclouds.terms import Terms
+from innkeeper.systems.pclouds.context import PcloudContext
 from tests.support import server_rows
 from tests.support.clouds import AGENT, DEFAULTS, Numbers, cloud_in, reported
 from tests.support.stores import NOW
 
 IDS = Numbers()
-TERMS = Terms(Dedicating(), 60.0, Asker("req-1", "project", "user"), NOW)
+TERMS = PcloudContext(Dedicating(), 60.0, Asker("req-1", "project", "user"), NOW)
 FEW, MANY = 3, 60
 NEVER = datetime.min  # noqa: DTZ901 - the store's moments are naive, in UTC
 

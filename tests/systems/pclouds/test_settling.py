@@ -13,23 +13,23 @@ from innkeeper.domain.moves import Asker
 from innkeeper.domain.pclouds import Pcloud
 from innkeeper.domain.slices import Dedicating
 from innkeeper.engine.database import Database
-from innkeeper.entrypoints.api.pclouds import keeping
-from innkeeper.entrypoints.care import auditing
-from innkeeper.entrypoints.care.auditing import Wish as AuditWish
+from innkeeper.entrypoints.api.pclouds import owned_aggregates
+from innkeeper.entrypoints.maintenance import auditing
+from innkeeper.entrypoints.maintenance.auditing import Wish as AuditWish
 from innkeeper.store.queries.pclouds import pclouds as rows
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.grouping import aggregates
 from innkeeper.systems.compute.hosts import hosts as machines
 from innkeeper.systems.compute.hosts.hosts import ServiceChange
-from innkeeper.systems.pclouds import audit, host_flavors, hosts, pclouds, settling
-from innkeeper.systems.pclouds.hosts import Wish
-from innkeeper.systems.pclouds.settling import SETTLED_AT_ONCE
-from innkeeper.systems.pclouds.terms import Terms
+from innkeeper.systems.pclouds import audit, host_flavors, hosts, pclouds, ratio_rollout
+from innkeeper.systems.pclouds.context import PcloudContext
+from innkeeper.systems.pclouds.hosts import HostRequest
+from innkeeper.systems.pclouds.ratio_rollout import SETTLED_AT_ONCE
 from innkeeper.systems.placement import inventories
 from tests.support.clouds import NOW, Cloud, cloud_in, reported
 
 SETTINGS = Dedicating(quota_pcloud_units=-1)
-TERMS = Terms(SETTINGS, 60.0, Asker("req-1", "project", "user"), NOW)
+TERMS = PcloudContext(SETTINGS, 60.0, Asker("req-1", "project", "user"), NOW)
 UUID = "b0000000-0000-4000-8000-000000000001"
 HOSTS = 45
 STEPS = 3
@@ -51,7 +51,7 @@ def cloud(tmp_path: Path) -> Cloud:
             machines.change_service(tx, machines.by_name(tx, name), closed, NOW)
             host_flavors.add_host(tx, flavor, name, NOW)
             if name != SPARE:
-                hosts.allocate(tx, mine, Wish(name, "large"), TERMS)
+                hosts.allocate(tx, mine, HostRequest(name, "large"), TERMS)
 
     made.write(furnish)
     return made
@@ -71,7 +71,7 @@ def begin(cloud: Cloud, **facts: Any) -> Pcloud:
 
 
 def go_on(cloud: Cloud) -> int:
-    return int(cloud.write(lambda tx: settling.go_on(tx, UUID, TERMS)))
+    return int(cloud.write(lambda tx: ratio_rollout.go_on(tx, UUID, TERMS)))
 
 
 def finish(cloud: Cloud) -> int:
@@ -98,7 +98,7 @@ def ratios(cloud: Cloud) -> list[float]:
 
 def left(cloud: Cloud) -> int:
     mine = found(cloud)
-    return int(cloud.read(lambda tx: settling.left(tx, [mine])).get(mine.id, 0))
+    return int(cloud.read(lambda tx: ratio_rollout.left(tx, [mine])).get(mine.id, 0))
 
 
 def act(cloud: Cloud, work: Callable[[Tx, Pcloud], Any]) -> Any:
@@ -126,7 +126,7 @@ def test_hosts_are_brought_over_in_steps(cloud: Cloud) -> None:
     assert ratios(cloud) == [5.0] * HOSTS
     assert sound(cloud)
     assert not found(cloud).is_settling
-    assert cloud.read(settling.due) == []
+    assert cloud.read(ratio_rollout.due) == []
 
 
 def test_one_update_over_all_takes_as_many_transactions_as_it_must(cloud: Cloud) -> None:
@@ -138,7 +138,7 @@ def test_whoever_looks_after_it_finds_what_was_left_half_done(cloud: Cloud) -> N
     begin(cloud, cpu_ratio=5.0, ram_ratio=1.5)
     # Another process, which knows nothing but what is written.
     other = cloud.beside()
-    assert other.read(settling.due) == [UUID]
+    assert other.read(ratio_rollout.due) == [UUID]
     finish(other)
     other.close()
     cloud.mend()
@@ -177,7 +177,7 @@ def test_a_wish_taken_back_in_the_middle_leaves_nothing(cloud: Cloud) -> None:
 
 def test_who_comes_in_the_middle_has_what_is_wanted(cloud: Cloud) -> None:
     begin(cloud, cpu_ratio=5.0)
-    act(cloud, lambda tx, p: hosts.allocate(tx, p, Wish("late", "large"), TERMS))
+    act(cloud, lambda tx, p: hosts.allocate(tx, p, HostRequest("late", "large"), TERMS))
     assert ratio(cloud, SPARE) == 5.0
     finish(cloud)
     assert ratio(cloud, SPARE) == 5.0
@@ -224,7 +224,7 @@ def test_it_can_be_deleted_in_the_middle(cloud: Cloud) -> None:
 
 def test_an_edit_of_the_aggregate_goes_the_same_way(cloud: Cloud) -> None:
     row = found(cloud).aggregate_id
-    kept_by, wanted = keeping.keepers(TERMS), {"cpu_allocation_ratio": "5"}
+    kept_by, wanted = owned_aggregates.keepers(TERMS), {"cpu_allocation_ratio": "5"}
     cloud.write(lambda tx: aggregates.set_metadata(tx, row, wanted, NOW, kept_by))
     assert left(cloud) == HOSTS - SETTLED_AT_ONCE
     finish(cloud)

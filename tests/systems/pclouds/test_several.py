@@ -22,21 +22,28 @@ from innkeeper.systems.compute.hosts import hosts as machines
 from innkeeper.systems.compute.hosts.hosts import ServiceChange
 from innkeeper.systems.pclouds import (
     audit,
+    bulk_allocation,
     host_flavors,
     hosts,
     pclouds,
     replaced,
     requests,
-    several,
 )
-from innkeeper.systems.pclouds.hosts import Wish
+from innkeeper.systems.pclouds.bulk_allocation import (
+    BEGINNING,
+    TAKEN_AT_ONCE,
+    Progress,
+    Request,
+)
+from innkeeper.systems.pclouds.context import PcloudContext
+from innkeeper.systems.pclouds.hosts import HostRequest
 from innkeeper.systems.pclouds.replaced import LOOKED_AT_ONCE
-from innkeeper.systems.pclouds.several import BEGINNING, TAKEN_AT_ONCE, Progress, Request
-from innkeeper.systems.pclouds.terms import Terms
 from tests.support.clouds import NOW, Cloud, cloud_in, reported
 from tests.support.statements import Counter
 
-TERMS = Terms(Dedicating(quota_pcloud_units=-1), 60.0, Asker("req-1", "project", "user"), NOW)
+TERMS = PcloudContext(
+    Dedicating(quota_pcloud_units=-1), 60.0, Asker("req-1", "project", "user"), NOW
+)
 UUID = "b0000000-0000-4000-8000-000000000001"
 FREE = 25
 DRAWS = 12
@@ -68,21 +75,21 @@ def tell_hosts(_: Tx, made: Sequence[PcloudHost]) -> list[Any]:
     return [each.name for each in made]
 
 
-def tell_failure(wish: Wish, refusal: Refusal) -> list[str]:
+def tell_failure(wish: HostRequest, refusal: Refusal) -> list[str]:
     return [wish.name, refusal.code]
 
 
 def wanting(
     names: Sequence[str] = NAMES, token: str | None = TOKEN, flavor: str = "large"
 ) -> Request:
-    wishes = [Wish(name, flavor) for name in names]
+    wishes = [HostRequest(name, flavor) for name in names]
     return Request(wishes, token, f"{names} {flavor}", tell_hosts, tell_failure)
 
 
 class Client:
     """Somebody who asks for hosts, and what he has heard of it."""
 
-    def __init__(self, cloud: Cloud, request: Request, terms: Terms = TERMS) -> None:
+    def __init__(self, cloud: Cloud, request: Request, terms: PcloudContext = TERMS) -> None:
         self.cloud = cloud
         self.request = request
         self.terms = terms
@@ -94,7 +101,7 @@ class Client:
 
         def go_on(tx: Tx) -> Progress:
             mine = pclouds.get(tx, UUID)
-            return several.go_on(tx, mine, self.request, before, self.terms)
+            return bulk_allocation.go_on(tx, mine, self.request, before, self.terms)
 
         self.so_far = self.cloud.write(go_on)
         return self.so_far
@@ -204,10 +211,10 @@ def test_what_an_older_program_kept_is_gone_on_with(cloud: Cloud) -> None:
 def test_where_none_was_left_nobody_looks_again(cloud: Cloud) -> None:
     """The others there are refused in the same words; who wants one elsewhere is not."""
     more = tuple(f"late-{number}" for number in range(MANY_MORE))
-    wishes = [Wish(name, "large", "mars") for name in more]
+    wishes = [HostRequest(name, "large", "mars") for name in more]
     counter = Counter(cloud)
 
-    def taken_of(wanted: Sequence[Wish]) -> list[str]:
+    def taken_of(wanted: Sequence[HostRequest]) -> list[str]:
         def act(tx: Tx) -> list[str]:
             made, failures = hosts.allocate_many(tx, pclouds.get(tx, UUID), wanted, TERMS)
             assert [wish for wish, _ in failures] == [e for e in wanted if e in wishes]
@@ -219,7 +226,7 @@ def test_where_none_was_left_nobody_looks_again(cloud: Cloud) -> None:
 
     one, many = (counter.of(partial(taken_of, wishes[:count])) for count in (1, MANY_MORE))
     assert one == many
-    assert taken_of([wishes[0], Wish("first", "large"), *wishes[1:]]) == ["first"]
+    assert taken_of([wishes[0], HostRequest("first", "large"), *wishes[1:]]) == ["first"]
 
 
 def test_nothing_is_kept_of_a_request_of_which_nothing_was_had(cloud: Cloud) -> None:
@@ -287,7 +294,7 @@ def test_which_free_host_is_had_is_drawn_among_all_of_them(cloud: Cloud) -> None
     def draw(tx: Tx, seed: int, turn: int) -> str:
         """The machine that is had with these dice, which is given back at once."""
         mine, terms = pclouds.get(tx, UUID), replace(TERMS, seed=seed)
-        had = hosts.allocate(tx, mine, Wish("drawn", "few"), terms, turn)
+        had = hosts.allocate(tx, mine, HostRequest("drawn", "few"), terms, turn)
         hosts.release(tx, mine, had, terms)
         return had.hostname
 

@@ -16,10 +16,10 @@ from innkeeper.systems.compute.moves import dedicated_hosts, shelving
 from innkeeper.systems.compute.servers import servers
 from innkeeper.systems.pclouds import audit as pcloud_audit
 from innkeeper.systems.pclouds import hosts, pclouds
-from innkeeper.systems.pclouds.hosts import Wish
+from innkeeper.systems.pclouds.hosts import HostRequest
 from tests.support.clouds import reported
-from tests.support.landlords import Landlord
 from tests.support.moves import Movers
+from tests.support.pcloud_operations import Landlord
 
 OWNER, GUEST = "lab", "project"
 Lodged = tuple[Landlord, str]
@@ -34,7 +34,7 @@ def lodged(tmp_path: Path) -> Iterator[Lodged]:
     landlord.switch_service("a1", ServiceChange(is_disabled=True))
     landlord.pool("large", "a1", by_aggregate=False)
     uuid = landlord.create(OWNER, name="p", is_automatic=True)
-    landlord.allocate(uuid, Wish("one", "large", None, True))
+    landlord.allocate(uuid, HostRequest("one", "large", None, True))
     for work in (pclouds.authorize, pclouds.accept):
         do(landlord, uuid, work, GUEST)
     yield landlord, uuid

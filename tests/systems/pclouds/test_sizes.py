@@ -11,13 +11,13 @@ from innkeeper.domain.pclouds import SILENT_S, SizePolicy
 from innkeeper.systems.compute.hosts.hosts import ServiceChange
 from innkeeper.systems.compute.moves import shelving
 from innkeeper.systems.pclouds import hosts, sizes
-from innkeeper.systems.pclouds.hosts import Wish
+from innkeeper.systems.pclouds.hosts import HostRequest
 from tests.support.clouds import reported
 from tests.support.sized_pclouds import OWNER, SERVERS_EACH, Kept
 
 IDLE_S = 3600
 UNIT_QUOTA = 4
-"""Of what :mod:`tests.support.landlords` lets a project hold."""
+"""Of what :mod:`tests.support.pcloud_operations` lets a project hold."""
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ def test_what_is_added_is_open_and_paid_for(kept: Kept) -> None:
 
 def test_names_that_the_owner_gave_are_passed_over(kept: Kept) -> None:
     kept.wants(0, 3)
-    kept.landlord.allocate(kept.uuid, Wish("mine~auto-1", "gold"))
+    kept.landlord.allocate(kept.uuid, HostRequest("mine~auto-1", "gold"))
     kept.turn()
     assert kept.names() == ["mine~auto-1", "mine~auto-2"]
 
@@ -130,7 +130,9 @@ def test_a_host_that_is_silent_has_room_for_some_minutes(two_agents: Kept) -> No
 
 def test_the_room_of_a_host_that_is_silent_lets_no_other_go(two_agents: Kept) -> None:
     two_agents.boot("mine~auto-1")
-    two_agents.landlord.allocate(two_agents.uuid, Wish("mine~auto-2", "gold", is_enabled=True))
+    two_agents.landlord.allocate(
+        two_agents.uuid, HostRequest("mine~auto-2", "gold", is_enabled=True)
+    )
     two_agents.movers.wait(61, silent="a")
     assert two_agents.landlord.keep_sizes() == 0
     two_agents.movers.wait(1)
@@ -226,9 +228,9 @@ def test_it_shrinks_when_a_host_was_idle_long_enough_and_not_before(kept: Kept) 
 
 def test_a_host_that_never_had_anything_is_idle_since_it_came(kept: Kept) -> None:
     kept.wants(1, 3, idle_s=IDLE_S)
-    kept.landlord.allocate(kept.uuid, Wish("a", "gold", is_enabled=True))
+    kept.landlord.allocate(kept.uuid, HostRequest("a", "gold", is_enabled=True))
     kept.turn(IDLE_S - 30)
-    kept.landlord.allocate(kept.uuid, Wish("b", "gold", is_enabled=True))
+    kept.landlord.allocate(kept.uuid, HostRequest("b", "gold", is_enabled=True))
     assert kept.names() == ["a", "b"]
     kept.turn(60)
     assert kept.names() == ["b"]
@@ -237,7 +239,7 @@ def test_a_host_that_never_had_anything_is_idle_since_it_came(kept: Kept) -> Non
 def test_nothing_is_idle_without_a_bound(kept: Kept) -> None:
     kept.wants(0, 3)
     kept.turn()
-    kept.landlord.allocate(kept.uuid, Wish("b", "gold", is_enabled=True))
+    kept.landlord.allocate(kept.uuid, HostRequest("b", "gold", is_enabled=True))
     assert kept.turn(100 * IDLE_S) == 0
     assert kept.names() == ["b", "mine~auto-1"]
 
@@ -245,7 +247,7 @@ def test_nothing_is_idle_without_a_bound(kept: Kept) -> None:
 def test_it_does_not_shrink_below_its_least(kept: Kept) -> None:
     kept.wants(2, 3, idle_s=0)
     kept.turns(3)
-    kept.landlord.allocate(kept.uuid, Wish("extra", "gold", is_enabled=True))
+    kept.landlord.allocate(kept.uuid, HostRequest("extra", "gold", is_enabled=True))
     kept.turn()
     assert len(kept.names()) == 2
     kept.turns(3)
@@ -266,7 +268,7 @@ def test_the_last_host_with_room_stays(kept: Kept) -> None:
 def test_an_idle_host_that_takes_nothing_goes_if_another_has_room(kept: Kept) -> None:
     kept.wants(1, 3, idle_s=0)
     kept.turn()
-    kept.landlord.allocate(kept.uuid, Wish("closed", "gold"))
+    kept.landlord.allocate(kept.uuid, HostRequest("closed", "gold"))
     kept.turn()
     assert kept.names() == ["mine~auto-1"]
 
@@ -274,7 +276,7 @@ def test_an_idle_host_that_takes_nothing_goes_if_another_has_room(kept: Kept) ->
 def test_the_youngest_goes_first(kept: Kept) -> None:
     kept.wants(1, 4, idle_s=60)
     for name in ("c", "b", "a"):
-        kept.landlord.allocate(kept.uuid, Wish(name, "gold", is_enabled=True))
+        kept.landlord.allocate(kept.uuid, HostRequest(name, "gold", is_enabled=True))
         kept.movers.wait(1)
     kept.turn(60)
     assert kept.names() == ["b", "c"]
@@ -285,7 +287,7 @@ def test_the_youngest_goes_first(kept: Kept) -> None:
 def test_a_host_with_a_server_stays(kept: Kept) -> None:
     kept.wants(1, 3, idle_s=0)
     for name in ("a", "b"):
-        kept.landlord.allocate(kept.uuid, Wish(name, "gold", is_enabled=True))
+        kept.landlord.allocate(kept.uuid, HostRequest(name, "gold", is_enabled=True))
     kept.boot("a")
     kept.boot("b")
     assert kept.turns(3) == [0, 0, 0]
@@ -294,7 +296,7 @@ def test_a_host_with_a_server_stays(kept: Kept) -> None:
 def test_a_host_is_not_idle_from_the_moment_its_server_moved_away(kept: Kept) -> None:
     kept.wants(1, 3, idle_s=IDLE_S)
     for name in ("a", "b"):
-        kept.landlord.allocate(kept.uuid, Wish(name, "gold", is_enabled=True))
+        kept.landlord.allocate(kept.uuid, HostRequest(name, "gold", is_enabled=True))
     server = kept.boot("b")
     kept.movers.wait(2 * IDLE_S)
     kept.movers.migrate_live(server)
@@ -308,7 +310,7 @@ def test_a_host_is_not_idle_from_the_moment_its_server_moved_away(kept: Kept) ->
 def test_a_host_is_not_idle_from_the_moment_its_server_was_put_away(kept: Kept) -> None:
     kept.wants(1, 3, idle_s=IDLE_S)
     for name in ("a", "b"):
-        kept.landlord.allocate(kept.uuid, Wish(name, "gold", is_enabled=True))
+        kept.landlord.allocate(kept.uuid, HostRequest(name, "gold", is_enabled=True))
     server = kept.boot("b")
     kept.movers.wait(2 * IDLE_S)
     kept.boot("a")

@@ -18,10 +18,10 @@ from innkeeper.entrypoints.api.pclouds import host_flavors as views
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.hosts.hosts import ServiceChange
 from innkeeper.systems.pclouds import host_flavors, hosts, pclouds, sizes
-from innkeeper.systems.pclouds.hosts import Wish
+from innkeeper.systems.pclouds.hosts import HostRequest
 from tests.support.clouds import reported
-from tests.support.landlords import Landlord
 from tests.support.moves import Movers
+from tests.support.pcloud_operations import Landlord
 from tests.support.statements import Counter
 
 FEW, MANY, SPARE = 2, 8, 4
@@ -45,7 +45,7 @@ def owner(tmp_path: Path) -> Iterator[Owner]:
         size = SizePolicy(0, count, "gold", idle_s=0)
         mine[count] = landlord.create("project", name="p", size=size)
         for number in range(count):
-            landlord.allocate(mine[count], Wish(f"h{number}", "gold", None, True))
+            landlord.allocate(mine[count], HostRequest(f"h{number}", "gold", None, True))
             hints = {"pcloud": mine[count], "pcloud_host": f"h{number}"}
             landlord.movers.boot(None, hints=hints)
     yield landlord, mine

@@ -17,7 +17,7 @@ from innkeeper.store.queries.compute import dedications, server_actions, servers
 from innkeeper.store.transactions import Store, Tx
 from innkeeper.systems.compute.moves import dedicated_hosts
 from innkeeper.systems.pclouds import pclouds
-from innkeeper.systems.pclouds.terms import Terms
+from innkeeper.systems.pclouds.context import PcloudContext
 from tests.support import server_rows
 from tests.support.clouds import Numbers
 from tests.support.stores import NOW
@@ -25,7 +25,7 @@ from tests.support.stores import NOW
 IDS = Numbers()
 OWNER, GUEST, STRANGER = "red", "green", "blue"
 ASKER = Asker("req-1", OWNER, "ann")
-TERMS = Terms(Dedicating(), 60.0, ASKER, NOW)
+TERMS = PcloudContext(Dedicating(), 60.0, ASKER, NOW)
 WITHIN_S = 60.0
 
 

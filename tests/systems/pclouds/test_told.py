@@ -8,10 +8,10 @@ import pytest
 
 from innkeeper.domain.compute import Booted
 from innkeeper.systems.compute.hosts.hosts import ServiceChange
-from innkeeper.systems.pclouds.hosts import Wish
+from innkeeper.systems.pclouds.hosts import HostRequest
 from tests.support.clouds import reported
-from tests.support.landlords import Landlord
 from tests.support.moves import Movers
+from tests.support.pcloud_operations import Landlord
 
 
 @pytest.mark.parametrize("names_it", [False, True])
@@ -22,7 +22,7 @@ def test_no_amount_of_a_pcloud_is_told(tmp_path: Path, names_it: bool) -> None:
     uuid = landlord.create("landlord", name="p", cpu_ratio=3.0)
     landlord.switch_service("b1", ServiceChange(is_disabled=True))
     landlord.pool("large", "b1", by_aggregate=False)
-    landlord.allocate(uuid, Wish("one", "large", None, True))
+    landlord.allocate(uuid, HostRequest("one", "large", None, True))
     movers.cloud.add_flavor("huge", vcpus=40)
     hints = {"pcloud": uuid} if names_it else {}
     request = movers.cloud.request(

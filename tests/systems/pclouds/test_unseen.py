@@ -13,7 +13,7 @@ from innkeeper.domain.compute import Booted
 from innkeeper.domain.errors import QuotaExceeded
 from innkeeper.domain.ids import ServerId
 from innkeeper.domain.slices import Computing, Scheduling
-from innkeeper.scheduling import telling
+from innkeeper.scheduling import explanation_values
 from innkeeper.store.queries.compute import quota_usages, servers
 from innkeeper.store.tables import compute as tables
 from innkeeper.store.transactions import Tx
@@ -21,10 +21,10 @@ from innkeeper.systems.compute.boot import decisions
 from innkeeper.systems.compute.hosts.hosts import ServiceChange
 from innkeeper.systems.compute.servers import servers as lives
 from innkeeper.systems.pclouds import hosts, pclouds
-from innkeeper.systems.pclouds.hosts import Wish
+from innkeeper.systems.pclouds.hosts import HostRequest
 from tests.support.clouds import reported
-from tests.support.landlords import Landlord
 from tests.support.moves import Movers
+from tests.support.pcloud_operations import Landlord
 
 OWNER, GUEST, STRANGER = "lab", "shop", "club"
 UNKNOWN = "11111111-2222-4333-8444-555555555555"
@@ -49,7 +49,7 @@ def told(landlord: Landlord, hints: dict[str, Any]) -> dict[str, Any]:
     (answer,) = cloud.carry_out(("explain", cloud.request(**asked)))
     (booted,) = cloud.boot(cloud.request(**asked))
     assert isinstance(booted, Booted)
-    explained = telling.explanation(answer.explanation, are_hosts_named=False)
+    explained = explanation_values.explanation(answer.explanation, are_hosts_named=False)
     return {**explained, "told_at_boot": booted.fault}
 
 
@@ -61,7 +61,7 @@ def test_one_that_was_deleted_a_strangers_and_an_unknown_one_look_alike(
     landlord = furnished(tmp_path, "a1", "a2")
     theirs, gone = landlord.create(OWNER, name="p"), landlord.create(had_it, name="q")
     for each in (theirs, gone):
-        landlord.allocate(each, Wish("one", "large", None, True))
+        landlord.allocate(each, HostRequest("one", "large", None, True))
     # Somebody looks while both are there.
     landlord.movers.boot(None, project_id=OWNER, hints={"pcloud": theirs})
     landlord.switch(gone, "one", is_enabled=False)
@@ -82,7 +82,7 @@ def test_a_guests_server_counts_against_the_guests_quota(tmp_path: Path) -> None
     landlord = furnished(tmp_path, "a1", computing=Computing(quota_instances=1))
     cloud = landlord.cloud
     uuid = landlord.create(OWNER, name="p")
-    landlord.allocate(uuid, Wish("one", "large", None, True))
+    landlord.allocate(uuid, HostRequest("one", "large", None, True))
     landlord.act(uuid, lambda tx, pcloud, terms: pclouds.authorize(tx, pcloud, GUEST, terms))
 
     def boot(project_id: str) -> Any:

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from innkeeper.systems.compute.hosts.hosts import ServiceChange
-from innkeeper.systems.pclouds import hosts, pclouds, runs
-from innkeeper.systems.pclouds.hosts import Wish
-from innkeeper.systems.pclouds.runs import Usage
+from innkeeper.systems.pclouds import billing_periods, hosts, pclouds
+from innkeeper.systems.pclouds.billing_periods import PcloudUsage
+from innkeeper.systems.pclouds.hosts import HostRequest
 from tests.support.clouds import NOW, reported
-from tests.support.landlords import Landlord
 from tests.support.moves import Movers
+from tests.support.pcloud_operations import Landlord
 
 HOUR_S = 3600.0
 FAR = timedelta(days=365)
@@ -37,12 +37,12 @@ def landlord(tmp_path: Path) -> Iterator[Landlord]:
 
 def usages(
     landlord: Landlord, start: datetime = NOW - FAR, stop: datetime | None = None
-) -> list[Usage]:
+) -> list[PcloudUsage]:
     stop = landlord.movers.now if stop is None else stop
     found = landlord.cloud.read(
-        lambda tx: runs.page(tx, start, stop, project_id=None, limit=100)
+        lambda tx: billing_periods.page(tx, start, stop, project_id=None, limit=100)
     )
-    return runs.by_project(found, start, stop)
+    return billing_periods.by_project(found, start, stop)
 
 
 def release(landlord: Landlord, uuid: str, name: str) -> None:
@@ -54,7 +54,7 @@ def test_a_host_that_nobody_uses_costs_its_units_from_allocation_to_release(
 ) -> None:
     uuid = landlord.create("lab", name="mine")
     landlord.movers.wait(HOUR_S)
-    landlord.allocate(uuid, Wish("a", "gold"))
+    landlord.allocate(uuid, HostRequest("a", "gold"))
     landlord.movers.wait(5 * HOUR_S)
     release(landlord, uuid, "a")
     landlord.movers.wait(7 * HOUR_S)
@@ -67,7 +67,7 @@ def test_a_host_that_nobody_uses_costs_its_units_from_allocation_to_release(
 
 def test_a_host_that_is_not_released_yet_costs_up_to_now(landlord: Landlord) -> None:
     uuid = landlord.create("lab", name="mine")
-    landlord.allocate(uuid, Wish("a", "gold"))
+    landlord.allocate(uuid, HostRequest("a", "gold"))
     landlord.movers.wait(3 * HOUR_S)
     (usage,) = usages(landlord)
     assert usage.host_hours == pytest.approx(3)
@@ -75,7 +75,7 @@ def test_a_host_that_is_not_released_yet_costs_up_to_now(landlord: Landlord) -> 
 
 def test_of_a_period_its_part_counts(landlord: Landlord) -> None:
     uuid = landlord.create("lab", name="mine")
-    landlord.allocate(uuid, Wish("a", "gold"))
+    landlord.allocate(uuid, HostRequest("a", "gold"))
     landlord.movers.wait(10 * HOUR_S)
     release(landlord, uuid, "a")
     begin, hour = NOW, timedelta(hours=1)
@@ -87,9 +87,9 @@ def test_of_a_period_its_part_counts(landlord: Landlord) -> None:
 
 def test_dearer_flavors_cost_more_from_the_next_allocation_on(landlord: Landlord) -> None:
     uuid = landlord.create("lab", name="mine")
-    landlord.allocate(uuid, Wish("a", "gold"))
+    landlord.allocate(uuid, HostRequest("a", "gold"))
     landlord.redefine("gold", UNITS - 1, by_aggregate=False)
-    landlord.allocate(uuid, Wish("b", "gold"))
+    landlord.allocate(uuid, HostRequest("b", "gold"))
     landlord.movers.wait(HOUR_S)
     (usage,) = usages(landlord)
     assert usage.host_hours == pytest.approx(2)
@@ -98,7 +98,7 @@ def test_dearer_flavors_cost_more_from_the_next_allocation_on(landlord: Landlord
 
 def test_who_is_given_a_pcloud_pays_from_then_on(landlord: Landlord) -> None:
     uuid = landlord.create("lab", name="mine")
-    landlord.allocate(uuid, Wish("a", "gold"))
+    landlord.allocate(uuid, HostRequest("a", "gold"))
     landlord.movers.wait(HOUR_S)
     landlord.act(uuid, lambda tx, pcloud, terms: pclouds.transfer(tx, pcloud, "shop", terms))
     landlord.movers.wait(2 * HOUR_S)
@@ -108,7 +108,7 @@ def test_who_is_given_a_pcloud_pays_from_then_on(landlord: Landlord) -> None:
 
 def test_a_replaced_host_costs_nothing_any_more(landlord: Landlord) -> None:
     uuid = landlord.create("lab", name="mine")
-    landlord.allocate(uuid, Wish("a", "gold", is_enabled=True))
+    landlord.allocate(uuid, HostRequest("a", "gold", is_enabled=True))
     server = landlord.movers.boot(None, project_id="lab", hints={"pcloud": uuid})
     landlord.movers.wait(HOUR_S)
     lost = landlord.movers.state(server)[2]
@@ -124,11 +124,11 @@ def test_a_replaced_host_costs_nothing_any_more(landlord: Landlord) -> None:
 def test_no_moment_is_paid_for_twice_when_a_clock_goes_back(landlord: Landlord) -> None:
     landlord.maintain("gold", "a2", "smoke")
     uuid = landlord.create("lab", name="mine")
-    landlord.allocate(uuid, Wish("a", "gold"))
+    landlord.allocate(uuid, HostRequest("a", "gold"))
     landlord.movers.wait(3 * HOUR_S)
     release(landlord, uuid, "a")
     landlord.movers.now -= timedelta(hours=2)
-    landlord.allocate(uuid, Wish("b", "gold"))
+    landlord.allocate(uuid, HostRequest("b", "gold"))
     landlord.movers.wait(HOUR_S)
     (usage,) = usages(landlord, stop=NOW + FAR)
     assert [each.host_name for each in usage.runs] == ["a", "b"]

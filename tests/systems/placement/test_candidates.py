@@ -16,7 +16,7 @@ from innkeeper.domain.candidates import CandidateQuery, RequestGroup
 from innkeeper.domain.errors import Invalid
 from innkeeper.domain.slices import Placing
 from innkeeper.store.transactions import Store
-from innkeeper.systems.placement.candidates import CandidateDesk
+from innkeeper.systems.placement.candidates import CandidateSearcher
 from tests.support import reference_candidates as reference
 from tests.support.desks import find
 from tests.support.forests import (
@@ -328,7 +328,7 @@ def test_each_rule(store: Store, name: str) -> None:
         make_names(tx)
         plant(tx, forest)
     with store.read() as tx:
-        found = find(CandidateDesk(Placing()), tx, query, 0)
+        found = find(CandidateSearcher(Placing()), tx, query, 0)
     amounts = [
         {provider_uuid(number): names for number, names in each.items()} for each in expected
     ]
@@ -352,7 +352,7 @@ def test_any_forest(store: Store, seed: int) -> None:
     with store.write() as tx:
         make_names(tx)
         plant(tx, forest)
-    desk = CandidateDesk(Placing())
+    desk = CandidateSearcher(Placing())
     for _ in range(20):
         query = draw_query(dice, forest)
         with store.read() as tx:
@@ -375,4 +375,4 @@ def test_any_forest(store: Store, seed: int) -> None:
 )
 def test_names_that_are_not_there(store: Store, query: CandidateQuery, name: str) -> None:
     with store.read() as tx, pytest.raises(Invalid, match=name):
-        find(CandidateDesk(Placing()), tx, query, 0)
+        find(CandidateSearcher(Placing()), tx, query, 0)

@@ -8,8 +8,8 @@ from innkeeper.domain.hosts import InventoryReport
 from innkeeper.domain.ids import ProviderId
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.hosts import hosts
-from innkeeper.systems.placement import remainders
-from innkeeper.systems.placement.remainders import Figures
+from innkeeper.systems.placement import free_capacity
+from innkeeper.systems.placement.free_capacity import Figures
 from tests.support.clouds import reported
 from tests.support.moves import Movers
 
@@ -26,7 +26,7 @@ def test_what_is_reserved_is_no_part_of_it_and_too_much_is_less_than_nothing(
     def figures(*names: str) -> dict[str, Figures]:
         def look(tx: Tx) -> dict[str, Figures]:
             mine = hosts.by_name(tx, "a1").provider_id
-            found = remainders.of_classes(tx, [mine, NOTHING], names)
+            found = free_capacity.of_classes(tx, [mine, NOTHING], names)
             assert set(found) == {mine}
             return found[mine]
 

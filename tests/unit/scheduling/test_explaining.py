@@ -9,7 +9,7 @@ import pytest
 from innkeeper.domain.explaining import Explanation, Refused
 from innkeeper.domain.placing import BuildPlan, GroupPolicy, GroupRule, RequestSpec
 from innkeeper.domain.slices import Scheduling
-from innkeeper.scheduling import depletion, explaining, reasons, telling
+from innkeeper.scheduling import depletion, explaining, explanation_values, reasons
 from innkeeper.scheduling.schedulers.all_at_once import AllAtOnce
 from innkeeper.scheduling.schedulers.scheduler import Choice
 from innkeeper.snapshot.columns import HostTable
@@ -162,7 +162,7 @@ def test_no_hosts_are_explained_too() -> None:
 
 
 def names_in(thing: Any) -> str:
-    return repr(telling.explanation(thing, are_hosts_named=False))
+    return repr(explanation_values.explanation(thing, are_hosts_named=False))
 
 
 def test_names_are_for_those_who_may_read_them() -> None:
@@ -175,7 +175,7 @@ def test_names_are_for_those_who_may_read_them() -> None:
         # Who named a host reads its name again, and no other.
         assert "secret-a" not in said
         assert "secret-c" not in said
-        assert "secret" in repr(telling.explanation(told, are_hosts_named=True))
+        assert "secret" in repr(explanation_values.explanation(told, are_hosts_named=True))
         refused = told.then or Refused(told.tallies, told.nearest)
         assert "secret-a" not in reasons.sentence(
             made, spec.count, refused.nearest, has_dedicated=False

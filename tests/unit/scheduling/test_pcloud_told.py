@@ -11,7 +11,7 @@ import pytest
 from innkeeper.domain.ids import ProviderId
 from innkeeper.domain.placing import Network, RequestSpec
 from innkeeper.domain.slices import Scheduling
-from innkeeper.scheduling import depletion, explaining, pipeline, reasons, telling
+from innkeeper.scheduling import depletion, explaining, explanation_values, pipeline, reasons
 from innkeeper.scheduling.facts import masks
 from innkeeper.scheduling.filters import catalogue, dedication
 from innkeeper.snapshot.columns import HostTable
@@ -80,7 +80,8 @@ def told(
     counted = reasons.counted(made, spec.count, nearest)
     found = replace(found, fault=fault, counted_fault=counted)
     for_all, for_some = (
-        telling.explanation(found, are_hosts_named=is_named) for is_named in (False, True)
+        explanation_values.explanation(found, are_hosts_named=is_named)
+        for is_named in (False, True)
     )
     return fault, for_all, for_some
 
@@ -206,7 +207,7 @@ def test_where_nothing_is_dedicated_all_is_counted() -> None:
     made = scheduler.plan(table, spec)
     by = explaining.deciders(scheduler, 1, spec.seed)
     found = explaining.explain(scheduler.pipeline, table, spec, made, by)
-    shown = telling.explanation(found, are_hosts_named=False)
+    shown = explanation_values.explanation(found, are_hosts_named=False)
     assert (shown["hosts"], shown["candidates"]) == (2, 0)
     assert [each["removed"] for each in shown["removed"]] == [2]
 

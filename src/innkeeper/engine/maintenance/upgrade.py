@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from innkeeper.domain.ids import Clock
 from innkeeper.engine.database import Database
 from innkeeper.store import schema
-from innkeeper.store.schema import Step
+from innkeeper.store.schema import SchemaStep
 from innkeeper.store.transactions import Tx
 
 
@@ -28,7 +28,7 @@ class SchemaState:
     newest: str
     is_usable: bool
     is_known: bool
-    missing: Sequence[Step] = ()
+    missing: Sequence[SchemaStep] = ()
     since: str | None = None
 
 

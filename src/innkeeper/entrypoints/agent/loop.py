@@ -34,7 +34,7 @@ DRAIN_S = 5.0
 the next one again."""
 
 
-class Service(Protocol):
+class ServiceApi(Protocol):
     """The service as an agent sees it; each call raises a refusal or ends in time."""
 
     def register(self, name: str, driver: str) -> Mapping[str, Any]:
@@ -67,12 +67,12 @@ def backoff_s(attempt: int, name: str) -> float:
     return waited
 
 
-class Agent:
+class AgentLoop:
     """One agent with its hosts: three threads, and those that carry out orders."""
 
     def __init__(
         self,
-        service: Service,
+        service: ServiceApi,
         driver: Driver,
         *,
         name: str,

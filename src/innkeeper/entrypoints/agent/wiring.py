@@ -16,11 +16,11 @@ import structlog
 from innkeeper.clients import logins
 from innkeeper.clients.agents import AgentApi
 from innkeeper.clients.certificates import trust_of
-from innkeeper.clients.logins import GivenToken, Login, TokenFile
+from innkeeper.clients.logins import GivenToken, TokenFile, TokenSource
 from innkeeper.clients.streams import LosingStream
 from innkeeper.domain.errors import Invalid
 from innkeeper.entrypoints.agent.drivers.catalogue import DRIVERS
-from innkeeper.entrypoints.agent.loop import Agent
+from innkeeper.entrypoints.agent.loop import AgentLoop
 from innkeeper.entrypoints.agent.stopping import is_orphan, stop_by_signal_or_with
 
 LOCK_FILE = "lock"
@@ -45,7 +45,7 @@ def run(options: Mapping[str, Any]) -> int:
         return WRONG_USE
     stop_by_signal_or_with(parent, stop)
     driver = DRIVERS[options["driver"]](options, state_dir, stop.wait)
-    agent = Agent(
+    agent = AgentLoop(
         AgentApi(options["url"], login, trust),
         driver,
         name=options["name"],
@@ -58,7 +58,7 @@ def run(options: Mapping[str, Any]) -> int:
     return 0
 
 
-def _login(options: Mapping[str, Any]) -> Login:
+def _login(options: Mapping[str, Any]) -> TokenSource:
     if options["token"]:
         return GivenToken(options["token"])
     if options["token_file"]:

@@ -20,7 +20,7 @@ from typing import Any
 
 import structlog
 
-from innkeeper.entrypoints.agent.drivers.driver import Driver, DriverFailed, Kind, Order
+from innkeeper.entrypoints.agent.drivers.driver import Driver, DriverFailed, Order, OrderName
 
 LOG = structlog.get_logger("innkeeper.agent")
 FAULT_MAX = 4000
@@ -49,7 +49,7 @@ class Workshop:
                     continue
                 self._known.add(order.order_id)
                 begun += 1
-                if order.kind in Kind.BESIDE:
+                if order.kind in OrderName.BESIDE:
                     self._begin_beside(order)
                     continue
                 queue = self._queues.setdefault(order.server_id, deque())
@@ -120,13 +120,13 @@ class Workshop:
 
 def carry_out(driver: Driver, order: Order) -> None:
     """Do what an order says; raises :class:`DriverFailed` where that cannot be done."""
-    if order.kind == Kind.BUILD:
+    if order.kind == OrderName.BUILD:
         driver.build(order)
-    elif order.kind == Kind.DESTROY:
+    elif order.kind == OrderName.DESTROY:
         driver.destroy(order)
-    elif order.kind in Kind.BESIDE:
+    elif order.kind in OrderName.BESIDE:
         driver.interrupt(order)
-    elif order.kind in Kind.CHANGES:
+    elif order.kind in OrderName.CHANGES:
         driver.change(order)
     else:
         raise DriverFailed(f"This agent does not know orders of the kind {order.kind!r}.")

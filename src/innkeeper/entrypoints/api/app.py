@@ -16,9 +16,9 @@ from prometheus_client import CONTENT_TYPE_LATEST
 from innkeeper.domain.errors import Refusal
 from innkeeper.engine import metrics
 from innkeeper.entrypoints.api import openapi, origins
-from innkeeper.entrypoints.api.endpoint import Endpoint
+from innkeeper.entrypoints.api.endpoint import RouteEndpoint
 from innkeeper.entrypoints.api.routing import Api
-from innkeeper.entrypoints.api.site import Site, Tracing
+from innkeeper.entrypoints.api.site import Site, Tracer
 
 PROBES = (HttpMethod.GET, HttpMethod.HEAD)
 """How balancers ask for a sign of life; some of them do not want to read it."""
@@ -40,15 +40,15 @@ def make(site: Site, apis: Mapping[str, Api], is_ready: Callable[[], str | None]
     """Build the application. ``is_ready`` gives the reason why not, or ``None``."""
     mounts = {name: getattr(site.settings.serving, f"{name}_prefix") for name in apis}
     handlers: list[Any] = []
-    endpoints: dict[str, Endpoint] = {}
-    by_path: list[tuple[re.Pattern[str], Endpoint]] = []
+    endpoints: dict[str, RouteEndpoint] = {}
+    by_path: list[tuple[re.Pattern[str], RouteEndpoint]] = []
     for name, api in apis.items():
         for path in dict.fromkeys(each.path for each in api.routes):
-            endpoint = Endpoint(site, api, mounts[name], path)
+            endpoint = RouteEndpoint(site, api, mounts[name], path)
             handlers.append(_handler(mounts[name] + path or "/", endpoint, site.tracing))
             by_path.append((openapi.pattern(mounts[name] + path), endpoint))
         # Answers for the paths that are not there, in the form of the API they would be in.
-        endpoints[name] = Endpoint(site, api, mounts[name], "")
+        endpoints[name] = RouteEndpoint(site, api, mounts[name], "")
     handlers += [_healthz, _readyz(site, is_ready), _metrics(site), _openapi(apis, mounts)]
     whole = Litestar(
         handlers,
@@ -60,7 +60,7 @@ def make(site: Site, apis: Mapping[str, Api], is_ready: Callable[[], str | None]
     return origins.opened(whole, site.settings.serving, site.ids)
 
 
-def _handler(path: str, endpoint: Endpoint, tracing: Tracing | None) -> Any:
+def _handler(path: str, endpoint: RouteEndpoint, tracing: Tracer | None) -> Any:
     @route(openapi.litestar_path(path), http_method=METHODS, name=f"{endpoint.label}@{path}")
     async def answer(request: Request[Any, Any, Any]) -> ASGIResponse:
         if tracing is None:
@@ -74,9 +74,9 @@ def _handler(path: str, endpoint: Endpoint, tracing: Tracing | None) -> Any:
 
 
 def _strangers(
-    endpoints: Mapping[str, Endpoint],
+    endpoints: Mapping[str, RouteEndpoint],
     mounts: Mapping[str, str],
-    by_path: Sequence[tuple[re.Pattern[str], Endpoint]],
+    by_path: Sequence[tuple[re.Pattern[str], RouteEndpoint]],
 ) -> Callable[[Request[Any, Any, Any], HTTPException], Any]:
     """Answer paths and methods that Litestar knows no handler for, in the form of their API."""
 

@@ -15,7 +15,7 @@ from innkeeper.domain.identity import RequestContext
 NO_TOKEN = "The request you have made requires authentication."  # noqa: S105 - a message
 
 
-class TrustingAuthenticator:
+class NoauthAuthenticator:
     """Believes whatever the token says. See :mod:`innkeeper.entrypoints.api.auth`."""
 
     async def authenticate(self, headers: Mapping[str, str], request_id: str) -> RequestContext:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from innkeeper.domain.identity import Holder, RequestContext
+from innkeeper.domain.identity import RequestContext, TokenOwner
 from innkeeper.domain.ids import Clock
 from innkeeper.engine.engine import Engine
 from innkeeper.entrypoints.api.token_cache import Heard, Known, TokenCache
@@ -32,7 +32,7 @@ def authenticator(
     return TokenCache(look, clock, remember_s, heard)
 
 
-def context_of(holder: Holder, request_id: str = "") -> RequestContext:
+def context_of(holder: TokenOwner, request_id: str = "") -> RequestContext:
     """Whom a token stands for, as requests carry it."""
     project = holder.project
     return RequestContext(

@@ -18,7 +18,7 @@ from litestar.response.base import ASGIResponse
 from innkeeper.domain.errors import Forbidden, Invalid, NotFound, Refusal
 from innkeeper.domain.identity import RequestContext
 from innkeeper.entrypoints.api import faults, metrics, unpacking
-from innkeeper.entrypoints.api.accepting import accepts
+from innkeeper.entrypoints.api.content_types import accepts
 from innkeeper.entrypoints.api.faults import HttpRefusal
 from innkeeper.entrypoints.api.microversions import (
     Passage,
@@ -65,7 +65,7 @@ def _validator(
     return Validator(schema, wording, most_telling=api.has_most_telling_complaints)
 
 
-class Endpoint:
+class RouteEndpoint:
     """All methods of one path of one API, as a Litestar handler."""
 
     def __init__(self, site: Site, api: Api, mount: str, path: str) -> None:

@@ -82,7 +82,7 @@ class Step:
     edges: tuple[Edge, ...] = ()
 
 
-class Steps(Protocol):
+class VersionModule(Protocol):
     """A module in a ``versions/`` folder."""
 
     # A property, because nothing assigns it: a module's tuple then fits.
@@ -91,7 +91,7 @@ class Steps(Protocol):
         """What each microversion changed about the module's resource, in ascending order."""
 
 
-def merged(modules: Iterable[Steps]) -> tuple[Step, ...]:
+def merged(modules: Iterable[VersionModule]) -> tuple[Step, ...]:
     """One step per version, ascending, with all that the modules say of it.
 
     A sentence that several of them say stands there once.
@@ -133,7 +133,7 @@ class VersionTable:
         service_types: tuple[str, ...],
         oldest: Version,
         newest: Version,
-        *modules: Steps,
+        *modules: VersionModule,
         legacy_header: str | None = None,
     ) -> VersionTable:
         """Make the table of the modules of an API's resources."""

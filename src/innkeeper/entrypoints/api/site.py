@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from innkeeper.domain.identity import RequestContext, Service
+from innkeeper.domain.identity import CatalogService, RequestContext
 from innkeeper.domain.ids import Clock, IdSource
 from innkeeper.domain.slices import Settings
 from innkeeper.engine.engine import Engine
@@ -38,7 +38,7 @@ class Authenticator(Protocol):
         """Remember nothing of any token: somebody's rights were taken away."""
 
 
-class Tracing(Protocol):
+class Tracer(Protocol):
     """Sends spans somewhere."""
 
     def request(
@@ -66,9 +66,9 @@ class Site:
     authenticator: Authenticator
     clock: Clock
     ids: IdSource
-    services: tuple[Service, ...] = ()
+    services: tuple[CatalogService, ...] = ()
     signer: Signer | None = None
     sealer: Sealer | None = None
     passwords: PasswordThreads = field(default_factory=PasswordThreads)
     load: Load = field(default_factory=Load)
-    tracing: Tracing | None = None
+    tracing: Tracer | None = None

@@ -17,7 +17,7 @@ from osc_lib.command import command
 MICROVERSION = "2.100"
 
 
-class Explain(command.ShowOne):
+class ExplainServer(command.ShowOne):
     """Tell where servers would be placed now, or why nowhere; nothing is claimed. Or tell how
     it was decided about a server that there is."""
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from innkeeper.domain.explaining import HostAnswer, NearMiss, Tally
 from innkeeper.entrypoints.replayer.replaying import Replayed, plain_plan
-from innkeeper.scheduling import telling
+from innkeeper.scheduling import explanation_values
 
 SAME = "The same hosts in the same order as recorded."
 
@@ -22,7 +22,7 @@ def as_json(done: Replayed) -> str:
         "differences": list(done.differences),
         "recorded": plain_plan(found.plan.entries),
         "decided": plain_plan(done.made.entries),
-        "explanation": telling.explanation(done.explanation, are_hosts_named=True),
+        "explanation": explanation_values.explanation(done.explanation, are_hosts_named=True),
     }
     return json.dumps(told, indent=1)
 

@@ -12,7 +12,7 @@ from innkeeper.entrypoints.simulator import recorded_hosts
 from innkeeper.entrypoints.simulator.hosts import CLASS, Draft, check, shape_amounts
 from innkeeper.entrypoints.simulator.traces.gpu_pods import MODEL, THOUSANDTHS
 from innkeeper.entrypoints.simulator.traces.text_rows import (
-    Row,
+    TextRow,
     head_of,
     header_of,
     lines_of,
@@ -145,7 +145,7 @@ def _of_rows(path: Path) -> tuple[HostGroup, ...]:
 _CELLS = frozenset({"count", "name", "zone", "traits", "cpu_ratio", "ram_ratio", "disk_ratio"})
 
 
-def _of_row(row: Row, header: Sequence[str]) -> HostGroup:
+def _of_row(row: TextRow, header: Sequence[str]) -> HostGroup:
     draft = Draft(row.text("name") or f"line {row.line}")
     try:
         for column in header:

@@ -29,7 +29,7 @@ BASELINES = {"first_fit": "innkeeper.scheduling.simulation.first_fit:FirstFit"}
 
 
 @dataclass(frozen=True, slots=True)
-class Policy:
+class SchedulingPolicy:
     """What decides, under the name that the results have."""
 
     name: str
@@ -68,13 +68,13 @@ class Policy:
         return ", ".join(self.settings.default_host_filters) or "none"
 
 
-def parse(options: Mapping[str, Any]) -> tuple[Policy, ...]:
+def parse(options: Mapping[str, Any]) -> tuple[SchedulingPolicy, ...]:
     """Read the policies of a command line: those that are named, or the one of the options."""
     usual = _settings(Scheduling(), options)
     named = [_policy(text, usual) for text in options["policy"]]
     if not named:
         weighers = options["weighers"]
-        named = [Policy("default" if weighers is None else "weighers", usual)]
+        named = [SchedulingPolicy("default" if weighers is None else "weighers", usual)]
     names = [policy.name for policy in named]
     if len(set(names)) < len(names):
         raise Invalid(f"Two policies have the same name: {', '.join(names)}.")
@@ -103,7 +103,7 @@ def _settings(before: Scheduling, wanted: Mapping[str, str | None]) -> Schedulin
     )
 
 
-def _policy(text: str, usual: Scheduling) -> Policy:
+def _policy(text: str, usual: Scheduling) -> SchedulingPolicy:
     first, *others = text.split(";")
     name, separator, weighers = first.partition("=")
     if not separator or not NAME.fullmatch(name.strip()):
@@ -119,7 +119,7 @@ def _policy(text: str, usual: Scheduling) -> Policy:
                 f"The policy {name}: expected driver=... or filters=..., not {each!r}."
             )
         wanted[key] = value
-    return Policy(name.strip(), _settings(usual, wanted))
+    return SchedulingPolicy(name.strip(), _settings(usual, wanted))
 
 
 def _names(text: str) -> list[str]:

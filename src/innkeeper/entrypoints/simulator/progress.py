@@ -35,10 +35,10 @@ class Watcher(Protocol):
 
 def shown_on(stream: TextIO) -> Watcher:
     """Bars if the stream is a terminal, lines if it is a file or a pipe."""
-    return Bars(stream) if stream.isatty() else Lines(stream)
+    return ReplayBars(stream) if stream.isatty() else ReplayLines(stream)
 
 
-class Bars:
+class ReplayBars:
     """Bars that grow; those of attempts go away again."""
 
     def __init__(self, stream: TextIO) -> None:
@@ -67,7 +67,7 @@ class Bars:
             yield lambda more: bars.advance(task, more)
 
 
-class Lines:
+class ReplayLines:
     """Lines: some ten of them for a replay, one for an attempt."""
 
     def __init__(self, stream: TextIO) -> None:

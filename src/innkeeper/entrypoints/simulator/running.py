@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from innkeeper.domain.errors import Invalid
-from innkeeper.entrypoints.simulator.policies import Policy
+from innkeeper.entrypoints.simulator.policies import SchedulingPolicy
 from innkeeper.entrypoints.simulator.progress import Advance, Watcher
 from innkeeper.scheduling.simulation.compaction import (
     Bound,
@@ -26,7 +26,7 @@ from innkeeper.scheduling.simulation.fleets import (
     table_of,
 )
 from innkeeper.scheduling.simulation.measures import Outcome
-from innkeeper.scheduling.simulation.replay import Clock, Replay, Terms
+from innkeeper.scheduling.simulation.replay import Clock, Replay, ReplayOptions
 from innkeeper.scheduling.simulation.workload import Workload
 
 
@@ -34,7 +34,7 @@ from innkeeper.scheduling.simulation.workload import Workload
 class Compaction:
     """The smallest fleet of one shape of host for one policy."""
 
-    policy: Policy
+    policy: SchedulingPolicy
     shape: HostShape
     hosts: int
     bound: Bound
@@ -52,8 +52,8 @@ class Results:
 
     workload: Workload
     groups: tuple[HostGroup, ...]
-    terms: Terms
-    outcomes: tuple[tuple[Policy, Outcome], ...]
+    terms: ReplayOptions
+    outcomes: tuple[tuple[SchedulingPolicy, Outcome], ...]
     compactions: tuple[Compaction, ...]
     notes: tuple[str, ...]
 
@@ -65,8 +65,8 @@ class Simulation:
         self,
         workload: Workload,
         groups: Sequence[HostGroup],
-        policies: Sequence[Policy],
-        terms: Terms,
+        policies: Sequence[SchedulingPolicy],
+        terms: ReplayOptions,
         *,
         clock: Clock,
         watcher: Watcher,
@@ -103,7 +103,7 @@ class Simulation:
         some = ", ".join(shapes[:10]) + (" and others" if len(shapes) > 10 else "")  # noqa: PLR2004
         return [f"no host is large enough for {some}"]
 
-    def _replays(self) -> list[tuple[Policy, Outcome]]:
+    def _replays(self) -> list[tuple[SchedulingPolicy, Outcome]]:
         found = []
         for policy in self._policies:
             with self._watcher.replay(policy.name, self._workload.count) as advance:
@@ -111,7 +111,11 @@ class Simulation:
         return found
 
     def _replay(
-        self, policy: Policy, groups: Sequence[HostGroup], terms: Terms, advance: Advance
+        self,
+        policy: SchedulingPolicy,
+        groups: Sequence[HostGroup],
+        terms: ReplayOptions,
+        advance: Advance,
     ) -> Outcome:
         scheduler = policy.scheduler(is_timed=not terms.stops_at_refusal)
         table = table_of(groups, self._workload)
@@ -129,7 +133,7 @@ class Simulation:
                 )
         return [self._compaction(policy, each) for each in shapes for policy in self._policies]
 
-    def _compaction(self, policy: Policy, shape: HostShape) -> Compaction:
+    def _compaction(self, policy: SchedulingPolicy, shape: HostShape) -> Compaction:
         bound = lower_bound(self._workload, shape)
         replays = 0
 

@@ -23,8 +23,8 @@ from innkeeper.entrypoints.simulator import (
 )
 from innkeeper.entrypoints.simulator.running import Results, Simulation
 from innkeeper.entrypoints.simulator.traces import detection
-from innkeeper.scheduling.simulation.replay import Terms
-from innkeeper.scheduling.simulation.workload import Shape, Workload
+from innkeeper.scheduling.simulation.replay import ReplayOptions
+from innkeeper.scheduling.simulation.workload import ServerShape, Workload
 
 INTERRUPTED = 130
 """What a shell expects of a program that Ctrl-C ended."""
@@ -71,7 +71,7 @@ def _run(options: Mapping[str, Any]) -> None:
     file = hosts.file_of(options["hosts"])
     groups = hosts.parse(options["hosts"]) if file is None else host_files.load(file)
     workload = detection.load(options["trace"], options["machine"])
-    terms = Terms(
+    terms = ReplayOptions(
         seed=options["seed"],
         reference=_reference(options["reference"], workload),
         is_whole=options["all_or_none"],
@@ -110,14 +110,14 @@ def _lacking(what: str) -> Invalid:
     )
 
 
-def _reference(text: str | None, workload: Workload) -> Shape | None:
+def _reference(text: str | None, workload: Workload) -> ServerShape | None:
     if text is None:
         return None
     for shape in workload.shapes:
         if shape.name == text:
             return shape
     amounts = hosts.shape_amounts(text)
-    return Shape(
+    return ServerShape(
         text, {name: amount * workload.parts.get(name, 1) for name, amount in amounts.items()}
     )
 

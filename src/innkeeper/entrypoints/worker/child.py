@@ -12,7 +12,7 @@ from pathlib import Path
 
 import structlog
 
-from innkeeper.entrypoints.worker.pulse import STUCK
+from innkeeper.entrypoints.worker.heartbeat import STUCK
 
 LOG = structlog.get_logger("innkeeper.worker")
 RESTART_FIRST_S = 0.5

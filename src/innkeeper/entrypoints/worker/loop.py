@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 import structlog
 
-from innkeeper.engine.periodic import Task
+from innkeeper.engine.periodic import PeriodicTask
 
 LOG = structlog.get_logger("innkeeper.worker")
 
@@ -19,7 +19,7 @@ LOG = structlog.get_logger("innkeeper.worker")
 class WorkerThread:
     """One thread for all tasks: they are short, and write through the writer thread."""
 
-    def __init__(self, tasks: Sequence[Task], clock_s: Callable[[], float]) -> None:
+    def __init__(self, tasks: Sequence[PeriodicTask], clock_s: Callable[[], float]) -> None:
         self._tasks = tasks
         self._clock_s = clock_s
         self._due_s = {task.name: clock_s() + task.period_s for task in tasks}

@@ -20,7 +20,7 @@ Check = Callable[[list[int]], bool]
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class SlotPlan:
     """One order of the slots; trees with as many options for each share it.
 
     ``order`` are the slots by level, ``place`` the levels by slot. ``meeting`` are, for each
@@ -40,7 +40,7 @@ def plan_of(
     together: Sequence[Mask],
     forest: Forest,
     order: Sequence[int],
-) -> Plan:
+) -> SlotPlan:
     """Plan to fill the slots in this order; the unsuffixed group's come first in it."""
     several = classes_in_several(slots)
     ordered = [slots[at] for at in order]
@@ -49,7 +49,7 @@ def plan_of(
         for slot in ordered
     ]
     suffixes = [slot.suffix for slot in ordered]
-    return Plan(
+    return SlotPlan(
         order=order,
         place=[order.index(at) for at in range(len(order))],
         meeting=meeting,

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from innkeeper.domain.amounts import gives
 from innkeeper.domain.candidates import UNSUFFIXED, CandidateQuery
-from innkeeper.scheduling.candidates.plans import Plan, plan_of
+from innkeeper.scheduling.candidates.plans import SlotPlan, plan_of
 from innkeeper.scheduling.candidates.slots import Slots, classes_in_several
 from innkeeper.snapshot.providers import ProviderTable
 
@@ -65,7 +65,7 @@ class Search:
         self._found_lent: set[Picks] = set()
         self.several = classes_in_several(slots.all)
         self._dead_ends = 0
-        self._plans: dict[tuple[int, ...], Plan] = {}
+        self._plans: dict[tuple[int, ...], SlotPlan] = {}
 
     def of_tree(self, tree: int) -> Iterator[Picks]:
         """All choices that hang on the root of this tree."""
@@ -104,7 +104,7 @@ class Search:
         self._lent_walked.add(lent)
         return is_known
 
-    def _plan(self, options: Sequence[Sequence[int]]) -> Plan:
+    def _plan(self, options: Sequence[Sequence[int]]) -> SlotPlan:
         # Slots with few options first: a choice that cannot work then shows early. The
         # unsuffixed group stays together, since its traits are judged when it is complete.
         order = tuple(
@@ -188,7 +188,7 @@ class _Walk:
     def __init__(
         self,
         search: Search,
-        plan: Plan,
+        plan: SlotPlan,
         options: Sequence[Sequence[int]],
         *,
         leaves_lent: bool,

@@ -16,7 +16,7 @@ from innkeeper.scheduling import depletion
 from innkeeper.scheduling.dice import draw
 from innkeeper.scheduling.simulation.fleets import NOW_S
 from innkeeper.scheduling.simulation.measures import Outcome, Peaks, Sampler
-from innkeeper.scheduling.simulation.workload import Shape, Workload
+from innkeeper.scheduling.simulation.workload import ServerShape, Workload
 from innkeeper.snapshot.columns import HostTable
 
 Planner = Callable[[HostTable, RequestSpec], BuildPlan]
@@ -33,7 +33,7 @@ TOLD_EVERY = 512
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class ReplayOptions:
     """How a replay is done.
 
     With ``is_whole`` a request gets all of its servers or none. With ``stops_at_refusal`` the
@@ -42,7 +42,7 @@ class Terms:
 
     seed: int = 0
     rules: Rules = field(default_factory=Rules)
-    reference: Shape | None = None
+    reference: ServerShape | None = None
     samples: int = SAMPLES
     is_whole: bool = False
     stops_at_refusal: bool = False
@@ -52,7 +52,12 @@ class Replay:
     """One workload on one fleet by one scheduler."""
 
     def __init__(
-        self, workload: Workload, table: HostTable, planner: Planner, terms: Terms, clock: Clock
+        self,
+        workload: Workload,
+        table: HostTable,
+        planner: Planner,
+        terms: ReplayOptions,
+        clock: Clock,
     ) -> None:
         self._workload = workload
         self._table = table
@@ -73,7 +78,7 @@ class Replay:
         first, last = self._workload.arrivals_s[[0, -1]]
         return np.linspace(first, last, max(2, self._terms.samples))[1:]
 
-    def _spec(self, shape: Shape, number: int, project: int, count: int) -> RequestSpec:
+    def _spec(self, shape: ServerShape, number: int, project: int, count: int) -> RequestSpec:
         return RequestSpec(
             amounts=shape.amounts,
             project_id=self._workload.projects[project],

@@ -24,7 +24,7 @@ VCPU, MEMORY_MB = "VCPU", "MEMORY_MB"
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class ServerShape:
     """What one kind of server needs: its flavor, so to speak."""
 
     name: str
@@ -50,7 +50,7 @@ class Workload:
     """
 
     name: str
-    shapes: tuple[Shape, ...]
+    shapes: tuple[ServerShape, ...]
     arrivals_s: Seconds
     leavings_s: Seconds
     shape_codes: Codes
@@ -104,7 +104,7 @@ class Workload:
         """How many servers of each shape there are."""
         return np.bincount(self.shape_codes, minlength=len(self.shapes))
 
-    def commonest(self) -> Shape:
+    def commonest(self) -> ServerShape:
         """The shape that most servers have; of equals, the first."""
         return self.shapes[int(self.per_shape().argmax())]
 

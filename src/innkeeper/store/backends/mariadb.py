@@ -101,7 +101,7 @@ OTHER_COLLATIONS = (
 )
 
 
-class QuietCursor(Cursor):
+class QuietMysqlCursor(Cursor):
     """A cursor whose errors name no value: what is written can be a secret, and is logged."""
 
     def execute(self, query: Any, args: Any = None) -> int:
@@ -142,7 +142,7 @@ class Mariadb:
         }
         arguments = {
             "charset": "utf8mb4",
-            "cursorclass": QuietCursor,
+            "cursorclass": QuietMysqlCursor,
             "connect_timeout": max(2, wait_s),
             # What nobody answers is not waited for: a statement waits for others that long.
             "read_timeout": wait_s + ANSWER_WITHIN_S,

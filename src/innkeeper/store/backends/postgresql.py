@@ -77,10 +77,10 @@ TELLING = (errors.IntegrityError, errors.DataError)
 """Their texts quote the rows that were to be written."""
 
 
-class QuietCursor(psycopg.Cursor[Any]):
+class QuietPsycopgCursor(psycopg.Cursor[Any]):
     """A cursor whose errors name no value: what is written can be a secret, and is logged."""
 
-    def execute(self, *args: Any, **options: Any) -> QuietCursor:
+    def execute(self, *args: Any, **options: Any) -> QuietPsycopgCursor:
         """See :meth:`psycopg.Cursor.execute`."""
         try:
             return super().execute(*args, **options)
@@ -173,7 +173,7 @@ class Postgresql:
         arguments = {
             "connect_timeout": wait_s,
             "application_name": "innkeeper",
-            "cursor_factory": QuietCursor,
+            "cursor_factory": QuietPsycopgCursor,
             # Of several addresses, the one of a server that takes writes: the primary.
             "target_session_attrs": "read-write",
             "options": " ".join(f"-c {name}={value}" for name, value in options.items()),

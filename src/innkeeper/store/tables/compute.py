@@ -225,7 +225,7 @@ aggregates = sa.Table(
     sa.Column("name", Name, nullable=False, unique=True),
     # Its availability zone is the key of that name in it.
     sa.Column("metadata", sa.JSON, nullable=False),
-    # Who keeps it, see systems/compute/grouping/keepers.py; null: whoever edits it.
+    # Who keeps it, see systems/compute/grouping/owned_aggregates.py; null: whoever edits it.
     sa.Column("kind", sa.String(16)),
     sa.Column("created_at", Moment, nullable=False),
     sa.Column("updated_at", Moment, nullable=False),

@@ -34,7 +34,7 @@ TOO_MANY = "Too many attempts to log in have failed. Please wait before the next
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class AttemptLimits:
     """How many failures are free, and how long the longest wait is."""
 
     free: int
@@ -66,7 +66,7 @@ def attempt(name: str, address: str) -> Attempt:
     return Attempt(_hash("subject", name), _hash("source", _network(address)))
 
 
-def check(tx: Tx, tried: Attempt, terms: Terms, now: datetime) -> int:
+def check(tx: Tx, tried: Attempt, terms: AttemptLimits, now: datetime) -> int:
     """Raise :class:`TooManyAttempts` where this one comes too early; else give the failures."""
     found = login_failures.of(tx, tried.subject, tried.source)
     if found is None:
@@ -82,7 +82,7 @@ def check(tx: Tx, tried: Attempt, terms: Terms, now: datetime) -> int:
     return count
 
 
-def fail(tx: Tx, tried: Attempt, terms: Terms, now: datetime) -> None:
+def fail(tx: Tx, tried: Attempt, terms: AttemptLimits, now: datetime) -> None:
     """Count one more failure."""
     login_failures.prune(tx, now - terms.forgotten_after)
     found = login_failures.of(tx, tried.subject, tried.source)

@@ -9,7 +9,7 @@ import uuid
 from collections.abc import Iterable
 
 from innkeeper.domain.errors import NotFound
-from innkeeper.domain.identity import Endpoint, Service
+from innkeeper.domain.identity import CatalogService, Endpoint
 
 INTERFACES = ("admin", "internal", "public")
 _NAMES = uuid.UUID("7a3c1f52-9d0e-5b7b-8f8c-0d4f1f4f6f0a")
@@ -19,12 +19,12 @@ def _id(*words: str) -> str:
     return uuid.uuid5(_NAMES, " ".join(words)).hex
 
 
-def service(name: str, service_type: str, path: str) -> Service:
+def service(name: str, service_type: str, path: str) -> CatalogService:
     """One served API as a service."""
-    return Service(_id("service", name), name, service_type, path)
+    return CatalogService(_id("service", name), name, service_type, path)
 
 
-def endpoints(services: Iterable[Service], origin: str) -> list[Endpoint]:
+def endpoints(services: Iterable[CatalogService], origin: str) -> list[Endpoint]:
     """All addresses of these services on ``origin`` (scheme, host and port)."""
     return [
         Endpoint(_id("endpoint", each.name, interface), each.id, interface, origin + each.path)
@@ -33,7 +33,7 @@ def endpoints(services: Iterable[Service], origin: str) -> list[Endpoint]:
     ]
 
 
-def get_service(services: Iterable[Service], service_id: str) -> Service:
+def get_service(services: Iterable[CatalogService], service_id: str) -> CatalogService:
     """Give a service, or raise :class:`NotFound`."""
     for each in services:
         if each.id == service_id:
@@ -41,7 +41,7 @@ def get_service(services: Iterable[Service], service_id: str) -> Service:
     raise NotFound(f"Could not find service: {service_id}.")
 
 
-def get_endpoint(services: Iterable[Service], origin: str, endpoint_id: str) -> Endpoint:
+def get_endpoint(services: Iterable[CatalogService], origin: str, endpoint_id: str) -> Endpoint:
     """Give an endpoint, or raise :class:`NotFound`."""
     for each in endpoints(services, origin):
         if each.id == endpoint_id:

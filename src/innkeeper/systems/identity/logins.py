@@ -12,8 +12,8 @@ from innkeeper.domain.errors import Unauthenticated
 from innkeeper.domain.identity import (
     DEFAULT_DOMAIN_ID,
     DEFAULT_DOMAIN_NAME,
-    Holder,
     Project,
+    TokenOwner,
     User,
 )
 from innkeeper.store.queries.identity import identity
@@ -24,7 +24,7 @@ REFUSED = "The request you have made requires authentication."
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class NamedEntity:
     """A user or a project as the caller named it: by id, or by name in a domain."""
 
     id: str | None = None
@@ -46,11 +46,11 @@ class Named:
 class Scope:
     """What a token is asked for: a project, nothing, or (neither) the user's own default."""
 
-    project: Named | None = None
+    project: NamedEntity | None = None
     is_unscoped: bool = False
 
 
-def user_named(tx: Tx, who: Named) -> User | None:
+def user_named(tx: Tx, who: NamedEntity) -> User | None:
     """The user somebody says to be."""
     if not who.is_ours:
         return None
@@ -59,7 +59,7 @@ def user_named(tx: Tx, who: Named) -> User | None:
     return next(iter(identity.find_users(tx, name=who.name)), None)
 
 
-def holder(tx: Tx, user: User, scope: Scope) -> Holder:
+def holder(tx: Tx, user: User, scope: Scope) -> TokenOwner:
     """What a token for this scope stands for, once the user is known to be that user.
 
     Raises :class:`Unauthenticated` if there can be no such token.
@@ -67,7 +67,7 @@ def holder(tx: Tx, user: User, scope: Scope) -> Holder:
     if not user.is_enabled:
         raise Unauthenticated(REFUSED)
     if scope.is_unscoped:
-        return Holder(user)
+        return TokenOwner(user)
     if scope.project is not None:
         found = _on(tx, user, _project_named(tx, scope.project))
         if found is None:
@@ -76,10 +76,10 @@ def holder(tx: Tx, user: User, scope: Scope) -> Holder:
     default = user.default_project_id
     project = None if default is None else identity.project(tx, default)
     # A default that does not work is no reason to keep somebody out.
-    return _on(tx, user, project) or Holder(user)
+    return _on(tx, user, project) or TokenOwner(user)
 
 
-def _project_named(tx: Tx, what: Named) -> Project | None:
+def _project_named(tx: Tx, what: NamedEntity) -> Project | None:
     if not what.is_ours:
         return None
     if what.id is not None:
@@ -87,8 +87,8 @@ def _project_named(tx: Tx, what: Named) -> Project | None:
     return next(iter(identity.find_projects(tx, name=what.name)), None)
 
 
-def _on(tx: Tx, user: User, project: Project | None) -> Holder | None:
+def _on(tx: Tx, user: User, project: Project | None) -> TokenOwner | None:
     if project is None or not project.is_enabled:
         return None
     roles = tuple(identity.roles_of(tx, user.id, project.id))
-    return Holder(user, project, roles) if roles else None
+    return TokenOwner(user, project, roles) if roles else None

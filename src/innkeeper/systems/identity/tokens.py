@@ -21,11 +21,11 @@ from typing import Any
 import msgspec
 
 from innkeeper.domain.errors import Unauthenticated
-from innkeeper.domain.identity import Holder
+from innkeeper.domain.identity import TokenOwner
 from innkeeper.store.queries.identity import identity
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.identity import safes
-from innkeeper.systems.identity.safes import Safe
+from innkeeper.systems.identity import secret_boxes
+from innkeeper.systems.identity.secret_boxes import SecretBox
 
 TOKEN_LENGTH_MAX = 1024
 """Longer text is refused before it costs anything; ours are some 250 characters, and some 50
@@ -85,7 +85,7 @@ def moment(us: int) -> datetime:
 
 
 def claims_for(
-    holder: Holder,
+    holder: TokenOwner,
     audit_id: str,
     *,
     methods: tuple[str, ...] = (PASSWORD,),
@@ -184,7 +184,7 @@ def _bytes(token: str) -> bytes:
     return raw
 
 
-def holder(tx: Tx, claims: Claims) -> Holder:
+def holder(tx: Tx, claims: Claims) -> TokenOwner:
     """Whom a token stands for now; raises :class:`Unauthenticated` if it is void."""
     user = identity.user_of_token(tx, claims.user_id, claims.audit_ids)
     is_void = (
@@ -195,12 +195,12 @@ def holder(tx: Tx, claims: Claims) -> Holder:
     if user is None or is_void:
         raise Unauthenticated(WRONG_TOKEN)
     if claims.project_id is None:
-        return Holder(user)
+        return TokenOwner(user)
     project = identity.project(tx, claims.project_id)
     roles = tuple(identity.roles_of(tx, user.id, claims.project_id))
     if project is None or not project.is_enabled or not roles:
         raise Unauthenticated(WRONG_TOKEN)
-    return Holder(user, project, roles)
+    return TokenOwner(user, project, roles)
 
 
 def revoke(tx: Tx, claims: Claims, *, now: datetime) -> None:
@@ -210,7 +210,7 @@ def revoke(tx: Tx, claims: Claims, *, now: datetime) -> None:
 
 
 def signing_key(
-    tx: Tx, safe: Callable[[], Safe], *, draw: Callable[[int], bytes], now: datetime
+    tx: Tx, safe: Callable[[], SecretBox], *, draw: Callable[[int], bytes], now: datetime
 ) -> bytes:
     """The key that all processes of this database share; made and sealed at the first call.
 
@@ -220,23 +220,23 @@ def signing_key(
     text = identity.secret(tx, KEY_NAME)
     if text is None:
         key = draw(KEY_BYTES)
-        safes.keep(tx, safe(), KEY_NAME, key, now)
+        secret_boxes.keep(tx, safe(), KEY_NAME, key, now)
         return key
-    return safe().open(KEY_NAME, text) if safes.is_sealed(text) else bytes.fromhex(text)
+    return safe().open(KEY_NAME, text) if secret_boxes.is_sealed(text) else bytes.fromhex(text)
 
 
 def is_signing_key_open(tx: Tx) -> bool:
     """Whether the key lies unsealed in the database, as an older program left it."""
     text = identity.secret(tx, KEY_NAME)
-    return text is not None and not safes.is_sealed(text)
+    return text is not None and not secret_boxes.is_sealed(text)
 
 
-def seal_signing_key(tx: Tx, safe: Safe, now: datetime) -> bool:
+def seal_signing_key(tx: Tx, safe: SecretBox, now: datetime) -> bool:
     """Seal the key if it is not; tell whether it was to be done."""
     text = identity.secret(tx, KEY_NAME)
-    if text is None or safes.is_sealed(text):
+    if text is None or secret_boxes.is_sealed(text):
         return False
-    safes.keep(tx, safe, KEY_NAME, bytes.fromhex(text), now)
+    secret_boxes.keep(tx, safe, KEY_NAME, bytes.fromhex(text), now)
     return True
 
 
@@ -253,4 +253,4 @@ def mint(tx: Tx, signer: Signer, user_name: str, project_name: str, **more: Any)
     roles = tuple(identity.roles_of(tx, users[0].id, projects[0].id))
     if not roles:
         raise Unauthenticated(f"The user {user_name!r} has no role on {project_name!r}.")
-    return signer.sign(claims_for(Holder(users[0], projects[0], roles), **more))
+    return signer.sign(claims_for(TokenOwner(users[0], projects[0], roles), **more))

@@ -12,7 +12,7 @@ from datetime import datetime
 from innkeeper.domain.auditing import Finding, Invariant
 from innkeeper.domain.hosts import OF_LEASES, Dedication
 from innkeeper.store.queries.leases import audit, holds
-from innkeeper.store.queries.leases.audit import Holder, Kept
+from innkeeper.store.queries.leases.audit import FreepoolRow, HostHolder
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.grouping import dedications
 from innkeeper.systems.compute.hosts import hosts
@@ -71,7 +71,7 @@ def findings(tx: Tx) -> Iterator[Finding]:
 
 
 def _meant(
-    each: Kept, holders: Mapping[int, Sequence[Holder]]
+    each: FreepoolRow, holders: Mapping[int, Sequence[HostHolder]]
 ) -> tuple[str | None, str | None]:
     """What a host's row should say; of several things that may be, what it does say."""
     if not each.is_in_freepool:

@@ -8,12 +8,15 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from innkeeper.domain.hosts import Dedication
-from innkeeper.domain.leases import HostsWish, Lendable
+from innkeeper.domain.leases import HostReservationRequest, Lendable
 from innkeeper.scheduling.dice import draw
 
 
 def deal(
-    lendable: Sequence[Lendable], held: Collection[int], wanted: Sequence[HostsWish], seed: int
+    lendable: Sequence[Lendable],
+    held: Collection[int],
+    wanted: Sequence[HostReservationRequest],
+    seed: int,
 ) -> list[list[Lendable]] | None:
     """Draw hosts for each that wants some, no host for two; ``None`` if there are too few.
 
@@ -38,7 +41,7 @@ def deal(
     return found
 
 
-def _sizes(count: int, wanted: Sequence[HostsWish]) -> list[int] | None:
+def _sizes(count: int, wanted: Sequence[HostReservationRequest]) -> list[int] | None:
     """How many of the hosts each is given: all the least, then the first ones more."""
     spare = count - sum(each.hosts_min for each in wanted)
     if spare < 0:

@@ -12,13 +12,13 @@ from datetime import datetime
 
 from innkeeper.domain.compute import Host
 from innkeeper.domain.hosts import Dedication
-from innkeeper.domain.leases import EventKind, EventState, Lease
+from innkeeper.domain.leases import Lease, LeaseEventKind, LeaseEventState
 from innkeeper.store.queries.leases import holds, leases
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.grouping import dedications
 from innkeeper.systems.compute.moves import deletions
 from innkeeper.systems.leases import freepool
-from innkeeper.systems.leases.terms import Terms
+from innkeeper.systems.leases.context import LeaseContext
 
 EVENTS_AT_ONCE = 1000
 """Of each kind that are looked at in one turn; the others are still due at the next."""
@@ -28,12 +28,12 @@ DELETED_AT_ONCE = 100
 
 def due(tx: Tx, now: datetime) -> list[str]:
     """The leases of which something is to be done: those that end, then those that start."""
-    ends = leases.due(tx, EventKind.END, now, EVENTS_AT_ONCE)
-    starts = leases.due(tx, EventKind.START, now, EVENTS_AT_ONCE)
+    ends = leases.due(tx, LeaseEventKind.END, now, EVENTS_AT_ONCE)
+    starts = leases.due(tx, LeaseEventKind.START, now, EVENTS_AT_ONCE)
     return list(dict.fromkeys((*ends, *starts)))
 
 
-def carry_out(tx: Tx, uuid: str, terms: Terms) -> int:
+def carry_out(tx: Tx, uuid: str, terms: LeaseContext) -> int:
     """Do what is due of a lease, as far as can be; tells how much was done.
 
     Nothing happens to a lease that is not there any more, or of which nothing is due.
@@ -41,16 +41,16 @@ def carry_out(tx: Tx, uuid: str, terms: Terms) -> int:
     lease = leases.by_uuid(tx, uuid)
     if lease is None:
         return 0
-    if _is_due(lease, EventKind.END, terms):
+    if _is_due(lease, LeaseEventKind.END, terms):
         return end(tx, lease, terms)
-    if lease.ended_at is None and _is_due(lease, EventKind.START, terms):
+    if lease.ended_at is None and _is_due(lease, LeaseEventKind.START, terms):
         return start(tx, lease, terms)
     return 0
 
 
-def _is_due(lease: Lease, kind: str, terms: Terms) -> bool:
+def _is_due(lease: Lease, kind: str, terms: LeaseContext) -> bool:
     event = lease.events[kind]
-    return event.state != EventState.DONE and event.due_at <= terms.now
+    return event.state != LeaseEventState.DONE and event.due_at <= terms.now
 
 
 def _moved(tx: Tx, lease: Lease, kind: str, state: str, now: datetime) -> bool:
@@ -58,15 +58,15 @@ def _moved(tx: Tx, lease: Lease, kind: str, state: str, now: datetime) -> bool:
     return event.state == state or leases.move_event(tx, event, state, now)
 
 
-def start(tx: Tx, lease: Lease, terms: Terms) -> int:
+def start(tx: Tx, lease: Lease, terms: LeaseContext) -> int:
     """Give a lease its hosts, all at once; or wait, while servers of another are there."""
     held = holds.of_lease(tx, lease.id)
     found = [(uuid, freepool.member(tx, host_id)) for uuid, host_id in held]
     are_free = [freepool.take_back(tx, host, terms.now) for _, host in found]
     if not all(are_free):
-        _moved(tx, lease, EventKind.START, EventState.BEGUN, terms.now)
+        _moved(tx, lease, LeaseEventKind.START, LeaseEventState.BEGUN, terms.now)
         return 0
-    if not _moved(tx, lease, EventKind.START, EventState.DONE, terms.now):
+    if not _moved(tx, lease, LeaseEventKind.START, LeaseEventState.DONE, terms.now):
         return 0
     for uuid, host in found:
         dedications.dedicate(tx, host, Dedication.LEASED, uuid, terms.now)
@@ -74,13 +74,13 @@ def start(tx: Tx, lease: Lease, terms: Terms) -> int:
     return len(found)
 
 
-def end(tx: Tx, lease: Lease, terms: Terms) -> int:
+def end(tx: Tx, lease: Lease, terms: LeaseContext) -> int:
     """Close a lease's hosts, have the servers there deleted, and give the empty ones back.
 
     Tells how many servers were told to go, and hosts given back. The lease is over from the
     first time on, and done with when it holds nothing.
     """
-    if not _moved(tx, lease, EventKind.END, EventState.BEGUN, terms.now):
+    if not _moved(tx, lease, LeaseEventKind.END, LeaseEventState.BEGUN, terms.now):
         return 0
     if lease.ended_at is None:
         leases.change(tx, lease.id, terms.now, ended_at=terms.now)
@@ -104,7 +104,7 @@ def end(tx: Tx, lease: Lease, terms: Terms) -> int:
     return told + len(given_back)
 
 
-def _closed(tx: Tx, reservation: str, host: Host, terms: Terms) -> Host | None:
+def _closed(tx: Tx, reservation: str, host: Host, terms: LeaseContext) -> Host | None:
     """A host as it is after its reservation's end; ``None`` for one that it does not have.
 
     It has none before it has begun, nor one that was handed on to the next already.
@@ -123,4 +123,4 @@ def _finish(tx: Tx, lease: Lease, now: datetime) -> None:
         return
     again = leases.by_uuid(tx, lease.uuid)
     assert again is not None, "it goes only when its owner has deleted it"
-    _moved(tx, again, EventKind.END, EventState.DONE, now)
+    _moved(tx, again, LeaseEventKind.END, LeaseEventState.DONE, now)

@@ -13,11 +13,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from innkeeper.domain.errors import Conflict, Invalid, NotFound, Overtaken
-from innkeeper.domain.leases import EventKind, Lease, LeaseWish, Lendable, Window
+from innkeeper.domain.leases import Lease, LeaseEventKind, LeaseRequest, Lendable, Window
 from innkeeper.store.queries.leases import freepool, holds, leases
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.leases import calendar, events
-from innkeeper.systems.leases.terms import Terms
+from innkeeper.systems.leases.context import LeaseContext
 from innkeeper.systems.placement import ratios
 
 NOT_ENOUGH = "Not enough hosts available"
@@ -54,7 +54,7 @@ def unknown(uuid: str) -> NotFound:
     return NotFound(f"Object with {{'lease_id': '{uuid[:36]}'}} not found")
 
 
-def create(tx: Tx, wish: LeaseWish, terms: Terms) -> Lease:
+def create(tx: Tx, wish: LeaseRequest, terms: LeaseContext) -> Lease:
     """Make a lease that holds what it reserves; begin it, if its time has come.
 
     Raises :class:`Conflict` (``no_free_host``) where there are not enough hosts for all of it.
@@ -69,7 +69,7 @@ def create(tx: Tx, wish: LeaseWish, terms: Terms) -> Lease:
     return get(tx, made.uuid)
 
 
-def chosen(tx: Tx, wish: LeaseWish, terms: Terms) -> list[list[Lendable]]:
+def chosen(tx: Tx, wish: LeaseRequest, terms: LeaseContext) -> list[list[Lendable]]:
     """The hosts for each reservation of a lease, none of them for two.
 
     Raises :class:`Conflict` (``no_free_host``) where there are not enough for one.
@@ -82,7 +82,7 @@ def chosen(tx: Tx, wish: LeaseWish, terms: Terms) -> list[list[Lendable]]:
     return found
 
 
-def take(tx: Tx, wanted: Sequence[Lendable], window: Window, terms: Terms) -> None:
+def take(tx: Tx, wanted: Sequence[Lendable], window: Window, terms: LeaseContext) -> None:
     """Move the generations of hosts that are to be held, and look that nobody else holds them.
 
     Raises :class:`Overtaken` if somebody does. That catches a writer who wrongly believes to
@@ -95,21 +95,21 @@ def take(tx: Tx, wanted: Sequence[Lendable], window: Window, terms: Terms) -> No
         raise Overtaken("The chosen hosts were held by somebody else at the same moment.")
 
 
-def rename(tx: Tx, lease: Lease, name: str, terms: Terms) -> Lease:
+def rename(tx: Tx, lease: Lease, name: str, terms: LeaseContext) -> Lease:
     """Give a lease another name, whatever its state."""
     if name != lease.name:
         leases.change(tx, lease.id, terms.now, name=name)
     return get(tx, lease.uuid)
 
 
-def delete(tx: Tx, lease: Lease, terms: Terms) -> None:
+def delete(tx: Tx, lease: Lease, terms: LeaseContext) -> None:
     """End a lease now, and forget it.
 
     Its owner sees it no more. What it holds is free for others at once; a host with servers of
     it is, when these are gone.
     """
     leases.change(tx, lease.id, terms.now, is_deleted=True)
-    leases.bring_forward(tx, lease.events[EventKind.END], terms.now)
+    leases.bring_forward(tx, lease.events[LeaseEventKind.END], terms.now)
     again = leases.by_uuid(tx, lease.uuid)
     assert again is not None, "it is still there, and hidden"
     events.end(tx, again, terms)

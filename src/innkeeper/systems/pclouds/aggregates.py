@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from innkeeper.domain.errors import Invalid, NotFound
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute.grouping.keepers import KEY_PREFIX, NAME_PREFIX
+from innkeeper.systems.compute.grouping.owned_aggregates import KEY_PREFIX, NAME_PREFIX
 from innkeeper.systems.identity import projects
-from innkeeper.systems.pclouds.terms import Terms
+from innkeeper.systems.pclouds.context import PcloudContext
 
 PREFIX = KEY_PREFIX
 TYPE, FLAVOR_ID = "pcloud:type", "pcloud:flavor_id"
@@ -56,7 +56,7 @@ def demand_project(project_id: str) -> None:
         raise Invalid(f"The project {project_id[:60]} cannot be told apart from other facts.")
 
 
-def demand_known(tx: Tx, project_id: str, terms: Terms) -> None:
+def demand_known(tx: Tx, project_id: str, terms: PcloudContext) -> None:
     """Raise :class:`Invalid` for an id of no project, where this database has all projects.
 
     Where an external Keystone keeps the projects, or nothing does, any id is taken.

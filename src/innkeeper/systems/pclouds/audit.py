@@ -18,10 +18,10 @@ from innkeeper.store.queries.pclouds import audit
 from innkeeper.store.queries.pclouds import hosts as pcloud_hosts
 from innkeeper.store.queries.pclouds.audit import Dedicated, Paid
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute.grouping import dedications, keepers
+from innkeeper.systems.compute.grouping import dedications, owned_aggregates
 from innkeeper.systems.compute.hosts import hosts
 from innkeeper.systems.pclouds import members
-from innkeeper.systems.pclouds.settling import SETTLED_AT_ONCE
+from innkeeper.systems.pclouds.ratio_rollout import SETTLED_AT_ONCE
 
 ROOM = "pclouds"
 WRONG_DEDICATION = Invariant(
@@ -186,17 +186,19 @@ def put_right(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
     for name, row in sorted(wanted - present):
         if f"+{row} {name}" in keys:
             host = hosts.by_name(tx, name)
-            keepers.put_in(tx, row, keepers.uuid_of(tx, row), host, now)
+            owned_aggregates.put_in(tx, row, owned_aggregates.uuid_of(tx, row), host, now)
             told.append(f"host {name} is in aggregate {row}")
     for name, row in sorted(present - wanted):
         if f"-{row} {name}" in keys:
             host = hosts.by_name(tx, name)
-            keepers.take_out(tx, row, keepers.uuid_of(tx, row), host, now)
+            owned_aggregates.take_out(tx, row, owned_aggregates.uuid_of(tx, row), host, now)
             told.append(f"host {name} is in aggregate {row} no more")
     for name, row in sorted(wanted ^ mirrored):
         if f"~{row} {name}" in keys:
-            tell = keepers.tell_in if (name, row) in wanted else keepers.tell_out
-            tell(tx, keepers.uuid_of(tx, row), hosts.by_name(tx, name), now)
+            tell = (
+                owned_aggregates.tell_in if (name, row) in wanted else owned_aggregates.tell_out
+            )
+            tell(tx, owned_aggregates.uuid_of(tx, row), hosts.by_name(tx, name), now)
             told.append(f"Placement has host {name} in aggregate {row} as it is")
     return told
 

@@ -18,11 +18,11 @@ from innkeeper.domain.pclouds import HOST_FLAVOR_KIND, HostFlavor, PoolHost
 from innkeeper.store.queries.pclouds import host_flavors
 from innkeeper.store.queries.pclouds import hosts as pcloud_hosts
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute.grouping import dedications, keepers
+from innkeeper.systems.compute.grouping import dedications, owned_aggregates
 from innkeeper.systems.compute.hosts import hosts
 from innkeeper.systems.compute.hosts.hosts import ServiceChange
-from innkeeper.systems.pclouds import aggregates, markers, members
-from innkeeper.systems.pclouds.terms import Terms
+from innkeeper.systems.pclouds import aggregates, members, paging
+from innkeeper.systems.pclouds.context import PcloudContext
 
 LEFT_POOL = "It left the pool of host flavor {}."
 
@@ -30,7 +30,7 @@ LEFT_POOL = "It left the pool of host flavor {}."
 def page(tx: Tx, *, after: str | None, limit: int) -> list[HostFlavor]:
     """Host flavors in the order of their ids."""
     if after is not None:
-        markers.found(after, lambda: get(tx, after))
+        paging.found(after, lambda: get(tx, after))
     return host_flavors.page(tx, after=after, limit=limit)
 
 
@@ -48,7 +48,7 @@ def by_aggregates(tx: Tx, rows: Collection[int]) -> dict[int, HostFlavor]:
 
 
 def free_counts(
-    tx: Tx, flavors: Sequence[HostFlavor], terms: Terms
+    tx: Tx, flavors: Sequence[HostFlavor], terms: PcloudContext
 ) -> dict[int, dict[str, int]]:
     """How many hosts can be had at present, by flavor and availability zone."""
     return host_flavors.free_counts(tx, [each.id for each in flavors], terms.heard_since)
@@ -64,9 +64,9 @@ def create(
     if host_flavors.by_flavor_id(tx, flavor_id) is not None:
         raise AlreadyExists(f"Host flavor {flavor_id} already exists.")
     name = aggregates.flavor_name(flavor_id)
-    if keepers.is_name_taken(tx, name):
+    if owned_aggregates.is_name_taken(tx, name):
         raise AlreadyExists(f"There is an aggregate {name} already.")
-    row = keepers.made(tx, uuid, name, HOST_FLAVOR_KIND, now)
+    row = owned_aggregates.made(tx, uuid, name, HOST_FLAVOR_KIND, now)
     host_flavors.add(tx, flavor_id, row, description, units, now)
     return get(tx, flavor_id)
 
@@ -96,7 +96,7 @@ def delete(tx: Tx, flavor_id: str) -> None:
             "pclouds."
         )
     host_flavors.remove(tx, found.id)
-    keepers.unmade(tx, found.aggregate_id)
+    owned_aggregates.unmade(tx, found.aggregate_id)
 
 
 # -- pools -------------------------------------------------------------------------------------
@@ -108,7 +108,7 @@ def pool(
     """The hosts in a pool, free or not, behind the host ``after``."""
     row = 0
     if after is not None:
-        row = markers.found(after, lambda: pooled(tx, flavor, after)).host_id
+        row = paging.found(after, lambda: pooled(tx, flavor, after)).host_id
     return host_flavors.pool(tx, flavor.id, after=row, limit=limit)
 
 
@@ -147,9 +147,9 @@ def add_host(tx: Tx, flavor: HostFlavor, hostname: str, now: datetime) -> PoolHo
     reason = dedications.why_down(host) or dedications.why_not_empty(tx, host)
     if reason is not None:
         raise Conflict(f"{cannot}: {reason}.")
-    uuid = keepers.uuid_of(tx, flavor.aggregate_id)
+    uuid = owned_aggregates.uuid_of(tx, flavor.aggregate_id)
     host_flavors.add_host(tx, flavor.id, host.id, now)
-    keepers.put_in(tx, flavor.aggregate_id, uuid, host, now)
+    owned_aggregates.put_in(tx, flavor.aggregate_id, uuid, host, now)
     dedications.dedicate(tx, host, Dedication.POOLED, None, now)
     hosts.change_service(tx, host, ServiceChange(is_disabled=False), now)
     return pooled(tx, flavor, hostname)
@@ -169,8 +169,8 @@ def remove_host(tx: Tx, flavor: HostFlavor, hostname: str, now: datetime) -> Non
     if reason is not None:
         raise Conflict(f"{cannot} {flavor.flavor_id}: {reason}.")
     host_flavors.remove_host(tx, host.id)
-    keepers.take_out(
-        tx, flavor.aggregate_id, keepers.uuid_of(tx, flavor.aggregate_id), host, now
+    owned_aggregates.take_out(
+        tx, flavor.aggregate_id, owned_aggregates.uuid_of(tx, flavor.aggregate_id), host, now
     )
     dedications.dedicate(tx, host, None, None, now)
     why = LEFT_POOL.format(flavor.flavor_id)
@@ -178,7 +178,7 @@ def remove_host(tx: Tx, flavor: HostFlavor, hostname: str, now: datetime) -> Non
 
 
 def set_maintenance(
-    tx: Tx, flavor: HostFlavor, hostname: str, reason: str | None, terms: Terms
+    tx: Tx, flavor: HostFlavor, hostname: str, reason: str | None, terms: PcloudContext
 ) -> PoolHost:
     """Let nothing new come to a host, and tell its pcloud's owner why; ``None`` ends that."""
     there = pooled(tx, flavor, hostname)

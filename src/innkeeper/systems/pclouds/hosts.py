@@ -43,10 +43,10 @@ from innkeeper.store.queries.pclouds import hosts as pcloud_hosts
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.grouping import dedications
 from innkeeper.systems.compute.hosts import hosts as machines
-from innkeeper.systems.pclouds import host_flavors, markers, members, quotas
-from innkeeper.systems.pclouds.terms import Terms
-from innkeeper.systems.placement import remainders
-from innkeeper.systems.placement.remainders import Figures
+from innkeeper.systems.pclouds import host_flavors, members, paging, quotas
+from innkeeper.systems.pclouds.context import PcloudContext
+from innkeeper.systems.placement import free_capacity
+from innkeeper.systems.placement.free_capacity import Figures
 
 LOG = structlog.get_logger("innkeeper.pclouds")
 NO_FREE_HOST = "no_free_host"
@@ -58,7 +58,7 @@ SHOWN_CLASSES = ("DISK_GB", "MEMORY_MB", "VCPU")
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class HostRequest:
     """A host that is wanted: what it is to be called, of which flavor, and where."""
 
     name: str
@@ -72,7 +72,7 @@ def page(
 ) -> list[PcloudHost]:
     """The hosts of a pcloud by name."""
     if after is not None:
-        markers.found(after, lambda: get(tx, pcloud, after))
+        paging.found(after, lambda: get(tx, pcloud, after))
     return pcloud_hosts.of_pcloud(tx, pcloud.id, after=after, limit=limit)
 
 
@@ -113,14 +113,16 @@ def residents(tx: Tx, found: Sequence[PcloudHost]) -> dict[str, list[Resident]]:
 
 def resources(tx: Tx, found: Sequence[PcloudHost]) -> dict[int, dict[str, Figures]]:
     """What these hosts have for servers, and what is given out, by their rows and by class."""
-    has = remainders.of_classes(tx, [each.provider_id for each in found], SHOWN_CLASSES)
+    has = free_capacity.of_classes(tx, [each.provider_id for each in found], SHOWN_CLASSES)
     return {each.host_id: has.get(each.provider_id, {}) for each in found}
 
 
 # -- in ----------------------------------------------------------------------------------------
 
 
-def allocate(tx: Tx, pcloud: Pcloud, wish: Wish, terms: Terms, turn: int = 0) -> PcloudHost:
+def allocate(
+    tx: Tx, pcloud: Pcloud, wish: HostRequest, terms: PcloudContext, turn: int = 0
+) -> PcloudHost:
     """Take a free host of a flavor, any of them, into a pcloud; ``turn`` draws another one.
 
     Raises :class:`NotFound` for a flavor that is not there, :class:`AlreadyExists` for a name
@@ -139,14 +141,18 @@ def allocate(tx: Tx, pcloud: Pcloud, wish: Wish, terms: Terms, turn: int = 0) ->
 
 
 def allocate_many(
-    tx: Tx, pcloud: Pcloud, wishes: Sequence[Wish], terms: Terms, first_turn: int = 0
-) -> tuple[list[PcloudHost], list[tuple[Wish, Refusal]]]:
+    tx: Tx,
+    pcloud: Pcloud,
+    wishes: Sequence[HostRequest],
+    terms: PcloudContext,
+    first_turn: int = 0,
+) -> tuple[list[PcloudHost], list[tuple[HostRequest, Refusal]]]:
     """Take several hosts, as far as they can be had; give those, and why the others cannot.
 
     Where none was left of a flavor in a zone, it is not looked for another one there.
     """
     made: list[PcloudHost] = []
-    failures: list[tuple[Wish, Refusal]] = []
+    failures: list[tuple[HostRequest, Refusal]] = []
     used_up: dict[tuple[str, str | None], Refusal] = {}
     for turn, wish in enumerate(wishes, first_turn):
         where = (wish.host_flavor, wish.availability_zone)
@@ -165,7 +171,7 @@ def allocate_many(
     return made, failures
 
 
-def allocate_this(tx: Tx, pcloud: Pcloud, machine: Host, terms: Terms) -> PcloudHost:
+def allocate_this(tx: Tx, pcloud: Pcloud, machine: Host, terms: PcloudContext) -> PcloudHost:
     """Take one certain host into a pcloud, named by nobody; for administrators.
 
     Raises :class:`Conflict` for a host that is in no pool, is in a pcloud, is declared down, or
@@ -198,7 +204,7 @@ def _demand_name(tx: Tx, pcloud: Pcloud, name: str) -> None:
 
 
 def _free_one(
-    tx: Tx, flavor: HostFlavor, zone: str | None, terms: Terms, turn: int = 0
+    tx: Tx, flavor: HostFlavor, zone: str | None, terms: PcloudContext, turn: int = 0
 ) -> Host:
     """Draw among the free hosts, until one is empty."""
     is_any_there = False
@@ -224,7 +230,7 @@ def _free_one(
 
 
 def _drawn(
-    tx: Tx, flavor: HostFlavor, zone: str | None, terms: Terms, turn: int
+    tx: Tx, flavor: HostFlavor, zone: str | None, terms: PcloudContext, turn: int
 ) -> Iterator[PoolHost]:
     """Free hosts from a drawn row on, and then from the first; as many as are tried.
 
@@ -252,7 +258,7 @@ def _drawn(
 
 
 def set_state(
-    tx: Tx, pcloud: Pcloud, member: PcloudHost, terms: Terms, *, is_enabled: bool
+    tx: Tx, pcloud: Pcloud, member: PcloudHost, terms: PcloudContext, *, is_enabled: bool
 ) -> PcloudHost:
     """Let servers come to a host, or let none; those that are there stay."""
     if member.is_replaced and is_enabled:
@@ -265,7 +271,9 @@ def set_state(
     return _again(tx, member)
 
 
-def rename(tx: Tx, pcloud: Pcloud, member: PcloudHost, name: str, terms: Terms) -> PcloudHost:
+def rename(
+    tx: Tx, pcloud: Pcloud, member: PcloudHost, name: str, terms: PcloudContext
+) -> PcloudHost:
     """Give a host another name, which is free in its pcloud."""
     if name == member.name:
         return member
@@ -275,7 +283,9 @@ def rename(tx: Tx, pcloud: Pcloud, member: PcloudHost, name: str, terms: Terms) 
     return _again(tx, member)
 
 
-def _rename(tx: Tx, pcloud: Pcloud, member: PcloudHost, name: str, terms: Terms) -> None:
+def _rename(
+    tx: Tx, pcloud: Pcloud, member: PcloudHost, name: str, terms: PcloudContext
+) -> None:
     pcloud_hosts.change(tx, member.host_id, name=name)
     pcloud_hosts.rename_run(tx, member.host_id, name)
     members.show(tx, pcloud, member, terms.now)
@@ -287,7 +297,7 @@ def _again(tx: Tx, member: PcloudHost) -> PcloudHost:
     return found
 
 
-def replace(tx: Tx, pcloud: Pcloud, name: str, terms: Terms) -> PcloudHost:
+def replace(tx: Tx, pcloud: Pcloud, name: str, terms: PcloudContext) -> PcloudHost:
     """Have another free host, of the same flavor and zone, take a broken one's place and name.
 
     The old one is closed, and costs nothing until it is in order again, see
@@ -311,7 +321,7 @@ def replace(tx: Tx, pcloud: Pcloud, name: str, terms: Terms) -> PcloudHost:
     return made
 
 
-def _demand_broken(tx: Tx, old: PcloudHost, terms: Terms) -> None:
+def _demand_broken(tx: Tx, old: PcloudHost, terms: PcloudContext) -> None:
     if not old.is_in_order(terms.now, terms.service_down_time_s):
         return
     if old.is_enabled:
@@ -322,7 +332,7 @@ def _demand_broken(tx: Tx, old: PcloudHost, terms: Terms) -> None:
         raise Conflict(f"Host {old.name} is in order, and not empty: {reason}.")
 
 
-def _retire(tx: Tx, pcloud: Pcloud, old: PcloudHost, terms: Terms) -> None:
+def _retire(tx: Tx, pcloud: Pcloud, old: PcloudHost, terms: PcloudContext) -> None:
     if members.why_not_empty(tx, members.host_of(tx, old.host_id)) is None:
         members.leave(tx, pcloud, old, terms.now)
         return
@@ -352,7 +362,7 @@ def free_name(tx: Tx, pcloud: Pcloud) -> str:
 # -- out ---------------------------------------------------------------------------------------
 
 
-def release(tx: Tx, pcloud: Pcloud, member: PcloudHost, terms: Terms) -> None:
+def release(tx: Tx, pcloud: Pcloud, member: PcloudHost, terms: PcloudContext) -> None:
     """Give a host back to its pool, where others can take it.
 
     Raises :class:`Conflict` unless it is disabled and empty. That nothing comes to it until

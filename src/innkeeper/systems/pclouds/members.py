@@ -16,10 +16,10 @@ from innkeeper.store.queries.pclouds import actions as pcloud_actions
 from innkeeper.store.queries.pclouds import hosts as pcloud_hosts
 from innkeeper.store.queries.pclouds import pclouds
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute.grouping import dedications, keepers
+from innkeeper.systems.compute.grouping import dedications, owned_aggregates
 from innkeeper.systems.compute.hosts import hosts
 from innkeeper.systems.compute.moves import leftovers
-from innkeeper.systems.pclouds.terms import Terms
+from innkeeper.systems.pclouds.context import PcloudContext
 
 
 def host_of(tx: Tx, host_id: int) -> Host:
@@ -53,7 +53,7 @@ def join(
     host: Host,
     name: str,
     units: int,
-    terms: Terms,
+    terms: PcloudContext,
     *,
     is_enabled: bool,
 ) -> PcloudHost:
@@ -70,7 +70,7 @@ def join(
             "allocated_at": terms.now,
         },
     )
-    keepers.put_in(tx, pcloud.aggregate_id, pcloud.uuid, host, terms.now)
+    owned_aggregates.put_in(tx, pcloud.aggregate_id, pcloud.uuid, host, terms.now)
     dedications.set_ratios(tx, host, pcloud.ratios, terms.now)
     made = pcloud_hosts.by_host(tx, host.id)
     assert made is not None, "it was just written"
@@ -103,7 +103,7 @@ def leave(tx: Tx, pcloud: Pcloud, member: PcloudHost, now: datetime) -> None:
     host = host_of(tx, member.host_id)
     pcloud_hosts.end_runs(tx, [host.id], now)
     pcloud_hosts.remove(tx, host.id)
-    keepers.take_out(tx, pcloud.aggregate_id, pcloud.uuid, host, now)
+    owned_aggregates.take_out(tx, pcloud.aggregate_id, pcloud.uuid, host, now)
     dedications.set_ratios(tx, host, {}, now)
     dedications.dedicate(tx, host, Dedication.POOLED, None, now)
 
@@ -112,7 +112,7 @@ def tell(
     tx: Tx,
     pcloud: Pcloud,
     action: str,
-    terms: Terms,
+    terms: PcloudContext,
     *,
     host_name: str | None = None,
     detail: str | None = None,

@@ -25,19 +25,19 @@ from innkeeper.store.queries.pclouds import actions as pcloud_actions
 from innkeeper.store.queries.pclouds import hosts as pcloud_hosts
 from innkeeper.store.queries.pclouds import pclouds
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute.grouping import keepers
+from innkeeper.systems.compute.grouping import owned_aggregates
 from innkeeper.systems.compute.moves import dedicated_hosts
 from innkeeper.systems.compute.moves.dedicated_hosts import Stranded
 from innkeeper.systems.pclouds import (
     aggregates,
     host_flavors,
-    markers,
     members,
+    paging,
     quotas,
-    settling,
+    ratio_rollout,
 )
-from innkeeper.systems.pclouds.settling import SETTLED_AT_ONCE
-from innkeeper.systems.pclouds.terms import Terms
+from innkeeper.systems.pclouds.context import PcloudContext
+from innkeeper.systems.pclouds.ratio_rollout import SETTLED_AT_ONCE
 
 FACTS = frozenset({"name", "cpu_ratio", "ram_ratio", "is_automatic", "size"})
 """What an owner may say of a pcloud, by the names of its fields."""
@@ -82,7 +82,7 @@ def page(
     """
     row = 0
     if after is not None:
-        row = markers.found(after, lambda: _seen(tx, after, viewer)).id
+        row = paging.found(after, lambda: _seen(tx, after, viewer)).id
     if viewer is not None and project_id not in (None, viewer):
         # Whose the others are that it may use, it is not told, and cannot find out so.
         return []
@@ -109,7 +109,7 @@ def host_counts(tx: Tx, found: list[Pcloud]) -> dict[int, int]:
 
 
 def create(
-    tx: Tx, uuid: str, project_id: str, facts: Mapping[str, Any], terms: Terms
+    tx: Tx, uuid: str, project_id: str, facts: Mapping[str, Any], terms: PcloudContext
 ) -> Pcloud:
     """Make a pcloud without hosts, which its owner may use.
 
@@ -121,7 +121,7 @@ def create(
     count = pclouds.count(tx, project_id)
     _demand_room(count, terms.settings.quota_pclouds, "pclouds")
     _demand_size(tx, facts)
-    row = keepers.made(tx, uuid, aggregates.pcloud_name(uuid), PCLOUD_KIND, terms.now)
+    row = owned_aggregates.made(tx, uuid, aggregates.pcloud_name(uuid), PCLOUD_KIND, terms.now)
     whole = {"cpu_ratio": None, "ram_ratio": None, "is_automatic": False, "size": None, **facts}
     assert whole.keys() == FACTS, "a pcloud has a name, and nothing that nobody knows"
     pclouds.add(tx, uuid, row, project_id, whole, terms.now)
@@ -146,7 +146,7 @@ def update(
     tx: Tx,
     pcloud: Pcloud,
     facts: Mapping[str, Any],
-    terms: Terms,
+    terms: PcloudContext,
     at_once: int = SETTLED_AT_ONCE,
 ) -> Pcloud:
     """Change what an owner says of a pcloud.
@@ -164,7 +164,7 @@ def update(
     pclouds.change(tx, pcloud.id, changed, terms.now)
     after = get(tx, pcloud.uuid)
     if after.ratios != pcloud.ratios:
-        settling.begin(tx, after, terms, at_once)
+        ratio_rollout.begin(tx, after, terms, at_once)
         after = get(tx, pcloud.uuid)
     if after.is_automatic != pcloud.is_automatic:
         _show_members(tx, after, terms.now)
@@ -178,7 +178,7 @@ def _show_members(tx: Tx, pcloud: Pcloud, now: datetime) -> None:
     changes.add_always_read(tx, pcloud_hosts.provider_ids(tx, pcloud.id), now)
 
 
-def delete(tx: Tx, pcloud: Pcloud, terms: Terms, *, is_forced: bool = False) -> None:
+def delete(tx: Tx, pcloud: Pcloud, terms: PcloudContext, *, is_forced: bool = False) -> None:
     """Forget a pcloud; raises :class:`InUse` while it has hosts.
 
     Raises :class:`InUse` as well while shelved servers on no host could not come back without
@@ -199,7 +199,7 @@ def delete(tx: Tx, pcloud: Pcloud, terms: Terms, *, is_forced: bool = False) -> 
     detail = f"shelved servers that name it: {len(stranded)}" if stranded else None
     members.tell(tx, pcloud, "delete", terms, detail=detail)
     pclouds.remove(tx, pcloud.id)
-    keepers.unmade(tx, pcloud.aggregate_id)
+    owned_aggregates.unmade(tx, pcloud.aggregate_id)
 
 
 def _why_kept(pcloud: Pcloud, stranded: Sequence[Stranded], project_id: str | None) -> str:
@@ -216,7 +216,7 @@ def _why_kept(pcloud: Pcloud, stranded: Sequence[Stranded], project_id: str | No
     )
 
 
-def transfer(tx: Tx, pcloud: Pcloud, project_id: str, terms: Terms) -> Pcloud:
+def transfer(tx: Tx, pcloud: Pcloud, project_id: str, terms: PcloudContext) -> Pcloud:
     """Give a pcloud to another project, which pays for its hosts from now on.
 
     Raises :class:`QuotaExceeded` where that one's quota has no room for them. Who may use it
@@ -266,7 +266,7 @@ def _projects(tx: Tx, pcloud: Pcloud) -> dict[str, bool]:
     return pclouds.projects(tx, [pcloud.id]).get(pcloud.id, {})
 
 
-def authorize(tx: Tx, pcloud: Pcloud, project_id: str, terms: Terms) -> None:
+def authorize(tx: Tx, pcloud: Pcloud, project_id: str, terms: PcloudContext) -> None:
     """Let a project use a pcloud; one that may already goes on doing so."""
     there = _projects(tx, pcloud)
     if project_id in there:
@@ -280,14 +280,14 @@ def authorize(tx: Tx, pcloud: Pcloud, project_id: str, terms: Terms) -> None:
     members.tell(tx, pcloud, "authorize", terms, detail=project_id)
 
 
-def drop(tx: Tx, pcloud: Pcloud, project_id: str, terms: Terms) -> None:
+def drop(tx: Tx, pcloud: Pcloud, project_id: str, terms: PcloudContext) -> None:
     """Let no new server of a project come; those that are there stay."""
     if pclouds.remove_project(tx, pcloud.id, project_id):
         _show_members(tx, pcloud, terms.now)
         members.tell(tx, pcloud, "drop", terms, detail=project_id)
 
 
-def accept(tx: Tx, pcloud: Pcloud, project_id: str, terms: Terms) -> None:
+def accept(tx: Tx, pcloud: Pcloud, project_id: str, terms: PcloudContext) -> None:
     """Let a project's plain requests come to a pcloud, whenever that takes such.
 
     Raises :class:`NotFound` for a project that may not use it. Its owner has said so before, by
@@ -298,7 +298,7 @@ def accept(tx: Tx, pcloud: Pcloud, project_id: str, terms: Terms) -> None:
         _set_accepted(tx, pcloud, project_id, terms, has_accepted=True)
 
 
-def decline(tx: Tx, pcloud: Pcloud, project_id: str, terms: Terms) -> None:
+def decline(tx: Tx, pcloud: Pcloud, project_id: str, terms: PcloudContext) -> None:
     """Let no new plain request of a project come; servers that came so stay.
 
     Raises :class:`NotFound` for a project that may not use it, and :class:`Conflict` for its
@@ -322,7 +322,7 @@ def _demand_user(tx: Tx, pcloud: Pcloud, project_id: str) -> dict[str, bool]:
 
 
 def _set_accepted(
-    tx: Tx, pcloud: Pcloud, project_id: str, terms: Terms, *, has_accepted: bool
+    tx: Tx, pcloud: Pcloud, project_id: str, terms: PcloudContext, *, has_accepted: bool
 ) -> None:
     pclouds.set_accepted(tx, pcloud.id, project_id, has_accepted=has_accepted)
     _show_members(tx, pcloud, terms.now)
@@ -351,7 +351,7 @@ def last_action(tx: Tx, uuid: str) -> PcloudAction | None:
     return found[0] if found else None
 
 
-def forget_old_actions(tx: Tx, terms: Terms) -> int:
+def forget_old_actions(tx: Tx, terms: PcloudContext) -> int:
     """Forget some of what was done longer ago than is kept; give how many.
 
     What was paid for is kept for good, and so whose hosts were whose.

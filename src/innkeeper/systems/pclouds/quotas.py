@@ -15,7 +15,7 @@ from innkeeper.store.queries.pclouds import hosts as pcloud_hosts
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.accounts import quotas
 from innkeeper.systems.pclouds import aggregates
-from innkeeper.systems.pclouds.terms import Terms
+from innkeeper.systems.pclouds.context import PcloudContext
 
 RESOURCE = "pcloud_units"
 
@@ -33,7 +33,7 @@ def of_project(tx: Tx, project_id: str, settings: Dedicating) -> Units:
     return Units(limit, pcloud_hosts.units_of(tx, project_id))
 
 
-def set_limit(tx: Tx, project_id: str, limit: int, terms: Terms) -> None:
+def set_limit(tx: Tx, project_id: str, limit: int, terms: PcloudContext) -> None:
     """Set a project's limit; raises :class:`Invalid` for one that is known not to exist."""
     aggregates.demand_known(tx, project_id, terms)
     quotas.set_limit(tx, project_id, RESOURCE, limit)
@@ -44,7 +44,7 @@ def reset(tx: Tx, project_id: str) -> None:
     quotas.forget_limit(tx, project_id, RESOURCE)
 
 
-def demand_room(tx: Tx, project_id: str, more: int, terms: Terms) -> None:
+def demand_room(tx: Tx, project_id: str, more: int, terms: PcloudContext) -> None:
     """Raise :class:`QuotaExceeded` unless a project may hold so many units more."""
     units = of_project(tx, project_id, terms.settings)
     if more > 0 and units.limit != UNLIMITED and units.in_use + more > units.limit:

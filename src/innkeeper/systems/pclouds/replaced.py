@@ -17,14 +17,14 @@ from innkeeper.store.queries.pclouds import hosts as pcloud_hosts
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.grouping import dedications
 from innkeeper.systems.pclouds import host_flavors, members
-from innkeeper.systems.pclouds.terms import Terms
+from innkeeper.systems.pclouds.context import PcloudContext
 
 LOOKED_AT_ONCE = 20
 """Hosts of each kind that are looked at one by one in a transaction, for which all other
 writers wait."""
 
 
-def look_after(tx: Tx, terms: Terms, at_once: int = LOOKED_AT_ONCE) -> int:
+def look_after(tx: Tx, terms: PcloudContext, at_once: int = LOOKED_AT_ONCE) -> int:
     """Give some of those back that are empty by now, and have some be paid for that are not,
     and are in order again. Tells how many.
     """
@@ -41,7 +41,7 @@ def look_after(tx: Tx, terms: Terms, at_once: int = LOOKED_AT_ONCE) -> int:
     return _release(tx, left, terms, at_once) + _charge(tx, back, terms, at_once)
 
 
-def _release(tx: Tx, bare: Sequence[PcloudHost], terms: Terms, at_once: int) -> int:
+def _release(tx: Tx, bare: Sequence[PcloudHost], terms: PcloudContext, at_once: int) -> int:
     """Of these without servers, which are looked at is drawn: those that wait long for their
     agents keep no others from their turn.
     """
@@ -56,7 +56,7 @@ def _release(tx: Tx, bare: Sequence[PcloudHost], terms: Terms, at_once: int) -> 
     return done
 
 
-def _charge(tx: Tx, back: Sequence[PcloudHost], terms: Terms, at_once: int) -> int:
+def _charge(tx: Tx, back: Sequence[PcloudHost], terms: PcloudContext, at_once: int) -> int:
     # As they are now: what a host was taken with went to the one that replaced it.
     units = {name: host_flavors.get(tx, name).units for name in {e.flavor_id for e in back}}
     some = [each for each in back if units[each.flavor_id]][:at_once]

@@ -22,9 +22,9 @@ from innkeeper.store.queries.pclouds import pclouds
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.grouping import dedications
 from innkeeper.systems.pclouds import hosts, members
-from innkeeper.systems.pclouds.hosts import Wish
-from innkeeper.systems.pclouds.terms import Terms
-from innkeeper.systems.placement import remainders
+from innkeeper.systems.pclouds.context import PcloudContext
+from innkeeper.systems.pclouds.hosts import HostRequest
+from innkeeper.systems.placement import free_capacity
 
 CANNOT_GROW = "cannot-grow"
 
@@ -34,7 +34,7 @@ def due(tx: Tx) -> list[str]:
     return [each.uuid for each in pclouds.with_size(tx)]
 
 
-def keep(tx: Tx, uuid: str, terms: Terms) -> int:
+def keep(tx: Tx, uuid: str, terms: PcloudContext) -> int:
     """Bring one pcloud a host nearer to its policy, if it is not there; tells by how many."""
     pcloud = pclouds.by_uuid(tx, uuid)
     if pcloud is None or pcloud.size is None:
@@ -55,7 +55,7 @@ def keep(tx: Tx, uuid: str, terms: Terms) -> int:
     return _shrink(tx, pcloud, size, mine, full, terms)
 
 
-def _is_usable(member: PcloudHost, terms: Terms, patience_s: float) -> bool:
+def _is_usable(member: PcloudHost, terms: PcloudContext, patience_s: float) -> bool:
     """Whether servers can come to a host whose agent may be silent for so long."""
     is_up = member.is_up(terms.now, patience_s)
     return member.is_open and is_up and not member.is_disabled
@@ -68,7 +68,7 @@ def _full(
 
     ``there`` are all hosts of the pcloud: servers on a host that was replaced count as well.
     """
-    tight = remainders.without_room(
+    tight = free_capacity.without_room(
         tx,
         [each.provider_id for each in mine],
         {"VCPU": size.vcpus_min},
@@ -77,9 +77,9 @@ def _full(
     return {each.host_id for each in mine if each.provider_id in tight}
 
 
-def _grow(tx: Tx, pcloud: Pcloud, size: SizePolicy, terms: Terms) -> int:
+def _grow(tx: Tx, pcloud: Pcloud, size: SizePolicy, terms: PcloudContext) -> int:
     name = hosts.free_name(tx, pcloud)
-    wish = Wish(name, size.host_flavor, size.availability_zone, is_enabled=True)
+    wish = HostRequest(name, size.host_flavor, size.availability_zone, is_enabled=True)
     try:
         hosts.allocate(tx, pcloud, wish, terms)
     except Overtaken:
@@ -100,7 +100,7 @@ def _shrink(
     size: SizePolicy,
     mine: list[PcloudHost],
     full: set[int],
-    terms: Terms,
+    terms: PcloudContext,
 ) -> int:
     assert size.idle_s is not None, "asked for by who shrinks"
     before = terms.now - timedelta(seconds=size.idle_s)

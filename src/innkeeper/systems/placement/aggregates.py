@@ -8,28 +8,30 @@ from typing import NamedTuple
 
 from innkeeper.domain.ids import Generation, canonical_uuid
 from innkeeper.store import changes
-from innkeeper.store.queries.placement import belongings
+from innkeeper.store.queries.placement import provider_details
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.placement import generations, providers
 from innkeeper.systems.placement.traits import GENERATION_MOVED
 
 
-class Memberships(NamedTuple):
+class ProviderAggregates(NamedTuple):
     """A provider's generation, and the aggregates it is in."""
 
     generation: Generation
     aggregates: list[str]
 
 
-def of_provider(tx: Tx, uuid: str) -> Memberships:
+def of_provider(tx: Tx, uuid: str) -> ProviderAggregates:
     """Which aggregates a provider is in, in the order in which it joined them."""
     provider = providers.get(tx, uuid)
-    return Memberships(provider.generation, [*belongings.aggregates_of(tx, provider.id)])
+    return ProviderAggregates(
+        provider.generation, [*provider_details.aggregates_of(tx, provider.id)]
+    )
 
 
 def replace(
     tx: Tx, uuid: str, seen: int | None, wanted: Collection[str], now: datetime
-) -> Memberships:
+) -> ProviderAggregates:
     """Make ``wanted`` all the aggregates of a provider.
 
     Those it was in keep their places, and new ones follow. The result is in the order of
@@ -45,10 +47,12 @@ def replace(
     else:
         generations.compare(provider, seen, GENERATION_MOVED)
         generation = generations.advance(tx, provider, now)
-    had = belongings.aggregates_of(tx, provider.id)
+    had = provider_details.aggregates_of(tx, provider.id)
     added = _after(had, [each for each in has if each not in had])
-    belongings.change_aggregates(tx, provider.id, add=added, remove=had.keys() - has.keys())
-    return Memberships(generation, [*has])
+    provider_details.change_aggregates(
+        tx, provider.id, add=added, remove=had.keys() - has.keys()
+    )
+    return ProviderAggregates(generation, [*has])
 
 
 def join(tx: Tx, uuid: str, aggregate: str, now: datetime) -> None:
@@ -57,11 +61,11 @@ def join(tx: Tx, uuid: str, aggregate: str, now: datetime) -> None:
     Nothing is written if it is there already.
     """
     provider = providers.get(tx, uuid)
-    had = belongings.aggregates_of(tx, provider.id)
+    had = provider_details.aggregates_of(tx, provider.id)
     if aggregate not in had:
         generations.advance(tx, provider, now)
         added = _after(had, [aggregate])
-        belongings.change_aggregates(tx, provider.id, add=added, remove=())
+        provider_details.change_aggregates(tx, provider.id, add=added, remove=())
 
 
 def leave(tx: Tx, uuid: str, aggregate: str, now: datetime) -> None:
@@ -70,9 +74,9 @@ def leave(tx: Tx, uuid: str, aggregate: str, now: datetime) -> None:
     Nothing is written if somebody has taken it out already.
     """
     provider = providers.get(tx, uuid)
-    if aggregate in belongings.aggregates_of(tx, provider.id):
+    if aggregate in provider_details.aggregates_of(tx, provider.id):
         generations.advance(tx, provider, now)
-        belongings.change_aggregates(tx, provider.id, add={}, remove=[aggregate])
+        provider_details.change_aggregates(tx, provider.id, add={}, remove=[aggregate])
 
 
 def _after(had: Mapping[str, int], joined: Collection[str]) -> dict[str, int]:

@@ -33,7 +33,7 @@ CONSUMER_TYPE = re.compile(r"[A-Z0-9_]{1,255}")
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class AllocationUpdate:
     """What a client wants a consumer to hold from now on: classes' amounts by provider.
 
     ``seen`` is the consumer's generation as the client knows it, ``None`` if it is to be new;
@@ -50,7 +50,7 @@ class Wish:
     consumer_type: str | None = None
 
 
-class Holder(NamedTuple):
+class ConsumerAllocations(NamedTuple):
     """What one consumer holds, and who it is; nobody if it holds nothing."""
 
     consumer: Consumer | None
@@ -65,14 +65,14 @@ class Given(NamedTuple):
     allocations: list[Allocation]
 
 
-def of_consumer(tx: Tx, uuid: str) -> Holder:
+def of_consumer(tx: Tx, uuid: str) -> ConsumerAllocations:
     """What a consumer holds; a consumer that is not there holds nothing."""
     canonical = canonical_uuid(uuid)
     if canonical is None:
-        return Holder(None, [])
+        return ConsumerAllocations(None, [])
     consumer = ConsumerUuid(canonical)
     found = allocations.consumers_by_uuid(tx, [consumer])
-    return Holder(found.get(consumer), allocations.of_consumers(tx, [consumer]))
+    return ConsumerAllocations(found.get(consumer), allocations.of_consumers(tx, [consumer]))
 
 
 def of_provider(tx: Tx, uuid: str) -> Given:
@@ -88,11 +88,11 @@ def of_provider(tx: Tx, uuid: str) -> Given:
 class Bundle(NamedTuple):
     """What one client asks for at one moment: all of it, or none."""
 
-    all: Sequence[Wish]
+    all: Sequence[AllocationUpdate]
     now: datetime
 
 
-def write(tx: Tx, wishes: Sequence[Wish], now: datetime) -> None:
+def write(tx: Tx, wishes: Sequence[AllocationUpdate], now: datetime) -> None:
     """Make the consumers hold what is wished: all of them, or none.
 
     Raises :class:`Invalid` for an unknown provider or class, :class:`ConcurrentUpdate` for a
@@ -158,7 +158,7 @@ class _Known(NamedTuple):
     class_ids: Mapping[str, ClassId]
 
 
-def _look_up(tx: Tx, wishes: Sequence[Wish]) -> _Known:
+def _look_up(tx: Tx, wishes: Sequence[AllocationUpdate]) -> _Known:
     consumers = {canonical_uuid(wish.consumer) for wish in wishes}
     named = {canonical_uuid(text) for wish in wishes for text in wish.resources}
     wanted = {name for wish in wishes for each in wish.resources.values() for name in each}
@@ -169,7 +169,7 @@ def _look_up(tx: Tx, wishes: Sequence[Wish]) -> _Known:
     )
 
 
-def _claims(known: _Known, wishes: Sequence[Wish]) -> list[ConsumerClaim]:
+def _claims(known: _Known, wishes: Sequence[AllocationUpdate]) -> list[ConsumerClaim]:
     """The wishes as claims that name rows and generations."""
     uuids = [consumer_uuid(wish.consumer) for wish in wishes]
     if len(set(uuids)) < len(uuids):
@@ -200,7 +200,7 @@ def consumer_uuid(text: str) -> ConsumerUuid:
     return ConsumerUuid(canonical)
 
 
-def _compare(uuid: ConsumerUuid, present: Consumer | None, wish: Wish) -> None:
+def _compare(uuid: ConsumerUuid, present: Consumer | None, wish: AllocationUpdate) -> None:
     kind = wish.consumer_type
     if kind is not None and CONSUMER_TYPE.fullmatch(kind) is None:
         raise Invalid(f"The consumer type {kind!r} is not of capitals, digits and underscores.")
@@ -213,7 +213,7 @@ def _compare(uuid: ConsumerUuid, present: Consumer | None, wish: Wish) -> None:
         )
 
 
-def _provider_ids(known: _Known, wishes: Iterable[Wish]) -> dict[str, ProviderId]:
+def _provider_ids(known: _Known, wishes: Iterable[AllocationUpdate]) -> dict[str, ProviderId]:
     """Row ids by the text that a wish names a provider with."""
     canonical: dict[str, ProviderUuid] = {}
     for wish in wishes:
@@ -234,7 +234,7 @@ def _no_provider(text: str) -> Invalid:
     return Invalid(f"Allocation for resource provider '{text}' that does not exist.")
 
 
-def _demand_classes(known: _Known, wishes: Iterable[Wish]) -> None:
+def _demand_classes(known: _Known, wishes: Iterable[AllocationUpdate]) -> None:
     for wish in wishes:
         wanted = {name for each in wish.resources.values() for name in each}
         missing = sorted(wanted - known.class_ids.keys())
@@ -247,7 +247,7 @@ def _demand_classes(known: _Known, wishes: Iterable[Wish]) -> None:
 
 def _claim(
     uuid: ConsumerUuid,
-    wish: Wish,
+    wish: AllocationUpdate,
     present: Consumer | None,
     provider_ids: Mapping[str, ProviderId],
     class_ids: Mapping[str, ClassId],

@@ -21,7 +21,7 @@ from innkeeper.store.queries.placement import names
 from innkeeper.store.transactions import Tx
 
 
-class CandidateDesk:
+class CandidateSearcher:
     """Used by one thread, with transactions that only read."""
 
     def __init__(self, placing: Placing) -> None:

@@ -23,7 +23,7 @@ from innkeeper.domain.placement import Claim, ConsumerClaim, ProviderView
 from innkeeper.store import claims
 from innkeeper.store.claims import Freed
 from innkeeper.store.queries.placement import allocations, capacity, names
-from innkeeper.store.queries.placement.names import Kind
+from innkeeper.store.queries.placement.names import NameKind
 from innkeeper.store.transactions import Tx
 
 
@@ -212,7 +212,7 @@ def _unit_violation(view: ProviderView, class_id: ClassId, amount: int) -> str |
 
 def _in_words(tx: Tx, misfit: Misfit) -> str:
     # The name is looked up only now: most claims fit, and need none.
-    name = names.name_of(tx, Kind.CLASS, misfit.class_id)
+    name = names.name_of(tx, NameKind.CLASS, misfit.class_id)
     thing = f"'{name}' on resource provider '{misfit.view.uuid}'"
     if misfit.reason == NO_INVENTORY:
         what = f"Inventory for {thing} invalid."

@@ -12,19 +12,19 @@ from innkeeper.domain.errors import Conflict, InUse, Invalid, NotFound
 from innkeeper.domain.placement import NamedThing
 from innkeeper.store import changes
 from innkeeper.store.queries.placement import names
-from innkeeper.store.queries.placement.names import Kind
+from innkeeper.store.queries.placement.names import NameKind
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.placement.registration import CUSTOM_NAME
 
 
 def listing(tx: Tx) -> list[NamedThing]:
     """All resource classes."""
-    return names.listing(tx, Kind.CLASS)
+    return names.listing(tx, NameKind.CLASS)
 
 
 def get(tx: Tx, name: str) -> NamedThing:
     """One resource class. Raises :class:`NotFound`."""
-    found = names.by_name(tx, Kind.CLASS, name)
+    found = names.by_name(tx, NameKind.CLASS, name)
     if found is None:
         raise NotFound(f"No such resource class {name}.")
     return found
@@ -39,9 +39,9 @@ def create(tx: Tx, name: str, now: datetime) -> None:
 def ensure(tx: Tx, name: str, now: datetime) -> bool:
     """Make a custom class unless it is there; tell whether it was made."""
     _must_be_custom(name)
-    if names.by_name(tx, Kind.CLASS, name) is not None:
+    if names.by_name(tx, NameKind.CLASS, name) is not None:
         return False
-    names.insert(tx, Kind.CLASS, name, now)
+    names.insert(tx, NameKind.CLASS, name, now)
     return True
 
 
@@ -51,11 +51,11 @@ def rename(tx: Tx, name: str, new_name: str, now: datetime) -> NamedThing:
     if not found.is_custom:
         raise Invalid(f"Cannot update standard resource class {name}")
     _must_be_custom(new_name)
-    if new_name != name and names.by_name(tx, Kind.CLASS, new_name) is not None:
+    if new_name != name and names.by_name(tx, NameKind.CLASS, new_name) is not None:
         raise Conflict(f"Resource class already exists: {new_name}")
-    names.rename(tx, Kind.CLASS, found.id, new_name, now)
+    names.rename(tx, NameKind.CLASS, found.id, new_name, now)
     # What a provider has is known by its name, and now has another one.
-    changes.add_always_read(tx, names.users(tx, Kind.CLASS, found.id), now)
+    changes.add_always_read(tx, names.users(tx, NameKind.CLASS, found.id), now)
     return get(tx, new_name)
 
 
@@ -66,13 +66,13 @@ def delete(tx: Tx, name: str) -> None:
         raise Invalid(
             f"Error in delete resource class: Cannot delete standard resource class {name}."
         )
-    if names.is_used(tx, Kind.CLASS, found.id):
+    if names.is_used(tx, NameKind.CLASS, found.id):
         raise InUse(
             f"Error in delete resource class: Cannot delete resource class {name}. "
             "Class is in use in inventory.",
             code="undefined_code",
         )
-    names.delete(tx, Kind.CLASS, found.id)
+    names.delete(tx, NameKind.CLASS, found.id)
 
 
 def _must_be_custom(name: str) -> None:

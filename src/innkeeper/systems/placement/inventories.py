@@ -17,7 +17,7 @@ from innkeeper.domain.amounts import Inventory
 from innkeeper.domain.errors import ConcurrentUpdate, Conflict, InUse, Invalid, NotFound
 from innkeeper.domain.ids import ClassId, Generation, ProviderUuid
 from innkeeper.domain.placement import InventoryLine, Provider
-from innkeeper.store.queries.placement import allocations, belongings, names, registration
+from innkeeper.store.queries.placement import allocations, names, provider_details, registration
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.placement import generations, providers, ratios
 from innkeeper.systems.placement.ratios import Edit
@@ -26,25 +26,27 @@ IN_USE = "inventory.inuse"
 UPDATE_CONFLICT = "update conflict: "
 
 
-class Inventories(NamedTuple):
+class ProviderInventories(NamedTuple):
     """A provider's generation and all it has at that generation."""
 
     generation: Generation
     lines: list[InventoryLine]
 
 
-def listing(tx: Tx, uuid: str) -> Inventories:
+def listing(tx: Tx, uuid: str) -> ProviderInventories:
     """All that a provider has."""
     provider = providers.get(tx, uuid)
-    return Inventories(provider.generation, belongings.inventory_lines(tx, provider.id))
+    return ProviderInventories(
+        provider.generation, provider_details.inventory_lines(tx, provider.id)
+    )
 
 
-def get(tx: Tx, uuid: str, class_name: str) -> Inventories:
+def get(tx: Tx, uuid: str, class_name: str) -> ProviderInventories:
     """What a provider has of one class, as the only line. Raises :class:`NotFound`."""
     whole = listing(tx, uuid)
     for line in whole.lines:
         if line.class_name == class_name:
-            return Inventories(whole.generation, [line])
+            return ProviderInventories(whole.generation, [line])
     raise NotFound(f"No inventory of class {class_name} for {uuid}")
 
 
@@ -56,7 +58,7 @@ def add(
     now: datetime,
     *,
     leaves_some: bool = False,
-) -> Inventories:
+) -> ProviderInventories:
     """Give a provider a class that it does not have; nobody is asked what he has seen.
 
     Here and below ``leaves_some`` refuses an inventory of which nothing can be had.
@@ -75,7 +77,9 @@ def add(
     _keep_ratios(tx, provider, wanted)
     generation = generations.advance(tx, provider, now)
     registration.add_inventories(tx, [(provider.id, class_id, inventory)], now)
-    return Inventories(generation, [InventoryLine(class_id, class_name, inventory, now)])
+    return ProviderInventories(
+        generation, [InventoryLine(class_id, class_name, inventory, now)]
+    )
 
 
 def change(
@@ -87,7 +91,7 @@ def change(
     now: datetime,
     *,
     leaves_some: bool = False,
-) -> Inventories:
+) -> ProviderInventories:
     """Replace what a provider has of a class.
 
     Raises :class:`Invalid` if that is nothing, :class:`NotFound` for a class that is not there.
@@ -100,7 +104,7 @@ def change(
             _keep_ratios(tx, provider, {class_name: inventory})
             generation = generations.advance(tx, provider, now)
             registration.change_inventories(tx, [(provider.id, line.class_id, inventory)], now)
-            return Inventories(
+            return ProviderInventories(
                 generation, [InventoryLine(line.class_id, class_name, inventory, now)]
             )
     if not names.class_ids(tx, [class_name]):
@@ -119,7 +123,7 @@ def replace(
     now: datetime,
     *,
     leaves_some: bool = False,
-) -> Inventories:
+) -> ProviderInventories:
     """Make ``wanted`` all that a provider has.
 
     Raises :class:`ConcurrentUpdate` for another generation, :class:`Invalid` for an unknown
@@ -147,7 +151,7 @@ def replace(
         InventoryLine(class_id, name, inventory, now)
         for (_, class_id, inventory), name in zip(rows, wanted, strict=True)
     ]
-    return Inventories(generation, lines)
+    return ProviderInventories(generation, lines)
 
 
 def remove(tx: Tx, uuid: str, class_name: str, now: datetime) -> None:
@@ -179,7 +183,7 @@ def remove_all(tx: Tx, uuid: str, now: datetime) -> None:
 
 
 def _lines(tx: Tx, provider: Provider) -> list[InventoryLine]:
-    return belongings.inventory_lines(tx, provider.id)
+    return provider_details.inventory_lines(tx, provider.id)
 
 
 def _without(lines: Iterable[InventoryLine]) -> Edit:

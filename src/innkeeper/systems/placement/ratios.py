@@ -15,7 +15,7 @@ from innkeeper.domain.amounts import Inventory
 from innkeeper.domain.errors import Conflict
 from innkeeper.domain.hosts import KeptRatio
 from innkeeper.domain.ids import ConsumerUuid, ProviderId, ProviderUuid
-from innkeeper.store.queries.placement import allocations, belongings, registration
+from innkeeper.store.queries.placement import allocations, provider_details, registration
 from innkeeper.store.queries.placement import providers as rows
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.placement import generations, providers
@@ -47,14 +47,14 @@ def of_provider(tx: Tx, provider_id: ProviderId) -> dict[str, Present]:
         line.class_name: Present(
             line.inventory.allocation_ratio, line.inventory.max_unit, line.inventory.total
         )
-        for line in belongings.inventory_lines(tx, provider_id)
+        for line in provider_details.inventory_lines(tx, provider_id)
     }
 
 
 def write(tx: Tx, uuid: str, wanted: Mapping[str, Ratio], now: datetime) -> None:
     """Put ratios and largest amounts in force; classes that the provider lacks are left out."""
     provider = providers.get(tx, uuid)
-    lines = belongings.inventory_lines(tx, provider.id)
+    lines = provider_details.inventory_lines(tx, provider.id)
     changed = [
         (provider.id, line.class_id, after)
         for line in lines

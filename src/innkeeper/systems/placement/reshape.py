@@ -23,23 +23,28 @@ from innkeeper.domain.ids import ClassId, ProviderId, ProviderUuid, canonical_uu
 from innkeeper.domain.placement import ProviderView
 from innkeeper.store import claims
 from innkeeper.store.queries.placement import capacity, names, providers, registration
-from innkeeper.store.queries.placement.names import Kind
+from innkeeper.store.queries.placement.names import NameKind
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.placement import allocations, inventories, ratios
-from innkeeper.systems.placement.allocations import Wish
+from innkeeper.systems.placement.allocations import AllocationUpdate
 
 PROVIDER_NOT_FOUND = "resource_provider.not_found"
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class ProviderShape:
     """All that a provider is to have, by class, and the generation its client has seen."""
 
     seen: int
     inventories: Mapping[str, Inventory]
 
 
-def replace(tx: Tx, shapes: Mapping[str, Shape], wishes: Sequence[Wish], now: datetime) -> None:
+def replace(
+    tx: Tx,
+    shapes: Mapping[str, ProviderShape],
+    wishes: Sequence[AllocationUpdate],
+    now: datetime,
+) -> None:
     """Give the providers their shapes, and the consumers what they wish for.
 
     ``shapes`` are by the providers' uuids; who is not among them keeps what he has. Raises
@@ -63,7 +68,7 @@ def replace(tx: Tx, shapes: Mapping[str, Shape], wishes: Sequence[Wish], now: da
     _take(tx, wanted, now)
 
 
-def _provider_ids(tx: Tx, shapes: Mapping[str, Shape]) -> dict[str, ProviderId]:
+def _provider_ids(tx: Tx, shapes: Mapping[str, ProviderShape]) -> dict[str, ProviderId]:
     """Row ids by the text that names a provider."""
     canonical = {text: ProviderUuid(canonical_uuid(text) or text) for text in shapes}
     if len(set(canonical.values())) < len(canonical):
@@ -79,7 +84,7 @@ def _provider_ids(tx: Tx, shapes: Mapping[str, Shape]) -> dict[str, ProviderId]:
     return {text: found[uuid] for text, uuid in canonical.items()}
 
 
-def _compare(text: str, shape: Shape, view: ProviderView) -> None:
+def _compare(text: str, shape: ProviderShape, view: ProviderView) -> None:
     if shape.seen != view.generation:
         raise ConcurrentUpdate(
             f"resource provider generation conflict for provider {text}: "
@@ -89,7 +94,7 @@ def _compare(text: str, shape: Shape, view: ProviderView) -> None:
 
 
 def _class_ids(
-    tx: Tx, shapes: Mapping[str, Shape], wishes: Sequence[Wish]
+    tx: Tx, shapes: Mapping[str, ProviderShape], wishes: Sequence[AllocationUpdate]
 ) -> dict[str, ClassId]:
     named = {name for shape in shapes.values() for name in shape.inventories}
     named |= {name for wish in wishes for each in wish.resources.values() for name in each}
@@ -148,7 +153,7 @@ def _take(tx: Tx, wanted: Wanted, now: datetime) -> None:
         leaving = sorted(view.inventories.keys() - has.keys())
         busy = [class_id for class_id in leaving if view.used.get(class_id)]
         if busy:
-            classes = [names.name_of(tx, Kind.CLASS, class_id) for class_id in busy]
+            classes = [names.name_of(tx, NameKind.CLASS, class_id) for class_id in busy]
             raise inventories.held(view.uuid, classes)
         gone += [(provider_id, class_id) for class_id in leaving]
     claims.advance(tx, {pid: view.generation for pid, view in present.items()}, now)

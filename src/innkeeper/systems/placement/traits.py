@@ -12,8 +12,8 @@ from typing import NamedTuple
 from innkeeper.domain.errors import InUse, Invalid, NotFound
 from innkeeper.domain.ids import Generation, TraitId
 from innkeeper.domain.placement import NamedThing
-from innkeeper.store.queries.placement import belongings, names
-from innkeeper.store.queries.placement.names import Kind
+from innkeeper.store.queries.placement import names, provider_details
+from innkeeper.store.queries.placement.names import NameKind
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.placement import generations, providers
 from innkeeper.systems.placement.registration import CUSTOM_NAME
@@ -24,7 +24,7 @@ GENERATION_MOVED = (
 )
 
 
-class Traits(NamedTuple):
+class ProviderTraits(NamedTuple):
     """A provider's generation, and its traits at that generation."""
 
     generation: Generation
@@ -39,12 +39,12 @@ def listing(
     is_used: bool | None = None,
 ) -> list[NamedThing]:
     """All traits, or those with one of these names, such a beginning, such a use."""
-    return names.listing(tx, Kind.TRAIT, among=among, prefix=prefix, is_used=is_used)
+    return names.listing(tx, NameKind.TRAIT, among=among, prefix=prefix, is_used=is_used)
 
 
 def get(tx: Tx, name: str) -> NamedThing:
     """One trait. Raises :class:`NotFound`."""
-    found = names.by_name(tx, Kind.TRAIT, name)
+    found = names.by_name(tx, NameKind.TRAIT, name)
     if found is None:
         raise NotFound(f"No such trait(s): {name}.")
     return found
@@ -57,10 +57,10 @@ def ensure(tx: Tx, name: str, now: datetime) -> tuple[NamedThing, bool]:
             "The trait is invalid. A valid trait must be no longer than 255 characters, start "
             'with the prefix "CUSTOM_" and use following characters: "A"-"Z", "0"-"9" and "_"'
         )
-    found = names.by_name(tx, Kind.TRAIT, name)
+    found = names.by_name(tx, NameKind.TRAIT, name)
     if found is not None:
         return found, False
-    names.insert(tx, Kind.TRAIT, name, now)
+    names.insert(tx, NameKind.TRAIT, name, now)
     return get(tx, name), True
 
 
@@ -69,22 +69,22 @@ def delete(tx: Tx, name: str) -> None:
     found = get(tx, name)
     if not found.is_custom:
         raise Invalid(f"Cannot delete standard trait {name}.")
-    if names.is_used(tx, Kind.TRAIT, found.id):
+    if names.is_used(tx, NameKind.TRAIT, found.id):
         raise InUse(
             f"The trait {name} is in use by a resource provider.", code="undefined_code"
         )
-    names.delete(tx, Kind.TRAIT, found.id)
+    names.delete(tx, NameKind.TRAIT, found.id)
 
 
-def of_provider(tx: Tx, uuid: str) -> Traits:
+def of_provider(tx: Tx, uuid: str) -> ProviderTraits:
     """What traits a provider has."""
     provider = providers.get(tx, uuid)
-    return Traits(provider.generation, belongings.traits_of(tx, provider.id))
+    return ProviderTraits(provider.generation, provider_details.traits_of(tx, provider.id))
 
 
 def replace(
     tx: Tx, uuid: str, seen: int | None, wanted: Collection[str], now: datetime
-) -> Traits:
+) -> ProviderTraits:
     """Make ``wanted`` all the traits of a provider; ``seen`` is ``None`` for a caller who need
     not know its generation.
 
@@ -93,14 +93,14 @@ def replace(
     provider = providers.get(tx, uuid)
     if seen is not None:
         generations.compare(provider, seen, GENERATION_MOVED)
-    rows = names.listing(tx, Kind.TRAIT, among=wanted) if wanted else []
+    rows = names.listing(tx, NameKind.TRAIT, among=wanted) if wanted else []
     missing = sorted(set(wanted) - {row.name for row in rows})
     if missing:
         raise Invalid(f"No such trait {', '.join(missing)}")
-    had = {TraitId(row.id) for row in belongings.traits_of(tx, provider.id)}
+    had = {TraitId(row.id) for row in provider_details.traits_of(tx, provider.id)}
     has = {TraitId(row.id) for row in rows}
     if had == has:
-        return Traits(provider.generation, rows)
+        return ProviderTraits(provider.generation, rows)
     generation = generations.advance(tx, provider, now)
-    belongings.change_traits(tx, provider.id, add=has - had, remove=had - has)
-    return Traits(generation, rows)
+    provider_details.change_traits(tx, provider.id, add=has - had, remove=had - has)
+    return ProviderTraits(generation, rows)

@@ -22,7 +22,7 @@ from innkeeper.domain.errors import Invalid
 from innkeeper.domain.ids import ServerId
 from innkeeper.domain.key_rings import KEY_BYTES, KEY_ID_BYTES, KeyRing, NotOpened
 from innkeeper.domain.slices import Zoning
-from innkeeper.domain.zones import Destination, Opened, Terms, plan_key
+from innkeeper.domain.zones import Destination, EntryScope, Opened, plan_key
 
 FORM = b"\x01"
 """How a sealed entry begins: the number of its form."""
@@ -66,7 +66,9 @@ class Sealer:
         self._head = FORM + bytes.fromhex(self._ring.first_id)
         self._lifetime = timedelta(seconds=lifetime_s)
 
-    def seal(self, destination: Destination, terms: Terms, nonce: bytes, now: datetime) -> str:
+    def seal(
+        self, destination: Destination, terms: EntryScope, nonce: bytes, now: datetime
+    ) -> str:
         """Seal one entry. ``nonce`` is random, and no other entry's."""
         content = msgspec.json.encode(
             _Content(
@@ -82,7 +84,7 @@ class Sealer:
             self._head + self._ring.seal(content, nonce, self._bound(self._head, terms))
         )
 
-    def open(self, text: str, terms: Terms) -> Opened:
+    def open(self, text: str, terms: EntryScope) -> Opened:
         """What was sealed on these terms, ended or not. Raises :class:`NotOurs`."""
         raw = _bytes_of(text)
         head, box = raw[:HEAD_BYTES], raw[HEAD_BYTES:]
@@ -98,7 +100,7 @@ class Sealer:
         server_id = ServerId(found.server_id)
         return Opened(Destination(server_id, found.host, found.provider_uuid), found.expires_at)
 
-    def _bound(self, head: bytes, terms: Terms) -> bytes:
+    def _bound(self, head: bytes, terms: EntryScope) -> bytes:
         # As a JSON list, in which no text runs into the next one.
         return head + msgspec.json.encode(
             [self._zone_name, terms.project_id, terms.request_digest]

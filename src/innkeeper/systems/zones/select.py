@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from datetime import datetime
 
-from innkeeper.domain.zones import Offer, Planned, Terms
+from innkeeper.domain.zones import EntryScope, Offer, Planned
 from innkeeper.systems.zones.sealing import Sealer
 
 Draw = Callable[[], bytes]
@@ -20,7 +20,7 @@ Draw = Callable[[], bytes]
 
 
 def offers(
-    planned: Sequence[Planned], terms: Terms, sealer: Sealer, draw: Draw, now: datetime
+    planned: Sequence[Planned], terms: EntryScope, sealer: Sealer, draw: Draw, now: datetime
 ) -> list[Offer]:
     """Seal what was planned here, each entry on the same terms."""
     made = [

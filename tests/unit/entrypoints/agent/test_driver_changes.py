@@ -12,17 +12,31 @@ import pytest
 
 from innkeeper.domain.compute import OrderKind
 from innkeeper.entrypoints.agent.drivers.catalogue import DRIVERS
-from innkeeper.entrypoints.agent.drivers.driver import Driver, DriverFailed, Kind, Order
+from innkeeper.entrypoints.agent.drivers.driver import Driver, DriverFailed, Order, OrderName
 from innkeeper.entrypoints.agent.drivers.fake import FAIL_KEY, FakeDriver, FakeOptions
 from tests.unit.entrypoints.agent.test_drivers import OPTIONS
 
 HERE = sorted(
-    {Kind.STOP, Kind.START, Kind.REBOOT, Kind.PAUSE, Kind.UNPAUSE, Kind.SUSPEND, Kind.RESUME}
-    | {Kind.REBUILD, Kind.DEPART, Kind.RETURN, Kind.RESIZE, Kind.SHELVE}
+    {
+        OrderName.STOP,
+        OrderName.START,
+        OrderName.REBOOT,
+        OrderName.PAUSE,
+        OrderName.UNPAUSE,
+        OrderName.SUSPEND,
+        OrderName.RESUME,
+    }
+    | {
+        OrderName.REBUILD,
+        OrderName.DEPART,
+        OrderName.RETURN,
+        OrderName.RESIZE,
+        OrderName.SHELVE,
+    }
 )
 """Done to a server that is there."""
-COMING = sorted({Kind.ARRIVE, Kind.EXPECT, Kind.EVACUATE, Kind.UNSHELVE})
-GOING = sorted({Kind.OFFLOAD, Kind.SEND})
+COMING = sorted({OrderName.ARRIVE, OrderName.EXPECT, OrderName.EVACUATE, OrderName.UNSHELVE})
+GOING = sorted({OrderName.OFFLOAD, OrderName.SEND})
 WITHIN_S = 60.0
 
 
@@ -37,8 +51,8 @@ def order(kind: str, host: str = "h1", **body: Any) -> Order:
 
 def test_the_agent_and_the_service_know_the_same_orders() -> None:
     said = {value for name, value in vars(OrderKind).items() if name.isupper()}
-    assert said == {Kind.BUILD, Kind.DESTROY} | Kind.CHANGES | Kind.BESIDE
-    assert {*HERE, *COMING, *GOING} == Kind.CHANGES
+    assert said == {OrderName.BUILD, OrderName.DESTROY} | OrderName.CHANGES | OrderName.BESIDE
+    assert {*HERE, *COMING, *GOING} == OrderName.CHANGES
 
 
 @pytest.mark.parametrize("kind", HERE)
@@ -46,7 +60,7 @@ def test_what_is_done_to_a_server_can_be_done_twice(driver: Driver, kind: str) -
     with pytest.raises(DriverFailed):
         driver.change(order(kind))
     assert driver.servers()["h1"] == []
-    driver.build(order(Kind.BUILD))
+    driver.build(order(OrderName.BUILD))
     driver.change(order(kind))
     driver.change(order(kind))
     assert driver.servers()["h1"] == ["s1"]
@@ -58,15 +72,15 @@ def test_a_server_comes_once_and_can_be_destroyed(driver: Driver, kind: str) -> 
     driver.change(order(kind))
     driver.change(order(kind))
     assert driver.servers()["h1"] == ["s1"]
-    driver.change(order(Kind.STOP))
-    driver.destroy(order(Kind.DESTROY))
+    driver.change(order(OrderName.STOP))
+    driver.destroy(order(OrderName.DESTROY))
     assert driver.servers()["h1"] == []
     driver.close()
 
 
 @pytest.mark.parametrize("kind", GOING)
 def test_a_server_goes_once(driver: Driver, kind: str) -> None:
-    driver.build(order(Kind.BUILD))
+    driver.build(order(OrderName.BUILD))
     driver.change(order(kind))
     driver.change(order(kind))
     assert driver.servers()["h1"] == []
@@ -74,19 +88,19 @@ def test_a_server_goes_once(driver: Driver, kind: str) -> None:
 
 
 def test_sending_that_was_stopped_does_not_begin_again(driver: Driver) -> None:
-    driver.build(order(Kind.BUILD))
-    driver.interrupt(order(Kind.ABORT))
-    driver.interrupt(order(Kind.ABORT))
+    driver.build(order(OrderName.BUILD))
+    driver.interrupt(order(OrderName.ABORT))
+    driver.interrupt(order(OrderName.ABORT))
     with pytest.raises(DriverFailed):
-        driver.change(order(Kind.SEND))
+        driver.change(order(OrderName.SEND))
     assert driver.servers()["h1"] == ["s1"]
-    driver.change(order(Kind.SEND, migration_id="m2"))
+    driver.change(order(OrderName.SEND, migration_id="m2"))
     with pytest.raises(DriverFailed):
-        driver.interrupt(order(Kind.ABORT, migration_id="m2"))
+        driver.interrupt(order(OrderName.ABORT, migration_id="m2"))
     driver.close()
 
 
-@pytest.mark.parametrize("kind", [Kind.ABORT, Kind.HURRY])
+@pytest.mark.parametrize("kind", [OrderName.ABORT, OrderName.HURRY])
 def test_sending_that_is_under_way_ends_when_it_is_told_to(tmp_path: Path, kind: str) -> None:
     waited: list[float] = []
     told = threading.Event()
@@ -97,7 +111,7 @@ def test_sending_that_is_under_way_ends_when_it_is_told_to(tmp_path: Path, kind:
 
     options = FakeOptions(host_prefix="h", move_time_s=3600.0)
     driver = FakeDriver(options, tmp_path, wait)
-    driver.build(order(Kind.BUILD))
+    driver.build(order(OrderName.BUILD))
     outcomes: list[Exception | None] = []
     sending = threading.Thread(target=lambda: outcomes.append(fault(driver.change)))
     sending.start()
@@ -105,7 +119,7 @@ def test_sending_that_is_under_way_ends_when_it_is_told_to(tmp_path: Path, kind:
     told.set()
     sending.join(WITHIN_S)
     (outcome,) = outcomes
-    assert (outcome is None) is (kind == Kind.HURRY)
+    assert (outcome is None) is (kind == OrderName.HURRY)
     assert sum(waited) < 1.0
     driver.close()
 
@@ -113,7 +127,7 @@ def test_sending_that_is_under_way_ends_when_it_is_told_to(tmp_path: Path, kind:
 def fault(change: Callable[[Order], None]) -> Exception | None:
     """Send; give what was raised."""
     try:
-        change(order(Kind.SEND))
+        change(order(OrderName.SEND))
     except DriverFailed as error:
         return error
     return None
@@ -121,7 +135,7 @@ def fault(change: Callable[[Order], None]) -> Exception | None:
 
 def test_a_fake_driver_fails_what_it_is_asked_to(tmp_path: Path) -> None:
     driver = FakeDriver(FakeOptions(host_prefix="h"), tmp_path, lambda _: None)
-    driver.build(order(Kind.BUILD))
+    driver.build(order(OrderName.BUILD))
     for kind in (*HERE, *COMING, *GOING):
         with pytest.raises(DriverFailed, match="because"):
             driver.change(order(kind, metadata={FAIL_KEY + kind: "because"}))
@@ -135,16 +149,16 @@ def test_a_state_from_before_servers_could_be_off_is_read(tmp_path: Path) -> Non
     rows.execute("INSERT INTO servers VALUES ('s1', 'h1')")
     rows.close()
     driver = FakeDriver(FakeOptions(host_prefix="h"), tmp_path, lambda _: None)
-    driver.change(order(Kind.STOP))
+    driver.change(order(OrderName.STOP))
     assert driver.servers()["h1"] == ["s1"]
     driver.close()
 
 
 def test_a_driver_says_which_servers_do_not_run(driver: Driver) -> None:
-    driver.build(order(Kind.BUILD))
+    driver.build(order(OrderName.BUILD))
     assert driver.not_running() == {"h1": {}, "h2": {}}
-    driver.change(order(Kind.STOP))
+    driver.change(order(OrderName.STOP))
     assert driver.not_running() == {"h1": {"s1": 4}, "h2": {}}
-    driver.change(order(Kind.RETURN, power_state=3))
+    driver.change(order(OrderName.RETURN, power_state=3))
     assert driver.not_running() == {"h1": {"s1": 3}, "h2": {}}
     driver.close()

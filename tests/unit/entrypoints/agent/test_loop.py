@@ -18,7 +18,7 @@ from innkeeper.entrypoints.agent.loop import (
     DRAIN_S,
     RETRY_FIRST_S,
     RETRY_MAX_S,
-    Agent,
+    AgentLoop,
     backoff_s,
 )
 from innkeeper.entrypoints.agent.work import FAULT_MAX
@@ -93,7 +93,9 @@ class Living:
     def __init__(self, service: Scripted, driver: Recorder) -> None:
         self.stop = threading.Event()
         self.driver = driver
-        agent = Agent(service, driver, name="a", driver_name="fake", threads=2, stop=self.stop)
+        agent = AgentLoop(
+            service, driver, name="a", driver_name="fake", threads=2, stop=self.stop
+        )
         self.thread = threading.Thread(target=agent.run, daemon=True)
 
     def __enter__(self) -> Living:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from innkeeper.entrypoints.api.accepting import JSON, accepts
+from innkeeper.entrypoints.api.content_types import JSON, accepts
 
 
 @pytest.mark.parametrize(

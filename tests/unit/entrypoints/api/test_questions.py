@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from innkeeper.entrypoints.api.questions import SharedQuestion
+from innkeeper.entrypoints.api.single_flight import SingleFlight
 
 MANY = 50
 
@@ -45,7 +45,7 @@ def finish(story: Coroutine[Any, Any, None]) -> None:
 def test_no_answer_is_older_than_its_question() -> None:
     async def story() -> None:
         world = World()
-        shared = SharedQuestion(world.ask)
+        shared = SingleFlight(world.ask)
 
         async def ask() -> None:
             for _ in range(MANY):
@@ -67,7 +67,7 @@ def test_no_answer_is_older_than_its_question() -> None:
 def test_who_comes_together_shares_one_question() -> None:
     async def story() -> None:
         world = World()
-        shared = SharedQuestion(world.ask)
+        shared = SingleFlight(world.ask)
         await asyncio.gather(*(shared() for _ in range(MANY)))
         assert world.asked == 1
 
@@ -77,7 +77,7 @@ def test_who_comes_together_shares_one_question() -> None:
 def test_a_question_that_fails_fails_for_those_who_asked_it() -> None:
     async def story() -> None:
         world = World()
-        shared = SharedQuestion(world.ask)
+        shared = SingleFlight(world.ask)
         world.is_broken = True
         early = [asyncio.create_task(shared()) for _ in range(3)]
         while not world.asked:
@@ -95,7 +95,7 @@ def test_a_question_that_fails_fails_for_those_who_asked_it() -> None:
 
 def test_one_who_goes_away_takes_no_answer_from_others() -> None:
     async def story() -> None:
-        shared = SharedQuestion(World().ask)
+        shared = SingleFlight(World().ask)
         gone, stays = asyncio.create_task(shared()), asyncio.create_task(shared())
         await asyncio.sleep(0)
         gone.cancel()

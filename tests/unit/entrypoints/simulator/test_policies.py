@@ -8,15 +8,15 @@ import pytest
 
 from innkeeper.domain.errors import Invalid
 from innkeeper.domain.slices import Scheduling
-from innkeeper.entrypoints.simulator.policies import Policy, parse
+from innkeeper.entrypoints.simulator.policies import SchedulingPolicy, parse
 
 
-def policies(*named: str, **options: str) -> tuple[Policy, ...]:
+def policies(*named: str, **options: str) -> tuple[SchedulingPolicy, ...]:
     wanted: dict[str, Any] = {"filters": None, "weighers": None, "driver": None}
     return parse({**wanted, **options, "policy": list(named)})
 
 
-def weighers_of(policy: Policy) -> dict[str, float]:
+def weighers_of(policy: SchedulingPolicy) -> dict[str, float]:
     return {each.NAME: factor for each, factor in policy.scheduler().pipeline.weighers}
 
 

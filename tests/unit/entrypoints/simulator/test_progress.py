@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from io import StringIO
 
-from innkeeper.entrypoints.simulator.progress import Bars, Lines, shown_on
+from innkeeper.entrypoints.simulator.progress import ReplayBars, ReplayLines, shown_on
 
 
 def test_a_file_gets_some_ten_lines() -> None:
@@ -23,7 +23,7 @@ def test_a_file_gets_some_ten_lines() -> None:
 
 def test_an_attempt_gets_one() -> None:
     stream = StringIO()
-    with Lines(stream).attempt("best: do 9 hosts suffice?", 1000) as advance:
+    with ReplayLines(stream).attempt("best: do 9 hosts suffice?", 1000) as advance:
         advance(500)
         advance(500)
     assert stream.getvalue() == "best: do 9 hosts suffice?\n"
@@ -36,7 +36,7 @@ def test_a_terminal_gets_a_bar() -> None:
         drawing = pool.submit(all_of, reading)
         with os.fdopen(writing, "w", encoding="utf-8") as terminal:
             watcher = shown_on(terminal)
-            assert isinstance(watcher, Bars)
+            assert isinstance(watcher, ReplayBars)
             with watcher.replay("spread [best]", 40) as advance:
                 advance(40)
             with watcher.attempt("try", 40) as advance:

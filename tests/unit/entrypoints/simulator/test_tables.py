@@ -7,24 +7,26 @@ from io import StringIO
 from innkeeper.entrypoints.simulator import tables
 from innkeeper.entrypoints.simulator.page import html
 from innkeeper.entrypoints.simulator.policies import parse
-from innkeeper.entrypoints.simulator.progress import Lines
+from innkeeper.entrypoints.simulator.progress import ReplayLines
 from innkeeper.entrypoints.simulator.running import Results, Simulation
-from innkeeper.scheduling.simulation.replay import Terms
-from innkeeper.scheduling.simulation.workload import Shape
+from innkeeper.scheduling.simulation.replay import ReplayOptions
+from innkeeper.scheduling.simulation.workload import ServerShape
 from tests.support.workloads import Row, forever, hosts_of, workload_of
 
 
 def results_of(*named: str, shapes: int = 3, hosts: int = 4) -> Results:
-    many = [Shape(f"<{number}>", {"VCPU": 1, "MEMORY_MB": 512}) for number in range(shapes)]
+    many = [
+        ServerShape(f"<{number}>", {"VCPU": 1, "MEMORY_MB": 512}) for number in range(shapes)
+    ]
     rows: list[Row] = [(float(n), forever(), n % shapes, n) for n in range(2 * shapes)]
     policies = parse({"policy": list(named), "filters": None, "weighers": None, "driver": None})
     return Simulation(
         workload_of(rows, many),
         hosts_of(hosts),
         policies,
-        Terms(samples=5),
+        ReplayOptions(samples=5),
         clock=lambda: 0.0,
-        watcher=Lines(StringIO()),
+        watcher=ReplayLines(StringIO()),
     ).run(is_compact=False)
 
 

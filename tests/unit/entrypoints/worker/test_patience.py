@@ -7,7 +7,7 @@ import structlog
 
 from innkeeper.domain.errors import Busy, NotLetIn, Unreachable
 from innkeeper.engine.retry import START_ON_FILE
-from innkeeper.entrypoints.worker.patience import NotThere, Patience
+from innkeeper.entrypoints.worker.database_wait import DatabaseWait, NotThere
 
 DATABASE_WAIT_S = 60.0
 
@@ -26,7 +26,7 @@ def test_what_passes_is_waited_for() -> None:
         return "made"
 
     with structlog.testing.capture_logs() as told:
-        assert Patience(DATABASE_WAIT_S, swift)(make) == "made"
+        assert DatabaseWait(DATABASE_WAIT_S, swift)(make) == "made"
     assert [each["why"] for each in told] == ["Others write.", "Nobody is there."]
     assert {each["event"] for each in told} == {"database_awaited"}
 
@@ -36,7 +36,7 @@ def test_the_waiting_ends() -> None:
         raise Unreachable("Nobody is there.")
 
     with pytest.raises(NotThere) as ended:
-        Patience(0.0, swift)(make)
+        DatabaseWait(0.0, swift)(make)
     assert str(ended.value) == (
         "Cannot use the database: Nobody is there. It was waited for, 0 s."
     )
@@ -48,4 +48,4 @@ def test_what_does_not_pass_is_told_at_once(error: Exception) -> None:
         raise error
 
     with pytest.raises(type(error)):
-        Patience(DATABASE_WAIT_S, swift, START_ON_FILE)(make)
+        DatabaseWait(DATABASE_WAIT_S, swift, START_ON_FILE)(make)

@@ -10,7 +10,13 @@ from dataclasses import dataclass
 import pytest
 import sqlalchemy as sa
 
-from innkeeper.entrypoints.worker.pulse import BEAT_S, STUCK, WELL, Pulse, Standing
+from innkeeper.entrypoints.worker.heartbeat import (
+    BEAT_S,
+    STUCK,
+    WELL,
+    Heartbeat,
+    StuckThreadDetector,
+)
 from innkeeper.store.prepared import Prepared
 
 LOOKS = 3
@@ -45,13 +51,13 @@ def begun(wait: Callable[[], object]) -> Work:
     return Work(thread.ident)
 
 
-def looks(standing: Standing, count: int) -> list[bool]:
+def looks(standing: StuckThreadDetector, count: int) -> list[bool]:
     return [standing.look() for _ in range(count)]
 
 
 def test_a_thread_that_gets_nowhere_is_stuck(release: threading.Event) -> None:
     work = begun(release.wait)
-    standing = Standing(work, LOOKS * BEAT_S)
+    standing = StuckThreadDetector(work, LOOKS * BEAT_S)
     # The first look is the one that the others are compared with.
     assert looks(standing, LOOKS + 2) == [False] * LOOKS + [True, True]
     assert standing.is_stuck
@@ -63,7 +69,7 @@ def test_a_thread_that_gets_nowhere_is_stuck(release: threading.Event) -> None:
 def test_a_thread_with_nothing_to_do_is_not(release: threading.Event) -> None:
     work = begun(release.wait)
     work.progress = None
-    assert not any(looks(Standing(work, LOOKS * BEAT_S), 3 * LOOKS))
+    assert not any(looks(StuckThreadDetector(work, LOOKS * BEAT_S), 3 * LOOKS))
 
 
 @pytest.mark.parametrize("is_prepared", [False, True])
@@ -91,12 +97,12 @@ def test_a_thread_that_waits_for_its_database_is_not(
 
     work = begun(ask)
     is_asked.wait()
-    assert not any(looks(Standing(work, LOOKS * BEAT_S), 3 * LOOKS))
+    assert not any(looks(StuckThreadDetector(work, LOOKS * BEAT_S), 3 * LOOKS))
 
 
 def test_each_beat_gives_a_sign(release: threading.Event) -> None:
     hearing, telling = os.pipe()
-    pulse = Pulse(Standing(begun(release.wait), LOOKS * BEAT_S), telling)
+    pulse = Heartbeat(StuckThreadDetector(begun(release.wait), LOOKS * BEAT_S), telling)
     for _ in range(LOOKS + 1):
         pulse.beat()
     assert os.read(hearing, 100) == LOOKS * WELL + STUCK

@@ -7,7 +7,7 @@ import pytest
 from innkeeper.domain.errors import Invalid
 from innkeeper.domain.placing import RequestSpec
 from innkeeper.scheduling.simulation.fleets import HostGroup, HostShape, lacking, table_of
-from innkeeper.scheduling.simulation.workload import Shape
+from innkeeper.scheduling.simulation.workload import ServerShape
 from tests.support.tables import pipeline_of, plan
 from tests.support.workloads import SHAPES, hosts_of, workload_of
 
@@ -51,7 +51,7 @@ def test_they_pass_the_filters() -> None:
 
 
 def test_parts_of_a_unit_make_hosts_larger() -> None:
-    workload = workload_of([(0, 1, 0, 0)], (Shape("half", {"VCPU": 500}),))
+    workload = workload_of([(0, 1, 0, 0)], (ServerShape("half", {"VCPU": 500}),))
     in_parts = type(workload)(
         workload.name,
         workload.shapes,

@@ -13,7 +13,7 @@ from innkeeper.domain.slices import Scheduling
 from innkeeper.entrypoints.simulator.policies import parse
 from innkeeper.scheduling.simulation.fleets import table_of
 from innkeeper.scheduling.simulation.measures import Outcome
-from innkeeper.scheduling.simulation.replay import Replay, Terms
+from innkeeper.scheduling.simulation.replay import Replay, ReplayOptions
 from innkeeper.scheduling.simulation.workload import Workload
 from innkeeper.systems.compute.boot.drivers import rules_of, scheduler_of
 from tests.support.tables import picture
@@ -47,7 +47,7 @@ def some_rows(seed: int, servers: int = 60) -> list[Row]:
     return rows
 
 
-def replayed(workload: Workload, terms: Terms, hosts: int = HOSTS) -> Outcome:
+def replayed(workload: Workload, terms: ReplayOptions, hosts: int = HOSTS) -> Outcome:
     table = table_of(hosts_of(hosts), workload)
     return Replay(workload, table, first_fit, terms, ticking()).run(lambda _: None)
 
@@ -55,7 +55,7 @@ def replayed(workload: Workload, terms: Terms, hosts: int = HOSTS) -> Outcome:
 @pytest.mark.parametrize("seed", range(8))
 def test_a_replay_comes_out_as_the_slow_one(seed: int) -> None:
     workload = workload_of(some_rows(seed))
-    outcome = replayed(workload, Terms(samples=17))
+    outcome = replayed(workload, ReplayOptions(samples=17))
     whole = {"VCPU": 8, "MEMORY_MB": 16384}
     slow = Plain(workload, [dict(whole) for _ in range(HOSTS)]).until(np.inf)
     refused = [0, 0, 0]
@@ -84,7 +84,7 @@ def test_a_replay_comes_out_as_the_slow_one(seed: int) -> None:
 
 def test_shares_are_of_all_hosts() -> None:
     workload = workload_of([(0, forever(), 1, 0), (100, forever(), 1, 1)])
-    outcome = replayed(workload, Terms(samples=3), hosts=1)
+    outcome = replayed(workload, ReplayOptions(samples=3), hosts=1)
     # Looked at halfway, and when the second server has come: 4 and 8 of 8 cores.
     assert outcome.samples.moments_s.tolist() == [50.0, 100.0]
     assert outcome.mean_used("VCPU") == 0.75
@@ -96,7 +96,7 @@ def test_shares_are_of_all_hosts() -> None:
 
 def test_a_look_sees_who_leaves_and_who_comes_at_its_moment() -> None:
     workload = workload_of([(0, 50, 1, 0), (50, forever(), 0, 1), (100, forever(), 0, 2)])
-    outcome = replayed(workload, Terms(samples=3), hosts=1)
+    outcome = replayed(workload, ReplayOptions(samples=3), hosts=1)
     assert outcome.samples.moments_s.tolist() == [50.0, 100.0]
     assert outcome.samples.servers.tolist() == [1, 2]
     assert outcome.samples.used["VCPU"].tolist() == [1, 2]
@@ -105,7 +105,7 @@ def test_a_look_sees_who_leaves_and_who_comes_at_its_moment() -> None:
 def test_the_most_is_seen_however_short_it_is() -> None:
     crowd = [(1.0, 1.0, 0, at + 1) for at in range(6)]
     workload = workload_of([(0, forever(), 0, 0), *crowd, (100, forever(), 0, 9)])
-    outcome = replayed(workload, Terms(samples=4), hosts=1)
+    outcome = replayed(workload, ReplayOptions(samples=4), hosts=1)
     assert outcome.samples.used["VCPU"].max() == 2
     assert outcome.most_used("VCPU") == 7 / 8
 
@@ -113,7 +113,7 @@ def test_the_most_is_seen_however_short_it_is() -> None:
 @pytest.mark.parametrize("seed", range(4))
 def test_the_most_is_that_of_the_slow_replay(seed: int) -> None:
     workload = workload_of(some_rows(seed))
-    outcome = replayed(workload, Terms(samples=2))
+    outcome = replayed(workload, ReplayOptions(samples=2))
     whole = {"VCPU": 8, "MEMORY_MB": 16384}
     used: dict[str, list[int]] = {name: [] for name in whole}
     for moment in np.unique(workload.arrivals_s):
@@ -125,24 +125,24 @@ def test_the_most_is_that_of_the_slow_replay(seed: int) -> None:
 
 def test_another_reference_strands_other_hosts() -> None:
     workload = workload_of([(0, forever(), 2, 0), (100, forever(), 0, 1)])
-    by_commonest = replayed(workload, Terms(samples=2), hosts=1)
-    by_large = replayed(workload, Terms(samples=2, reference=SHAPES[2]), hosts=1)
+    by_commonest = replayed(workload, ReplayOptions(samples=2), hosts=1)
+    by_large = replayed(workload, ReplayOptions(samples=2, reference=SHAPES[2]), hosts=1)
     assert by_commonest.mean_stranded("VCPU") == 0.0
     assert by_large.mean_stranded("VCPU") == 5 / 8
 
 
 def test_a_request_may_want_all_or_none() -> None:
     workload = workload_of([(0, forever(), 1, 0)] * 9 + [(1, forever(), 1, 1)])
-    some = replayed(workload, Terms(), hosts=4)
+    some = replayed(workload, ReplayOptions(), hosts=4)
     assert some.placed.tolist() == [0, 8, 0]
-    none = replayed(workload, Terms(is_whole=True), hosts=4)
+    none = replayed(workload, ReplayOptions(is_whole=True), hosts=4)
     assert none.placed.tolist() == [0, 1, 0], "what was planned of nine is off again"
     assert none.samples.used["VCPU"][-1] == 4
 
 
 def test_the_first_refusal_may_end_it() -> None:
     rows = [(float(at), forever(), 1, at) for at in range(20)]
-    outcome = replayed(workload_of(rows), Terms(stops_at_refusal=True), hosts=2)
+    outcome = replayed(workload_of(rows), ReplayOptions(stops_at_refusal=True), hosts=2)
     assert outcome.requested.sum() == 5
     assert outcome.placed.sum() == 4
     assert outcome.first_refusal_s == 4.0
@@ -151,17 +151,17 @@ def test_the_first_refusal_may_end_it() -> None:
 
 def test_who_leaves_makes_room_for_who_comes_at_the_same_moment() -> None:
     workload = workload_of([(0, 10, 1, 0), (0, 10, 1, 0), (10, 5, 1, 1), (10, 5, 1, 1)])
-    assert replayed(workload, Terms(), hosts=1).refused.sum() == 0
+    assert replayed(workload, ReplayOptions(), hosts=1).refused.sum() == 0
 
 
 def test_who_leaves_at_once_takes_nothing_with_him() -> None:
     workload = workload_of([(float(at), 0.0, 1, at) for at in range(9)])
-    assert replayed(workload, Terms(), hosts=1).refused.sum() == 0
+    assert replayed(workload, ReplayOptions(), hosts=1).refused.sum() == 0
 
 
 def test_times_are_those_of_the_clock() -> None:
     workload = workload_of([(0, 1, 0, 0)] * 3 + [(5, 1, 0, 1)])
-    outcome = replayed(workload, Terms())
+    outcome = replayed(workload, ReplayOptions())
     assert outcome.decision_s.tolist() == [1.0, 1.0]
     assert outcome.asked.tolist() == [3, 1]
     assert outcome.decision_us(50) == 1e6
@@ -172,7 +172,7 @@ def test_all_servers_are_told_of_once() -> None:
     workload = workload_of([(float(at // 7), 3.0, 0, at // 7) for at in range(4000)])
     told: list[int] = []
     table = table_of(hosts_of(HOSTS), workload)
-    Replay(workload, table, first_fit, Terms(), ticking()).run(told.append)
+    Replay(workload, table, first_fit, ReplayOptions(), ticking()).run(told.append)
     assert sum(told) == 4000
     assert len(told) > 3
 
@@ -183,7 +183,9 @@ def test_the_same_seed_gives_the_same_and_another_one_something_else() -> None:
     def pictured(seed: int) -> object:
         table = table_of(hosts_of(12), workload)
         scheduler = scheduler_of(Scheduling())
-        Replay(workload, table, scheduler.plan, Terms(seed=seed), ticking()).run(lambda _: None)
+        Replay(workload, table, scheduler.plan, ReplayOptions(seed=seed), ticking()).run(
+            lambda _: None
+        )
         return picture(table)
 
     assert pictured(1) == pictured(1)
@@ -194,12 +196,12 @@ def test_the_same_seed_gives_the_same_and_another_one_something_else() -> None:
 def test_the_driver_to_compare_with_fits_as_by_hand(seed: int) -> None:
     workload = workload_of(some_rows(seed))
     by_hand, by_driver = (table_of(hosts_of(HOSTS), workload) for _ in range(2))
-    Replay(workload, by_hand, first_fit, Terms(), ticking()).run(lambda _: None)
+    Replay(workload, by_hand, first_fit, ReplayOptions(), ticking()).run(lambda _: None)
     (policy,) = parse(
         {"policy": ["f=;driver=first_fit"], "filters": None, "weighers": None, "driver": None}
     )
     planner = policy.scheduler().plan
-    Replay(workload, by_driver, planner, Terms(), ticking()).run(lambda _: None)
+    Replay(workload, by_driver, planner, ReplayOptions(), ticking()).run(lambda _: None)
     assert picture(by_driver) == picture(by_hand)
 
 
@@ -211,7 +213,7 @@ def test_servers_on_hosts_are_counted_where_a_filter_asks() -> None:
     scheduler = scheduler_of(settings)
     table = table_of(hosts_of(3, vcpus=64, memory_gb=512), workload)
     table.knows_servers = scheduler.pipeline.needs_servers
-    terms = Terms(rules=rules_of(settings))
+    terms = ReplayOptions(rules=rules_of(settings))
     replay = Replay(workload, table, scheduler.plan, terms, ticking())
     outcome = replay.run(lambda _: None)
     assert outcome.placed.sum() == 15, "five on each host"

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from innkeeper.domain.errors import Invalid
-from innkeeper.scheduling.simulation.workload import NEVER, Shape, Workload, ordered
+from innkeeper.scheduling.simulation.workload import NEVER, ServerShape, Workload, ordered
 from tests.support.workloads import SHAPES, workload_of
 
 
@@ -27,7 +27,7 @@ def test_the_commonest_shape_is_counted_by_servers() -> None:
 
 
 def test_cores_and_memory_are_named_first() -> None:
-    shapes = (Shape("a", {"CUSTOM_A": 1, "MEMORY_MB": 1, "DISK_GB": 1, "VCPU": 1}),)
+    shapes = (ServerShape("a", {"CUSTOM_A": 1, "MEMORY_MB": 1, "DISK_GB": 1, "VCPU": 1}),)
     workload = workload_of([(0, 1, 0, 0)], shapes)
     assert workload.classes() == ("VCPU", "MEMORY_MB", "CUSTOM_A", "DISK_GB")
     assert workload.amounts_of("CUSTOM_B").tolist() == [0.0]
@@ -45,7 +45,7 @@ def test_rows_are_brought_into_order_and_equals_stay_as_they_are() -> None:
 @pytest.mark.parametrize("amounts", [{}, {"VCPU": 0}, {"VCPU": -1}, {"VCPU": 2**60}])
 def test_a_shape_needs_something(amounts: dict[str, int]) -> None:
     with pytest.raises(Invalid):
-        Shape("nothing", amounts)
+        ServerShape("nothing", amounts)
 
 
 def test_a_workload_has_servers() -> None:

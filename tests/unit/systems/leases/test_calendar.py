@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from innkeeper.domain.hosts import Dedication
 from innkeeper.domain.ids import ProviderUuid
-from innkeeper.domain.leases import HostsWish, Lendable
+from innkeeper.domain.leases import HostReservationRequest, Lendable
 from innkeeper.systems.leases import calendar
 
 
@@ -22,7 +22,9 @@ def dealt(
     held: set[int], *wanted: tuple[int, int], seed: int = 1, of: Sequence[Lendable] = SIX
 ) -> list[set[int]] | None:
     """The rows that each of those who want at least and at most so many is given."""
-    wishes = [HostsWish(f"wish-{number}", *each) for number, each in enumerate(wanted)]
+    wishes = [
+        HostReservationRequest(f"wish-{number}", *each) for number, each in enumerate(wanted)
+    ]
     found = calendar.deal(of, held, wishes, seed)
     if found is None:
         return None

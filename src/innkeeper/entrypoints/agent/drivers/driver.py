@@ -48,7 +48,7 @@ class Order:
     body: Mapping[str, Any]
 
 
-class Kind:
+class OrderName:
     """What an order can ask for, and what must be true when it was carried out.
 
     Whoever raises :class:`DriverFailed` leaves the server as it was before the order, as far
@@ -117,7 +117,7 @@ class Kind:
 
 
 class Driver(Protocol):
-    """Drives the hosts of one agent. What each order means, :class:`Kind` says."""
+    """Drives the hosts of one agent. What each order means, :class:`OrderName` says."""
 
     def hosts(self) -> Sequence[HostFacts]:
         """All hosts, as they are now."""

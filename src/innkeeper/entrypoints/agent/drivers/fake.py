@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from innkeeper.entrypoints.agent.drivers.driver import DriverFailed, HostFacts, Kind, Order
+from innkeeper.entrypoints.agent.drivers.driver import DriverFailed, HostFacts, Order, OrderName
 from innkeeper.entrypoints.agent.drivers.fake_state import (
     PAUSED,
     RUNNING,
@@ -29,21 +29,21 @@ the message."""
 LOOK_S = 0.05
 """How soon sending notices that it is to stop, or to hurry."""
 POWER: Mapping[str, int] = {
-    Kind.STOP: SHUT_DOWN,
-    Kind.START: RUNNING,
-    Kind.REBOOT: RUNNING,
-    Kind.PAUSE: PAUSED,
-    Kind.UNPAUSE: RUNNING,
-    Kind.SUSPEND: SHUT_DOWN,
-    Kind.RESUME: RUNNING,
-    Kind.REBUILD: RUNNING,
-    Kind.DEPART: SHUT_DOWN,
-    Kind.SHELVE: SHUT_DOWN,
+    OrderName.STOP: SHUT_DOWN,
+    OrderName.START: RUNNING,
+    OrderName.REBOOT: RUNNING,
+    OrderName.PAUSE: PAUSED,
+    OrderName.UNPAUSE: RUNNING,
+    OrderName.SUSPEND: SHUT_DOWN,
+    OrderName.RESUME: RUNNING,
+    OrderName.REBUILD: RUNNING,
+    OrderName.DEPART: SHUT_DOWN,
+    OrderName.SHELVE: SHUT_DOWN,
 }
 """How a server that must be there is powered when an order was carried out."""
-COMING = frozenset({Kind.ARRIVE, Kind.EXPECT, Kind.EVACUATE, Kind.UNSHELVE})
+COMING = frozenset({OrderName.ARRIVE, OrderName.EXPECT, OrderName.EVACUATE, OrderName.UNSHELVE})
 """Orders that bring a server to a host."""
-SLOW = COMING - {Kind.EXPECT}
+SLOW = COMING - {OrderName.EXPECT}
 """Those among them that copy much; sending does, too."""
 CPU_FACTS = {
     "arch": "x86_64",
@@ -153,13 +153,13 @@ class FakeDriver:
     def change(self, order: Order) -> None:
         """See the protocol."""
         self._demand_host(order)
-        if order.kind == Kind.SEND:
+        if order.kind == OrderName.SEND:
             self._send(order)
             return
         if order.kind in SLOW and self._options.move_time_s > 0:
             self._wait(self._options.move_time_s)
         _fail_if_asked(order)
-        if order.kind == Kind.OFFLOAD:
+        if order.kind == OrderName.OFFLOAD:
             self._state.drop(order.server_id, order.host)
             return
         power = POWER.get(order.kind) or _power_in(order)
@@ -188,7 +188,7 @@ class FakeDriver:
         """See the protocol."""
         _fail_if_asked(order)
         migration = _migration_of(order)
-        if order.kind == Kind.HURRY:
+        if order.kind == OrderName.HURRY:
             with self._lock:
                 self._hurried.add(migration)
         elif not self._state.stop(order.server_id, order.host, migration):

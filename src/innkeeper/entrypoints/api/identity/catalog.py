@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from innkeeper.domain.identity import Endpoint, Service
-from innkeeper.entrypoints.api.identity import words
+from innkeeper.domain.identity import CatalogService, Endpoint
+from innkeeper.entrypoints.api.identity import conventions
 from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.systems.identity import catalog
 
@@ -13,7 +13,7 @@ from innkeeper.systems.identity import catalog
 def whole(call: Call) -> list[dict[str, Any]]:
     """The catalog as a token carries it."""
     region = call.site.settings.authenticating.region_name
-    endpoints = catalog.endpoints(call.site.services, words.origin(call))
+    endpoints = catalog.endpoints(call.site.services, conventions.origin(call))
     return [
         {
             "id": service.id,
@@ -37,17 +37,17 @@ def whole(call: Call) -> list[dict[str, Any]]:
 
 async def show(call: Call) -> Answer:
     """Show the catalog."""
-    link = words.self_link(call, "auth", "catalog")
+    link = conventions.self_link(call, "auth", "catalog")
     return Answer(200, {"catalog": whole(call), "links": link})
 
 
-def _service(call: Call, service: Service) -> dict[str, Any]:
+def _service(call: Call, service: CatalogService) -> dict[str, Any]:
     return {
         "id": service.id,
         "name": service.name,
         "type": service.type,
         "enabled": True,
-        "links": words.self_link(call, "services", service.id),
+        "links": conventions.self_link(call, "services", service.id),
     }
 
 
@@ -59,7 +59,7 @@ async def find_services(call: Call) -> Answer:
         if call.last("name", each.name) == each.name
         and call.last("type", each.type) == each.type
     ]
-    return Answer(200, words.listed(call, "services", found))
+    return Answer(200, conventions.listed(call, "services", found))
 
 
 async def show_service(call: Call) -> Answer:
@@ -78,7 +78,7 @@ def _endpoint(call: Call, endpoint: Endpoint) -> dict[str, Any]:
         "service_id": endpoint.service_id,
         "url": endpoint.url,
         "enabled": True,
-        "links": words.self_link(call, "endpoints", endpoint.id),
+        "links": conventions.self_link(call, "endpoints", endpoint.id),
     }
 
 
@@ -88,17 +88,17 @@ async def find_endpoints(call: Call) -> Answer:
     is_here = all(call.last(name) in (None, "", region) for name in ("region", "region_id"))
     found = [
         _endpoint(call, each)
-        for each in catalog.endpoints(call.site.services, words.origin(call))
+        for each in catalog.endpoints(call.site.services, conventions.origin(call))
         if is_here
         and call.last("service_id", each.service_id) == each.service_id
         and call.last("interface", each.interface) == each.interface
     ]
-    return Answer(200, words.listed(call, "endpoints", found))
+    return Answer(200, conventions.listed(call, "endpoints", found))
 
 
 async def show_endpoint(call: Call) -> Answer:
     """Show one address of a service."""
     endpoint = catalog.get_endpoint(
-        call.site.services, words.origin(call), call.params["endpoint_id"]
+        call.site.services, conventions.origin(call), call.params["endpoint_id"]
     )
     return Answer(200, {"endpoint": _endpoint(call, endpoint)})

@@ -19,7 +19,7 @@ CLOUD = "innkeeper"
 
 
 @dataclass(frozen=True, slots=True)
-class Login:
+class CloudLogin:
     """What the file holds."""
 
     auth_url: str
@@ -29,7 +29,7 @@ class Login:
     region: str
 
 
-def write(directory: Path, login: Login) -> Path:
+def write(directory: Path, login: CloudLogin) -> Path:
     """Write the login; other clouds in the file stay. Gives the file's path."""
     path = directory / NAME
     content = _content(path)
@@ -63,7 +63,7 @@ def _auth(content: dict[str, Any]) -> dict[str, Any]:
     return auth if isinstance(auth, dict) else {}
 
 
-def _cloud(login: Login) -> Mapping[str, Any]:
+def _cloud(login: CloudLogin) -> Mapping[str, Any]:
     return {
         "auth_type": "password",
         "auth": {

@@ -6,26 +6,28 @@ from typing import Any
 
 from innkeeper.domain.errors import NotFound
 from innkeeper.domain.identity import DEFAULT_DOMAIN_ID, DEFAULT_DOMAIN_NAME
-from innkeeper.entrypoints.api.identity import words
+from innkeeper.entrypoints.api.identity import conventions
 from innkeeper.entrypoints.api.routing import Answer, Call
 
 
 def _domain(call: Call) -> dict[str, Any]:
     return {
-        **words.DOMAIN,
+        **conventions.DOMAIN,
         "description": "The domain of all users and projects.",
         "enabled": True,
         "tags": [],
         "options": {},
-        "links": words.self_link(call, "domains", DEFAULT_DOMAIN_ID),
+        "links": conventions.self_link(call, "domains", DEFAULT_DOMAIN_ID),
     }
 
 
 async def find(call: Call) -> Answer:
     """List domains."""
     is_wanted = call.last("name", DEFAULT_DOMAIN_NAME) == DEFAULT_DOMAIN_NAME
-    is_wanted = is_wanted and words.yes_or_no(call.last("enabled")) is not False
-    return Answer(200, words.listed(call, "domains", [_domain(call)] if is_wanted else []))
+    is_wanted = is_wanted and conventions.yes_or_no(call.last("enabled")) is not False
+    return Answer(
+        200, conventions.listed(call, "domains", [_domain(call)] if is_wanted else [])
+    )
 
 
 async def show(call: Call) -> Answer:
@@ -42,14 +44,16 @@ def _region(call: Call) -> dict[str, Any]:
         "id": name,
         "description": "",
         "parent_region_id": None,
-        "links": words.self_link(call, "regions", name),
+        "links": conventions.self_link(call, "regions", name),
     }
 
 
 async def find_regions(call: Call) -> Answer:
     """List regions; the one has no parent."""
     is_wanted = not call.last("parent_region_id")
-    return Answer(200, words.listed(call, "regions", [_region(call)] if is_wanted else []))
+    return Answer(
+        200, conventions.listed(call, "regions", [_region(call)] if is_wanted else [])
+    )
 
 
 async def show_region(call: Call) -> Answer:

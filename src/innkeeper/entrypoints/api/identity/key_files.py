@@ -17,8 +17,8 @@ from innkeeper.domain.key_rings import KEY_BYTES
 from innkeeper.domain.slices import Storing
 from innkeeper.engine.transactions import Tx
 from innkeeper.entrypoints.api.identity import private_files
-from innkeeper.systems.identity import safes
-from innkeeper.systems.identity.safes import Draw, NoSuchKey, Safe
+from innkeeper.systems.identity import secret_boxes
+from innkeeper.systems.identity.secret_boxes import Draw, NoSuchKey, SecretBox
 
 NAME = "encryption.key"
 HEAD = "# Innkeeper's encryption keys. The first one seals, the others open what they sealed.\n"
@@ -78,14 +78,14 @@ def write(path: Path, keys: Sequence[bytes]) -> None:
         raise KeyFileError(f"Cannot write the key file {path}: {error.strerror}") from error
 
 
-def safe_for(tx: Tx, path: Path, draw: Draw) -> Safe:
+def safe_for(tx: Tx, path: Path, draw: Draw) -> SecretBox:
     """The safe of this machine, with a new key in a new file where nothing is sealed yet.
 
     To be called in a writing transaction: of those who start at the same time the later ones
     see what the first has sealed, and look for its file. Raises :class:`KeyFileError` where
     something is sealed and the file, or a key in it, is missing.
     """
-    sealed = safes.used_keys(tx)
+    sealed = secret_boxes.used_keys(tx)
     if not path.exists() and not sealed:
         write(path, [draw(KEY_BYTES)])
     if not path.exists():
@@ -95,11 +95,11 @@ def safe_for(tx: Tx, path: Path, draw: Draw) -> Safe:
             "machine that serves this database, or from where you keep it with the backups"
         )
     keys = read(path)
-    missing = sealed.keys() - {safes.key_id(key) for key in keys}
+    missing = sealed.keys() - {secret_boxes.key_id(key) for key in keys}
     if missing:
         first = min(missing)
         raise KeyFileError(
             f"{NoSuchKey(sealed[first][0], first).message} The key file is {path}; that of a "
             "machine that serves this database has the key"
         )
-    return Safe(keys, draw)
+    return SecretBox(keys, draw)

@@ -7,7 +7,7 @@ from typing import Any
 
 from innkeeper.domain.errors import Invalid
 from innkeeper.domain.identity import DEFAULT_DOMAIN_ID, Project
-from innkeeper.entrypoints.api.identity import words
+from innkeeper.entrypoints.api.identity import conventions
 from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.systems.identity import projects
 
@@ -24,12 +24,12 @@ def view(call: Call, project: Project) -> dict[str, Any]:
         "is_domain": False,
         "tags": [],
         "options": {},
-        "links": words.self_link(call, "projects", project.id),
+        "links": conventions.self_link(call, "projects", project.id),
     }
 
 
 def _check(fields: Mapping[str, Any]) -> None:
-    words.check_domain(fields)
+    conventions.check_domain(fields)
     if fields.get("is_domain"):
         raise Invalid("There is one domain here, and no other can be made.")
     if fields.get("parent_id") not in (None, DEFAULT_DOMAIN_ID):
@@ -39,15 +39,17 @@ def _check(fields: Mapping[str, Any]) -> None:
 async def find(call: Call) -> Answer:
     """List projects."""
     is_nowhere = (
-        words.is_elsewhere(call)
+        conventions.is_elsewhere(call)
         or call.last("parent_id", DEFAULT_DOMAIN_ID) != DEFAULT_DOMAIN_ID
-        or words.is_true(call.last("is_domain"))
+        or conventions.is_true(call.last("is_domain"))
     )
-    name, is_enabled = call.last("name"), words.yes_or_no(call.last("enabled"))
+    name, is_enabled = call.last("name"), conventions.yes_or_no(call.last("enabled"))
     found: list[Project] = []
     if not is_nowhere:
         found = await call.read(lambda tx: projects.find(tx, name=name, is_enabled=is_enabled))
-    return Answer(200, words.listed(call, "projects", [view(call, each) for each in found]))
+    return Answer(
+        200, conventions.listed(call, "projects", [view(call, each) for each in found])
+    )
 
 
 async def of_user(call: Call) -> Answer:
@@ -55,7 +57,9 @@ async def of_user(call: Call) -> Answer:
     user_id = call.params["user_id"]
     call.demand("identity:list_user_projects", user_id=user_id)
     found = await call.read(lambda tx: projects.of_user(tx, user_id))
-    return Answer(200, words.listed(call, "projects", [view(call, each) for each in found]))
+    return Answer(
+        200, conventions.listed(call, "projects", [view(call, each) for each in found])
+    )
 
 
 async def show(call: Call) -> Answer:
@@ -71,7 +75,7 @@ async def create(call: Call) -> Answer:
     fields = call.body["project"]
     _check(fields)
     wanted = Project(
-        id=words.new_id(call),
+        id=conventions.new_id(call),
         name=fields["name"],
         description=fields.get("description") or "",
         is_enabled=fields.get("enabled", True),

@@ -6,7 +6,7 @@ from typing import Any
 
 from innkeeper.domain.errors import NotFound
 from innkeeper.domain.identity import Assignment, Role
-from innkeeper.entrypoints.api.identity import words
+from innkeeper.entrypoints.api.identity import conventions
 from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.systems.identity import roles
 
@@ -27,7 +27,7 @@ def view(call: Call, role: Role) -> dict[str, Any]:
         "domain_id": None,
         "description": role.description,
         "options": {},
-        "links": words.self_link(call, "roles", role.id),
+        "links": conventions.self_link(call, "roles", role.id),
     }
 
 
@@ -37,7 +37,7 @@ async def find(call: Call) -> Answer:
     # Roles belong to no domain, so there are none in any.
     if not call.last("domain_id"):
         found = await call.read(lambda tx: roles.find(tx, name=call.last("name")))
-    return Answer(200, words.listed(call, "roles", [view(call, each) for each in found]))
+    return Answer(200, conventions.listed(call, "roles", [view(call, each) for each in found]))
 
 
 async def show(call: Call) -> Answer:
@@ -49,7 +49,7 @@ async def show(call: Call) -> Answer:
 async def create(call: Call) -> Answer:
     """Create a role."""
     fields = call.body["role"]
-    wanted = Role(words.new_id(call), fields["name"], fields.get("description"))
+    wanted = Role(conventions.new_id(call), fields["name"], fields.get("description"))
     role = await call.write(lambda tx: roles.create(tx, wanted, now=call.now))
     return Answer(201, {"role": view(call, role)})
 
@@ -74,7 +74,7 @@ async def find_granted(call: Call) -> Answer:
     """List the roles of a user on a project."""
     user_id, project_id = call.params["user_id"], call.params["project_id"]
     found = await call.read(lambda tx: roles.of_user(tx, user_id, project_id))
-    return Answer(200, words.listed(call, "roles", [view(call, each) for each in found]))
+    return Answer(200, conventions.listed(call, "roles", [view(call, each) for each in found]))
 
 
 def _grant_of(call: Call) -> tuple[str, str, str]:
@@ -108,10 +108,10 @@ def _assignment(call: Call, each: Assignment, has_names: bool) -> dict[str, Any]
     project: dict[str, Any] = {"id": each.project_id}
     role: dict[str, Any] = {"id": each.role.id}
     if has_names:
-        user |= {"name": each.user_name, "domain": words.DOMAIN}
-        project |= {"name": each.project_name, "domain": words.DOMAIN}
+        user |= {"name": each.user_name, "domain": conventions.DOMAIN}
+        project |= {"name": each.project_name, "domain": conventions.DOMAIN}
         role |= {"name": each.role.name}
-    link = words.self_link(call, *parts)["self"]
+    link = conventions.self_link(call, *parts)["self"]
     return {
         "role": role,
         "user": user,
@@ -132,9 +132,9 @@ async def assignments(call: Call) -> Answer:
                 user_id=user_id or None,
                 project_id=call.last("scope.project.id") or None,
                 role_id=call.last("role.id") or None,
-                is_effective=words.is_true(call.last("effective")),
+                is_effective=conventions.is_true(call.last("effective")),
             )
         )
-    has_names = words.is_true(call.last("include_names"))
+    has_names = conventions.is_true(call.last("include_names"))
     shown = [_assignment(call, each, has_names) for each in found]
-    return Answer(200, words.listed(call, "role_assignments", shown))
+    return Answer(200, conventions.listed(call, "role_assignments", shown))

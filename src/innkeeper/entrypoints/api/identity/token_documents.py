@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from innkeeper.domain.identity import Role
-from innkeeper.entrypoints.api.identity import catalog, words
+from innkeeper.entrypoints.api.identity import catalog, conventions
 from innkeeper.entrypoints.api.routing import Call
 
 
@@ -30,19 +30,23 @@ def document(call: Call, shown: Shown) -> dict[str, Any]:
     user = {
         "id": user_id,
         "name": user_name,
-        "domain": words.DOMAIN,
+        "domain": conventions.DOMAIN,
         "password_expires_at": None,
     }
     token: dict[str, Any] = {
         "methods": list(shown.methods),
         "user": user,
         "audit_ids": list(shown.audit_ids),
-        "expires_at": words.time_text(shown.expires_at),
-        "issued_at": words.time_text(shown.issued_at),
+        "expires_at": conventions.time_text(shown.expires_at),
+        "issued_at": conventions.time_text(shown.issued_at),
     }
     if shown.project is not None:
         project_id, project_name = shown.project
-        token["project"] = {"id": project_id, "name": project_name, "domain": words.DOMAIN}
+        token["project"] = {
+            "id": project_id,
+            "name": project_name,
+            "domain": conventions.DOMAIN,
+        }
         token["is_domain"] = False
         token["roles"] = [{"id": role.id, "name": role.name} for role in shown.roles]
         if "nocatalog" not in call.query:

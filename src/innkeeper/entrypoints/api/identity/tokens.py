@@ -10,20 +10,20 @@ from collections.abc import Mapping
 from typing import Any
 
 from innkeeper.domain.errors import Invalid, NotFound, Unauthenticated
-from innkeeper.domain.identity import Holder, Role, User
+from innkeeper.domain.identity import Role, TokenOwner, User
 from innkeeper.engine.transactions import Tx
-from innkeeper.entrypoints.api.identity import proving, trusting, words
+from innkeeper.entrypoints.api.identity import conventions, noauth_tokens, password_checks
 from innkeeper.entrypoints.api.identity.token_documents import Shown, document
 from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.systems.identity import logins, roles, tokens
-from innkeeper.systems.identity.logins import Named, Scope
+from innkeeper.systems.identity.logins import NamedEntity, Scope
 from innkeeper.systems.identity.tokens import PASSWORD, TOKEN, Claims, Signer
 
 SUBJECT = "x-subject-token"
 UNKNOWN_TOKEN = "Could not recognize the token."  # noqa: S105 - a message
 
 
-def _shown(holder: Holder, all_roles: tuple[Role, ...], claims: Claims) -> Shown:
+def _shown(holder: TokenOwner, all_roles: tuple[Role, ...], claims: Claims) -> Shown:
     user, project = holder.user, holder.project
     return Shown(
         user=(user.id, user.name),
@@ -37,9 +37,11 @@ def _shown(holder: Holder, all_roles: tuple[Role, ...], claims: Claims) -> Shown
     )
 
 
-def _named(fields: Mapping[str, Any]) -> Named:
+def _named(fields: Mapping[str, Any]) -> NamedEntity:
     domain = fields.get("domain", {})
-    return Named(fields.get("id"), fields.get("name"), domain.get("id"), domain.get("name"))
+    return NamedEntity(
+        fields.get("id"), fields.get("name"), domain.get("id"), domain.get("name")
+    )
 
 
 def _scope(auth: Mapping[str, Any]) -> Scope:
@@ -65,7 +67,7 @@ async def issue(call: Call) -> Answer:
     scope = _scope(auth)
     signer = call.site.signer
     if signer is None:
-        shown, text = trusting.issue(call, auth["identity"], scope)
+        shown, text = noauth_tokens.issue(call, auth["identity"], scope)
     else:
         log_in = _by_password if methods == [PASSWORD] else _by_token
         shown, text = await log_in(call, signer, auth["identity"], scope)
@@ -73,7 +75,7 @@ async def issue(call: Call) -> Answer:
     return Answer(201, document(call, shown), headers)
 
 
-def _holder_and_roles(tx: Tx, user: User, scope: Scope) -> tuple[Holder, tuple[Role, ...]]:
+def _holder_and_roles(tx: Tx, user: User, scope: Scope) -> tuple[TokenOwner, tuple[Role, ...]]:
     holder = logins.holder(tx, user, scope)
     return holder, roles.with_implied(tx, holder.roles)
 
@@ -85,7 +87,7 @@ async def _by_password(
     who = _named(fields)
     user = await call.read(lambda tx: logins.user_named(tx, who))
     name = who.id or who.name or ""
-    is_right = await proving.is_right(call, user, name, fields["password"])
+    is_right = await password_checks.is_right(call, user, name, fields["password"])
     if user is None or not is_right:
         raise Unauthenticated(logins.REFUSED)
     known = user
@@ -93,7 +95,7 @@ async def _by_password(
     # Only now: a look at the scope would take time that a stranger's login does not take.
     # Whatever happened to the user since the first look has moved the stamp that goes into
     # the token, and leaves it void.
-    def look(tx: Tx) -> tuple[Holder, tuple[Role, ...]]:
+    def look(tx: Tx) -> tuple[TokenOwner, tuple[Role, ...]]:
         return _holder_and_roles(tx, known, scope)
 
     holder, all_roles = await call.read(look)
@@ -105,7 +107,7 @@ async def _by_token(
 ) -> tuple[Shown, str]:
     claims = signer.open(identity[TOKEN]["id"], call.now)
 
-    def look(tx: Tx) -> tuple[Holder, tuple[Role, ...]]:
+    def look(tx: Tx) -> tuple[TokenOwner, tuple[Role, ...]]:
         return _holder_and_roles(tx, tokens.holder(tx, claims).user, scope)
 
     holder, all_roles = await call.read(look)
@@ -115,7 +117,7 @@ async def _by_token(
 def _signed(
     call: Call,
     signer: Signer,
-    holder: Holder,
+    holder: TokenOwner,
     all_roles: tuple[Role, ...],
     parent: Claims | None,
 ) -> tuple[Shown, str]:
@@ -123,7 +125,7 @@ def _signed(
     claims, token = signer.issue(
         lambda: tokens.claims_for(
             holder,
-            words.new_id(call),
+            conventions.new_id(call),
             methods=methods,
             now=call.now,
             lifetime_s=call.site.settings.authenticating.token_lifetime_s,
@@ -157,7 +159,7 @@ async def show(call: Call) -> Answer:
     """Show what a token stands for."""
     signer = call.site.signer
     if signer is None:
-        shown = trusting.subject(call)
+        shown = noauth_tokens.subject(call)
     else:
         _, shown = await _subject(call, signer, "identity:validate_token")
     headers = {SUBJECT: call.headers[SUBJECT], "vary": "X-Auth-Token"}
@@ -168,7 +170,7 @@ async def check(call: Call) -> Answer:
     """Tell whether a token is valid."""
     signer = call.site.signer
     if signer is None:
-        trusting.subject(call)
+        noauth_tokens.subject(call)
     else:
         await _subject(call, signer, "identity:check_token")
     return Answer(200)
@@ -179,7 +181,7 @@ async def revoke(call: Call) -> Answer:
     signer = call.site.signer
     if signer is None:
         # Whoever writes the name again has the token again.
-        trusting.subject(call)
+        noauth_tokens.subject(call)
         return Answer(204)
     claims, _ = await _subject(call, signer, "identity:revoke_token")
     await call.write(lambda tx: tokens.revoke(tx, claims, now=call.now))

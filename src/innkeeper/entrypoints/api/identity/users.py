@@ -10,7 +10,7 @@ from typing import Any
 
 from innkeeper.domain.errors import Unauthenticated
 from innkeeper.domain.identity import DEFAULT_DOMAIN_ID, User
-from innkeeper.entrypoints.api.identity import proving, words
+from innkeeper.entrypoints.api.identity import conventions, password_checks
 from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.systems.identity import users
 
@@ -26,7 +26,7 @@ def view(call: Call, user: User) -> dict[str, Any]:
         "enabled": user.is_enabled,
         "password_expires_at": None,
         "options": {},
-        "links": words.self_link(call, "users", user.id),
+        "links": conventions.self_link(call, "users", user.id),
     }
     optional = {
         "email": user.email,
@@ -37,7 +37,7 @@ def view(call: Call, user: User) -> dict[str, Any]:
 
 
 async def _changes(call: Call, fields: Mapping[str, Any]) -> dict[str, Any]:
-    words.check_domain(fields)
+    conventions.check_domain(fields)
     changes: dict[str, Any] = {
         key: fields[key] for key in ("name", "email", "default_project_id") if key in fields
     }
@@ -55,11 +55,11 @@ async def _changes(call: Call, fields: Mapping[str, Any]) -> dict[str, Any]:
 
 async def find(call: Call) -> Answer:
     """List users."""
-    name, is_enabled = call.last("name"), words.yes_or_no(call.last("enabled"))
+    name, is_enabled = call.last("name"), conventions.yes_or_no(call.last("enabled"))
     found: list[User] = []
-    if not words.is_elsewhere(call):
+    if not conventions.is_elsewhere(call):
         found = await call.read(lambda tx: users.find(tx, name=name, is_enabled=is_enabled))
-    return Answer(200, words.listed(call, "users", [view(call, each) for each in found]))
+    return Answer(200, conventions.listed(call, "users", [view(call, each) for each in found]))
 
 
 async def show(call: Call) -> Answer:
@@ -74,7 +74,7 @@ async def create(call: Call) -> Answer:
     """Create a user; without a password nobody can log in as that user."""
     changes = await _changes(call, call.body["user"])
     wanted = User(
-        id=words.new_id(call),
+        id=conventions.new_id(call),
         tokens_valid_from=call.now,
         created_at=call.now,
         **{"password_hash": NO_PASSWORD, **changes},
@@ -106,7 +106,7 @@ async def change_password(call: Call) -> Answer:
     fields = call.body["user"]
     passwords = call.site.passwords
     user = await call.read(lambda tx: users.get(tx, user_id))
-    if not await proving.is_right(call, user, user_id, fields["original_password"]):
+    if not await password_checks.is_right(call, user, user_id, fields["original_password"]):
         raise Unauthenticated("The original password is wrong.")
     new_hash = await passwords.hash_of(fields["password"])
     await call.write(

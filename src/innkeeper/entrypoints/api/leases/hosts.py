@@ -12,7 +12,7 @@ from innkeeper.entrypoints.api.leases.leases import second, terms
 from innkeeper.entrypoints.api.paging import DIGITS_MAX, limit_of
 from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.systems.leases import freepool
-from innkeeper.systems.leases.terms import Terms
+from innkeeper.systems.leases.context import LeaseContext
 
 
 async def index(call: Call) -> Answer:
@@ -62,7 +62,7 @@ def _is_number(text: str) -> bool:
     return text.isascii() and text.isdigit() and len(text) <= DIGITS_MAX
 
 
-def _shown(host: FreepoolHost, told: Terms) -> dict[str, Any]:
+def _shown(host: FreepoolHost, told: LeaseContext) -> dict[str, Any]:
     is_up = host.is_up(told.now, told.service_down_time_s)
     return {
         "id": str(host.host_id),

@@ -7,22 +7,22 @@ from typing import Any
 
 from innkeeper.domain.errors import Invalid
 from innkeeper.domain.leases import (
-    Event,
-    EventKind,
-    EventState,
     Lease,
+    LeaseEvent,
+    LeaseEventKind,
+    LeaseEventState,
+    LeaseRequest,
     LeaseStatus,
-    LeaseWish,
     Reservation,
 )
 from innkeeper.engine.retry import WHOLE_HOSTS
 from innkeeper.engine.transactions import Tx
-from innkeeper.entrypoints.api.leases import wishes
+from innkeeper.entrypoints.api.leases import bodies
 from innkeeper.entrypoints.api.leases.rules import LEASES
 from innkeeper.entrypoints.api.paging import limit_of
 from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.systems.leases import leases
-from innkeeper.systems.leases.terms import Terms
+from innkeeper.systems.leases.context import LeaseContext
 
 LINES_OF_A_HOST = 4
 """Things that are written when a lease gets a host: the hold, the host's own row, where its
@@ -43,17 +43,17 @@ RESERVATION_STATUSES = {
     LeaseStatus.ENDING: "active",
     LeaseStatus.ENDED: "deleted",
 }
-EVENT_TYPES = {EventKind.START: "start_lease", EventKind.END: "end_lease"}
+EVENT_TYPES = {LeaseEventKind.START: "start_lease", LeaseEventKind.END: "end_lease"}
 EVENT_STATUSES = {
-    EventState.WAITING: "UNDONE",
-    EventState.BEGUN: "IN_PROGRESS",
-    EventState.DONE: "DONE",
+    LeaseEventState.WAITING: "UNDONE",
+    LeaseEventState.BEGUN: "IN_PROGRESS",
+    LeaseEventState.DONE: "DONE",
 }
 
 
-def terms(call: Call) -> Terms:
+def terms(call: Call) -> LeaseContext:
     """What the leases room is told of this call."""
-    return Terms(
+    return LeaseContext(
         service_down_time_s=call.site.settings.computing.service_down_time_s,
         asker=call.asker(),
         now=call.now,
@@ -83,15 +83,15 @@ async def index(call: Call) -> Answer:
 async def create(call: Call) -> Answer:
     """Make a lease."""
     body = call.body
-    wishes.demand_all(body)
-    wish = LeaseWish(
+    bodies.demand_all(body)
+    wish = LeaseRequest(
         uuid=call.site.ids.uuid(),
-        name=wishes.name_of(body["name"]),
+        name=bodies.name_of(body["name"]),
         project_id=project(call),
         user_id=call.context.user_id or "",
-        window=wishes.window_of(body, call.now),
+        window=bodies.window_of(body, call.now),
         reservations=tuple(
-            wishes.hosts_of(
+            bodies.hosts_of(
                 body["reservations"], [call.site.ids.uuid() for _ in body["reservations"]]
             )
         ),
@@ -113,7 +113,7 @@ async def show(call: Call) -> Answer:
 async def update(call: Call) -> Answer:
     """Rename a lease."""
     await call.read(lambda tx: _owned(tx, call))
-    name, told = wishes.new_name(call.body), terms(call)
+    name, told = bodies.new_name(call.body), terms(call)
 
     def write(tx: Tx) -> Lease:
         return leases.rename(tx, _owned(tx, call), name, told)
@@ -168,7 +168,7 @@ def _reservation(lease: Lease, each: Reservation) -> dict[str, Any]:
         "id": each.uuid,
         "lease_id": lease.uuid,
         "resource_id": each.uuid,
-        "resource_type": wishes.WHOLE_HOSTS,
+        "resource_type": bodies.WHOLE_HOSTS,
         "status": RESERVATION_STATUSES[lease.status],
         "missing_resources": False,
         "resources_changed": False,
@@ -182,7 +182,7 @@ def _reservation(lease: Lease, each: Reservation) -> dict[str, Any]:
     }
 
 
-def _event(lease: Lease, each: Event) -> dict[str, Any]:
+def _event(lease: Lease, each: LeaseEvent) -> dict[str, Any]:
     return {
         "id": each.uuid,
         "lease_id": lease.uuid,

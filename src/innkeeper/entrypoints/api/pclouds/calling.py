@@ -9,7 +9,7 @@ from innkeeper.domain.pclouds import Pcloud
 from innkeeper.engine.transactions import Tx
 from innkeeper.entrypoints.api.routing import Call
 from innkeeper.systems.pclouds import pclouds
-from innkeeper.systems.pclouds.terms import Terms
+from innkeeper.systems.pclouds.context import PcloudContext
 
 PCLOUDS = "os_compute_api:os-pclouds"
 FLAVORS = "os_compute_api:os-host-flavors"
@@ -18,9 +18,9 @@ LINES_OF_A_HOST = 10
 it gives out, what is paid for it, and what others are told."""
 
 
-def terms(call: Call) -> Terms:
+def terms(call: Call) -> PcloudContext:
     """What the pclouds room is told of this call."""
-    return Terms(
+    return PcloudContext(
         settings=call.site.settings.dedicating,
         service_down_time_s=call.site.settings.computing.service_down_time_s,
         asker=call.asker(),

@@ -12,7 +12,7 @@ from innkeeper.entrypoints.api.paging import limit_of, next_query
 from innkeeper.entrypoints.api.pclouds.calling import FLAVORS, moment, terms
 from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.systems.pclouds import host_flavors
-from innkeeper.systems.pclouds.terms import Terms
+from innkeeper.systems.pclouds.context import PcloudContext
 
 PATH = "/v2.1/os-host-flavors"
 
@@ -145,7 +145,7 @@ async def remove_host(call: Call) -> Answer:
 
 
 def _shown(
-    tx: Tx, call: Call, found: Sequence[HostFlavor], told: Terms
+    tx: Tx, call: Call, found: Sequence[HostFlavor], told: PcloudContext
 ) -> list[dict[str, Any]]:
     """Host flavors as everybody sees them; with what is free, where that is to be seen.
 
@@ -162,7 +162,7 @@ def _shown(
     return shown
 
 
-def _whole(tx: Tx, call: Call, flavor: HostFlavor, told: Terms) -> dict[str, Any]:
+def _whole(tx: Tx, call: Call, flavor: HostFlavor, told: PcloudContext) -> dict[str, Any]:
     (shown,) = _shown(tx, call, [flavor], told)
     if call.allows(f"{FLAVORS}:pool"):
         all_, taken = host_flavors.counts(tx, flavor)
@@ -175,7 +175,7 @@ def _whole(tx: Tx, call: Call, flavor: HostFlavor, told: Terms) -> dict[str, Any
     return shown
 
 
-def _shown_host(host: PoolHost, told: Terms) -> dict[str, Any]:
+def _shown_host(host: PoolHost, told: PcloudContext) -> dict[str, Any]:
     return {
         "hostname": host.hostname,
         "host_flavor": host.flavor_id,

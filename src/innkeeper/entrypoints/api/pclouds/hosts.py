@@ -18,10 +18,10 @@ from innkeeper.engine.transactions import Tx
 from innkeeper.entrypoints.api.paging import limit_of, next_query
 from innkeeper.entrypoints.api.pclouds.calling import LINES_OF_A_HOST, moment, owned, terms
 from innkeeper.entrypoints.api.routing import Answer, Call
-from innkeeper.systems.pclouds import hosts, requests, several
-from innkeeper.systems.pclouds.hosts import Wish
-from innkeeper.systems.pclouds.several import TAKEN_AT_ONCE, Request
-from innkeeper.systems.pclouds.terms import Terms
+from innkeeper.systems.pclouds import bulk_allocation, hosts, requests
+from innkeeper.systems.pclouds.bulk_allocation import TAKEN_AT_ONCE, Request
+from innkeeper.systems.pclouds.context import PcloudContext
+from innkeeper.systems.pclouds.hosts import HostRequest
 
 STATES = {"enabled": True, "disabled": False}
 CREATED = 201
@@ -84,8 +84,8 @@ async def allocate(call: Call) -> Answer:
     return Answer(CREATED, await call.write(write, LINES_OF_A_HOST, WHOLE_HOSTS))
 
 
-def _wish(wanted: dict[str, Any]) -> Wish:
-    return Wish(
+def _wish(wanted: dict[str, Any]) -> HostRequest:
+    return HostRequest(
         name=wanted["name"],
         host_flavor=wanted["host_flavor"],
         availability_zone=wanted.get("availability_zone"),
@@ -93,38 +93,40 @@ def _wish(wanted: dict[str, Any]) -> Wish:
     )
 
 
-def _asked(wanted: Sequence[Wish], *, is_several: bool) -> str:
+def _asked(wanted: Sequence[HostRequest], *, is_several: bool) -> str:
     """The same for the same request, also where defaults are spelled out in one of them."""
     meant = [is_several, *(astuple(each) for each in wanted)]
     return hashlib.sha256(json.dumps(meant).encode()).hexdigest()
 
 
-async def _allocate_several(call: Call, request: Request, told: Terms) -> dict[str, Any]:
+async def _allocate_several(
+    call: Call, request: Request, told: PcloudContext
+) -> dict[str, Any]:
     """Take them in several commits; where none can be had, that is a refusal of the first.
 
     Once some were taken, what refuses a whole step is told of those that are left.
     """
-    so_far = several.BEGINNING
+    so_far = bulk_allocation.BEGINNING
     # Each step tries some more of them, or finds that another request with its token did.
     while so_far.left(request):
         before = so_far
         try:
             so_far = await call.write(
-                lambda tx: several.go_on(tx, owned(tx, call), request, before, told),  # noqa: B023
+                lambda tx: bulk_allocation.go_on(tx, owned(tx, call), request, before, told),  # noqa: B023
                 TAKEN_AT_ONCE * LINES_OF_A_HOST,
                 WHOLE_HOSTS,
             )
         except Refusal as refusal:
             if not before.had:
                 raise
-            so_far = several.give_up(request, before, refusal)
+            so_far = bulk_allocation.give_up(request, before, refusal)
     if not so_far.had:
         assert so_far.refusal is not None, "those that were not had were refused"
         raise so_far.refusal
     return so_far.as_answer(request)
 
 
-def _failure(wish: Wish, refusal: Refusal) -> dict[str, Any]:
+def _failure(wish: HostRequest, refusal: Refusal) -> dict[str, Any]:
     return {"name": wish.name, "code": refusal.code, "message": refusal.message}
 
 
@@ -132,7 +134,7 @@ async def update(call: Call) -> Answer:
     """Enable, disable or rename a host."""
     wanted = call.body["host"]
 
-    def change(tx: Tx, pcloud: Pcloud, member: PcloudHost, told: Terms) -> PcloudHost:
+    def change(tx: Tx, pcloud: Pcloud, member: PcloudHost, told: PcloudContext) -> PcloudHost:
         if "name" in wanted:
             member = hosts.rename(tx, pcloud, member, wanted["name"], told)
         if "state" in wanted:
@@ -162,7 +164,7 @@ async def release(call: Call) -> Answer:
     return Answer(204)
 
 
-Change = Callable[[Tx, Pcloud, PcloudHost, Terms], PcloudHost]
+Change = Callable[[Tx, Pcloud, PcloudHost, PcloudContext], PcloudHost]
 
 
 async def _changed(call: Call, change: Change) -> Answer:
@@ -175,12 +177,12 @@ async def _changed(call: Call, change: Change) -> Answer:
     return Answer(200, {"host": await call.write(write, retry=WHOLE_HOSTS)})
 
 
-def _one(tx: Tx, member: PcloudHost, told: Terms) -> dict[str, Any]:
+def _one(tx: Tx, member: PcloudHost, told: PcloudContext) -> dict[str, Any]:
     (shown,) = _shown(tx, [member], told)
     return shown
 
 
-def _shown(tx: Tx, found: Sequence[PcloudHost], told: Terms) -> list[dict[str, Any]]:
+def _shown(tx: Tx, found: Sequence[PcloudHost], told: PcloudContext) -> list[dict[str, Any]]:
     residents, has = hosts.residents(tx, found), hosts.resources(tx, found)
     return [
         {
@@ -203,7 +205,7 @@ def _shown(tx: Tx, found: Sequence[PcloudHost], told: Terms) -> list[dict[str, A
     ]
 
 
-def _health(member: PcloudHost, told: Terms) -> str:
+def _health(member: PcloudHost, told: PcloudContext) -> str:
     """How the machine is, whatever its owner wants of it."""
     if member.is_replaced:
         return "replaced"

@@ -22,12 +22,12 @@ from innkeeper.entrypoints.api.pclouds.calling import (
     terms,
     used,
 )
-from innkeeper.entrypoints.api.pclouds.ratios import bring_over
+from innkeeper.entrypoints.api.pclouds.ratio_rollout import bring_over
 from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.entrypoints.api.schema_types import TRUE_WORDS
-from innkeeper.systems.pclouds import pclouds, settling
-from innkeeper.systems.pclouds.settling import SETTLED_AT_ONCE
-from innkeeper.systems.pclouds.terms import Terms
+from innkeeper.systems.pclouds import pclouds, ratio_rollout
+from innkeeper.systems.pclouds.context import PcloudContext
+from innkeeper.systems.pclouds.ratio_rollout import SETTLED_AT_ONCE
 
 PATH = "/v2.1/os-pclouds"
 FIELDS = {
@@ -94,7 +94,7 @@ async def update(call: Call) -> Answer:
 
     def write(tx: Tx) -> tuple[str, int, dict[str, Any]]:
         after = pclouds.update(tx, owned(tx, call), facts, told)
-        left = settling.left(tx, [after]).get(after.id, 0)
+        left = ratio_rollout.left(tx, [after]).get(after.id, 0)
         return after.uuid, left, _one_shown(tx, call, after)
 
     lines = SETTLED_AT_ONCE * LINES_OF_A_HOST if RATIOS & facts.keys() else 1
@@ -160,7 +160,7 @@ async def decline(call: Call) -> Answer:
 async def _of_project(
     call: Call,
     find: Callable[[Tx, Call], Pcloud],
-    act: Callable[[Tx, Pcloud, str, Terms], None],
+    act: Callable[[Tx, Pcloud, str, PcloudContext], None],
 ) -> Answer:
     """Do something about the project in the path, for who may have it done."""
     told, project_id = terms(call), call.params["tenant_id"]
@@ -273,7 +273,7 @@ def _all_shown(tx: Tx, call: Call, found: list[Pcloud]) -> list[dict[str, Any]]:
     # Who may use one need not know who pays for it, who else uses it, and how large it is.
     show = f"{PCLOUDS}:show"
     whole = [each for each in found if call.allows(show, project_id=each.project_id)]
-    counts, left = pclouds.host_counts(tx, whole), settling.left(tx, whole)
+    counts, left = pclouds.host_counts(tx, whole), ratio_rollout.left(tx, whole)
     rest = {
         each.id: {
             "owner": each.project_id,

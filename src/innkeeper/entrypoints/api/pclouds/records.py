@@ -8,16 +8,16 @@ from typing import Any
 from innkeeper.domain.amounts import UNIT_MAX
 from innkeeper.domain.compute import UNLIMITED
 from innkeeper.domain.errors import Invalid
-from innkeeper.domain.pclouds import PcloudRun
+from innkeeper.domain.pclouds import BillingPeriod
 from innkeeper.engine.transactions import Tx
 from innkeeper.entrypoints.api.paging import limit_of, next_query
 from innkeeper.entrypoints.api.pclouds.calling import PCLOUDS, moment, terms
 from innkeeper.entrypoints.api.periods import window
 from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.entrypoints.api.schema_types import PROJECT_ID_MAX
-from innkeeper.systems.pclouds import quotas, runs
+from innkeeper.systems.pclouds import billing_periods, quotas
+from innkeeper.systems.pclouds.billing_periods import PcloudUsage
 from innkeeper.systems.pclouds.quotas import Units
-from innkeeper.systems.pclouds.runs import Usage
 
 USAGE_PATH = "/v2.1/os-pcloud-usage"
 MONTH = timedelta(days=31)
@@ -43,11 +43,13 @@ async def usage(call: Call) -> Answer:
         raise Invalid("The token names no project; ask for all_projects.")
     after = 0 if marker is None else int(marker)
 
-    def read(tx: Tx) -> list[PcloudRun]:
-        return runs.page(tx, start, stop, project_id=project_id, after=after, limit=limit + 1)
+    def read(tx: Tx) -> list[BillingPeriod]:
+        return billing_periods.page(
+            tx, start, stop, project_id=project_id, after=after, limit=limit + 1
+        )
 
     found = await call.read(read)
-    told = runs.by_project(found[:limit], start, stop)
+    told = billing_periods.by_project(found[:limit], start, stop)
     body: dict[str, Any] = {
         "pcloud_usages": [_shown(each, start, stop) for each in told],
         "start": moment(start),
@@ -60,7 +62,7 @@ async def usage(call: Call) -> Answer:
     return Answer(200, body)
 
 
-def _shown(usage: Usage, start: datetime, stop: datetime) -> dict[str, Any]:
+def _shown(usage: PcloudUsage, start: datetime, stop: datetime) -> dict[str, Any]:
     return {
         "project_id": usage.project_id,
         "host_hours": usage.host_hours,
@@ -69,7 +71,7 @@ def _shown(usage: Usage, start: datetime, stop: datetime) -> dict[str, Any]:
     }
 
 
-def _shown_run(run: PcloudRun, start: datetime, stop: datetime) -> dict[str, Any]:
+def _shown_run(run: BillingPeriod, start: datetime, stop: datetime) -> dict[str, Any]:
     return {
         "pcloud_id": run.pcloud_uuid,
         "name": run.host_name,

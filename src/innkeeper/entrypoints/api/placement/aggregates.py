@@ -5,10 +5,10 @@ from __future__ import annotations
 from innkeeper.entrypoints.api.placement import caching
 from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.systems.placement import aggregates
-from innkeeper.systems.placement.aggregates import Memberships
+from innkeeper.systems.placement.aggregates import ProviderAggregates
 
 
-def _answer(call: Call, found: Memberships) -> Answer:
+def _answer(call: Call, found: ProviderAggregates) -> Answer:
     body = {
         "aggregates": found.aggregates,
         "resource_provider_generation": found.generation,

@@ -11,7 +11,7 @@ from innkeeper.engine.retry import ALLOCATIONS
 from innkeeper.entrypoints.api.placement import caching
 from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.systems.placement import allocations
-from innkeeper.systems.placement.allocations import Bundle, Wish
+from innkeeper.systems.placement.allocations import AllocationUpdate, Bundle
 from innkeeper.systems.placement.usages import UNTYPED
 
 
@@ -59,9 +59,9 @@ def _dated(call: Call, found: list[Allocation]) -> dict[str, str]:
     return caching.headers(call, (each.created_at for each in found))
 
 
-def wish(call: Call, consumer: str, body: Mapping[str, Any]) -> Wish:
+def wish(call: Call, consumer: str, body: Mapping[str, Any]) -> AllocationUpdate:
     """What a body wants a consumer to hold."""
-    return Wish(
+    return AllocationUpdate(
         consumer=consumer,
         resources={uuid: line["resources"] for uuid, line in body["allocations"].items()},
         seen=body.get("consumer_generation"),
@@ -90,14 +90,14 @@ async def replace_many(call: Call) -> Answer:
     return Answer(204)
 
 
-async def _write(call: Call, wishes: Sequence[Wish]) -> None:
+async def _write(call: Call, wishes: Sequence[AllocationUpdate]) -> None:
     item = Bundle(wishes, call.now)
     await call.write_together(
         allocations.write_together, item, line_count(wishes), retry=ALLOCATIONS
     )
 
 
-def line_count(wishes: Iterable[Wish]) -> int:
+def line_count(wishes: Iterable[AllocationUpdate]) -> int:
     """How much there is to write: each amount, and each consumer without any."""
     return sum(max(1, sum(map(len, each.resources.values()))) for each in wishes)
 

@@ -7,7 +7,7 @@ from http import HTTPStatus
 from typing import Any
 
 from innkeeper.entrypoints.api import faults
-from innkeeper.entrypoints.api.accepting import JSON, quality
+from innkeeper.entrypoints.api.content_types import JSON, quality
 from innkeeper.entrypoints.api.faults import Fault
 from innkeeper.entrypoints.api.placement.versions.answers import shows_code
 

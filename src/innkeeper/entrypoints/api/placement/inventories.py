@@ -10,7 +10,7 @@ from innkeeper.domain.amounts import Inventory
 from innkeeper.entrypoints.api.placement import caching
 from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.systems.placement import inventories
-from innkeeper.systems.placement.inventories import Inventories
+from innkeeper.systems.placement.inventories import ProviderInventories
 
 FIELDS = ("total", "reserved", "min_unit", "max_unit", "step_size", "allocation_ratio")
 
@@ -31,7 +31,7 @@ def inventory_of(body: Mapping[str, Any]) -> Inventory:
     return Inventory(**given)
 
 
-def _all(call: Call, shown: Inventories) -> Answer:
+def _all(call: Call, shown: ProviderInventories) -> Answer:
     return Answer(
         body={
             "resource_provider_generation": shown.generation,
@@ -41,7 +41,7 @@ def _all(call: Call, shown: Inventories) -> Answer:
     )
 
 
-def _one(call: Call, shown: Inventories) -> Answer:
+def _one(call: Call, shown: ProviderInventories) -> Answer:
     (line,) = shown.lines
     return Answer(
         body={

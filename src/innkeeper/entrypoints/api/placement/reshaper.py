@@ -7,13 +7,13 @@ from innkeeper.entrypoints.api.placement.allocations import line_count, wish
 from innkeeper.entrypoints.api.placement.inventories import inventory_of
 from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.systems.placement import reshape as reshaping
-from innkeeper.systems.placement.reshape import Shape
+from innkeeper.systems.placement.reshape import ProviderShape
 
 
 async def reshape(call: Call) -> Answer:
     """Replace inventories and allocations; all of them, or none."""
     shapes = {
-        uuid: Shape(
+        uuid: ProviderShape(
             each["resource_provider_generation"],
             {name: inventory_of(line) for name, line in each["inventories"].items()},
         )

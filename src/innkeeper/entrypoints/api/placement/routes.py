@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from innkeeper.entrypoints.api.accepting import JSON
+from innkeeper.entrypoints.api.content_types import JSON
 from innkeeper.entrypoints.api.microversions import Version
 from innkeeper.entrypoints.api.placement import (
     aggregates,

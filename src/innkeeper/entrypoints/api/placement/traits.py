@@ -9,7 +9,7 @@ from innkeeper.domain.placement import NamedThing
 from innkeeper.entrypoints.api.placement import caching
 from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.systems.placement import traits
-from innkeeper.systems.placement.traits import Traits
+from innkeeper.systems.placement.traits import ProviderTraits
 
 FLAGS = {"true": True, "false": False}
 
@@ -73,7 +73,7 @@ async def delete(call: Call) -> Answer:
     return Answer(204)
 
 
-def _of_provider(call: Call, found: Traits) -> Answer:
+def _of_provider(call: Call, found: ProviderTraits) -> Answer:
     return Answer(
         body={
             "traits": [each.name for each in found.traits],

@@ -49,7 +49,7 @@ def uuid_in(name: str, path: str, spelling: str) -> str:
     return found
 
 
-class Named(msgspec.Struct, frozen=True):
+class ClassAnswer(msgspec.Struct, frozen=True):
     """A resource class."""
 
     name: Name
@@ -58,16 +58,16 @@ class Named(msgspec.Struct, frozen=True):
 class Classes(msgspec.Struct, frozen=True):
     """All resource classes."""
 
-    resource_classes: list[Named]
+    resource_classes: list[ClassAnswer]
 
 
-class Traits(msgspec.Struct, frozen=True):
+class TraitsAnswer(msgspec.Struct, frozen=True):
     """All traits, or those of a provider."""
 
     traits: list[Name]
 
 
-class Row(msgspec.Struct, frozen=True):
+class ProviderAnswer(msgspec.Struct, frozen=True):
     """One provider in a list, or by itself."""
 
     uuid: str
@@ -75,10 +75,10 @@ class Row(msgspec.Struct, frozen=True):
     parent_provider_uuid: str | None
 
 
-class Rows(msgspec.Struct, frozen=True):
+class ProvidersAnswer(msgspec.Struct, frozen=True):
     """All providers."""
 
-    resource_providers: list[Row]
+    resource_providers: list[ProviderAnswer]
 
 
 class Made(msgspec.Struct, frozen=True):
@@ -98,7 +98,7 @@ class InventoryFields(msgspec.Struct, frozen=True):
     allocation_ratio: float
 
 
-class Inventories(msgspec.Struct, frozen=True):
+class InventoriesAnswer(msgspec.Struct, frozen=True):
     """All that a provider has."""
 
     resource_provider_generation: int

@@ -15,9 +15,9 @@ from innkeeper.domain.amounts import Inventory
 from innkeeper.entrypoints.cli.placement_import.pictures import (
     CUSTOM,
     Amounts,
-    Consumer,
+    ConsumerPicture,
     Picture,
-    Provider,
+    ProviderPicture,
     Tally,
     held,
     unlike,
@@ -49,7 +49,7 @@ def find(source: Picture, target: Picture, *, keeps_others: bool = False) -> Ite
     yield from _totals(source, target, others)
 
 
-def _others(source: Picture, target: Picture) -> list[Consumer]:
+def _others(source: Picture, target: Picture) -> list[ConsumerPicture]:
     return [each for uuid, each in target.consumers.items() if uuid not in source.consumers]
 
 
@@ -77,7 +77,7 @@ def _quoted(text: str | None) -> str:
 
 
 def _provider(
-    uuid: str, source: Provider | None, target: Provider | None, spared: Tally
+    uuid: str, source: ProviderPicture | None, target: ProviderPicture | None, spared: Tally
 ) -> Iterator[str]:
     if source is None or target is None:
         there = source or target
@@ -130,7 +130,7 @@ def _without(amounts: Amounts, spared: Amounts) -> Amounts:
 
 
 def _consumer(
-    uuid: str, source: Consumer | None, target: Consumer | None, with_kinds: bool
+    uuid: str, source: ConsumerPicture | None, target: ConsumerPicture | None, with_kinds: bool
 ) -> Iterator[str]:
     whose = f"consumer {uuid}"
     if source is None or target is None:
@@ -148,7 +148,7 @@ def _consumer(
         )
 
 
-def _totals(source: Picture, target: Picture, others: list[Consumer]) -> Iterator[str]:
+def _totals(source: Picture, target: Picture, others: list[ConsumerPicture]) -> Iterator[str]:
     if source.totals is None or target.totals is None:
         return
     spared: dict[str, dict[str, int]] = {}

@@ -16,9 +16,9 @@ from innkeeper.domain.errors import Refusal
 from innkeeper.entrypoints.cli.placement_import import differences, objections, plan
 from innkeeper.entrypoints.cli.placement_import.objections import Others
 from innkeeper.entrypoints.cli.placement_import.pictures import Picture
-from innkeeper.entrypoints.cli.placement_import.progress import Steps
+from innkeeper.entrypoints.cli.placement_import.progress import ImportProgress
 from innkeeper.entrypoints.cli.placement_import.reading import KINDS_SINCE, Reader
-from innkeeper.entrypoints.cli.placement_import.writing import Writer
+from innkeeper.entrypoints.cli.placement_import.writing import PlanWriter
 
 SOURCE_LEAST = Version(1, 28)
 """OpenStack's Rocky. Older services do not tell consumers' generations, nor much else."""
@@ -26,7 +26,7 @@ TARGET_LEAST = KINDS_SINCE
 """Below it consumers lose their types, and providers cannot be moved."""
 
 
-class Status(IntEnum):
+class ExitStatus(IntEnum):
     """Exit statuses."""
 
     EQUAL = 0
@@ -44,25 +44,25 @@ class Importing:
     dry_run: bool
     verify_only: bool
     jobs: int
-    steps: Steps
+    steps: ImportProgress
     wait: Callable[[float], object]
     told: TextIO
     warned: TextIO
 
-    def run(self) -> Status:
+    def run(self) -> ExitStatus:
         """Do it; gives the exit status."""
         try:
             return self._run()
         except Refusal as refusal:
             self._warn(refusal.message)
-            return Status.FAILED
+            return ExitStatus.FAILED
 
-    def _run(self) -> Status:
+    def _run(self) -> ExitStatus:
         self.source.settle_version(SOURCE_LEAST)
         self.target.settle_version(TARGET_LEAST)
         if self.source.url == self.target.url:
             self._warn(f"The source and the target are the same, {self.source.url}.")
-            return Status.FAILED
+            return ExitStatus.FAILED
         source, target = self._look()
         if self.verify_only:
             return self._compare(source, target)
@@ -71,12 +71,12 @@ class Importing:
             self._warn(line)
         if objected:
             self._warn("Nothing was written.")
-            return Status.FAILED
+            return ExitStatus.FAILED
         made = plan.make(source, target, self.others)
         if self.dry_run:
             return self._announce(made)
         if not made.is_empty:
-            writer = Writer(self.target, target, self.jobs, self.steps, self.wait)
+            writer = PlanWriter(self.target, target, self.jobs, self.steps, self.wait)
             writer.carry_out(made)
             source, target = self._look()
         return self._compare(source, target)
@@ -90,12 +90,12 @@ class Importing:
     def _read(self, api: PlacementApi, *, with_usages: bool) -> Picture:
         return Reader(api, self.jobs, self.steps).read(with_usages=with_usages)
 
-    def _announce(self, made: plan.Plan) -> Status:
+    def _announce(self, made: plan.ImportPlan) -> ExitStatus:
         for noun, count in made.counts().items():
             self._tell(f"{noun}: {count}")
-        return Status.EQUAL if made.is_empty else Status.DIFFERENT
+        return ExitStatus.EQUAL if made.is_empty else ExitStatus.DIFFERENT
 
-    def _compare(self, source: Picture, target: Picture) -> Status:
+    def _compare(self, source: Picture, target: Picture) -> ExitStatus:
         keeps_others = self.others is Others.KEEP
         count = 0
         for line in differences.find(source, target, keeps_others=keeps_others):
@@ -103,11 +103,11 @@ class Importing:
             count += 1
         if count:
             self._tell(f"{count} differences")
-            return Status.DIFFERENT
+            return ExitStatus.DIFFERENT
         self._tell(
             f"equal: {len(source.providers)} providers, {len(source.consumers)} consumers"
         )
-        return Status.EQUAL
+        return ExitStatus.EQUAL
 
     def _tell(self, line: str) -> None:
         self.told.write(f"{line}\n")

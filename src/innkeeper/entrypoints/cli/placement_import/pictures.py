@@ -22,7 +22,7 @@ Tally = dict[tuple[str, str], int]
 
 
 @dataclass(frozen=True, slots=True)
-class Provider:
+class ProviderPicture:
     """One provider with all that belongs to it.
 
     ``spelling`` is its uuid as its service writes it, which is what paths need.
@@ -41,7 +41,7 @@ class Provider:
 
 
 @dataclass(frozen=True, slots=True)
-class Consumer:
+class ConsumerPicture:
     """One consumer and what it holds, by provider. ``kind`` is its type, if it has one."""
 
     uuid: str
@@ -67,19 +67,19 @@ class Picture:
     says that each project uses; ``None`` where that was not asked.
     """
 
-    providers: Mapping[str, Provider]
-    consumers: Mapping[str, Consumer]
+    providers: Mapping[str, ProviderPicture]
+    consumers: Mapping[str, ConsumerPicture]
     classes: frozenset[str]
     traits: frozenset[str]
     has_kinds: bool = True
     totals: Mapping[str, Amounts] | None = None
 
-    def levels(self) -> list[list[Provider]]:
+    def levels(self) -> list[list[ProviderPicture]]:
         """The providers in the order of their trees: roots first, then what hangs on them.
 
         A provider whose parent is not here counts as a root.
         """
-        children: dict[str | None, list[Provider]] = {}
+        children: dict[str | None, list[ProviderPicture]] = {}
         for provider in self.providers.values():
             parent = provider.parent if provider.parent in self.providers else None
             children.setdefault(parent, []).append(provider)
@@ -91,7 +91,7 @@ class Picture:
         return found
 
 
-def held(consumers: Iterable[Consumer]) -> Tally:
+def held(consumers: Iterable[ConsumerPicture]) -> Tally:
     """How much these consumers hold in all."""
     sums: Tally = {}
     for consumer in consumers:
@@ -125,7 +125,7 @@ def are_same(one: Mapping[str, Inventory], other: Mapping[str, Inventory]) -> bo
     return one.keys() == other.keys() and not any(unlike(one[k], other[k]) for k in one)
 
 
-def hold_same(one: Consumer, other: Consumer, *, with_kinds: bool) -> bool:
+def hold_same(one: ConsumerPicture, other: ConsumerPicture, *, with_kinds: bool) -> bool:
     """Whether two consumers are equal; types count if both sides speak of them."""
     kinds_agree = not with_kinds or one.kind == other.kind
     return kinds_agree and (one.project, one.user, one.holds) == (

@@ -19,9 +19,9 @@ from innkeeper.domain.amounts import UNIT_MAX, Inventory
 from innkeeper.entrypoints.cli.placement_import.objections import Others
 from innkeeper.entrypoints.cli.placement_import.pictures import (
     CUSTOM,
-    Consumer,
+    ConsumerPicture,
     Picture,
-    Provider,
+    ProviderPicture,
     Tally,
     are_same,
     held,
@@ -42,7 +42,7 @@ class Furnishing:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class ImportPlan:
     """Steps in the order in which they are carried out.
 
     Of ``parked`` providers the name is replaced by their uuid, to free it. The members of one
@@ -52,13 +52,13 @@ class Plan:
 
     classes: Sequence[str]
     traits: Sequence[str]
-    parked: Sequence[Provider]
-    levels: Sequence[Sequence[Provider]]
+    parked: Sequence[ProviderPicture]
+    levels: Sequence[Sequence[ProviderPicture]]
     furnished: Sequence[Furnishing]
-    dropped: Sequence[Consumer]
-    written: Sequence[Consumer]
+    dropped: Sequence[ConsumerPicture]
+    written: Sequence[ConsumerPicture]
     closed: Sequence[Furnishing]
-    removed_levels: Sequence[Sequence[Provider]]
+    removed_levels: Sequence[Sequence[ProviderPicture]]
 
     def counts(self) -> dict[str, int]:
         """How many of each kind would be written."""
@@ -79,7 +79,7 @@ class Plan:
         return not any(self.counts().values())
 
 
-def make(source: Picture, target: Picture, others: Others) -> Plan:
+def make(source: Picture, target: Picture, others: Others) -> ImportPlan:
     """Plan the way from ``target`` to ``source``, to which nobody may object any more."""
     strangers = {
         uuid: each for uuid, each in target.providers.items() if uuid not in source.providers
@@ -88,7 +88,7 @@ def make(source: Picture, target: Picture, others: Others) -> Plan:
     levels = [[p for p in level if _is_news(p, target)] for level in source.levels()]
     dropped, written = _consumers(source, target, others)
     opened, closed = _inventories(source, target, dropped, written)
-    return Plan(
+    return ImportPlan(
         classes=_missing_names(source.classes, target.classes),
         traits=_missing_names(source.traits, target.traits),
         parked=_parked(levels, removed, target),
@@ -108,14 +108,16 @@ def _missing_names(source: Iterable[str], target: frozenset[str]) -> list[str]:
 # -- providers -----------------------------------------------------------------------------
 
 
-def _is_news(provider: Provider, target: Picture) -> bool:
+def _is_news(provider: ProviderPicture, target: Picture) -> bool:
     there = target.providers.get(provider.uuid)
     return there is None or (there.name, there.parent) != (provider.name, provider.parent)
 
 
 def _parked(
-    levels: Iterable[Iterable[Provider]], removed: Mapping[str, Provider], target: Picture
-) -> list[Provider]:
+    levels: Iterable[Iterable[ProviderPicture]],
+    removed: Mapping[str, ProviderPicture],
+    target: Picture,
+) -> list[ProviderPicture]:
     """Those of the target whose names others are about to get."""
     changed = {each.uuid: each for level in levels for each in level}
     wanted = {each.name: uuid for uuid, each in changed.items()}
@@ -127,7 +129,7 @@ def _parked(
     return [each for each in losing if wanted.get(each.name, each.uuid) != each.uuid]
 
 
-def _bottom_up(removed: Mapping[str, Provider]) -> list[list[Provider]]:
+def _bottom_up(removed: Mapping[str, ProviderPicture]) -> list[list[ProviderPicture]]:
     """Children before parents: who has children cannot be removed."""
     only = Picture(removed, {}, frozenset(), frozenset())
     return only.levels()[::-1]
@@ -157,7 +159,7 @@ def _furnishings(
 
 def _consumers(
     source: Picture, target: Picture, others: Others
-) -> tuple[list[Consumer], list[Consumer]]:
+) -> tuple[list[ConsumerPicture], list[ConsumerPicture]]:
     """Those of the target that are let go, and those of the source that are written."""
     with_kinds = source.has_kinds and target.has_kinds
     dropped, written = [], []
@@ -183,7 +185,10 @@ def _consumers(
 
 
 def _inventories(
-    source: Picture, target: Picture, dropped: Iterable[Consumer], written: Sequence[Consumer]
+    source: Picture,
+    target: Picture,
+    dropped: Iterable[ConsumerPicture],
+    written: Sequence[ConsumerPicture],
 ) -> tuple[dict[str, Inventories], dict[str, Inventories]]:
     """The inventories to set before consumers are written, and those to set after it."""
     gone = {each.uuid for each in dropped}
@@ -232,7 +237,9 @@ def _only(inventories: Inventories, names: Iterable[str]) -> Inventories:
     return {name: inventories[name] for name in names if name in inventories}
 
 
-def _most_held(staying: Mapping[str, Consumer], written: Iterable[Consumer]) -> Tally:
+def _most_held(
+    staying: Mapping[str, ConsumerPicture], written: Iterable[ConsumerPicture]
+) -> Tally:
     """The most that can be held at any moment, in whichever order consumers are written."""
     after = {each.uuid: each for each in written}
     most = held(each for uuid, each in staying.items() if uuid not in after)

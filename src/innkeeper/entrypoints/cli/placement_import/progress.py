@@ -28,19 +28,19 @@ PARTS_PER_LINE_MIN = 100
 """A step of fewer parts than this is soon done: its beginning and its end say enough."""
 
 
-class Steps(Protocol):
+class ImportProgress(Protocol):
     """Shows how far steps have come."""
 
     def step(self, title: str, total: int) -> AbstractContextManager[Advance]:
         """Show a step of so many parts until the block ends."""
 
 
-def shown_on(stream: TextIO) -> Steps:
+def shown_on(stream: TextIO) -> ImportProgress:
     """Bars if the stream is a terminal, lines if it is a file or a pipe."""
-    return Bars(stream) if stream.isatty() else Lines(stream)
+    return ImportBars(stream) if stream.isatty() else ImportLines(stream)
 
 
-class Bars:
+class ImportBars:
     """Bars that grow."""
 
     def __init__(self, stream: TextIO) -> None:
@@ -48,7 +48,7 @@ class Bars:
 
     @contextmanager
     def step(self, title: str, total: int) -> Iterator[Advance]:
-        """See :class:`Steps`."""
+        """See :class:`ImportProgress`."""
         columns = (
             TextColumn("{task.description}"),
             BarColumn(),
@@ -61,7 +61,7 @@ class Bars:
             yield lambda count: bars.advance(task, count)
 
 
-class Lines:
+class ImportLines:
     """Lines, some ten of them for a long step."""
 
     def __init__(self, stream: TextIO) -> None:
@@ -69,7 +69,7 @@ class Lines:
 
     @contextmanager
     def step(self, title: str, total: int) -> Iterator[Advance]:
-        """See :class:`Steps`."""
+        """See :class:`ImportProgress`."""
         lock = threading.Lock()
         done = told = 0
         apart = max(PARTS_PER_LINE_MIN, total // LINES_PER_STEP)

@@ -24,11 +24,11 @@ from innkeeper.entrypoints.cli.placement_import import answers
 from innkeeper.entrypoints.cli.placement_import.answers import Form, understood, uuid_in
 from innkeeper.entrypoints.cli.placement_import.pictures import (
     Amounts,
-    Consumer,
+    ConsumerPicture,
     Picture,
-    Provider,
+    ProviderPicture,
 )
-from innkeeper.entrypoints.cli.placement_import.progress import Steps
+from innkeeper.entrypoints.cli.placement_import.progress import ImportProgress
 
 ROUNDS_MAX = 4
 """How often what appeared while reading is read as well."""
@@ -46,7 +46,7 @@ Answer = TypeVar("Answer")
 class Reader:
     """Reads one service with at most ``jobs`` questions at a time."""
 
-    def __init__(self, api: PlacementApi, jobs: int, steps: Steps) -> None:
+    def __init__(self, api: PlacementApi, jobs: int, steps: ImportProgress) -> None:
         self._api = api
         self._jobs = jobs
         self._steps = steps
@@ -54,11 +54,11 @@ class Reader:
     def read(self, *, with_usages: bool) -> Picture:
         """Read everything; what the service says is in use only if that is asked."""
         classes = self._ask("/resource_classes", answers.Classes).resource_classes
-        traits = self._ask("/traits", answers.Traits).traits
-        providers: dict[str, Provider] = {}
-        consumers: dict[str, Consumer] = {}
+        traits = self._ask("/traits", answers.TraitsAnswer).traits
+        providers: dict[str, ProviderPicture] = {}
+        consumers: dict[str, ConsumerPicture] = {}
         seen: set[str] = set()
-        rows = self._ask("/resource_providers", answers.Rows).resource_providers
+        rows = self._ask("/resource_providers", answers.ProvidersAnswer).resource_providers
         doubtful: list[str] = []
         for _ in range(ROUNDS_MAX):
             fresh = self._read_providers(rows, providers, with_usages=with_usages) - seen
@@ -82,26 +82,26 @@ class Reader:
 
     # -- providers -------------------------------------------------------------------------
 
-    def _rows_of(self, uuids: Iterable[str]) -> list[answers.Row]:
+    def _rows_of(self, uuids: Iterable[str]) -> list[answers.ProviderAnswer]:
         """The rows of providers that appeared meanwhile; none of those that are gone."""
-        found: list[answers.Row] = []
+        found: list[answers.ProviderAnswer] = []
         for uuid in uuids:
             try:
-                found.append(self._ask(f"/resource_providers/{uuid}", answers.Row))
+                found.append(self._ask(f"/resource_providers/{uuid}", answers.ProviderAnswer))
             except NotFound:
                 continue
         return found
 
     def _read_providers(
         self,
-        rows: list[answers.Row],
-        providers: dict[str, Provider],
+        rows: list[answers.ProviderAnswer],
+        providers: dict[str, ProviderPicture],
         *,
         with_usages: bool,
     ) -> set[str]:
         """Add providers to those read so far; gives the consumers that hold of them."""
 
-        def read(row: answers.Row) -> tuple[Provider, list[str]] | None:
+        def read(row: answers.ProviderAnswer) -> tuple[ProviderPicture, list[str]] | None:
             return self._provider(row, with_usages=with_usages)
 
         holders: set[str] = set()
@@ -120,13 +120,13 @@ class Reader:
         return holders
 
     def _provider(
-        self, row: answers.Row, *, with_usages: bool
-    ) -> tuple[Provider, list[str]] | None:
+        self, row: answers.ProviderAnswer, *, with_usages: bool
+    ) -> tuple[ProviderPicture, list[str]] | None:
         uuid = self._uuid("/resource_providers", row.uuid)
         path = f"/resource_providers/{quote(row.uuid, safe='')}"
         try:
-            inventories = self._ask(f"{path}/inventories", answers.Inventories)
-            traits = self._ask(f"{path}/traits", answers.Traits).traits
+            inventories = self._ask(f"{path}/inventories", answers.InventoriesAnswer)
+            traits = self._ask(f"{path}/traits", answers.TraitsAnswer).traits
             aggregates = self._ask(f"{path}/aggregates", answers.Aggregates).aggregates
             usages = self._ask(f"{path}/usages", answers.Usages).usages if with_usages else None
             holders = list(self._ask(f"{path}/allocations", answers.Holders).allocations)
@@ -134,7 +134,7 @@ class Reader:
             # Deleted since it was listed, and with it all of this.
             return None
         parent = row.parent_provider_uuid
-        provider = Provider(
+        provider = ProviderPicture(
             uuid=uuid,
             name=row.name,
             parent=None if parent is None else self._uuid("/resource_providers", parent),
@@ -157,7 +157,9 @@ class Reader:
 
     # -- consumers -------------------------------------------------------------------------
 
-    def _read_consumers(self, spellings: list[str], consumers: dict[str, Consumer]) -> None:
+    def _read_consumers(
+        self, spellings: list[str], consumers: dict[str, ConsumerPicture]
+    ) -> None:
         """Add consumers to those read so far; take away those that hold nothing any more."""
         found = self._each("consumers", spellings, self.consumer)
         for spelling, consumer in zip(spellings, found, strict=True):
@@ -166,7 +168,7 @@ class Reader:
             else:
                 consumers[consumer.uuid] = consumer
 
-    def consumer(self, spelling: str) -> Consumer | None:
+    def consumer(self, spelling: str) -> ConsumerPicture | None:
         """Read one consumer; ``None`` if it holds nothing."""
         path = f"/allocations/{quote(spelling, safe='')}"
         body = self._api.ask(path)
@@ -174,7 +176,7 @@ class Reader:
             return None
         holding = understood(self._api.name, path, body, answers.Holding)
         kind = holding.consumer_type
-        return Consumer(
+        return ConsumerPicture(
             uuid=self._uuid(path, spelling),
             project=holding.project_id,
             user=holding.user_id,
@@ -189,7 +191,7 @@ class Reader:
 
     # -- totals ----------------------------------------------------------------------------
 
-    def _read_totals(self, consumers: Mapping[str, Consumer]) -> dict[str, Amounts]:
+    def _read_totals(self, consumers: Mapping[str, ConsumerPicture]) -> dict[str, Amounts]:
         projects = sorted({each.project for each in consumers.values()})
         version = min(self._api.version, BEFORE_KINDS)
 
@@ -221,7 +223,9 @@ class Reader:
         return found
 
 
-def _has_no_ground(providers: Mapping[str, Provider], consumer: Consumer) -> set[str]:
+def _has_no_ground(
+    providers: Mapping[str, ProviderPicture], consumer: ConsumerPicture
+) -> set[str]:
     """The providers of which a consumer holds what they do not have, as far as was read."""
     return {
         uuid
@@ -231,13 +235,15 @@ def _has_no_ground(providers: Mapping[str, Provider], consumer: Consumer) -> set
 
 
 def _doubtful(
-    providers: Mapping[str, Provider], consumers: Mapping[str, Consumer]
+    providers: Mapping[str, ProviderPicture], consumers: Mapping[str, ConsumerPicture]
 ) -> list[str]:
     """Consumers that hold what their providers do not have, as far as was read."""
     return [each.spelling for each in consumers.values() if _has_no_ground(providers, each)]
 
 
-def _left_out(providers: Mapping[str, Provider], consumers: Mapping[str, Consumer]) -> set[str]:
+def _left_out(
+    providers: Mapping[str, ProviderPicture], consumers: Mapping[str, ConsumerPicture]
+) -> set[str]:
     """Providers that must be read, or read again: what was read names more than they have."""
     parents = {each.parent for each in providers.values() if each.parent is not None}
     missing = {uuid for uuid in parents if uuid not in providers}

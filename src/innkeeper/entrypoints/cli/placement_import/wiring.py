@@ -15,7 +15,7 @@ from innkeeper.clients.placement import PlacementApi
 from innkeeper.domain.errors import Invalid, Refusal
 from innkeeper.entrypoints.cli.placement_import import options as declared
 from innkeeper.entrypoints.cli.placement_import import progress
-from innkeeper.entrypoints.cli.placement_import.importing import Importing, Status
+from innkeeper.entrypoints.cli.placement_import.importing import ExitStatus, Importing
 from innkeeper.entrypoints.cli.placement_import.objections import Others
 
 INTERRUPTED = 130
@@ -38,13 +38,13 @@ def run(options: Mapping[str, Any]) -> int:
     except BrokenPipeError:
         # Whoever reads the findings has seen enough. There are some, so the sides differ.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return Status.DIFFERENT
+        return ExitStatus.DIFFERENT
     except Refusal as refusal:
         sys.stderr.write(f"innkeeper placement-import: {refusal.message}\n")
-        return Status.FAILED
+        return ExitStatus.FAILED
     except MemoryError:
         sys.stderr.write("innkeeper placement-import: both sides do not fit into the memory.\n")
-        return Status.FAILED
+        return ExitStatus.FAILED
     except KeyboardInterrupt:
         sys.stderr.write("innkeeper placement-import: interrupted; run it again to go on.\n")
         return INTERRUPTED
@@ -90,7 +90,7 @@ def _service(name: str, side: str, variable: str, options: Mapping[str, Any]) ->
 def _api(
     name: str,
     url: str | None,
-    login: logins.Login,
+    login: logins.TokenSource,
     ca_file: str | None,
     options: Mapping[str, Any],
 ) -> PlacementApi:

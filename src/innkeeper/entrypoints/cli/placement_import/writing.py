@@ -19,13 +19,13 @@ from innkeeper.domain.errors import ConcurrentUpdate, Conflict, NotFound
 from innkeeper.entrypoints.cli.placement_import import answers
 from innkeeper.entrypoints.cli.placement_import.answers import understood
 from innkeeper.entrypoints.cli.placement_import.pictures import (
-    Consumer,
+    ConsumerPicture,
     Picture,
-    Provider,
+    ProviderPicture,
     hold_same,
 )
-from innkeeper.entrypoints.cli.placement_import.plan import Furnishing, Plan
-from innkeeper.entrypoints.cli.placement_import.progress import Steps
+from innkeeper.entrypoints.cli.placement_import.plan import Furnishing, ImportPlan
+from innkeeper.entrypoints.cli.placement_import.progress import ImportProgress
 from innkeeper.entrypoints.cli.placement_import.reading import BEFORE_KINDS, Reader
 
 LOOKS_MAX = 8
@@ -44,7 +44,7 @@ Item = TypeVar("Item")
 class Intent:
     """What one consumer shall be and hold from now on; nothing, if it ``lets_go``."""
 
-    consumer: Consumer
+    consumer: ConsumerPicture
     lets_go: bool = False
 
     @property
@@ -55,7 +55,7 @@ class Intent:
         """
         return self.consumer.kind is not None and not self.lets_go
 
-    def is_fulfilled(self, there: Consumer | None) -> bool:
+    def is_fulfilled(self, there: ConsumerPicture | None) -> bool:
         """Whether there is nothing left to write, if this is what the target has."""
         if self.lets_go:
             return there is None
@@ -77,7 +77,7 @@ def chunks(intents: Iterable[Intent], consumers_max: int) -> Iterator[list[Inten
         yield chunk
 
 
-class Writer:
+class PlanWriter:
     """Carries out one plan. ``target`` is the picture on which it was made.
 
     ``consumers_max`` is how many consumers one request may name.
@@ -88,7 +88,7 @@ class Writer:
         api: PlacementApi,
         target: Picture,
         jobs: int,
-        steps: Steps,
+        steps: ImportProgress,
         wait: Callable[[float], object],
         consumers_max: int = CONSUMERS_MAX,
     ) -> None:
@@ -104,7 +104,7 @@ class Writer:
             uuid: provider.generation for uuid, provider in target.providers.items()
         }
 
-    def carry_out(self, plan: Plan) -> None:
+    def carry_out(self, plan: ImportPlan) -> None:
         """Write everything. Raises what the target refuses, and leaves what was written."""
         self._each("resource classes", plan.classes, self._make_class)
         self._each("traits", plan.traits, self._make_trait)
@@ -149,10 +149,10 @@ class Writer:
     def _path(self, uuid: str) -> str:
         return f"/resource_providers/{quote(self._spelling_of(uuid), safe='')}"
 
-    def _park(self, provider: Provider) -> None:
+    def _park(self, provider: ProviderPicture) -> None:
         self._api.send("PUT", self._path(provider.uuid), {"name": provider.uuid})
 
-    def _make_or_change(self, provider: Provider) -> None:
+    def _make_or_change(self, provider: ProviderPicture) -> None:
         parent = None if provider.parent is None else self._spelling_of(provider.parent)
         body = {"name": provider.name, PARENT: parent}
         if provider.uuid in self._target.providers:
@@ -160,7 +160,7 @@ class Writer:
         else:
             self._make(provider, {"uuid": provider.uuid, **body})
 
-    def _make(self, provider: Provider, body: Mapping[str, Any]) -> None:
+    def _make(self, provider: ProviderPicture, body: Mapping[str, Any]) -> None:
         path = "/resource_providers"
         try:
             answer: Mapping[str, Any] = self._api.send("POST", path, body)
@@ -172,13 +172,13 @@ class Writer:
         made = understood(self._api.name, path, answer, answers.Made)
         self._generations[provider.uuid] = made.generation
 
-    def _there(self, provider: Provider) -> Mapping[str, Any]:
+    def _there(self, provider: ProviderPicture) -> Mapping[str, Any]:
         try:
             return self._api.ask(f"/resource_providers/{provider.uuid}")
         except NotFound:
             return {}
 
-    def _remove(self, provider: Provider) -> None:
+    def _remove(self, provider: ProviderPicture) -> None:
         try:
             self._api.send("DELETE", self._path(provider.uuid))
         except NotFound:

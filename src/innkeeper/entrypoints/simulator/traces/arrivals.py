@@ -16,7 +16,7 @@ import numpy as np
 
 from innkeeper.domain.errors import Invalid
 from innkeeper.entrypoints.simulator.traces.text_rows import HEAD_BYTES, head_of, lines_of
-from innkeeper.scheduling.simulation.workload import NEVER, Shape, Workload, ordered
+from innkeeper.scheduling.simulation.workload import NEVER, ServerShape, Workload, ordered
 
 MB_PER_GB = 1024
 LIFETIME_MIN_S = 150.0
@@ -85,7 +85,7 @@ class _Seen:
         self.leavings.append(second + lifetime)
 
 
-def _workload(path: Path, shapes: tuple[Shape, ...], seen: _Seen) -> Workload:
+def _workload(path: Path, shapes: tuple[ServerShape, ...], seen: _Seen) -> Workload:
     if not seen.arrivals:
         raise Invalid(f"{path.name} has no servers in it.")
     arrivals, leavings, columns = ordered(
@@ -105,10 +105,10 @@ def _workload(path: Path, shapes: tuple[Shape, ...], seen: _Seen) -> Workload:
     )
 
 
-def _told(shape: Shape) -> Shape:
+def _told(shape: ServerShape) -> ServerShape:
     """The same, named by what it has rather than by its letter."""
     vcpus, memory_mb = shape.amounts["VCPU"], shape.amounts["MEMORY_MB"]
-    return Shape(f"{vcpus}c{memory_mb / MB_PER_GB:g}g", shape.amounts)
+    return ServerShape(f"{vcpus}c{memory_mb / MB_PER_GB:g}g", shape.amounts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,14 +150,16 @@ def _beside(path: Path, pattern: str) -> Path:
     return found[0]
 
 
-def _shapes(path: Path) -> tuple[Shape, ...]:
+def _shapes(path: Path) -> tuple[ServerShape, ...]:
     shapes = []
     for number, text in lines_of(path):
         match = FLAVOR.fullmatch(text)
         if match is None:
             raise Invalid(f"{path.name}, line {number}: expected CORES,GIGABYTES LETTER.")
         memory_mb = round(float(match[2]) * MB_PER_GB)
-        shapes.append(Shape(match[3], {"VCPU": round(float(match[1])), "MEMORY_MB": memory_mb}))
+        shapes.append(
+            ServerShape(match[3], {"VCPU": round(float(match[1])), "MEMORY_MB": memory_mb})
+        )
     if len({shape.name for shape in shapes}) < len(shapes):
         raise Invalid(f"{path.name} gives one letter twice.")
     return tuple(shapes)

@@ -12,9 +12,9 @@ from pathlib import Path
 import numpy as np
 
 from innkeeper.domain.errors import Invalid
-from innkeeper.entrypoints.simulator.traces.text_rows import Row, rows_of
+from innkeeper.entrypoints.simulator.traces.text_rows import TextRow, rows_of
 from innkeeper.scheduling import comparisons
-from innkeeper.scheduling.simulation.workload import NEVER, Shape, Workload, ordered
+from innkeeper.scheduling.simulation.workload import NEVER, ServerShape, Workload, ordered
 
 THOUSANDTHS = 1000
 PARTS = {"VCPU": THOUSANDTHS, "PGPU": THOUSANDTHS}
@@ -39,7 +39,7 @@ def is_one(header: tuple[str, ...]) -> bool:
 
 def load(path: Path) -> Workload:
     """Read the pods. One that waited to be scheduled lived from then on."""
-    shapes: list[Shape] = []
+    shapes: list[ServerShape] = []
     known: dict[tuple[object, ...], int] = {}
     created, left, codes = [], [], []
     for row in rows_of(path, COLUMNS):
@@ -67,7 +67,7 @@ def load(path: Path) -> Workload:
     )
 
 
-def _amounts(row: Row) -> dict[str, int]:
+def _amounts(row: TextRow) -> dict[str, int]:
     gpus = row.whole("num_gpu", default=0)
     share = row.whole("gpu_milli", default=0)
     if gpus and not 0 < share <= THOUSANDTHS:
@@ -83,20 +83,20 @@ def _amounts(row: Row) -> dict[str, int]:
     return found
 
 
-def _shape(row: Row, amounts: dict[str, int], spec: str | None) -> Shape:
+def _shape(row: TextRow, amounts: dict[str, int], spec: str | None) -> ServerShape:
     name = f"{amounts.get('VCPU', 0) / THOUSANDTHS:g}c{amounts.get('MEMORY_MB', 0)}m"
     if "PGPU" in amounts:
         name += f"+{amounts['PGPU'] / THOUSANDTHS:g}gpu"
     if spec is None:
-        return Shape(name, amounts)
+        return ServerShape(name, amounts)
     models = [model for model in spec.split("|") if model]
     if not models:
         raise row.error(f"gpu_spec is {spec!r}, and must name models with bars between them")
     words = " ".join(f"{comparisons.OR} {model}" for model in models)
-    return Shape(f"{name} {spec}", amounts, (comparisons.parse(MODEL, words),))
+    return ServerShape(f"{name} {spec}", amounts, (comparisons.parse(MODEL, words),))
 
 
-def _lifetime(row: Row, arrival: float) -> float:
+def _lifetime(row: TextRow, arrival: float) -> float:
     began, ended = row.number("scheduled_time", 0), row.number("deletion_time", 0)
     if ended is None:
         return NEVER

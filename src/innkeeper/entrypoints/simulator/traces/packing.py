@@ -16,7 +16,7 @@ import numpy as np
 
 from innkeeper.domain.errors import Invalid
 from innkeeper.entrypoints.simulator.traces.text_rows import SERVERS_MAX, open_database
-from innkeeper.scheduling.simulation.workload import NEVER, Shape, Workload, ordered
+from innkeeper.scheduling.simulation.workload import NEVER, ServerShape, Workload, ordered
 
 MILLIONTHS = 1_000_000
 DAY_S = 86_400.0
@@ -80,7 +80,7 @@ def _kind(path: Path, database: sqlite3.Connection, wanted: str | None) -> tuple
     return kind, f"on machines of kind {name}; {left_out} of {whole} servers do not run on it"
 
 
-def _shape(path: Path, row: Sequence[Any]) -> Shape:
+def _shape(path: Path, row: Sequence[Any]) -> ServerShape:
     amounts: dict[str, int] = {}
     for (column, class_name), value in zip(CLASSES.items(), row[1:], strict=True):
         if value is None or value == 0:
@@ -88,11 +88,11 @@ def _shape(path: Path, row: Sequence[Any]) -> Shape:
         if not isinstance(value, int | float) or not 0 < value <= MILLIONTHS:
             raise Invalid(f"{path.name}: type {row[0]} takes {value!r} of {column}.")
         amounts[class_name] = max(1, round(value * MILLIONTHS))
-    return Shape(f"type {row[0]}", amounts)
+    return ServerShape(f"type {row[0]}", amounts)
 
 
 def _read(path: Path, database: sqlite3.Connection, kind: Any, note: str) -> Workload:
-    shapes: list[Shape] = []
+    shapes: list[ServerShape] = []
     codes: dict[Any, int] = {}
     for row in database.execute(TYPES, (kind,)):
         if row[0] in codes:

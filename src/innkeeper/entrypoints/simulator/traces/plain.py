@@ -16,11 +16,11 @@ import numpy as np
 from innkeeper.domain.errors import Invalid
 from innkeeper.entrypoints.simulator.traces.text_rows import (
     SERVERS_MAX,
-    Row,
+    TextRow,
     header_of,
     rows_of,
 )
-from innkeeper.scheduling.simulation.workload import NEVER, Shape, Workload, ordered
+from innkeeper.scheduling.simulation.workload import NEVER, ServerShape, Workload, ordered
 
 USUAL = {"vcpus": "VCPU", "memory_mb": "MEMORY_MB", "disk_gb": "DISK_GB"}
 CLASS = re.compile(r"[A-Z][A-Z0-9_]*")
@@ -36,7 +36,7 @@ def load(path: Path) -> Workload:
     """Read the servers, in whatever order they are written."""
     needs = _needs(path)
     shapes: dict[tuple[object, ...], int] = {}
-    made: list[Shape] = []
+    made: list[ServerShape] = []
     projects: dict[str, int] = {}
     batches: dict[object, int] = {}
     table: list[tuple[float, float, int, int, int]] = []
@@ -47,7 +47,7 @@ def load(path: Path) -> Workload:
         key = (*amounts.items(), flavor)
         if key not in shapes:
             shapes[key] = len(made)
-            made.append(Shape(flavor or _name(amounts), amounts))
+            made.append(ServerShape(flavor or _name(amounts), amounts))
         arrival = row.needed("arrival_s")
         lifetime = row.number("lifetime_s", 0)
         counts.append(row.whole("count", 1, 1))
@@ -99,7 +99,7 @@ def _needs(path: Path) -> dict[str, str]:
     return needs
 
 
-def _amounts(row: Row, needs: dict[str, str]) -> dict[str, int]:
+def _amounts(row: TextRow, needs: dict[str, str]) -> dict[str, int]:
     wanted = {name: row.whole(column, default=0) for column, name in needs.items()}
     found = {name: amount for name, amount in wanted.items() if amount}
     if not found:

@@ -27,7 +27,7 @@ import numpy.typing as npt
 
 from innkeeper.domain.errors import Invalid
 from innkeeper.domain.numerals import number_of, whole_of
-from innkeeper.scheduling.simulation.workload import NEVER, Shape, Workload, ordered
+from innkeeper.scheduling.simulation.workload import NEVER, ServerShape, Workload, ordered
 
 PREFIX = "synthetic:"
 DAYS_MAX = 60.0
@@ -55,7 +55,7 @@ class Calibration:
     hours: Numbers
     spread: Numbers
     sizes: tuple[tuple[int, int, float], ...]
-    shapes: tuple[Shape, ...]
+    shapes: tuple[ServerShape, ...]
     mixes: Mapping[int, Numbers]
     lifetimes_s: tuple[Numbers, ...]
     stays: Numbers
@@ -80,7 +80,7 @@ def read(text: str) -> Calibration:
         spread=np.array(told["spread"]),
         sizes=tuple((low, high, share) for low, high, share in told["sizes"]),
         shapes=tuple(
-            Shape(each["name"], {"VCPU": each["vcpus"], "MEMORY_MB": each["memory_mb"]})
+            ServerShape(each["name"], {"VCPU": each["vcpus"], "MEMORY_MB": each["memory_mb"]})
             for each in shapes
         ),
         mixes={each["from"]: np.array(each["shares"]) for each in told["mixes"]},

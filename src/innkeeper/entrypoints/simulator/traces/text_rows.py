@@ -40,7 +40,7 @@ def lines_of(path: Path) -> Iterator[tuple[int, str]]:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class TextRow:
     """One row of a table; cells are asked for by their columns' names."""
 
     file: str
@@ -96,7 +96,7 @@ def header_of(path: Path) -> tuple[str, ...]:
     raise Invalid(f"{path.name} is empty.")
 
 
-def rows_of(path: Path, needed: Sequence[str]) -> Iterator[Row]:
+def rows_of(path: Path, needed: Sequence[str]) -> Iterator[TextRow]:
     """The rows below a table's header, which must name the needed columns."""
     header = header_of(path)
     missing = [name for name in needed if name not in header]
@@ -116,7 +116,7 @@ def rows_of(path: Path, needed: Sequence[str]) -> Iterator[Row]:
                 f"{path.name}, line {number}: {len(cells)} cells, and the header has "
                 f"{len(header)}."
             )
-        yield Row(path.name, number, dict(zip(header, cells, strict=True)))
+        yield TextRow(path.name, number, dict(zip(header, cells, strict=True)))
 
 
 def head_of(path: Path) -> bytes:

@@ -14,7 +14,7 @@ from innkeeper.store.transactions import Tx
 
 
 @dataclass(frozen=True, slots=True)
-class Usage:
+class QuotaUsage:
     """Servers of a project, and what their flavors add up to."""
 
     servers: int = 0
@@ -65,14 +65,14 @@ _OF_PROJECTS = PreparedForIds(
 )
 
 
-def of_projects(tx: Tx, projects: Collection[str]) -> dict[str, Usage]:
+def of_projects(tx: Tx, projects: Collection[str]) -> dict[str, QuotaUsage]:
     """What these projects use; those that never had a server use nothing."""
-    used = {project: Usage() for project in projects}
+    used = {project: QuotaUsage() for project in projects}
     for project, servers, vcpus, memory_mb in _OF_PROJECTS.rows(tx, projects):
-        used[project] = Usage(servers, vcpus, memory_mb)
+        used[project] = QuotaUsage(servers, vcpus, memory_mb)
     return used
 
 
-def of_project(tx: Tx, project_id: str) -> Usage:
+def of_project(tx: Tx, project_id: str) -> QuotaUsage:
     """What one project uses."""
     return of_projects(tx, [project_id])[project_id]

@@ -21,7 +21,7 @@ import sqlalchemy as sa
 from innkeeper.domain.compute import Power, Server, Status, Task
 from innkeeper.domain.errors import ConcurrentUpdate
 from innkeeper.domain.ids import ProviderId, ServerId
-from innkeeper.domain.listing import Pattern, ServerSelection, StateWish
+from innkeeper.domain.listing import Pattern, ServerSelection, StateCondition
 from innkeeper.store import by_ids
 from innkeeper.store.by_ids import IDS
 from innkeeper.store.paging import SortKey, behind, ordered
@@ -296,7 +296,7 @@ def _is_one_of(column: sa.Column[Any], values: Sequence[Any]) -> sa.ColumnElemen
     return sa.or_(found, column.is_(None)) if None in values else found
 
 
-def _is_in_state(wish: StateWish) -> sa.ColumnElement[bool]:
+def _is_in_state(wish: StateCondition) -> sa.ColumnElement[bool]:
     there = servers.c.status == wish.status
     if wish.tasks:
         return sa.and_(there, servers.c.task_state.in_(wish.tasks))

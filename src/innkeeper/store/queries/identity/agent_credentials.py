@@ -9,7 +9,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from innkeeper.domain.identity import AgentCredential
-from innkeeper.store import news
+from innkeeper.store import invalidations
 from innkeeper.store.tables.identity import agent_credentials
 from innkeeper.store.transactions import Tx
 
@@ -66,7 +66,7 @@ def page(tx: Tx, after_id: str | None, limit: int) -> list[AgentCredential]:
 def remove(tx: Tx, credential_id: str) -> bool:
     """Drop one; tell whether it was there."""
     # Others of several processes may remember it.
-    news.tell(tx, news.IDENTITY)
+    invalidations.tell(tx, invalidations.IDENTITY)
     result = tx.execute(
         agent_credentials.delete().where(agent_credentials.c.id == credential_id)
     )

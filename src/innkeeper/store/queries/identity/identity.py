@@ -15,7 +15,7 @@ import sqlalchemy as sa
 
 from innkeeper.domain.errors import AlreadyExists
 from innkeeper.domain.identity import Assignment, Project, Role, User
-from innkeeper.store import news
+from innkeeper.store import invalidations
 from innkeeper.store.tables.identity import (
     projects,
     revoked_tokens,
@@ -95,13 +95,13 @@ def projects_of_user(tx: Tx, user_id: str) -> list[Project]:
 
 def update_project(tx: Tx, project_id: str, values: Mapping[str, Any]) -> None:
     """Change some columns of a project."""
-    news.tell(tx, news.IDENTITY)
+    invalidations.tell(tx, invalidations.IDENTITY)
     _update(tx, projects, project_id, values)
 
 
 def delete_project(tx: Tx, project_id: str) -> None:
     """Drop a project, and all roles on it."""
-    news.tell(tx, news.IDENTITY)
+    invalidations.tell(tx, invalidations.IDENTITY)
     tx.execute(role_assignments.delete().where(role_assignments.c.project_id == project_id))
     tx.execute(projects.delete().where(projects.c.id == project_id))
 
@@ -146,20 +146,20 @@ def find_users(
 
 def update_user(tx: Tx, user_id: str, values: Mapping[str, Any]) -> None:
     """Change some columns of a user."""
-    news.tell(tx, news.IDENTITY)
+    invalidations.tell(tx, invalidations.IDENTITY)
     _update(tx, users, user_id, values)
 
 
 def delete_user(tx: Tx, user_id: str) -> None:
     """Drop a user, and all roles of the user."""
-    news.tell(tx, news.IDENTITY)
+    invalidations.tell(tx, invalidations.IDENTITY)
     tx.execute(role_assignments.delete().where(role_assignments.c.user_id == user_id))
     tx.execute(users.delete().where(users.c.id == user_id))
 
 
 def void_tokens(tx: Tx, user_ids: Collection[str], now: datetime) -> None:
     """Leave all tokens behind that these users have."""
-    news.tell(tx, news.IDENTITY)
+    invalidations.tell(tx, invalidations.IDENTITY)
     rows = tx.execute(
         sa.select(users.c.id, users.c.tokens_valid_from).where(users.c.id.in_(list(user_ids)))
     ).all()
@@ -196,13 +196,13 @@ def find_roles(tx: Tx, *, names: Iterable[str] | None = None) -> list[Role]:
 
 def update_role(tx: Tx, role_id: str, values: Mapping[str, Any]) -> None:
     """Change some columns of a role."""
-    news.tell(tx, news.IDENTITY)
+    invalidations.tell(tx, invalidations.IDENTITY)
     _update(tx, roles, role_id, values)
 
 
 def delete_role(tx: Tx, role_id: str) -> None:
     """Drop a role, and take it from everybody."""
-    news.tell(tx, news.IDENTITY)
+    invalidations.tell(tx, invalidations.IDENTITY)
     tx.execute(role_assignments.delete().where(role_assignments.c.role_id == role_id))
     tx.execute(roles.delete().where(roles.c.id == role_id))
 
@@ -226,7 +226,7 @@ def roles_of(tx: Tx, user_id: str, project_id: str) -> list[Role]:
 
 def grant(tx: Tx, user_id: str, project_id: str, role_id: str) -> None:
     """Give a role that the user does not have there yet."""
-    news.tell(tx, news.IDENTITY)
+    invalidations.tell(tx, invalidations.IDENTITY)
     tx.execute(
         role_assignments.insert().values(
             user_id=user_id, project_id=project_id, role_id=role_id
@@ -236,7 +236,7 @@ def grant(tx: Tx, user_id: str, project_id: str, role_id: str) -> None:
 
 def withdraw(tx: Tx, user_id: str, project_id: str, role_id: str) -> bool:
     """Take a role away; tell whether it was there."""
-    news.tell(tx, news.IDENTITY)
+    invalidations.tell(tx, invalidations.IDENTITY)
     result = tx.execute(
         role_assignments.delete()
         .where(role_assignments.c.user_id == user_id)
@@ -300,7 +300,7 @@ def user_of_token(tx: Tx, user_id: str, chain: Sequence[str]) -> User | None:
 
 def revoke_token(tx: Tx, audit_id: str, expires_at: datetime) -> None:
     """Remember that a token is void until it would have ended by itself."""
-    news.tell(tx, news.IDENTITY)
+    invalidations.tell(tx, invalidations.IDENTITY)
     there = tx.execute(
         sa.select(revoked_tokens.c.audit_id).where(revoked_tokens.c.audit_id == audit_id)
     ).first()

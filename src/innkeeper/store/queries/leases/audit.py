@@ -7,7 +7,7 @@ from typing import NamedTuple
 import sqlalchemy as sa
 
 from innkeeper.domain.hosts import OF_LEASES
-from innkeeper.domain.leases import EventKind, EventState
+from innkeeper.domain.leases import LeaseEventKind, LeaseEventState
 from innkeeper.store.narrowing import Only, narrowed
 from innkeeper.store.tables.compute import hosts
 from innkeeper.store.tables.leases import (
@@ -21,7 +21,7 @@ from innkeeper.store.tables.pclouds import pool_hosts
 from innkeeper.store.transactions import Tx
 
 
-class Kept(NamedTuple):
+class FreepoolRow(NamedTuple):
     """A host, what its own row says, and whether it is in the freepool, and in a pool."""
 
     host_id: int
@@ -32,7 +32,7 @@ class Kept(NamedTuple):
     is_in_pool: bool
 
 
-class Holder(NamedTuple):
+class HostHolder(NamedTuple):
     """Who holds a host: the reservation, and whether its lease runs, or is over."""
 
     reservation: str
@@ -57,29 +57,31 @@ _KEPT = (
 )
 
 
-def kept(tx: Tx, only: Only = None) -> list[Kept]:
+def kept(tx: Tx, only: Only = None) -> list[FreepoolRow]:
     """The hosts that anything says are kept for leases; all, or these by name."""
     rows = narrowed(tx, _KEPT, hosts.c.name, only)
-    return [Kept(row[0], row[1], row[2], row[3], bool(row[4]), bool(row[5])) for row in rows]
+    return [
+        FreepoolRow(row[0], row[1], row[2], row[3], bool(row[4]), bool(row[5])) for row in rows
+    ]
 
 
-def holders(tx: Tx) -> dict[int, list[Holder]]:
+def holders(tx: Tx) -> dict[int, list[HostHolder]]:
     """Who holds hosts, by the hosts' rows."""
     query = (
         sa.select(
             holds.c.host_id,
             reservations.c.uuid,
-            lease_events.c.state == EventState.DONE,
+            lease_events.c.state == LeaseEventState.DONE,
             leases.c.ended_at.is_not(None),
         )
         .join(reservations, reservations.c.id == holds.c.reservation_id)
         .join(leases, leases.c.id == reservations.c.lease_id)
         .join(lease_events, lease_events.c.lease_id == leases.c.id)
-        .where(lease_events.c.kind == EventKind.START)
+        .where(lease_events.c.kind == LeaseEventKind.START)
         .order_by(holds.c.host_id, leases.c.start_at)
     )
-    found: dict[int, list[Holder]] = {}
+    found: dict[int, list[HostHolder]] = {}
     for host_id, uuid, has_begun, is_over in tx.execute(query):
-        holder = Holder(uuid, bool(has_begun) and not is_over, bool(is_over))
+        holder = HostHolder(uuid, bool(has_begun) and not is_over, bool(is_over))
         found.setdefault(host_id, []).append(holder)
     return found

@@ -10,11 +10,11 @@ from typing import Any
 import sqlalchemy as sa
 
 from innkeeper.domain.leases import (
-    Event,
-    EventKind,
-    EventState,
     Lease,
-    LeaseWish,
+    LeaseEvent,
+    LeaseEventKind,
+    LeaseEventState,
+    LeaseRequest,
     Reservation,
 )
 from innkeeper.store import by_ids
@@ -58,12 +58,12 @@ _EVENTS = (
     .where(lease_events.c.lease_id.in_(IDS))
     .order_by(lease_events.c.id)
 )
-_HAS_BEGUN = sa.case((lease_events.c.state == EventState.BEGUN, 1), else_=0)
+_HAS_BEGUN = sa.case((lease_events.c.state == LeaseEventState.BEGUN, 1), else_=0)
 _DUE = (
     sa.select(leases.c.uuid)
     .join(lease_events, lease_events.c.lease_id == leases.c.id)
     .where(lease_events.c.kind == sa.bindparam("kind"))
-    .where(lease_events.c.state.in_([EventState.WAITING, EventState.BEGUN]))
+    .where(lease_events.c.state.in_([LeaseEventState.WAITING, LeaseEventState.BEGUN]))
     .where(lease_events.c.due_at <= sa.bindparam("now"))
     .order_by(_HAS_BEGUN, lease_events.c.due_at, lease_events.c.id)
     .limit(sa.bindparam("most"))
@@ -76,9 +76,9 @@ def _whole(tx: Tx, rows: Sequence[Any]) -> list[Lease]:
     parts: dict[int, list[Reservation]] = {}
     for lease, *facts in by_ids.rows(tx, _RESERVATIONS, found):
         parts.setdefault(lease, []).append(Reservation(*facts))
-    events: dict[int, dict[str, Event]] = {}
+    events: dict[int, dict[str, LeaseEvent]] = {}
     for lease, *facts in by_ids.rows(tx, _EVENTS, found):
-        event = Event(*facts)
+        event = LeaseEvent(*facts)
         events.setdefault(lease, {})[event.kind] = event
     return [
         replace(each, reservations=tuple(parts.get(row, ())), events=events.get(row, {}))
@@ -86,7 +86,7 @@ def _whole(tx: Tx, rows: Sequence[Any]) -> list[Lease]:
     ]
 
 
-def add(tx: Tx, wish: LeaseWish, now: datetime) -> Lease:
+def add(tx: Tx, wish: LeaseRequest, now: datetime) -> Lease:
     """Write a new lease, its reservations and its two events; nothing is held yet."""
     tx.execute(
         leases.insert(),
@@ -115,8 +115,8 @@ def add(tx: Tx, wish: LeaseWish, now: datetime) -> Lease:
             },
         )
     for kind, uuid, due_at in (
-        (EventKind.START, wish.start_uuid, wish.window.start),
-        (EventKind.END, wish.end_uuid, wish.window.end),
+        (LeaseEventKind.START, wish.start_uuid, wish.window.start),
+        (LeaseEventKind.END, wish.end_uuid, wish.window.end),
     ):
         tx.execute(
             lease_events.insert(),
@@ -124,7 +124,7 @@ def add(tx: Tx, wish: LeaseWish, now: datetime) -> Lease:
                 "uuid": uuid,
                 "lease_id": row,
                 "kind": kind,
-                "state": EventState.WAITING,
+                "state": LeaseEventState.WAITING,
                 "due_at": due_at,
                 "updated_at": now,
             },
@@ -176,12 +176,12 @@ def due(tx: Tx, kind: str, now: datetime, most: int) -> list[str]:
     nobody's business any more.
     """
     query = _DUE
-    if kind == EventKind.START:
+    if kind == LeaseEventKind.START:
         query = query.where(leases.c.ended_at.is_(None))
     return list(tx.execute(query, {"kind": kind, "now": now, "most": most}).scalars())
 
 
-def move_event(tx: Tx, event: Event, state: str, now: datetime) -> bool:
+def move_event(tx: Tx, event: LeaseEvent, state: str, now: datetime) -> bool:
     """Bring an event from where it was seen to a state; tells whether it was still there."""
     moved = tx.execute(
         lease_events.update()
@@ -191,7 +191,7 @@ def move_event(tx: Tx, event: Event, state: str, now: datetime) -> bool:
     return moved.rowcount == 1
 
 
-def bring_forward(tx: Tx, event: Event, now: datetime) -> None:
+def bring_forward(tx: Tx, event: LeaseEvent, now: datetime) -> None:
     """Have an event be due now."""
     tx.execute(
         lease_events.update().where(lease_events.c.uuid == event.uuid).values(due_at=now)

@@ -58,7 +58,7 @@ def dedicated(tx: Tx, only: Only = None) -> list[Dedicated]:
     return [Dedicated(*row) for row in narrowed(tx, _DEDICATED, hosts.c.name, only)]
 
 
-class Memberships(NamedTuple):
+class AggregateMemberships(NamedTuple):
     """Pairs of a host and a kept aggregate: who should be in, who is, who is at Placement."""
 
     wanted: set[tuple[str, int]]
@@ -88,9 +88,11 @@ _BELONGINGS = sa.union_all(
 )
 
 
-def memberships(tx: Tx) -> Memberships:
+def memberships(tx: Tx) -> AggregateMemberships:
     """Who is in which kept aggregate. Providers that are no hosts are left out."""
-    return Memberships(_pairs(tx, _BELONGINGS), _pairs(tx, _MEMBERSHIPS), _pairs(tx, _MIRRORED))
+    return AggregateMemberships(
+        _pairs(tx, _BELONGINGS), _pairs(tx, _MEMBERSHIPS), _pairs(tx, _MIRRORED)
+    )
 
 
 def _pairs(tx: Tx, query: sa.Select[Any] | sa.CompoundSelect[Any]) -> set[tuple[str, int]]:

@@ -9,7 +9,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from innkeeper.domain.ids import ProviderId
-from innkeeper.domain.pclouds import PcloudHost, PcloudRun
+from innkeeper.domain.pclouds import BillingPeriod, PcloudHost
 from innkeeper.store import by_ids
 from innkeeper.store.by_ids import IDS
 from innkeeper.store.tables.compute import agents, hosts
@@ -229,11 +229,11 @@ def runs(
     project_id: str | None,
     after: int = 0,
     limit: int,
-) -> list[PcloudRun]:
+) -> list[BillingPeriod]:
     """What was paid for within a period, by the runs' rows, behind the row ``after``."""
     query = _RUNS.where(pcloud_runs.c.id > after).order_by(pcloud_runs.c.id).limit(limit)
     query = query.where(pcloud_runs.c.started_at < stop)
     query = query.where(pcloud_runs.c.ended_at.is_(None) | (pcloud_runs.c.ended_at > start))
     if project_id is not None:
         query = query.where(pcloud_runs.c.project_id == project_id)
-    return [PcloudRun(*row) for row in tx.execute(query)]
+    return [BillingPeriod(*row) for row in tx.execute(query)]

@@ -23,27 +23,27 @@ from innkeeper.store.tables.placement import (
 from innkeeper.store.transactions import Tx
 
 
-class Kind(Enum):
+class NameKind(Enum):
     """Which names are meant."""
 
     CLASS = "resource class"
     TRAIT = "trait"
 
 
-_TABLES = {Kind.CLASS: resource_classes, Kind.TRAIT: traits}
-_USES: dict[Kind, sa.Column[Any]] = {
-    Kind.CLASS: inventories.c.resource_class_id,
-    Kind.TRAIT: resource_provider_traits.c.trait_id,
+_TABLES = {NameKind.CLASS: resource_classes, NameKind.TRAIT: traits}
+_USES: dict[NameKind, sa.Column[Any]] = {
+    NameKind.CLASS: inventories.c.resource_class_id,
+    NameKind.TRAIT: resource_provider_traits.c.trait_id,
 }
-_USERS: dict[Kind, sa.Column[Any]] = {
-    Kind.CLASS: inventories.c.resource_provider_id,
-    Kind.TRAIT: resource_provider_traits.c.resource_provider_id,
+_USERS: dict[NameKind, sa.Column[Any]] = {
+    NameKind.CLASS: inventories.c.resource_provider_id,
+    NameKind.TRAIT: resource_provider_traits.c.resource_provider_id,
 }
 
 
 def listing(
     tx: Tx,
-    kind: Kind,
+    kind: NameKind,
     *,
     among: Collection[str] | None = None,
     prefix: str | None = None,
@@ -68,7 +68,7 @@ def listing(
     return found if among is None else sorted(found, key=attrgetter("name"))
 
 
-def by_name(tx: Tx, kind: Kind, name: str) -> NamedThing | None:
+def by_name(tx: Tx, kind: NameKind, name: str) -> NamedThing | None:
     """The row of one name."""
     found = listing(tx, kind, among=[name])
     return found[0] if found else None
@@ -76,12 +76,12 @@ def by_name(tx: Tx, kind: Kind, name: str) -> NamedThing | None:
 
 def class_ids(tx: Tx, among: Collection[str] | None = None) -> dict[str, ClassId]:
     """The rows of all resource classes, or of those among these that exist, by name."""
-    return {name: ClassId(row_id) for name, row_id in _ids(tx, Kind.CLASS, among)}
+    return {name: ClassId(row_id) for name, row_id in _ids(tx, NameKind.CLASS, among)}
 
 
 def trait_ids(tx: Tx, among: Collection[str] | None = None) -> dict[str, TraitId]:
     """The rows of all traits, or of those among these that exist, by name."""
-    return {name: TraitId(row_id) for name, row_id in _ids(tx, Kind.TRAIT, among)}
+    return {name: TraitId(row_id) for name, row_id in _ids(tx, NameKind.TRAIT, among)}
 
 
 _ALL_IDS = {kind: sa.select(table.c.name, table.c.id) for kind, table in _TABLES.items()}
@@ -91,43 +91,43 @@ _IDS = {
 }
 
 
-def _ids(tx: Tx, kind: Kind, among: Collection[str] | None) -> list[Any]:
+def _ids(tx: Tx, kind: NameKind, among: Collection[str] | None) -> list[Any]:
     if among is None:
         return list(tx.execute(_ALL_IDS[kind]))
     return _IDS[kind].rows(tx, among)
 
 
-def name_of(tx: Tx, kind: Kind, row_id: int) -> str:
+def name_of(tx: Tx, kind: NameKind, row_id: int) -> str:
     """The name of a row that exists."""
     table = _TABLES[kind]
     found: str = tx.execute(sa.select(table.c.name).where(table.c.id == row_id)).scalar_one()
     return found
 
 
-def is_used(tx: Tx, kind: Kind, row_id: int) -> bool:
+def is_used(tx: Tx, kind: NameKind, row_id: int) -> bool:
     """Whether any provider has an inventory of this class, or this trait."""
     column = _USES[kind]
     return tx.execute(sa.select(column).where(column == row_id).limit(1)).first() is not None
 
 
-def users(tx: Tx, kind: Kind, row_id: int) -> list[ProviderId]:
+def users(tx: Tx, kind: NameKind, row_id: int) -> list[ProviderId]:
     """The providers that have an inventory of this class, or this trait, in order."""
     of = sa.select(_USERS[kind]).where(_USES[kind] == row_id).order_by(_USERS[kind])
     return [ProviderId(provider_id) for provider_id in tx.execute(of).scalars()]
 
 
-def insert(tx: Tx, kind: Kind, name: str, now: datetime) -> None:
+def insert(tx: Tx, kind: NameKind, name: str, now: datetime) -> None:
     """Write a new name."""
     tx.execute(_TABLES[kind].insert().values(name=name, created_at=now, updated_at=now))
 
 
-def rename(tx: Tx, kind: Kind, row_id: int, name: str, now: datetime) -> None:
+def rename(tx: Tx, kind: NameKind, row_id: int, name: str, now: datetime) -> None:
     """Change a name; whatever uses the row goes on using it."""
     table = _TABLES[kind]
     tx.execute(table.update().where(table.c.id == row_id).values(name=name, updated_at=now))
 
 
-def delete(tx: Tx, kind: Kind, row_id: int) -> None:
+def delete(tx: Tx, kind: NameKind, row_id: int) -> None:
     """Remove a name that nothing uses."""
     table = _TABLES[kind]
     tx.execute(table.delete().where(table.c.id == row_id))

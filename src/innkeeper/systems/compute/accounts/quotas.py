@@ -13,7 +13,7 @@ from innkeeper.domain.compute import UNLIMITED, Limits
 from innkeeper.domain.errors import QuotaExceeded
 from innkeeper.domain.slices import Computing
 from innkeeper.store.queries.compute import quota_usages, quotas
-from innkeeper.store.queries.compute.quota_usages import Usage
+from innkeeper.store.queries.compute.quota_usages import QuotaUsage
 from innkeeper.store.transactions import Tx
 
 RESOURCES = frozenset(field.name for field in dataclasses.fields(Limits))
@@ -50,7 +50,7 @@ def limits_of(tx: Tx, projects: Collection[str], default: Limits) -> dict[str, L
     }
 
 
-def used(tx: Tx, project_id: str) -> Usage:
+def used(tx: Tx, project_id: str) -> QuotaUsage:
     """What a project's servers take."""
     return quota_usages.of_project(tx, project_id)
 

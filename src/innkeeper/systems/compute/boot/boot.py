@@ -36,10 +36,10 @@ from innkeeper.snapshot.columns import HostTable
 from innkeeper.store.queries.compute import orders, quota_usages, servers
 from innkeeper.store.queries.compute.orders import NewOrder
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute.boot import decisions, entries, intake, plugins
-from innkeeper.systems.compute.boot.decisions import NOTHING_KEPT, Kept
-from innkeeper.systems.compute.boot.intake import Intake, Reception
-from innkeeper.systems.compute.boot.means import Means
+from innkeeper.systems.compute.boot import decisions, entries, plugins, resolver
+from innkeeper.systems.compute.boot.context import DecisionContext
+from innkeeper.systems.compute.boot.decisions import NOTHING_KEPT, DecisionRecord
+from innkeeper.systems.compute.boot.resolver import RequestResolver, ResolvedRequest
 from innkeeper.systems.compute.grouping import dedications, groups
 from innkeeper.systems.compute.servers import servers as lives
 from innkeeper.systems.placement import claims
@@ -52,9 +52,9 @@ CONSUMER_TYPE = "INSTANCE"
 class Pending:
     """One request on its way through the loop."""
 
-    intake: Intake
+    intake: ResolvedRequest
     plan: BuildPlan | None = None
-    kept: Kept = NOTHING_KEPT
+    kept: DecisionRecord = NOTHING_KEPT
     failure: PluginFailed | None = None
     """Why the plan is empty, where a plug-in failed."""
     agents: tuple[AgentId, ...] = ()
@@ -69,7 +69,7 @@ class Pending:
 
 
 @dataclass(slots=True)
-class Rows:
+class BootRows:
     """What a batch of requests writes beside its claims."""
 
     servers: list[dict[str, Any]] = field(default_factory=list)
@@ -79,10 +79,10 @@ class Rows:
 
 
 def boot_together(
-    tx: Tx, means: Means, requests: Sequence[BootRequest]
+    tx: Tx, means: DecisionContext, requests: Sequence[BootRequest]
 ) -> list[Booted | Refusal]:
     """Plan, claim and write all requests; give each one's outcome, in order."""
-    reception = Reception(tx, means, requests)
+    reception = RequestResolver(tx, means, requests)
     received = [_receive(means, reception, request) for request in requests]
     pendings = [each for each in received if isinstance(each, Pending)]
     open_ones = _claim_all(tx, means, pendings)
@@ -111,7 +111,9 @@ def _outcome(pending: Pending) -> Booted | Refusal:
     return pending.outcome
 
 
-def _receive(means: Means, reception: Reception, request: BootRequest) -> Pending | Refusal:
+def _receive(
+    means: DecisionContext, reception: RequestResolver, request: BootRequest
+) -> Pending | Refusal:
     """Take a request in and plan it, ahead of the next one of the batch."""
     try:
         pending = Pending(reception.take(request))
@@ -133,7 +135,7 @@ def _homes(pending: Pending) -> list[str | None]:
     return [None] * pending.request.count_min
 
 
-def _plan(means: Means, pending: Pending) -> None:
+def _plan(means: DecisionContext, pending: Pending) -> None:
     pending.failure = None
     try:
         _plan_or_fail(means, pending)
@@ -144,7 +146,7 @@ def _plan(means: Means, pending: Pending) -> None:
         pending.kept = decisions.of_failed(means, pending.intake, pending.plan)
 
 
-def _plan_or_fail(means: Means, pending: Pending) -> None:
+def _plan_or_fail(means: DecisionContext, pending: Pending) -> None:
     """Plan a request, and take what was planned off the table; with an error, nothing."""
     table = means.follower.table
     spec = pending.intake.spec
@@ -166,7 +168,7 @@ def _plan_or_fail(means: Means, pending: Pending) -> None:
     table.expect_claim(made.seen)
 
 
-def _claim_all(tx: Tx, means: Means, pendings: Sequence[Pending]) -> list[Pending]:
+def _claim_all(tx: Tx, means: DecisionContext, pendings: Sequence[Pending]) -> list[Pending]:
     """Claim what was planned; give the requests whose hosts had moved on."""
     placed = [each for each in pendings if _is_placed(each)]
     for each in pendings:
@@ -286,7 +288,7 @@ def _split(
 
 
 def _write_rows(tx: Tx, pendings: Sequence[Pending]) -> None:
-    rows = Rows()
+    rows = BootRows()
     for each in pendings:
         if isinstance(each.outcome, Booted):
             _add_rows(rows, each, each.outcome)
@@ -309,20 +311,20 @@ def _fault(booted: Booted, now: datetime) -> dict[str, Any] | None:
     return lives.fault(booted.fault, now, details, booted.counted_fault)
 
 
-def _add_rows(rows: Rows, pending: Pending, booted: Booted) -> None:
+def _add_rows(rows: BootRows, pending: Pending, booted: Booted) -> None:
     request, flavor = pending.request, pending.intake.flavor
-    shared = intake.shared_columns(pending.intake)
+    shared = resolver.shared_columns(pending.intake)
     placed = _plan_of(pending).entries if booted.fault is None else ()
     fault = _fault(booted, request.now)
     for index, server_id in enumerate(booted.server_ids):
         entry = placed[index] if placed else None
-        name = intake.name_of(request, index)
+        name = resolver.name_of(request, index)
         rows.servers.append(
             {
                 **shared,
                 "uuid": server_id,
                 "name": name,
-                "hostname": intake.hostname_of(request, index, server_id),
+                "hostname": resolver.hostname_of(request, index, server_id),
                 "launch_index": index,
                 "status": Status.ERROR if entry is None else Status.BUILD,
                 "task_state": None if entry is None else Task.SPAWNING,
@@ -344,7 +346,7 @@ def _add_rows(rows: Rows, pending: Pending, booted: Booted) -> None:
                     host=entry.host,
                     server_uuid=server_id,
                     kind=OrderKind.BUILD,
-                    body=intake.order_body(pending.intake, name),
+                    body=resolver.order_body(pending.intake, name),
                     alternates=entry.alternates,
                     request_id=request.request_id,
                 )

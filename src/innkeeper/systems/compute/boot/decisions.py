@@ -13,15 +13,15 @@ from innkeeper.domain.compute import Server
 from innkeeper.domain.errors import NotFound
 from innkeeper.domain.explaining import Refused
 from innkeeper.domain.placing import BuildPlan, RequestSpec
-from innkeeper.scheduling import explaining, telling
+from innkeeper.scheduling import explaining, explanation_values
 from innkeeper.scheduling.facts import masks
 from innkeeper.scheduling.schedulers.scheduler import Scheduler
 from innkeeper.snapshot.recording import Moment
 from innkeeper.store.queries.compute import decisions
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute.boot.intake import Intake
-from innkeeper.systems.compute.boot.means import Means
-from innkeeper.systems.compute.boot.recordings import Asked
+from innkeeper.systems.compute.boot.context import DecisionContext
+from innkeeper.systems.compute.boot.recordings import DecisionRequest
+from innkeeper.systems.compute.boot.resolver import ResolvedRequest
 from innkeeper.systems.compute.servers.servers import fault_message
 
 NOBODY_REFUSED = Refused((), ())
@@ -35,7 +35,7 @@ ON_HOSTS = ("host", "alternates")
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class DecisionRecord:
     """What is to be written with the servers of one request.
 
     ``servers`` has one item for each; where they found no place, all have ``request``.
@@ -50,10 +50,12 @@ class Kept:
         return self.servers[number] if self.servers else self.request
 
 
-NOTHING_KEPT = Kept()
+NOTHING_KEPT = DecisionRecord()
 
 
-def of_placed(means: Means, taken: Intake, made: BuildPlan, moment: Moment | None) -> Kept:
+def of_placed(
+    means: DecisionContext, taken: ResolvedRequest, made: BuildPlan, moment: Moment | None
+) -> DecisionRecord:
     """What to keep of a plan that is off the table; ``moment`` is the table before it."""
     if moment is not None:
         means.recorder.keep(_asked(taken), made, moment)
@@ -74,10 +76,12 @@ def of_placed(means: Means, taken: Intake, made: BuildPlan, moment: Moment | Non
         }
         for entry in made.entries
     ]
-    return Kept(servers=servers)
+    return DecisionRecord(servers=servers)
 
 
-def of_refused(means: Means, taken: Intake, made: BuildPlan, moment: Moment | None) -> Kept:
+def of_refused(
+    means: DecisionContext, taken: ResolvedRequest, made: BuildPlan, moment: Moment | None
+) -> DecisionRecord:
     """What to keep of a plan with too few places, whose amounts are on the table again."""
     table = means.follower.table
     moment = moment or means.recorder.after_failure(table)
@@ -92,25 +96,27 @@ def of_refused(means: Means, taken: Intake, made: BuildPlan, moment: Moment | No
         **_refused(means, refused),
         "decided_by": _deciders(means, scheduler, taken.spec),
     }
-    return Kept(request=request, refused=refused)
+    return DecisionRecord(request=request, refused=refused)
 
 
-def of_failed(means: Means, taken: Intake, made: BuildPlan) -> Kept:
+def of_failed(
+    means: DecisionContext, taken: ResolvedRequest, made: BuildPlan
+) -> DecisionRecord:
     """What to keep of a decision that a plug-in kept from being made; ``made`` is empty."""
     if means.scheduling.explain_decisions == "off":
         return NOTHING_KEPT
     shared = _shared(means, means.schedulers.of(taken.filters), taken, made)
-    nobody = telling.refused(NOBODY_REFUSED, are_hosts_named=True, is_counted=False)
-    return Kept(request={**shared, **nobody})
+    nobody = explanation_values.refused(NOBODY_REFUSED, are_hosts_named=True, is_counted=False)
+    return DecisionRecord(request={**shared, **nobody})
 
 
-def _asked(taken: Intake) -> Asked:
+def _asked(taken: ResolvedRequest) -> DecisionRequest:
     request = taken.request
-    return Asked(taken.spec, taken.filters, request.now, request.batch_id)
+    return DecisionRequest(taken.spec, taken.filters, request.now, request.batch_id)
 
 
 def _shared(
-    means: Means, scheduler: Scheduler, taken: Intake, made: BuildPlan
+    means: DecisionContext, scheduler: Scheduler, taken: ResolvedRequest, made: BuildPlan
 ) -> dict[str, Any]:
     shared = {
         "decided_at": taken.request.now.isoformat(timespec="microseconds") + "Z",
@@ -125,38 +131,40 @@ def _shared(
         HAS_DEDICATED: _for_administrators(means, NOBODY_REFUSED),
     }
     if taken.request.hints:
-        shared["unread_hints"] = telling.unread_hints(taken.unread)
+        shared["unread_hints"] = explanation_values.unread_hints(taken.unread)
     return shared
 
 
 def _full(
-    means: Means, scheduler: Scheduler, spec: RequestSpec, made: BuildPlan
+    means: DecisionContext, scheduler: Scheduler, spec: RequestSpec, made: BuildPlan
 ) -> dict[str, Any]:
     refused, best = explaining.before(scheduler.pipeline, means.follower.table, spec, made)
     return {
         **_refused(means, refused),
-        "best": telling.ranked(best, are_hosts_named=True),
+        "best": explanation_values.ranked(best, are_hosts_named=True),
         "decided_by": _deciders(means, scheduler, spec),
     }
 
 
-def _refused(means: Means, refused: Refused) -> dict[str, Any]:
+def _refused(means: DecisionContext, refused: Refused) -> dict[str, Any]:
     return {
-        **telling.refused(refused, are_hosts_named=True, is_counted=False),
+        **explanation_values.refused(refused, are_hosts_named=True, is_counted=False),
         HAS_DEDICATED: _for_administrators(means, refused),
     }
 
 
-def _for_administrators(means: Means, refused: Refused) -> dict[str, Any] | bool:
+def _for_administrators(means: DecisionContext, refused: Refused) -> dict[str, Any] | bool:
     if not masks.has_dedicated(means.follower.table):
         return False
     counted = {each.filter_name: each.counted for each in refused.tallies}
     return {COUNTED: counted}
 
 
-def _deciders(means: Means, scheduler: Scheduler, spec: RequestSpec) -> dict[str, Any]:
+def _deciders(
+    means: DecisionContext, scheduler: Scheduler, spec: RequestSpec
+) -> dict[str, Any]:
     size = means.scheduling.host_subset_size
-    return telling.deciders(explaining.deciders(scheduler, size, spec.seed))
+    return explanation_values.deciders(explaining.deciders(scheduler, size, spec.seed))
 
 
 # -- told again --------------------------------------------------------------------------------
@@ -182,7 +190,7 @@ def told(tx: Tx, server: Server, *, are_hosts_named: bool) -> dict[str, Any]:
     # Of what was kept before it was known, it may be so.
     had_dedicated = kept.get(HAS_DEDICATED, True)
     nameless = _without_names(answer)
-    return telling.uncounted(nameless) if had_dedicated else nameless
+    return explanation_values.uncounted(nameless) if had_dedicated else nameless
 
 
 def _counted(kept: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -14,7 +14,7 @@ from datetime import datetime
 from innkeeper.domain.compute import Booted, BootRequest
 from innkeeper.domain.errors import AlreadyExists, Conflict, Invalid, Refusal
 from innkeeper.domain.ids import ServerId
-from innkeeper.domain.zones import Terms, digest
+from innkeeper.domain.zones import EntryScope, digest
 from innkeeper.store.queries.compute import hosts, servers
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.zones.sealing import NotOurs, Sealer
@@ -56,7 +56,7 @@ class Stale(Conflict):
         self.why = why
 
 
-def terms_of(request: BootRequest) -> Terms:
+def terms_of(request: BootRequest) -> EntryScope:
     """What a request's entries are bound to: its project, and what decides on places.
 
     Not the name, the metadata and what else is for the server alone: the servers of one plan
@@ -69,7 +69,7 @@ def terms_of(request: BootRequest) -> Terms:
         "host": request.forced_host,
         "hints": request.hints,
     }
-    return Terms(request.project_id, digest(asked))
+    return EntryScope(request.project_id, digest(asked))
 
 
 def opened(request: BootRequest, sealer: Sealer | None, text: str) -> BootRequest:

@@ -18,9 +18,9 @@ from innkeeper.scheduling.recordings import Recording
 from innkeeper.snapshot import recording
 from innkeeper.snapshot.columns import HostTable
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute.boot.intake import Reception
-from innkeeper.systems.compute.boot.means import Means
-from innkeeper.systems.compute.boot.recordings import Asked
+from innkeeper.systems.compute.boot.context import DecisionContext
+from innkeeper.systems.compute.boot.recordings import DecisionRequest
+from innkeeper.systems.compute.boot.resolver import RequestResolver
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +40,10 @@ class Told:
     recording: Recording | None
 
 
-def answer(tx: Tx, means: Means, question: Question) -> Told:
+def answer(tx: Tx, means: DecisionContext, question: Question) -> Told:
     """Decide without writing, and tell why."""
     table, request = means.follower.table, question.request
-    taken = Reception(tx, means, [request]).take(request)
+    taken = RequestResolver(tx, means, [request]).take(request)
     asked = None if question.host is None else _row(table, question.host)
     moment = recording.copy_of(table) if question.is_record_wanted else None
     scheduler = means.schedulers.of(taken.filters)
@@ -70,7 +70,7 @@ def answer(tx: Tx, means: Means, question: Question) -> Told:
         told = replace(told, fault=fault, counted_fault=counted, chosen=())
     kept = None
     if moment is not None:
-        asked_for = Asked(taken.spec, taken.filters, request.now, request.batch_id)
+        asked_for = DecisionRequest(taken.spec, taken.filters, request.now, request.batch_id)
         kept = means.recorder.made_of(asked_for, made, moment)
     return Told(told, kept)
 

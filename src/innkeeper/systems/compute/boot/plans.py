@@ -11,14 +11,14 @@ from innkeeper.domain.zones import Destination, Planned
 from innkeeper.scheduling import depletion
 from innkeeper.store.queries.compute import hosts
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute.boot.intake import Reception
-from innkeeper.systems.compute.boot.means import Means
+from innkeeper.systems.compute.boot.context import DecisionContext
+from innkeeper.systems.compute.boot.resolver import RequestResolver
 
 
-def made(tx: Tx, means: Means, request: BootRequest) -> tuple[Planned, ...]:
+def made(tx: Tx, means: DecisionContext, request: BootRequest) -> tuple[Planned, ...]:
     """Plan a request; its servers' ids are those that carrying it out will give them."""
     table = means.follower.table
-    taken = Reception(tx, means, [request]).take(request)
+    taken = RequestResolver(tx, means, [request]).take(request)
     plan = means.decide(means.schedulers.of(taken.filters), taken.spec)
     depletion.undo(table, taken.spec, plan)
     uuids = hosts.provider_uuids(tx, [entry.provider_id for entry in plan.entries])

@@ -24,7 +24,7 @@ Keep = Callable[[Recording], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class DecisionRequest:
     """What a decision was about: the request, the filters that it named, when, and what it is
     called."""
 
@@ -51,12 +51,12 @@ class Recorder:
         """Copy a table after a decision that is off it again, if those are to be recorded."""
         return recording.copy_of(table) if self._wish == "failed" else None
 
-    def keep(self, asked: Asked, made: BuildPlan, moment: Moment) -> None:
+    def keep(self, asked: DecisionRequest, made: BuildPlan, moment: Moment) -> None:
         """Hand a decision over, with the copy of its table."""
         if self._keep is not None:
             self._keep(self.made_of(asked, made, moment))
 
-    def made_of(self, asked: Asked, made: BuildPlan, moment: Moment) -> Recording:
+    def made_of(self, asked: DecisionRequest, made: BuildPlan, moment: Moment) -> Recording:
         """The recording of one decision."""
         settings = self._settings
         recipe = Recipe(

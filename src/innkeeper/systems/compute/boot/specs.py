@@ -14,7 +14,7 @@ from innkeeper.domain.compute import Flavor, Server
 from innkeeper.domain.placing import RequestSpec
 from innkeeper.snapshot.loader import seconds
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute.boot.means import Means
+from innkeeper.systems.compute.boot.context import DecisionContext
 from innkeeper.systems.compute.flavors import demands
 from innkeeper.systems.compute.flavors.demands import Demands
 from innkeeper.systems.compute.grouping import groups, hints
@@ -53,7 +53,7 @@ def made_of(
 
 def of_server(
     tx: Tx,
-    means: Means,
+    means: DecisionContext,
     server: Server,
     *,
     now: datetime,

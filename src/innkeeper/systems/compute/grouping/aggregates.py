@@ -26,8 +26,8 @@ from innkeeper.store import changes
 from innkeeper.store.queries.compute import aggregates, hosts, migrations
 from innkeeper.store.queries.compute.aggregates import Member
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute.grouping import keepers
-from innkeeper.systems.compute.grouping.keepers import NOBODY, Keepers
+from innkeeper.systems.compute.grouping import owned_aggregates
+from innkeeper.systems.compute.grouping.owned_aggregates import NOBODY, Keepers
 from innkeeper.systems.placement import aggregates as mirror
 
 ZONE_NAME = re.compile(r"(?!\s)[^:\x00-\x1f\x7f-\x9f]{1,255}(?<!\s)")
@@ -66,9 +66,9 @@ def unknown(named: object) -> NotFound:
 def create(tx: Tx, uuid: str, name: str, zone: str | None, now: datetime) -> Aggregate:
     """Make an aggregate without hosts. Raises :class:`AlreadyExists` for a name in use."""
     _demand_free_name(tx, name)
-    if name.startswith(keepers.NAME_PREFIX):
+    if name.startswith(owned_aggregates.NAME_PREFIX):
         raise Invalid(
-            f"Names that begin with {keepers.NAME_PREFIX} are those of host flavors and "
+            f"Names that begin with {owned_aggregates.NAME_PREFIX} are those of host flavors and "
             "pclouds, which have an API of their own."
         )
     metadata = {} if zone is None else {ZONE_KEY: zone}
@@ -86,10 +86,10 @@ def rename(
     """Give an aggregate another name, or, with none, leave it as it is."""
     aggregate = get(tx, row)
     if name is not None and name != aggregate.name:
-        if aggregate.kind is not None or name.startswith(keepers.NAME_PREFIX):
+        if aggregate.kind is not None or name.startswith(owned_aggregates.NAME_PREFIX):
             raise Invalid(
                 f"Cannot rename aggregate {row}. Reason: names that begin with "
-                f"{keepers.NAME_PREFIX} are those of host flavors and pclouds, and stay."
+                f"{owned_aggregates.NAME_PREFIX} are those of host flavors and pclouds, and stay."
             )
         _demand_free_name(tx, name, but_by=row)
         aggregates.change(tx, row, name, aggregate.metadata, now)
@@ -133,12 +133,12 @@ def _by_keeper(
     kept_by: Keepers,
 ) -> Mapping[str, str | None]:
     """Have the keeper carry out what is his; give what is anybody's."""
-    keeper = keepers.of(kept_by, aggregate)
+    keeper = owned_aggregates.of(kept_by, aggregate)
     if keeper is None:
-        strange = sorted(key for key in wanted if key.startswith(keepers.KEY_PREFIX))
+        strange = sorted(key for key in wanted if key.startswith(owned_aggregates.KEY_PREFIX))
         if strange:
             raise Invalid(
-                f"Keys that begin with {keepers.KEY_PREFIX} are those of host flavors and "
+                f"Keys that begin with {owned_aggregates.KEY_PREFIX} are those of host flavors and "
                 f"pclouds, and aggregate {aggregate.id} is neither: {strange[0]}."
             )
         return wanted
@@ -199,7 +199,7 @@ def _already(zones: list[str]) -> str:
 def delete(tx: Tx, row: int, now: datetime, kept_by: Keepers = NOBODY) -> None:
     """Forget an aggregate; raises :class:`Invalid` while hosts are in it."""
     aggregate = get(tx, row)
-    keeper = keepers.of(kept_by, aggregate)
+    keeper = owned_aggregates.of(kept_by, aggregate)
     if aggregate.hosts:
         # The sentence is about hosts, and clients know it so.
         raise Invalid(
@@ -232,13 +232,13 @@ def add_host(
         _demand_same_zone(tx, host, zone, f"{cannot}. Reason: The host cannot be added to the")
     if name in aggregate.hosts:
         raise Conflict(f"Aggregate {row} already has host {name}.")
-    keeper = keepers.of(kept_by, aggregate)
+    keeper = owned_aggregates.of(kept_by, aggregate)
     if keeper is not None:
         keeper.add_host(tx, aggregate, host, now)
         return get(tx, row, kept_by)
     if zone is not None:
         hosts.put_into_zone(tx, [host.id], zone, now)
-    keepers.put_in(tx, row, aggregate.uuid, host, now)
+    owned_aggregates.put_in(tx, row, aggregate.uuid, host, now)
     return get(tx, row)
 
 
@@ -278,7 +278,7 @@ def remove_host(
     aggregate = aggregates.by_row(tx, row)
     if host is None or aggregate is None or name not in aggregate.hosts:
         raise NotFound(f"Cannot remove host {name} in aggregate {row}")
-    keeper = keepers.of(kept_by, aggregate)
+    keeper = owned_aggregates.of(kept_by, aggregate)
     if keeper is not None:
         keeper.remove_host(tx, aggregate, host, now)
         return get(tx, row, kept_by)
@@ -291,7 +291,7 @@ def remove_host(
         f"Cannot remove host from aggregate {row}. Reason: The host cannot be removed from the",
     )
     hosts.put_into_zone(tx, [host.id], zone, now)
-    keepers.take_out(tx, row, aggregate.uuid, host, now)
+    owned_aggregates.take_out(tx, row, aggregate.uuid, host, now)
     return get(tx, row)
 
 

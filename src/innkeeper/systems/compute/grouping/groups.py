@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from innkeeper.domain.compute import UNLIMITED
 from innkeeper.domain.errors import Invalid, NotFound, QuotaExceeded
-from innkeeper.domain.grouping import Members, ServerGroup, Standing
+from innkeeper.domain.grouping import GroupState, Members, ServerGroup
 from innkeeper.domain.ids import ServerId, canonical_uuid
 from innkeeper.domain.placing import GroupPolicy, GroupRule
 from innkeeper.store.queries.compute import server_groups
@@ -71,7 +71,7 @@ def uuid_of(tx: Tx, server_uuid: str) -> str | None:
     return server_groups.uuid_of_server(tx, server_uuid)
 
 
-def rule_for(tx: Tx, uuid: str, project_id: str) -> Standing:
+def rule_for(tx: Tx, uuid: str, project_id: str) -> GroupState:
     """How a group of this project stands; :class:`Invalid` if the project has none such."""
     try:
         group = get(tx, uuid)
@@ -82,7 +82,7 @@ def rule_for(tx: Tx, uuid: str, project_id: str) -> Standing:
     return _standing(tx, group)
 
 
-def rule_of(tx: Tx, server_uuid: str) -> Standing | None:
+def rule_of(tx: Tx, server_uuid: str) -> GroupState | None:
     """How the group of a server stands without it; ``None`` if it is in none.
 
     For moving a server: where it is now is no reason for or against a host.
@@ -93,7 +93,7 @@ def rule_of(tx: Tx, server_uuid: str) -> Standing | None:
     return _standing(tx, group, but=server_uuid)
 
 
-def _standing(tx: Tx, group: ServerGroup, but: str = "") -> Standing:
+def _standing(tx: Tx, group: ServerGroup, but: str = "") -> GroupState:
     counts = server_groups.member_counts(tx, group.id, but)
     placed = {host: number for host, number in counts.items() if host is not None}
     ahead = server_groups.hosts_ahead(tx, group.id, but)
@@ -102,10 +102,10 @@ def _standing(tx: Tx, group: ServerGroup, but: str = "") -> Standing:
         for host in ahead:
             placed[host] = placed.get(host, 0) + 1
     rule = GroupRule(group.policy, placed, group.servers_per_host_max or 1, bool(ahead))
-    return Standing(group.id, rule, sum(counts.values()))
+    return GroupState(group.id, rule, sum(counts.values()))
 
 
-def joined(standing: Standing, hosts: Iterable[str | None]) -> Standing:
+def joined(standing: GroupState, hosts: Iterable[str | None]) -> GroupState:
     """A standing with one more member on each of these hosts; ``None`` stands for no host.
 
     For requests that share a transaction: the members of the one before are not written yet
@@ -121,7 +121,7 @@ def joined(standing: Standing, hosts: Iterable[str | None]) -> Standing:
     return replace(standing, rule=rule, members=standing.members + more)
 
 
-def allowed_count(standing: Standing, limit: int, count_min: int, count_max: int) -> int:
+def allowed_count(standing: GroupState, limit: int, count_min: int, count_max: int) -> int:
     """The most servers, up to ``count_max``, that may still join a group.
 
     ``limit`` is how many members a group may have. Raises :class:`QuotaExceeded` where that

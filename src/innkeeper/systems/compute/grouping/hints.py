@@ -17,7 +17,7 @@ from datetime import datetime
 from typing import Any
 
 from innkeeper.domain.errors import Invalid
-from innkeeper.domain.grouping import Standing
+from innkeeper.domain.grouping import GroupState
 from innkeeper.domain.ids import canonical_uuid
 from innkeeper.domain.placing import Expression, GroupPolicy, Network
 from innkeeper.scheduling import expressions, variables
@@ -47,7 +47,7 @@ class Resolved:
     what is to be said of each.
     """
 
-    group: Standing | None = None
+    group: GroupState | None = None
     same_hosts: frozenset[str] | None = None
     different_hosts: frozenset[str] = frozenset()
     near: Network | None = None
@@ -242,7 +242,7 @@ def _hosts(homes: Mapping[str, str | None], uuids: Collection[str]) -> frozenset
     return frozenset(host for host in there if host is not None)
 
 
-def _group(tx: Tx, hints: Mapping[str, Any], project_id: str) -> Standing | None:
+def _group(tx: Tx, hints: Mapping[str, Any], project_id: str) -> GroupState | None:
     named = _texts(hints, GROUP)
     if len(named) > 1:
         raise Invalid("A server can be in one server group only.")

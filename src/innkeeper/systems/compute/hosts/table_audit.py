@@ -14,7 +14,7 @@ from innkeeper.snapshot import loader
 from innkeeper.snapshot.audit import differences_of_pools, differences_of_some
 from innkeeper.snapshot.columns import HostTable
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute.boot.means import Means
+from innkeeper.systems.compute.boot.context import DecisionContext
 
 ROWS = 200
 """Hosts in one part; some ten milliseconds."""
@@ -28,7 +28,7 @@ class Compared(NamedTuple):
     next_row: int
 
 
-def compare(tx: Tx, means: Means, first_row: int) -> Compared:
+def compare(tx: Tx, means: DecisionContext, first_row: int) -> Compared:
     """Compare the rows from one on, and mend what differs; to be called as a decision."""
     follower = means.follower
     mine = follower.table

@@ -14,8 +14,8 @@ from innkeeper.domain.ids import AgentId, ServerId
 from innkeeper.store.queries.compute import agents, orders
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.moves import (
-    carrying,
-    clearing,
+    cleanup,
+    cold_migration,
     evacuation,
     leftovers,
     live,
@@ -23,7 +23,13 @@ from innkeeper.systems.compute.moves import (
     shelving,
 )
 from innkeeper.systems.compute.servers import builds, power
-from innkeeper.systems.compute.servers.results import Follow, News, Result, Terms, one_by_one
+from innkeeper.systems.compute.servers.results import (
+    Follow,
+    News,
+    Result,
+    ResultSettings,
+    one_by_one,
+)
 
 SWEEP_MAX = 500
 """The most orders that one sweep ends, and the most that it forgets. As many builds take some
@@ -35,12 +41,12 @@ TOPIC = orders.TOPIC
 
 FOLLOWS: Mapping[str, Follow] = {
     OrderKind.BUILD: builds.follow,
-    OrderKind.DESTROY: clearing.follow,
+    OrderKind.DESTROY: cleanup.follow,
     **dict.fromkeys(sorted(power.KINDS), one_by_one(power.follow)),
-    OrderKind.DEPART: one_by_one(carrying.follow_depart),
-    OrderKind.ARRIVE: one_by_one(carrying.follow_arrive),
-    OrderKind.RETURN: one_by_one(carrying.follow_return),
-    OrderKind.RESIZE: one_by_one(carrying.follow_resize),
+    OrderKind.DEPART: one_by_one(cold_migration.follow_depart),
+    OrderKind.ARRIVE: one_by_one(cold_migration.follow_arrive),
+    OrderKind.RETURN: one_by_one(cold_migration.follow_return),
+    OrderKind.RESIZE: one_by_one(cold_migration.follow_resize),
     OrderKind.EXPECT: one_by_one(live.follow_expect),
     OrderKind.SEND: one_by_one(live.follow_send),
     OrderKind.ABORT: one_by_one(migrations.follow_wish),
@@ -79,7 +85,7 @@ def settle(
     agent_id: AgentId,
     results: Sequence[Result],
     now: datetime,
-    terms: Terms = Terms(),  # noqa: B008 - frozen
+    terms: ResultSettings = ResultSettings(),  # noqa: B008 - frozen
 ) -> list[tuple[int, bool]]:
     """Take an agent's results; gives each order's number, and whether the result was news.
 
@@ -100,7 +106,7 @@ def settle(
     return told
 
 
-def _end(tx: Tx, news: Sequence[News], terms: Terms, now: datetime) -> None:
+def _end(tx: Tx, news: Sequence[News], terms: ResultSettings, now: datetime) -> None:
     done, failed = ([o.id for o, r in news if r.is_ok is ok] for ok in (True, False))
     orders.end(tx, done, OrderStatus.DONE, now)
     orders.end(tx, failed, OrderStatus.FAILED, now)
@@ -129,7 +135,7 @@ def sweep(
     tx: Tx,
     order_timeout_s: float,
     now: datetime,
-    terms: Terms = Terms(),  # noqa: B008 - frozen
+    terms: ResultSettings = ResultSettings(),  # noqa: B008 - frozen
 ) -> int:
     """End orders that nobody confirmed in time, and forget old ones; give their number.
 

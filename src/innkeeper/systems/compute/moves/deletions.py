@@ -12,7 +12,7 @@ from innkeeper.domain.moves import ActionName, Asker
 from innkeeper.store.queries.compute import hosts, orders, server_actions
 from innkeeper.store.queries.compute.orders import NewOrder
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute.moves import endings
+from innkeeper.systems.compute.moves import completion
 from innkeeper.systems.compute.servers import servers
 
 
@@ -35,7 +35,7 @@ def delete(
     servers.demand_unlocked(server, may_override=may_override)
     home = servers.homes(tx, [server]).get(server.host or "")
     if server.task_state != Task.DELETING:
-        endings.let_go(tx, server, now)
+        completion.let_go(tx, server, now)
         if asker is not None:
             server_actions.add(tx, server.uuid, ActionName.DELETE, asker, now)
     if home is not None and server.task_state != Task.DELETING:

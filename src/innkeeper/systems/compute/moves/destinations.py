@@ -18,7 +18,7 @@ from innkeeper.scheduling.facts import masks
 from innkeeper.store.queries.compute import hosts, migrations
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.boot import specs
-from innkeeper.systems.compute.boot.means import Means
+from innkeeper.systems.compute.boot.context import DecisionContext
 from innkeeper.systems.compute.servers import servers
 
 
@@ -45,7 +45,7 @@ class NoValidHost:
 
 def elsewhere(
     tx: Tx,
-    means: Means,
+    means: DecisionContext,
     server: Server,
     wanted: Host | None,
     *,
@@ -79,7 +79,7 @@ def elsewhere(
     return _take(means, spec, wanted)
 
 
-def find(means: Means, spec: RequestSpec) -> Place | NoValidHost:
+def find(means: DecisionContext, spec: RequestSpec) -> Place | NoValidHost:
     """The best place for a server, or why there is none."""
     plan = means.plan(spec)
     if not plan.entries:
@@ -96,12 +96,12 @@ def find(means: Means, spec: RequestSpec) -> Place | NoValidHost:
     return Place(entry.host, entry.provider_id, amounts)
 
 
-def _take(means: Means, spec: RequestSpec, host: Host) -> Place:
+def _take(means: DecisionContext, spec: RequestSpec, host: Host) -> Place:
     """A host as it is, without asking the scheduler. Whether it has room, the claim proves."""
     return Place(host.name, host.provider_id, {host.provider_id: _by_class(means, spec)})
 
 
-def _by_class(means: Means, spec: RequestSpec) -> dict[ClassId, int]:
+def _by_class(means: DecisionContext, spec: RequestSpec) -> dict[ClassId, int]:
     class_ids = means.follower.table.class_ids
     for name in spec.amounts:
         if name not in class_ids:
@@ -132,7 +132,7 @@ def refused_hosts(tx: Tx, server: Server) -> frozenset[str]:
     return frozenset(name for name in named if name is not None)
 
 
-def demand_up(tx: Tx, means: Means, server: Server, now: datetime) -> None:
+def demand_up(tx: Tx, means: DecisionContext, server: Server, now: datetime) -> None:
     """Raise :class:`Conflict` unless a server's host can let it go."""
     home = servers.homes(tx, [server]).get(servers.demand_host(server))
     if home is None or not home.is_up(now, means.computing.service_down_time_s):

@@ -17,8 +17,8 @@ from innkeeper.domain.moves import MigrationStatus as Stage
 from innkeeper.store.queries.compute import orders
 from innkeeper.store.queries.compute.orders import OpenOrder
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute.boot.means import Means
-from innkeeper.systems.compute.moves import carrying, destinations, endings, moving
+from innkeeper.systems.compute.boot.context import DecisionContext
+from innkeeper.systems.compute.moves import cold_migration, completion, destinations, moving
 from innkeeper.systems.compute.moves.destinations import NoValidHost
 from innkeeper.systems.compute.moves.moving import Drawn, Start
 from innkeeper.systems.compute.servers import actions, servers
@@ -33,7 +33,7 @@ class HostInUse(Invalid):
 
 def evacuate(
     tx: Tx,
-    means: Means,
+    means: DecisionContext,
     uuid: str,
     asker: Asker,
     *,
@@ -61,7 +61,7 @@ def evacuate(
     if isinstance(place, NoValidHost):
         return moving.nowhere(tx, server, ActionName.EVACUATE, asker, place, now)
     # A live migration that was never heard of again, perhaps.
-    endings.let_go(tx, server, now)
+    completion.let_go(tx, server, now)
     # What it was told and has not confirmed is no longer worth doing.
     orders.withdraw(tx, server.uuid, source, now)
     task = {"task_state": Task.REBUILDING}
@@ -77,7 +77,7 @@ def evacuate(
 
 def follow(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
     """The new host has built the server, or it has not."""
-    found = carrying.open_move(tx, order, Stage.ACCEPTED, Task.REBUILDING)
+    found = cold_migration.open_move(tx, order, Stage.ACCEPTED, Task.REBUILDING)
     if found is None:
         return
     migration, server = found
@@ -85,10 +85,10 @@ def follow(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
     if not result.is_ok:
         if result.is_late:
             # It may have been built all the same.
-            endings.fall_back(tx, migration, server, told(order, result), now)
+            completion.fall_back(tx, migration, server, told(order, result), now)
         else:
             moving.give_back(tx, migration, server, now)
-            endings.end(tx, migration, Stage.FAILED, now, told(order, result))
+            completion.end(tx, migration, Stage.FAILED, now, told(order, result))
         values |= {
             "status": Status.ERROR,
             "fault": servers.fault(told(order, result), now, result.message),
@@ -106,4 +106,4 @@ def follow(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
     }
     servers.write(tx, server, values, now)
     actions.end(tx, server.uuid, migration.request_id, None, now)
-    endings.leave_behind(tx, migration, Stage.DONE, now)
+    completion.leave_behind(tx, migration, Stage.DONE, now)

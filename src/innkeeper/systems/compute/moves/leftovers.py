@@ -11,7 +11,7 @@ from innkeeper.store.queries.compute import migrations, orders
 from innkeeper.store.queries.compute import servers as rows
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.grouping import dedications
-from innkeeper.systems.compute.moves import carrying, endings, moving
+from innkeeper.systems.compute.moves import cold_migration, completion, moving
 
 
 def remind(tx: Tx, before: datetime, limit: int, now: datetime) -> int:
@@ -20,14 +20,14 @@ def remind(tx: Tx, before: datetime, limit: int, now: datetime) -> int:
     An order that still waits is not given twice. A revert goes on where its destination stays
     silent: the server starts on its source, and the destination's amounts stay held.
     """
-    old = migrations.quiet_since(tx, before, endings.OVER.keys(), limit)
+    old = migrations.quiet_since(tx, before, completion.OVER.keys(), limit)
     for each in old:
         server = rows.by_uuid(tx, each.server_uuid)
-        if carrying.clearing(tx, each):
-            if server is not None and carrying.is_reverting(tx, each, server):
-                carrying.go_on_reverting(tx, each, server, now)
+        if cold_migration.clearing(tx, each):
+            if server is not None and cold_migration.is_reverting(tx, each, server):
+                cold_migration.go_on_reverting(tx, each, server, now)
             migrations.touch(tx, each.id, now)
-        elif not carrying.is_reverting(tx, each, server):
+        elif not cold_migration.is_reverting(tx, each, server):
             _ask_again(tx, each, server, now)
     return len(old)
 
@@ -38,8 +38,8 @@ def on(tx: Tx, host: str) -> list[Migration]:
         each
         for each in migrations.open_on(tx, host)
         if each.left_on == host
-        and each.status in endings.OVER
-        and not carrying.is_reverting(tx, each, rows.by_uuid(tx, each.server_uuid))
+        and each.status in completion.OVER
+        and not cold_migration.is_reverting(tx, each, rows.by_uuid(tx, each.server_uuid))
     ]
 
 
@@ -62,21 +62,21 @@ def forget(tx: Tx, host: str, now: datetime) -> None:
     """
     for each in migrations.open_on(tx, host):
         server = rows.by_uuid(tx, each.server_uuid)
-        if each.status not in endings.OVER or carrying.is_reverting(tx, each, server):
+        if each.status not in completion.OVER or cold_migration.is_reverting(tx, each, server):
             raise InUse(
                 "Unable to delete compute service that has in-progress migrations. Complete "
                 "the migrations or delete the instances first."
             )
         if each.left_on == host:
-            endings.finish(tx, each, now)
-        elif carrying.is_told(tx, each, OrderKind.SEND):
+            completion.finish(tx, each, now)
+        elif cold_migration.is_told(tx, each, OrderKind.SEND):
             orders.withdraw(tx, each.server_uuid, host, now)
-            endings.leave_behind(tx, each, each.status, now)
+            completion.leave_behind(tx, each, each.status, now)
 
 
 def _ask_again(tx: Tx, each: Migration, server: Server | None, now: datetime) -> None:
     is_there = server is not None and server.host == each.left_on
     if is_there or not moving.clear(tx, each, each.left_on, now):
-        endings.finish(tx, each, now)
+        completion.finish(tx, each, now)
     else:
         migrations.touch(tx, each.id, now)

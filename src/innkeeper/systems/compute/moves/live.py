@@ -19,8 +19,8 @@ from innkeeper.store.queries.compute import migrations, orders
 from innkeeper.store.queries.compute import servers as rows
 from innkeeper.store.queries.compute.orders import OpenOrder
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute.boot.means import Means
-from innkeeper.systems.compute.moves import carrying, destinations, endings, moving
+from innkeeper.systems.compute.boot.context import DecisionContext
+from innkeeper.systems.compute.moves import cold_migration, completion, destinations, moving
 from innkeeper.systems.compute.moves.destinations import NoValidHost
 from innkeeper.systems.compute.moves.moving import Drawn, Start
 from innkeeper.systems.compute.servers import actions, servers
@@ -31,7 +31,7 @@ MOVABLE = (Status.ACTIVE, Status.PAUSED)
 
 def migrate(
     tx: Tx,
-    means: Means,
+    means: DecisionContext,
     uuid: str,
     asker: Asker,
     *,
@@ -59,7 +59,7 @@ def migrate(
 
 def follow_expect(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
     """The destination is ready, or it is not."""
-    found = carrying.open_move(tx, order, Stage.PREPARING, Task.MIGRATING)
+    found = cold_migration.open_move(tx, order, Stage.PREPARING, Task.MIGRATING)
     if found is None:
         return
     migration, server = found
@@ -80,7 +80,7 @@ def follow_send(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None
     server = rows.by_uuid(tx, order.server_uuid)
     if migration is not None and migration.status == Stage.CANCELLING:
         # The server was given up while it was on its way. What arrived has to go.
-        endings.leave_behind(tx, migration, Stage.CANCELLING, now)
+        completion.leave_behind(tx, migration, Stage.CANCELLING, now)
         return
     if migration is None or migration.status != Stage.RUNNING or server is None:
         return
@@ -95,7 +95,7 @@ def follow_send(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None
         **_settled(migration, server),
     }
     servers.write(tx, server, values, now)
-    endings.end(tx, migration, Stage.COMPLETED, now)
+    completion.end(tx, migration, Stage.COMPLETED, now)
     actions.end(tx, server.uuid, migration.request_id, None, now)
 
 
@@ -108,7 +108,7 @@ def stay(
     message: str,
 ) -> None:
     """The server goes on where it is; its destination clears away what was made ready."""
-    endings.fall_back(tx, migration, server, message, now, status=status)
+    completion.fall_back(tx, migration, server, message, now, status=status)
     servers.write(tx, server, _settled(migration, server), now)
 
 
@@ -126,7 +126,7 @@ def give_up_waiting(tx: Tx, order: OpenOrder, message: str, now: datetime) -> No
 
     The order stays, since only its result tells where the server is.
     """
-    found = carrying.open_move(tx, order, Stage.RUNNING, Task.MIGRATING)
+    found = cold_migration.open_move(tx, order, Stage.RUNNING, Task.MIGRATING)
     if found is None:
         return
     migration, server = found

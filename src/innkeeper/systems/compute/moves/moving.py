@@ -24,8 +24,8 @@ from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.boot.boot import CONSUMER_TYPE
 from innkeeper.systems.compute.moves.destinations import NoValidHost, Place
 from innkeeper.systems.compute.servers import actions
-from innkeeper.systems.placement import handovers
-from innkeeper.systems.placement.handovers import Party
+from innkeeper.systems.placement import transfers
+from innkeeper.systems.placement.transfers import TransferSide
 
 MIGRATION_TYPE = "MIGRATION"
 """What Placement's clients call a consumer that is a migration; a word of that API."""
@@ -69,14 +69,16 @@ def nowhere(
     return Moved(None, why.message, why.counted)
 
 
-def party(server: Server) -> Party:
+def party(server: Server) -> TransferSide:
     """A server as a consumer."""
-    return Party(ConsumerUuid(server.uuid), server.project_id, server.user_id, CONSUMER_TYPE)
+    return TransferSide(
+        ConsumerUuid(server.uuid), server.project_id, server.user_id, CONSUMER_TYPE
+    )
 
 
-def party_of(migration: Migration, server: Server) -> Party:
+def party_of(migration: Migration, server: Server) -> TransferSide:
     """A server's migration as a consumer; what it holds is the project's of the server."""
-    return Party(migration.uuid, server.project_id, server.user_id, MIGRATION_TYPE)
+    return TransferSide(migration.uuid, server.project_id, server.user_id, MIGRATION_TYPE)
 
 
 def begin(
@@ -115,19 +117,19 @@ def begin(
             "updated_at": now,
         },
     )
-    handovers.hand_over(tx, party(server), party_of(made, server), now)
-    handovers.claim_beside(tx, party(server), place.amounts, now)
+    transfers.transfer(tx, party(server), party_of(made, server), now)
+    transfers.claim_beside(tx, party(server), place.amounts, now)
     return made
 
 
 def give_back(tx: Tx, migration: Migration, server: Server, now: datetime) -> None:
     """The server has again what its migration held, and lets its other place go."""
-    handovers.hand_over(tx, party_of(migration, server), party(server), now)
+    transfers.transfer(tx, party_of(migration, server), party(server), now)
 
 
 def swap(tx: Tx, migration: Migration, server: Server, now: datetime) -> None:
     """The server and its migration change places."""
-    handovers.swap(tx, party_of(migration, server), party(server), now)
+    transfers.swap(tx, party_of(migration, server), party(server), now)
 
 
 def clear(

@@ -10,7 +10,7 @@ from innkeeper.domain.errors import Invalid
 from innkeeper.domain.moves import ActionName, Asker
 from innkeeper.store.queries.compute import migrations, server_actions
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute.moves import carrying, endings
+from innkeeper.systems.compute.moves import cold_migration, completion
 from innkeeper.systems.compute.servers import servers
 
 
@@ -30,8 +30,8 @@ def reset_state(tx: Tx, uuid: str, asker: Asker, *, status: str, now: datetime) 
     elif status != Status.ERROR:
         raise Invalid(f"A server cannot be made {status} by saying so.")
     for each in migrations.open_ones(tx, [server.uuid]):
-        if carrying.is_reverting(tx, each, server) and not each.stays:
-            carrying.go_on_reverting(tx, each, server, now)
-    endings.let_go(tx, server, now, is_kept=True)
+        if cold_migration.is_reverting(tx, each, server) and not each.stays:
+            cold_migration.go_on_reverting(tx, each, server, now)
+    completion.let_go(tx, server, now, is_kept=True)
     servers.write(tx, server, values, now)
     server_actions.add(tx, server.uuid, ActionName.RESET_STATE, asker, now)

@@ -24,10 +24,10 @@ from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import images
 from innkeeper.systems.compute.accounts import quotas
 from innkeeper.systems.compute.boot import specs
-from innkeeper.systems.compute.boot.intake import flavor_facts
-from innkeeper.systems.compute.boot.means import Means
+from innkeeper.systems.compute.boot.context import DecisionContext
+from innkeeper.systems.compute.boot.resolver import flavor_facts
 from innkeeper.systems.compute.flavors import flavors
-from innkeeper.systems.compute.moves import destinations, endings, moving
+from innkeeper.systems.compute.moves import completion, destinations, moving
 from innkeeper.systems.compute.moves.destinations import NoValidHost, Place
 from innkeeper.systems.compute.moves.moving import Drawn, Start
 from innkeeper.systems.compute.servers import actions, servers
@@ -37,7 +37,7 @@ MOVABLE = (Status.ACTIVE, Status.SHUTOFF)
 
 def resize(
     tx: Tx,
-    means: Means,
+    means: DecisionContext,
     uuid: str,
     flavor_id: str,
     asker: Asker,
@@ -73,7 +73,7 @@ def resize(
 
 def migrate(
     tx: Tx,
-    means: Means,
+    means: DecisionContext,
     uuid: str,
     asker: Asker,
     *,
@@ -145,7 +145,7 @@ def confirm(tx: Tx, uuid: str, asker: Asker, *, now: datetime) -> None:
     actions.begin(tx, server, ActionName.CONFIRM_RESIZE, asker, values, now)
     if migration.kind == MigrationKind.RESIZE:
         moving.count_down(tx, server.project_id, migration, migration.new_flavor)
-    endings.leave_behind(tx, migration, Stage.CONFIRMING, now, request_id=asker.request_id)
+    completion.leave_behind(tx, migration, Stage.CONFIRMING, now, request_id=asker.request_id)
 
 
 def revert(tx: Tx, uuid: str, asker: Asker, *, now: datetime) -> None:

@@ -20,13 +20,13 @@ from innkeeper.store.queries.compute import servers as rows
 from innkeeper.store.queries.compute.orders import OpenOrder
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.boot import specs
-from innkeeper.systems.compute.boot.means import Means
+from innkeeper.systems.compute.boot.context import DecisionContext
 from innkeeper.systems.compute.grouping import dedications
 from innkeeper.systems.compute.moves import dedicated_hosts, destinations, moving
 from innkeeper.systems.compute.moves.destinations import NoValidHost
 from innkeeper.systems.compute.servers import actions, servers
 from innkeeper.systems.compute.servers.results import Result, told
-from innkeeper.systems.placement import claims, handovers
+from innkeeper.systems.placement import claims, transfers
 
 UNCHANGED = "as asked"
 """Stands for the availability zone that the server asked for already."""
@@ -139,7 +139,7 @@ def _leave(tx: Tx, server: Server, now: datetime, **more: Any) -> None:
 
 def unshelve(
     tx: Tx,
-    means: Means,
+    means: DecisionContext,
     uuid: str,
     asker: Asker,
     *,
@@ -180,7 +180,7 @@ def unshelve(
     place = destinations.find(means, spec)
     if isinstance(place, NoValidHost):
         return moving.nowhere(tx, server, ActionName.UNSHELVE, asker, place, now)
-    handovers.claim_beside(tx, moving.party(server), place.amounts, now)
+    transfers.claim_beside(tx, moving.party(server), place.amounts, now)
     values |= {"host": place.host, "provider_id": place.provider_id, "asked_az": zone}
     values["hints"] = server.hints
     actions.begin(tx, server, ActionName.UNSHELVE, asker, values, now)
@@ -198,7 +198,7 @@ def unshelve(
 
 
 def _demand_place(
-    tx: Tx, means: Means, server: Server, zone: str | None, host: str | None
+    tx: Tx, means: DecisionContext, server: Server, zone: str | None, host: str | None
 ) -> None:
     if zone is not None and zone != server.asked_az and not means.follower.table.has_zone(zone):
         raise Invalid("The requested availability zone is not available")

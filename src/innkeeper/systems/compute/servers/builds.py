@@ -21,13 +21,13 @@ from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.grouping import dedications, groups
 from innkeeper.systems.compute.grouping.dedications import Wanted
 from innkeeper.systems.compute.servers import servers
-from innkeeper.systems.compute.servers.results import News, Result, Terms
+from innkeeper.systems.compute.servers.results import News, Result, ResultSettings
 from innkeeper.systems.compute.servers.servers import Failed
 from innkeeper.systems.placement import relocations
 from innkeeper.systems.placement.relocations import Relocation
 
 
-def follow(tx: Tx, news: Sequence[News], terms: Terms, now: datetime) -> None:
+def follow(tx: Tx, news: Sequence[News], terms: ResultSettings, now: datetime) -> None:
     """Take what agents say of orders to build."""
     servers.finish_builds(tx, {o.server_uuid: o.host for o, r in news if r.is_ok}, now)
     failed = [each for each in news if not each[1].is_ok]
@@ -50,7 +50,7 @@ def follow(tx: Tx, news: Sequence[News], terms: Terms, now: datetime) -> None:
     orders.add(tx, undo, now)
 
 
-def _may_go_on(order: OpenOrder, terms: Terms) -> bool:
+def _may_go_on(order: OpenOrder, terms: ResultSettings) -> bool:
     return bool(order.alternates) and order.attempt < terms.build_attempts_max
 
 
@@ -74,7 +74,9 @@ class _Try:
     wanted: Wanted
 
 
-def _try_others(tx: Tx, failed: Sequence[News], terms: Terms, now: datetime) -> set[ServerId]:
+def _try_others(
+    tx: Tx, failed: Sequence[News], terms: ResultSettings, now: datetime
+) -> set[ServerId]:
     """Give servers to their next hosts, as far as those will have them; gives which went."""
     tries = _tries(tx, failed)
     known = hosts.by_names(tx, sorted({name for each in tries for name in each.left}))

@@ -14,13 +14,13 @@ from datetime import datetime
 from innkeeper.domain.compute import OrderStatus
 from innkeeper.domain.errors import Invalid, NotFound
 from innkeeper.domain.ids import ServerId
-from innkeeper.domain.moves import Action, ActionName, Asker, Event
+from innkeeper.domain.moves import Action, ActionEvent, ActionName, Asker
 from innkeeper.store.queries.compute import orders, server_actions
 from innkeeper.store.queries.compute.orders import ToldOrder
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.servers.servers import fault_message
 
-_RESULTS = {OrderStatus.DONE: Event.SUCCESS, OrderStatus.FAILED: Event.ERROR}
+_RESULTS = {OrderStatus.DONE: ActionEvent.SUCCESS, OrderStatus.FAILED: ActionEvent.ERROR}
 
 
 def record(tx: Tx, server_uuid: ServerId, action: str, asker: Asker, *, now: datetime) -> None:
@@ -90,9 +90,9 @@ def _creation(tx: Tx, server_uuid: str) -> Action | None:
     )
 
 
-def _events(told: Sequence[ToldOrder]) -> list[Event]:
+def _events(told: Sequence[ToldOrder]) -> list[ActionEvent]:
     return [
-        Event(
+        ActionEvent(
             name=each.kind,
             host=each.host,
             provider_uuid=each.provider_uuid,

@@ -43,7 +43,7 @@ def told(order: OpenOrder, result: Result) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class ResultSettings:
     """What the settings say about following results."""
 
     service_down_time_s: float = 60.0
@@ -51,7 +51,7 @@ class Terms:
     shelved_offload_time: int = 0
 
     @classmethod
-    def of(cls, scheduling: Scheduling, computing: Computing) -> Terms:
+    def of(cls, scheduling: Scheduling, computing: Computing) -> ResultSettings:
         """Take them from the settings."""
         return cls(
             service_down_time_s=computing.service_down_time_s,
@@ -62,7 +62,7 @@ class Terms:
 
 News = tuple[OpenOrder, Result]
 """An order that waited until now, and how it ended."""
-Follow = Callable[[Tx, Sequence[News], Terms, datetime], None]
+Follow = Callable[[Tx, Sequence[News], ResultSettings, datetime], None]
 """Does what follows from news about orders of one kind, at most one for each server."""
 FollowOne = Callable[[Tx, OpenOrder, Result, datetime], None]
 
@@ -70,7 +70,7 @@ FollowOne = Callable[[Tx, OpenOrder, Result, datetime], None]
 def one_by_one(follow: FollowOne) -> Follow:
     """Follow each piece of news by itself."""
 
-    def all_of_them(tx: Tx, news: Sequence[News], _: Terms, now: datetime) -> None:
+    def all_of_them(tx: Tx, news: Sequence[News], _: ResultSettings, now: datetime) -> None:
         for order, result in news:
             follow(tx, order, result, now)
 

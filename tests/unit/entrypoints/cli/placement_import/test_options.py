@@ -8,14 +8,18 @@ from pathlib import Path
 import pytest
 
 from innkeeper.clients import logins
-from innkeeper.entrypoints.cli.placement_import.progress import Bars, Lines, shown_on
+from innkeeper.entrypoints.cli.placement_import.progress import (
+    ImportBars,
+    ImportLines,
+    shown_on,
+)
 from innkeeper.main import main
 
 
 def test_a_file_gets_lines() -> None:
     stream = io.StringIO()
     steps = shown_on(stream)
-    assert isinstance(steps, Lines)
+    assert isinstance(steps, ImportLines)
     with steps.step("source: reading", 1000) as advance:
         for _ in range(1000):
             advance(1)
@@ -36,7 +40,7 @@ class Terminal(io.StringIO):
 def test_a_terminal_gets_a_bar() -> None:
     stream = Terminal()
     steps = shown_on(stream)
-    assert isinstance(steps, Bars)
+    assert isinstance(steps, ImportBars)
     with steps.step("source: reading", 4) as advance:
         advance(4)
     assert "source: reading" in stream.getvalue()

@@ -13,9 +13,13 @@ from innkeeper.domain.amounts import UNIT_MAX, Inventory
 from innkeeper.domain.errors import ConcurrentUpdate, Invalid
 from innkeeper.entrypoints.cli.placement_import import differences, objections, plan
 from innkeeper.entrypoints.cli.placement_import.objections import Others
-from innkeeper.entrypoints.cli.placement_import.pictures import Consumer, Picture, Provider
+from innkeeper.entrypoints.cli.placement_import.pictures import (
+    ConsumerPicture,
+    Picture,
+    ProviderPicture,
+)
 from innkeeper.entrypoints.cli.placement_import.reading import Reader
-from innkeeper.entrypoints.cli.placement_import.writing import Intent, Writer, chunks
+from innkeeper.entrypoints.cli.placement_import.writing import Intent, PlanWriter, chunks
 from tests.support.placement_ledger import Holder, Ledger, Row
 
 HOST = "a0000000-0000-4000-8000-000000000001"
@@ -31,7 +35,7 @@ FOUR = {
 }
 
 
-def provider(uuid: str = HOST, **more: Any) -> Provider:
+def provider(uuid: str = HOST, **more: Any) -> ProviderPicture:
     settled: dict[str, Any] = {
         "name": uuid[-3:],
         "parent": None,
@@ -41,10 +45,10 @@ def provider(uuid: str = HOST, **more: Any) -> Provider:
         "aggregates": frozenset(),
         **more,
     }
-    return Provider(uuid=uuid, spelling=uuid, **settled)
+    return ProviderPicture(uuid=uuid, spelling=uuid, **settled)
 
 
-def consumer(uuid: str = SERVER, amount: int = 1, **more: Any) -> Consumer:
+def consumer(uuid: str = SERVER, amount: int = 1, **more: Any) -> ConsumerPicture:
     settled: dict[str, Any] = {
         "project": "p",
         "user": "u",
@@ -53,18 +57,18 @@ def consumer(uuid: str = SERVER, amount: int = 1, **more: Any) -> Consumer:
         "holds": {HOST: {"VCPU": amount}},
         **more,
     }
-    return Consumer(uuid=uuid, spelling=uuid, **settled)
+    return ConsumerPicture(uuid=uuid, spelling=uuid, **settled)
 
 
-def picture(*things: Provider | Consumer, **more: Any) -> Picture:
+def picture(*things: ProviderPicture | ConsumerPicture, **more: Any) -> Picture:
     settled: dict[str, Any] = {
         "classes": frozenset({"VCPU"}),
         "traits": frozenset({"HW_NUMA_ROOT"}),
         **more,
     }
     return Picture(
-        providers={each.uuid: each for each in things if isinstance(each, Provider)},
-        consumers={each.uuid: each for each in things if isinstance(each, Consumer)},
+        providers={each.uuid: each for each in things if isinstance(each, ProviderPicture)},
+        consumers={each.uuid: each for each in things if isinstance(each, ConsumerPicture)},
         **settled,
     )
 
@@ -249,7 +253,7 @@ def test_conflicts_are_met_by_looking_again(kind: type[Ledger]) -> None:
     waits: list[float] = []
     empty = Reader(target, 1, Silent()).read(with_usages=False)
     made = plan.make(source, empty, Others.REFUSE)
-    Writer(target, empty, 2, Silent(), waits.append).carry_out(made)
+    PlanWriter(target, empty, 2, Silent(), waits.append).carry_out(made)
     there = Reader(target, 1, Silent()).read(with_usages=False)
     assert list(differences.find(source, there)) == []
     assert waits
@@ -263,7 +267,7 @@ def test_a_conflict_that_does_not_end_is_told() -> None:
     made = plan.make(source, empty, Others.REFUSE)
     waits: list[float] = []
     with pytest.raises(ConcurrentUpdate):
-        Writer(target, empty, 1, Silent(), waits.append).carry_out(made)
+        PlanWriter(target, empty, 1, Silent(), waits.append).carry_out(made)
     assert len(waits) == 7
 
 
@@ -364,7 +368,7 @@ def test_an_answer_to_a_write_that_lacks_something_is_told_as_well(path: str) ->
     target.odd_path, target.odd_answer = path, {"uuid": HOST}
     made = plan.make(source, empty, Others.REFUSE)
     with pytest.raises(Invalid, match="target: what answers is no Placement API"):
-        Writer(target, empty, 1, Silent(), print).carry_out(made)
+        PlanWriter(target, empty, 1, Silent(), print).carry_out(made)
 
 
 class Attentive(Ledger):
@@ -389,6 +393,6 @@ def test_an_unusual_spelling_of_a_uuid_is_quoted_in_paths() -> None:
     there = Reader(target, 1, Silent()).read(with_usages=False)
     assert there.providers[HOST].spelling == spelling
     made = plan.make(picture(provider()), there, Others.REFUSE)
-    Writer(target, there, 1, Silent(), print).carry_out(made)
+    PlanWriter(target, there, 1, Silent(), print).carry_out(made)
     assert target.rows[spelling].inventories == {"VCPU": {**FOUR, "max_unit": UNIT_MAX}}
     assert all(part not in path for path in target.paths for part in "{}:")

@@ -12,12 +12,12 @@ from innkeeper.domain.grouping import ZONE_KEY, Aggregate
 from innkeeper.engine.retry import WHOLE_HOSTS
 from innkeeper.engine.transactions import Tx
 from innkeeper.entrypoints.api.faults import HttpRefusal
-from innkeeper.entrypoints.api.pclouds import keeping
+from innkeeper.entrypoints.api.pclouds import owned_aggregates
 from innkeeper.entrypoints.api.pclouds.calling import terms
-from innkeeper.entrypoints.api.pclouds.ratios import bring_over_members
+from innkeeper.entrypoints.api.pclouds.ratio_rollout import bring_over_members
 from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.systems.compute.grouping import aggregates
-from innkeeper.systems.compute.grouping.keepers import Keepers
+from innkeeper.systems.compute.grouping.owned_aggregates import Keepers
 
 RULE = "os_compute_api:os-aggregates"
 UNSUPPORTED = 501
@@ -132,7 +132,7 @@ async def cache_images(call: Call) -> Answer:
 
 def _keepers(call: Call) -> Keepers:
     """Who keeps the aggregates that are not anybody's to edit."""
-    return keeping.keepers(terms(call))
+    return owned_aggregates.keepers(terms(call))
 
 
 def _row(call: Call) -> int:

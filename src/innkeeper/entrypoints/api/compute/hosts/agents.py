@@ -29,7 +29,7 @@ from innkeeper.entrypoints.api.compute.hosts.agent_schemas import ORDERS_MAX
 from innkeeper.entrypoints.api.paging import limit_of, next_query
 from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.systems.compute.hosts import agents, hosts, work
-from innkeeper.systems.compute.servers.results import Result, Terms
+from innkeeper.systems.compute.servers.results import Result, ResultSettings
 
 LOG = structlog.get_logger("innkeeper.compute")
 HEARTBEATS = 3
@@ -161,7 +161,7 @@ async def tell_results(call: Call) -> Answer:
     """Take the results of orders; those told before are accepted and change nothing."""
     told_now = as_form(ResultsBody, call.body).results
     results = [Result(each.order_id, each.ok, each.fault) for each in told_now]
-    terms = Terms.of(call.site.settings.scheduling, call.site.settings.computing)
+    terms = ResultSettings.of(call.site.settings.scheduling, call.site.settings.computing)
 
     def write(tx: Tx) -> list[tuple[int, bool]]:
         agent = agents.own(tx, call.context, _id(call))

@@ -11,7 +11,7 @@ from innkeeper.domain.errors import Invalid, NotFound
 from innkeeper.domain.ids import canonical_uuid
 from innkeeper.entrypoints.api.compute.hosts.schemas import is_true
 from innkeeper.entrypoints.api.compute.hosts.services import row_of, state
-from innkeeper.entrypoints.api.compute.older_words import Remembering
+from innkeeper.entrypoints.api.compute.older_fields import Remembering
 from innkeeper.entrypoints.api.faults import HttpRefusal
 from innkeeper.entrypoints.api.paging import limit_of, next_query
 from innkeeper.entrypoints.api.routing import Answer, Call

@@ -8,7 +8,7 @@ from innkeeper.domain.compute import Host
 from innkeeper.domain.errors import Invalid, NotFound
 from innkeeper.domain.ids import canonical_uuid
 from innkeeper.entrypoints.api.compute.hosts.schemas import is_true
-from innkeeper.entrypoints.api.compute.older_words import Remembering
+from innkeeper.entrypoints.api.compute.older_fields import Remembering
 from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.systems.compute.hosts import hosts
 from innkeeper.systems.compute.hosts.hosts import ServiceChange

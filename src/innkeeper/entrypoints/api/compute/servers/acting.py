@@ -56,7 +56,7 @@ Run = Callable[[Acting], Awaitable[Answer]]
 
 
 @dataclass(frozen=True, slots=True)
-class Action:
+class ServerAction:
     """One action of the API: what its newest body looks like, who may, and who carries it out.
 
     ``word`` is what refusals call it, where that is not the name in the body.

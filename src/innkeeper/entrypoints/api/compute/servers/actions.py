@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from innkeeper.domain.errors import Conflict, Invalid
 from innkeeper.entrypoints.api.compute.servers import administration, moves, power, shelving
 from innkeeper.entrypoints.api.compute.servers.access import found
-from innkeeper.entrypoints.api.compute.servers.acting import Acting, Action, in_words
+from innkeeper.entrypoints.api.compute.servers.acting import Acting, ServerAction, in_words
 from innkeeper.entrypoints.api.compute.servers.action_schemas import (
     EVACUATE,
     LOCK,
@@ -34,36 +34,42 @@ _SHELVES = "os_compute_api:os-shelve"
 _PAUSES = "os_compute_api:os-pause-server"
 _SUSPENDS = "os_compute_api:os-suspend-server"
 
-ACTIONS: Mapping[str, Action] = {
-    "confirmResize": Action(NOT_LOOKED_AT, f"{_SERVERS}:confirm_resize", moves.confirm_resize),
-    "evacuate": Action(EVACUATE, "os_compute_api:os-evacuate", moves.evacuate),
-    "forceDelete": Action(
+ACTIONS: Mapping[str, ServerAction] = {
+    "confirmResize": ServerAction(
+        NOT_LOOKED_AT, f"{_SERVERS}:confirm_resize", moves.confirm_resize
+    ),
+    "evacuate": ServerAction(EVACUATE, "os_compute_api:os-evacuate", moves.evacuate),
+    "forceDelete": ServerAction(
         NOT_LOOKED_AT, "os_compute_api:os-deferred-delete:force", administration.force_delete
     ),
-    "lock": Action(LOCK, f"{_LOCKS}:lock", administration.lock),
-    "migrate": Action(MIGRATE, f"{_MIGRATES}:migrate", moves.migrate),
-    "os-migrateLive": Action(MIGRATE_LIVE, f"{_MIGRATES}:migrate_live", moves.migrate_live),
-    "os-resetState": Action(
+    "lock": ServerAction(LOCK, f"{_LOCKS}:lock", administration.lock),
+    "migrate": ServerAction(MIGRATE, f"{_MIGRATES}:migrate", moves.migrate),
+    "os-migrateLive": ServerAction(
+        MIGRATE_LIVE, f"{_MIGRATES}:migrate_live", moves.migrate_live
+    ),
+    "os-resetState": ServerAction(
         RESET_STATE, "os_compute_api:os-admin-actions:reset_state", administration.reset_state
     ),
-    "os-start": Action(NOT_LOOKED_AT, f"{_SERVERS}:start", power.start, word="start"),
-    "os-stop": Action(NOT_LOOKED_AT, f"{_SERVERS}:stop", power.stop, word="stop"),
-    "pause": Action(NOT_LOOKED_AT, f"{_PAUSES}:pause", power.pause),
-    "reboot": Action(REBOOT, f"{_SERVERS}:reboot", power.reboot),
-    "resize": Action(RESIZE, f"{_SERVERS}:resize", moves.resize),
-    "resume": Action(NOT_LOOKED_AT, f"{_SUSPENDS}:resume", power.resume),
-    "revertResize": Action(NOT_LOOKED_AT, f"{_SERVERS}:revert_resize", moves.revert_resize),
-    "setDedicatedHosts": Action(
+    "os-start": ServerAction(NOT_LOOKED_AT, f"{_SERVERS}:start", power.start, word="start"),
+    "os-stop": ServerAction(NOT_LOOKED_AT, f"{_SERVERS}:stop", power.stop, word="stop"),
+    "pause": ServerAction(NOT_LOOKED_AT, f"{_PAUSES}:pause", power.pause),
+    "reboot": ServerAction(REBOOT, f"{_SERVERS}:reboot", power.reboot),
+    "resize": ServerAction(RESIZE, f"{_SERVERS}:resize", moves.resize),
+    "resume": ServerAction(NOT_LOOKED_AT, f"{_SUSPENDS}:resume", power.resume),
+    "revertResize": ServerAction(
+        NOT_LOOKED_AT, f"{_SERVERS}:revert_resize", moves.revert_resize
+    ),
+    "setDedicatedHosts": ServerAction(
         SET_DEDICATED_HOSTS, f"{_SERVERS}:set_dedicated_hosts", shelving.set_dedicated_hosts
     ),
-    "shelve": Action(NOT_LOOKED_AT, f"{_SHELVES}:shelve", shelving.shelve),
-    "shelveOffload": Action(
+    "shelve": ServerAction(NOT_LOOKED_AT, f"{_SHELVES}:shelve", shelving.shelve),
+    "shelveOffload": ServerAction(
         NOT_LOOKED_AT, f"{_SHELVES}:shelve_offload", shelving.shelve_offload
     ),
-    "suspend": Action(NOT_LOOKED_AT, f"{_SUSPENDS}:suspend", power.suspend),
-    "unlock": Action(NOT_LOOKED_AT, f"{_LOCKS}:unlock", administration.unlock),
-    "unpause": Action(NOT_LOOKED_AT, f"{_PAUSES}:unpause", power.unpause),
-    "unshelve": Action(UNSHELVE, f"{_SHELVES}:unshelve", shelving.unshelve),
+    "suspend": ServerAction(NOT_LOOKED_AT, f"{_SUSPENDS}:suspend", power.suspend),
+    "unlock": ServerAction(NOT_LOOKED_AT, f"{_LOCKS}:unlock", administration.unlock),
+    "unpause": ServerAction(NOT_LOOKED_AT, f"{_PAUSES}:unpause", power.unpause),
+    "unshelve": ServerAction(UNSHELVE, f"{_SHELVES}:unshelve", shelving.unshelve),
 }
 NOT_HERE = frozenset(
     {

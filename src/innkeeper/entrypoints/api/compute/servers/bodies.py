@@ -1,6 +1,6 @@
 """From the body of a boot to the request that the compute room understands.
 
-Always true: :class:`Asked` holds what a body says, whichever way it was decoded; what a schema
+Always true: :class:`ServerCreateRequest` holds what a body says, whichever way it was decoded; what a schema
 cannot judge (addresses, base64, devices, places) is judged here, once for both ways.
 """
 
@@ -40,7 +40,7 @@ NAME_CHARS_MAX = 255
 
 
 @dataclass(slots=True)
-class Asked:
+class ServerCreateRequest:
     """One body of ``POST /servers``, decoded; nothing in it was judged beyond its form."""
 
     name: str
@@ -71,11 +71,11 @@ class Asked:
     blob: str | None = None
 
 
-def asked(body: Mapping[str, Any]) -> Asked:
+def asked(body: Mapping[str, Any]) -> ServerCreateRequest:
     """Read a body that the schema accepted."""
     server = body["server"]
     hints: Mapping[str, Any] = next((body[key] for key in HINT_KEYS if key in body), {})
-    return Asked(
+    return ServerCreateRequest(
         name=server["name"],
         flavor=str(server["flavorRef"]),
         image=server.get("imageRef") or None,
@@ -119,7 +119,7 @@ def _is_true(value: Any) -> bool:
     return value in TRUE_WORDS
 
 
-def boot_request(call: Call, wish: Asked) -> BootRequest:
+def boot_request(call: Call, wish: ServerCreateRequest) -> BootRequest:
     """Judge what was asked, and make the request. Raises :class:`Invalid` or Forbidden."""
     count_min, count_max = _counts(call, wish)
     zone, forced_host = _place(call, wish)
@@ -166,7 +166,7 @@ def boot_request(call: Call, wish: Asked) -> BootRequest:
     )
 
 
-def _batch_id(call: Call, wish: Asked, first: ServerId) -> str:
+def _batch_id(call: Call, wish: ServerCreateRequest, first: ServerId) -> str:
     # Whoever may join a batch must be trusted with it: a stranger's servers in somebody's list
     # would pass for theirs. The request is fine all the same, with an id of its own.
     if wish.batch_id is not None and call.allows(
@@ -177,7 +177,7 @@ def _batch_id(call: Call, wish: Asked, first: ServerId) -> str:
     return f"r-{first}"
 
 
-def password(call: Call, wish: Asked) -> str:
+def password(call: Call, wish: ServerCreateRequest) -> str:
     """The administrator's password that the answer names: the one given, or a new one."""
     return wish.password or made_password(call.site.ids)
 
@@ -193,7 +193,7 @@ def made_password(ids: IdSource) -> str:
     return "".join(chars)
 
 
-def _counts(call: Call, wish: Asked) -> tuple[int, int]:
+def _counts(call: Call, wish: ServerCreateRequest) -> tuple[int, int]:
     count_min = wish.count_min or 1
     count_max = wish.count_max or count_min
     if count_min > count_max:
@@ -207,7 +207,7 @@ def _counts(call: Call, wish: Asked) -> tuple[int, int]:
     return count_min, count_max
 
 
-def _place(call: Call, wish: Asked) -> tuple[str | None, str | None]:
+def _place(call: Call, wish: ServerCreateRequest) -> tuple[str | None, str | None]:
     """The availability zone, and the host that an administrator named, by whichever way."""
     zone, host = _parse_zone(wish.availability_zone)
     if host is not None:
@@ -237,7 +237,7 @@ def _parse_zone(text: str | None) -> tuple[str | None, str | None]:
     return zone or None, hosts[0] if hosts else None
 
 
-def _refuse_what_is_not_served(wish: Asked) -> None:
+def _refuse_what_is_not_served(wish: ServerCreateRequest) -> None:
     if wish.networks not in (None, "auto", "none", []):
         raise Invalid(NO_NETWORKS)
     if wish.has_old_devices:
@@ -247,7 +247,7 @@ def _refuse_what_is_not_served(wish: Asked) -> None:
     _check_devices(wish)
 
 
-def _check_devices(wish: Asked) -> None:
+def _check_devices(wish: ServerCreateRequest) -> None:
     bootable = [each for each in wish.devices if str(each.get("boot_index")) == "0"]
     for each in wish.devices:
         if each.get("source_type") not in ("blank", "image"):
@@ -265,7 +265,7 @@ def _check_devices(wish: Asked) -> None:
     _check_boot_image(bootable, wish)
 
 
-def _check_boot_image(bootable: Sequence[Mapping[str, Any]], wish: Asked) -> None:
+def _check_boot_image(bootable: Sequence[Mapping[str, Any]], wish: ServerCreateRequest) -> None:
     for each in bootable:
         if each["source_type"] == "blank":
             if wish.image is not None:
@@ -282,7 +282,7 @@ def _bad_devices(reason: str) -> Invalid:
     return Invalid(f"Block Device Mapping is Invalid: {reason}")
 
 
-def _image(wish: Asked) -> str | None:
+def _image(wish: ServerCreateRequest) -> str | None:
     return None if wish.image is None else canonical_uuid(wish.image)
 
 

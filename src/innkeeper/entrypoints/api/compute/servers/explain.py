@@ -12,7 +12,7 @@ from innkeeper.entrypoints.api.compute.servers.access import found_even_deleted
 from innkeeper.entrypoints.api.compute.servers.wishes import judged
 from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.entrypoints.api.schema_types import TRUE_WORDS
-from innkeeper.scheduling import telling
+from innkeeper.scheduling import explanation_values
 from innkeeper.systems.compute.boot import decisions
 from innkeeper.systems.compute.boot.explanations import Question, Told
 
@@ -32,7 +32,7 @@ async def explain(call: Call) -> Answer:
     _, request = await judged(call)
     question = Question(request, host, is_record_wanted)
     told: Told = await call.site.engine.explain(question)
-    shown: dict[str, Any] = telling.explanation(
+    shown: dict[str, Any] = explanation_values.explanation(
         told.explanation, are_hosts_named=call.allows(HOSTS_RULE, project_id=project_id)
     )
     if told.recording is not None:

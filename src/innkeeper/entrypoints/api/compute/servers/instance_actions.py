@@ -7,9 +7,9 @@ from typing import Any
 
 from innkeeper.domain.compute import Server
 from innkeeper.domain.errors import NotFound
-from innkeeper.domain.moves import Action, Event
+from innkeeper.domain.moves import Action, ActionEvent
 from innkeeper.entrypoints.api.compute.servers.access import found, found_even_deleted
-from innkeeper.entrypoints.api.compute.servers.moments import changes, micros
+from innkeeper.entrypoints.api.compute.servers.timestamps import changes, micros
 from innkeeper.entrypoints.api.compute.servers.view import host_id
 from innkeeper.entrypoints.api.paging import limit_of, next_query
 from innkeeper.entrypoints.api.routing import Answer, Call
@@ -81,7 +81,7 @@ def _shown(call: Call, action: Action) -> dict[str, Any]:
     }
 
 
-def _event(call: Call, server: Server, event: Event) -> dict[str, Any]:
+def _event(call: Call, server: Server, event: ActionEvent) -> dict[str, Any]:
     shown: dict[str, Any] = {
         "event": event.name,
         "start_time": micros(event.started_at),

@@ -13,7 +13,7 @@ from innkeeper.domain.errors import Conflict, Invalid, NotFound
 from innkeeper.domain.moves import Migration, MigrationKind, MigrationSelection, MigrationStatus
 from innkeeper.entrypoints.api.compute.servers.access import found
 from innkeeper.entrypoints.api.compute.servers.acting import asker, in_words
-from innkeeper.entrypoints.api.compute.servers.moments import changes, micros
+from innkeeper.entrypoints.api.compute.servers.timestamps import changes, micros
 from innkeeper.entrypoints.api.paging import limit_of, next_query
 from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.systems.compute.moves import migrations

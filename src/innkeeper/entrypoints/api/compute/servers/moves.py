@@ -15,7 +15,7 @@ from innkeeper.domain.moves import Moved
 from innkeeper.engine.transactions import Tx
 from innkeeper.entrypoints.api.compute.servers.acting import Acting
 from innkeeper.entrypoints.api.routing import Answer
-from innkeeper.systems.compute.boot.means import Means
+from innkeeper.systems.compute.boot.context import DecisionContext
 from innkeeper.systems.compute.moves import evacuation, live, resizing
 from innkeeper.systems.compute.moves.destinations import UnknownHost
 
@@ -94,7 +94,7 @@ async def _move(acting: Acting, work: Callable[..., Moved], *given: Any, **more:
     call, server, who = acting.call, acting.server, acting.asker
     seed, new_id = call.site.ids.seed(), call.site.ids.uuid()
 
-    def decide(tx: Tx, means: Means) -> Moved:
+    def decide(tx: Tx, means: DecisionContext) -> Moved:
         return work(
             tx, means, server.uuid, *given, who, **more, seed=seed, new_id=new_id, now=call.now
         )

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from innkeeper.entrypoints.api.compute.servers.bodies import Asked
+from innkeeper.entrypoints.api.compute.servers.bodies import ServerCreateRequest
 from innkeeper.entrypoints.api.compute.servers.schemas import COUNT_MAX
 from innkeeper.entrypoints.api.microversions import Version
 from innkeeper.entrypoints.api.patterns import METADATA_KEY_PATTERN
@@ -56,7 +56,7 @@ NULL = b"null"
 """A missing key is told from one with null by leaving every body with a null to the schema."""
 
 
-def decode(body: bytes) -> Asked | None:
+def decode(body: bytes) -> ServerCreateRequest | None:
     """Decode a plain good body; ``None`` leaves it to the schema."""
     if NULL in body:
         return None
@@ -66,7 +66,7 @@ def decode(body: bytes) -> Asked | None:
         return None
     if not _is_plain(server):
         return None
-    return Asked(
+    return ServerCreateRequest(
         name=server.name,
         flavor=server.flavorRef,
         image=server.imageRef or None,

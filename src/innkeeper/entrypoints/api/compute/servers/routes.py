@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from innkeeper.entrypoints.api.checks import PROJECT, PROJECT_WRITER
 from innkeeper.entrypoints.api.compute.servers import actions as server_actions
-from innkeeper.entrypoints.api.compute.servers import belongings, servers
 from innkeeper.entrypoints.api.compute.servers import labels as server_labels
 from innkeeper.entrypoints.api.compute.servers import list_schemas as schemas_server_lists
 from innkeeper.entrypoints.api.compute.servers import plain as servers_plain
 from innkeeper.entrypoints.api.compute.servers import schemas as schemas_servers
+from innkeeper.entrypoints.api.compute.servers import servers, unsupported
 from innkeeper.entrypoints.api.compute.servers.explain_routes import EXPLAIN_ROUTES
 from innkeeper.entrypoints.api.microversions import Version
 from innkeeper.entrypoints.api.routing import Route, Rule
@@ -183,14 +183,14 @@ BELONGING_ROUTES = (
     Route(
         "GET",
         f"{_ONE}/ips",
-        belongings.addresses,
+        unsupported.addresses,
         Rule("os_compute_api:ips:index", PROJECT, "List a server's addresses."),
         "List a server's addresses: it has none.",
     ),
     Route(
         "GET",
         f"{_ONE}/os-volume_attachments",
-        belongings.volumes,
+        unsupported.volumes,
         Rule(
             "os_compute_api:os-volumes-attachments:index", PROJECT, "List a server's volumes."
         ),
@@ -199,7 +199,7 @@ BELONGING_ROUTES = (
     Route(
         "GET",
         f"{_ONE}/os-interface",
-        belongings.interfaces,
+        unsupported.interfaces,
         Rule(
             "os_compute_api:os-attach-interfaces:list", PROJECT, "List a server's interfaces."
         ),
@@ -208,7 +208,7 @@ BELONGING_ROUTES = (
     Route(
         "GET",
         f"{_ONE}/os-security-groups",
-        belongings.security_groups,
+        unsupported.security_groups,
         Rule("os_compute_api:os-security-groups:list", PROJECT, "List a server's groups."),
         "List a server's security groups: it has none.",
     ),

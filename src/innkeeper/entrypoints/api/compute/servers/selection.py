@@ -13,8 +13,8 @@ from innkeeper.domain.errors import Forbidden, Invalid
 from innkeeper.domain.listing import (
     Pattern,
     ServerSelection,
-    StateWish,
-    TagWish,
+    StateCondition,
+    TagCondition,
     parse_pattern,
 )
 from innkeeper.entrypoints.api.compute.servers.list_schemas import (
@@ -25,8 +25,8 @@ from innkeeper.entrypoints.api.compute.servers.list_schemas import (
     SORT_COLUMNS,
     TAG_FILTERS,
 )
-from innkeeper.entrypoints.api.compute.servers.moments import changes, moment
 from innkeeper.entrypoints.api.compute.servers.states import WORDS, of_status, of_vm_state
+from innkeeper.entrypoints.api.compute.servers.timestamps import changes, moment
 from innkeeper.entrypoints.api.paging import limit_of
 from innkeeper.entrypoints.api.routing import Call
 from innkeeper.entrypoints.api.schema_types import FALSE_WORDS, TRUE_WORDS
@@ -63,7 +63,7 @@ def selection(call: Call, all_projects_rule: str) -> ServerSelection | None:
         like=_patterns(filters),
         since=since,
         until=until,
-        tags=TagWish(*(_tags(filters, name) for name in TAG_FILTERS)),
+        tags=TagCondition(*(_tags(filters, name) for name in TAG_FILTERS)),
         metadata=_metadata(filters),
         availability_zone=filters.get("availability_zone"),
         states=states,
@@ -98,9 +98,9 @@ def _deletion(call: Call, filters: Mapping[str, str]) -> bool | None:
     return None if "changes-since" in filters or "changes-before" in filters else False
 
 
-def _states(call: Call, filters: Mapping[str, str]) -> tuple[tuple[StateWish, ...], ...]:
+def _states(call: Call, filters: Mapping[str, str]) -> tuple[tuple[StateCondition, ...], ...]:
     """The states asked for: each part must hold, and a part without any never does."""
-    parts: list[tuple[StateWish, ...]] = []
+    parts: list[tuple[StateCondition, ...]] = []
     if "status" in filters:
         words = {text.upper() for text in call.query["status"]}
         if not words & WORDS:

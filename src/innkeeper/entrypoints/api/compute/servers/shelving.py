@@ -6,7 +6,7 @@ from innkeeper.domain.moves import Moved
 from innkeeper.engine.transactions import Tx
 from innkeeper.entrypoints.api.compute.servers.acting import Acting
 from innkeeper.entrypoints.api.routing import Answer
-from innkeeper.systems.compute.boot.means import Means
+from innkeeper.systems.compute.boot.context import DecisionContext
 from innkeeper.systems.compute.moves import dedicated_hosts, shelving
 
 UNSHELVE_TO = "os_compute_api:os-shelve:unshelve_to_host"
@@ -32,7 +32,7 @@ async def unshelve(acting: Acting) -> Answer:
         call.demand(UNSHELVE_TO, **acting.owner)
     who, seed = acting.asker, call.site.ids.seed()
 
-    def decide(tx: Tx, means: Means) -> Moved:
+    def decide(tx: Tx, means: DecisionContext) -> Moved:
         return shelving.unshelve(
             tx,
             means,

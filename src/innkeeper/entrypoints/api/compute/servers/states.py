@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from innkeeper.domain.compute import Status, Task
-from innkeeper.domain.listing import StateWish
+from innkeeper.domain.listing import StateCondition
 
 VM_STATES: Mapping[str, str] = {
     Status.BUILD: "building",
@@ -65,21 +65,21 @@ def shown(status: str, task_state: str | None) -> str:
     return _SHOWN.get(status, {}).get(task_state or "", status)
 
 
-def of_status(word: str) -> tuple[StateWish, ...]:
+def of_status(word: str) -> tuple[StateCondition, ...]:
     """The states in which a server shows this status; none for a word that is never shown."""
     return tuple(_states(word))
 
 
-def _states(word: str) -> Iterator[StateWish]:
+def _states(word: str) -> Iterator[StateCondition]:
     if word in VM_STATES:
-        yield StateWish(word, without_tasks=tuple(_SHOWN.get(word, ())))
+        yield StateCondition(word, without_tasks=tuple(_SHOWN.get(word, ())))
     for status, tasks in _SHOWN.items():
         fitting = tuple(task for task, shown_then in tasks.items() if shown_then == word)
         if fitting:
-            yield StateWish(status, tasks=fitting)
+            yield StateCondition(status, tasks=fitting)
 
 
-def of_vm_state(word: str) -> tuple[StateWish, ...]:
+def of_vm_state(word: str) -> tuple[StateCondition, ...]:
     """The states in which a server shows this ``vm_state``."""
     status = _STATUS_OF.get(word)
-    return () if status is None else (StateWish(status),)
+    return () if status is None else (StateCondition(status),)

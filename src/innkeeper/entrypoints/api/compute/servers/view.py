@@ -14,7 +14,7 @@ from typing import Any
 from innkeeper.domain.compute import Host, Server, Status
 from innkeeper.domain.ids import ProviderUuid
 from innkeeper.entrypoints.api.compute.servers import states
-from innkeeper.entrypoints.api.compute.servers.moments import micros
+from innkeeper.entrypoints.api.compute.servers.timestamps import micros
 from innkeeper.entrypoints.api.routing import Call
 from innkeeper.systems.compute.servers.servers import fault_message
 

@@ -7,15 +7,19 @@ them, in the same words.
 from __future__ import annotations
 
 from innkeeper.domain.compute import BootRequest
-from innkeeper.entrypoints.api.compute.servers.bodies import Asked, asked, boot_request
+from innkeeper.entrypoints.api.compute.servers.bodies import (
+    ServerCreateRequest,
+    asked,
+    boot_request,
+)
 from innkeeper.entrypoints.api.routing import Call
 from innkeeper.systems.compute.accounts import quotas
 from innkeeper.systems.compute.servers import labels
 
 
-async def judged(call: Call) -> tuple[Asked, BootRequest]:
+async def judged(call: Call) -> tuple[ServerCreateRequest, BootRequest]:
     """Read and judge the body; raises what a boot would be refused with."""
-    wish = call.body if isinstance(call.body, Asked) else asked(call.body)
+    wish = call.body if isinstance(call.body, ServerCreateRequest) else asked(call.body)
     request = boot_request(call, wish)
     if wish.metadata:
         items_max = await metadata_items_max(call, request.project_id)

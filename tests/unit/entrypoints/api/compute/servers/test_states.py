@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from innkeeper.domain.compute import Status, Task
-from innkeeper.domain.listing import StateWish
+from innkeeper.domain.listing import StateCondition
 from innkeeper.entrypoints.api.compute.servers import states
 
 STATUSES = tuple(states.VM_STATES)
 TASKS = (None, *(value for name, value in vars(Task).items() if name.isupper()))
 
 
-def fits(wish: StateWish, status: str, task: str | None) -> bool:
+def fits(wish: StateCondition, status: str, task: str | None) -> bool:
     """Whether a server in this state is what is wished for, as the store understands it."""
     if wish.status != status:
         return False
@@ -37,7 +37,7 @@ def test_a_listing_finds_exactly_what_shows_its_status(status: str, task: str | 
 
 
 def test_second_words_find_whatever_is_being_done() -> None:
-    assert states.of_vm_state("stopped") == (StateWish(Status.SHUTOFF),)
+    assert states.of_vm_state("stopped") == (StateCondition(Status.SHUTOFF),)
     assert states.of_vm_state("dancing") == ()
 
 

@@ -11,10 +11,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 from innkeeper.domain.moves import Asker
-from innkeeper.domain.pclouds import HostFlavor, Pcloud, PcloudRun
+from innkeeper.domain.pclouds import BillingPeriod, HostFlavor, Pcloud
 from innkeeper.domain.slices import Dedicating
 from innkeeper.entrypoints.api.pclouds import hosts as host_views
-from innkeeper.entrypoints.api.pclouds import keeping
+from innkeeper.entrypoints.api.pclouds import owned_aggregates
 from innkeeper.entrypoints.api.pclouds import pclouds as pcloud_views
 from innkeeper.entrypoints.api.pclouds import records as record_views
 from innkeeper.store.transactions import Tx
@@ -26,12 +26,12 @@ from innkeeper.systems.pclouds import (
     hosts,
     pclouds,
     quotas,
+    ratio_rollout,
     replaced,
-    settling,
     sizes,
 )
-from innkeeper.systems.pclouds.hosts import Wish
-from innkeeper.systems.pclouds.terms import Terms
+from innkeeper.systems.pclouds.context import PcloudContext
+from innkeeper.systems.pclouds.hosts import HostRequest
 from tests.support.clouds import UNLIMITED
 from tests.support.moves import Movers
 from tests.support.worlds import World, world
@@ -63,9 +63,9 @@ class Landlord:
         self.movers = movers
         self.cloud = movers.cloud
 
-    def terms(self, project_id: str | None = None) -> Terms:
+    def terms(self, project_id: str | None = None) -> PcloudContext:
         """What an act is told that a project asks for; without one, the service itself."""
-        return Terms(
+        return PcloudContext(
             SETTINGS,
             UNLIMITED.service_down_time_s,
             Asker("req-1", project_id, "user"),
@@ -157,22 +157,22 @@ class Landlord:
 
     def edit(self, row: int, wanted: Mapping[str, str | None]) -> None:
         """Edit keys of an aggregate."""
-        kept_by, now = keeping.keepers(self.terms()), self.movers.now
+        kept_by, now = owned_aggregates.keepers(self.terms()), self.movers.now
         self.cloud.write(lambda tx: aggregates.set_metadata(tx, row, wanted, now, kept_by))
 
     def put_in(self, row: int, hostname: str) -> None:
         """Put a host into an aggregate."""
-        kept_by, now = keeping.keepers(self.terms()), self.movers.now
+        kept_by, now = owned_aggregates.keepers(self.terms()), self.movers.now
         self.cloud.write(lambda tx: aggregates.add_host(tx, row, hostname, now, kept_by))
 
     def take_out(self, row: int, hostname: str) -> None:
         """Take a host out of an aggregate."""
-        kept_by, now = keeping.keepers(self.terms()), self.movers.now
+        kept_by, now = owned_aggregates.keepers(self.terms()), self.movers.now
         self.cloud.write(lambda tx: aggregates.remove_host(tx, row, hostname, now, kept_by))
 
     def forget(self, row: int) -> None:
         """Delete an aggregate."""
-        kept_by, now = keeping.keepers(self.terms()), self.movers.now
+        kept_by, now = owned_aggregates.keepers(self.terms()), self.movers.now
         self.cloud.write(lambda tx: aggregates.delete(tx, row, now, kept_by))
 
     def zone_aggregate(self, zone: str) -> int:
@@ -183,7 +183,7 @@ class Landlord:
 
     def metadata(self) -> dict[str, dict[str, str]]:
         """What the aggregates say, by their names."""
-        kept_by = keeping.keepers(self.terms())
+        kept_by = owned_aggregates.keepers(self.terms())
         found = self.cloud.read(lambda tx: aggregates.listing(tx, kept_by))
         return {each.name: dict(each.metadata) for each in found}
 
@@ -220,7 +220,7 @@ class Landlord:
                 ),
             )
 
-    def allocate(self, uuid: str, *wishes: Wish) -> None:
+    def allocate(self, uuid: str, *wishes: HostRequest) -> None:
         """Take a host, or several as far as they can be had."""
         if len(wishes) == 1:
             self.act(
@@ -241,7 +241,10 @@ class Landlord:
         self.edit(self.row_of(uuid), {f"pcloud:host_state:{hostname}": state})
 
     def act(
-        self, uuid: str, work: Callable[[Tx, Pcloud, Terms], Any], owner: str | None = None
+        self,
+        uuid: str,
+        work: Callable[[Tx, Pcloud, PcloudContext], Any],
+        owner: str | None = None,
     ) -> Any:
         """Do something to a pcloud."""
         terms = self.terms(owner)
@@ -272,13 +275,13 @@ class Landlord:
 
     def settle_ratios(self) -> None:
         """Have the next host of each pcloud give out what it should, if it does not yet."""
-        due: list[str] = self.cloud.read(settling.due)
+        due: list[str] = self.cloud.read(ratio_rollout.due)
         for uuid in due:
             self._settle(uuid)
 
     def _settle(self, uuid: str) -> None:
         terms = self.terms()
-        self.cloud.write(lambda tx: settling.go_on(tx, uuid, terms, at_once=1))
+        self.cloud.write(lambda tx: ratio_rollout.go_on(tx, uuid, terms, at_once=1))
 
     def look_after_replaced(self, at_once: int = replaced.LOOKED_AT_ONCE) -> int:
         """Give replaced hosts back that are empty, and have those be paid for that came back,
@@ -309,7 +312,8 @@ class Landlord:
     def shown_runs(self, seen: World) -> str:
         """What is shown of the times that hosts were paid for."""
         told = [
-            PcloudRun(**{key: each[key] for key in PcloudRun.__slots__}) for each in seen.runs
+            BillingPeriod(**{key: each[key] for key in BillingPeriod.__slots__})
+            for each in seen.runs
         ]
         now = self.movers.now
         return json.dumps([record_views._shown_run(each, now, now) for each in told])

@@ -51,7 +51,7 @@ def key_id(key: bytes) -> str:
     return key_rings.key_id(key, _NAMING)
 
 
-class Safe:
+class SecretBox:
     """Seals and opens."""
 
     def __init__(self, keys: Sequence[bytes], draw: Draw) -> None:
@@ -90,19 +90,19 @@ def used_keys(tx: Tx) -> dict[str, list[str]]:
     return found
 
 
-def keep(tx: Tx, safe: Safe, name: str, secret: bytes, now: datetime) -> None:
+def keep(tx: Tx, safe: SecretBox, name: str, secret: bytes, now: datetime) -> None:
     """Keep a secret, in the place of one that may be there."""
     identity.remove_secret(tx, name)
     identity.add_secret(tx, name, safe.seal(name, secret), now)
 
 
-def take(tx: Tx, safe: Safe, name: str) -> bytes | None:
+def take(tx: Tx, safe: SecretBox, name: str) -> bytes | None:
     """A secret that is kept, if it is; see :meth:`Safe.open` for what is raised."""
     text = identity.secret(tx, name)
     return None if text is None else safe.open(name, text)
 
 
-def reseal(tx: Tx, safe: Safe, now: datetime) -> int:
+def reseal(tx: Tx, safe: SecretBox, now: datetime) -> int:
     """Seal all anew with the first key; gives how many. Raises what :meth:`Safe.open` does."""
     count = 0
     for name, text in identity.secrets_by_name(tx).items():
@@ -112,7 +112,7 @@ def reseal(tx: Tx, safe: Safe, now: datetime) -> int:
     return count
 
 
-def forget_lost(tx: Tx, safe: Safe) -> list[str]:
+def forget_lost(tx: Tx, safe: SecretBox) -> list[str]:
     """Drop what no key of this safe opens; gives the names."""
     lost = []
     for name, text in identity.secrets_by_name(tx).items():

@@ -12,14 +12,14 @@ from pathlib import Path
 
 import structlog
 
-from innkeeper.domain.identity import Service
+from innkeeper.domain.identity import CatalogService
 from innkeeper.domain.ids import Clock, IdSource
 from innkeeper.domain.slices import Settings, Storing
 from innkeeper.engine.database import Database
 from innkeeper.engine.engine import Engine
 from innkeeper.engine.transactions import Tx
 from innkeeper.entrypoints.api import auth_builtin
-from innkeeper.entrypoints.api.auth import TrustingAuthenticator
+from innkeeper.entrypoints.api.auth import NoauthAuthenticator
 from innkeeper.entrypoints.api.auth_agents import AgentsAuthenticator
 from innkeeper.entrypoints.api.identity import clouds_file, key_files, private_files
 from innkeeper.entrypoints.api.routing import Api
@@ -106,10 +106,10 @@ def _of_users(
         return auth_keystone.authenticator(asked, clock, remember_s, KEYSTONE_DEADLINE_S)
     if signer is not None:
         return auth_builtin.authenticator(signer, engine, clock, remember_s, heard)
-    return TrustingAuthenticator()
+    return NoauthAuthenticator()
 
 
-def services(settings: Settings, apis: Mapping[str, Api]) -> tuple[Service, ...]:
+def services(settings: Settings, apis: Mapping[str, Api]) -> tuple[CatalogService, ...]:
     """What the service catalog holds: every served API."""
     return tuple(
         catalog.service(
@@ -228,8 +228,8 @@ def _directory(settings: Settings) -> Path:
 
 def _login(
     settings: Settings, address: str, password: str, url: str | None = None
-) -> clouds_file.Login:
-    return clouds_file.Login(
+) -> clouds_file.CloudLogin:
+    return clouds_file.CloudLogin(
         auth_url=url or auth_url(settings, address),
         user=first_start.ADMIN,
         password=password,

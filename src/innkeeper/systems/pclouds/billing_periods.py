@@ -10,17 +10,17 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from innkeeper.domain.pclouds import PcloudRun
+from innkeeper.domain.pclouds import BillingPeriod
 from innkeeper.store.queries.pclouds import hosts as pcloud_hosts
 from innkeeper.store.transactions import Tx
 
 
 @dataclass(slots=True)
-class Usage:
+class PcloudUsage:
     """What one project paid for within a period, in hours of hosts and of units."""
 
     project_id: str
-    runs: list[PcloudRun] = field(default_factory=list)
+    runs: list[BillingPeriod] = field(default_factory=list)
     host_hours: float = 0.0
     unit_hours: float = 0.0
 
@@ -33,16 +33,18 @@ def page(
     project_id: str | None,
     after: int = 0,
     limit: int,
-) -> list[PcloudRun]:
+) -> list[BillingPeriod]:
     """The runs of hosts within a period, of a project or of all."""
     return pcloud_hosts.runs(tx, start, stop, project_id=project_id, after=after, limit=limit)
 
 
-def by_project(runs: Iterable[PcloudRun], start: datetime, stop: datetime) -> list[Usage]:
+def by_project(
+    runs: Iterable[BillingPeriod], start: datetime, stop: datetime
+) -> list[PcloudUsage]:
     """What these runs come to for each project, in the order in which they come."""
-    found: dict[str, Usage] = {}
+    found: dict[str, PcloudUsage] = {}
     for each in runs:
-        mine = found.setdefault(each.project_id, Usage(each.project_id))
+        mine = found.setdefault(each.project_id, PcloudUsage(each.project_id))
         hours = each.hours_in(start, stop)
         mine.runs.append(each)
         mine.host_hours += hours

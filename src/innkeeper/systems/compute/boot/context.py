@@ -17,7 +17,7 @@ from innkeeper.systems.compute.boot.recordings import Recorder
 
 
 @dataclass(frozen=True, slots=True)
-class Means:
+class DecisionContext:
     """The host table and its follower, the schedulers, and the settings."""
 
     follower: Follower

@@ -42,7 +42,7 @@ class NotThere(Exception):
     """What was needed did not come in time; starting again later may help."""
 
 
-class Patience:
+class DatabaseWait:
     """Repeats what fails because the database is away, for so long."""
 
     def __init__(

@@ -12,7 +12,7 @@ from innkeeper.domain.errors import Unavailable
 from innkeeper.domain.identity import User
 from innkeeper.entrypoints.api.routing import Call
 from innkeeper.systems.identity import attempts
-from innkeeper.systems.identity.attempts import Terms
+from innkeeper.systems.identity.attempts import AttemptLimits
 
 
 async def is_right(call: Call, user: User | None, name: str, password: str) -> bool:
@@ -21,7 +21,7 @@ async def is_right(call: Call, user: User | None, name: str, password: str) -> b
     Raises :class:`TooManyAttempts` for who failed too often from the same place.
     """
     authenticating = call.site.settings.authenticating
-    terms = Terms(authenticating.login_failures_free, authenticating.login_wait_max_s)
+    terms = AttemptLimits(authenticating.login_failures_free, authenticating.login_wait_max_s)
     tried = attempts.attempt(name if user is None else user.id, call.client)
     password_hash = None if user is None else user.password_hash
     async with call.site.passwords.turn(tried, tried.source):

@@ -35,24 +35,26 @@ from innkeeper.systems.compute.hosts import reports_audit as of_reports
 from innkeeper.systems.compute.moves import audit as move_audit
 from innkeeper.systems.compute.moves.moving import MIGRATION_TYPE
 from innkeeper.systems.compute.servers import servers
-from innkeeper.systems.placement import allocations, claims, mending
-from innkeeper.systems.placement.allocations import Wish
+from innkeeper.systems.placement import allocations, claims, repair
+from innkeeper.systems.placement.allocations import AllocationUpdate
 from innkeeper.systems.placement.audit import NO_CONSUMER
-from innkeeper.systems.placement.handovers import Party
+from innkeeper.systems.placement.transfers import TransferSide
 
 NOT_BUILT = "Nobody was told to build this server."
 
 
 def adopt(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
     """Make consumers anew: servers' and migrations' with their owners."""
-    owners: dict[str, Party] = {}
+    owners: dict[str, TransferSide] = {}
     for uuid in keys:
         server = rows.by_uuid(tx, uuid, is_deleted_wanted=True)
         moved = migrations.by_uuid(tx, uuid) if server is None else None
         for owner, kind in ((server, CONSUMER_TYPE), (moved, MIGRATION_TYPE)):
             if owner is not None:
-                owners[uuid] = Party(ConsumerUuid(uuid), owner.project_id, owner.user_id, kind)
-    return mending.adopt(tx, keys, owners, now)
+                owners[uuid] = TransferSide(
+                    ConsumerUuid(uuid), owner.project_id, owner.user_id, kind
+                )
+    return repair.adopt(tx, keys, owners, now)
 
 
 def claim_missing(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
@@ -82,7 +84,7 @@ def _claim_all(tx: Tx, server: Server, now: datetime) -> bool:
     if any(each.provider_id != host.provider_id for each in held):
         return False
     texts = {name: str(value) for name, value in server.image_properties.items()}
-    wish = Wish(
+    wish = AllocationUpdate(
         server.uuid,
         {host.provider_uuid: demands.of(specs.flavor_of(server.flavor), texts).amounts},
         asks_no_generation=True,

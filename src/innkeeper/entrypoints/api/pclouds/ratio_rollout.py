@@ -13,8 +13,8 @@ from innkeeper.engine.retry import WHOLE_HOSTS
 from innkeeper.engine.transactions import Tx
 from innkeeper.entrypoints.api.pclouds.calling import LINES_OF_A_HOST, terms
 from innkeeper.entrypoints.api.routing import Call
-from innkeeper.systems.pclouds import pclouds, settling
-from innkeeper.systems.pclouds.settling import SETTLED_AT_ONCE
+from innkeeper.systems.pclouds import pclouds, ratio_rollout
+from innkeeper.systems.pclouds.ratio_rollout import SETTLED_AT_ONCE
 
 
 async def bring_over(call: Call, uuid: str, left: int) -> None:
@@ -22,7 +22,7 @@ async def bring_over(call: Call, uuid: str, left: int) -> None:
     told = terms(call)
 
     def go_on(tx: Tx) -> int:
-        return settling.go_on(tx, uuid, told)
+        return ratio_rollout.go_on(tx, uuid, told)
 
     # As many steps as it takes. More are for whoever wants something else meanwhile.
     for _ in range(0, left, SETTLED_AT_ONCE):
@@ -42,6 +42,6 @@ async def bring_over_members(call: Call, aggregate: Aggregate) -> None:
 
     def look(tx: Tx) -> int:
         found = pclouds.by_aggregates(tx, [aggregate.id]).get(aggregate.id)
-        return 0 if found is None else settling.left(tx, [found]).get(found.id, 0)
+        return 0 if found is None else ratio_rollout.left(tx, [found]).get(found.id, 0)
 
     await bring_over(call, aggregate.uuid, await call.read(look))

@@ -14,8 +14,8 @@ from innkeeper.domain.key_rings import KEY_BYTES
 from innkeeper.engine.database import Database
 from innkeeper.engine.transactions import Tx
 from innkeeper.entrypoints.api.identity import key_files
-from innkeeper.systems.identity import safes, tokens
-from innkeeper.systems.identity.safes import Draw, Safe
+from innkeeper.systems.identity import secret_boxes, tokens
+from innkeeper.systems.identity.secret_boxes import Draw, SecretBox
 
 ACTS = ("show", "rotate", "drop-old", "reset")
 
@@ -36,8 +36,8 @@ def carry_out(act: str, database: Database, path: Path, draw: Draw, now: datetim
 
 
 def _shown(tx: Tx, path: Path) -> list[str]:
-    used = safes.used_keys(tx)
-    here = [safes.key_id(key) for key in key_files.read(path)] if path.exists() else []
+    used = secret_boxes.used_keys(tx)
+    here = [secret_boxes.key_id(key) for key in key_files.read(path)] if path.exists() else []
     lines = [f"key file {path}: {'there' if here else 'missing'}"]
     for number, name in enumerate(here):
         role = "seals" if number == 0 else "opens"
@@ -54,18 +54,18 @@ def _rotate(tx: Tx, path: Path, draw: Draw, now: datetime) -> list[str]:
     keys = [draw(KEY_BYTES), *key_files.read(path)]
     # Before anything is sealed with it: who dies here leaves a key too many and loses nothing.
     key_files.write(path, keys)
-    safe = Safe(keys, draw)
-    count = safes.reseal(tx, safe, now) + tokens.seal_signing_key(tx, safe, now)
+    safe = SecretBox(keys, draw)
+    count = secret_boxes.reseal(tx, safe, now) + tokens.seal_signing_key(tx, safe, now)
     return [
-        f"{count} secrets are sealed with the new key {safes.key_id(keys[0])}.",
+        f"{count} secrets are sealed with the new key {secret_boxes.key_id(keys[0])}.",
         f"Copy {path} to all machines that serve this database; then drop the old keys.",
     ]
 
 
 def _drop_old(tx: Tx, path: Path) -> list[str]:
-    used = safes.used_keys(tx)
+    used = secret_boxes.used_keys(tx)
     first, *others = key_files.read(path)
-    kept = [key for key in others if safes.key_id(key) in used]
+    kept = [key for key in others if secret_boxes.key_id(key) in used]
     key_files.write(path, [first, *kept])
     return [f"{len(others) - len(kept)} keys dropped, {1 + len(kept)} kept."]
 
@@ -73,7 +73,7 @@ def _drop_old(tx: Tx, path: Path) -> list[str]:
 def _reset(tx: Tx, path: Path, draw: Draw) -> list[str]:
     if not path.exists():
         key_files.write(path, [draw(KEY_BYTES)])
-    lost = safes.forget_lost(tx, Safe(key_files.read(path), draw))
+    lost = secret_boxes.forget_lost(tx, SecretBox(key_files.read(path), draw))
     lines = [f"{name}: forgotten, no key here opens it" for name in lost]
     if tokens.KEY_NAME in lost:
         lines.append("All tokens are void once the service is started anew on all machines.")

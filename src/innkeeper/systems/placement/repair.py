@@ -19,17 +19,19 @@ from innkeeper.store.transactions import Tx, step
 from innkeeper.systems.placement import claims
 from innkeeper.systems.placement.allocations import NOBODY
 from innkeeper.systems.placement.audit import IDLE_CONSUMER, UNTOLD, WRONG_ROOT
-from innkeeper.systems.placement.handovers import Party
+from innkeeper.systems.placement.transfers import TransferSide
 
 
-def adopt(tx: Tx, keys: Sequence[str], owners: Mapping[str, Party], now: datetime) -> list[str]:
+def adopt(
+    tx: Tx, keys: Sequence[str], owners: Mapping[str, TransferSide], now: datetime
+) -> list[str]:
     """Make consumers for allocations that have none, of whom ``owners`` tells, else of nobody.
 
     What they hold is claimed anew by the same step that lets it go.
     """
     told = []
     for uuid, count in audit.without_consumer(tx, keys):
-        party = owners.get(uuid, Party(ConsumerUuid(uuid), NOBODY, NOBODY, "UNKNOWN"))
+        party = owners.get(uuid, TransferSide(ConsumerUuid(uuid), NOBODY, NOBODY, "UNKNOWN"))
         try:
             with step(tx):
                 _claim_again(tx, party, now)
@@ -40,7 +42,7 @@ def adopt(tx: Tx, keys: Sequence[str], owners: Mapping[str, Party], now: datetim
     return told
 
 
-def _claim_again(tx: Tx, party: Party, now: datetime) -> None:
+def _claim_again(tx: Tx, party: TransferSide, now: datetime) -> None:
     amounts: dict[ProviderId, dict[ClassId, int]] = {}
     seen: dict[ProviderId, Generation] = {}
     for row in allocations.of_consumers(tx, [party.uuid]):

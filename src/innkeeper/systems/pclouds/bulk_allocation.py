@@ -18,8 +18,8 @@ from innkeeper.domain.errors import Refusal
 from innkeeper.domain.pclouds import Pcloud, PcloudHost
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.pclouds import hosts, requests
-from innkeeper.systems.pclouds.hosts import Wish
-from innkeeper.systems.pclouds.terms import Terms
+from innkeeper.systems.pclouds.context import PcloudContext
+from innkeeper.systems.pclouds.hosts import HostRequest
 
 TAKEN_AT_ONCE = 10
 """Hosts that are taken in one transaction, for which all other writers wait."""
@@ -32,11 +32,11 @@ class Request:
     ``asked`` is the same for the same request, and ``token`` is what its client calls it.
     """
 
-    wishes: Sequence[Wish]
+    wishes: Sequence[HostRequest]
     token: str | None
     asked: str
     tell_hosts: Callable[[Tx, Sequence[PcloudHost]], list[Any]]
-    tell_failure: Callable[[Wish, Refusal], Any]
+    tell_failure: Callable[[HostRequest, Refusal], Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class Progress:
     refused: Mapping[str, Any] = field(default_factory=dict)
     refusal: Refusal | None = None
 
-    def left(self, request: Request) -> list[Wish]:
+    def left(self, request: Request) -> list[HostRequest]:
         """The wishes that nobody has tried, in their order."""
         tried = self.had.keys() | self.refused.keys()
         return [each for each in request.wishes if each.name not in tried]
@@ -67,7 +67,9 @@ class Progress:
 BEGINNING = Progress()
 
 
-def go_on(tx: Tx, pcloud: Pcloud, request: Request, so_far: Progress, terms: Terms) -> Progress:
+def go_on(
+    tx: Tx, pcloud: Pcloud, request: Request, so_far: Progress, terms: PcloudContext
+) -> Progress:
     """Try some more of what is wanted; tells how far it has come then.
 
     ``so_far`` is what the last step gave. Raises :class:`Conflict` where the token stands for

@@ -14,17 +14,17 @@ from typing import Any
 
 from innkeeper.domain.compute import BootRequest, Flavor, Image, Limits
 from innkeeper.domain.errors import Invalid, NotFound, QuotaExceeded
-from innkeeper.domain.grouping import Standing
+from innkeeper.domain.grouping import GroupState
 from innkeeper.domain.placing import RequestSpec
 from innkeeper.snapshot.columns import HostTable
 from innkeeper.snapshot.loader import seconds
 from innkeeper.store.queries.compute import quota_usages
-from innkeeper.store.queries.compute.quota_usages import Usage
+from innkeeper.store.queries.compute.quota_usages import QuotaUsage
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import images
 from innkeeper.systems.compute.accounts import keypairs, quotas
 from innkeeper.systems.compute.boot import entries, specs
-from innkeeper.systems.compute.boot.means import Means
+from innkeeper.systems.compute.boot.context import DecisionContext
 from innkeeper.systems.compute.flavors import demands, flavors
 from innkeeper.systems.compute.flavors.demands import Demands
 from innkeeper.systems.compute.grouping import groups, hints
@@ -35,7 +35,7 @@ HOSTNAME_MAX = 63
 
 
 @dataclass(frozen=True, slots=True)
-class Intake:
+class ResolvedRequest:
     """A request, with what it named looked up.
 
     ``facts`` are the flavor's as they are kept with servers. ``filters`` are those that the
@@ -53,7 +53,7 @@ class Intake:
     unread: Mapping[str, str] = field(default_factory=dict)
 
 
-class Reception:
+class RequestResolver:
     """Takes the requests of one batch in, one after the other.
 
     What they name is looked up once for all of them. Between one and the next,
@@ -61,7 +61,7 @@ class Reception:
     so that what one request is given does not depend on who happened to wait beside it.
     """
 
-    def __init__(self, tx: Tx, means: Means, requests: Sequence[BootRequest]) -> None:
+    def __init__(self, tx: Tx, means: DecisionContext, requests: Sequence[BootRequest]) -> None:
         self._tx = tx
         self._means = means
         image_ids = {each.image_id for each in requests if each.image_id is not None}
@@ -73,10 +73,10 @@ class Reception:
         self._demands: dict[tuple[str, str | None], Demands] = {}
         self._limits = quotas.limits_of(tx, projects, quotas.defaults(means.computing))
         self._usages = quota_usages.of_projects(tx, projects)
-        self._standings: dict[int, Standing] = {}
+        self._standings: dict[int, GroupState] = {}
         self._joined: dict[int, dict[str, Sequence[str | None]]] = {}
 
-    def take(self, request: BootRequest) -> Intake:
+    def take(self, request: BootRequest) -> ResolvedRequest:
         """Look up what a request names; raises the refusal of what cannot be."""
         entries.demand_usable(self._tx, request)
         flavor = _flavor(self._tx, self._flavors, request)
@@ -125,7 +125,7 @@ class Reception:
         )
         group_id = None if resolved.group is None else resolved.group.group_id
         facts = self._facts[flavor.flavor_id]
-        return Intake(
+        return ResolvedRequest(
             request, flavor, facts, image, spec, group_id, resolved.filters, resolved.unread
         )
 
@@ -137,16 +137,16 @@ class Reception:
             self._demands[key] = wanted
         return wanted
 
-    def count_in(self, taken: Intake, servers: int) -> None:
+    def count_in(self, taken: ResolvedRequest, servers: int) -> None:
         """Count the servers that a request will have, placed or in ERROR."""
         used = self._usages[taken.request.project_id]
-        self._usages[taken.request.project_id] = Usage(
+        self._usages[taken.request.project_id] = QuotaUsage(
             used.servers + servers,
             used.vcpus + servers * taken.flavor.vcpus,
             used.memory_mb + servers * taken.flavor.memory_mb,
         )
 
-    def join(self, taken: Intake, hosts: Sequence[str | None]) -> None:
+    def join(self, taken: ResolvedRequest, hosts: Sequence[str | None]) -> None:
         """Count a request's servers into its group: their hosts, and None for those without.
 
         What was said of the same request before is forgotten.
@@ -155,7 +155,7 @@ class Reception:
             joined = self._joined.setdefault(taken.group_id, {})
             joined[taken.request.request_id] = hosts
 
-    def look_again(self, taken: Intake) -> Intake:
+    def look_again(self, taken: ResolvedRequest) -> ResolvedRequest:
         """The same request, with its group and the pclouds that take it in as they are now."""
         spec = taken.spec
         if not spec.names_dedicated:
@@ -170,7 +170,7 @@ class Reception:
         """The pclouds that take plain requests of a project, which wants that."""
         return self._means.follower.table.dedications.automatic_of(project_id)
 
-    def _standing(self, found: Standing, request: BootRequest) -> Standing:
+    def _standing(self, found: GroupState, request: BootRequest) -> GroupState:
         """A group as the store has it, with the servers of all other requests in this batch."""
         standing = self._standings.setdefault(found.group_id, found)
         for request_id, hosts in self._joined.get(found.group_id, {}).items():
@@ -228,7 +228,9 @@ def _only_host(request: BootRequest) -> str | None:
     return request.forced_host if destination is None else destination.host
 
 
-def _allowed_count(limits: Limits, used: Usage, request: BootRequest, flavor: Flavor) -> int:
+def _allowed_count(
+    limits: Limits, used: QuotaUsage, request: BootRequest, flavor: Flavor
+) -> int:
     """The most servers, up to what was asked for, that the quota has room for."""
     room = min(
         _room(limits.servers, used.servers, 1),
@@ -247,7 +249,7 @@ def _room(limit: int, used: int, each: int) -> int:
     return max(0, (limit - used) // each)
 
 
-def _too_much(limits: Limits, used: Usage, count: int, flavor: Flavor) -> str:
+def _too_much(limits: Limits, used: QuotaUsage, count: int, flavor: Flavor) -> str:
     rows = (
         ("instances", limits.servers, used.servers, count),
         ("cores", limits.vcpus, used.vcpus, count * flavor.vcpus),
@@ -281,7 +283,7 @@ def hostname_of(request: BootRequest, index: int, server_id: str) -> str:
     return label or f"server-{server_id}"
 
 
-def shared_columns(taken: Intake) -> dict[str, Any]:
+def shared_columns(taken: ResolvedRequest) -> dict[str, Any]:
     """What the rows of all servers of one request have alike."""
     request, flavor, image = taken.request, taken.flavor, taken.image
     return {
@@ -329,7 +331,7 @@ def flavor_facts(flavor: Flavor) -> dict[str, Any]:
     }
 
 
-def order_body(taken: Intake, name: str) -> dict[str, Any]:
+def order_body(taken: ResolvedRequest, name: str) -> dict[str, Any]:
     """What an agent must know to build one server."""
     request = taken.request
     return {

@@ -31,7 +31,7 @@ DATABASE = ("sqlalchemy.", "innkeeper.store.prepared")
 """The modules of who speaks with databases: all waiting for one is done below them."""
 
 
-class Working(Protocol):
+class WatchedThread(Protocol):
     """A thread that takes work in and does it."""
 
     @property
@@ -43,14 +43,14 @@ class Working(Protocol):
         """The interpreter's number of the thread; ``None`` before it was started."""
 
 
-class Standing:
+class StuckThreadDetector:
     """Finds out that a thread gets nowhere; is asked once a second.
 
     What counts are looks, and not what a clock shows: a machine that slept, or a process that
     was stopped, has not looked.
     """
 
-    def __init__(self, working: Working, after_s: float) -> None:
+    def __init__(self, working: WatchedThread, after_s: float) -> None:
         self._working = working
         self._looks_max = after_s / BEAT_S
         self._seen: int | None = None
@@ -89,10 +89,10 @@ def _is_in_database(frame: FrameType | None) -> bool:
     return False
 
 
-class Pulse:
+class Heartbeat:
     """Gives the sign, where there is somebody to see it; ``into`` is the writing end."""
 
-    def __init__(self, standing: Standing, into: int | None = None) -> None:
+    def __init__(self, standing: StuckThreadDetector, into: int | None = None) -> None:
         self._standing = standing
         self._into = into
         if into is not None:

@@ -16,7 +16,7 @@ from innkeeper.domain.identity import Role
 from innkeeper.entrypoints.api.identity.token_documents import Shown
 from innkeeper.entrypoints.api.routing import Call
 from innkeeper.systems.identity import roles
-from innkeeper.systems.identity.logins import Named, Scope
+from innkeeper.systems.identity.logins import NamedEntity, Scope
 from innkeeper.systems.identity.tokens import PASSWORD, TOKEN
 
 ADMIN = "admin"
@@ -45,7 +45,7 @@ def issue(call: Call, identity: Mapping[str, Any], scope: Scope) -> tuple[Shown,
 def _project(user: str, scope: Scope) -> str | None:
     if scope.is_unscoped:
         return None
-    named = scope.project or Named(name=user)
+    named = scope.project or NamedEntity(name=user)
     return named.id or named.name
 
 

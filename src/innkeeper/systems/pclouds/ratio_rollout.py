@@ -16,7 +16,7 @@ from innkeeper.store.queries.pclouds import pclouds
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.grouping import dedications
 from innkeeper.systems.pclouds import members
-from innkeeper.systems.pclouds.terms import Terms
+from innkeeper.systems.pclouds.context import PcloudContext
 
 SETTLED_AT_ONCE = 20
 """Hosts that are given other ratios in one transaction, for which all other writers wait."""
@@ -24,13 +24,13 @@ BEGINNING = 0
 """Every row is behind this one."""
 
 
-def begin(tx: Tx, pcloud: Pcloud, terms: Terms, at_once: int = SETTLED_AT_ONCE) -> None:
+def begin(tx: Tx, pcloud: Pcloud, terms: PcloudContext, at_once: int = SETTLED_AT_ONCE) -> None:
     """Take the first step to ratios that are written; from the beginning, wherever it was."""
     pclouds.settle(tx, pcloud.id, BEGINNING)
     go_on(tx, pcloud.uuid, terms, at_once)
 
 
-def go_on(tx: Tx, uuid: str, terms: Terms, at_once: int = SETTLED_AT_ONCE) -> int:
+def go_on(tx: Tx, uuid: str, terms: PcloudContext, at_once: int = SETTLED_AT_ONCE) -> int:
     """Have some more hosts of a pcloud give out what it says; tells how many are left."""
     pcloud = pclouds.by_uuid(tx, uuid)
     if pcloud is None or pcloud.settled_to is None:

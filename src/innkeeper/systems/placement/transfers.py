@@ -19,7 +19,7 @@ from innkeeper.systems.placement import claims
 
 
 @dataclass(frozen=True, slots=True)
-class Party:
+class TransferSide:
     """A consumer that gives or takes."""
 
     uuid: ConsumerUuid
@@ -33,7 +33,7 @@ def held(tx: Tx, uuid: ConsumerUuid) -> Amounts:
     return _look(tx, [uuid]).amounts[uuid]
 
 
-def hand_over(tx: Tx, giver: Party, taker: Party, now: datetime) -> None:
+def transfer(tx: Tx, giver: TransferSide, taker: TransferSide, now: datetime) -> None:
     """The taker has from now on what the giver held, and nothing else; the giver nothing.
 
     Raises :class:`Overtaken` where another writer came between, as does :func:`swap`.
@@ -42,7 +42,7 @@ def hand_over(tx: Tx, giver: Party, taker: Party, now: datetime) -> None:
     _write(tx, seen, {giver: {}, taker: seen.amounts[giver.uuid]}, now)
 
 
-def swap(tx: Tx, one: Party, other: Party, now: datetime) -> None:
+def swap(tx: Tx, one: TransferSide, other: TransferSide, now: datetime) -> None:
     """Each has from now on what the other held."""
     seen = _look(tx, [one.uuid, other.uuid])
     wanted = {one: seen.amounts[other.uuid], other: seen.amounts[one.uuid]}
@@ -50,7 +50,10 @@ def swap(tx: Tx, one: Party, other: Party, now: datetime) -> None:
 
 
 def claim_beside(
-    tx: Tx, party: Party, amounts: Mapping[ProviderId, Mapping[ClassId, int]], now: datetime
+    tx: Tx,
+    party: TransferSide,
+    amounts: Mapping[ProviderId, Mapping[ClassId, int]],
+    now: datetime,
 ) -> None:
     """Claim for a consumer that holds nothing; raises what :func:`claims.replace` does."""
     claims.replace(tx, [_claim(party, amounts, None)], now)
@@ -73,7 +76,7 @@ def _look(tx: Tx, uuids: list[ConsumerUuid]) -> _Seen:
     return _Seen(amounts, allocations.consumers_by_uuid(tx, uuids), generations)
 
 
-def _write(tx: Tx, seen: _Seen, wanted: Mapping[Party, Amounts], now: datetime) -> None:
+def _write(tx: Tx, seen: _Seen, wanted: Mapping[TransferSide, Amounts], now: datetime) -> None:
     ready = tuple(
         _claim(party, amounts, _generation(seen, party))
         for party, amounts in wanted.items()
@@ -86,12 +89,12 @@ def _write(tx: Tx, seen: _Seen, wanted: Mapping[Party, Amounts], now: datetime) 
         raise refusal
 
 
-def _generation(seen: _Seen, party: Party) -> Generation | None:
+def _generation(seen: _Seen, party: TransferSide) -> Generation | None:
     known = seen.consumers.get(party.uuid)
     return None if known is None else known.generation
 
 
-def _claim(party: Party, amounts: Amounts, seen: Generation | None) -> ConsumerClaim:
+def _claim(party: TransferSide, amounts: Amounts, seen: Generation | None) -> ConsumerClaim:
     return ConsumerClaim(
         uuid=party.uuid,
         project_id=party.project_id,

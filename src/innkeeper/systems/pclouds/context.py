@@ -10,7 +10,7 @@ from innkeeper.domain.slices import Dedicating
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class PcloudContext:
     """The settings, the present moment, who asks, and the dice.
 
     ``knows_projects`` says that all projects there are stand in this database.

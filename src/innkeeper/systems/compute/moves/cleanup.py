@@ -14,14 +14,14 @@ from innkeeper.store.queries.compute import migrations
 from innkeeper.store.queries.compute import servers as rows
 from innkeeper.store.queries.compute.orders import OpenOrder
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute.moves import carrying, endings
+from innkeeper.systems.compute.moves import cold_migration, completion
 from innkeeper.systems.compute.servers import actions, servers
-from innkeeper.systems.compute.servers.results import News, Result, Terms, told
+from innkeeper.systems.compute.servers.results import News, Result, ResultSettings, told
 from innkeeper.systems.compute.servers.servers import Failed
 from innkeeper.systems.placement import claims
 
 
-def follow(tx: Tx, news: Sequence[News], _: Terms, now: datetime) -> None:
+def follow(tx: Tx, news: Sequence[News], _: ResultSettings, now: datetime) -> None:
     """Take what agents say of orders to destroy."""
     plain = [each for each in news if each[0].migration_id is None]
     _finish(plain, tx, now)
@@ -53,24 +53,24 @@ def _finish(news: Sequence[News], tx: Tx, now: datetime) -> None:
 def _follow_leftover(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
     assert order.migration_id is not None, "it is about what a migration left"
     migration = migrations.by_id(tx, order.migration_id)
-    if migration is None or migration.status not in endings.OVER:
+    if migration is None or migration.status not in completion.OVER:
         return
     server = rows.by_uuid(tx, order.server_uuid)
-    is_reverting = carrying.is_reverting(tx, migration, server)
+    is_reverting = cold_migration.is_reverting(tx, migration, server)
     # What was left is cleared away after the move: how that goes is not how the move went.
     if order.request_id != migration.request_id:
         message = None if result.is_ok else told(order, result)
         actions.end(tx, order.server_uuid, order.request_id, message, now)
     if not result.is_ok:
-        is_returning = carrying.is_told(tx, migration, OrderKind.RETURN)
+        is_returning = cold_migration.is_told(tx, migration, OrderKind.RETURN)
         if is_reverting and server is not None and not is_returning:
-            carrying.undo_revert(tx, migration, server, told(order, result), now)
+            cold_migration.undo_revert(tx, migration, server, told(order, result), now)
         else:
             migrations.change_status(tx, migration, migration.status, now, result.message)
     elif is_reverting and server is not None:
         claims.release(tx, [migration.uuid], now)
-        carrying.go_on_reverting(tx, migration, server, now, order.request_id)
-    elif carrying.clearing(tx, migration):
+        cold_migration.go_on_reverting(tx, migration, server, now, order.request_id)
+    elif cold_migration.clearing(tx, migration):
         migrations.touch(tx, migration.id, now)
     else:
-        endings.finish(tx, migration, now)
+        completion.finish(tx, migration, now)

@@ -29,34 +29,34 @@ from innkeeper.engine.transactions import Tx
 from innkeeper.entrypoints.api.patterns import NAME_PATTERN
 from innkeeper.entrypoints.api.pclouds import metadata
 from innkeeper.entrypoints.api.schema_types import LENGTH_MAX
-from innkeeper.systems.compute.grouping.keepers import Keeper, Keepers
+from innkeeper.systems.compute.grouping.owned_aggregates import AggregateOwner, Keepers
 from innkeeper.systems.pclouds import aggregates as keys
 from innkeeper.systems.pclouds import host_flavors, hosts, pclouds
-from innkeeper.systems.pclouds.terms import Terms
+from innkeeper.systems.pclouds.context import PcloudContext
 
 RATIOS = {metadata.CPU_RATIO: "cpu_ratio", metadata.RAM_RATIO: "ram_ratio"}
 UNITS_DIGITS_MAX = len(str(UNIT_MAX))
 NAME = re.compile(NAME_PATTERN)
 
 
-def keepers(terms: Terms) -> Keepers:
+def keepers(terms: PcloudContext) -> Keepers:
     """Who keeps the aggregates of this room."""
-    return {HOST_FLAVOR_KIND: FlavorKeeper(terms), PCLOUD_KIND: PcloudKeeper(terms)}
+    return {HOST_FLAVOR_KIND: FlavorAggregates(terms), PCLOUD_KIND: PcloudAggregates(terms)}
 
 
-class FlavorKeeper(Keeper):
+class FlavorAggregates(AggregateOwner):
     """Keeps the aggregates whose hosts are a host flavor's pool."""
 
-    def __init__(self, terms: Terms) -> None:
+    def __init__(self, terms: PcloudContext) -> None:
         self._terms = terms
 
     def metadata(self, tx: Tx, kept: Sequence[Aggregate]) -> Mapping[int, Mapping[str, str]]:
-        """See :class:`Keeper`."""
+        """See :class:`AggregateOwner`."""
         found = host_flavors.by_aggregates(tx, [each.id for each in kept])
         return {row: metadata.of_flavor(flavor) for row, flavor in found.items()}
 
     def keeps_key(self, key: str) -> bool:
-        """See :class:`Keeper`."""
+        """See :class:`AggregateOwner`."""
         return key.startswith(keys.PREFIX)
 
     def set_metadata(
@@ -88,14 +88,14 @@ class FlavorKeeper(Keeper):
         return host_flavors.by_aggregates(tx, [aggregate.id])[aggregate.id]
 
 
-class PcloudKeeper(Keeper):
+class PcloudAggregates(AggregateOwner):
     """Keeps the aggregates that are pclouds."""
 
-    def __init__(self, terms: Terms) -> None:
+    def __init__(self, terms: PcloudContext) -> None:
         self._terms = terms
 
     def metadata(self, tx: Tx, kept: Sequence[Aggregate]) -> Mapping[int, Mapping[str, str]]:
-        """See :class:`Keeper`."""
+        """See :class:`AggregateOwner`."""
         found = pclouds.by_aggregates(tx, [each.id for each in kept])
         whole = list(found.values())
         projects, members = pclouds.projects(tx, whole), hosts.of_pclouds(tx, whole)
@@ -107,7 +107,7 @@ class PcloudKeeper(Keeper):
         }
 
     def keeps_key(self, key: str) -> bool:
-        """See :class:`Keeper`."""
+        """See :class:`AggregateOwner`."""
         return key.startswith(keys.PREFIX) or key in RATIOS
 
     def set_metadata(

@@ -9,7 +9,7 @@ from innkeeper.domain.moves import Asker
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class LeaseContext:
     """How long an agent may be silent, who asks, the present moment, and the dice."""
 
     service_down_time_s: float

@@ -24,7 +24,7 @@ NAME_PREFIX, KEY_PREFIX = "Pcloud:", "pcloud:"
 """How names of kept aggregates begin, and the keys that keepers write."""
 
 
-class Keeper(Protocol):
+class AggregateOwner(Protocol):
     """Who keeps the aggregates of one kind. An act that is refused has changed nothing."""
 
     def metadata(self, tx: Tx, kept: Sequence[Aggregate]) -> Mapping[int, Mapping[str, str]]:
@@ -48,12 +48,12 @@ class Keeper(Protocol):
         """Carry out what deleting an aggregate without hosts means."""
 
 
-Keepers = Mapping[str, Keeper]
+Keepers = Mapping[str, AggregateOwner]
 """By kind."""
 NOBODY: Keepers = MappingProxyType({})
 
 
-def of(keepers: Keepers, aggregate: Aggregate) -> Keeper | None:
+def of(keepers: Keepers, aggregate: Aggregate) -> AggregateOwner | None:
     """Who keeps an aggregate; ``None`` for one that anybody may edit.
 
     Raises :class:`Conflict` where its keeper is not at hand.

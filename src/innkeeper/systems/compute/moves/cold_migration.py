@@ -17,10 +17,10 @@ from innkeeper.store.queries.compute import migrations, orders
 from innkeeper.store.queries.compute import servers as rows
 from innkeeper.store.queries.compute.orders import OpenOrder
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute.moves import endings, moving
+from innkeeper.systems.compute.moves import completion, moving
 from innkeeper.systems.compute.servers import actions, servers
 from innkeeper.systems.compute.servers.results import Result, told
-from innkeeper.systems.placement import handovers
+from innkeeper.systems.placement import transfers
 
 
 def open_move(
@@ -94,7 +94,7 @@ def follow_resize(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> No
         migration, server = found
         if result.is_ok:
             _be_back(tx, migration, server, now)
-            endings.end(tx, migration, Stage.REVERTED, now)
+            completion.end(tx, migration, Stage.REVERTED, now)
         else:
             undo_revert(tx, migration, server, told(order, result), now)
 
@@ -133,10 +133,10 @@ def _stay(
     if migration.kind == MigrationKind.RESIZE:
         moving.count_down(tx, server.project_id, migration, migration.old_flavor)
     if may_be_there:
-        endings.fall_back(tx, migration, server, message, now)
+        completion.fall_back(tx, migration, server, message, now)
     else:
         moving.give_back(tx, migration, server, now)
-        endings.end(tx, migration, Stage.ERROR, now, message)
+        completion.end(tx, migration, Stage.ERROR, now, message)
     values: dict[str, Any] = {"task_state": None, "fault": servers.fault(message, now)}
     if is_unsure:
         values["task_state"] = Task.RESIZE_REVERTING
@@ -156,10 +156,10 @@ def follow_return(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> No
         _follow_returned(tx, migration, server, order, result, now)
     # Also where the server was deleted, or set right by hand, in the meantime. What its
     # destination could not destroy is asked for again.
-    is_clear = migration.status == Stage.REVERTING and not handovers.held(tx, migration.uuid)
+    is_clear = migration.status == Stage.REVERTING and not transfers.held(tx, migration.uuid)
     has_its_size = migration.stays and migration.status in (Stage.FAILING, Stage.CANCELLING)
     if is_clear or has_its_size:
-        endings.finish(tx, migration, now)
+        completion.finish(tx, migration, now)
 
 
 def _follow_returned(

@@ -23,7 +23,7 @@ from tests.support.dedicated import (
     overdrawn,
     said_of,
 )
-from tests.support.landlords import Landlord
+from tests.support.pcloud_operations import Landlord
 from tests.support.worlds import Row, World, may_take, named, takes_unasked
 
 NEEDS = {"VCPU": SMALL.vcpus, "MEMORY_MB": SMALL.memory_mb, "DISK_GB": SMALL.disk_gb}

@@ -17,17 +17,17 @@ from innkeeper.snapshot.follower import Follower
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.boot import entries, explanations, plugins, recovery
 from innkeeper.systems.compute.boot.boot import boot_together
+from innkeeper.systems.compute.boot.context import DecisionContext
 from innkeeper.systems.compute.boot.drivers import Schedulers, rules_of
 from innkeeper.systems.compute.boot.explanations import Question, Told
-from innkeeper.systems.compute.boot.means import Means
 from innkeeper.systems.compute.boot.recordings import Keep, Recorder
 
 LOG = structlog.get_logger("innkeeper.compute")
 T = TypeVar("T")
 
 
-class BootDesk:
-    """See :class:`innkeeper.engine.batches.Desk`. Used by one thread."""
+class BootExecutor:
+    """See :class:`innkeeper.engine.batches.Executor`. Used by one thread."""
 
     def __init__(
         self, scheduling: Scheduling, computing: Computing, keep: Keep | None = None
@@ -36,7 +36,7 @@ class BootDesk:
         needs_servers = schedulers.default.pipeline.needs_servers
         self.follower = Follower(with_servers=needs_servers)
         recorder = Recorder(scheduling, schedulers, keep)
-        self._means = Means(
+        self._means = DecisionContext(
             self.follower, schedulers, scheduling, computing, recorder, rules_of(scheduling)
         )
 
@@ -75,7 +75,7 @@ class BootDesk:
         with _failures_logged():
             return explanations.answer(tx, self._means, question)
 
-    def decide(self, tx: Tx, work: Callable[[Tx, Means], T], now: datetime) -> T:
+    def decide(self, tx: Tx, work: Callable[[Tx, DecisionContext], T], now: datetime) -> T:
         """Do work that decides, with the host table as ``tx`` sees it.
 
         The work leaves the table as it is, and what it writes is read by the next decision.

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from innkeeper.domain.errors import Invalid
-from innkeeper.domain.leases import HOSTS_MAX, NAME_MAX, HostsWish, Window
+from innkeeper.domain.leases import HOSTS_MAX, NAME_MAX, HostReservationRequest, Window
 
 FORMAT = "%Y-%m-%d %H:%M"
 NOW = "now"
@@ -85,7 +85,9 @@ def _moment(text: str, now: datetime) -> datetime:
         ) from error
 
 
-def hosts_of(reservations: Sequence[Mapping[str, Any]], ids: Sequence[str]) -> list[HostsWish]:
+def hosts_of(
+    reservations: Sequence[Mapping[str, Any]], ids: Sequence[str]
+) -> list[HostReservationRequest]:
     """What a lease is to reserve, under these ids."""
     found = [_hosts(each, uuid) for each, uuid in zip(reservations, ids, strict=True)]
     if sum(each.hosts_max for each in found) > HOSTS_MAX:
@@ -93,7 +95,7 @@ def hosts_of(reservations: Sequence[Mapping[str, Any]], ids: Sequence[str]) -> l
     return found
 
 
-def _hosts(given: Mapping[str, Any], uuid: str) -> HostsWish:
+def _hosts(given: Mapping[str, Any], uuid: str) -> HostReservationRequest:
     _demand(given, ["resource_type"])
     kind = given["resource_type"]
     if kind != WHOLE_HOSTS:
@@ -117,7 +119,7 @@ def _hosts(given: Mapping[str, Any], uuid: str) -> HostsWish:
         raise Invalid(
             "Invalid values for min/max of hosts. Max must be equal to or larger than min."
         )
-    return HostsWish(uuid, least, most)
+    return HostReservationRequest(uuid, least, most)
 
 
 def _number(name: str, given: Any) -> int:

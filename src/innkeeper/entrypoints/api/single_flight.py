@@ -14,7 +14,7 @@ from typing import Generic, TypeVar
 T = TypeVar("T")
 
 
-class SharedQuestion(Generic[T]):
+class SingleFlight(Generic[T]):
     """Asks ``ask``; used on one event loop."""
 
     def __init__(self, ask: Callable[[], Awaitable[T]]) -> None:

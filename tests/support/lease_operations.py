@@ -7,13 +7,13 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
-from innkeeper.domain.leases import HostsWish, Lease, LeaseWish, Window
+from innkeeper.domain.leases import HostReservationRequest, Lease, LeaseRequest, Window
 from innkeeper.domain.moves import Asker
 from innkeeper.store.queries.leases import holds
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.hosts import hosts
 from innkeeper.systems.leases import audit, events, freepool, leases
-from innkeeper.systems.leases.terms import Terms
+from innkeeper.systems.leases.context import LeaseContext
 from tests.support.clouds import UNLIMITED
 from tests.support.moves import Movers
 
@@ -33,9 +33,9 @@ class Lessor:
         """The present moment."""
         return self.movers.now
 
-    def terms(self) -> Terms:
+    def terms(self) -> LeaseContext:
         """What an act is told."""
-        return Terms(
+        return LeaseContext(
             UNLIMITED.service_down_time_s,
             Asker("req-1", "project", "user"),
             self.now,
@@ -69,13 +69,15 @@ class Lessor:
         """Make a lease that begins and ends so many seconds from now."""
         uuid = self.cloud.ids.uuid
         until = self.now + (FAR if end is None else timedelta(seconds=end))
-        wish = LeaseWish(
+        wish = LeaseRequest(
             uuid=uuid(),
             name="lease",
             project_id=project,
             user_id="user",
             window=Window(self.now + timedelta(seconds=start), until),
-            reservations=tuple(HostsWish(uuid(), *each) for each in wanted or [(1, 1)]),
+            reservations=tuple(
+                HostReservationRequest(uuid(), *each) for each in wanted or [(1, 1)]
+            ),
             start_uuid=uuid(),
             end_uuid=uuid(),
         )
