@@ -66,17 +66,17 @@ def _took(store: Store, plan: Plan) -> dict[str, list[tuple[float, float]]]:
 
     Both, since a disk that flushes slowly would hide what the processor does.
     """
-    desks = {wish: _desk(store, wish) for wish in WISHES}
+    executors = {wish: _executor(store, wish) for wish in WISHES}
     dice = random.Random(1)
     took: dict[str, list[tuple[float, float]]] = {wish: [] for wish in WISHES}
     for turn in range(WARM_UPS + plan.rounds):
         for wish in dice.sample(WISHES, len(WISHES)):
-            desk = desks[wish]
+            executor = executors[wish]
             # What the others wrote is taken over first: that is not what is measured.
-            carry_out(store, desk, [_step(dice)])
+            carry_out(store, executor, [_step(dice)])
             steps = [_step(dice) for _ in range(plan.group)]
             started_s, busy_since_s = time.perf_counter(), time.thread_time()
-            answers = carry_out(store, desk, steps)
+            answers = carry_out(store, executor, steps)
             took_s = time.perf_counter() - started_s, time.thread_time() - busy_since_s
             assert all(isinstance(each, Booted) and each.fault is None for each in answers)
             if turn >= WARM_UPS:
@@ -84,17 +84,17 @@ def _took(store: Store, plan: Plan) -> dict[str, list[tuple[float, float]]]:
     return took
 
 
-def _desk(store: Store, wish: DecisionWish) -> BootExecutor:
+def _executor(store: Store, wish: DecisionWish) -> BootExecutor:
     computing = Computing(
         quota_instances=UNLIMITED,
         quota_cores=UNLIMITED,
         quota_ram=UNLIMITED,
         service_down_time_s=A_DAY_S,
     )
-    desk = BootExecutor(Scheduling(explain_decisions=wish), computing)
+    executor = BootExecutor(Scheduling(explain_decisions=wish), computing)
     with store.read() as tx:
-        desk.load(tx)
-    return desk
+        executor.load(tx)
+    return executor
 
 
 def _step(dice: random.Random) -> PendingCommand:

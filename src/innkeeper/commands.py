@@ -147,11 +147,11 @@ def care_for_agents(settings: Settings, options: Mapping[str, Any]) -> int:
 
 def audit(settings: Settings, options: Mapping[str, Any]) -> int:
     """Check every room's invariants; one line per finding, and status 1 if there are any."""
-    wish = auditing.Wish(
+    audit_options = auditing.AuditOptions(
         is_json=options["json"], repairs=options["repair"], is_dry=options["dry_run"]
     )
     with _there(settings) as database:
-        return auditing.run(database, now, sys.stdout.write, wish)
+        return auditing.run(database, now, sys.stdout.write, audit_options)
 
 
 @contextmanager
@@ -214,7 +214,7 @@ def serve(settings: Settings, options: Mapping[str, Any]) -> int:
         return NOT_THERE
 
 
-def _patience(settings: Settings) -> DatabaseWait:
+def _database_wait(settings: Settings) -> DatabaseWait:
     storing = settings.storing
     return DatabaseWait(
         storing.database_wait_s,
@@ -225,8 +225,8 @@ def _patience(settings: Settings) -> DatabaseWait:
 
 def _opened(settings: Settings) -> Service:
     """A service whose database is there, at its schema."""
-    patience = _patience(settings)
-    return Service(settings, patience(lambda: open_store(settings)), patience)
+    database_wait = _database_wait(settings)
+    return Service(settings, database_wait(lambda: open_store(settings)), database_wait)
 
 
 def _make_ready(service: Service) -> None:
@@ -251,7 +251,7 @@ def _serve_alone(settings: Settings, demo_hosts: int) -> int:
             settings.serving,
             service.engine.wakeups.stop,
             listener,
-            Heartbeat(service.standing).beat,
+            Heartbeat(service.detector).beat,
         )
         if agent is not None:
             agent.start()
@@ -308,9 +308,9 @@ def _be_worker(settings: Settings, options: Mapping[str, Any]) -> int:
     if options["instead_of"] is not None:
         # Counted by who comes after: the one before could not, and a supervisor is not asked.
         metrics.REPLACED.labels(options["instead_of"]).inc()
-    patience = _patience(settings)
-    store = patience(lambda: open_store_as_it_is(settings))
-    service = Service(settings, store, patience)
+    database_wait = _database_wait(settings)
+    store = database_wait(lambda: open_store_as_it_is(settings))
+    service = Service(settings, store, database_wait)
     try:
         _make_ready(service)
         with bound(settings.serving, is_shared=True) as listener:
@@ -319,7 +319,7 @@ def _be_worker(settings: Settings, options: Mapping[str, Any]) -> int:
                 settings.serving,
                 service.engine.wakeups.stop,
                 listener,
-                Heartbeat(service.standing, options["pulse"]).beat,
+                Heartbeat(service.detector, options["pulse"]).beat,
             )
             listening.run()
     finally:

@@ -31,7 +31,7 @@ from innkeeper.entrypoints.worker.heartbeat import StuckThreadDetector
 from innkeeper.entrypoints.worker.loop import WorkerThread
 from innkeeper.settings import SettingsError
 from innkeeper.store import invalidations, schema
-from innkeeper.store.backends import catalogue as backends
+from innkeeper.store.backends import catalogue as backend_catalogue
 from innkeeper.store.transactions import Store
 from innkeeper.systems.compute.boot.executor import BootExecutor
 from innkeeper.systems.identity.tokens import Signer
@@ -100,7 +100,7 @@ def connect(settings: Settings) -> Store:
     """Open the database as it is."""
     storing = settings.storing
     url = database_url(settings)
-    backend = _or_settings_error(lambda: backends.of_url(url))
+    backend = _or_settings_error(lambda: backend_catalogue.of_url(url))
     try:
         engines = backend.engines(
             url,
@@ -174,12 +174,12 @@ class Service:
             Path(settings.storing.data_dir) / RECORDINGS_FOLDER,
             settings.scheduling.recordings_max,
         )
-        desk = _or_settings_error(
+        executor = _or_settings_error(
             lambda: BootExecutor(settings.scheduling, settings.computing, self.recordings.keep)
         )
         self.engine = Engine(
             self.store,
-            desk,
+            executor,
             CandidateSearcher(settings.placing),
             self.ids,
             settings.serving.reader_threads,
@@ -187,7 +187,7 @@ class Service:
         # One thread, for a question that is asked once at a time, and must not wait for reads.
         self.hearing = ThreadPoolExecutor(1, thread_name_prefix="hearing")
         self.listener = invalidations.Listener(self.store, invalidations.IDENTITY)
-        heard = SingleFlight(self._news) if settings.is_one_of_several else None
+        heard = SingleFlight(self._invalidations) if settings.is_one_of_several else None
         apis = served_apis(settings)
         overrides = settings.authenticating.policy_file
         policy = _or_settings_error(
@@ -219,13 +219,13 @@ class Service:
             tracing=_tracing(settings.serving.trace_endpoint),
         )
         self.app = app.make(self.site, apis, self.why_not_ready)
-        self.standing = StuckThreadDetector(
+        self.detector = StuckThreadDetector(
             self.engine.writer, settings.serving.worker_timeout_s
         )
         self._has_agent = False
         self.worker = WorkerThread([], time.monotonic)
 
-    async def _news(self) -> int:
+    async def _invalidations(self) -> int:
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self.hearing, self.listener.number)
 
@@ -297,7 +297,7 @@ class Service:
         """The reason why requests cannot be served; ``None`` if they can."""
         if not self.engine.writer.is_alive:
             return "decisions are not being made"
-        if self.standing.is_stuck:
+        if self.detector.is_stuck:
             return "a decision does not come to an end"
         if self.store.trouble is not None:
             return f"nothing can be written: {self.store.trouble}"
@@ -320,12 +320,12 @@ def _tracing(endpoint: str | None) -> Tracer | None:
         return None
     try:
         # The library is an extra, and takes its time to load.
-        from innkeeper.entrypoints.api.tracing import Tracing  # noqa: PLC0415
+        from innkeeper.entrypoints.api.tracing import OpenTelemetryTracer  # noqa: PLC0415
     except ImportError as error:
         raise SettingsError(
             "The setting 'trace_endpoint' needs the extra: pip install 'innkeeper[tracing]'."
         ) from error
-    return Tracer(endpoint)
+    return OpenTelemetryTracer(endpoint)
 
 
 def served_apis(settings: Settings) -> dict[str, Api]:

@@ -17,7 +17,7 @@ from innkeeper.store.queries.compute import servers
 from innkeeper.store.transactions import Store, Tx
 from innkeeper.systems.compute.boot import recovery
 from innkeeper.systems.compute.flavors import flavors
-from innkeeper.systems.compute.servers import servers as lives
+from innkeeper.systems.compute.servers import servers as server_rules
 from tests.support.clouds import NOW, SMALL, Cloud, cloud_in, reported
 
 
@@ -47,7 +47,7 @@ def cloud(tmp_path: Path) -> Iterator[Cloud]:
     """A cloud of two hosts with room for four small servers each."""
     started = cloud_in(tmp_path, reported("a"), reported("b"))
     yield started
-    started.mend()
+    started.reread()
     started.judge()
     started.close()
 
@@ -89,7 +89,7 @@ def test_every_boot_of_a_batch_finds_its_servers(cloud: Cloud, logs: list[Any]) 
     assert statuses(cloud, nowhere) == [Status.ERROR] * 6
     assert cloud.table.used["VCPU"].sum() in (0, 8), "the table follows at the next step"
     assert "batch_failed" not in [each["event"] for each in logs]
-    cloud.mend()
+    cloud.reread()
     assert cloud.table.used["VCPU"].sum() == 8
 
 
@@ -164,7 +164,7 @@ def test_what_did_not_happen_is_not_found(cloud: Cloud) -> None:
     assert cloud.read(lambda tx: recovery.already_booted(tx, request)) is None
     cloud.boot(request)
     (server, _) = request.server_ids
-    cloud.write(lambda tx: lives.finish_deletes(tx, [server], NOW))
+    cloud.write(lambda tx: server_rules.finish_deletes(tx, [server], NOW))
     assert cloud.read(lambda tx: recovery.already_booted(tx, request)) == Booted(
         request.batch_id, request.server_ids
     ), "a server that was deleted in between was booted all the same"

@@ -60,10 +60,10 @@ def test_a_write_goes_through_while_every_other_thread_reads(
 ) -> None:
     long_read = LongRead()
     readers = ReaderThreads(store, READERS)
-    desk: Any = long_read
-    searching = SearchThread(store, desk, wiring.RandomIds())
+    executor: Any = long_read
+    searching = SearchThread(store, executor, wiring.RandomIds())
     cloud = cloud_in(tmp_path)
-    writer = Writer(store, cloud.desk)
+    writer = Writer(store, cloud.executor)
     beside = ThreadPoolExecutor(2)
 
     def read() -> None:

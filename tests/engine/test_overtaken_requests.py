@@ -20,9 +20,9 @@ from innkeeper.entrypoints.api.tables import APIS
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.hosts.hosts import ServiceChange
 from tests.support.clouds import NOW, Cloud, reported
-from tests.support.lease_operations import Lessor
+from tests.support.lease_operator import LeaseOperator
 from tests.support.moves import Movers
-from tests.support.pcloud_operations import Landlord
+from tests.support.pcloud_operator import PcloudOperator
 
 RIVAL = """
 CREATE TRIGGER rival BEFORE UPDATE ON resource_providers BEGIN SELECT RAISE(IGNORE); END
@@ -73,9 +73,9 @@ class Overtaken:
 class Asking:
     """Asks the application of a cloud, where a rival is faster so many times."""
 
-    def __init__(self, landlord: Landlord, overtakes: int) -> None:
-        self.landlord = landlord
-        self.engine = Overtaken(landlord.cloud, overtakes)
+    def __init__(self, operator: PcloudOperator, overtakes: int) -> None:
+        self.operator = operator
+        self.engine = Overtaken(operator.cloud, overtakes)
         parts: Any = self.engine
         site = Site(
             settings=Settings(serving=Serving(apis=tuple(APIS))),
@@ -84,7 +84,7 @@ class Asking:
             policy=OsloPolicy([rule for api in APIS.values() for rule in api.rules], None),
             authenticator=NoauthAuthenticator(),
             clock=lambda: NOW,
-            ids=landlord.cloud.ids,
+            ids=operator.cloud.ids,
         )
         self._app = app.make(site, APIS, lambda: None)
 
@@ -95,47 +95,47 @@ class Asking:
 
 
 @pytest.fixture
-def landlord(tmp_path: Path) -> Iterator[Landlord]:
+def operator(tmp_path: Path) -> Iterator[PcloudOperator]:
     """A free host of a flavor, one in the freepool, and a pcloud."""
-    made = Landlord(Movers(tmp_path, *map(reported, ("a1", "a2", "b1"))))
+    made = PcloudOperator(Movers(tmp_path, *map(reported, ("a1", "a2", "b1"))))
     made.define("gold", 1)
     made.switch_service("a1", ServiceChange(is_disabled=True))
     made.pool("gold", "a1", by_aggregate=False)
-    Lessor(made.movers).keep("a2")
+    LeaseOperator(made.movers).keep("a2")
     yield made
     made.movers.close()
 
 
-def take_a_host(landlord: Landlord, overtakes: int) -> tuple[Asking, Any]:
-    uuid = landlord.create("project", name="p")
-    ask = Asking(landlord, overtakes)
+def take_a_host(operator: PcloudOperator, overtakes: int) -> tuple[Asking, Any]:
+    uuid = operator.create("project", name="p")
+    ask = Asking(operator, overtakes)
     path = f"/compute/v2.1/os-pclouds/{uuid}/hosts"
     body = {"host": {"name": "mine", "host_flavor": "gold"}}
     return ask, ask(path, body, MEMBER)
 
 
-def take_several(landlord: Landlord, overtakes: int) -> tuple[Asking, Any]:
-    uuid = landlord.create("project", name="p")
-    ask = Asking(landlord, overtakes)
+def take_several(operator: PcloudOperator, overtakes: int) -> tuple[Asking, Any]:
+    uuid = operator.create("project", name="p")
+    ask = Asking(operator, overtakes)
     path = f"/compute/v2.1/os-pclouds/{uuid}/hosts"
     body = {"hosts": [{"name": "mine", "host_flavor": "gold"}]}
     return ask, ask(path, body, MEMBER)
 
 
-def put_into_aggregate(landlord: Landlord, overtakes: int) -> tuple[Asking, Any]:
-    row = landlord.row_of(landlord.create("project", name="p"))
-    ask = Asking(landlord, overtakes)
+def put_into_aggregate(operator: PcloudOperator, overtakes: int) -> tuple[Asking, Any]:
+    row = operator.row_of(operator.create("project", name="p"))
+    ask = Asking(operator, overtakes)
     path = f"/compute/v2.1/os-aggregates/{row}/action"
     return ask, ask(path, {"add_host": {"host": "a1"}}, ADMIN)
 
 
-def lease(landlord: Landlord, overtakes: int) -> tuple[Asking, Any]:
-    ask = Asking(landlord, overtakes)
+def lease(operator: PcloudOperator, overtakes: int) -> tuple[Asking, Any]:
+    ask = Asking(operator, overtakes)
     return ask, ask("/reservation/v1/leases", LEASE, MEMBER)
 
 
-def keep_for_leases(landlord: Landlord, overtakes: int) -> tuple[Asking, Any]:
-    ask = Asking(landlord, overtakes)
+def keep_for_leases(operator: PcloudOperator, overtakes: int) -> tuple[Asking, Any]:
+    ask = Asking(operator, overtakes)
     return ask, ask("/reservation/v1/os-hosts", {"name": "b1"}, ADMIN)
 
 
@@ -145,24 +145,24 @@ REQUESTS = [take_a_host, take_several, put_into_aggregate, lease, keep_for_lease
 @pytest.mark.parametrize("overtakes", [0, 1, ATTEMPTS_MAX - 1])
 @pytest.mark.parametrize("request_of", REQUESTS)
 def test_a_request_that_is_overtaken_is_tried_again(
-    landlord: Landlord, request_of: Callable[..., tuple[Asking, Any]], overtakes: int
+    operator: PcloudOperator, request_of: Callable[..., tuple[Asking, Any]], overtakes: int
 ) -> None:
-    ask, answer = request_of(landlord, overtakes)
+    ask, answer = request_of(operator, overtakes)
     assert answer.status_code in (200, 201), answer.text
     assert ask.engine.attempts == overtakes + 1
 
 
 @pytest.mark.parametrize("request_of", REQUESTS)
 def test_in_the_end_the_client_is_told_to_repeat_it(
-    landlord: Landlord, request_of: Callable[..., tuple[Asking, Any]]
+    operator: PcloudOperator, request_of: Callable[..., tuple[Asking, Any]]
 ) -> None:
-    before = landlord.world()
-    ask, answer = request_of(landlord, ATTEMPTS_MAX)
+    before = operator.world()
+    ask, answer = request_of(operator, ATTEMPTS_MAX)
     assert answer.status_code == 409
     assert ask.engine.attempts == ATTEMPTS_MAX
     (told,) = {each for each in texts(answer.json()) if each == WHOLE_HOSTS.answer}
     assert "Repeat the request" in told
-    assert landlord.world().members == before.members
+    assert operator.world().members == before.members
 
 
 def texts(body: Any) -> Iterator[str]:

@@ -18,7 +18,7 @@ from innkeeper.engine.periodic import PRUNE_PERIOD_S, SWEEP_PERIOD_S, PeriodicTa
 from innkeeper.engine.writer import Writer
 from innkeeper.store.queries.placement.names import class_ids
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute.hosts import hosts as machines
+from innkeeper.systems.compute.hosts import hosts as compute_hosts
 from innkeeper.systems.compute.hosts.hosts import ServiceChange
 from innkeeper.systems.pclouds import (
     audit,
@@ -32,7 +32,7 @@ from innkeeper.systems.pclouds.context import PcloudContext
 from innkeeper.systems.pclouds.hosts import HostRequest
 from innkeeper.systems.placement import claims
 from tests.support.clouds import NOW, Cloud, cloud_in, reported
-from tests.support.lease_operations import Lessor
+from tests.support.lease_operator import LeaseOperator
 from tests.support.moves import Movers
 
 TERMS = PcloudContext(
@@ -50,7 +50,7 @@ class Serving:
     def __init__(self, cloud: Cloud) -> None:
         self.cloud = cloud
         self.now = NOW
-        self.writer = Writer(cloud.store, cloud.desk)
+        self.writer = Writer(cloud.store, cloud.executor)
         self.writer.start()
         periodic = PeriodicTasks(
             Settings(), cloud.store, self.writer, lambda: self.now, cloud.ids
@@ -78,7 +78,7 @@ def serving(tmp_path: Path) -> Iterator[Serving]:
         mine = pclouds.create(tx, UUID, "project", {"name": "p"}, TERMS)
         for name in names:
             closed = ServiceChange(is_disabled=True)
-            machines.change_service(tx, machines.by_name(tx, name), closed, NOW)
+            compute_hosts.change_service(tx, compute_hosts.by_name(tx, name), closed, NOW)
             host_flavors.add_host(tx, flavor, name, NOW)
             hosts.allocate(tx, mine, HostRequest(name, "large"), TERMS)
 
@@ -103,9 +103,9 @@ def begin(serving: Serving, ratio: float) -> None:
 
 def test_ratios_that_somebody_began_come_to_all_hosts(serving: Serving) -> None:
     begin(serving, 5.0)
-    assert found(serving).is_settling
+    assert found(serving).is_rolling_out
     assert serving.run("pcloud_ratios", 0) == 1
-    assert not found(serving).is_settling
+    assert not found(serving).is_rolling_out
     assert not serving.cloud.read(lambda tx: list(audit.findings(tx)))
     assert serving.cloud.read(ratio_rollout.due) == []
     begin(serving, 6.0)
@@ -158,7 +158,7 @@ def test_a_replaced_host_goes_when_it_is_empty(serving: Serving) -> None:
     def replace(tx: Tx) -> None:
         amounts = {broken.provider_id: {class_ids(tx)["VCPU"]: 1}}
         claims.replace(tx, [ConsumerClaim(held, "p", "u", amounts, None)], NOW)
-        machines.change_service(tx, broken, ServiceChange(is_forced_down=True), NOW)
+        compute_hosts.change_service(tx, broken, ServiceChange(is_forced_down=True), NOW)
         hosts.replace(tx, pclouds.get(tx, UUID), "m01", TERMS)
 
     serving.cloud.write(replace)
@@ -189,25 +189,25 @@ def test_what_was_answered_to_a_client_is_known_for_a_day_and_no_longer(
 
 
 def test_a_lease_that_is_overtaken_keeps_no_other_one_waiting(tmp_path: Path) -> None:
-    lessor = Lessor(Movers(tmp_path, reported("a1"), reported("b1")))
-    lessor.keep("a1", "b1")
-    made = [lessor.lease((1, 1), start=60) for _ in range(2)]
-    (unlucky,) = lessor.held(made[0])
-    provider = lessor.cloud.host(unlucky).provider_id
+    operator = LeaseOperator(Movers(tmp_path, reported("a1"), reported("b1")))
+    operator.keep("a1", "b1")
+    made = [operator.lease((1, 1), start=60) for _ in range(2)]
+    (unlucky,) = operator.held(made[0])
+    provider = operator.cloud.host(unlucky).provider_id
     rival = (
         f"CREATE TRIGGER rival BEFORE UPDATE ON resource_providers WHEN OLD.id = {provider} "
         "BEGIN SELECT RAISE(IGNORE); END"
     )
-    lessor.cloud.write(lambda tx: tx.exec_driver_sql(rival))
-    serving = Serving(lessor.cloud)
+    operator.cloud.write(lambda tx: tx.exec_driver_sql(rival))
+    serving = Serving(operator.cloud)
     assert serving.run("lease_events", 60) == 1
-    assert list(map(lessor.status, made)) == [LeaseStatus.PENDING, LeaseStatus.ACTIVE]
-    lessor.cloud.write(lambda tx: tx.exec_driver_sql("DROP TRIGGER rival"))
+    assert list(map(operator.status, made)) == [LeaseStatus.PENDING, LeaseStatus.ACTIVE]
+    operator.cloud.write(lambda tx: tx.exec_driver_sql("DROP TRIGGER rival"))
     assert serving.run("lease_events", SWEEP_PERIOD_S) == 1
-    assert lessor.status(made[0]) == LeaseStatus.ACTIVE
+    assert operator.status(made[0]) == LeaseStatus.ACTIVE
     # Its agent was silent: the server is taken for gone, and then there is only waiting.
-    lessor.movers.boot(unlucky, hints={"reservation": made[0].reservations[0].uuid})
-    lessor.delete(made[0])
+    operator.movers.boot(unlucky, hints={"reservation": made[0].reservations[0].uuid})
+    operator.delete(made[0])
     assert [serving.run("lease_events", SWEEP_PERIOD_S) for _ in range(3)] == [1, 0, 0]
     serving.stop()
-    lessor.movers.close()
+    operator.movers.close()

@@ -19,7 +19,7 @@ from innkeeper.engine.periodic import SWEEP_PERIOD_S, PeriodicTasks
 from innkeeper.engine.writer import Writer
 from innkeeper.systems.leases import events
 from tests.support.clouds import reported
-from tests.support.lease_operations import Lessor
+from tests.support.lease_operator import LeaseOperator
 from tests.support.moves import Movers
 from tests.support.statements import Counter
 
@@ -53,77 +53,83 @@ class Stumbling(Writer):
 class Serving:
     """A process on a lessor's database whose tasks are run by hand."""
 
-    def __init__(self, lessor: Lessor) -> None:
-        self.lessor = lessor
-        cloud = lessor.cloud
-        self.writer = Stumbling(cloud.store, cloud.desk)
+    def __init__(self, operator: LeaseOperator) -> None:
+        self.operator = operator
+        cloud = operator.cloud
+        self.writer = Stumbling(cloud.store, cloud.executor)
         self.writer.start()
         periodic = PeriodicTasks(
-            Settings(), cloud.store, self.writer, lambda: lessor.now, cloud.ids
+            Settings(), cloud.store, self.writer, lambda: operator.now, cloud.ids
         )
         (self.task,) = (each for each in periodic.tasks() if each.name == "lease_events")
 
     def run(self, after_s: float) -> int:
         """Let some time pass, and have the task do what is due."""
-        self.lessor.movers.now += timedelta(seconds=after_s)
+        self.operator.movers.now += timedelta(seconds=after_s)
         return self.task.work()
 
 
 @pytest.fixture
 def serving(tmp_path: Path) -> Iterator[Serving]:
     """Two hosts for leases, and a process."""
-    lessor = Lessor(
+    operator = LeaseOperator(
         Movers(tmp_path, *(reported(each, 99, 99_999, 9999) for each in ("a1", "b1")))
     )
-    lessor.keep("a1", "b1")
-    made = Serving(lessor)
+    operator.keep("a1", "b1")
+    made = Serving(operator)
     yield made
     made.writer.stop(STOP_S)
-    lessor.movers.close()
+    operator.movers.close()
 
 
 def test_leases_begin_and_end_by_themselves(serving: Serving) -> None:
-    lessor = serving.lessor
-    lease = lessor.lease((2, 2), start=HOUR_S, end=2 * HOUR_S)
+    operator = serving.operator
+    lease = operator.lease((2, 2), start=HOUR_S, end=2 * HOUR_S)
     assert serving.run(0) == 0
     assert serving.run(HOUR_S) > 0
-    assert lessor.status(lease) == LeaseStatus.ACTIVE
+    assert operator.status(lease) == LeaseStatus.ACTIVE
     # Another process has just looked.
     assert serving.run(1) == 0
     assert serving.run(HOUR_S) > 0
-    assert lessor.status(lease) == LeaseStatus.ENDED
+    assert operator.status(lease) == LeaseStatus.ENDED
     assert serving.run(SWEEP_PERIOD_S) == 0
-    assert lessor.said("a1", "b1") == [(Dedication.FREEPOOL, None)] * 2
+    assert operator.said("a1", "b1") == [(Dedication.FREEPOOL, None)] * 2
 
 
-def filled(lessor: Lessor, count: int) -> Lease:
+def filled(operator: LeaseOperator, count: int) -> Lease:
     """A lease of both hosts for an hour, with so many servers, half of them on each."""
-    lease = lessor.lease((2, 2), end=HOUR_S)
+    lease = operator.lease((2, 2), end=HOUR_S)
     hints = {"reservation": lease.reservations[0].uuid}
     for host in ("a1", "b1"):
-        wanted = lessor.cloud.request(count // 2, now=lessor.now, hints=hints, forced_host=host)
-        (booted,) = lessor.cloud.boot(wanted)
+        wanted = operator.cloud.request(
+            count // 2, now=operator.now, hints=hints, forced_host=host
+        )
+        (booted,) = operator.cloud.boot(wanted)
         assert getattr(booted, "fault", "") is None
     return lease
 
 
 def test_many_servers_go_in_several_steps(serving: Serving) -> None:
-    lessor, at_once = serving.lessor, events.DELETED_AT_ONCE
-    lease = filled(lessor, at_once + 4)
+    operator, at_once = serving.operator, events.DELETED_AT_ONCE
+    lease = filled(operator, at_once + 4)
     assert serving.run(HOUR_S) == at_once + 4
     assert serving.writer.answers == [[lease.uuid], at_once, 4, 0]
-    assert len(lessor.movers.waiting("destroy")) == at_once + 4
-    assert lessor.status(lease) == LeaseStatus.ENDING
+    assert len(operator.movers.waiting("destroy")) == at_once + 4
+    assert operator.status(lease) == LeaseStatus.ENDING
 
 
 def test_servers_that_their_agents_see_to_are_not_asked_again(serving: Serving) -> None:
-    lessor, movers, at_once = serving.lessor, serving.lessor.movers, events.DELETED_AT_ONCE
-    lease, counter = filled(lessor, at_once + 4), Counter(serving.lessor.cloud)
+    operator, movers, at_once = (
+        serving.operator,
+        serving.operator.movers,
+        events.DELETED_AT_ONCE,
+    )
+    lease, counter = filled(operator, at_once + 4), Counter(serving.operator.cloud)
     movers.wait(HOUR_S)
 
     def step() -> int:
-        carry_out = partial(events.carry_out, uuid=lease.uuid, terms=lessor.terms())
-        return int(lessor.cloud.write(carry_out))
+        carry_out = partial(events.carry_out, uuid=lease.uuid, context=operator.context())
+        return int(operator.cloud.write(carry_out))
 
     asked = []
     for _ in range(2):
@@ -139,11 +145,11 @@ def test_servers_that_their_agents_see_to_are_not_asked_again(serving: Serving) 
 
 
 def test_one_that_is_refused_holds_up_no_others(serving: Serving) -> None:
-    lessor = serving.lessor
-    first, second = (lessor.lease((1, 1), start=HOUR_S, end=9 * HOUR_S) for _ in range(2))
+    operator = serving.operator
+    first, second = (operator.lease((1, 1), start=HOUR_S, end=9 * HOUR_S) for _ in range(2))
     serving.writer.refused_calls = {2}
     serving.run(HOUR_S)
-    assert lessor.status(first) == LeaseStatus.PENDING
-    assert lessor.status(second) == LeaseStatus.ACTIVE
+    assert operator.status(first) == LeaseStatus.PENDING
+    assert operator.status(second) == LeaseStatus.ACTIVE
     serving.run(SWEEP_PERIOD_S)
-    assert lessor.status(first) == LeaseStatus.ACTIVE
+    assert operator.status(first) == LeaseStatus.ACTIVE

@@ -63,15 +63,15 @@ def cloud(tmp_path: Path) -> Iterator[Cloud]:
 
 
 @pytest.fixture
-def desk() -> Puzzler:
+def searcher() -> Puzzler:
     """What searches."""
     return Puzzler()
 
 
 @pytest.fixture
-def searching(cloud: Cloud, desk: Puzzler) -> Iterator[SearchThread]:
+def searching(cloud: Cloud, searcher: Puzzler) -> Iterator[SearchThread]:
     """A thread that has begun."""
-    made = SearchThread(cloud.store, desk, wiring.RandomIds())
+    made = SearchThread(cloud.store, searcher, wiring.RandomIds())
     yield made
     made.stop()
 
@@ -97,13 +97,13 @@ def test_what_is_wrong_with_a_query_is_told(searching: SearchThread) -> None:
 
 
 def test_the_end_of_the_service_ends_a_search_and_begins_no_other(
-    searching: SearchThread, desk: Puzzler
+    searching: SearchThread, searcher: Puzzler
 ) -> None:
     async def search_and_stop() -> list[Any]:
         puzzle = asyncio.ensure_future(searching.find(QUERY, told))
         behind = asyncio.ensure_future(searching.find(QUERY, told))
         loop = asyncio.get_running_loop()
-        assert await loop.run_in_executor(None, desk.is_searching.wait, WITHIN_S)
+        assert await loop.run_in_executor(None, searcher.is_searching.wait, WITHIN_S)
         await asyncio.wait_for(loop.run_in_executor(None, searching.stop), WITHIN_S)
         return list(await asyncio.gather(puzzle, behind, return_exceptions=True))
 
@@ -115,7 +115,7 @@ def test_the_end_of_the_service_ends_a_search_and_begins_no_other(
 
 
 def test_a_client_who_goes_away_leaves_the_thread_to_others(
-    searching: SearchThread, desk: Puzzler
+    searching: SearchThread, searcher: Puzzler
 ) -> None:
     async def give_up() -> None:
         first = asyncio.ensure_future(searching.find(EASY, told))
@@ -127,21 +127,21 @@ def test_a_client_who_goes_away_leaves_the_thread_to_others(
     assert asyncio.run(searching.find(EASY, told))[0] is NOTHING
 
 
-def test_who_has_waited_too_long_is_told_so(searching: SearchThread, desk: Puzzler) -> None:
+def test_who_has_waited_too_long_is_told_so(searching: SearchThread, searcher: Puzzler) -> None:
     long_ago_s = time.perf_counter() - WAIT_S - 1.0
     with pytest.raises(Unavailable):
         searching._search(EASY, told, long_ago_s)
-    assert not desk.is_searching.is_set()
+    assert not searcher.is_searching.is_set()
 
 
 def test_providers_that_cannot_be_read_at_the_start_are_logged_and_no_end(
-    cloud: Cloud, desk: Puzzler
+    cloud: Cloud, searcher: Puzzler
 ) -> None:
-    desk.is_broken = True
-    searching = SearchThread(cloud.store, desk, wiring.RandomIds())
+    searcher.is_broken = True
+    searching = SearchThread(cloud.store, searcher, wiring.RandomIds())
     with capture_logs() as logs:
         searching.start()
         assert asyncio.run(searching.find(EASY, told))[0] is NOTHING
         searching.stop()
-    assert desk.loads == 1
+    assert searcher.loads == 1
     assert "providers_unread" in [each["event"] for each in logs]

@@ -78,8 +78,8 @@ def waits_for_the_others(tx: Tx) -> str:
     return "done"
 
 
-def started(cloud: Cloud, desk: Any = None) -> Writer:
-    thread = Writer(cloud.store, desk or cloud.desk)
+def started(cloud: Cloud, executor: Any = None) -> Writer:
+    thread = Writer(cloud.store, executor or cloud.executor)
     thread.start()
     return thread
 
@@ -251,7 +251,7 @@ def breaks(tx: Tx) -> None:
 
 
 def test_a_service_whose_writes_all_fail_says_so_until_one_succeeds(cloud: Cloud) -> None:
-    thread = Writer(cloud.store, cloud.desk)
+    thread = Writer(cloud.store, cloud.executor)
     thread.start()
 
     async def one_after_the_other(work: Callable[[Tx], Any], times: int) -> bool:

@@ -17,7 +17,7 @@ from innkeeper.store.backends import catalogue
 from innkeeper.store.transactions import Store, Tx
 from innkeeper.systems.pclouds import pclouds
 from innkeeper.systems.pclouds.bulk_allocation import TAKEN_AT_ONCE
-from innkeeper.systems.pclouds.ratio_rollout import SETTLED_AT_ONCE
+from innkeeper.systems.pclouds.ratio_rollout import ROLLED_OUT_AT_ONCE
 from tests.simulation.programs import wait_until
 from tests.support.databases import postgresql_url, sqlite_url
 from tests.support.sites import Kind, Site, site
@@ -31,7 +31,7 @@ KINDS = {
 }
 RED = "red-user:red"
 STEPS = 5
-TAKEN, SETTLED = STEPS * TAKEN_AT_ONCE, STEPS * SETTLED_AT_ONCE
+TAKEN, SETTLED = STEPS * TAKEN_AT_ONCE, STEPS * ROLLED_OUT_AT_ONCE
 BUSY_S = 5.0
 ROUNDS_MAX = 10
 """How often somebody is watched who may be done before he is seen at work."""
@@ -87,11 +87,11 @@ def has_hosts(tx: Tx, pcloud: Pcloud) -> bool:
     return bool(pclouds.host_counts(tx, [pcloud]))
 
 
-def is_settling(_: Tx, pcloud: Pcloud) -> bool:
-    return pcloud.is_settling
+def is_rolling_out(_: Tx, pcloud: Pcloud) -> bool:
+    return pcloud.is_rolling_out
 
 
-def settled_to(at: Site, uuid: str) -> int | None:
+def rolled_out_to(at: Site, uuid: str) -> int | None:
     """How far its ratios have come; everything else is as it must be meanwhile."""
     found = at.world().pcloud(uuid)
     assert found is not None
@@ -164,10 +164,10 @@ def test_ratios_come_to_all_hosts_after_a_crash(at: Site) -> None:
         wanted = 3.0 + turn
         with ThreadPoolExecutor(1) as pool:
             asked = pool.submit(change, wanted)
-            if is_half_way(at, uuid, asked, is_settling):
+            if is_half_way(at, uuid, asked, is_rolling_out):
                 at.kill(0)
                 is_lost = lost(asked)
-                is_left = settled_to(at, uuid) is not None
+                is_left = rolled_out_to(at, uuid) is not None
                 assert at.audit().returncode == 0
                 at.start(0)
                 if is_lost and is_left:
@@ -175,7 +175,7 @@ def test_ratios_come_to_all_hosts_after_a_crash(at: Site) -> None:
     else:
         pytest.fail("Nobody was caught half way.")
     # Nobody asks: the service goes on by itself.
-    wait_until(lambda: settled_to(at, uuid) is None, "the hosts that were left")
+    wait_until(lambda: rolled_out_to(at, uuid) is None, "the hosts that were left")
     assert in_force(at, uuid) == {wanted}
     audited = at.audit()
     assert audited.returncode == 0, audited.stdout + audited.stderr

@@ -27,7 +27,7 @@ from innkeeper.systems.placement import allocations, classes, feed, providers
 from innkeeper.systems.placement.allocations import AllocationUpdate
 from innkeeper.systems.placement.candidates import CandidateSearcher
 from tests.support import reference_candidates as reference
-from tests.support.desks import find
+from tests.support.executors import find
 from tests.support.forests import (
     SHARES,
     Forest,
@@ -115,9 +115,9 @@ def test_what_the_rules_allow_is_found_in_many_forests(store: Store) -> None:
         thrown = Random(seed)  # noqa: S311 - to be repeated, not to be secret
         forest = draw_forest(thrown)
         with undone(store, forest) as tx:
-            desk = CandidateSearcher(BREADTH_FIRST)
+            executor = CandidateSearcher(BREADTH_FIRST)
             for query in draw_queries(thrown, forest):
-                judge(forest, query, find(desk, tx, query, 0))
+                judge(forest, query, find(executor, tx, query, 0))
 
 
 def test_groups_that_compete_find_every_way_to_agree(store: Store) -> None:
@@ -136,9 +136,9 @@ def test_what_the_rules_allow_is_found(store: Store, dice: Random) -> None:
     forest = draw_forest(dice)
     queries = draw_queries(dice, forest)
     with undone(store, forest) as tx:
-        desk = CandidateSearcher(BREADTH_FIRST)
+        executor = CandidateSearcher(BREADTH_FIRST)
         for query in queries:
-            judge(forest, query, find(desk, tx, query, 0))
+            judge(forest, query, find(executor, tx, query, 0))
 
 
 @unhurried(120)
@@ -147,9 +147,9 @@ def test_what_is_found_can_be_claimed(store: Store, dice: Random) -> None:
     forest = draw_forest(dice)
     queries = draw_queries(dice, forest)
     with undone(store, forest) as tx:
-        desk = CandidateSearcher(BREADTH_FIRST)
+        executor = CandidateSearcher(BREADTH_FIRST)
         for query in queries:
-            candidates = find(desk, tx, query, 0).candidates
+            candidates = find(executor, tx, query, 0).candidates
             for each in dice.sample(candidates, min(CLAIMS_PER_QUERY, len(candidates))):
                 claim_and_let_go(tx, each)
 
@@ -186,8 +186,8 @@ def follow_changes(store: Store, dice: Random) -> None:
     before: Forest = ()
     forest = draw_forest(dice)
     with undone(store) as tx:
-        desk = CandidateSearcher(BREADTH_FIRST)
-        desk.load(tx)
+        executor = CandidateSearcher(BREADTH_FIRST)
+        executor.load(tx)
         for after in [forest, *draw_changes(dice, forest)]:
             change(tx, before, after)
             before = after
@@ -198,18 +198,18 @@ def follow_changes(store: Store, dice: Random) -> None:
                 providers.rename(tx, after[0].uuid, f"not {after[0].uuid}", NOW)
             for _ in range(4):
                 query = draw_plain_query(dice)
-                judge(after, query, find(desk, tx, query, 0))
-            compare_with_newcomer(tx, desk, after, draw_query(dice, after))
+                judge(after, query, find(executor, tx, query, 0))
+            compare_with_newcomer(tx, executor, after, draw_query(dice, after))
         classes.rename(tx, "CUSTOM_GOLD", "CUSTOM_TIN", NOW)
         query = CandidateQuery((RequestGroup(resources={"CUSTOM_TIN": 1}),))
-        compare_with_newcomer(tx, desk, in_tin(before), query)
+        compare_with_newcomer(tx, executor, in_tin(before), query)
 
 
 def compare_with_newcomer(
-    tx: Tx, desk: CandidateSearcher, forest: Forest, query: CandidateQuery
+    tx: Tx, executor: CandidateSearcher, forest: Forest, query: CandidateQuery
 ) -> None:
     """Who has followed finds what is right, and that in the order of who just came."""
-    found = find(desk, tx, query, 0)
+    found = find(executor, tx, query, 0)
     judge(forest, query, found)
     assert find(CandidateSearcher(BREADTH_FIRST), tx, query, 0) == found
 
@@ -234,11 +234,11 @@ def test_the_order_leaves_out_nothing(store: Store, dice: Random, seed: int) -> 
     queries = draw_queries(dice, forest)
     with undone(store, forest) as tx:
         for placing in (DEPTH_FIRST, AT_RANDOM):
-            desk = CandidateSearcher(placing)
+            executor = CandidateSearcher(placing)
             for query in queries:
-                found = find(desk, tx, query, seed)
+                found = find(executor, tx, query, seed)
                 judge(forest, query, found)
-                assert find(desk, tx, query, seed) == found
+                assert find(executor, tx, query, seed) == found
 
 
 @unhurried(100)
@@ -290,9 +290,9 @@ def test_no_more_is_found_than_the_bound(
     # A limit that is just the bound cuts nothing off that was asked for.
     queries = [*draw_queries(dice, forest), replace(draw_plain_query(dice), limit=most)]
     with undone(store, forest) as tx:
-        desk = CandidateSearcher(bounded)
+        executor = CandidateSearcher(bounded)
         for query in queries:
-            found = find(desk, tx, query, 0)
+            found = find(executor, tx, query, 0)
             everything = reference.candidates(forest, query)
             candidates: list[Found] = [reference.canonical(each) for each in found.candidates]
             wanted = len(everything) + most if query.limit is None else query.limit

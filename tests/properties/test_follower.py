@@ -28,7 +28,7 @@ from innkeeper.store.queries.compute import quota_usages
 from innkeeper.store.queries.placement import allocations, names
 from innkeeper.store.queries.placement.names import NameKind
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute.grouping import aggregates as sets
+from innkeeper.systems.compute.grouping import aggregates as compute_aggregates
 from innkeeper.systems.compute.hosts import hosts
 from innkeeper.systems.compute.hosts.hosts import ServiceChange
 from innkeeper.systems.compute.servers.servers import (
@@ -213,7 +213,7 @@ def finish_server(_: Cloud, tx: Tx, deed: Deed) -> None:
 
 def gather(_: Cloud, tx: Tx, deed: Deed) -> None:
     """A host comes into an aggregate, or leaves it."""
-    move = sets.remove_host if deed.flag else sets.add_host
+    move = compute_aggregates.remove_host if deed.flag else compute_aggregates.add_host
     move(tx, 1 + deed.number % SETS, f"h{deed.host}", NOW)
 
 
@@ -222,7 +222,7 @@ def describe(_: Cloud, tx: Tx, deed: Deed) -> None:
     wanted = {"key": str(deed.number)}
     if deed.flag:
         wanted["availability_zone"] = "south"
-    sets.set_metadata(tx, 1 + deed.number % SETS, wanted, NOW)
+    compute_aggregates.set_metadata(tx, 1 + deed.number % SETS, wanted, NOW)
 
 
 def rename_class(_: Cloud, tx: Tx, deed: Deed) -> None:
@@ -322,7 +322,7 @@ def carry_out(cloud: Cloud, batch: Batch) -> None:
     for answer in answers[len(steps) :]:
         assert isinstance(answer, Exception)
         # What broke was repeated last and alone, and left its traces in the table.
-        cloud.mend()
+        cloud.reread()
     with cloud.store.read() as tx:
         assert differences(cloud.table, _anew(cloud, tx)) == []
 
@@ -335,12 +335,12 @@ def lose(cloud: Cloud, steps: list[tuple[str, Any]]) -> None:
     """Carry out a batch of which nothing comes to be, and do not look at the table yet: the
     next batch begins with what this one left behind."""
     batch = steps_of(steps)
-    answers = batches.carry_out(Losing(cloud.store), cloud.desk, batch)
+    answers = batches.carry_out(Losing(cloud.store), cloud.executor, batch)
     assert all(isinstance(each, Busy) for each in answers)
 
 
 def _make_set(number: int, tx: Tx) -> None:
-    sets.create(tx, f"{SET_ID}{number}", f"set-{number}", None, NOW)
+    compute_aggregates.create(tx, f"{SET_ID}{number}", f"set-{number}", None, NOW)
 
 
 def cloud_with_sets(folder: Path, *reports: HostReport, scheduling: Scheduling) -> Cloud:
@@ -420,8 +420,8 @@ def test_the_table_is_what_the_store_is(scheduling: Scheduling, batches: list[Ba
         try:
             for batch in batches:
                 carry_out(far if batch.is_far else near, batch)
-            near.mend()
-            far.mend()
+            near.reread()
+            far.reread()
             with near.store.read() as tx:
                 now = _anew(near, tx)
             assert differences(near.table, now) == []

@@ -30,9 +30,9 @@ from innkeeper.systems.compute.hosts.hosts import ServiceChange
 from innkeeper.systems.pclouds import audit as pcloud_audit
 from innkeeper.systems.pclouds.hosts import HostRequest
 from tests.support.clouds import reported
-from tests.support.lease_operations import Lessor
+from tests.support.lease_operator import LeaseOperator
 from tests.support.moves import Movers
-from tests.support.pcloud_operations import Landlord
+from tests.support.pcloud_operator import PcloudOperator
 
 HOSTS = ("a1", "a2", "b1", "b2", "b3")
 PROJECTS = ("project", "stranger")
@@ -49,11 +49,11 @@ class Steps:
         self.movers = Movers(
             folder, *(reported(each, vcpus=50, memory_mb=99_999) for each in HOSTS)
         )
-        self.landlord, self.lessor = Landlord(self.movers), Lessor(self.movers)
+        self.operator, self.leasing = PcloudOperator(self.movers), LeaseOperator(self.movers)
         self.cloud = self.movers.cloud
-        self.landlord.define("gold", 0)
-        self.pclouds = {each: self.landlord.create(each, name="p") for each in PROJECTS}
-        self.lessor.keep(*HOSTS[2:4])
+        self.operator.define("gold", 0)
+        self.pclouds = {each: self.operator.create(each, name="p") for each in PROJECTS}
+        self.leasing.keep(*HOSTS[2:4])
         self.leases: list[Lease] = []
         self.servers: list[ServerId] = []
         self.names = itertools.count()
@@ -89,28 +89,28 @@ class Steps:
 
     def pool(self) -> None:
         name = self.host()
-        self.landlord.switch_service(name, ServiceChange(is_disabled=True))
+        self.operator.switch_service(name, ServiceChange(is_disabled=True))
         try:
-            self.landlord.pool("gold", name, by_aggregate=self.dice.random() < 0.5)
+            self.operator.pool("gold", name, by_aggregate=self.dice.random() < 0.5)
         finally:
-            self.landlord.switch_service(name, ServiceChange(is_disabled=False))
+            self.operator.switch_service(name, ServiceChange(is_disabled=False))
 
     def unpool(self) -> None:
         name = self.host()
-        self.landlord.unpool("gold", name, by_aggregate=False)
-        self.landlord.switch_service(name, ServiceChange(is_disabled=False))
+        self.operator.unpool("gold", name, by_aggregate=False)
+        self.operator.switch_service(name, ServiceChange(is_disabled=False))
 
     def take(self) -> None:
         name = f"n{next(self.names)}"
-        self.landlord.allocate(
+        self.operator.allocate(
             self.dice.choice([*self.pclouds.values()]), HostRequest(name, "gold", None, True)
         )
 
     def keep(self) -> None:
-        self.lessor.keep(self.host())
+        self.leasing.keep(self.host())
 
     def let_go(self) -> None:
-        self.lessor.let_go(self.host())
+        self.leasing.let_go(self.host())
 
     def lease(self) -> None:
         start = self.dice.choice((0, 0, 0, 1, 2)) * HOUR_S
@@ -118,11 +118,11 @@ class Steps:
         wanted = [(least, least + self.dice.randrange(2)) for least in (1, 1)[:parts]]
         end = start + self.dice.randrange(1, 4) * HOUR_S
         project = self.dice.choice(PROJECTS)
-        self.leases.append(self.lessor.lease(*wanted, start=start, end=end, project=project))
+        self.leases.append(self.leasing.lease(*wanted, start=start, end=end, project=project))
 
     def end(self) -> None:
         if self.leases:
-            self.lessor.delete(self.leases.pop(self.dice.randrange(len(self.leases))))
+            self.leasing.delete(self.leases.pop(self.dice.randrange(len(self.leases))))
 
     def boot(self) -> None:
         project = self.dice.choice(PROJECTS)
@@ -171,7 +171,7 @@ class Steps:
             self.movers.settle(order)
 
     def wait(self) -> None:
-        self.lessor.wait(self.dice.choice((0.0, HOUR_S, HOUR_S)))
+        self.leasing.wait(self.dice.choice((0.0, HOUR_S, HOUR_S)))
 
     # -- judgement -------------------------------------------------------------------------
 
@@ -224,7 +224,7 @@ class Steps:
                 assert host["dedicated_to"] == named, (host["name"], each["hints"])
                 if host["dedication"] in (Dedication.LEASED, Dedication.ENDED):
                     assert owners[named] == each["project_id"]
-        assert self.lessor.broken() == []
+        assert self.leasing.broken() == []
         found = self.cloud.read(lambda tx: [str(e) for e in pcloud_audit.findings(tx)])
         assert found == []
         self.movers.judge()
@@ -255,9 +255,9 @@ class Steps:
         """After all is told and every lease is over, the freepool has all of its hosts back."""
         for _ in range(4):
             self.tell()
-            self.lessor.wait(9 * HOUR_S)
+            self.leasing.wait(9 * HOUR_S)
         self.judge()
-        statuses = {self.lessor.status(each) for each in self.leases}
+        statuses = {self.leasing.status(each) for each in self.leases}
         assert statuses <= {LeaseStatus.ENDED}
         assert self.rows(leases.holds) == []
         assert {Dedication.LEASED, Dedication.ENDED}.isdisjoint(

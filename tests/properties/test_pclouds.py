@@ -53,7 +53,7 @@ class Guests(Steps):
 
     def __init__(self, movers: Movers, seed: int) -> None:
         super().__init__(movers, seed)
-        self.planner = Planner(self.surveyor)
+        self.planner = Planner(self.checks)
 
     # -- tenants ---------------------------------------------------------------------------
 
@@ -64,17 +64,17 @@ class Guests(Steps):
         self.do_one({self.boot: 4, self.delete: 1})
 
     def boot(self) -> None:
-        named, hints = self.wish()
+        named, hints = self.host_request()
         if len(self.seen.servers) < SERVERS_MAX:
             forced = self.dice.choice(HOSTS) if self.rarely() else None
-            made = self.surveyor.boot(self.guest(named), hints, forced)
+            made = self.checks.boot(self.guest(named), hints, forced)
             if self.often():
                 self.lose(made)
             self.settle_mostly()
             if self.seen.servers[made]["status"] == "ERROR" and not self.rarely():
                 self.attempt(lambda: self.movers.delete(made))
 
-    def wish(self) -> tuple[Any, dict[str, Any]]:
+    def host_request(self) -> tuple[Any, dict[str, Any]]:
         """The pcloud, or several, that somebody wants to be in, if any; and the hints."""
         there: list[str] = [each["uuid"] for each in self.seen.pclouds.values()]
         uuid = self.member()[0]
@@ -86,7 +86,7 @@ class Guests(Steps):
 
     def plan(self) -> None:
         """Plan servers and bring an entry, of this plan or an earlier one, maybe once more."""
-        named, hints = self.wish()
+        named, hints = self.host_request()
         self.planner.plan(self.guest(named), hints)
         kept = self.planner.kept
         del kept[:-ENTRIES_MAX]
@@ -106,7 +106,7 @@ class Guests(Steps):
             self.take_from(self.dice.choice(others), self.seen.servers[uuid]["project_id"])
         for order in self.movers.waiting("build"):
             if order.server_uuid == uuid:
-                self.surveyor.fail(order)
+                self.checks.fail(order)
 
     def take_from(self, machine: str, project: str) -> None:
         """Have a host not be for a project any more, in one of the ways there are."""
@@ -118,9 +118,9 @@ class Guests(Steps):
         uuid, name = pcloud["uuid"], member["name"]
         ways: tuple[Callable[[], Any], ...] = (
             lambda: self.own_act(uuid, pclouds.drop, project),
-            lambda: self.attempt(lambda: self.landlord.switch(uuid, name, is_enabled=False)),
+            lambda: self.attempt(lambda: self.operator.switch(uuid, name, is_enabled=False)),
             lambda: self.attempt(
-                lambda: self.landlord.maintain(self.flavor_of(machine), machine, "Fans.")
+                lambda: self.operator.maintain(self.flavor_of(machine), machine, "Fans.")
             ),
         )
         self.dice.choice(ways)()
@@ -156,12 +156,12 @@ class Guests(Steps):
         if self.seen.servers[uuid]["status"].startswith("SHELVED"):
             if self.often():
                 self.choose(uuid)
-            self.surveyor.move(uuid, lambda: movers.unshelve(uuid, host=host))
+            self.checks.move(uuid, lambda: movers.unshelve(uuid, host=host))
         else:
             home = self.seen.servers[uuid]["host"]
             if number == EVACUATE and home is not None:
                 self.force_down(home, is_down=True)
-            self.surveyor.move(uuid, ways[number])
+            self.checks.move(uuid, ways[number])
         self.settle_mostly()
 
     def shelved(self) -> ServerId | None:
@@ -186,9 +186,9 @@ class Guests(Steps):
         assert pcloud is None or server["project_id"] in let_in
         assert self.seen.servers[uuid]["hints"] == wanted
         # From now on it is in the pcloud that it names, or in none.
-        self.surveyor.plain.pop(uuid, None)
+        self.checks.plain.pop(uuid, None)
         if pcloud is None:
-            self.surveyor.plain[uuid] = None
+            self.checks.plain[uuid] = None
 
     # -- agents and the service itself -----------------------------------------------------
 
@@ -204,31 +204,31 @@ class Guests(Steps):
         if waiting:
             order = self.dice.choice(waiting)
             if self.rarely():
-                self.surveyor.fail(order)
+                self.checks.fail(order)
             else:
                 self.movers.settle(order)
-                self.surveyor.judge()
+                self.checks.judge()
 
     def tell_all(self) -> None:
         for order in self.movers.waiting():
             self.movers.settle(order)
-        self.surveyor.judge()
+        self.checks.judge()
 
     def wait(self) -> None:
         seconds = LONG_S if self.rarely() else SHORT_S
         self.movers.wait(seconds, silent=self.dice.choice(("", "", "", "a", "b")))
         self.movers.sweep()
-        self.surveyor.judge()
+        self.checks.judge()
 
     def keep(self) -> None:
         """What the service does now and then."""
-        self.landlord.keep_sizes()
-        self.surveyor.judge(may_close=True)
-        self.landlord.settle_ratios()
-        self.surveyor.judge()
-        self.landlord.look_after_replaced()
-        self.surveyor.judge()
-        self.surveyor.audit()
+        self.operator.keep_sizes()
+        self.checks.judge(may_close=True)
+        self.operator.roll_out_ratios()
+        self.checks.judge()
+        self.operator.look_after_replaced()
+        self.checks.judge()
+        self.checks.audit()
 
 
 class Pclouds(RuleBasedStateMachine):
@@ -273,11 +273,11 @@ class Pclouds(RuleBasedStateMachine):
     def teardown(self) -> None:
         if hasattr(self, "steps"):
             for _ in HOSTS:
-                self.steps.landlord.settle_ratios()
-            self.steps.surveyor.judge()
+                self.steps.operator.roll_out_ratios()
+            self.steps.checks.judge()
             left = [each["settled_to"] for each in self.steps.seen.pclouds.values()]
             assert set(left) <= {None}
-            self.steps.surveyor.audit()
+            self.steps.checks.audit()
             self.movers.close()
             shutil.rmtree(self.folder)
 

@@ -149,7 +149,7 @@ def test_all_three_places_say_the_same_of_pools(world: World) -> None:
         cloud = cloud_in(Path(folder))
         try:
             cloud.write(lambda tx: make(cloud, tx, world))
-            cloud.mend()
+            cloud.reread()
             with cloud.store.read() as tx:
                 for table in (cloud.table, loader.load_all(tx)):
                     agree(tx, table, world)

@@ -178,10 +178,10 @@ def step_of(cloud: Cloud, deed: Deed) -> tuple[str, Any]:
     """A deed as a step of the writer thread."""
     if deed.verb in WRITES:
         return "write", lambda tx: WRITES[deed.verb](cloud, tx, deed)
-    wish: dict[str, Any] = {}
+    host_request: dict[str, Any] = {}
     if deed.verb == "boot_there":
-        wish = {"forced_host": f"h{deed.which % HOSTS}", "is_admin": True}
-    request = cloud.request(1 + deed.number // 2, 1 + deed.number, **wish)
+        host_request = {"forced_host": f"h{deed.which % HOSTS}", "is_admin": True}
+    request = cloud.request(1 + deed.number // 2, 1 + deed.number, **host_request)
     return ("explain" if deed.verb == "explain" else "boot"), request
 
 
@@ -197,14 +197,14 @@ def carry_out(cloud: Cloud, batch: Batch) -> None:
     if batch.fate == "lost":
         # Nobody mends the table here: the next batch begins with what this one left.
         lost = steps_of(steps)
-        answers = batches.carry_out(Losing(cloud.store), cloud.desk, lost)
+        answers = batches.carry_out(Losing(cloud.store), cloud.executor, lost)
         assert all(isinstance(each, Busy) for each in answers)
         return
     accident = [("write", break_off)] if batch.fate == "poison" else []
     answers = cloud.carry_out(*steps, *accident)
     for answer in answers[: len(steps)]:
         assert not isinstance(answer, Exception) or isinstance(answer, Refusal), answer
-    cloud.mend()
+    cloud.reread()
 
 
 def sold_once(cloud: Cloud) -> None:
@@ -318,7 +318,7 @@ def test_no_pool_is_oversold_and_the_table_is_what_the_store_is(batches: list[Ba
                 sold_once(cloud)
             for cloud in (near, far):
                 cloud.boot(cloud.request())
-                cloud.mend()
+                cloud.reread()
                 judge(cloud)
         finally:
             near.close()

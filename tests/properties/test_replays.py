@@ -83,8 +83,8 @@ def test_nothing_is_oversold_and_all_comes_back(
     table = table_of(hosts_of(hosts), workload)
     before = picture(table)
     recorded = Recorded(driver)
-    terms = ReplayOptions(seed=seed, samples=9, is_whole=is_whole, stops_at_refusal=stops)
-    replay = Replay(workload, table, recorded.plan, terms, lambda: 0.0)
+    context = ReplayOptions(seed=seed, samples=9, is_whole=is_whole, stops_at_refusal=stops)
+    replay = Replay(workload, table, recorded.plan, context, lambda: 0.0)
     outcome = replay.run(lambda _: None)
 
     kept = [

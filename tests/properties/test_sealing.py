@@ -68,11 +68,11 @@ def letters(raw: bytes | bytearray) -> str:
 
 @given(KEYS, DESTINATIONS, TERMS, NONCES)
 def test_what_was_sealed_is_what_is_opened(
-    key: bytes, destination: Destination, terms: EntryScope, nonce: bytes
+    key: bytes, destination: Destination, scope: EntryScope, nonce: bytes
 ) -> None:
-    entry = sealer(key).seal(destination, terms, nonce, NOON)
+    entry = sealer(key).seal(destination, scope, nonce, NOON)
     expires_at = NOON + timedelta(seconds=LIFETIME_S)
-    assert sealer(key).open(entry, terms) == Opened(destination, expires_at)
+    assert sealer(key).open(entry, scope) == Opened(destination, expires_at)
 
 
 def test_an_entry_of_an_older_program_opens() -> None:
@@ -83,107 +83,107 @@ def test_an_entry_of_an_older_program_opens() -> None:
         "host-1",
         "4c2b1d7e-0000-4000-8000-000000000002",
     )
-    terms = EntryScope("project", "digest")
-    assert zone.open(OLD_ENTRY, terms).destination == destination
-    assert zone.seal(destination, terms, bytes(range(12)), NOON) == OLD_ENTRY
+    scope = EntryScope("project", "digest")
+    assert zone.open(OLD_ENTRY, scope).destination == destination
+    assert zone.seal(destination, scope, bytes(range(12)), NOON) == OLD_ENTRY
 
 
 @given(KEYS, KEYS, DESTINATIONS, TERMS, NONCES)
 def test_another_key_opens_nothing(
-    key: bytes, another: bytes, destination: Destination, terms: EntryScope, nonce: bytes
+    key: bytes, another: bytes, destination: Destination, scope: EntryScope, nonce: bytes
 ) -> None:
     assume(key != another)
-    entry = sealer(key).seal(destination, terms, nonce, NOON)
+    entry = sealer(key).seal(destination, scope, nonce, NOON)
     with pytest.raises(NotOurs):
-        sealer(another).open(entry, terms)
+        sealer(another).open(entry, scope)
 
 
 @given(KEYS, DESTINATIONS, TERMS, TERMS, NAMES, NONCES)
 def test_nor_does_another_zone_project_or_request(
     key: bytes,
     destination: Destination,
-    terms: EntryScope,
+    scope: EntryScope,
     other: EntryScope,
     zone: str,
     nonce: bytes,
 ) -> None:
-    entry = sealer(key).seal(destination, terms, nonce, NOON)
+    entry = sealer(key).seal(destination, scope, nonce, NOON)
     # The last two: no name runs into the one behind it.
-    project_id, asked = terms.project_id, terms.request_digest
+    project_id, asked = scope.project_id, scope.request_digest
     for named, said in (
-        (zone, terms),
-        ("east", replace(terms, project_id=other.project_id)),
-        ("east", replace(terms, request_digest=other.request_digest)),
+        (zone, scope),
+        ("east", replace(scope, project_id=other.project_id)),
+        ("east", replace(scope, request_digest=other.request_digest)),
         ("east", EntryScope(project_id + asked, "")),
         ("east" + project_id, EntryScope(asked, "")),
     ):
-        if (named, said) != ("east", terms):
+        if (named, said) != ("east", scope):
             with pytest.raises(NotOurs):
                 sealer(key, zone=named).open(entry, said)
 
 
 @given(KEYS, DESTINATIONS, TERMS, NONCES, st.data())
 def test_any_other_bit_and_it_is_none(
-    key: bytes, destination: Destination, terms: EntryScope, nonce: bytes, data: st.DataObject
+    key: bytes, destination: Destination, scope: EntryScope, nonce: bytes, data: st.DataObject
 ) -> None:
-    raw = bytes_of(sealer(key).seal(destination, terms, nonce, NOON))
+    raw = bytes_of(sealer(key).seal(destination, scope, nonce, NOON))
     place = data.draw(st.integers(0, 8 * len(raw) - 1), "the bit")
     raw[place // 8] ^= 1 << place % 8
     with pytest.raises(NotOurs):
-        sealer(key).open(letters(raw), terms)
+        sealer(key).open(letters(raw), scope)
 
 
 @given(KEYS, DESTINATIONS, TERMS, NONCES, st.data())
 def test_any_other_letter_and_it_is_none(
-    key: bytes, destination: Destination, terms: EntryScope, nonce: bytes, data: st.DataObject
+    key: bytes, destination: Destination, scope: EntryScope, nonce: bytes, data: st.DataObject
 ) -> None:
     """Of the last letter too, some bits of which stand for nothing."""
-    entry = sealer(key).seal(destination, terms, nonce, NOON)
+    entry = sealer(key).seal(destination, scope, nonce, NOON)
     last = len(entry) - 1
     place = data.draw(st.just(last) | st.integers(0, last), "the place")
     letter = data.draw(st.sampled_from(ALPHABET + "=+/. \n\u00e9").filter(entry[place].__ne__))
     for other in (entry[:place] + letter + entry[place + 1 :], entry[:place], entry + letter):
         with pytest.raises(NotOurs):
-            sealer(key).open(other, terms)
+            sealer(key).open(other, scope)
 
 
 @given(st.text(max_size=600) | st.binary(max_size=600).map(letters), KEYS, TERMS)
-def test_what_was_never_sealed_is_none(text: str, key: bytes, terms: EntryScope) -> None:
+def test_what_was_never_sealed_is_none(text: str, key: bytes, scope: EntryScope) -> None:
     with pytest.raises(NotOurs):
-        sealer(key).open(text, terms)
+        sealer(key).open(text, scope)
     with pytest.raises(NotOurs):
-        sealer(key).open(letters(FORM + key_id(key) + text.encode(errors="replace")), terms)
+        sealer(key).open(letters(FORM + key_id(key) + text.encode(errors="replace")), scope)
 
 
 @given(st.lists(KEYS, min_size=3, max_size=3, unique=True), DESTINATIONS, TERMS, NONCES)
 def test_keys_take_turns(
-    keys: list[bytes], destination: Destination, terms: EntryScope, nonce: bytes
+    keys: list[bytes], destination: Destination, scope: EntryScope, nonce: bytes
 ) -> None:
     old, new, newer = keys
-    entry = sealer(old).seal(destination, terms, nonce, NOON)
-    assert sealer(new, old).open(entry, terms).destination == destination
+    entry = sealer(old).seal(destination, scope, nonce, NOON)
+    assert sealer(new, old).open(entry, scope).destination == destination
     with pytest.raises(NotOurs):
-        sealer(newer, new).open(entry, terms)
-    later = sealer(new, old).seal(destination, terms, nonce, NOON)
-    assert sealer(newer, new).open(later, terms).destination == destination
+        sealer(newer, new).open(entry, scope)
+    later = sealer(new, old).seal(destination, scope, nonce, NOON)
+    assert sealer(newer, new).open(later, scope).destination == destination
     with pytest.raises(NotOurs):
-        sealer(old).open(later, terms)
+        sealer(old).open(later, scope)
 
 
 @given(KEYS, st.lists(DESTINATIONS, min_size=2, max_size=2), TERMS, NONCES, NONCES)
 def test_an_entry_tells_nothing(
-    key: bytes, places: list[Destination], terms: EntryScope, nonce: bytes, another: bytes
+    key: bytes, places: list[Destination], scope: EntryScope, nonce: bytes, another: bytes
 ) -> None:
     """Neither by its bytes, nor by their number, nor by being like another one."""
     first, second = (
         replace(each, host=each.host.encode()[:10].decode(errors="ignore")) for each in places
     )
-    entry = sealer(key).seal(first, terms, nonce, NOON)
-    assert len(entry) == len(sealer(key).seal(second, terms, another, NOON))
+    entry = sealer(key).seal(first, scope, nonce, NOON)
+    assert len(entry) == len(sealer(key).seal(second, scope, another, NOON))
     assert first.server_id.encode() not in bytes_of(entry)
     assert first.provider_uuid.encode() not in bytes_of(entry)
     if nonce != another:
-        assert entry != sealer(key).seal(first, terms, another, NOON)
+        assert entry != sealer(key).seal(first, scope, another, NOON)
 
 
 @given(st.dictionaries(st.text(max_size=5), WISHES, max_size=4), WISHES)

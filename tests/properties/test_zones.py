@@ -20,7 +20,7 @@ from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.grouping import aggregates
 from innkeeper.systems.compute.hosts import hosts
 from innkeeper.systems.compute.servers import servers
-from innkeeper.systems.placement import aggregates as mirror
+from innkeeper.systems.placement import aggregates as placement_aggregates
 from tests.support.clouds import NOW, Cloud, cloud_in, reported
 
 HOSTS = ("h1", "h2")
@@ -128,7 +128,10 @@ def demand_mirrored(cloud: Cloud) -> None:
     def look(tx: Tx) -> None:
         for host in hosts.page(tx):
             named = {each.uuid for each in aggregates.listing(tx) if host.name in each.hosts}
-            assert set(mirror.of_provider(tx, host.provider_uuid).aggregates) == named
+            assert (
+                set(placement_aggregates.of_provider(tx, host.provider_uuid).aggregates)
+                == named
+            )
 
     cloud.read(look)
 
@@ -151,6 +154,6 @@ def test_zones_are_right_whatever_happens(deeds: list[Deed]) -> None:
                 assert before[uuid][0] == after[uuid][0] or is_agents_word
             demand_mirrored(near)
         for cloud in (near, far):
-            cloud.mend()
+            cloud.reread()
             cloud.judge()
             cloud.close()

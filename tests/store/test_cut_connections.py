@@ -56,7 +56,7 @@ class Frayed(NamedTuple):
 
     store: Store
     dice: Next
-    desk: BootExecutor
+    executor: BootExecutor
     ids: Numbers
 
     def cut_next_commit(self) -> None:
@@ -66,7 +66,7 @@ class Frayed(NamedTuple):
     def carry_out(self, *steps: tuple[str, Any]) -> list[Any]:
         """Carry out steps in one batch."""
         with capture_logs():
-            return carry_out(self.store, self.desk, steps_of(steps))
+            return carry_out(self.store, self.executor, steps_of(steps))
 
     def request(self) -> BootRequest:
         """A boot of one small server."""
@@ -111,10 +111,10 @@ def frayed(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Frayed]:
     store = Store(backend, backend.engines(behind, readers_max=2, busy_timeout_s=5.0))
     schema.upgrade(store, NOW)
     furnish(store)
-    desk = BootExecutor(Scheduling(), UNLIMITED)
+    executor = BootExecutor(Scheduling(), UNLIMITED)
     with store.read() as tx:
-        desk.load(tx)
-    yield Frayed(store, dice, desk, Numbers())
+        executor.load(tx)
+    yield Frayed(store, dice, executor, Numbers())
     store.dispose()
     wire.close()
 

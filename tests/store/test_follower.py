@@ -29,7 +29,7 @@ def cloud(tmp_path: Path) -> Iterator[Cloud]:
     """A cloud of three hosts."""
     started = cloud_in(tmp_path, *(reported(name) for name in ("a", "b", "c")))
     yield started
-    started.mend()
+    started.reread()
     started.judge()
     started.close()
 
@@ -39,7 +39,7 @@ def behind(cloud: Cloud) -> Iterator[Cloud]:
     """Another process, which knows what was there when the test began."""
     other = cloud.beside()
     yield other
-    other.mend()
+    other.reread()
     other.judge()
     other.close()
 
@@ -52,7 +52,7 @@ def free(cloud: Cloud, name: str) -> float:
 def follow(cloud: Cloud) -> None:
     """Catch up from a transaction that only reads."""
     with cloud.store.read() as tx:
-        cloud.desk.follow(tx)
+        cloud.executor.follow(tx)
 
 
 def prune(cloud: Cloud) -> int:
@@ -142,28 +142,28 @@ def test_what_a_failed_transaction_cut_and_read_whole_is_forgotten(
         changes.prune(tx, LATER, 0)
 
     with pytest.raises(RuntimeError), behind.store.write() as tx:
-        behind.desk.begin(tx)
+        behind.executor.begin(tx)
         write_and_cut(tx)
-        behind.desk.follow(tx)
+        behind.executor.follow(tx)
         assert behind.table is not table, "the feed was cut behind it"
         assert free(behind, "c") == 99
         raise RuntimeError("the commit failed")
-    behind.desk.forget()
-    behind.mend()
+    behind.executor.forget()
+    behind.reread()
     assert (free(behind, "a"), free(behind, "c")) == (6, 4)
 
 
 def test_rows_of_a_failed_transaction_are_read_again(cloud: Cloud) -> None:
     with pytest.raises(RuntimeError), cloud.store.write() as tx:
-        cloud.desk.begin(tx)
-        outcomes = cloud.desk.boot(tx, [cloud.request(5)])
+        cloud.executor.begin(tx)
+        outcomes = cloud.executor.boot(tx, [cloud.request(5)])
         assert faults(outcomes) == [None]
         cloud.report_in(tx, reported("d"), reported("a", vcpus=50))
         hosts.remove_service(tx, hosts.by_name(tx, "d"), NOW)
-        cloud.desk.follow(tx)
+        cloud.executor.follow(tx)
         raise RuntimeError("the commit failed")
-    cloud.desk.forget()
-    cloud.mend()
+    cloud.executor.forget()
+    cloud.reread()
     cloud.judge()
     assert cloud.table.used["VCPU"].sum() == 0
 
@@ -171,18 +171,18 @@ def test_rows_of_a_failed_transaction_are_read_again(cloud: Cloud) -> None:
 def test_failing_again_and_again_does_not_wear_the_table_out(cloud: Cloud) -> None:
     for _ in range(4):
         with pytest.raises(RuntimeError), cloud.store.write() as tx:
-            cloud.desk.begin(tx)
-            cloud.desk.boot(tx, [cloud.request(2), cloud.request(30)])
+            cloud.executor.begin(tx)
+            cloud.executor.boot(tx, [cloud.request(2), cloud.request(30)])
             raise RuntimeError("the commit failed")
-        cloud.desk.forget()
+        cloud.executor.forget()
     assert faults(cloud.boot(cloud.request(12))) == [None]
     cloud.judge()
 
 
 def test_a_failure_before_anything_was_done_costs_nothing(cloud: Cloud) -> None:
     table, last = cloud.table, cloud.table.change_id
-    cloud.desk.forget()
-    cloud.mend()
+    cloud.executor.forget()
+    cloud.reread()
     assert (cloud.table, cloud.table.change_id) == (table, last)
 
 
@@ -210,7 +210,7 @@ def heard_at(cloud: Cloud, moment: datetime, agent_id: AgentId = AGENT.id) -> No
 def hear(cloud: Cloud, now: datetime = LATER) -> float:
     """Have the table take over the heartbeats; give the agent's moment there."""
     with cloud.store.read() as tx:
-        cloud.desk.follower.hear(tx, now)
+        cloud.executor.follower.hear(tx, now)
     table = cloud.table
     return float(table.agent_seen_s[table.agents[AGENT.id]])
 

@@ -188,7 +188,7 @@ def test_what_was_under_way_goes_on(old: Store) -> None:
                 for each in orders.waiting(tx, AgentId(agent), 0, 10)
             ]
             for agent, each in waiting:
-                work.settle(tx, agent, [Result(each.id, True)], later)
+                work.record(tx, agent, [Result(each.id, True)], later)
         if not waiting:
             break
     with old.read() as tx:

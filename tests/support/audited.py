@@ -19,7 +19,7 @@ from innkeeper.domain.moves import MigrationStatus
 from innkeeper.domain.slices import Scheduling
 from innkeeper.engine.batches import carry_out
 from innkeeper.store.queries.compute import agents, orders
-from innkeeper.store.queries.compute import servers as rows
+from innkeeper.store.queries.compute import servers as server_rows
 from innkeeper.store.queries.compute.orders import NewOrder
 from innkeeper.store.tables import compute, identity, ordering, placement
 from innkeeper.store.transactions import Store, Tx
@@ -75,7 +75,7 @@ def furnish(store: Store) -> Audited:
     first, second, deleted = (_boot(store, ids) for _ in range(3))
     with store.write() as tx:
         told = [Result(each.id, True) for each in orders.waiting(tx, AGENT.id, 0, 10)]
-        work.settle(tx, AGENT.id, told, NOW)
+        work.record(tx, AGENT.id, told, NOW)
         servers.finish_deletes(tx, [deleted], NOW)
         known = tx.execute(sa.select(compute.hosts.c.name, compute.hosts.c.provider_id))
         named = sa.select(placement.resource_classes.c.name, placement.resource_classes.c.id)
@@ -85,9 +85,9 @@ def furnish(store: Store) -> Audited:
 
 
 def _boot(store: Store, ids: Numbers) -> ServerId:
-    desk = BootExecutor(Scheduling(), UNLIMITED)
+    executor = BootExecutor(Scheduling(), UNLIMITED)
     with store.read() as tx:
-        desk.load(tx)
+        executor.load(tx)
     request = BootRequest(
         project_id="project",
         user_id="user",
@@ -101,7 +101,7 @@ def _boot(store: Store, ids: Numbers) -> ServerId:
         is_admin=True,
         forced_host="h0",
     )
-    (outcome,) = carry_out(store, desk, steps_of([("boot", request)]))
+    (outcome,) = carry_out(store, executor, steps_of([("boot", request)]))
     assert isinstance(outcome, Booted) and outcome.fault is None, outcome
     return outcome.server_ids[0]
 
@@ -198,7 +198,7 @@ def _let_go(tx: Tx, uuid: str) -> None:
 
 
 def _migration(tx: Tx, it: Audited, uuid: str, server: str, status: str) -> None:
-    known = rows.by_uuid(tx, it.first)
+    known = server_rows.by_uuid(tx, it.first)
     assert known is not None
     tx.execute(
         compute.migrations.insert(),

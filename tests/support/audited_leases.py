@@ -14,11 +14,11 @@ from innkeeper.domain.leases import HostReservationRequest, LeaseRequest, Window
 from innkeeper.domain.moves import Asker
 from innkeeper.store.queries.leases import holds, leases
 from innkeeper.store.tables import compute, pclouds
-from innkeeper.store.tables import leases as tables
+from innkeeper.store.tables import leases as lease_tables
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.hosts import hosts
 from innkeeper.systems.leases import freepool
-from innkeeper.systems.leases import leases as room
+from innkeeper.systems.leases import leases as lease_rules
 from innkeeper.systems.leases.context import LeaseContext
 from innkeeper.systems.pclouds import host_flavors
 from tests.support.clouds import NOW, Numbers
@@ -40,7 +40,7 @@ def _wish() -> LeaseRequest:
 def furnish(tx: Tx) -> None:
     """Have the second host in a lease that runs."""
     freepool.add(tx, "h1", NOW)
-    room.create(tx, _wish(), TERMS)
+    lease_rules.create(tx, _wish(), TERMS)
 
 
 def _unleased(tx: Tx, _: Any) -> None:
@@ -65,7 +65,7 @@ def _held_twice(tx: Tx, _: Any) -> None:
 
 def _kept_with_servers(tx: Tx, _: Any) -> None:
     table = compute.hosts
-    tx.execute(tables.freepool_hosts.insert(), {"host_id": _h0(tx), "created_at": NOW})
+    tx.execute(lease_tables.freepool_hosts.insert(), {"host_id": _h0(tx), "created_at": NOW})
     tx.execute(
         table.update().where(table.c.name == "h0").values(dedication=Dedication.FREEPOOL)
     )

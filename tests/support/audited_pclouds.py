@@ -19,8 +19,8 @@ from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.hosts import hosts
 from innkeeper.systems.compute.hosts.hosts import ServiceChange
 from innkeeper.systems.pclouds import host_flavors
-from innkeeper.systems.pclouds import hosts as members
-from innkeeper.systems.pclouds import pclouds as sets
+from innkeeper.systems.pclouds import hosts as pcloud_hosts
+from innkeeper.systems.pclouds import pclouds as pcloud_rules
 from innkeeper.systems.pclouds.context import PcloudContext
 from innkeeper.systems.pclouds.hosts import HostRequest
 from tests.support.clouds import NOW
@@ -37,8 +37,8 @@ def furnish(tx: Tx) -> None:
     hosts.change_service(tx, hosts.by_name(tx, "h1"), closed, NOW)
     flavor = host_flavors.create(tx, POOL, "large", "", 1, NOW)
     host_flavors.add_host(tx, flavor, "h1", NOW)
-    made = sets.create(tx, PCLOUD, "project", {"name": "p", "cpu_ratio": 2.0}, TERMS)
-    members.allocate(tx, made, HostRequest("a", "large"), TERMS)
+    made = pcloud_rules.create(tx, PCLOUD, "project", {"name": "p", "cpu_ratio": 2.0}, TERMS)
+    pcloud_hosts.allocate(tx, made, HostRequest("a", "large"), TERMS)
 
 
 def _id(tx: Tx, name: str) -> int:
@@ -88,7 +88,7 @@ def _other_ratio(tx: Tx, it: Any) -> None:
 
 def _unpaid(tx: Tx, _: Any) -> None:
     furnish(tx)
-    tx.execute(pclouds.pcloud_runs.delete())
+    tx.execute(pclouds.billing_periods.delete())
 
 
 PLANTS: Mapping[str, Plant] = {

@@ -21,12 +21,12 @@ def boot_behind(
 ) -> list[Booted | Refusal]:
     """Boot on the table as it is, without looking whether the store moved on."""
     scheduling = Scheduling(claim_attempts_max=attempts_max)
-    desk = follower or cloud.desk.follower
+    executor = follower or cloud.executor.follower
     schedulers = Schedulers(scheduling)
     recorder = Recorder(scheduling, schedulers, keep=None)
-    means = DecisionContext(desk, schedulers, scheduling, UNLIMITED, recorder)
+    context = DecisionContext(executor, schedulers, scheduling, UNLIMITED, recorder)
     with cloud.store.write() as tx:
-        desk.begin(tx)
-        outcomes = boot_together(tx, means, requests)
-        cloud.desk.follow(tx)
+        executor.begin(tx)
+        outcomes = boot_together(tx, context, requests)
+        cloud.executor.follow(tx)
     return outcomes

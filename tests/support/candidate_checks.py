@@ -23,7 +23,7 @@ from tests.support.dedicated import (
     overdrawn,
     said_of,
 )
-from tests.support.pcloud_operations import Landlord
+from tests.support.pcloud_operator import PcloudOperator
 from tests.support.worlds import Row, World, may_take, named, takes_unasked
 
 NEEDS = {"VCPU": SMALL.vcpus, "MEMORY_MB": SMALL.memory_mb, "DISK_GB": SMALL.disk_gb}
@@ -33,17 +33,17 @@ MARK = "rack"
 """Is in the name of every machine, and in nothing that users call theirs."""
 
 
-class Surveyor:
+class CandidateChecks:
     """Looks at everything after each step; ``seen`` is what there was last.
 
     ``own`` is what hosts' agents said of their ratios, by host and class. ``plain`` are the
     servers that named no pcloud, with the pcloud that took each in, if one did.
     """
 
-    def __init__(self, landlord: Landlord, projects: Sequence[str]) -> None:
-        self.landlord = landlord
-        self.cloud = landlord.cloud
-        self.seen = landlord.world()
+    def __init__(self, operator: PcloudOperator, projects: Sequence[str]) -> None:
+        self.operator = operator
+        self.cloud = operator.cloud
+        self.seen = operator.world()
         names = [each["name"] for each in self.seen.hosts.values()]
         self.own = {name: dict.fromkeys(RATIOS, 1.0) for name in names}
         self.plain: dict[str, str | None] = {}
@@ -61,7 +61,7 @@ class Surveyor:
         try:
             work()
         except Refusal as refusal:
-            assert self.landlord.world() == self.seen
+            assert self.operator.world() == self.seen
             # Administrators may be told of machines.
             assert not by_owner or MARK not in refusal.message, refusal.message
             return False
@@ -72,12 +72,12 @@ class Surveyor:
         self, *, may_close: bool = False, accepted: tuple[str, str] | None = None
     ) -> None:
         """What is true of every step is true of the last one."""
-        before, after = self.seen, self.landlord.world()
+        before, after = self.seen, self.operator.world()
         self.seen = after
         assert broken(after) == []
         closing = before.members.keys() if may_close else ()
         assert left_wrongly(before, after, closing) == []
-        assert overdrawn(before, after, self.landlord.limits(self._projects)) == []
+        assert overdrawn(before, after, self.operator.limits(self._projects)) == []
         assert accepted_wrongly(before, after, accepted) == []
         assert inherited_wrongly(before, after) == []
         self._judge_plain(after)
@@ -124,10 +124,10 @@ class Surveyor:
 
     def _judge_views(self, seen: World) -> None:
         """I7: no user is told a machine's name, and aggregates say what is so."""
-        told = [self.landlord.shown(self._projects), self.landlord.shown_runs(seen)]
+        told = [self.operator.shown(self._projects), self.operator.shown_runs(seen)]
         told += [(each["fault"] or {}).get("message", "") for each in seen.servers.values()]
         assert not [each for each in told if MARK in each]
-        said = self.landlord.metadata()
+        said = self.operator.metadata()
         for pcloud in seen.pclouds.values():
             mine = said[f"Pcloud:{pcloud['uuid']}"]
             assert mine["pcloud:owner"] == pcloud["project_id"]
@@ -145,7 +145,7 @@ class Surveyor:
         self, project_id: str, hints: Mapping[str, Any], forced: str | None = None
     ) -> ServerId:
         """Boot a server, which has one of the hosts that it may have, if there are any."""
-        now, able = self.landlord.movers.now, self.able(project_id, hints)
+        now, able = self.operator.movers.now, self.able(project_id, hints)
         able = [each for each in able if forced in (None, each)]
         request = self.cloud.request(
             project_id=project_id, hints=hints, forced_host=forced, now=now
@@ -175,7 +175,7 @@ class Surveyor:
 
     def demand_unchanged(self) -> None:
         """Nothing is otherwise than it was."""
-        assert self.landlord.world() == self.seen
+        assert self.operator.world() == self.seen
 
     def _taken_in(self, before: World, uuid: str) -> str | None:
         """The pcloud to which a server came unasked, which took such of its project then."""
@@ -190,7 +190,7 @@ class Surveyor:
     def fail(self, order: WorkOrder) -> None:
         """Tell that an order failed; a server that is built elsewhere then may be there."""
         before = self.seen
-        self.landlord.movers.settle(order, "No.")
+        self.operator.movers.settle(order, "No.")
         self.judge()
         server = self.seen.servers.get(order.server_uuid)
         if order.kind != "build" or server is None or server["host"] in (None, order.host):
@@ -201,7 +201,7 @@ class Surveyor:
 
     def _is_able(self, seen: World, host: Row) -> bool:
         """Whether a host is in order, and has room for one more server."""
-        silent_s = (self.landlord.movers.now - host["last_seen_at"]).total_seconds()
+        silent_s = (self.operator.movers.now - host["last_seen_at"]).total_seconds()
         is_up = silent_s <= UNLIMITED.service_down_time_s and not host["is_forced_down"]
         lines = seen.lines[host["provider_id"]]
         has_room = all(name in lines and lines[name].takes(n) for name, n in NEEDS.items())

@@ -124,9 +124,9 @@ class Cloud:
         self.store = open_store(folder, **connections)
         self.scheduling = scheduling
         self.computing = computing
-        self.desk = BootExecutor(scheduling, computing)
+        self.executor = BootExecutor(scheduling, computing)
         with self.store.read() as tx:
-            self.desk.load(tx)
+            self.executor.load(tx)
 
     def beside(self, **settings: Any) -> Cloud:
         """Start another process on the same database."""
@@ -136,13 +136,13 @@ class Cloud:
     @property
     def table(self) -> HostTable:
         """The desk's host table."""
-        return self.desk.follower.table
+        return self.executor.follower.table
 
     # -- steps -----------------------------------------------------------------------------
 
     def carry_out(self, *steps: tuple[str, Any]) -> list[Any]:
         """Carry out steps of these kinds in one batch; give each one's answer."""
-        return carry_out(self.store, self.desk, steps_of(steps))
+        return carry_out(self.store, self.executor, steps_of(steps))
 
     def write(self, work: Callable[[Tx], Any]) -> Any:
         """Write alone; raises what the step was answered with, if that is an exception."""
@@ -202,7 +202,7 @@ class Cloud:
 
     # -- judgement -------------------------------------------------------------------------
 
-    def mend(self) -> None:
+    def reread(self) -> None:
         """Begin a transaction and change nothing: what a failed one left is put right."""
         self.write(lambda _: None)
 

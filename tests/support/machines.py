@@ -141,7 +141,9 @@ class Machines:
             result = Result(order.id, is_ok, "" if is_ok else "No.")
             movers = self.movers
             movers.cloud.write(
-                lambda tx: work.settle(tx, order.agent_id, [result], movers.now, movers.terms)
+                lambda tx: work.record(
+                    tx, order.agent_id, [result], movers.now, movers.settings
+                )
             )
 
     def finish(self, rounds: int = 1000) -> None:

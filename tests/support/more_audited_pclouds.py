@@ -16,7 +16,7 @@ from innkeeper.domain.hosts import Dedication
 from innkeeper.store.tables import compute, pclouds, placement
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.hosts import hosts
-from innkeeper.systems.placement import aggregates as mirror
+from innkeeper.systems.placement import aggregates as placement_aggregates
 from innkeeper.systems.placement import providers
 from tests.support.audited_pclouds import PCLOUD
 from tests.support.clouds import NOW
@@ -67,12 +67,12 @@ def _line(**values: Any) -> Plant:
 
 
 def _run(**values: Any) -> Plant:
-    return lambda tx, _: tx.execute(pclouds.pcloud_runs.update().values(**values))
+    return lambda tx, _: tx.execute(pclouds.billing_periods.update().values(**values))
 
 
 def _runs_too(name: str) -> Plant:
     return lambda tx, _: tx.execute(
-        pclouds.pcloud_runs.insert(), {**RUN, "host_id": hosts.by_name(tx, name).id}
+        pclouds.billing_periods.insert(), {**RUN, "host_id": hosts.by_name(tx, name).id}
     )
 
 
@@ -81,7 +81,7 @@ def _replaced(units: int, ended_at: datetime | None = None) -> Plant:
 
     def plant(tx: Tx, _: Any) -> None:
         tx.execute(pclouds.pcloud_hosts.update().values(is_replaced=True, units=units))
-        tx.execute(pclouds.pcloud_runs.update().values(ended_at=ended_at))
+        tx.execute(pclouds.billing_periods.update().values(ended_at=ended_at))
 
     return plant
 
@@ -126,7 +126,7 @@ def _unmirrored(tx: Tx, it: Any) -> None:
 
 def _served_by_a_pool(tx: Tx, _: Any) -> None:
     providers.create(tx, OTHER, "pool", None, now=NOW)
-    mirror.join(tx, OTHER, PCLOUD, NOW)
+    placement_aggregates.join(tx, OTHER, PCLOUD, NOW)
 
 
 def _paid_as(name: str, pcloud: str, units: int, project: str) -> str:

@@ -15,7 +15,7 @@ from innkeeper.domain.ids import AgentId, ConsumerUuid, ServerId
 from innkeeper.domain.moves import Asker, Migration, MigrationSelection, Moved
 from innkeeper.domain.slices import Computing, Scheduling
 from innkeeper.store.queries.compute import agents, quota_usages
-from innkeeper.store.queries.compute import servers as rows
+from innkeeper.store.queries.compute import servers as server_rows
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.hosts import hosts, work
 from innkeeper.systems.compute.moves import (
@@ -56,7 +56,7 @@ class Movers:
             folder, computing=computing, scheduling=scheduling, **settings
         )
         self.now = NOW
-        self.terms = ResultSettings.of(scheduling, computing)
+        self.settings = ResultSettings.of(scheduling, computing)
         self.requests = 0
         # A host that is over capacity because it shrank is no finding that a move can mend.
         self.is_judged = True
@@ -107,8 +107,8 @@ class Movers:
         if work is not shelving.unshelve:
             drawn["new_id"] = self.cloud.ids.uuid()
 
-        def act(tx: Tx, means: Any) -> Moved:
-            return work(tx, means, *given, asker, **more, **drawn)
+        def act(tx: Tx, context: Any) -> Moved:
+            return work(tx, context, *given, asker, **more, **drawn)
 
         (answer,) = self.cloud.carry_out(("decide", (act, self.now)))
         if isinstance(answer, Exception):
@@ -169,15 +169,15 @@ class Movers:
     def settle(self, order: WorkOrder, fault: str | None = None) -> bool:
         """Tell an order's result, twice as an agent may; gives whether it was news."""
         result = Result(order.id, fault is None, fault or "")
-        ((_, is_news),) = self._settle(order.agent_id, result)
+        ((_, is_new),) = self._settle(order.agent_id, result)
         ((_, is_news_again),) = self._settle(order.agent_id, result)
         assert not is_news_again
         self.judge()
-        return is_news
+        return is_new
 
     def _settle(self, agent_id: AgentId, result: Result) -> list[tuple[int, bool]]:
         told: list[tuple[int, bool]] = self.cloud.write(
-            lambda tx: work.settle(tx, agent_id, [result], self.now, self.terms)
+            lambda tx: work.record(tx, agent_id, [result], self.now, self.settings)
         )
         return told
 
@@ -199,7 +199,7 @@ class Movers:
     def sweep(self) -> int:
         """End what is late."""
         count: int = self.cloud.write(
-            lambda tx: work.sweep(tx, TIMEOUT_S, self.now, self.terms)
+            lambda tx: work.sweep(tx, TIMEOUT_S, self.now, self.settings)
         )
         self.judge()
         return count
@@ -208,7 +208,9 @@ class Movers:
 
     def server(self, uuid: ServerId) -> Server:
         """A server, deleted or not."""
-        found = self.cloud.read(lambda tx: rows.by_uuid(tx, uuid, is_deleted_wanted=True))
+        found = self.cloud.read(
+            lambda tx: server_rows.by_uuid(tx, uuid, is_deleted_wanted=True)
+        )
         assert isinstance(found, Server)
         return found
 

@@ -14,10 +14,10 @@ from innkeeper.domain.pclouds import SizePolicy
 from innkeeper.systems.compute.hosts.hosts import ServiceChange
 from innkeeper.systems.pclouds import hosts, pclouds
 from innkeeper.systems.pclouds.hosts import HostRequest
-from tests.support.candidate_checks import Surveyor
+from tests.support.candidate_checks import CandidateChecks
 from tests.support.clouds import reported
 from tests.support.moves import Movers
-from tests.support.pcloud_operations import Landlord
+from tests.support.pcloud_operator import PcloudOperator
 from tests.support.worlds import World, stranded_without
 
 HOSTS = ("a-rack-1", "a-rack-2", "a-rack-3", "b-rack-4", "b-rack-5")
@@ -36,12 +36,12 @@ class Steps:
     def __init__(self, movers: Movers, seed: int) -> None:
         self.dice = random.Random(seed)  # noqa: S311 - to be repeated, not to be secret
         self.movers = movers
-        self.landlord = Landlord(movers)
-        self.zone = self.landlord.zone_aggregate("north")
+        self.operator = PcloudOperator(movers)
+        self.zone = self.operator.zone_aggregate("north")
         for number, flavor in enumerate(FLAVORS, 1):
-            self.landlord.define(flavor, number)
-        self.surveyor = Surveyor(self.landlord, PROJECTS)
-        self.attempt = self.surveyor.attempt
+            self.operator.define(flavor, number)
+        self.checks = CandidateChecks(self.operator, PROJECTS)
+        self.attempt = self.checks.attempt
         for name in HOSTS[: self.dice.randint(2, 5)]:
             self.pool(name, self.dice.choice(FLAVORS))
         for act in (self.create, self.create, self.allocate, self.allocate, self.allocate):
@@ -50,7 +50,7 @@ class Steps:
     @property
     def seen(self) -> World:
         """What there is."""
-        return self.surveyor.seen
+        return self.checks.seen
 
     # -- what the dice decide --------------------------------------------------------------
 
@@ -112,11 +112,11 @@ class Steps:
     def change_flavor(self) -> None:
         flavor, units, by = self.dice.choice(FLAVORS), self.dice.randint(0, 3), self.rarely()
         if flavor not in {each["flavor_id"] for each in self.seen.flavors.values()}:
-            self.attempt(lambda: self.landlord.define(flavor, units))
+            self.attempt(lambda: self.operator.define(flavor, units))
         elif self.rarely():
-            self.attempt(lambda: self.landlord.undefine(flavor, by_aggregate=by))
+            self.attempt(lambda: self.operator.undefine(flavor, by_aggregate=by))
         else:
-            self.attempt(lambda: self.landlord.redefine(flavor, units, by_aggregate=by))
+            self.attempt(lambda: self.operator.redefine(flavor, units, by_aggregate=by))
 
     def pool_one(self) -> None:
         self.pool(self.dice.choice(HOSTS), self.dice.choice(FLAVORS))
@@ -125,8 +125,8 @@ class Steps:
         by = self.rarely()
         if not self.rarely() and self.seen.by_name(host)["id"] not in self.seen.pooled:
             change = ServiceChange(is_disabled=True)
-            self.attempt(lambda: self.landlord.switch_service(host, change))
-        self.attempt(lambda: self.landlord.pool(flavor, host, by_aggregate=by))
+            self.attempt(lambda: self.operator.switch_service(host, change))
+        self.attempt(lambda: self.operator.pool(flavor, host, by_aggregate=by))
 
     def flavor_of(self, host: str) -> str:
         """The flavor of a host, or, where that is not what is wanted, any."""
@@ -138,32 +138,32 @@ class Steps:
     def unpool(self) -> None:
         host, by = self.dice.choice(HOSTS), self.rarely()
         flavor = self.flavor_of(host)
-        self.attempt(lambda: self.landlord.unpool(flavor, host, by_aggregate=by))
+        self.attempt(lambda: self.operator.unpool(flavor, host, by_aggregate=by))
 
     def switch_service(self) -> None:
         change = ServiceChange(is_disabled=self.rarely(), is_forced_down=self.rarely())
         host = self.dice.choice(HOSTS)
-        self.attempt(lambda: self.landlord.switch_service(host, change))
+        self.attempt(lambda: self.operator.switch_service(host, change))
 
     def maintain(self) -> None:
         host = self.dice.choice(HOSTS)
         flavor = self.flavor_of(host)
         reason = self.dice.choice((None, "Fans."))
-        self.attempt(lambda: self.landlord.maintain(flavor, host, reason))
+        self.attempt(lambda: self.operator.maintain(flavor, host, reason))
 
     def set_quota(self) -> None:
         project, limit = self.dice.choice(PROJECTS), self.dice.randint(-1, 4)
-        self.attempt(lambda: self.landlord.set_quota(project, limit))
+        self.attempt(lambda: self.operator.set_quota(project, limit))
 
     def edit_zone(self) -> None:
-        work = self.dice.choice((self.landlord.put_in, self.landlord.take_out))
+        work = self.dice.choice((self.operator.put_in, self.operator.take_out))
         host = self.dice.choice(HOSTS)
         self.attempt(lambda: work(self.zone, host))
 
     def edit_members(self) -> None:
-        work = self.dice.choice((self.landlord.put_in, self.landlord.take_out))
+        work = self.dice.choice((self.operator.put_in, self.operator.take_out))
         host, uuid = self.dice.choice(HOSTS), self.pcloud()
-        self.attempt(lambda: work(self.landlord.row_of(uuid), host))
+        self.attempt(lambda: work(self.operator.row_of(uuid), host))
 
     def edit_keys(self) -> None:
         uuid = self.pcloud() if self.rarely() else self.member()[0]
@@ -178,13 +178,13 @@ class Steps:
             {"pcloud:name": "other", "pcloud:host:one": HOSTS[0]},
         )
         wanted = self.dice.choice(ways)
-        self.attempt(lambda: self.landlord.edit(self.landlord.row_of(uuid), wanted))
+        self.attempt(lambda: self.operator.edit(self.operator.row_of(uuid), wanted))
 
     def report(self) -> None:
         host, ratio = self.dice.choice(HOSTS), self.dice.choice((None, 1.0, 3.0))
         line = InventoryReport(self.dice.choice((3, 4, 5)), allocation_ratio=ratio)
         if ratio is not None:
-            self.surveyor.own[host]["VCPU"] = ratio
+            self.checks.own[host]["VCPU"] = ratio
         told = reported(host, inventories={"VCPU": line})
         if self.rarely():
             # A class can be gone for a while, and come back.
@@ -215,8 +215,8 @@ class Steps:
     def own_act(self, uuid: str, work: Callable[..., Any], *given: Any) -> None:
         """Do something to a pcloud as its owner."""
         self.attempt(
-            lambda: self.landlord.act(
-                uuid, lambda tx, pcloud, terms: work(tx, pcloud, *given, terms)
+            lambda: self.operator.act(
+                uuid, lambda tx, pcloud, context: work(tx, pcloud, *given, context)
             ),
             by_owner=True,
         )
@@ -225,7 +225,7 @@ class Steps:
         if len(self.seen.pclouds) < PCLOUDS_MAX:
             facts = {"name": "mine", "is_automatic": self.often(), "cpu_ratio": self.ratio()}
             project = self.dice.choice(PROJECTS)
-            self.attempt(lambda: self.landlord.create(project, **facts), by_owner=True)
+            self.attempt(lambda: self.operator.create(project, **facts), by_owner=True)
 
     def update(self) -> None:
         size = SizePolicy(
@@ -260,7 +260,7 @@ class Steps:
         by, forced = self.rarely(), self.often()
         stranded = stranded_without(self.seen, uuid)
         was_done = self.attempt(
-            lambda: self.landlord.delete(uuid, by_aggregate=by, is_forced=forced),
+            lambda: self.operator.delete(uuid, by_aggregate=by, is_forced=forced),
             by_owner=not by,
         )
         assert not (was_done and stranded) or (forced and not by), stranded
@@ -276,26 +276,28 @@ class Steps:
             )
             for _ in range(self.dice.choice((1, 1, 2, 3)))
         ]
-        self.attempt(lambda: self.landlord.allocate(uuid, *wishes), by_owner=True)
+        self.attempt(lambda: self.operator.allocate(uuid, *wishes), by_owner=True)
 
     def switch(self) -> None:
         is_enabled, (uuid, name, machine) = self.dice.random() < 0.6, self.member()
         if self.rarely():
             self.attempt(
-                lambda: self.landlord.switch_by_aggregate(uuid, machine, is_enabled=is_enabled)
+                lambda: self.operator.switch_by_aggregate(uuid, machine, is_enabled=is_enabled)
             )
         else:
             self.attempt(
-                lambda: self.landlord.switch(uuid, name, is_enabled=is_enabled), by_owner=True
+                lambda: self.operator.switch(uuid, name, is_enabled=is_enabled), by_owner=True
             )
 
     def rename(self) -> None:
         uuid, name, _ = self.member()
         new = self.dice.choice(NAMES)
         self.attempt(
-            lambda: self.landlord.act(
+            lambda: self.operator.act(
                 uuid,
-                lambda tx, p, terms: hosts.rename(tx, p, hosts.get(tx, p, name), new, terms),
+                lambda tx, p, context: hosts.rename(
+                    tx, p, hosts.get(tx, p, name), new, context
+                ),
             ),
             by_owner=True,
         )
@@ -305,8 +307,8 @@ class Steps:
         if not self.rarely():
             self.force_down(machine, is_down=True)
         self.attempt(
-            lambda: self.landlord.act(
-                uuid, lambda tx, pcloud, terms: hosts.replace(tx, pcloud, name, terms)
+            lambda: self.operator.act(
+                uuid, lambda tx, pcloud, context: hosts.replace(tx, pcloud, name, context)
             ),
             by_owner=True,
             may_close=True,
@@ -316,17 +318,17 @@ class Steps:
 
     def force_down(self, machine: str, *, is_down: bool) -> None:
         change = ServiceChange(is_forced_down=is_down)
-        self.attempt(lambda: self.landlord.switch_service(machine, change))
+        self.attempt(lambda: self.operator.switch_service(machine, change))
 
     def release(self) -> None:
         uuid, name, machine = self.member()
         if not self.rarely():
-            self.attempt(lambda: self.landlord.switch(uuid, name, is_enabled=False))
+            self.attempt(lambda: self.operator.switch(uuid, name, is_enabled=False))
         if self.rarely():
-            self.attempt(lambda: self.landlord.take_out(self.landlord.row_of(uuid), machine))
+            self.attempt(lambda: self.operator.take_out(self.operator.row_of(uuid), machine))
         else:
             work = hosts.release
-            self.attempt(lambda: self.landlord.act_on(uuid, name, work), by_owner=True)
+            self.attempt(lambda: self.operator.act_on(uuid, name, work), by_owner=True)
 
     def let_in(self) -> None:
         work = pclouds.drop if self.often() else pclouds.authorize
@@ -342,8 +344,8 @@ class Steps:
             self.own_act(uuid, pclouds.decline, project)
             return
         self.attempt(
-            lambda: self.landlord.act(
-                uuid, lambda tx, pcloud, terms: pclouds.accept(tx, pcloud, project, terms)
+            lambda: self.operator.act(
+                uuid, lambda tx, pcloud, context: pclouds.accept(tx, pcloud, project, context)
             ),
             by_owner=True,
             accepted=(uuid, project),
@@ -369,7 +371,7 @@ class Steps:
         units = sum(each["units"] for each in self.seen.members_of(uuid))
         limit = max(0, self.seen.units()[project] + units - self.dice.randint(0, 1))
         if not self.rarely():
-            self.attempt(lambda: self.landlord.set_quota(project, limit))
+            self.attempt(lambda: self.operator.set_quota(project, limit))
         self.attempt(
-            lambda: self.landlord.edit(self.landlord.row_of(uuid), {"pcloud:owner": project})
+            lambda: self.operator.edit(self.operator.row_of(uuid), {"pcloud:owner": project})
         )

@@ -12,7 +12,7 @@ from innkeeper.domain.zones import Planned
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.boot import plans
 from innkeeper.systems.compute.boot.entries import Stale, Used
-from tests.support.candidate_checks import Surveyor
+from tests.support.candidate_checks import CandidateChecks
 
 COUNT = 3
 """Servers that are planned at once."""
@@ -30,45 +30,45 @@ class Kept:
 class Planner:
     """Keeps entries; those that were carried out are in ``made``."""
 
-    def __init__(self, surveyor: Surveyor) -> None:
+    def __init__(self, checks: CandidateChecks) -> None:
         self.kept: list[Kept] = []
         self.made: set[ServerId] = set()
-        self._surveyor = surveyor
-        self._cloud = surveyor.cloud
+        self._checks = checks
+        self._cloud = checks.cloud
 
     def plan(self, project_id: str, hints: Mapping[str, Any]) -> None:
         """Plan servers, on hosts that they may have, if there are any; nothing changes."""
-        now = self._surveyor.landlord.movers.now
+        now = self._checks.operator.movers.now
         request = self._cloud.request(1, COUNT, project_id=project_id, hints=hints, now=now)
 
-        def made(tx: Tx, means: Any) -> tuple[Planned, ...]:
-            return plans.made(tx, means, request)
+        def made(tx: Tx, context: Any) -> tuple[Planned, ...]:
+            return plans.made(tx, context, request)
 
         (answer,) = self._cloud.carry_out(("decide", (made, now)))
         assert isinstance(answer, tuple), answer
-        self._surveyor.demand_unchanged()
-        able = self._surveyor.able(project_id, hints)
+        self._checks.demand_unchanged()
+        able = self._checks.able(project_id, hints)
         homes = {each.destination.host for each in answer}
         assert homes <= set(able) and bool(homes) == bool(able), (homes, able)
         self.kept += [Kept(each, project_id, hints) for each in answer]
 
     def carry_out(self, kept: Kept) -> None:
         """Bring an entry: it is as good as what is true now, and it is good once."""
-        surveyor, where = self._surveyor, kept.planned.destination
-        able = surveyor.able(kept.project_id, kept.hints)
+        checks, where = self._checks, kept.planned.destination
+        able = checks.able(kept.project_id, kept.hints)
         request = self._cloud.request(
             project_id=kept.project_id,
             hints=kept.hints,
             server_ids=(where.server_id,),
             destination=where,
-            now=surveyor.landlord.movers.now,
+            now=checks.operator.movers.now,
         )
         (answer,) = self._cloud.boot(request)
         if where.server_id not in self.made and where.host in able:
             assert isinstance(answer, Booted) and answer.fault is None, answer
             self.made.add(where.server_id)
-            surveyor.welcome(where.server_id, kept.hints)
-            assert surveyor.seen.servers[where.server_id]["host"] == where.host
+            checks.welcome(where.server_id, kept.hints)
+            assert checks.seen.servers[where.server_id]["host"] == where.host
             return
         assert isinstance(answer, Used if where.server_id in self.made else Stale), answer
-        surveyor.demand_unchanged()
+        checks.demand_unchanged()

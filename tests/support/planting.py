@@ -15,7 +15,7 @@ import sqlalchemy as sa
 from innkeeper.domain.amounts import Inventory
 from innkeeper.store import schema
 from innkeeper.store.queries.placement import names
-from innkeeper.store.tables import placement as tables
+from innkeeper.store.tables import placement as placement_tables
 from innkeeper.store.transactions import Store, Tx
 from innkeeper.systems.placement import (
     aggregates,
@@ -62,12 +62,12 @@ def plant(tx: Tx, forest: Forest) -> None:
     root_of: dict[int, int] = {}
     for each in forest:
         root_of[each.number] = each.number if each.parent is None else root_of[each.parent]
-    _insert(tx, tables.resource_providers, [_row(each, root_of) for each in forest])
+    _insert(tx, placement_tables.resource_providers, [_row(each, root_of) for each in forest])
     has, held, marks, groups = _rows(tx, forest)
-    _insert(tx, tables.inventories, has)
-    _insert(tx, tables.allocations, held)
-    _insert(tx, tables.resource_provider_traits, marks)
-    _insert(tx, tables.resource_provider_aggregates, groups)
+    _insert(tx, placement_tables.inventories, has)
+    _insert(tx, placement_tables.allocations, held)
+    _insert(tx, placement_tables.resource_provider_traits, marks)
+    _insert(tx, placement_tables.resource_provider_aggregates, groups)
 
 
 def _insert(tx: Tx, table: sa.Table, rows: Rows) -> None:

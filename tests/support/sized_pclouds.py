@@ -16,7 +16,7 @@ from innkeeper.systems.compute.hosts.hosts import ServiceChange
 from innkeeper.systems.pclouds import hosts, pclouds, sizes
 from tests.support.clouds import reported
 from tests.support.moves import Movers
-from tests.support.pcloud_operations import Landlord
+from tests.support.pcloud_operator import PcloudOperator
 
 OWNER = "project"
 SERVERS_EACH = 2
@@ -42,26 +42,26 @@ class Kept:
         told = {"vcpus": SERVERS_EACH, **facts}
         reports = [reported(name, **{**told, **zoned.get(name, {})}) for name in names]
         self.movers = Movers(folder, *(without(each, lacking) for each in reports))
-        self.landlord = Landlord(self.movers)
-        self.landlord.define("gold", 1)
+        self.operator = PcloudOperator(self.movers)
+        self.operator.define("gold", 1)
         for name in names:
             self.pool(name)
 
     def pool(self, name: str) -> None:
         """Put a host into the pool."""
-        self.landlord.switch_service(name, ServiceChange(is_disabled=True))
-        self.landlord.pool("gold", name, by_aggregate=False)
+        self.operator.switch_service(name, ServiceChange(is_disabled=True))
+        self.operator.pool("gold", name, by_aggregate=False)
 
     def wants(self, least: int, most: int, **more: Any) -> None:
         """Make the pcloud, with its policy."""
         size = SizePolicy(least, most, "gold", **more)
-        self.uuid = self.landlord.create(OWNER, name="mine", size=size)
+        self.uuid = self.operator.create(OWNER, name="mine", size=size)
 
     def turn(self, seconds: float = 10.0) -> int:
         """Let some time pass, and keep the size; gives by how many hosts it changed."""
         self.movers.wait(seconds)
-        terms = self.landlord.terms()
-        return int(self.movers.cloud.write(lambda tx: sizes.keep(tx, self.uuid, terms)))
+        context = self.operator.context()
+        return int(self.movers.cloud.write(lambda tx: sizes.keep(tx, self.uuid, context)))
 
     def turns(self, count: int = 6) -> list[int]:
         """What several turns after each other change."""

@@ -191,7 +191,7 @@ def world(tx: Tx) -> World:
             if each["kind"] == "build"
         },
         lines=_lines(tx),
-        runs=tuple(_rows(tx, pclouds.pcloud_runs)),
+        runs=tuple(_rows(tx, pclouds.billing_periods)),
     )
 
 

@@ -15,7 +15,7 @@ from innkeeper.engine.database import Database
 from innkeeper.engine.maintenance import audit
 from innkeeper.engine.maintenance.invariants import INVARIANTS, REPAIRS, findings
 from innkeeper.entrypoints.maintenance import auditing
-from innkeeper.entrypoints.maintenance.auditing import Wish
+from innkeeper.entrypoints.maintenance.auditing import AuditOptions
 from innkeeper.store.backends import catalogue
 from innkeeper.store.transactions import Store, Tx
 from innkeeper.systems.compute.hosts import hosts
@@ -102,7 +102,7 @@ def spoil(world: World, *planted: str) -> None:
 
 def run(world: World, **wish: bool) -> tuple[int, str]:
     lines: list[str] = []
-    status = auditing.run(Database(world[0]), lambda: NOW, lines.append, Wish(**wish))
+    status = auditing.run(Database(world[0]), lambda: NOW, lines.append, AuditOptions(**wish))
     return status, "".join(lines)
 
 

@@ -115,7 +115,7 @@ class PlacementApi:
             self._url = found
         return self._url.rstrip("/")
 
-    def settle_version(self, least: Version) -> None:
+    def negotiate(self, least: Version) -> None:
         """Ask for the versions there are and take the newest that both sides know.
 
         Raises :class:`Invalid` if that is older than ``least``, or if what answers is no

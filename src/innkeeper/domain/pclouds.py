@@ -79,7 +79,7 @@ class Pcloud:
 
     Ratios of ``None`` leave the hosts' own in force. ``is_automatic`` lets plain requests come
     to its hosts as well: those of its owner, and of who else wants it; see :func:`consenting`.
-    Up to the row ``settled_to`` its hosts have its ratios; ``None`` says that all have.
+    Up to the row ``rolled_out_to`` its hosts have its ratios; ``None`` says that all have.
     """
 
     id: int
@@ -93,12 +93,12 @@ class Pcloud:
     size: SizePolicy | None
     created_at: datetime
     updated_at: datetime
-    settled_to: int | None = None
+    rolled_out_to: int | None = None
 
     @property
-    def is_settling(self) -> bool:
+    def is_rolling_out(self) -> bool:
         """Whether some of its hosts may still have the ratios from before."""
-        return self.settled_to is not None
+        return self.rolled_out_to is not None
 
     @property
     def ratios(self) -> dict[str, float]:

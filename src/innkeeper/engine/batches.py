@@ -106,7 +106,7 @@ def nobody_late(batch: Sequence[PendingCommand]) -> Sequence[PendingCommand]:
 
 def carry_out(
     store: Store,
-    desk: Executor,
+    executor: Executor,
     batch: list[PendingCommand],
     late: Callable[[Sequence[PendingCommand]], Sequence[PendingCommand]] = nobody_late,
 ) -> list[object]:
@@ -119,13 +119,13 @@ def carry_out(
     repeats = Repeats()
     outcomes: list[object] | None = None
     while outcomes is None:
-        outcomes = _attempt(store, desk, batch, late, repeats)
+        outcomes = _attempt(store, executor, batch, late, repeats)
     return outcomes
 
 
 def _attempt(
     store: Store,
-    desk: Executor,
+    executor: Executor,
     batch: list[PendingCommand],
     late: Callable[[Sequence[PendingCommand]], Sequence[PendingCommand]],
     repeats: Repeats,
@@ -133,25 +133,25 @@ def _attempt(
     """The steps' answers; ``None`` if nothing happened and it is worth another attempt."""
     started_s = time.perf_counter()
     try:
-        outcomes = _commit(store, desk, batch, late)
+        outcomes = _commit(store, executor, batch, late)
     except Exception as error:
-        desk.forget()
+        executor.forget()
         metrics.lost(error)
         if isinstance(error, Doubtful):
-            return _after_doubt(store, desk, batch, error)
+            return _after_doubt(store, executor, batch, error)
         if isinstance(error, PASSING.errors) and repeats.wait():
             LOG.warning("batch_tried_again", steps=len(batch), error=str(error))
             return None
         if isinstance(error, OF_ALL):
             LOG.error("batch_failed", steps=len(batch), exc_info=error)
             return [error] * len(batch)
-        return _one_by_one(store, desk, batch, error)
+        return _one_by_one(store, executor, batch, error)
     _count(batch, outcomes, time.perf_counter() - started_s)
     return outcomes
 
 
 def _one_by_one(
-    store: Store, desk: Executor, batch: Sequence[PendingCommand], error: Exception
+    store: Store, executor: Executor, batch: Sequence[PendingCommand], error: Exception
 ) -> list[object]:
     """Answer the steps of a batch that raised ``error``, each for itself."""
     if len(batch) == 1:
@@ -162,7 +162,7 @@ def _one_by_one(
     LOG.warning("batch_repeated", steps=len(batch), error=str(error))
     answers: list[object] = []
     for each in batch:
-        (answer,) = carry_out(store, desk, [each])
+        (answer,) = carry_out(store, executor, [each])
         answers.append(answer)
         if isinstance(answer, OF_ALL):
             # Each of the others would wait as long, one after the other, and be told the same.
@@ -171,13 +171,13 @@ def _one_by_one(
 
 
 def _after_doubt(
-    store: Store, desk: Executor, batch: Sequence[PendingCommand], error: Doubtful
+    store: Store, executor: Executor, batch: Sequence[PendingCommand], error: Doubtful
 ) -> list[object]:
     """Answer the steps of a batch whose commit nobody has answered."""
     LOG.error("commit_in_doubt", steps=len(batch), exc_info=error)
     asked = [_asked_again(each) for each in batch]
     again = [each for each in asked if each is not None]
-    answers = iter(carry_out(store, desk, again) if again else [])
+    answers = iter(carry_out(store, executor, again) if again else [])
     # Whoever could not be looked up is still in doubt, whatever the reason was.
     return [error if each is None else _known(next(answers), error) for each in asked]
 
@@ -216,7 +216,7 @@ def _count(batch: Sequence[PendingCommand], outcomes: Sequence[object], took_s: 
 
 def _commit(
     store: Store,
-    desk: Executor,
+    executor: Executor,
     batch: list[PendingCommand],
     late: Callable[[Sequence[PendingCommand]], Sequence[PendingCommand]],
 ) -> list[object]:
@@ -225,33 +225,33 @@ def _commit(
         metrics.TURN.observe(time.perf_counter() - asked_s)
         batch += late(batch)
         outcomes: list[object] = [None] * len(batch)
-        desk.begin(tx)
+        executor.begin(tx)
         # Boots first: they are decided on the host table as of the last commit, which the
         # other steps of this batch are about to change.
-        _boot(tx, desk, batch, outcomes)
+        _boot(tx, executor, batch, outcomes)
         _write_together(tx, batch, outcomes)
         for i, each in enumerate(batch):
             if not isinstance(each.command, Boot | WriteTogether):
-                outcomes[i] = _alone(tx, desk, each.command)
-        desk.follow(tx)
+                outcomes[i] = _alone(tx, executor, each.command)
+        executor.follow(tx)
     metrics.FOLLOWED.set_to_current_time()
     return outcomes
 
 
 def _boot(
-    tx: Tx, desk: Executor, batch: Sequence[PendingCommand], outcomes: list[object]
+    tx: Tx, executor: Executor, batch: Sequence[PendingCommand], outcomes: list[object]
 ) -> None:
     boots: list[int] = []
     requests: list[BootRequest] = []
     for i, each in enumerate(batch):
         if isinstance(each.command, Boot):
             request = each.command.request
-            outcomes[i] = desk.already_booted(tx, request) if each.look_ups else None
+            outcomes[i] = executor.already_booted(tx, request) if each.look_ups else None
             if outcomes[i] is None:
                 boots.append(i)
                 requests.append(request)
     if boots:
-        answers = desk.boot(tx, requests)
+        answers = executor.boot(tx, requests)
         for i, answer in zip(boots, answers, strict=True):
             outcomes[i] = answer
 
@@ -269,13 +269,13 @@ def _write_together(tx: Tx, batch: Sequence[PendingCommand], outcomes: list[obje
             outcomes[i] = refusal
 
 
-def _alone(tx: Tx, desk: Executor, command: Command[object]) -> object:
+def _alone(tx: Tx, executor: Executor, command: Command[object]) -> object:
     try:
         if isinstance(command, Explain):
-            return desk.explain(tx, command.question)
+            return executor.explain(tx, command.question)
         with step(tx):
             if isinstance(command, Decide):
-                return desk.decide(tx, command.work, command.now)
+                return executor.decide(tx, command.work, command.now)
             assert isinstance(command, Write), "there are no other commands"
             return command.work(tx)
     except Refusal as refusal:

@@ -45,15 +45,15 @@ class Engine:
     def __init__(
         self,
         store: Store,
-        desk: BootExecutor,
+        executor: BootExecutor,
         candidates: CandidateSearcher,
         ids: IdSource,
         reader_threads: int,
     ) -> None:
-        self.writer = Writer(store, desk)
+        self.writer = Writer(store, executor)
         self.wakeups = Wakeups()
         self._store = store
-        self._desk = desk
+        self._executor = executor
         self._readers = ReaderThreads(store, reader_threads)
         self._search = SearchThread(store, candidates, ids)
         self._orders = OrderWatch(store, self.wakeups)
@@ -63,7 +63,7 @@ class Engine:
     def load(self) -> None:
         """Read the host table. May be repeated where the database was not there."""
         with self._store.read() as tx:
-            self._desk.load(tx)
+            self._executor.load(tx)
 
     def start(self, *, watches_orders: bool) -> None:
         """Begin to work, once the host table is loaded.

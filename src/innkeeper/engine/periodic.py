@@ -80,12 +80,12 @@ class PeriodicTasks:
     def tasks(self) -> list[PeriodicTask]:
         """All of it, each with its period."""
         timeout_s = self._settings.computing.order_timeout_s
-        terms = ResultSettings.of(self._settings.scheduling, self._settings.computing)
+        context = ResultSettings.of(self._settings.scheduling, self._settings.computing)
         steps = ClockSteps(self._clock, time.monotonic)
 
         def sweep(tx: Tx) -> int:
             late_s = timeout_s + steps.forward_s(timeout_s)
-            return work.sweep(tx, late_s, self._clock(), terms)
+            return work.sweep(tx, late_s, self._clock(), context)
 
         def prune(tx: Tx) -> int:
             return feed.prune(tx, self._clock())
@@ -107,14 +107,14 @@ class PeriodicTasks:
 
         def clear(tx: Tx) -> int:
             requests.forget_old(tx, self._clock())
-            return replaced.look_after(tx, self._terms())
+            return replaced.look_after(tx, self._context())
 
         return [
             self._in_turn("replaced_hosts", SWEEP_PERIOD_S, clear),
             self._in_turn(
                 "old_pcloud_actions",
                 PRUNE_PERIOD_S,
-                lambda tx: pclouds.forget_old_actions(tx, self._terms()),
+                lambda tx: pclouds.forget_old_actions(tx, self._context()),
             ),
             self._of_each("pcloud_sizes", sizes.due, self._keep_size),
             self._of_each("pcloud_ratios", ratio_rollout.due, self._settle),
@@ -139,7 +139,7 @@ class PeriodicTasks:
         """Bring a pcloud nearer to the size that it keeps."""
 
         def keep(tx: Tx) -> int:
-            return sizes.keep(tx, uuid, self._terms())
+            return sizes.keep(tx, uuid, self._context())
 
         return self._write(keep)
 
@@ -150,7 +150,7 @@ class PeriodicTasks:
         """
 
         def go_on(tx: Tx) -> int:
-            return ratio_rollout.go_on(tx, uuid, self._terms())
+            return ratio_rollout.go_on(tx, uuid, self._context())
 
         steps = 1
         while self._write(go_on) and steps < STEPS_MAX:
@@ -164,13 +164,13 @@ class PeriodicTasks:
         """
 
         def go_on(tx: Tx) -> int:
-            terms = LeaseTerms(
+            context = LeaseTerms(
                 self._settings.computing.service_down_time_s,
                 Asker(BY_ITSELF),
                 self._clock(),
                 self._ids.seed(),
             )
-            return events.carry_out(tx, uuid, terms)
+            return events.carry_out(tx, uuid, context)
 
         done = 0
         for _ in range(STEPS_MAX):
@@ -180,7 +180,7 @@ class PeriodicTasks:
             done += more
         return done
 
-    def _terms(self) -> PcloudTerms:
+    def _context(self) -> PcloudTerms:
         return PcloudTerms(
             self._settings.dedicating,
             self._settings.computing.service_down_time_s,
@@ -209,7 +209,8 @@ class PeriodicTasks:
     def _audit_table(self) -> int:
         """Compare some more rows of the host table with the store; gives the differences."""
         compare = Decide(
-            lambda tx, means: table_audit.compare(tx, means, self._audited_row), self._clock()
+            lambda tx, context: table_audit.compare(tx, context, self._audited_row),
+            self._clock(),
         )
         done = self._writer.submit_and_wait(compare, TASK_TIMEOUT_S)
         self._audited_row = done.next_row

@@ -51,9 +51,9 @@ class Searcher(Protocol):
 class SearchThread:
     """The thread, and the searches that wait for it."""
 
-    def __init__(self, store: Store, desk: Searcher, ids: IdSource) -> None:
+    def __init__(self, store: Store, searcher: Searcher, ids: IdSource) -> None:
         self._store = store
-        self._desk = desk
+        self._searcher = searcher
         self._ids = ids
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="searching")
         self._waiting = 0
@@ -93,8 +93,8 @@ class SearchThread:
         until_s = begun_s + SEARCH_S
         # The transaction ends before the search: an open one holds up the log's checkpoints.
         with self._store.read() as tx:
-            table = self._desk.follow(tx, query)
-        found = self._desk.find(
+            table = self._searcher.follow(tx, query)
+        found = self._searcher.find(
             table,
             query,
             self._ids.seed(),
@@ -104,7 +104,7 @@ class SearchThread:
 
     def _load(self) -> None:
         with self._store.read() as tx:
-            self._desk.load(tx)
+            self._searcher.load(tx)
 
     def stop(self) -> None:
         """End the running search with what it has found, and begin no other."""

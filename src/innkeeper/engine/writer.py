@@ -48,9 +48,9 @@ WAITING_MAX = 10_000
 class Writer:
     """Takes steps from any thread, carries them out in batches, and answers them."""
 
-    def __init__(self, store: Store, desk: Executor) -> None:
+    def __init__(self, store: Store, executor: Executor) -> None:
         self._store = store
-        self._desk = desk
+        self._executor = executor
         self._waiting: deque[PendingCommand] = deque()
         self._wakeup = threading.Event()
         # So many must wait before the thread is woken: each wake-up takes the interpreter from
@@ -132,7 +132,7 @@ class Writer:
             while batch := self._take():
                 self._batches += 1
                 self._is_at_work = True
-                outcomes = carry_out(self._store, self._desk, batch, self._late)
+                outcomes = carry_out(self._store, self._executor, batch, self._late)
                 self._failures = self._failures + 1 if all(map(_fails, outcomes)) else 0
                 self._answered = len(batch)
                 self._answer(batch, outcomes)

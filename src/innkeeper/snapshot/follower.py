@@ -119,7 +119,7 @@ class Follower:
             self._touched |= taken.stale
             self._touched |= loader.load(tx, self.table, taken.stale)
 
-    def mend(self, tx: Tx, providers: Collection[ProviderId]) -> None:
+    def reread(self, tx: Tx, providers: Collection[ProviderId]) -> None:
         """Read those of these rows anew that are not at the generation of their provider.
 
         For who has caught up and is refused claims all the same: nothing in the feed would ever

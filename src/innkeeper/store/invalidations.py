@@ -11,18 +11,22 @@ from contextlib import suppress
 import sqlalchemy as sa
 
 from innkeeper.store.prepared import Prepared
-from innkeeper.store.tables.ordering import news
+from innkeeper.store.tables.ordering import invalidations
 from innkeeper.store.transactions import Store, Tx
 
 IDENTITY = "identity"
 """The topic of all that a token or a credential stands for."""
 
 _COUNT = (
-    news.update().where(news.c.topic == sa.bindparam("named")).values(number=news.c.number + 1)
+    invalidations.update()
+    .where(invalidations.c.topic == sa.bindparam("named"))
+    .values(number=invalidations.c.number + 1)
 )
 FAR = 2**40
 """More news than there ever will be."""
-_NUMBER = Prepared(sa.select(news.c.number).where(news.c.topic == sa.bindparam("named")))
+_NUMBER = Prepared(
+    sa.select(invalidations.c.number).where(invalidations.c.topic == sa.bindparam("named"))
+)
 
 
 def tell(tx: Tx, topic: str) -> None:

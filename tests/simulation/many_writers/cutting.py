@@ -35,7 +35,7 @@ class Wire:
         """From now on the answers of so many commits are lost, with their connections."""
         self._share = share
 
-    def mend(self) -> None:
+    def reread(self) -> None:
         """From now on none is."""
         self._share = 0.0
 

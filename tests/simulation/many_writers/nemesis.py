@@ -27,7 +27,7 @@ class Harm:
 
     name: str
     begin: Callable[[], None]
-    mend: Callable[[], None]
+    reread: Callable[[], None]
     lasts_s: tuple[float, float]
 
 
@@ -87,6 +87,6 @@ class Nemesis:
         try:
             self._is_over.wait(self._dice.uniform(*harm.lasts_s))
         finally:
-            harm.mend()
+            harm.reread()
         self._history.note(time.monotonic(), f"ends: {harm.name}")
         self.done += 1

@@ -28,7 +28,7 @@ def test_what_is_repeated_is_not_taken_for_refused(server: Postgresql, tmp_path:
     wire = Wire(server.port, dice)
     url = server.fresh().replace(f":{server.port}/", f":{wire.port}/")
     fleet = Fleet(tmp_path, url)
-    harms = [Harm("commits cut", partial(wire.fray, SHARE), wire.mend, (1.0, 3.0))]
+    harms = [Harm("commits cut", partial(wire.fray, SHARE), wire.reread, (1.0, 3.0))]
     try:
         fleet.start()
         run = simulate(fleet, harms, seconds=SECONDS, harms_services=False)

@@ -17,7 +17,7 @@ from innkeeper.entrypoints.maintenance import saving
 from innkeeper.store import schema
 from innkeeper.store.tables.placement import traits
 from innkeeper.store.transactions import Store
-from innkeeper.systems.placement import traits as naming
+from innkeeper.systems.placement import traits as trait_rules
 from tests.support.audited import PLANTS
 from tests.support.clouds import NOW
 from tests.support.saved import Told, count, furnished
@@ -34,8 +34,8 @@ def test_a_backup_is_one_moment_of_a_database_in_use(
         for number in range(10_000):
             with store.write() as tx:
                 # Both or none: an even number of them.
-                naming.ensure(tx, f"CUSTOM_A{number}", NOW)
-                naming.ensure(tx, f"CUSTOM_B{number}", NOW)
+                trait_rules.ensure(tx, f"CUSTOM_A{number}", NOW)
+                trait_rules.ensure(tx, f"CUSTOM_B{number}", NOW)
             if ended.is_set():
                 return
 
@@ -114,7 +114,7 @@ def test_what_is_restored_is_what_was_saved_and_the_other_is_kept(
     saved = tmp_path / "saved"
     saving.backup(url, saved, Told().append, may_overwrite=False)
     with store.write() as tx:
-        naming.ensure(tx, "CUSTOM_LATER", NOW)
+        trait_rules.ensure(tx, "CUSTOM_LATER", NOW)
     with pytest.raises(InUse, match="Stop the service first"):
         saving.restore(url, saved, Told().append, LATER)
     store.dispose()

@@ -11,13 +11,13 @@ import pytest
 from innkeeper.domain.errors import AlreadyExists, Conflict, Invalid, NotFound
 from innkeeper.domain.grouping import ZONE_KEY, Aggregate
 from innkeeper.store import changes
-from innkeeper.store.queries.compute import aggregates as rows
+from innkeeper.store.queries.compute import aggregates as aggregate_rows
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import audit
 from innkeeper.systems.compute.grouping import aggregates
 from innkeeper.systems.compute.hosts import hosts
 from innkeeper.systems.compute.moves import resizing
-from innkeeper.systems.placement import aggregates as mirror
+from innkeeper.systems.placement import aggregates as placement_aggregates
 from innkeeper.systems.placement import providers
 from tests.support.clouds import NOW, Cloud, cloud_in, faults, reported
 from tests.support.moves import Movers
@@ -29,7 +29,7 @@ def cloud(tmp_path: Path) -> Iterator[Cloud]:
     """Two hosts; what was done to them is judged in the end."""
     made = cloud_in(tmp_path, reported("h1"), reported("h2"))
     yield made
-    made.mend()
+    made.reread()
     made.judge()
     made.close()
 
@@ -165,10 +165,10 @@ def test_names_are_unique(cloud: Cloud) -> None:
 def test_placement_knows_who_is_in(cloud: Cloud) -> None:
     made = make(cloud, "a", None, "h1")
     uuid = cloud.host("h1").provider_uuid
-    known = cloud.read(lambda tx: mirror.of_provider(tx, uuid))
+    known = cloud.read(lambda tx: placement_aggregates.of_provider(tx, uuid))
     assert known.aggregates == [made.uuid]
     cloud.write(lambda tx: aggregates.remove_host(tx, made.id, "h1", NOW))
-    after = cloud.read(lambda tx: mirror.of_provider(tx, uuid))
+    after = cloud.read(lambda tx: placement_aggregates.of_provider(tx, uuid))
     assert (after.aggregates, after.generation) == ([], known.generation + 1)
 
 
@@ -176,12 +176,12 @@ def test_what_an_operator_did_in_placement_is_no_obstacle(cloud: Cloud) -> None:
     made = make(cloud, "a")
     uuid = cloud.host("h1").provider_uuid
     other = cloud.ids.uuid()
-    cloud.write(lambda tx: mirror.replace(tx, uuid, 0, [made.uuid, other], NOW))
+    cloud.write(lambda tx: placement_aggregates.replace(tx, uuid, 0, [made.uuid, other], NOW))
     cloud.write(lambda tx: aggregates.add_host(tx, made.id, "h1", NOW))
-    cloud.write(lambda tx: mirror.replace(tx, uuid, 1, [other], NOW))
+    cloud.write(lambda tx: placement_aggregates.replace(tx, uuid, 1, [other], NOW))
     cloud.write(lambda tx: aggregates.remove_host(tx, made.id, "h1", NOW))
     # Nothing of theirs was touched, and what was so already moved no generation.
-    assert cloud.read(lambda tx: mirror.of_provider(tx, uuid)) == (2, [other])
+    assert cloud.read(lambda tx: placement_aggregates.of_provider(tx, uuid)) == (2, [other])
 
 
 def test_whoever_follows_the_store_is_told_of_the_hosts_in_it(cloud: Cloud) -> None:
@@ -204,15 +204,18 @@ def test_the_host_table_learns_of_all_of_it(cloud: Cloud) -> None:
     assert faults(beside.boot(beside.request(availability_zone="east"))) == [None]
     beside.judge()
     beside.close()
-    pairs = cloud.read(lambda tx: rows.for_snapshot(tx, None))
+    pairs = cloud.read(lambda tx: aggregate_rows.for_snapshot(tx, None))
     provider = cloud.host("h1").provider_id
     assert pairs == [(provider, 1)]
-    assert cloud.read(lambda tx: rows.for_snapshot(tx, [provider])) == pairs
-    assert cloud.read(lambda tx: rows.for_snapshot(tx, [cloud.host("h2").provider_id])) == []
+    assert cloud.read(lambda tx: aggregate_rows.for_snapshot(tx, [provider])) == pairs
+    assert (
+        cloud.read(lambda tx: aggregate_rows.for_snapshot(tx, [cloud.host("h2").provider_id]))
+        == []
+    )
     said = {1: {ZONE_KEY: "east", "ssd": "true"}}
-    assert cloud.read(lambda tx: rows.metadata_of(tx, None)) == said
-    assert cloud.read(lambda tx: rows.metadata_of(tx, [1, 2])) == said
-    assert cloud.read(lambda tx: rows.metadata_of(tx, [])) == {}
+    assert cloud.read(lambda tx: aggregate_rows.metadata_of(tx, None)) == said
+    assert cloud.read(lambda tx: aggregate_rows.metadata_of(tx, [1, 2])) == said
+    assert cloud.read(lambda tx: aggregate_rows.metadata_of(tx, [])) == {}
 
 
 def test_a_host_that_goes_leaves(cloud: Cloud) -> None:
@@ -232,7 +235,12 @@ def test_a_provider_that_stays_without_its_host_leaves_too(cloud: Cloud) -> None
     host = cloud.host("h1")
     cloud.write(lambda tx: _child(tx, cloud, host.provider_uuid))
     cloud.write(lambda tx: hosts.remove_service(tx, host, NOW))
-    assert cloud.read(lambda tx: mirror.of_provider(tx, host.provider_uuid)).aggregates == []
+    assert (
+        cloud.read(
+            lambda tx: placement_aggregates.of_provider(tx, host.provider_uuid)
+        ).aggregates
+        == []
+    )
 
 
 def _child(tx: Tx, cloud: Cloud, parent: str) -> None:

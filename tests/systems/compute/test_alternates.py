@@ -133,7 +133,13 @@ def test_servers_that_fail_together_do_not_oversell(tmp_path: Path) -> None:
     # All of one agent's in one breath; there is no room left anywhere but what they give up.
     for agent in (AGENT, OTHER):
         movers.cloud.write(
-            partial(work.settle, agent_id=agent.id, results=builds, now=NOW, terms=movers.terms)
+            partial(
+                work.record,
+                agent_id=agent.id,
+                results=builds,
+                now=NOW,
+                settings=movers.settings,
+            )
         )
         movers.judge()
     statuses = {movers.server(uuid).status for uuid in uuids}

@@ -213,12 +213,12 @@ REFUSED: list[Any] = [
 
 @pytest.mark.parametrize(("wish", "told"), REFUSED)
 def test_a_request_that_names_what_is_not_there_is_refused_alone(
-    cloud: Cloud, wish: dict[str, Any], told: str
+    cloud: Cloud, selection: dict[str, Any], told: str
 ) -> None:
     cloud.add_flavor("secret", is_public=False)
     cloud.add_flavor("off", is_disabled=True)
     cloud.add_flavor("odd", extra_specs={"trait:HW_CPU_X86_AVX": "perhaps"})
-    outcomes = cloud.boot(cloud.request(), cloud.request(**wish), cloud.request())
+    outcomes = cloud.boot(cloud.request(), cloud.request(**selection), cloud.request())
     assert [isinstance(each, Booted) for each in outcomes] == [True, False, True]
     assert isinstance(outcomes[1], Invalid)
     assert told in outcomes[1].message
@@ -251,10 +251,10 @@ IMAGES: list[Any] = [
 
 @pytest.mark.parametrize(("facts", "wish", "told"), IMAGES)
 def test_images_must_be_seen_active_and_small_enough(
-    cloud: Cloud, facts: dict[str, Any], wish: dict[str, Any], told: str | None
+    cloud: Cloud, facts: dict[str, Any], selection: dict[str, Any], told: str | None
 ) -> None:
     add_image(cloud, **facts)
-    (fault,) = faults(cloud.boot(cloud.request(image_id=IMAGE_ID, **wish)))
+    (fault,) = faults(cloud.boot(cloud.request(image_id=IMAGE_ID, **selection)))
     assert fault is None if told is None else fault is not None and told in fault
 
 

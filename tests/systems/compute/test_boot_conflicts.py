@@ -144,7 +144,7 @@ class Deaf(Follower):
         """Count instead of looking."""
         self.asked += 1
 
-    def mend(self, tx: Tx, providers: Collection[ProviderId]) -> None:
+    def reread(self, tx: Tx, providers: Collection[ProviderId]) -> None:
         """Leave everything as it is."""
 
 

@@ -41,7 +41,7 @@ def cloud(tmp_path: Path) -> Iterator[Cloud]:
     """
     started = cloud_in(tmp_path, reported("a"), reported("b"), readers_max=1)
     yield started
-    started.mend()
+    started.reread()
     started.judge()
     started.close()
 
@@ -155,8 +155,8 @@ def test_explaining_takes_nothing_and_sees_the_boots_of_its_batch(cloud: Cloud) 
 
 
 def test_explaining_refuses_as_booting_does(cloud: Cloud) -> None:
-    wish = cloud.request(flavor_id="nothing like it")
-    explained, booted = cloud.carry_out(("explain", wish), ("boot", wish))
+    selection = cloud.request(flavor_id="nothing like it")
+    explained, booted = cloud.carry_out(("explain", selection), ("boot", selection))
     assert (type(explained), explained.message) == (type(booted), booted.message)
 
 
@@ -266,7 +266,7 @@ def test_a_commit_that_fails_at_its_very_end_leaves_the_table_right(
     assert [isinstance(each, Exception) for each in answers] == [False, False, True]
     assert [each["event"] for each in logs] == ["batch_repeated", "batch_failed"]
     assert count_servers(cloud, request) == 3
-    cloud.mend()
+    cloud.reread()
     cloud.judge()
     assert list(cloud.table.is_open) == [name != "a" for name in cloud.table.names]
 
@@ -301,7 +301,7 @@ def test_hosts_that_a_failed_batch_added_are_gone_again(cloud: Cloud) -> None:
     def add_then_fail(tx: Tx) -> None:
         from_agent = [reported("c", availability_zone="north"), reported("a", vcpus=9)]
         cloud.report_in(tx, *from_agent)
-        cloud.desk.follow(tx)
+        cloud.executor.follow(tx)
         raise RuntimeError("boom")
 
     with pytest.raises(RuntimeError):

@@ -43,7 +43,7 @@ def make(tmp_path: Path) -> Iterator[Make]:
 
     yield start
     for each in made:
-        each.mend()
+        each.reread()
         each.judge()
         each.close()
 
@@ -64,9 +64,9 @@ def failures(logs: list[Any]) -> list[Any]:
 
 @pytest.mark.parametrize("wish", ["off", "brief", "full"])
 def test_the_servers_are_in_error_and_the_others_are_placed(
-    make: Make, logs: list[Any], wish: str
+    make: Make, logs: list[Any], selection: str
 ) -> None:
-    cloud = rack_filter(make, explain_decisions=wish)
+    cloud = rack_filter(make, explain_decisions=selection)
     requests = [cloud.request(1, hints=each) for each in ({}, TROUBLE, {"rack": "b"})]
     outcomes = cloud.boot(*requests)
     assert faults(outcomes) == [None, FAILED.format("host filter RackFilter"), None]
@@ -119,7 +119,7 @@ def test_a_plan_is_refused(make: Make, logs: list[Any]) -> None:
     cloud = rack_filter(make)
     request = cloud.request(hints=TROUBLE)
     (failed,) = cloud.carry_out(
-        ("decide", (lambda tx, means: plans.made(tx, means, request), NOW))
+        ("decide", (lambda tx, context: plans.made(tx, context, request), NOW))
     )
     assert isinstance(failed, PluginFailed)
     assert len(failures(logs)) == 1

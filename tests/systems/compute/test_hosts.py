@@ -269,7 +269,7 @@ def test_old_orders_are_forgotten_but_never_those_that_wait(store: Store) -> Non
         for _ in range(3):
             orders.add(tx, [NewOrder(agent.id, "h1", STRAY, OrderKind.DESTROY, {})], NOW)
         one, _, _ = work.waiting(tx, agent.id, 0, 9)
-        assert work.settle(tx, agent.id, [Result(one.id, True)], NOW) == [(one.id, True)]
+        assert work.record(tx, agent.id, [Result(one.id, True)], NOW) == [(one.id, True)]
         assert work.sweep(tx, 600.0, NOW + timedelta(days=2)) == 1
         assert one.id not in tx.execute(sa.select(work_orders.c.id)).scalars().all()
         assert len(work.waiting(tx, agent.id, 0, 9)) == 2

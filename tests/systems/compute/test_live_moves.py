@@ -236,30 +236,30 @@ def test_a_server_deleted_while_it_is_sent_leaves_nothing(
 def test_migrations_are_listed_by_what_they_are(tmp_path: Path) -> None:
     movers = Movers(tmp_path, reported("a1"), reported("b1"), reported("b2"))
     uuid = movers.boot()
-    wish = MigrationSelection
+    selection = MigrationSelection
     first = movers.migrate(uuid, host="b1").migration_id
     movers.finish()
     movers.act(resizing.confirm, uuid)
     movers.finish()
     movers.wait(1)
     second = movers.migrate_live(uuid, host="b2").migration_id
-    every = movers.cloud.read(lambda tx: migrations.page(tx, wish()))
+    every = movers.cloud.read(lambda tx: migrations.page(tx, selection()))
     assert [each.id for each in every] == [second, first]
-    behind = wish(marker=every[0].uuid, limit=1)
+    behind = selection(marker=every[0].uuid, limit=1)
     assert [e.id for e in movers.cloud.read(lambda tx: migrations.page(tx, behind))] == [first]
     for narrow, found in (
-        (wish(host="b2"), [second]),
-        (wish(host="b1"), [second, first]),
-        (wish(source_host="b1"), [second]),
-        (wish(kind="migration"), [first]),
-        (wish(statuses=(Stage.CONFIRMED,)), [first]),
-        (wish(since=movers.now), [second]),
-        (wish(project_id="other"), []),
+        (selection(host="b2"), [second]),
+        (selection(host="b1"), [second, first]),
+        (selection(source_host="b1"), [second]),
+        (selection(kind="migration"), [first]),
+        (selection(statuses=(Stage.CONFIRMED,)), [first]),
+        (selection(since=movers.now), [second]),
+        (selection(project_id="other"), []),
     ):
-        shown = movers.cloud.read(partial(migrations.page, wish=narrow))
+        shown = movers.cloud.read(partial(migrations.page, selection=narrow))
         assert [each.id for each in shown] == found
     with pytest.raises(Invalid):
-        movers.cloud.read(lambda tx: migrations.page(tx, wish(marker="none")))
+        movers.cloud.read(lambda tx: migrations.page(tx, selection(marker="none")))
     with pytest.raises(NotFound):
         movers.cloud.read(lambda tx: migrations.get(tx, "other", every[1].id))
     movers.close()

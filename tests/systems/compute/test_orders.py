@@ -20,7 +20,7 @@ from innkeeper.domain.compute import (
 from innkeeper.domain.errors import ConcurrentUpdate
 from innkeeper.domain.ids import AgentId, ServerId
 from innkeeper.store.queries.compute import orders, quota_usages
-from innkeeper.store.queries.compute import servers as rows
+from innkeeper.store.queries.compute import servers as server_rows
 from innkeeper.store.queries.compute.orders import NewOrder
 from innkeeper.store.queries.compute.quota_usages import QuotaUsage
 from innkeeper.systems.compute.hosts import work
@@ -57,13 +57,13 @@ def waiting(cloud: Cloud) -> list[WorkOrder]:
 
 def settle(cloud: Cloud, *results: Result, now: datetime = NOW) -> list[bool]:
     """Tell results; gives which of them were news."""
-    told = cloud.write(lambda tx: work.settle(tx, AGENT.id, results, now))
-    return [is_news for _, is_news in told]
+    told = cloud.write(lambda tx: work.record(tx, AGENT.id, results, now))
+    return [is_new for _, is_new in told]
 
 
 def server(cloud: Cloud, uuid: ServerId) -> Server | None:
     """A server that is not deleted."""
-    found: Server | None = cloud.read(lambda tx: rows.by_uuid(tx, uuid))
+    found: Server | None = cloud.read(lambda tx: server_rows.by_uuid(tx, uuid))
     return found
 
 
@@ -135,7 +135,7 @@ def test_results_of_an_order_of_another_agent_are_no_news(cloud: Cloud) -> None:
     (uuid,) = boot(cloud)
     (build,) = waiting(cloud)
     other = AgentId("b0000000-0000-4000-8000-000000000001")
-    told = cloud.write(lambda tx: work.settle(tx, other, [Result(build.id, True)], NOW))
+    told = cloud.write(lambda tx: work.record(tx, other, [Result(build.id, True)], NOW))
     assert told == [(build.id, False)]
     assert status(cloud, uuid) == Status.BUILD
     assert [each.id for each in waiting(cloud)] == [build.id]

@@ -59,7 +59,7 @@ def cloud(tmp_path: Path) -> Iterator[Cloud]:
     started.write(join_all)
     started.write(add_pool)
     yield started
-    started.mend()
+    started.reread()
     started.judge()
     started.close()
 
@@ -222,7 +222,7 @@ def test_leases_leave_nothing_behind(cloud: Cloud) -> None:
     for number in range(300):
         lease = f"61000000-0000-4000-8000-{number:012}"
         cloud.write(partial(join_only, number=0, aggregate=lease))
-        cloud.mend()
+        cloud.reread()
     assert cloud.table.pools.code_count < 100
     cloud.write(partial(join_only, number=0, aggregate=RACK))
     assert faults([boot(cloud, forced_host="h0", is_admin=True)]) == [None]
@@ -254,9 +254,9 @@ def test_memberships_that_never_came_to_be_are_forgotten(
     cloud.write(lambda tx: join(tx, CHILD, RACK))
     cloud.boot(cloud.request())
     steps = [PendingCommand(Write(change)), PendingCommand(Boot(cloud.request()))]
-    answers = carry_out(Losing(cloud.store), cloud.desk, steps)
+    answers = carry_out(Losing(cloud.store), cloud.executor, steps)
     assert all(isinstance(each, Busy) for each in answers)
-    cloud.mend()
+    cloud.reread()
     cloud.judge()
     assert faults([boot(cloud, forced_host="h3", is_admin=True)]) != [None]
 

@@ -12,9 +12,9 @@ from innkeeper.domain.compute import Server, Status, Task
 from innkeeper.domain.errors import ConcurrentUpdate
 from innkeeper.domain.listing import ServerSelection, TagCondition, parse_pattern
 from innkeeper.store.queries.compute import quota_usages, servers
-from innkeeper.store.tables import compute as tables
+from innkeeper.store.tables import compute as compute_tables
 from innkeeper.store.transactions import Store, Tx
-from innkeeper.systems.compute.servers import servers as rules
+from innkeeper.systems.compute.servers import servers as server_rules
 from innkeeper.systems.compute.servers.servers import Failed
 from tests.support.server_rows import NOON, row, uuid
 
@@ -42,7 +42,7 @@ def test_a_server_is_deleted_once(store: Store) -> None:
         boot(tx, row(1), row(2))
     for is_first in (True, False):
         with store.write() as tx:
-            assert (rules.finish_deletes(tx, [uuid(1)], NOON) == {uuid(1)}) is is_first
+            assert (server_rules.finish_deletes(tx, [uuid(1)], NOON) == {uuid(1)}) is is_first
     with store.read() as tx:
         assert quota_usages.of_project(tx, "red") == quota_usages.QuotaUsage(1, 2, 512)
         assert servers.by_uuid(tx, uuid(1)) is None
@@ -71,22 +71,22 @@ def test_who_comes_too_late_changes_nothing(store: Store) -> None:
 
 def build(tx: Tx) -> bool:
     """The agent of the host left built the server."""
-    return bool(rules.finish_builds(tx, {uuid(1): "left"}, NOON))
+    return bool(server_rules.finish_builds(tx, {uuid(1): "left"}, NOON))
 
 
 def build_elsewhere(tx: Tx) -> bool:
     """Another host's agent says that it built it."""
-    return bool(rules.finish_builds(tx, {uuid(1): "right"}, NOON))
+    return bool(server_rules.finish_builds(tx, {uuid(1): "right"}, NOON))
 
 
 def fail(tx: Tx) -> bool:
     """The agent of the host left failed."""
-    return bool(rules.fail_builds(tx, [Failed(uuid(1), "left", "No disk.")], NOON))
+    return bool(server_rules.fail_builds(tx, [Failed(uuid(1), "left", "No disk.")], NOON))
 
 
 def go(tx: Tx) -> bool:
     """The server is gone."""
-    return bool(rules.finish_deletes(tx, [uuid(1)], NOON))
+    return bool(server_rules.finish_deletes(tx, [uuid(1)], NOON))
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_late_and_repeated_reports_change_nothing(
 def test_a_server_that_is_going_stays_so_when_its_build_ends(store: Store) -> None:
     for report, status in ((build, Status.ACTIVE), (fail, Status.ERROR)):
         with store.write() as tx:
-            tx.execute(tables.servers.delete())
+            tx.execute(compute_tables.servers.delete())
             boot(tx, row(1, host="left", task_state=Task.DELETING))
             assert report(tx)
             found = servers.by_uuid(tx, uuid(1))
@@ -123,10 +123,10 @@ def test_a_server_that_is_going_stays_so_when_its_build_ends(store: Store) -> No
             assert (found.status, found.task_state) == (status, Task.DELETING)
 
 
-def select(tx: Tx, **wish: Any) -> list[str]:
+def select(tx: Tx, **selection: Any) -> list[str]:
     """The names of the servers that a selection finds."""
-    wish.setdefault("limit", 100)
-    return [each.name for each in servers.page(tx, ServerSelection(**wish), None)]
+    selection.setdefault("limit", 100)
+    return [each.name for each in servers.page(tx, ServerSelection(**selection), None)]
 
 
 @pytest.mark.parametrize(
@@ -218,8 +218,8 @@ def test_the_default_page_is_found_by_an_index(store: Store) -> None:
     if store.backend.name != "sqlite":
         return
     with store.read() as tx:
-        wish = ServerSelection(limit=3, exact={"project_id": ("red",)})
-        statement = servers.statement(tx, wish, None)
+        selection = ServerSelection(limit=3, exact={"project_id": ("red",)})
+        statement = servers.statement(tx, selection, None)
         text = statement.compile(tx.engine, compile_kwargs={"literal_binds": True})
         plan = " ".join(str(each) for each in tx.exec_driver_sql(f"EXPLAIN QUERY PLAN {text}"))
     assert "USING INDEX" in plan

@@ -25,7 +25,7 @@ def cloud(tmp_path: Path) -> Iterator[Cloud]:
 
 def compare(cloud: Cloud, first_row: int = 0) -> Compared:
     (done,) = cloud.carry_out(
-        ("decide", (lambda tx, means: table_audit.compare(tx, means, first_row), NOW))
+        ("decide", (lambda tx, context: table_audit.compare(tx, context, first_row), NOW))
     )
     assert isinstance(done, Compared), done
     return done

@@ -116,12 +116,12 @@ def test_a_clock_that_steps_back_makes_nobody_wait_longer(store: Store) -> None:
 
 
 def test_a_longest_wait_of_an_hour_is_not_forgotten_before(store: Store) -> None:
-    terms = AttemptLimits(free=1, wait_max_s=3600.0)
+    limits = AttemptLimits(free=1, wait_max_s=3600.0)
     with store.write() as tx:
         for _ in range(20):
-            attempts.fail(tx, ANN, terms, NOW)
+            attempts.fail(tx, ANN, limits, NOW)
         with pytest.raises(TooManyAttempts) as refused:
-            attempts.check(tx, ANN, terms, NOW + seconds(3000))
+            attempts.check(tx, ANN, limits, NOW + seconds(3000))
         assert refused.value.retry_after_s == 600
 
 

@@ -28,8 +28,8 @@ from innkeeper.store.queries.compute import hosts as host_rows
 from innkeeper.store.queries.leases import freepool, holds, leases
 from innkeeper.store.transactions import Store, Tx
 from innkeeper.systems.compute.hosts import hosts
-from innkeeper.systems.leases import freepool as pool
-from innkeeper.systems.leases import leases as room
+from innkeeper.systems.leases import freepool as freepool_rules
+from innkeeper.systems.leases import leases as lease_rules
 from innkeeper.systems.leases.context import LeaseContext
 from innkeeper.systems.placement import providers
 from tests.support import server_rows
@@ -56,14 +56,14 @@ def furnished(store: Store) -> Store:
             tx, AGENT, [reported(each) for each in ("a", "b", "c")], DEFAULTS, ids=IDS, now=NOW
         )
         for name in ("a", "b"):
-            pool.add(tx, name, NOW)
+            freepool_rules.add(tx, name, NOW)
 
     with store.write() as tx:
         furnish(tx)
     return store
 
 
-def wish(start: float, end: float, most: int = 1, project: str = "project") -> LeaseRequest:
+def request(start: float, end: float, most: int = 1, project: str = "project") -> LeaseRequest:
     part = HostReservationRequest(IDS.uuid(), 1, most)
     window = Window(at(start), at(end))
     return LeaseRequest(
@@ -78,7 +78,7 @@ def row(tx: Tx, name: str) -> int:
 def test_what_is_written_is_found_again(furnished: Store) -> None:
     with furnished.write() as tx:
         made = [
-            leases.add(tx, wish(each, 9, project=p), NOW) for each, p in ((1, "p"), (2, "q"))
+            leases.add(tx, request(each, 9, project=p), NOW) for each, p in ((1, "p"), (2, "q"))
         ]
         first, second = made
         assert leases.by_uuid(tx, first.uuid) == first
@@ -96,7 +96,7 @@ def test_what_is_written_is_found_again(furnished: Store) -> None:
 
 def test_holds_are_of_windows(furnished: Store) -> None:
     with furnished.write() as tx:
-        made = leases.add(tx, wish(2, 4), NOW)
+        made = leases.add(tx, request(2, 4), NOW)
         a = row(tx, "a")
         holds.add(tx, made.reservations[0].id, [a])
         for start, end, held in (
@@ -123,7 +123,7 @@ def test_events_are_due_at_their_time_and_taken_once(furnished: Store) -> None:
         return leases.due(tx, kind, at(hours), 10)
 
     with furnished.write() as tx:
-        late, soon = (leases.add(tx, wish(each, 9), NOW) for each in (2, 1))
+        late, soon = (leases.add(tx, request(each, 9), NOW) for each in (2, 1))
         assert due(tx, LeaseEventKind.START, 0.5) == []
         assert due(tx, LeaseEventKind.START, 1) == [soon.uuid]
         assert due(tx, LeaseEventKind.START, 5) == [soon.uuid, late.uuid]
@@ -156,7 +156,7 @@ def test_candidates_are_the_hosts_in_order(furnished: Store) -> None:
         assert there(0) == [b]
         assert [each.name for each in freepool.page(tx, after=0, limit=9)] == ["a", "b"]
         assert [each.name for each in freepool.page(tx, after=a, limit=9)] == ["b"]
-        assert pool.get(tx, b).amounts["VCPU"] > 0
+        assert freepool_rules.get(tx, b).amounts["VCPU"] > 0
 
 
 def test_who_is_to_be_deleted_is_found_in_one_query(furnished: Store) -> None:
@@ -186,7 +186,7 @@ def test_a_hold_moves_the_generation_that_claims_compare(furnished: Store) -> No
     with furnished.write() as tx:
         before = {name: hosts.by_name(tx, name).provider_uuid for name in ("a", "b")}
         seen = {name: _generation(tx, uuid) for name, uuid in before.items()}
-        made: Lease = room.create(tx, wish(1, 2), TERMS)
+        made: Lease = lease_rules.create(tx, request(1, 2), TERMS)
         ((_, held),) = holds.of_lease(tx, made.id)
         after = {name: _generation(tx, uuid) for name, uuid in before.items()}
         moved = {row(tx, name) for name in before if after[name] != seen[name]}
@@ -199,12 +199,12 @@ def _generation(tx: Tx, uuid: Any) -> int:
 
 def test_who_has_no_turn_and_believes_so_is_found_out(furnished: Store) -> None:
     """Another's hold shows up between choosing and taking, as if nobody had queued."""
-    wanted = wish(1, 2, most=2)
+    wanted = request(1, 2, most=2)
     with furnished.write() as tx:
-        chosen = room.chosen(tx, wanted, TERMS)
-        room.create(tx, wish(1.5, 3), TERMS)
+        chosen = lease_rules.chosen(tx, wanted, TERMS)
+        lease_rules.create(tx, request(1.5, 3), TERMS)
     with pytest.raises(Overtaken), furnished.write() as tx:
-        room.take(tx, chosen[0], wanted.window, TERMS)
+        lease_rules.take(tx, chosen[0], wanted.window, TERMS)
 
 
 def test_who_comes_before_the_first_generation_is_read_is_seen(
@@ -214,19 +214,19 @@ def test_who_comes_before_the_first_generation_is_read_is_seen(
     mine, rivals = (
         Store(each.backend, each.engines, NO_TURNS) for each in (furnished, opened())
     )
-    wanted, theirs = (wish(1, 2, most=2) for _ in range(2))
+    wanted, theirs = (request(1, 2, most=2) for _ in range(2))
     made: list[Lease] = []
 
     def come(_connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
         if not made and "resource_providers" in statement:
             with rivals.write() as tx:
-                made.append(room.create(tx, theirs, TERMS))
+                made.append(lease_rules.create(tx, theirs, TERMS))
 
     # On SQLite, who has read does not write once another one has.
     with pytest.raises((Overtaken, Busy)), mine.write() as tx:
-        (chosen,) = room.chosen(tx, wanted, TERMS)
+        (chosen,) = lease_rules.chosen(tx, wanted, TERMS)
         sa.event.listen(tx, "before_cursor_execute", come)
-        room.take(tx, chosen, wanted.window, TERMS)
+        lease_rules.take(tx, chosen, wanted.window, TERMS)
     assert len(made) == 1, "he came, and had them"
 
 
@@ -238,7 +238,7 @@ def test_writers_side_by_side_never_share_a_host(
     def one_more(store: Store) -> bool:
         try:
             with store.write() as tx:
-                room.create(tx, wish(1, 2), replace(TERMS, seed=IDS.seed()))
+                lease_rules.create(tx, request(1, 2), replace(TERMS, seed=IDS.seed()))
         except Conflict:
             return False
         return True

@@ -17,7 +17,7 @@ from innkeeper.systems.pclouds import pclouds
 from innkeeper.systems.pclouds.hosts import HostRequest
 from tests.support.clouds import reported
 from tests.support.moves import Movers
-from tests.support.pcloud_operations import Landlord
+from tests.support.pcloud_operator import PcloudOperator
 
 OWNER, GUEST, STRANGER = "lab", "shop", "club"
 
@@ -26,40 +26,40 @@ class Folded:
     """A pcloud with one host, and what is done to it."""
 
     def __init__(self, folder: Path) -> None:
-        self.landlord = Landlord(Movers(folder, reported("a1"), reported("b1")))
-        self.landlord.define("large", 1)
-        self.landlord.switch_service("a1", ServiceChange(is_disabled=True))
-        self.landlord.pool("large", "a1", by_aggregate=False)
-        self.uuid = self.landlord.create(OWNER, name="p")
-        self.landlord.allocate(self.uuid, HostRequest("one", "large", None, True))
+        self.operator = PcloudOperator(Movers(folder, reported("a1"), reported("b1")))
+        self.operator.define("large", 1)
+        self.operator.switch_service("a1", ServiceChange(is_disabled=True))
+        self.operator.pool("large", "a1", by_aggregate=False)
+        self.uuid = self.operator.create(OWNER, name="p")
+        self.operator.allocate(self.uuid, HostRequest("one", "large", None, True))
 
     def do(self, work: Callable[..., Any], given: Any) -> None:
         """Do something to the pcloud."""
-        self.landlord.act(
-            self.uuid, lambda tx, pcloud, terms: work(tx, pcloud, given, terms), owner=OWNER
+        self.operator.act(
+            self.uuid, lambda tx, pcloud, context: work(tx, pcloud, given, context), owner=OWNER
         )
 
     def taken_in(self) -> set[str]:
         """Whose plain requests come, as the host table has it, which is as the store has it."""
-        self.landlord.cloud.mend()
-        self.landlord.cloud.judge()
-        sets = self.landlord.cloud.table.dedications
+        self.operator.cloud.reread()
+        self.operator.cloud.judge()
+        sets = self.operator.cloud.table.dedications
         return {each for each in (OWNER, GUEST, STRANGER) if sets.automatic_of(each)}
 
     def written(self) -> tuple[int, int]:
         """How many rows there are of what was done, and of changes."""
-        told = self.landlord.act(
+        told = self.operator.act(
             self.uuid, lambda tx, pcloud, _: pclouds.actions(tx, pcloud.uuid, limit=1000)
         )
         query = sa.select(sa.func.count()).select_from(changes)
-        return len(told), self.landlord.cloud.read(lambda tx: tx.execute(query).scalar_one())
+        return len(told), self.operator.cloud.read(lambda tx: tx.execute(query).scalar_one())
 
 
 @pytest.fixture
 def folded(tmp_path: Path) -> Iterator[Folded]:
     made = Folded(tmp_path)
     yield made
-    made.landlord.movers.close()
+    made.operator.movers.close()
 
 
 def test_the_host_table_knows_whom_a_pcloud_takes_in(folded: Folded) -> None:

@@ -39,17 +39,17 @@ def done(cloud: Cloud) -> list[PcloudAction]:
     return found[::-1]
 
 
-def tell(cloud: Cloud, action: str, terms: PcloudContext, count: int = 1) -> None:
+def tell(cloud: Cloud, action: str, context: PcloudContext, count: int = 1) -> None:
     def write(tx: Tx) -> None:
         mine: Pcloud = pclouds.get(tx, UUID)
         for _ in range(count):
-            members.tell(tx, mine, action, terms)
+            members.tell(tx, mine, action, context)
 
     cloud.write(write)
 
 
-def prune(cloud: Cloud, terms: PcloudContext) -> int:
-    return int(cloud.write(lambda tx: pclouds.forget_old_actions(tx, terms)))
+def prune(cloud: Cloud, context: PcloudContext) -> int:
+    return int(cloud.write(lambda tx: pclouds.forget_old_actions(tx, context)))
 
 
 def test_what_is_older_is_forgotten_and_nothing_else(cloud: Cloud) -> None:

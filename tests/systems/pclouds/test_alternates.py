@@ -12,65 +12,65 @@ from innkeeper.systems.pclouds import hosts, pclouds
 from innkeeper.systems.pclouds.hosts import HostRequest
 from tests.support.clouds import reported
 from tests.support.moves import Movers
-from tests.support.pcloud_operations import Landlord
+from tests.support.pcloud_operator import PcloudOperator
 
 MINE, THEIRS = "project", "stranger"
-Folded = tuple[Landlord, str, str]
+Folded = tuple[PcloudOperator, str, str]
 
 
 @pytest.fixture
 def folded(tmp_path: Path) -> Iterator[Folded]:
     """Two hosts in a project's pcloud, and a stranger's pcloud without any."""
-    landlord = Landlord(Movers(tmp_path, reported("a1"), reported("b1")))
-    landlord.define("large", 1)
+    operator = PcloudOperator(Movers(tmp_path, reported("a1"), reported("b1")))
+    operator.define("large", 1)
     for name in ("a1", "b1"):
-        landlord.switch_service(name, ServiceChange(is_disabled=True))
-        landlord.pool("large", name, by_aggregate=False)
-    mine, theirs = (landlord.create(each, name="p") for each in (MINE, THEIRS))
-    landlord.allocate(
+        operator.switch_service(name, ServiceChange(is_disabled=True))
+        operator.pool("large", name, by_aggregate=False)
+    mine, theirs = (operator.create(each, name="p") for each in (MINE, THEIRS))
+    operator.allocate(
         mine, HostRequest("one", "large", None, True), HostRequest("two", "large", None, True)
     )
-    yield landlord, mine, theirs
-    landlord.movers.close()
+    yield operator, mine, theirs
+    operator.movers.close()
 
 
-def give_away(landlord: Landlord, mine: str, theirs: str) -> None:
+def give_away(operator: PcloudOperator, mine: str, theirs: str) -> None:
     """Have the stranger get the host on which nothing is built."""
-    movers = landlord.movers
+    movers = operator.movers
     (order,) = movers.waiting("build")
-    there = landlord.act(mine, lambda tx, pcloud, _: hosts.page(tx, pcloud))
+    there = operator.act(mine, lambda tx, pcloud, _: hosts.page(tx, pcloud))
     (other,) = (each.name for each in there if each.hostname != order.host)
-    landlord.switch(mine, other, is_enabled=False)
-    landlord.act_on(mine, other, hosts.release)
-    landlord.allocate(theirs, HostRequest("theirs", "large", None, True))
+    operator.switch(mine, other, is_enabled=False)
+    operator.act_on(mine, other, hosts.release)
+    operator.allocate(theirs, HostRequest("theirs", "large", None, True))
 
 
-def let_out(landlord: Landlord, mine: str, _: str) -> None:
+def let_out(operator: PcloudOperator, mine: str, _: str) -> None:
     """Have the project be let out of its own pcloud."""
-    landlord.act(
-        mine, lambda tx, pcloud, terms: pclouds.drop(tx, pcloud, MINE, terms), owner=MINE
+    operator.act(
+        mine, lambda tx, pcloud, context: pclouds.drop(tx, pcloud, MINE, context), owner=MINE
     )
 
 
 @pytest.mark.parametrize("happens", [give_away, let_out])
 def test_no_host_is_left_that_is_not_for_the_project(
-    folded: Folded, happens: Callable[[Landlord, str, str], None]
+    folded: Folded, happens: Callable[[PcloudOperator, str, str], None]
 ) -> None:
-    landlord, mine, theirs = folded
-    movers = landlord.movers
+    operator, mine, theirs = folded
+    movers = operator.movers
     # It names the stranger's pcloud as well, which helps nothing.
     request = movers.cloud.request(
         now=movers.now, project_id=MINE, hints={"pcloud": [mine, theirs]}
     )
     movers.cloud.boot(request)
-    happens(landlord, mine, theirs)
+    happens(operator, mine, theirs)
     movers.tell("build", request.server_ids[0], "No disk.")
     assert movers.state(request.server_ids[0]) == ("ERROR", None, None)
 
 
 def test_another_host_of_the_same_pcloud_is_tried(folded: Folded) -> None:
-    landlord, mine, theirs = folded
-    movers = landlord.movers
+    operator, mine, theirs = folded
+    movers = operator.movers
     request = movers.cloud.request(
         now=movers.now, project_id=MINE, hints={"pcloud": [theirs, mine]}
     )

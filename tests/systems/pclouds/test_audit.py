@@ -73,7 +73,7 @@ def test_what_may_be_so_is_no_finding(world: World, plant: str) -> None:
 
 
 def periods(tx: Tx) -> list[Period]:
-    table = pclouds.pcloud_runs
+    table = pclouds.billing_periods
     query = sa.select(
         table.c.project_id,
         table.c.host_name,

@@ -16,51 +16,53 @@ from innkeeper.systems.placement import inventories, ratios
 from innkeeper.systems.placement.ratios import Ratio
 from tests.support.clouds import reported
 from tests.support.moves import Movers
-from tests.support.pcloud_operations import Landlord
+from tests.support.pcloud_operator import PcloudOperator
 
 
 @pytest.fixture
-def landlord(tmp_path: Path) -> Iterator[Landlord]:
+def operator(tmp_path: Path) -> Iterator[PcloudOperator]:
     """A cloud with one host."""
-    made = Landlord(Movers(tmp_path, reported("a1", vcpus=8)))
+    made = PcloudOperator(Movers(tmp_path, reported("a1", vcpus=8)))
     yield made
     made.movers.close()
 
 
-def test_the_description_of_a_dear_host_flavor_can_be_edited(landlord: Landlord) -> None:
-    landlord.define("large", UNIT_MAX)
-    row = landlord._row_of_flavor("large")
-    landlord.edit(row, {"pcloud:description": "dear"})
-    found = landlord.cloud.read(lambda tx: host_flavors.get(tx, "large"))
+def test_the_description_of_a_dear_host_flavor_can_be_edited(operator: PcloudOperator) -> None:
+    operator.define("large", UNIT_MAX)
+    row = operator._row_of_flavor("large")
+    operator.edit(row, {"pcloud:description": "dear"})
+    found = operator.cloud.read(lambda tx: host_flavors.get(tx, "large"))
     assert (found.description, found.units) == ("dear", UNIT_MAX)
     with pytest.raises(Invalid):
-        landlord.edit(row, {"pcloud:units": str(UNIT_MAX + 1)})
+        operator.edit(row, {"pcloud:units": str(UNIT_MAX + 1)})
 
 
-def test_a_name_that_the_api_takes_is_taken_by_its_key(landlord: Landlord) -> None:
-    uuid = landlord.create("project", name="p")
-    landlord.edit(landlord.row_of(uuid), {"pcloud:name": "ours: a/b"})
-    assert landlord.cloud.read(lambda tx: pclouds.get(tx, uuid)).name == "ours: a/b"
+def test_a_name_that_the_api_takes_is_taken_by_its_key(operator: PcloudOperator) -> None:
+    uuid = operator.create("project", name="p")
+    operator.edit(operator.row_of(uuid), {"pcloud:name": "ours: a/b"})
+    assert operator.cloud.read(lambda tx: pclouds.get(tx, uuid)).name == "ours: a/b"
     for wrong in ("", " p", "p\n", "x" * 256):
         with pytest.raises(Invalid):
-            landlord.edit(landlord.row_of(uuid), {"pcloud:name": wrong})
+            operator.edit(operator.row_of(uuid), {"pcloud:name": wrong})
 
 
-def test_a_ratio_is_written_as_it_is(landlord: Landlord) -> None:
-    uuid = landlord.create("project", name="p", cpu_ratio=1.23456789, ram_ratio=2.0)
-    said = landlord.metadata()[f"Pcloud:{uuid}"]
+def test_a_ratio_is_written_as_it_is(operator: PcloudOperator) -> None:
+    uuid = operator.create("project", name="p", cpu_ratio=1.23456789, ram_ratio=2.0)
+    said = operator.metadata()[f"Pcloud:{uuid}"]
     assert said["cpu_allocation_ratio"] == "1.23456789"
     assert said["ram_allocation_ratio"] == "2"
 
 
-def test_a_report_undoes_what_an_older_process_let_placement_say(landlord: Landlord) -> None:
+def test_a_report_undoes_what_an_older_process_let_placement_say(
+    operator: PcloudOperator,
+) -> None:
     """It did not refuse to break a pcloud's ratio."""
-    cloud = landlord.cloud
-    landlord.define("large", 1)
-    uuid = landlord.create("project", name="p", cpu_ratio=2.0)
-    landlord.switch_service("a1", ServiceChange(is_disabled=True))
-    landlord.pool("large", "a1", by_aggregate=False)
-    landlord.allocate(uuid, HostRequest("one", "large"))
+    cloud = operator.cloud
+    operator.define("large", 1)
+    uuid = operator.create("project", name="p", cpu_ratio=2.0)
+    operator.switch_service("a1", ServiceChange(is_disabled=True))
+    operator.pool("large", "a1", by_aggregate=False)
+    operator.allocate(uuid, HostRequest("one", "large"))
     provider = cloud.host("a1").provider_uuid
 
     def line() -> Inventory:
@@ -69,10 +71,10 @@ def test_a_report_undoes_what_an_older_process_let_placement_say(landlord: Landl
         )
         return found
 
-    told, now = line(), landlord.movers.now
+    told, now = line(), operator.movers.now
     wild = {"VCPU": Ratio(5.0, 1000)}
     cloud.write(lambda tx: ratios.write(tx, provider, wild, now))
     assert [each.invariant.kind for each in cloud.read(lambda tx: list(audit.findings(tx)))]
-    landlord.movers.report(reported("a1", vcpus=8))
+    operator.movers.report(reported("a1", vcpus=8))
     assert line() == told
     assert not cloud.read(lambda tx: list(audit.findings(tx)))

@@ -160,9 +160,9 @@ def test_servers_on_a_host_that_was_replaced_count(make: Make) -> None:
     name, deep = first(kept), kept.boot(flavor_id="deep")
     assert kept.turn() == 1
     (other,) = set(kept.names()) - {name}
-    kept.landlord.maintain("gold", kept.machine(name), "new fans")
-    kept.landlord.act(
-        kept.uuid, lambda tx, pcloud, terms: hosts.replace(tx, pcloud, name, terms)
+    kept.operator.maintain("gold", kept.machine(name), "new fans")
+    kept.operator.act(
+        kept.uuid, lambda tx, pcloud, context: hosts.replace(tx, pcloud, name, context)
     )
     for each in (name, other):
         kept.boot(each)
@@ -187,8 +187,8 @@ def test_many_servers_take_as_many_statements_as_few(make: Make) -> None:
     for count in (1, 9):
         for _ in range(count):
             kept.boot()
-        kept.landlord.update(kept.uuid, size=SizePolicy(1, HOSTS, "gold"))
-        counts.append(counter.of(kept.landlord.keep_sizes))
+        kept.operator.update(kept.uuid, size=SizePolicy(1, HOSTS, "gold"))
+        counts.append(counter.of(kept.operator.keep_sizes))
     assert len(set(counts)) == 1
 
 

@@ -21,15 +21,15 @@ from innkeeper.entrypoints.api.pclouds.routes import PCLOUD_ROUTES
 from innkeeper.entrypoints.api.policy import OsloPolicy
 from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.entrypoints.api.site import Site
-from innkeeper.store.queries.pclouds import pclouds as rows
+from innkeeper.store.queries.pclouds import pclouds as pcloud_rows
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute.hosts import hosts as machines
+from innkeeper.systems.compute.hosts import hosts as compute_hosts
 from innkeeper.systems.compute.hosts.hosts import ServiceChange
 from innkeeper.systems.pclouds import host_flavors, hosts, pclouds, sizes
 from innkeeper.systems.pclouds.bulk_allocation import TAKEN_AT_ONCE
 from innkeeper.systems.pclouds.context import PcloudContext
 from innkeeper.systems.pclouds.hosts import HostRequest
-from innkeeper.systems.pclouds.ratio_rollout import SETTLED_AT_ONCE
+from innkeeper.systems.pclouds.ratio_rollout import ROLLED_OUT_AT_ONCE
 from tests.support.clouds import NOW, Cloud, cloud_in, reported
 from tests.support.statements import Counter
 
@@ -142,7 +142,7 @@ def door(tmp_path: Path) -> Door:
         pclouds.create(tx, UUID, LAB, {"name": "ours"}, TERMS)
         for name in machine_names:
             closed = ServiceChange(is_disabled=True)
-            machines.change_service(tx, machines.by_name(tx, name), closed, NOW)
+            compute_hosts.change_service(tx, compute_hosts.by_name(tx, name), closed, NOW)
             host_flavors.add_host(tx, flavor, name, NOW)
 
     made.write(furnish)
@@ -160,9 +160,9 @@ def give_away_and_leave(door: Door) -> None:
 
 
 def release_all(door: Door) -> None:
-    def work(tx: Tx, pcloud: Any, terms: PcloudContext) -> None:
+    def work(tx: Tx, pcloud: Any, context: PcloudContext) -> None:
         for member in hosts.page(tx, pcloud):
-            hosts.release(tx, pcloud, member, terms)
+            hosts.release(tx, pcloud, member, context)
 
     door.act(work)
 
@@ -205,7 +205,7 @@ def test_who_lost_it_meanwhile_is_told_how_it_was(
 ) -> None:
     shown = settle(door, partial(happens, door))
     assert (shown["name"], shown["owner"], shown["cpu_allocation_ratio"]) == ("ours", LAB, 2.0)
-    assert shown["hosts_settling"] == FREE - SETTLED_AT_ONCE
+    assert shown["hosts_settling"] == FREE - ROLLED_OUT_AT_ONCE
 
 
 # -- several hosts -----------------------------------------------------------------------------
@@ -301,7 +301,7 @@ def add_settling(door: Door, count: int, tx: Tx) -> None:
         made = pclouds.create(tx, door.cloud.ids.uuid(), LAB, {"name": "more"}, TERMS)
         pclouds.authorize(tx, made, SHOP, TERMS)
         hosts.allocate(tx, made, HostRequest("one", "large"), TERMS)
-        rows.settle(tx, made.id, 0)
+        pcloud_rows.roll_out(tx, made.id, 0)
 
 
 def test_guests_are_not_counted_for(door: Door) -> None:

@@ -25,10 +25,10 @@ def cloud(tmp_path: Path) -> Cloud:
     return cloud_in(tmp_path)
 
 
-def create(cloud: Cloud, project_id: str = "project", terms: PcloudContext = TERMS) -> Pcloud:
+def create(cloud: Cloud, project_id: str = "project", context: PcloudContext = TERMS) -> Pcloud:
     uuid = cloud.ids.uuid()
     made: Pcloud = cloud.write(
-        lambda tx: pclouds.create(tx, uuid, project_id, {"name": "p"}, terms)
+        lambda tx: pclouds.create(tx, uuid, project_id, {"name": "p"}, context)
     )
     return made
 
@@ -39,7 +39,7 @@ def test_a_project_owns_so_many_pclouds_and_no_more(cloud: Cloud) -> None:
     with pytest.raises(QuotaExceeded, match="too many pclouds: there are 2 of 2"):
         create(cloud)
     create(cloud, "other")
-    create(cloud, terms=BOUNDLESS)
+    create(cloud, context=BOUNDLESS)
     cloud.write(lambda tx: pclouds.delete(tx, first, TERMS))
     with pytest.raises(QuotaExceeded):
         create(cloud)
@@ -57,8 +57,8 @@ def test_nobody_is_given_a_pcloud_too_many(cloud: Cloud) -> None:
 def test_so_many_projects_are_let_in_and_no_more(cloud: Cloud) -> None:
     made = create(cloud)
 
-    def let_in(project_id: str, terms: PcloudContext = TERMS) -> None:
-        cloud.write(lambda tx: pclouds.authorize(tx, made, project_id, terms))
+    def let_in(project_id: str, context: PcloudContext = TERMS) -> None:
+        cloud.write(lambda tx: pclouds.authorize(tx, made, project_id, context))
 
     let_in("second")
     let_in("second")

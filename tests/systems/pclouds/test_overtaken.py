@@ -16,7 +16,7 @@ from innkeeper.systems.pclouds.hosts import HostRequest
 from innkeeper.systems.placement import generations, providers
 from tests.support.clouds import reported
 from tests.support.moves import Movers
-from tests.support.pcloud_operations import Landlord
+from tests.support.pcloud_operator import PcloudOperator
 
 NAMES = ("a1", "b1")
 WISHES = tuple(HostRequest(name, "gold") for name in ("one", "two"))
@@ -27,9 +27,9 @@ WHEN (SELECT COUNT(*) FROM pcloud_hosts) = 2 BEGIN SELECT RAISE(IGNORE); END
 
 
 @pytest.fixture
-def landlord(tmp_path: Path) -> Iterator[Landlord]:
+def operator(tmp_path: Path) -> Iterator[PcloudOperator]:
     """Two free hosts."""
-    made = Landlord(Movers(tmp_path, *map(reported, NAMES)))
+    made = PcloudOperator(Movers(tmp_path, *map(reported, NAMES)))
     made.define("gold", 1)
     for name in NAMES:
         made.switch_service(name, ServiceChange(is_disabled=True))
@@ -39,46 +39,48 @@ def landlord(tmp_path: Path) -> Iterator[Landlord]:
 
 
 @contextmanager
-def overtaken(landlord: Landlord) -> Iterator[None]:
+def overtaken(operator: PcloudOperator) -> Iterator[None]:
     """Have somebody else be faster whenever a second host is taken."""
-    landlord.cloud.write(lambda tx: tx.exec_driver_sql(RIVAL))
-    before = landlord.world()
+    operator.cloud.write(lambda tx: tx.exec_driver_sql(RIVAL))
+    before = operator.world()
     with pytest.raises(Overtaken):
         yield
-    assert landlord.world() == before
-    landlord.cloud.write(lambda tx: tx.exec_driver_sql("DROP TRIGGER rival"))
+    assert operator.world() == before
+    operator.cloud.write(lambda tx: tx.exec_driver_sql("DROP TRIGGER rival"))
 
 
-def names(landlord: Landlord) -> list[str]:
+def names(operator: PcloudOperator) -> list[str]:
     """What the hosts in pclouds are called."""
-    return sorted(each["name"] for each in landlord.world().members.values())
+    return sorted(each["name"] for each in operator.world().members.values())
 
 
-def test_of_several_hosts_none_is_taken(landlord: Landlord) -> None:
-    uuid = landlord.create("project", name="p")
-    with overtaken(landlord):
-        landlord.allocate(uuid, *WISHES)
-    landlord.allocate(uuid, *WISHES)
-    assert names(landlord) == ["one", "two"]
+def test_of_several_hosts_none_is_taken(operator: PcloudOperator) -> None:
+    uuid = operator.create("project", name="p")
+    with overtaken(operator):
+        operator.allocate(uuid, *WISHES)
+    operator.allocate(uuid, *WISHES)
+    assert names(operator) == ["one", "two"]
 
 
-def test_a_pcloud_that_grows_by_itself_grows_the_next_time(landlord: Landlord) -> None:
-    landlord.create("project", name="p", size=SizePolicy(2, 2, "gold"))
-    assert landlord.keep_sizes() == 1
-    with overtaken(landlord):
-        landlord.keep_sizes()
-    assert landlord.keep_sizes() == 1
-    assert names(landlord) == ["p~auto-1", "p~auto-2"]
+def test_a_pcloud_that_grows_by_itself_grows_the_next_time(operator: PcloudOperator) -> None:
+    operator.create("project", name="p", size=SizePolicy(2, 2, "gold"))
+    assert operator.keep_sizes() == 1
+    with overtaken(operator):
+        operator.keep_sizes()
+    assert operator.keep_sizes() == 1
+    assert names(operator) == ["p~auto-1", "p~auto-2"]
 
 
-def test_who_moves_a_provider_that_was_moved_since_is_overtaken(landlord: Landlord) -> None:
-    cloud = landlord.cloud
+def test_who_moves_a_provider_that_was_moved_since_is_overtaken(
+    operator: PcloudOperator,
+) -> None:
+    cloud = operator.cloud
     uuid = cloud.host("a1").provider_uuid
 
     def move(tx: Tx) -> None:
         seen = providers.get(tx, uuid)
-        generations.advance(tx, seen, landlord.movers.now)
-        generations.advance(tx, seen, landlord.movers.now)
+        generations.advance(tx, seen, operator.movers.now)
+        generations.advance(tx, seen, operator.movers.now)
 
     with pytest.raises(Overtaken, match="the provider was concurrently updated"):
         cloud.write(move)

@@ -15,7 +15,7 @@ from innkeeper.domain.moves import Asker
 from innkeeper.domain.pclouds import Pcloud
 from innkeeper.domain.slices import Dedicating
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute.hosts import hosts as machines
+from innkeeper.systems.compute.hosts import hosts as compute_hosts
 from innkeeper.systems.compute.hosts.hosts import ServiceChange
 from innkeeper.systems.pclouds import audit, host_flavors, hosts, pclouds
 from innkeeper.systems.pclouds.context import PcloudContext
@@ -36,7 +36,7 @@ def cloud(tmp_path: Path) -> Cloud:
 
     def pool(tx: Tx) -> None:
         closed = ServiceChange(is_disabled=True)
-        machines.change_service(tx, machines.by_name(tx, "a"), closed, NOW)
+        compute_hosts.change_service(tx, compute_hosts.by_name(tx, "a"), closed, NOW)
         flavor = host_flavors.create(tx, made.ids.uuid(), "large", "", 1, NOW)
         host_flavors.add_host(tx, flavor, "a", NOW)
 

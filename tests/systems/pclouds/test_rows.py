@@ -18,15 +18,15 @@ from innkeeper.domain.pclouds import SizePolicy
 from innkeeper.domain.slices import Dedicating
 from innkeeper.store import schema
 from innkeeper.store.queries.compute import agents, dedications, servers
-from innkeeper.store.queries.pclouds import host_flavors as pools
+from innkeeper.store.queries.pclouds import host_flavors as host_flavor_rows
 from innkeeper.store.queries.pclouds import pclouds
 from innkeeper.store.tables import compute
-from innkeeper.store.tables import pclouds as rows
+from innkeeper.store.tables import pclouds as pcloud_tables
 from innkeeper.store.tables.compute import migrations, work_orders
 from innkeeper.store.transactions import Store, Tx
 from innkeeper.systems.compute.hosts import hosts
 from innkeeper.systems.pclouds import host_flavors
-from innkeeper.systems.pclouds import pclouds as room
+from innkeeper.systems.pclouds import pclouds as pcloud_rules
 from innkeeper.systems.pclouds.context import PcloudContext
 from tests.support import server_rows
 from tests.support.clouds import AGENT, DEFAULTS, Numbers, cloud_in, reported
@@ -116,8 +116,8 @@ def test_when_the_last_server_left_is_what_happened_last(furnished: Store) -> No
 
 def sized(tx: Tx) -> list[str]:
     """The pclouds that have a policy; no others are read to find them."""
-    there = rows.pclouds.c.size.is_not(sa.null())
-    read = list(tx.execute(sa.select(rows.pclouds.c.uuid).where(there)).scalars())
+    there = pcloud_tables.pclouds.c.size.is_not(sa.null())
+    read = list(tx.execute(sa.select(pcloud_tables.pclouds.c.uuid).where(there)).scalars())
     found = [each.uuid for each in pclouds.with_size(tx)]
     assert set(found) <= set(read)
     return read
@@ -125,13 +125,16 @@ def sized(tx: Tx) -> list[str]:
 
 def write_json_null(tx: Tx) -> None:
     """Write that there is nothing as older programs did."""
-    tx.execute(rows.pclouds.update().values(size=sa.JSON.NULL))
+    tx.execute(pcloud_tables.pclouds.update().values(size=sa.JSON.NULL))
     tx.execute(compute.hosts.update().values(kept_ratios=sa.JSON.NULL))
 
 
 def test_no_policy_is_nothing_to_the_database(furnished: Store) -> None:
     with furnished.write() as tx:
-        made = [room.create(tx, IDS.uuid(), "project", {"name": n}, TERMS) for n in ("p", "q")]
+        made = [
+            pcloud_rules.create(tx, IDS.uuid(), "project", {"name": n}, TERMS)
+            for n in ("p", "q")
+        ]
         assert sized(tx) == []
         size = SizePolicy(0, 1, "gold")
         pclouds.change(tx, made[0].id, {"size": size}, NOW)
@@ -143,7 +146,7 @@ def test_no_policy_is_nothing_to_the_database(furnished: Store) -> None:
 
 def test_no_policy_in_the_words_of_older_programs_is_none(furnished: Store) -> None:
     with furnished.write() as tx:
-        made = room.create(tx, IDS.uuid(), "project", {"name": "p"}, TERMS)
+        made = pcloud_rules.create(tx, IDS.uuid(), "project", {"name": "p"}, TERMS)
         write_json_null(tx)
         assert sized(tx) == [made.uuid]
         assert pclouds.with_size(tx) == []
@@ -155,14 +158,18 @@ def test_no_policy_in_the_words_of_older_programs_is_none(furnished: Store) -> N
 def test_an_upgrade_writes_nothing_in_place_of_these(furnished: Store) -> None:
     size = SizePolicy(0, 1, "gold")
     with furnished.write() as tx:
-        kept = room.create(tx, IDS.uuid(), "project", {"name": "p", "size": None}, TERMS)
+        kept = pcloud_rules.create(
+            tx, IDS.uuid(), "project", {"name": "p", "size": None}, TERMS
+        )
         alembic.command.downgrade(schema.config(tx), "0011")
         write_json_null(tx)
-        room.create(tx, IDS.uuid(), "project", {"name": "q"}, TERMS)
+        pcloud_rules.create(tx, IDS.uuid(), "project", {"name": "q"}, TERMS)
         pclouds.change(tx, kept.id, {"size": size}, NOW)
-        room.create(tx, IDS.uuid(), "project", {"name": "r"}, TERMS)
+        pcloud_rules.create(tx, IDS.uuid(), "project", {"name": "r"}, TERMS)
         tx.execute(
-            rows.pclouds.update().where(rows.pclouds.c.name == "r").values(size=sa.JSON.NULL)
+            pcloud_tables.pclouds.update()
+            .where(pcloud_tables.pclouds.c.name == "r")
+            .values(size=sa.JSON.NULL)
         )
     assert schema.upgrade(furnished, NOW)
     with furnished.read() as tx:
@@ -181,7 +188,7 @@ def fill_pool(tx: Tx, name: str, host_ids: Iterable[int]) -> int:
     """A pool with hosts; gives its flavor's row."""
     flavor = host_flavors.create(tx, IDS.uuid(), name, "", 1, NOW)
     for host_id in host_ids:
-        pools.add_host(tx, flavor.id, host_id, NOW)
+        host_flavor_rows.add_host(tx, flavor.id, host_id, NOW)
     return flavor.id
 
 
@@ -191,7 +198,7 @@ def test_bounds_are_those_of_one_pool(furnished: Store) -> None:
         wide, narrow, empty = (
             fill_pool(tx, name, ids) for name, ids in (("w", [a, c]), ("n", [b]), ("e", []))
         )
-        found = [pools.bounds(tx, each) for each in (wide, narrow, empty)]
+        found = [host_flavor_rows.bounds(tx, each) for each in (wide, narrow, empty)]
         assert found == [(a, c), (b, b), None]
 
 
@@ -202,7 +209,7 @@ def test_bounds_of_a_large_pool_are_found_as_soon_as_those_of_a_small_one(
     with cloud.store.write() as tx:
         ids = list(tx.execute(sa.select(compute.hosts.c.id)).scalars())
         made = [fill_pool(tx, "few", ids[:FEW]), fill_pool(tx, "many", ids[FEW:])]
-        few, many = (steps_of(tx, partial(pools.bounds, tx, each)) for each in made)
+        few, many = (steps_of(tx, partial(host_flavor_rows.bounds, tx, each)) for each in made)
     cloud.close()
     assert many == few
 

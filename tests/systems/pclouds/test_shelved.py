@@ -19,144 +19,146 @@ from innkeeper.systems.pclouds import hosts, pclouds
 from innkeeper.systems.pclouds.hosts import HostRequest
 from tests.support.clouds import reported
 from tests.support.moves import Movers
-from tests.support.pcloud_operations import Landlord
+from tests.support.pcloud_operator import PcloudOperator
 
 OWNER, GUEST = "lab", "project"
-Lodged = tuple[Landlord, str]
+Lodged = tuple[PcloudOperator, str]
 
 
 @pytest.fixture
 def lodged(tmp_path: Path) -> Iterator[Lodged]:
     """A pcloud with one host, which takes a guest's servers also unasked; another host is
     for everybody."""
-    landlord = Landlord(Movers(tmp_path, reported("a1"), reported("b1")))
-    landlord.define("large", 1)
-    landlord.switch_service("a1", ServiceChange(is_disabled=True))
-    landlord.pool("large", "a1", by_aggregate=False)
-    uuid = landlord.create(OWNER, name="p", is_automatic=True)
-    landlord.allocate(uuid, HostRequest("one", "large", None, True))
+    operator = PcloudOperator(Movers(tmp_path, reported("a1"), reported("b1")))
+    operator.define("large", 1)
+    operator.switch_service("a1", ServiceChange(is_disabled=True))
+    operator.pool("large", "a1", by_aggregate=False)
+    uuid = operator.create(OWNER, name="p", is_automatic=True)
+    operator.allocate(uuid, HostRequest("one", "large", None, True))
     for work in (pclouds.authorize, pclouds.accept):
-        do(landlord, uuid, work, GUEST)
-    yield landlord, uuid
-    landlord.movers.close()
+        do(operator, uuid, work, GUEST)
+    yield operator, uuid
+    operator.movers.close()
 
 
-def do(landlord: Landlord, uuid: str, work: Callable[..., Any], *given: Any) -> None:
-    landlord.act(uuid, lambda tx, pcloud, terms: work(tx, pcloud, *given, terms), owner=OWNER)
+def do(operator: PcloudOperator, uuid: str, work: Callable[..., Any], *given: Any) -> None:
+    operator.act(
+        uuid, lambda tx, pcloud, context: work(tx, pcloud, *given, context), owner=OWNER
+    )
 
 
-def shelved(landlord: Landlord, **more: Any) -> ServerId:
+def shelved(operator: PcloudOperator, **more: Any) -> ServerId:
     """A server that was in the pcloud, and is on no host."""
-    movers = landlord.movers
+    movers = operator.movers
     uuid = movers.boot("a1", **more)
     movers.act(shelving.shelve, uuid, offload_time_s=0)
     movers.finish()
     return uuid
 
 
-def let_out(landlord: Landlord, uuid: str) -> None:
-    do(landlord, uuid, pclouds.drop, GUEST)
+def let_out(operator: PcloudOperator, uuid: str) -> None:
+    do(operator, uuid, pclouds.drop, GUEST)
 
 
-def delete(landlord: Landlord, uuid: str) -> None:
-    landlord.switch(uuid, "one", is_enabled=False)
-    landlord.act_on(uuid, "one", hosts.release)
-    landlord.delete(uuid, by_aggregate=False, is_forced=True)
+def delete(operator: PcloudOperator, uuid: str) -> None:
+    operator.switch(uuid, "one", is_enabled=False)
+    operator.act_on(uuid, "one", hosts.release)
+    operator.delete(uuid, by_aggregate=False, is_forced=True)
 
 
-def home(landlord: Landlord, server: ServerId) -> str | None:
+def home(operator: PcloudOperator, server: ServerId) -> str | None:
     """Where a server comes to when it is taken back from the shelf."""
-    landlord.movers.unshelve(server)
-    landlord.movers.finish()
-    landlord.movers.judge()
-    host: str | None = landlord.movers.state(server)[2]
+    operator.movers.unshelve(server)
+    operator.movers.finish()
+    operator.movers.judge()
+    host: str | None = operator.movers.state(server)[2]
     return host
 
 
 @pytest.mark.parametrize("happens", [let_out, delete])
 def test_one_that_was_taken_in_unasked_goes_elsewhere_when_its_pcloud_is_not_for_it(
-    lodged: Lodged, happens: Callable[[Landlord, str], None]
+    lodged: Lodged, happens: Callable[[PcloudOperator, str], None]
 ) -> None:
-    landlord, uuid = lodged
-    server = shelved(landlord)
-    happens(landlord, uuid)
-    assert home(landlord, server) == "b1"
-    found = landlord.cloud.read(lambda tx: servers.get(tx, server))
+    operator, uuid = lodged
+    server = shelved(operator)
+    happens(operator, uuid)
+    assert home(operator, server) == "b1"
+    found = operator.cloud.read(lambda tx: servers.get(tx, server))
     assert found.hints == {}
 
 
 def test_one_that_was_taken_in_unasked_stays_in_its_pcloud(lodged: Lodged) -> None:
-    landlord, uuid = lodged
-    server = shelved(landlord)
-    landlord.switch(uuid, "one", is_enabled=False)
-    assert home(landlord, server) is None
-    landlord.switch(uuid, "one", is_enabled=True)
-    assert home(landlord, server) == "a1"
+    operator, uuid = lodged
+    server = shelved(operator)
+    operator.switch(uuid, "one", is_enabled=False)
+    assert home(operator, server) is None
+    operator.switch(uuid, "one", is_enabled=True)
+    assert home(operator, server) == "a1"
 
 
 @pytest.mark.parametrize("happens", [let_out, delete])
 def test_one_that_named_its_pcloud_goes_nowhere_else(
-    lodged: Lodged, happens: Callable[[Landlord, str], None]
+    lodged: Lodged, happens: Callable[[PcloudOperator, str], None]
 ) -> None:
-    landlord, uuid = lodged
-    server = shelved(landlord, hints={"pcloud": uuid})
-    happens(landlord, uuid)
+    operator, uuid = lodged
+    server = shelved(operator, hints={"pcloud": uuid})
+    happens(operator, uuid)
     with pytest.raises(Conflict, match="is gone, or is not for its project any more"):
-        home(landlord, server)
+        home(operator, server)
 
 
 @pytest.mark.parametrize("happens", [let_out, delete])
 def test_one_that_named_its_pcloud_is_rescued(
-    lodged: Lodged, happens: Callable[[Landlord, str], None]
+    lodged: Lodged, happens: Callable[[PcloudOperator, str], None]
 ) -> None:
-    landlord, uuid = lodged
-    server = shelved(landlord, hints={"pcloud": uuid})
-    happens(landlord, uuid)
-    landlord.movers.act(dedicated_hosts.change, server)
-    assert home(landlord, server) == "b1"
-    findings = landlord.cloud.read(lambda tx: [*pcloud_audit.findings(tx)])
+    operator, uuid = lodged
+    server = shelved(operator, hints={"pcloud": uuid})
+    happens(operator, uuid)
+    operator.movers.act(dedicated_hosts.change, server)
+    assert home(operator, server) == "b1"
+    findings = operator.cloud.read(lambda tx: [*pcloud_audit.findings(tx)])
     assert findings == []
 
 
 def test_shelved_servers_in_vain_are_no_findings(lodged: Lodged) -> None:
-    landlord, uuid = lodged
-    shelved(landlord, hints={"pcloud": uuid})
-    delete(landlord, uuid)
-    assert landlord.cloud.read(lambda tx: [*compute_audit.findings(tx)]) == []
-    assert landlord.cloud.read(lambda tx: [*pcloud_audit.findings(tx)]) == []
+    operator, uuid = lodged
+    shelved(operator, hints={"pcloud": uuid})
+    delete(operator, uuid)
+    assert operator.cloud.read(lambda tx: [*compute_audit.findings(tx)]) == []
+    assert operator.cloud.read(lambda tx: [*pcloud_audit.findings(tx)]) == []
 
 
 def test_a_pcloud_that_a_server_was_taken_in_by_unasked_is_deleted_as_any_other(
     lodged: Lodged,
 ) -> None:
-    landlord, uuid = lodged
-    shelved(landlord)
-    landlord.switch(uuid, "one", is_enabled=False)
-    landlord.act_on(uuid, "one", hosts.release)
-    landlord.delete(uuid, by_aggregate=False)
+    operator, uuid = lodged
+    shelved(operator)
+    operator.switch(uuid, "one", is_enabled=False)
+    operator.act_on(uuid, "one", hosts.release)
+    operator.delete(uuid, by_aggregate=False)
 
 
 @pytest.mark.parametrize("by_aggregate", [False, True])
 def test_a_pcloud_that_shelved_servers_name_stays(lodged: Lodged, by_aggregate: bool) -> None:
-    landlord, uuid = lodged
-    server = shelved(landlord, hints={"pcloud": uuid})
-    landlord.switch(uuid, "one", is_enabled=False)
-    landlord.act_on(uuid, "one", hosts.release)
-    before = landlord.world()
+    operator, uuid = lodged
+    server = shelved(operator, hints={"pcloud": uuid})
+    operator.switch(uuid, "one", is_enabled=False)
+    operator.act_on(uuid, "one", hosts.release)
+    before = operator.world()
     with pytest.raises(InUse, match="and 1 of other projects"):
-        landlord.delete(uuid, by_aggregate=by_aggregate)
-    assert landlord.world() == before
-    landlord.movers.delete(server)
-    landlord.delete(uuid, by_aggregate=by_aggregate)
+        operator.delete(uuid, by_aggregate=by_aggregate)
+    assert operator.world() == before
+    operator.movers.delete(server)
+    operator.delete(uuid, by_aggregate=by_aggregate)
 
 
 def test_a_host_that_is_called_otherwise_by_now_is_not_missed(lodged: Lodged) -> None:
-    landlord, uuid = lodged
-    server = shelved(landlord, hints={"pcloud": uuid, "pcloud_host": "one"})
-    landlord.act(
+    operator, uuid = lodged
+    server = shelved(operator, hints={"pcloud": uuid, "pcloud_host": "one"})
+    operator.act(
         uuid,
-        lambda tx, pcloud, terms: hosts.rename(
-            tx, pcloud, hosts.get(tx, pcloud, "one"), "other", terms
+        lambda tx, pcloud, context: hosts.rename(
+            tx, pcloud, hosts.get(tx, pcloud, "one"), "other", context
         ),
     )
-    assert home(landlord, server) == "a1"
+    assert home(operator, server) == "a1"

@@ -17,7 +17,7 @@ from tests.support.sized_pclouds import OWNER, SERVERS_EACH, Kept
 
 IDLE_S = 3600
 UNIT_QUOTA = 4
-"""Of what :mod:`tests.support.pcloud_operations` lets a project hold."""
+"""Of what :mod:`tests.support.pcloud_operator` lets a project hold."""
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ def test_what_is_added_is_open_and_paid_for(kept: Kept) -> None:
 
 def test_names_that_the_owner_gave_are_passed_over(kept: Kept) -> None:
     kept.wants(0, 3)
-    kept.landlord.allocate(kept.uuid, HostRequest("mine~auto-1", "gold"))
+    kept.operator.allocate(kept.uuid, HostRequest("mine~auto-1", "gold"))
     kept.turn()
     assert kept.names() == ["mine~auto-1", "mine~auto-2"]
 
@@ -91,9 +91,9 @@ def test_how_much_has_to_be_left_is_said(kept: Kept) -> None:
 def test_a_host_that_takes_nothing_has_no_room(kept: Kept) -> None:
     kept.wants(1, 3)
     kept.turn()
-    kept.landlord.switch(kept.uuid, "mine~auto-1", is_enabled=False)
+    kept.operator.switch(kept.uuid, "mine~auto-1", is_enabled=False)
     assert kept.turn() == 1
-    kept.landlord.switch_service(
+    kept.operator.switch_service(
         kept.machine("mine~auto-2"), ServiceChange(is_forced_down=True)
     )
     assert kept.turns(2) == [1, 0]
@@ -102,7 +102,7 @@ def test_a_host_that_takes_nothing_has_no_room(kept: Kept) -> None:
 def test_hosts_in_maintenance_have_no_room(kept: Kept) -> None:
     kept.wants(1, 2)
     kept.turn()
-    kept.landlord.maintain("gold", kept.machine("mine~auto-1"), "new fans")
+    kept.operator.maintain("gold", kept.machine("mine~auto-1"), "new fans")
     assert kept.turns(2) == [1, 0]
 
 
@@ -119,7 +119,7 @@ def two_agents(tmp_path: Path) -> Iterator[Kept]:
 
 
 def test_a_host_that_is_silent_has_room_for_some_minutes(two_agents: Kept) -> None:
-    keep_sizes, wait = two_agents.landlord.keep_sizes, two_agents.movers.wait
+    keep_sizes, wait = two_agents.operator.keep_sizes, two_agents.movers.wait
     two_agents.boot("mine~auto-1")
     wait(SILENT_S, silent="a")
     assert keep_sizes() == 0
@@ -130,13 +130,13 @@ def test_a_host_that_is_silent_has_room_for_some_minutes(two_agents: Kept) -> No
 
 def test_the_room_of_a_host_that_is_silent_lets_no_other_go(two_agents: Kept) -> None:
     two_agents.boot("mine~auto-1")
-    two_agents.landlord.allocate(
+    two_agents.operator.allocate(
         two_agents.uuid, HostRequest("mine~auto-2", "gold", is_enabled=True)
     )
     two_agents.movers.wait(61, silent="a")
-    assert two_agents.landlord.keep_sizes() == 0
+    assert two_agents.operator.keep_sizes() == 0
     two_agents.movers.wait(1)
-    assert two_agents.landlord.keep_sizes() == 1
+    assert two_agents.operator.keep_sizes() == 1
     assert two_agents.names() == ["mine~auto-1"]
 
 
@@ -144,9 +144,9 @@ def test_a_replaced_host_is_none_of_its_hosts(kept: Kept) -> None:
     kept.wants(1, 1)
     kept.turn()
     server = kept.boot("mine~auto-1")
-    kept.landlord.maintain("gold", kept.machine("mine~auto-1"), "new fans")
-    kept.landlord.act(
-        kept.uuid, lambda tx, pcloud, terms: hosts.replace(tx, pcloud, "mine~auto-1", terms)
+    kept.operator.maintain("gold", kept.machine("mine~auto-1"), "new fans")
+    kept.operator.act(
+        kept.uuid, lambda tx, pcloud, context: hosts.replace(tx, pcloud, "mine~auto-1", context)
     )
     assert kept.turns(2) == [0, 0]
     assert kept.names() == ["mine~auto-1", "mine~auto-1~1"]
@@ -186,10 +186,10 @@ def test_another_reason_is_told_as_well(tmp_path: Path) -> None:
     kept.turns(3)
     kept.movers.report(reported("a2"))
     kept.pool("a2")
-    kept.landlord.set_quota(OWNER, 1)
+    kept.operator.set_quota(OWNER, 1)
     assert kept.turns(3) == [0, 0, 0]
     assert told_in_vain(kept) == 2
-    kept.landlord.set_quota(OWNER, 2)
+    kept.operator.set_quota(OWNER, 2)
     assert kept.turn() == 1
     kept.movers.close()
 
@@ -203,7 +203,7 @@ def test_the_quota_bounds_it(kept: Kept) -> None:
 def test_a_flavor_that_is_gone_is_no_accident(tmp_path: Path) -> None:
     kept = Kept(tmp_path, 0)
     kept.wants(1, 1)
-    kept.landlord.undefine("gold", by_aggregate=False)
+    kept.operator.undefine("gold", by_aggregate=False)
     assert kept.turns(2) == [0, 0]
     assert told_in_vain(kept) == 1
     kept.movers.close()
@@ -228,9 +228,9 @@ def test_it_shrinks_when_a_host_was_idle_long_enough_and_not_before(kept: Kept) 
 
 def test_a_host_that_never_had_anything_is_idle_since_it_came(kept: Kept) -> None:
     kept.wants(1, 3, idle_s=IDLE_S)
-    kept.landlord.allocate(kept.uuid, HostRequest("a", "gold", is_enabled=True))
+    kept.operator.allocate(kept.uuid, HostRequest("a", "gold", is_enabled=True))
     kept.turn(IDLE_S - 30)
-    kept.landlord.allocate(kept.uuid, HostRequest("b", "gold", is_enabled=True))
+    kept.operator.allocate(kept.uuid, HostRequest("b", "gold", is_enabled=True))
     assert kept.names() == ["a", "b"]
     kept.turn(60)
     assert kept.names() == ["b"]
@@ -239,7 +239,7 @@ def test_a_host_that_never_had_anything_is_idle_since_it_came(kept: Kept) -> Non
 def test_nothing_is_idle_without_a_bound(kept: Kept) -> None:
     kept.wants(0, 3)
     kept.turn()
-    kept.landlord.allocate(kept.uuid, HostRequest("b", "gold", is_enabled=True))
+    kept.operator.allocate(kept.uuid, HostRequest("b", "gold", is_enabled=True))
     assert kept.turn(100 * IDLE_S) == 0
     assert kept.names() == ["b", "mine~auto-1"]
 
@@ -247,7 +247,7 @@ def test_nothing_is_idle_without_a_bound(kept: Kept) -> None:
 def test_it_does_not_shrink_below_its_least(kept: Kept) -> None:
     kept.wants(2, 3, idle_s=0)
     kept.turns(3)
-    kept.landlord.allocate(kept.uuid, HostRequest("extra", "gold", is_enabled=True))
+    kept.operator.allocate(kept.uuid, HostRequest("extra", "gold", is_enabled=True))
     kept.turn()
     assert len(kept.names()) == 2
     kept.turns(3)
@@ -268,7 +268,7 @@ def test_the_last_host_with_room_stays(kept: Kept) -> None:
 def test_an_idle_host_that_takes_nothing_goes_if_another_has_room(kept: Kept) -> None:
     kept.wants(1, 3, idle_s=0)
     kept.turn()
-    kept.landlord.allocate(kept.uuid, HostRequest("closed", "gold"))
+    kept.operator.allocate(kept.uuid, HostRequest("closed", "gold"))
     kept.turn()
     assert kept.names() == ["mine~auto-1"]
 
@@ -276,7 +276,7 @@ def test_an_idle_host_that_takes_nothing_goes_if_another_has_room(kept: Kept) ->
 def test_the_youngest_goes_first(kept: Kept) -> None:
     kept.wants(1, 4, idle_s=60)
     for name in ("c", "b", "a"):
-        kept.landlord.allocate(kept.uuid, HostRequest(name, "gold", is_enabled=True))
+        kept.operator.allocate(kept.uuid, HostRequest(name, "gold", is_enabled=True))
         kept.movers.wait(1)
     kept.turn(60)
     assert kept.names() == ["b", "c"]
@@ -287,7 +287,7 @@ def test_the_youngest_goes_first(kept: Kept) -> None:
 def test_a_host_with_a_server_stays(kept: Kept) -> None:
     kept.wants(1, 3, idle_s=0)
     for name in ("a", "b"):
-        kept.landlord.allocate(kept.uuid, HostRequest(name, "gold", is_enabled=True))
+        kept.operator.allocate(kept.uuid, HostRequest(name, "gold", is_enabled=True))
     kept.boot("a")
     kept.boot("b")
     assert kept.turns(3) == [0, 0, 0]
@@ -296,7 +296,7 @@ def test_a_host_with_a_server_stays(kept: Kept) -> None:
 def test_a_host_is_not_idle_from_the_moment_its_server_moved_away(kept: Kept) -> None:
     kept.wants(1, 3, idle_s=IDLE_S)
     for name in ("a", "b"):
-        kept.landlord.allocate(kept.uuid, HostRequest(name, "gold", is_enabled=True))
+        kept.operator.allocate(kept.uuid, HostRequest(name, "gold", is_enabled=True))
     server = kept.boot("b")
     kept.movers.wait(2 * IDLE_S)
     kept.movers.migrate_live(server)
@@ -310,7 +310,7 @@ def test_a_host_is_not_idle_from_the_moment_its_server_moved_away(kept: Kept) ->
 def test_a_host_is_not_idle_from_the_moment_its_server_was_put_away(kept: Kept) -> None:
     kept.wants(1, 3, idle_s=IDLE_S)
     for name in ("a", "b"):
-        kept.landlord.allocate(kept.uuid, HostRequest(name, "gold", is_enabled=True))
+        kept.operator.allocate(kept.uuid, HostRequest(name, "gold", is_enabled=True))
     server = kept.boot("b")
     kept.movers.wait(2 * IDLE_S)
     kept.boot("a")
@@ -326,17 +326,17 @@ def test_a_host_is_not_idle_from_the_moment_its_server_was_put_away(kept: Kept) 
 
 
 def test_pclouds_without_a_policy_are_left_alone(kept: Kept) -> None:
-    kept.uuid = kept.landlord.create(OWNER, name="mine")
+    kept.uuid = kept.operator.create(OWNER, name="mine")
     assert kept.movers.cloud.read(sizes.due) == []
     assert kept.turn() == 0
     size = SizePolicy(1, 1, "gold")
-    kept.landlord.update(kept.uuid, size=size)
+    kept.operator.update(kept.uuid, size=size)
     assert kept.movers.cloud.read(sizes.due) == [kept.uuid]
-    kept.landlord.update(kept.uuid, size=None)
+    kept.operator.update(kept.uuid, size=None)
     assert kept.movers.cloud.read(sizes.due) == []
 
 
 def test_a_pcloud_that_went_in_between_is_no_mistake(kept: Kept) -> None:
     kept.wants(1, 1)
-    kept.landlord.delete(kept.uuid, by_aggregate=False)
+    kept.operator.delete(kept.uuid, by_aggregate=False)
     assert kept.turn() == 0

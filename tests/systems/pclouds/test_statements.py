@@ -14,43 +14,43 @@ from innkeeper.domain.compute import UNLIMITED
 from innkeeper.domain.ids import ServerId
 from innkeeper.domain.pclouds import SizePolicy
 from innkeeper.domain.slices import Dedicating
-from innkeeper.entrypoints.api.pclouds import host_flavors as views
+from innkeeper.entrypoints.api.pclouds import host_flavors as host_flavor_views
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.hosts.hosts import ServiceChange
 from innkeeper.systems.pclouds import host_flavors, hosts, pclouds, sizes
 from innkeeper.systems.pclouds.hosts import HostRequest
 from tests.support.clouds import reported
 from tests.support.moves import Movers
-from tests.support.pcloud_operations import Landlord
+from tests.support.pcloud_operator import PcloudOperator
 from tests.support.statements import Counter
 
 FEW, MANY, SPARE = 2, 8, 4
 TURNS = 30
-Owner = tuple[Landlord, dict[int, str]]
+Owner = tuple[PcloudOperator, dict[int, str]]
 
 
 @pytest.fixture
 def owner(tmp_path: Path) -> Iterator[Owner]:
     """Pclouds of few hosts and of many, by how many these are; on each there is a server."""
     names = [f"a{number}" for number in range(FEW + MANY + SPARE)]
-    landlord = Landlord(Movers(tmp_path, *(reported(name) for name in names)))
-    landlord.define("gold", 1)
-    landlord.set_quota("project", UNLIMITED)
+    operator = PcloudOperator(Movers(tmp_path, *(reported(name) for name in names)))
+    operator.define("gold", 1)
+    operator.set_quota("project", UNLIMITED)
     for name in names:
-        landlord.switch_service(name, ServiceChange(is_disabled=True))
-        landlord.pool("gold", name, by_aggregate=False)
+        operator.switch_service(name, ServiceChange(is_disabled=True))
+        operator.pool("gold", name, by_aggregate=False)
     mine: dict[int, str] = {}
     for count in (FEW, MANY):
         # It would shrink at once, if its hosts were empty.
         size = SizePolicy(0, count, "gold", idle_s=0)
-        mine[count] = landlord.create("project", name="p", size=size)
+        mine[count] = operator.create("project", name="p", size=size)
         for number in range(count):
-            landlord.allocate(mine[count], HostRequest(f"h{number}", "gold", None, True))
+            operator.allocate(mine[count], HostRequest(f"h{number}", "gold", None, True))
             hints = {"pcloud": mine[count], "pcloud_host": f"h{number}"}
-            landlord.movers.boot(None, hints=hints)
-    yield landlord, mine
-    landlord.movers.judge()
-    landlord.movers.close()
+            operator.movers.boot(None, hints=hints)
+    yield operator, mine
+    operator.movers.judge()
+    operator.movers.close()
 
 
 def look(uuid: str, tx: Tx) -> int:
@@ -61,80 +61,80 @@ def look(uuid: str, tx: Tx) -> int:
 
 
 def counted(
-    landlord: Landlord, work: Callable[[str], object], mine: dict[int, str]
+    operator: PcloudOperator, work: Callable[[str], object], mine: dict[int, str]
 ) -> list[int]:
     """How many statements the same takes for the pcloud of few hosts, and for that of many."""
-    counter = Counter(landlord.cloud)
+    counter = Counter(operator.cloud)
     return [counter.of(partial(work, uuid)) for _, uuid in sorted(mine.items())]
 
 
 def test_hosts_are_listed_together(owner: Owner) -> None:
-    landlord, mine = owner
-    few, many = counted(landlord, lambda uuid: landlord.cloud.read(partial(look, uuid)), mine)
+    operator, mine = owner
+    few, many = counted(operator, lambda uuid: operator.cloud.read(partial(look, uuid)), mine)
     assert few == many
 
 
 def test_hosts_that_are_in_use_are_not_asked_one_by_one_whether_they_are_empty(
     owner: Owner,
 ) -> None:
-    landlord, mine = owner
-    landlord.movers.wait(60.0)
-    terms = landlord.terms()
+    operator, mine = owner
+    operator.movers.wait(60.0)
+    context = operator.context()
 
     def keep(uuid: str) -> None:
-        assert landlord.cloud.write(lambda tx: sizes.keep(tx, uuid, terms)) == 0
+        assert operator.cloud.write(lambda tx: sizes.keep(tx, uuid, context)) == 0
 
-    few, many = counted(landlord, keep, mine)
+    few, many = counted(operator, keep, mine)
     assert few == many
 
 
 def test_nor_are_hosts_that_were_replaced(owner: Owner) -> None:
-    landlord, mine = owner
-    counter, counts = Counter(landlord.cloud), []
+    operator, mine = owner
+    counter, counts = Counter(operator.cloud), []
     for names in (["h0"], ["h1", "h2", "h3"]):
         for name in names:
-            replace(landlord, mine[MANY], name)
-        counts.append(counter.of(landlord.look_after_replaced))
+            replace(operator, mine[MANY], name)
+        counts.append(counter.of(operator.look_after_replaced))
     few, many = counts
     assert few == many
 
 
 def test_replaced_hosts_that_wait_long_keep_no_others_from_their_turn(owner: Owner) -> None:
-    landlord, mine = owner
-    movers, names = landlord.movers, [f"h{number}" for number in range(SPARE)]
+    operator, mine = owner
+    movers, names = operator.movers, [f"h{number}" for number in range(SPARE)]
     for name in names:
-        replace(landlord, mine[MANY], name)
+        replace(operator, mine[MANY], name)
     # Their servers are gone, and their agent is yet to say so.
     movers.wait(61.0, silent="a")
-    counts, counter = [], Counter(landlord.cloud)
+    counts, counter = [], Counter(operator.cloud)
     for name in names:
-        uuid = server_on(landlord, mine[MANY], f"{name}~1")
+        uuid = server_on(operator, mine[MANY], f"{name}~1")
         movers.delete(uuid)
-        counts.append(counter.of(partial(landlord.look_after_replaced, 1)))
+        counts.append(counter.of(partial(operator.look_after_replaced, 1)))
     assert len(set(counts)) == 1
     movers.tell("destroy", uuid)
-    assert sum(landlord.look_after_replaced(1) for _ in range(TURNS)) == 1
+    assert sum(operator.look_after_replaced(1) for _ in range(TURNS)) == 1
 
 
 def test_hosts_that_are_idle_are_looked_at_together(owner: Owner) -> None:
-    landlord, mine = owner
+    operator, mine = owner
     uuid, size = mine[MANY], SizePolicy(0, MANY + SPARE, "gold", idle_s=60)
-    landlord.update(uuid, size=size)
-    movers, names = landlord.movers, [f"h{number}" for number in range(MANY)]
-    counts, counter = [], Counter(landlord.cloud)
+    operator.update(uuid, size=size)
+    movers, names = operator.movers, [f"h{number}" for number in range(MANY)]
+    counts, counter = [], Counter(operator.cloud)
     for idle in (names[:FEW], names[FEW:]):
         for name in idle:
-            movers.delete(server_on(landlord, uuid, name))
+            movers.delete(server_on(operator, uuid, name))
         movers.finish()
-        counts.append(counter.of(landlord.keep_sizes))
+        counts.append(counter.of(operator.keep_sizes))
     few, many = counts
     assert few == many
     # One is released, whoever else could be.
     movers.wait(60.0)
-    few, many = (counter.of(landlord.keep_sizes) for _ in range(2))
+    few, many = (counter.of(operator.keep_sizes) for _ in range(2))
     assert few == many
     assert (
-        len(landlord.cloud.read(lambda tx: hosts.page(tx, pclouds.get(tx, uuid)))) == MANY - 2
+        len(operator.cloud.read(lambda tx: hosts.page(tx, pclouds.get(tx, uuid)))) == MANY - 2
     )
 
 
@@ -163,26 +163,26 @@ class Visit:
 def test_free_hosts_are_not_counted_for_who_may_not_see_how_many_there_are(
     owner: Owner,
 ) -> None:
-    landlord, _ = owner
-    terms, counter = landlord.terms(), Counter(landlord.cloud)
+    operator, _ = owner
+    context, counter = operator.context(), Counter(operator.cloud)
 
     def seen(visit: Any, tx: Tx) -> list[dict[str, Any]]:
         found = host_flavors.page(tx, after=None, limit=9)
-        return views._shown(tx, visit, found, terms)
+        return host_flavor_views._shown(tx, visit, found, context)
 
     def counted_for(*, is_shown: bool, is_administrator: bool) -> int:
         visit = Visit(Dedicating(show_free_hosts=is_shown), is_administrator)
         look = partial(seen, visit)
-        (line,) = landlord.cloud.read(look)
+        (line,) = operator.cloud.read(look)
         assert line.get("free") == ({"nova": SPARE} if is_shown or is_administrator else None)
-        return counter.of(lambda: landlord.cloud.read(look))
+        return counter.of(lambda: operator.cloud.read(look))
 
     hidden = counted_for(is_shown=False, is_administrator=False)
     assert counted_for(is_shown=True, is_administrator=False) == hidden + 1
     assert counted_for(is_shown=False, is_administrator=True) == hidden + 1
 
 
-def server_on(landlord: Landlord, uuid: str, name: str) -> ServerId:
+def server_on(operator: PcloudOperator, uuid: str, name: str) -> ServerId:
     """The one server on a host of a pcloud."""
 
     def look(tx: Tx) -> ServerId:
@@ -190,25 +190,25 @@ def server_on(landlord: Landlord, uuid: str, name: str) -> ServerId:
         ((_, found),) = hosts.residents(tx, [member]).items()
         return found[0].server_uuid
 
-    server: ServerId = landlord.cloud.read(look)
+    server: ServerId = operator.cloud.read(look)
     return server
 
 
-def replace(landlord: Landlord, uuid: str, name: str) -> None:
+def replace(operator: PcloudOperator, uuid: str, name: str) -> None:
     """Have another host take the place of one that is broken, whose servers stay."""
-    member = landlord.cloud.read(lambda tx: hosts.get(tx, pclouds.get(tx, uuid), name))
-    landlord.maintain("gold", member.hostname, "smoke")
-    landlord.act(uuid, lambda tx, pcloud, terms: hosts.replace(tx, pcloud, name, terms))
+    member = operator.cloud.read(lambda tx: hosts.get(tx, pclouds.get(tx, uuid), name))
+    operator.maintain("gold", member.hostname, "smoke")
+    operator.act(uuid, lambda tx, pcloud, context: hosts.replace(tx, pcloud, name, context))
 
 
 def test_hosts_change_hands_together(owner: Owner) -> None:
-    landlord, mine = owner
+    operator, mine = owner
 
     def give(uuid: str) -> None:
-        landlord.act(
-            uuid, lambda tx, pcloud, terms: pclouds.transfer(tx, pcloud, "heir", terms)
+        operator.act(
+            uuid, lambda tx, pcloud, context: pclouds.transfer(tx, pcloud, "heir", context)
         )
 
-    landlord.set_quota("heir", UNLIMITED)
-    few, many = counted(landlord, give, mine)
+    operator.set_quota("heir", UNLIMITED)
+    few, many = counted(operator, give, mine)
     assert few == many

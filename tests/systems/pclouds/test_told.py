@@ -11,18 +11,20 @@ from innkeeper.systems.compute.hosts.hosts import ServiceChange
 from innkeeper.systems.pclouds.hosts import HostRequest
 from tests.support.clouds import reported
 from tests.support.moves import Movers
-from tests.support.pcloud_operations import Landlord
+from tests.support.pcloud_operator import PcloudOperator
 
 
 @pytest.mark.parametrize("names_it", [False, True])
 def test_no_amount_of_a_pcloud_is_told(tmp_path: Path, names_it: bool) -> None:
-    landlord = Landlord(Movers(tmp_path, reported("a1", vcpus=2), reported("b1", vcpus=11)))
-    movers = landlord.movers
-    landlord.define("large", 1)
-    uuid = landlord.create("landlord", name="p", cpu_ratio=3.0)
-    landlord.switch_service("b1", ServiceChange(is_disabled=True))
-    landlord.pool("large", "b1", by_aggregate=False)
-    landlord.allocate(uuid, HostRequest("one", "large", None, True))
+    operator = PcloudOperator(
+        Movers(tmp_path, reported("a1", vcpus=2), reported("b1", vcpus=11))
+    )
+    movers = operator.movers
+    operator.define("large", 1)
+    uuid = operator.create("landlord", name="p", cpu_ratio=3.0)
+    operator.switch_service("b1", ServiceChange(is_disabled=True))
+    operator.pool("large", "b1", by_aggregate=False)
+    operator.allocate(uuid, HostRequest("one", "large", None, True))
     movers.cloud.add_flavor("huge", vcpus=40)
     hints = {"pcloud": uuid} if names_it else {}
     request = movers.cloud.request(

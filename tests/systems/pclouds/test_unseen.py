@@ -15,36 +15,36 @@ from innkeeper.domain.ids import ServerId
 from innkeeper.domain.slices import Computing, Scheduling
 from innkeeper.scheduling import explanation_values
 from innkeeper.store.queries.compute import quota_usages, servers
-from innkeeper.store.tables import compute as tables
+from innkeeper.store.tables import compute as compute_tables
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.boot import decisions
 from innkeeper.systems.compute.hosts.hosts import ServiceChange
-from innkeeper.systems.compute.servers import servers as lives
+from innkeeper.systems.compute.servers import servers as server_rules
 from innkeeper.systems.pclouds import hosts, pclouds
 from innkeeper.systems.pclouds.hosts import HostRequest
 from tests.support.clouds import reported
 from tests.support.moves import Movers
-from tests.support.pcloud_operations import Landlord
+from tests.support.pcloud_operator import PcloudOperator
 
 OWNER, GUEST, STRANGER = "lab", "shop", "club"
 UNKNOWN = "11111111-2222-4333-8444-555555555555"
 SEED = 1
 
 
-def furnished(folder: Path, *pooled: str, **settings: Any) -> Landlord:
+def furnished(folder: Path, *pooled: str, **settings: Any) -> PcloudOperator:
     """A cloud of three hosts of which some are in a pool."""
     reports = [reported(each, 9, 9999, 999) for each in ("a1", "a2", "b1")]
-    landlord = Landlord(Movers(folder, *reports, **settings))
-    landlord.define("large", 1)
+    operator = PcloudOperator(Movers(folder, *reports, **settings))
+    operator.define("large", 1)
     for name in pooled:
-        landlord.switch_service(name, ServiceChange(is_disabled=True))
-        landlord.pool("large", name, by_aggregate=False)
-    return landlord
+        operator.switch_service(name, ServiceChange(is_disabled=True))
+        operator.pool("large", name, by_aggregate=False)
+    return operator
 
 
-def told(landlord: Landlord, hints: dict[str, Any]) -> dict[str, Any]:
+def told(operator: PcloudOperator, hints: dict[str, Any]) -> dict[str, Any]:
     """What a stranger is told of a boot that it only asks about, and of one that it tries."""
-    cloud, now = landlord.cloud, landlord.movers.now
+    cloud, now = operator.cloud, operator.movers.now
     asked: dict[str, Any] = {"project_id": STRANGER, "hints": hints, "seed": SEED, "now": now}
     (answer,) = cloud.carry_out(("explain", cloud.request(**asked)))
     (booted,) = cloud.boot(cloud.request(**asked))
@@ -58,36 +58,38 @@ def told(landlord: Landlord, hints: dict[str, Any]) -> dict[str, Any]:
 def test_one_that_was_deleted_a_strangers_and_an_unknown_one_look_alike(
     tmp_path: Path, more: dict[str, str], had_it: str
 ) -> None:
-    landlord = furnished(tmp_path, "a1", "a2")
-    theirs, gone = landlord.create(OWNER, name="p"), landlord.create(had_it, name="q")
+    operator = furnished(tmp_path, "a1", "a2")
+    theirs, gone = operator.create(OWNER, name="p"), operator.create(had_it, name="q")
     for each in (theirs, gone):
-        landlord.allocate(each, HostRequest("one", "large", None, True))
+        operator.allocate(each, HostRequest("one", "large", None, True))
     # Somebody looks while both are there.
-    landlord.movers.boot(None, project_id=OWNER, hints={"pcloud": theirs})
-    landlord.switch(gone, "one", is_enabled=False)
-    landlord.act_on(gone, "one", hosts.release)
-    landlord.delete(gone, by_aggregate=False)
-    expected = told(landlord, {"pcloud": UNKNOWN, **more})
+    operator.movers.boot(None, project_id=OWNER, hints={"pcloud": theirs})
+    operator.switch(gone, "one", is_enabled=False)
+    operator.act_on(gone, "one", hosts.release)
+    operator.delete(gone, by_aggregate=False)
+    expected = told(operator, {"pcloud": UNKNOWN, **more})
     assert expected["fault"] == expected["told_at_boot"]
     assert expected["fault"].startswith("No valid host was found.")
     assert expected["removed"]
     assert expected["removed"][0]["missing"]
     assert expected["nearest"]
     for uuid in (gone, theirs):
-        assert told(landlord, {"pcloud": uuid, **more}) == expected
-    landlord.movers.close()
+        assert told(operator, {"pcloud": uuid, **more}) == expected
+    operator.movers.close()
 
 
 def test_a_guests_server_counts_against_the_guests_quota(tmp_path: Path) -> None:
-    landlord = furnished(tmp_path, "a1", computing=Computing(quota_instances=1))
-    cloud = landlord.cloud
-    uuid = landlord.create(OWNER, name="p")
-    landlord.allocate(uuid, HostRequest("one", "large", None, True))
-    landlord.act(uuid, lambda tx, pcloud, terms: pclouds.authorize(tx, pcloud, GUEST, terms))
+    operator = furnished(tmp_path, "a1", computing=Computing(quota_instances=1))
+    cloud = operator.cloud
+    uuid = operator.create(OWNER, name="p")
+    operator.allocate(uuid, HostRequest("one", "large", None, True))
+    operator.act(
+        uuid, lambda tx, pcloud, context: pclouds.authorize(tx, pcloud, GUEST, context)
+    )
 
     def boot(project_id: str) -> Any:
         request = cloud.request(
-            project_id=project_id, hints={"pcloud": uuid}, now=landlord.movers.now
+            project_id=project_id, hints={"pcloud": uuid}, now=operator.movers.now
         )
         (answer,) = cloud.boot(request)
         return answer
@@ -103,22 +105,22 @@ def test_a_guests_server_counts_against_the_guests_quota(tmp_path: Path) -> None
     assert "instances: Requested 1, but already used 1 of 1" in refused.message
     assert boot(OWNER).fault is None
     assert counted() == [1, 1]
-    landlord.movers.close()
+    operator.movers.close()
 
 
-def lost(landlord: Landlord) -> str:
+def lost(operator: PcloudOperator) -> str:
     """A stranger's server that found no host, since two of three are in a pool."""
-    landlord.cloud.add_flavor("huge", vcpus=999)
-    request = landlord.cloud.request(
-        project_id=STRANGER, flavor_id="huge", seed=SEED, now=landlord.movers.now
+    operator.cloud.add_flavor("huge", vcpus=999)
+    request = operator.cloud.request(
+        project_id=STRANGER, flavor_id="huge", seed=SEED, now=operator.movers.now
     )
-    (booted,) = landlord.cloud.boot(request)
+    (booted,) = operator.cloud.boot(request)
     assert isinstance(booted, Booted)
     assert booted.fault is not None
     return booted.server_ids[0]
 
 
-def read(landlord: Landlord, uuid: str, *, is_admin: bool) -> tuple[str, Any]:
+def read(operator: PcloudOperator, uuid: str, *, is_admin: bool) -> tuple[str, Any]:
     """What a server's fault says, and the decision about it."""
 
     def look(tx: Tx) -> tuple[str, Any]:
@@ -126,9 +128,9 @@ def read(landlord: Landlord, uuid: str, *, is_admin: bool) -> tuple[str, Any]:
         assert server is not None
         assert server.fault is not None
         told = decisions.told(tx, server, are_hosts_named=is_admin)
-        return lives.fault_message(server.fault, is_counted=is_admin), told
+        return server_rules.fault_message(server.fault, is_counted=is_admin), told
 
-    seen: tuple[str, Any] = landlord.cloud.read(look)
+    seen: tuple[str, Any] = operator.cloud.read(look)
     return seen
 
 
@@ -137,42 +139,42 @@ def test_a_kept_fault_counts_hosts_for_administrators(
     tmp_path: Path, explain_decisions: Literal["brief", "full"]
 ) -> None:
     scheduling = Scheduling(explain_decisions=explain_decisions)
-    landlord = furnished(tmp_path, "a1", "a2", scheduling=scheduling)
-    uuid = lost(landlord)
-    fault, told = read(landlord, uuid, is_admin=False)
+    operator = furnished(tmp_path, "a1", "a2", scheduling=scheduling)
+    uuid = lost(operator)
+    fault, told = read(operator, uuid, is_admin=False)
     assert "None of the hosts passed all filters: " in fault
     assert "some hosts do not give out such an amount" in fault
     assert told["fault"] == fault
     assert "removed some" in fault
     assert "some hosts do not" in told["removed"][-1]["missing"]
     assert "missing_counted" not in str(told)
-    fault, told = read(landlord, uuid, is_admin=True)
+    fault, told = read(operator, uuid, is_admin=True)
     assert "Of 3 hosts, 0 passed all filters: PcloudFilter removed 2 " in fault
     assert "CapacityFilter removed 1 " in fault
     assert ", 1 hosts do not give out such an amount" in fault
     assert told["fault"] == fault
     assert ", 1 hosts do not" in told["removed"][-1]["missing"]
     assert "missing_counted" not in str(told)
-    landlord.movers.close()
+    operator.movers.close()
 
 
 def test_what_older_programs_kept_is_read_as_it_is(tmp_path: Path) -> None:
-    landlord = furnished(tmp_path, "a1", "a2")
-    uuid = lost(landlord)
-    before, _ = read(landlord, uuid, is_admin=False)
+    operator = furnished(tmp_path, "a1", "a2")
+    uuid = lost(operator)
+    before, _ = read(operator, uuid, is_admin=False)
 
     def age(tx: Tx) -> None:
-        query = sa.select(tables.servers.c.fault, tables.servers.c.decision)
+        query = sa.select(compute_tables.servers.c.fault, compute_tables.servers.c.decision)
         ((fault, decision),) = tx.execute(query).all()
         assert fault.pop("counted").startswith("No valid host was found. Of 3 hosts")
         assert set(decision) >= {"has_dedicated", "removed"}
         values = {"fault": fault, "decision": {**decision, "has_dedicated": True}}
-        tx.execute(tables.servers.update().values(**values))
+        tx.execute(compute_tables.servers.update().values(**values))
 
-    landlord.cloud.write(age)
+    operator.cloud.write(age)
     for is_admin in (False, True):
-        fault, told = read(landlord, uuid, is_admin=is_admin)
+        fault, told = read(operator, uuid, is_admin=is_admin)
         assert fault == told["fault"] == before
         assert "some hosts do not" in told["removed"][-1]["missing"]
         assert (told["hosts"] == 3) is is_admin
-    landlord.movers.close()
+    operator.movers.close()

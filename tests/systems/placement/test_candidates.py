@@ -18,7 +18,7 @@ from innkeeper.domain.slices import Placing
 from innkeeper.store.transactions import Store
 from innkeeper.systems.placement.candidates import CandidateSearcher
 from tests.support import reference_candidates as reference
-from tests.support.desks import find
+from tests.support.executors import find
 from tests.support.forests import (
     AGGREGATES,
     SHARES,
@@ -352,11 +352,11 @@ def test_any_forest(store: Store, seed: int) -> None:
     with store.write() as tx:
         make_names(tx)
         plant(tx, forest)
-    desk = CandidateSearcher(Placing())
+    executor = CandidateSearcher(Placing())
     for _ in range(20):
         query = draw_query(dice, forest)
         with store.read() as tx:
-            found = find(desk, tx, query, 0)
+            found = find(executor, tx, query, 0)
         candidates = {reference.canonical(each) for each in found.candidates}
         everything = reference.candidates(forest, query)
         assert candidates <= everything

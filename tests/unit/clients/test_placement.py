@@ -107,7 +107,7 @@ def told(status: int, detail: str, **more: Any) -> tuple[int, Any]:
 
 def test_the_newest_version_that_both_know_is_used() -> None:
     with asking((200, DOCUMENT), (200, {"traits": []})) as (api, server, _):
-        api.settle_version(Version(1, 28))
+        api.negotiate(Version(1, 28))
         assert api.version == (1, 36)
         assert api.ask("/traits", name="in:A,B") == {"traits": []}
         assert server.asked == [
@@ -118,7 +118,7 @@ def test_the_newest_version_that_both_know_is_used() -> None:
 
 def test_an_old_service_is_refused_in_one_line() -> None:
     with asking((200, DOCUMENT)) as (api, _, _), pytest.raises(Invalid) as refused:
-        api.settle_version(Version(1, 38))
+        api.negotiate(Version(1, 38))
     assert refused.value.message.startswith("source (http://127.0.0.1:")
     assert "up to 1.36, and 1.38 is the least" in refused.value.message
 
@@ -130,7 +130,7 @@ def test_an_old_service_is_refused_in_one_line() -> None:
 )
 def test_what_is_no_placement_is_refused(body: Any) -> None:
     with asking((200, body)) as (api, _, _), pytest.raises(Invalid, match="no Placement API"):
-        api.settle_version(Version(1, 28))
+        api.negotiate(Version(1, 28))
 
 
 def test_what_may_pass_is_tried_again_with_longer_and_longer_waits() -> None:
@@ -247,7 +247,7 @@ def test_a_token_alone_does_not_say_where_the_api_is() -> None:
         clock=time.monotonic,
     )
     with pytest.raises(Invalid, match="target: no catalog says where"):
-        api.settle_version(Version(1, 28))
+        api.negotiate(Version(1, 28))
     api.close()
 
 

@@ -34,7 +34,7 @@ def look(database: Database) -> list[Finding]:
         return findings(tx)
 
 
-def mend(
+def repair(
     database: Database,
     found: Sequence[Finding],
     clock: Clock,

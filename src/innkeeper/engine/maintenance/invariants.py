@@ -9,12 +9,12 @@ from innkeeper.domain.auditing import Finding, Invariant
 from innkeeper.engine.transactions import Tx
 from innkeeper.store import soundness
 from innkeeper.systems.compute import audit as compute_audit
-from innkeeper.systems.compute import repair as compute_mending
+from innkeeper.systems.compute import repair as compute_repair
 from innkeeper.systems.identity import audit as identity_audit
 from innkeeper.systems.leases import audit as lease_audit
 from innkeeper.systems.pclouds import audit as pcloud_audit
 from innkeeper.systems.placement import audit as placement_audit
-from innkeeper.systems.placement import repair as placement_mending
+from innkeeper.systems.placement import repair as placement_repair
 
 INVARIANTS: tuple[Invariant, ...] = (
     *soundness.INVARIANTS,
@@ -35,8 +35,8 @@ ROOMS: Mapping[str, Callable[[Tx], Iterable[Finding]]] = {
 Repair = Callable[[Tx, Sequence[str], datetime], list[str]]
 REPAIRS: Mapping[str, Repair] = {
     **soundness.REPAIRS,
-    **placement_mending.REPAIRS,
-    **compute_mending.REPAIRS,
+    **placement_repair.REPAIRS,
+    **compute_repair.REPAIRS,
     **pcloud_audit.REPAIRS,
     **lease_audit.REPAIRS,
 }

@@ -11,7 +11,7 @@ from innkeeper.entrypoints.api.compute.hosts.routes import HOST_ROUTES
 from innkeeper.entrypoints.api.compute.servers.history_routes import HISTORY_ROUTES
 from innkeeper.entrypoints.api.compute.servers.routes import SERVER_ROUTES
 from innkeeper.entrypoints.api.compute.versions.table import VERSIONS
-from innkeeper.entrypoints.api.pclouds import routes as pclouds
+from innkeeper.entrypoints.api.pclouds import routes as pcloud_routes
 from innkeeper.entrypoints.api.routing import Api, Route, all_rules
 from innkeeper.entrypoints.api.zones.routes import PLAN_ROUTES
 
@@ -21,7 +21,7 @@ ROUTES: tuple[Route, ...] = (
     *ACCOUNT_ROUTES,
     *HOST_ROUTES,
     *GROUPING_ROUTES,
-    *pclouds.PCLOUD_ROUTES,
+    *pcloud_routes.PCLOUD_ROUTES,
     *SERVER_ROUTES,
     *PLAN_ROUTES,
     *HISTORY_ROUTES,
@@ -31,7 +31,7 @@ COMPUTE = Api(
     service_type="compute",
     title="Compute",
     routes=ROUTES,
-    rules=all_rules(ROUTES, (*rules.OTHER_RULES, *pclouds.OTHER_RULES)),
+    rules=all_rules(ROUTES, (*rules.OTHER_RULES, *pcloud_routes.OTHER_RULES)),
     fault_form=faults.form,
     versions=VERSIONS,
     body_refusal=faults.body_refusal,

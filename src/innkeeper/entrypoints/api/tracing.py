@@ -20,7 +20,7 @@ from opentelemetry.trace import SpanKind, Status, StatusCode
 ACCIDENT = 500
 
 
-class Tracing:
+class OpenTelemetryTracer:
     """Sends a span for each request to the collector at ``endpoint`` (OTLP over HTTP)."""
 
     def __init__(self, endpoint: str) -> None:

@@ -12,14 +12,14 @@ from dataclasses import dataclass
 from innkeeper.domain.auditing import Finding, Repaired
 from innkeeper.domain.ids import Clock
 from innkeeper.engine.database import Database
-from innkeeper.engine.maintenance.audit import look, mend
+from innkeeper.engine.maintenance.audit import look, repair
 
 SOUND, BROKEN = 0, 1
 Say = Callable[[str], object]
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class AuditOptions:
     """What is asked of an audit."""
 
     is_json: bool = False
@@ -27,23 +27,23 @@ class Wish:
     is_dry: bool = False
 
 
-def run(database: Database, clock: Clock, say: Say, wish: Wish) -> int:
+def run(database: Database, clock: Clock, say: Say, options: AuditOptions) -> int:
     """Audit a database; gives the exit status. ``say`` is given the lines one by one."""
     found = look(database)
     repaired: list[Repaired] = []
-    if not wish.is_json:
+    if not options.is_json:
         _say_all(say, found)
-    if wish.repairs or wish.is_dry:
-        for each in mend(database, found, clock, is_dry=wish.is_dry):
+    if options.repairs or options.is_dry:
+        for each in repair(database, found, clock, is_dry=options.is_dry):
             repaired.append(each)
-            if not wish.is_json:
-                say(f"would have {each}\n" if wish.is_dry else f"{each}\n")
-        left = found if wish.is_dry else look(database)
+            if not options.is_json:
+                say(f"would have {each}\n" if options.is_dry else f"{each}\n")
+        left = found if options.is_dry else look(database)
     else:
         left = found
-    if wish.is_json:
+    if options.is_json:
         say(_as_json(found, repaired, left))
-    elif wish.repairs and not wish.is_dry:
+    elif options.repairs and not options.is_dry:
         say(f"{len(repaired)} repairs\n")
         _say_all(say, left)
     return BROKEN if left else SOUND

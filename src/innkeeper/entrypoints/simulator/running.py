@@ -52,7 +52,7 @@ class Results:
 
     workload: Workload
     groups: tuple[HostGroup, ...]
-    terms: ReplayOptions
+    options: ReplayOptions
     outcomes: tuple[tuple[SchedulingPolicy, Outcome], ...]
     compactions: tuple[Compaction, ...]
     notes: tuple[str, ...]
@@ -66,7 +66,7 @@ class Simulation:
         workload: Workload,
         groups: Sequence[HostGroup],
         policies: Sequence[SchedulingPolicy],
-        terms: ReplayOptions,
+        options: ReplayOptions,
         *,
         clock: Clock,
         watcher: Watcher,
@@ -74,7 +74,7 @@ class Simulation:
         self._workload = workload
         self._groups = tuple(groups)
         self._policies = tuple(policies)
-        self._terms = terms
+        self._options = options
         self._clock = clock
         self._watcher = watcher
 
@@ -90,7 +90,7 @@ class Simulation:
         return Results(
             self._workload,
             self._groups,
-            self._terms,
+            self._options,
             outcomes,
             compactions,
             (*self._workload.notes, *self._lacking()),
@@ -107,20 +107,22 @@ class Simulation:
         found = []
         for policy in self._policies:
             with self._watcher.replay(policy.name, self._workload.count) as advance:
-                found.append((policy, self._replay(policy, self._groups, self._terms, advance)))
+                found.append(
+                    (policy, self._replay(policy, self._groups, self._options, advance))
+                )
         return found
 
     def _replay(
         self,
         policy: SchedulingPolicy,
         groups: Sequence[HostGroup],
-        terms: ReplayOptions,
+        options: ReplayOptions,
         advance: Advance,
     ) -> Outcome:
-        scheduler = policy.scheduler(is_timed=not terms.stops_at_refusal)
+        scheduler = policy.scheduler(is_timed=not options.stops_at_refusal)
         table = table_of(groups, self._workload)
         table.knows_servers = scheduler.pipeline.needs_servers
-        mine = replace(terms, rules=policy.rules())
+        mine = replace(options, rules=policy.rules())
         return Replay(self._workload, table, scheduler.plan, mine, self._clock).run(advance)
 
     def _compactions(self) -> list[Compaction]:
@@ -140,10 +142,10 @@ class Simulation:
         def has_room(count: int) -> bool:
             nonlocal replays
             replays += 1
-            terms = replace(self._terms, stops_at_refusal=True, samples=2)
+            options = replace(self._options, stops_at_refusal=True, samples=2)
             title = f"{policy.name}: do {count} hosts {shape.name} suffice?"
             with self._watcher.attempt(title, self._workload.count) as advance:
-                outcome = self._replay(policy, [HostGroup(shape, count)], terms, advance)
+                outcome = self._replay(policy, [HostGroup(shape, count)], options, advance)
             return outcome.first_refusal_s is None
 
         # With a host for each server there is room, unless a filter asks for something else.

@@ -71,7 +71,7 @@ def _run(options: Mapping[str, Any]) -> None:
     file = hosts.file_of(options["hosts"])
     groups = hosts.parse(options["hosts"]) if file is None else host_files.load(file)
     workload = detection.load(options["trace"], options["machine"])
-    terms = ReplayOptions(
+    replay_options = ReplayOptions(
         seed=options["seed"],
         reference=_reference(options["reference"], workload),
         is_whole=options["all_or_none"],
@@ -80,7 +80,7 @@ def _run(options: Mapping[str, Any]) -> None:
         workload,
         groups,
         chosen,
-        terms,
+        replay_options,
         clock=time.perf_counter,
         watcher=progress.shown_on(sys.stderr),
     )

@@ -92,8 +92,8 @@ def _is_in_database(frame: FrameType | None) -> bool:
 class Heartbeat:
     """Gives the sign, where there is somebody to see it; ``into`` is the writing end."""
 
-    def __init__(self, standing: StuckThreadDetector, into: int | None = None) -> None:
-        self._standing = standing
+    def __init__(self, detector: StuckThreadDetector, into: int | None = None) -> None:
+        self._standing = detector
         self._into = into
         if into is not None:
             # For this process alone: what it starts would keep the pipe open.

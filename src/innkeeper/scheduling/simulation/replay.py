@@ -56,19 +56,19 @@ class Replay:
         workload: Workload,
         table: HostTable,
         planner: Planner,
-        terms: ReplayOptions,
+        options: ReplayOptions,
         clock: Clock,
     ) -> None:
         self._workload = workload
         self._table = table
         self._planner = planner
-        self._terms = terms
+        self._options = options
         self._clock = clock
         self._placed: dict[int, tuple[RequestSpec, Entry]] = {}
         """Who is on the table, by the number of the server."""
         self._leavings = np.argsort(workload.leavings_s, kind="stable")
         self._left = 0
-        reference = terms.reference or workload.commonest()
+        reference = options.reference or workload.commonest()
         self._sampler = Sampler(
             table, workload.classes(), self._spec(reference, 0, 0, 1), self._moments()
         )
@@ -76,7 +76,7 @@ class Replay:
 
     def _moments(self) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
         first, last = self._workload.arrivals_s[[0, -1]]
-        return np.linspace(first, last, max(2, self._terms.samples))[1:]
+        return np.linspace(first, last, max(2, self._options.samples))[1:]
 
     def _spec(self, shape: ServerShape, number: int, project: int, count: int) -> RequestSpec:
         return RequestSpec(
@@ -85,10 +85,10 @@ class Replay:
             user_id="simulation",
             now_s=NOW_S,
             silence_max_s=np.inf,
-            seed=draw(self._terms.seed, number, SEEDS),
+            seed=draw(self._options.seed, number, SEEDS),
             count=count,
             comparisons=shape.comparisons,
-            rules=self._terms.rules,
+            rules=self._options.rules,
         )
 
     def run(self, advance: Advance) -> Outcome:
@@ -117,7 +117,7 @@ class Replay:
             done = number + 1
             if found < count and refused_at is None:
                 refused_at = moment
-                if self._terms.stops_at_refusal:
+                if self._options.stops_at_refusal:
                     break
             if bounds[done] - told >= TOLD_EVERY:
                 advance(bounds[done] - told)
@@ -146,7 +146,7 @@ class Replay:
         made = self._planner(self._table, spec)
         took = self._clock() - before
         entries = made.entries
-        if self._terms.is_whole and len(entries) < spec.count:
+        if self._options.is_whole and len(entries) < spec.count:
             for entry in reversed(entries):
                 depletion.give_back(self._table, spec, entry)
             return took, 0

@@ -26,7 +26,7 @@ schema_promises = sa.Table(
 )
 """One row, for programs that are older than the schema and cannot know its newest steps."""
 
-news = sa.Table(
+invalidations = sa.Table(
     "news",
     METADATA,
     sa.Column("topic", sa.String(32), primary_key=True),

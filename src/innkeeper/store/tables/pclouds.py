@@ -62,7 +62,7 @@ pclouds = sa.Table(
     sa.Column("size", sa.JSON(none_as_null=True)),
     # Up to this row its hosts have its ratios; those behind it may have the ones from before.
     # Null: all have them.
-    sa.Column("settled_to", BigId),
+    sa.Column("settled_to", BigId, key="rolled_out_to"),
     sa.Column("created_at", Moment, nullable=False),
     sa.Column("updated_at", Moment, nullable=False),
     sqlite_autoincrement=True,
@@ -97,7 +97,7 @@ pcloud_projects = sa.Table(
     sa.Column("has_accepted", sa.Boolean, nullable=False, server_default=sa.false()),
 )
 
-pcloud_runs = sa.Table(
+billing_periods = sa.Table(
     "pcloud_runs",
     METADATA,
     sa.Column("id", BigId, primary_key=True, autoincrement=True),

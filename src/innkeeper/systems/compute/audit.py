@@ -8,7 +8,7 @@ from innkeeper.domain.auditing import Finding, Invariant
 from innkeeper.store.narrowing import Only
 from innkeeper.store.queries.compute import audit, grouping_audit, reports_audit
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute.hosts import reports_audit as of_reports
+from innkeeper.systems.compute.hosts import reports_audit as agent_reports_audit
 from innkeeper.systems.compute.moves import audit as move_audit
 
 ROOM = "compute"
@@ -113,7 +113,7 @@ INVARIANTS = (
     TWO_ZONES,
     WRONG_ZONE,
     STRAY_MEMBER,
-    *of_reports.INVARIANTS,
+    *agent_reports_audit.INVARIANTS,
 )
 
 
@@ -123,7 +123,7 @@ def findings(tx: Tx) -> Iterator[Finding]:
     yield from move_audit.findings(tx)
     yield from _of_servers(tx)
     yield from _of_sets(tx)
-    yield from of_reports.findings(tx)
+    yield from agent_reports_audit.findings(tx)
 
 
 def _of_holders(tx: Tx) -> Iterator[Finding]:

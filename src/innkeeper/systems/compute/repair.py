@@ -24,14 +24,14 @@ from innkeeper.store.queries.compute import (
     quota_usages,
     reports_audit,
 )
-from innkeeper.store.queries.compute import servers as rows
+from innkeeper.store.queries.compute import servers as server_rows
 from innkeeper.store.queries.compute.orders import NewOrder
 from innkeeper.store.transactions import Tx, step
 from innkeeper.systems.compute import audit
 from innkeeper.systems.compute.boot import specs
 from innkeeper.systems.compute.boot.boot import CONSUMER_TYPE
 from innkeeper.systems.compute.flavors import demands
-from innkeeper.systems.compute.hosts import reports_audit as of_reports
+from innkeeper.systems.compute.hosts import reports_audit as agent_reports_audit
 from innkeeper.systems.compute.moves import audit as move_audit
 from innkeeper.systems.compute.moves.moving import MIGRATION_TYPE
 from innkeeper.systems.compute.servers import servers
@@ -47,7 +47,7 @@ def adopt(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
     """Make consumers anew: servers' and migrations' with their owners."""
     owners: dict[str, TransferSide] = {}
     for uuid in keys:
-        server = rows.by_uuid(tx, uuid, is_deleted_wanted=True)
+        server = server_rows.by_uuid(tx, uuid, is_deleted_wanted=True)
         moved = migrations.by_uuid(tx, uuid) if server is None else None
         for owner, kind in ((server, CONSUMER_TYPE), (moved, MIGRATION_TYPE)):
             if owner is not None:
@@ -69,7 +69,7 @@ def claim_missing(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
     moving = {each.server_uuid for each in moves}
     told = []
     for uuid in lacking:
-        server = rows.by_uuid(tx, uuid)
+        server = server_rows.by_uuid(tx, uuid)
         # While it moves, what it should hold is a matter of its migration.
         if server is not None and server.uuid not in moving and _claim_all(tx, server, now):
             told.append(f"{uuid} holds what its flavor takes of {server.host}")
@@ -84,7 +84,7 @@ def _claim_all(tx: Tx, server: Server, now: datetime) -> bool:
     if any(each.provider_id != host.provider_id for each in held):
         return False
     texts = {name: str(value) for name, value in server.image_properties.items()}
-    wish = AllocationUpdate(
+    update = AllocationUpdate(
         server.uuid,
         {host.provider_uuid: demands.of(specs.flavor_of(server.flavor), texts).amounts},
         asks_no_generation=True,
@@ -94,7 +94,7 @@ def _claim_all(tx: Tx, server: Server, now: datetime) -> bool:
     )
     try:
         with step(tx):
-            allocations.write(tx, [wish], now)
+            allocations.write(tx, [update], now)
     except Refusal:
         # No room, or a pool's: then somebody has to decide.
         return False
@@ -113,7 +113,7 @@ def free_homeless(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
     busy |= {each.server_uuid for each in migrations.open_ones(tx, found)}
     settled = [
         each.uuid
-        for each in rows.alive(tx, found)
+        for each in server_rows.alive(tx, found)
         if each.uuid not in busy
         and each.task_state is None
         and each.status in (Status.ERROR, Status.SHELVED_OFFLOADED)
@@ -242,6 +242,6 @@ REPAIRS: dict[str, Repair] = {
     move_audit.IDLE_TASK.kind: end_tasks,
     audit.WRONG_ZONE.kind: put_into_zones,
     audit.STRAY_MEMBER.kind: remove_members,
-    of_reports.MISDIRECTED_ORDER.kind: direct_orders,
-    of_reports.ORDER_OF_NOBODY.kind: end_orders,
+    agent_reports_audit.MISDIRECTED_ORDER.kind: direct_orders,
+    agent_reports_audit.ORDER_OF_NOBODY.kind: end_orders,
 }

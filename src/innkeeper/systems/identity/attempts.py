@@ -66,7 +66,7 @@ def attempt(name: str, address: str) -> Attempt:
     return Attempt(_hash("subject", name), _hash("source", _network(address)))
 
 
-def check(tx: Tx, tried: Attempt, terms: AttemptLimits, now: datetime) -> int:
+def check(tx: Tx, tried: Attempt, limits: AttemptLimits, now: datetime) -> int:
     """Raise :class:`TooManyAttempts` where this one comes too early; else give the failures."""
     found = login_failures.of(tx, tried.subject, tried.source)
     if found is None:
@@ -74,17 +74,17 @@ def check(tx: Tx, tried: Attempt, terms: AttemptLimits, now: datetime) -> int:
     count, last_at = found
     # A clock that stepped back must not make a wait longer than it is.
     passed = max(now - last_at, timedelta())
-    if passed >= terms.forgotten_after:
+    if passed >= limits.forgotten_after:
         return 0
-    left_s = terms.wait_s(count) - passed.total_seconds()
+    left_s = limits.wait_s(count) - passed.total_seconds()
     if left_s > 0:
         raise TooManyAttempts(TOO_MANY, retry_after_s=ceil(left_s))
     return count
 
 
-def fail(tx: Tx, tried: Attempt, terms: AttemptLimits, now: datetime) -> None:
+def fail(tx: Tx, tried: Attempt, limits: AttemptLimits, now: datetime) -> None:
     """Count one more failure."""
-    login_failures.prune(tx, now - terms.forgotten_after)
+    login_failures.prune(tx, now - limits.forgotten_after)
     found = login_failures.of(tx, tried.subject, tried.source)
     count = 0 if found is None else found[0]
     if found is None:

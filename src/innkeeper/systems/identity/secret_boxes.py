@@ -90,35 +90,35 @@ def used_keys(tx: Tx) -> dict[str, list[str]]:
     return found
 
 
-def keep(tx: Tx, safe: SecretBox, name: str, secret: bytes, now: datetime) -> None:
+def keep(tx: Tx, secret_box: SecretBox, name: str, secret: bytes, now: datetime) -> None:
     """Keep a secret, in the place of one that may be there."""
     identity.remove_secret(tx, name)
-    identity.add_secret(tx, name, safe.seal(name, secret), now)
+    identity.add_secret(tx, name, secret_box.seal(name, secret), now)
 
 
-def take(tx: Tx, safe: SecretBox, name: str) -> bytes | None:
+def take(tx: Tx, secret_box: SecretBox, name: str) -> bytes | None:
     """A secret that is kept, if it is; see :meth:`Safe.open` for what is raised."""
     text = identity.secret(tx, name)
-    return None if text is None else safe.open(name, text)
+    return None if text is None else secret_box.open(name, text)
 
 
-def reseal(tx: Tx, safe: SecretBox, now: datetime) -> int:
+def reseal(tx: Tx, secret_box: SecretBox, now: datetime) -> int:
     """Seal all anew with the first key; gives how many. Raises what :meth:`Safe.open` does."""
     count = 0
     for name, text in identity.secrets_by_name(tx).items():
         if is_sealed(text):
-            keep(tx, safe, name, safe.open(name, text), now)
+            keep(tx, secret_box, name, secret_box.open(name, text), now)
             count += 1
     return count
 
 
-def forget_lost(tx: Tx, safe: SecretBox) -> list[str]:
+def forget_lost(tx: Tx, secret_box: SecretBox) -> list[str]:
     """Drop what no key of this safe opens; gives the names."""
     lost = []
     for name, text in identity.secrets_by_name(tx).items():
         try:
             if is_sealed(text):
-                safe.open(name, text)
+                secret_box.open(name, text)
         except (NoSuchKey, Spoilt):
             identity.remove_secret(tx, name)
             lost.append(name)

@@ -210,7 +210,7 @@ def revoke(tx: Tx, claims: Claims, *, now: datetime) -> None:
 
 
 def signing_key(
-    tx: Tx, safe: Callable[[], SecretBox], *, draw: Callable[[int], bytes], now: datetime
+    tx: Tx, secret_box: Callable[[], SecretBox], *, draw: Callable[[int], bytes], now: datetime
 ) -> bytes:
     """The key that all processes of this database share; made and sealed at the first call.
 
@@ -220,9 +220,13 @@ def signing_key(
     text = identity.secret(tx, KEY_NAME)
     if text is None:
         key = draw(KEY_BYTES)
-        secret_boxes.keep(tx, safe(), KEY_NAME, key, now)
+        secret_boxes.keep(tx, secret_box(), KEY_NAME, key, now)
         return key
-    return safe().open(KEY_NAME, text) if secret_boxes.is_sealed(text) else bytes.fromhex(text)
+    return (
+        secret_box().open(KEY_NAME, text)
+        if secret_boxes.is_sealed(text)
+        else bytes.fromhex(text)
+    )
 
 
 def is_signing_key_open(tx: Tx) -> bool:
@@ -231,12 +235,12 @@ def is_signing_key_open(tx: Tx) -> bool:
     return text is not None and not secret_boxes.is_sealed(text)
 
 
-def seal_signing_key(tx: Tx, safe: SecretBox, now: datetime) -> bool:
+def seal_signing_key(tx: Tx, secret_box: SecretBox, now: datetime) -> bool:
     """Seal the key if it is not; tell whether it was to be done."""
     text = identity.secret(tx, KEY_NAME)
     if text is None or secret_boxes.is_sealed(text):
         return False
-    secret_boxes.keep(tx, safe, KEY_NAME, bytes.fromhex(text), now)
+    secret_boxes.keep(tx, secret_box, KEY_NAME, bytes.fromhex(text), now)
     return True
 
 

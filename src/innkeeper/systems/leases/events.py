@@ -33,7 +33,7 @@ def due(tx: Tx, now: datetime) -> list[str]:
     return list(dict.fromkeys((*ends, *starts)))
 
 
-def carry_out(tx: Tx, uuid: str, terms: LeaseContext) -> int:
+def carry_out(tx: Tx, uuid: str, context: LeaseContext) -> int:
     """Do what is due of a lease, as far as can be; tells how much was done.
 
     Nothing happens to a lease that is not there any more, or of which nothing is due.
@@ -41,16 +41,16 @@ def carry_out(tx: Tx, uuid: str, terms: LeaseContext) -> int:
     lease = leases.by_uuid(tx, uuid)
     if lease is None:
         return 0
-    if _is_due(lease, LeaseEventKind.END, terms):
-        return end(tx, lease, terms)
-    if lease.ended_at is None and _is_due(lease, LeaseEventKind.START, terms):
-        return start(tx, lease, terms)
+    if _is_due(lease, LeaseEventKind.END, context):
+        return end(tx, lease, context)
+    if lease.ended_at is None and _is_due(lease, LeaseEventKind.START, context):
+        return start(tx, lease, context)
     return 0
 
 
-def _is_due(lease: Lease, kind: str, terms: LeaseContext) -> bool:
+def _is_due(lease: Lease, kind: str, context: LeaseContext) -> bool:
     event = lease.events[kind]
-    return event.state != LeaseEventState.DONE and event.due_at <= terms.now
+    return event.state != LeaseEventState.DONE and event.due_at <= context.now
 
 
 def _moved(tx: Tx, lease: Lease, kind: str, state: str, now: datetime) -> bool:
@@ -58,53 +58,53 @@ def _moved(tx: Tx, lease: Lease, kind: str, state: str, now: datetime) -> bool:
     return event.state == state or leases.move_event(tx, event, state, now)
 
 
-def start(tx: Tx, lease: Lease, terms: LeaseContext) -> int:
+def start(tx: Tx, lease: Lease, context: LeaseContext) -> int:
     """Give a lease its hosts, all at once; or wait, while servers of another are there."""
     held = holds.of_lease(tx, lease.id)
     found = [(uuid, freepool.member(tx, host_id)) for uuid, host_id in held]
-    are_free = [freepool.take_back(tx, host, terms.now) for _, host in found]
+    are_free = [freepool.take_back(tx, host, context.now) for _, host in found]
     if not all(are_free):
-        _moved(tx, lease, LeaseEventKind.START, LeaseEventState.BEGUN, terms.now)
+        _moved(tx, lease, LeaseEventKind.START, LeaseEventState.BEGUN, context.now)
         return 0
-    if not _moved(tx, lease, LeaseEventKind.START, LeaseEventState.DONE, terms.now):
+    if not _moved(tx, lease, LeaseEventKind.START, LeaseEventState.DONE, context.now):
         return 0
     for uuid, host in found:
-        dedications.dedicate(tx, host, Dedication.LEASED, uuid, terms.now)
-    leases.change(tx, lease.id, terms.now)
+        dedications.dedicate(tx, host, Dedication.LEASED, uuid, context.now)
+    leases.change(tx, lease.id, context.now)
     return len(found)
 
 
-def end(tx: Tx, lease: Lease, terms: LeaseContext) -> int:
+def end(tx: Tx, lease: Lease, context: LeaseContext) -> int:
     """Close a lease's hosts, have the servers there deleted, and give the empty ones back.
 
     Tells how many servers were told to go, and hosts given back. The lease is over from the
     first time on, and done with when it holds nothing.
     """
-    if not _moved(tx, lease, LeaseEventKind.END, LeaseEventState.BEGUN, terms.now):
+    if not _moved(tx, lease, LeaseEventKind.END, LeaseEventState.BEGUN, context.now):
         return 0
     if lease.ended_at is None:
-        leases.change(tx, lease.id, terms.now, ended_at=terms.now)
+        leases.change(tx, lease.id, context.now, ended_at=context.now)
     held = holds.of_lease(tx, lease.id)
-    mine = [_closed(tx, uuid, freepool.member(tx, host_id), terms) for uuid, host_id in held]
+    mine = [_closed(tx, uuid, freepool.member(tx, host_id), context) for uuid, host_id in held]
     told = deletions.delete_some(
         tx,
         [host.name for host in mine if host is not None],
-        terms.now,
+        context.now,
         DELETED_AT_ONCE,
-        service_down_time_s=terms.service_down_time_s,
-        asker=terms.asker,
+        service_down_time_s=context.service_down_time_s,
+        asker=context.asker,
     )
     given_back: list[int] = []
     for (_, host_id), host in zip(held, mine, strict=True):
-        if host is None or freepool.take_back(tx, host, terms.now):
+        if host is None or freepool.take_back(tx, host, context.now):
             given_back.append(host_id)
     holds.remove(tx, lease.id, given_back)
     if len(given_back) == len(held):
-        _finish(tx, lease, terms.now)
+        _finish(tx, lease, context.now)
     return told + len(given_back)
 
 
-def _closed(tx: Tx, reservation: str, host: Host, terms: LeaseContext) -> Host | None:
+def _closed(tx: Tx, reservation: str, host: Host, context: LeaseContext) -> Host | None:
     """A host as it is after its reservation's end; ``None`` for one that it does not have.
 
     It has none before it has begun, nor one that was handed on to the next already.
@@ -112,7 +112,7 @@ def _closed(tx: Tx, reservation: str, host: Host, terms: LeaseContext) -> Host |
     if host.dedicated_to != reservation:
         return None
     if host.dedication == Dedication.LEASED:
-        dedications.dedicate(tx, host, Dedication.ENDED, reservation, terms.now)
+        dedications.dedicate(tx, host, Dedication.ENDED, reservation, context.now)
         return freepool.member(tx, host.id)
     return host
 

@@ -54,35 +54,35 @@ def unknown(uuid: str) -> NotFound:
     return NotFound(f"Object with {{'lease_id': '{uuid[:36]}'}} not found")
 
 
-def create(tx: Tx, wish: LeaseRequest, terms: LeaseContext) -> Lease:
+def create(tx: Tx, request: LeaseRequest, context: LeaseContext) -> Lease:
     """Make a lease that holds what it reserves; begin it, if its time has come.
 
     Raises :class:`Conflict` (``no_free_host``) where there are not enough hosts for all of it.
     """
-    found = chosen(tx, wish, terms)
-    take(tx, [each for hosts in found for each in hosts], wish.window, terms)
-    made = leases.add(tx, wish, terms.now)
+    found = chosen(tx, request, context)
+    take(tx, [each for hosts in found for each in hosts], request.window, context)
+    made = leases.add(tx, request, context.now)
     for reservation, hosts in zip(made.reservations, found, strict=True):
         holds.add(tx, reservation.id, [each.host_id for each in hosts])
-    if made.start_at <= terms.now:
-        events.start(tx, made, terms)
+    if made.start_at <= context.now:
+        events.start(tx, made, context)
     return get(tx, made.uuid)
 
 
-def chosen(tx: Tx, wish: LeaseRequest, terms: LeaseContext) -> list[list[Lendable]]:
+def chosen(tx: Tx, request: LeaseRequest, context: LeaseContext) -> list[list[Lendable]]:
     """The hosts for each reservation of a lease, none of them for two.
 
     Raises :class:`Conflict` (``no_free_host``) where there are not enough for one.
     """
-    present = freepool.lendable(tx, terms.heard_since)
-    held = holds.held_in(tx, wish.window)
-    found = calendar.deal(present, held, wish.reservations, terms.seed)
+    present = freepool.lendable(tx, context.heard_since)
+    held = holds.held_in(tx, request.window)
+    found = calendar.deal(present, held, request.reservations, context.seed)
     if found is None:
         raise Conflict(NOT_ENOUGH, code=NO_FREE_HOST)
     return found
 
 
-def take(tx: Tx, wanted: Sequence[Lendable], window: Window, terms: LeaseContext) -> None:
+def take(tx: Tx, wanted: Sequence[Lendable], window: Window, context: LeaseContext) -> None:
     """Move the generations of hosts that are to be held, and look that nobody else holds them.
 
     Raises :class:`Overtaken` if somebody does. That catches a writer who wrongly believes to
@@ -90,26 +90,26 @@ def take(tx: Tx, wanted: Sequence[Lendable], window: Window, terms: LeaseContext
     for the first, and then sees its hold.
     """
     for each in sorted(wanted, key=lambda one: one.host_id):
-        ratios.advance(tx, each.provider_uuid, terms.now)
+        ratios.advance(tx, each.provider_uuid, context.now)
     if not holds.held_in(tx, window).isdisjoint(each.host_id for each in wanted):
         raise Overtaken("The chosen hosts were held by somebody else at the same moment.")
 
 
-def rename(tx: Tx, lease: Lease, name: str, terms: LeaseContext) -> Lease:
+def rename(tx: Tx, lease: Lease, name: str, context: LeaseContext) -> Lease:
     """Give a lease another name, whatever its state."""
     if name != lease.name:
-        leases.change(tx, lease.id, terms.now, name=name)
+        leases.change(tx, lease.id, context.now, name=name)
     return get(tx, lease.uuid)
 
 
-def delete(tx: Tx, lease: Lease, terms: LeaseContext) -> None:
+def delete(tx: Tx, lease: Lease, context: LeaseContext) -> None:
     """End a lease now, and forget it.
 
     Its owner sees it no more. What it holds is free for others at once; a host with servers of
     it is, when these are gone.
     """
-    leases.change(tx, lease.id, terms.now, is_deleted=True)
-    leases.bring_forward(tx, lease.events[LeaseEventKind.END], terms.now)
+    leases.change(tx, lease.id, context.now, is_deleted=True)
+    leases.bring_forward(tx, lease.events[LeaseEventKind.END], context.now)
     again = leases.by_uuid(tx, lease.uuid)
     assert again is not None, "it is still there, and hidden"
-    events.end(tx, again, terms)
+    events.end(tx, again, context)

@@ -56,12 +56,12 @@ def demand_project(project_id: str) -> None:
         raise Invalid(f"The project {project_id[:60]} cannot be told apart from other facts.")
 
 
-def demand_known(tx: Tx, project_id: str, terms: PcloudContext) -> None:
+def demand_known(tx: Tx, project_id: str, context: PcloudContext) -> None:
     """Raise :class:`Invalid` for an id of no project, where this database has all projects.
 
     Where an external Keystone keeps the projects, or nothing does, any id is taken.
     """
-    if not terms.knows_projects:
+    if not context.knows_projects:
         return
     try:
         projects.get(tx, project_id)

@@ -21,7 +21,7 @@ from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.grouping import dedications, owned_aggregates
 from innkeeper.systems.compute.hosts import hosts
 from innkeeper.systems.pclouds import members
-from innkeeper.systems.pclouds.ratio_rollout import SETTLED_AT_ONCE
+from innkeeper.systems.pclouds.ratio_rollout import ROLLED_OUT_AT_ONCE
 
 ROOM = "pclouds"
 WRONG_DEDICATION = Invariant(
@@ -143,9 +143,9 @@ def _of_ratios(tx: Tx, only: Sequence[str] | None = None) -> Iterator[Finding]:
 
 
 def _of_runs(tx: Tx) -> Iterator[Finding]:
-    runs, due = audit.open_runs(tx)
+    periods, due = audit.open_periods(tx)
     for host_id, (machine, meant) in sorted(due.items()):
-        said = runs.get(host_id, [])
+        said = periods.get(host_id, [])
         if len(said) != 1:
             yield WRONG_RUN.broken(host_id, f"host {machine} is paid for {len(said)} times")
         elif said != [meant]:
@@ -154,7 +154,7 @@ def _of_runs(tx: Tx) -> Iterator[Finding]:
                 f"host {machine} is paid for as {_told(said[0])}, and should be as "
                 f"{_told(meant)}",
             )
-    for host_id in sorted(runs.keys() - due.keys()):
+    for host_id in sorted(periods.keys() - due.keys()):
         yield WRONG_RUN.broken(host_id, f"host number {host_id} is paid for, and should not be")
 
 
@@ -220,16 +220,16 @@ def pay_right(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
 
     What was paid until now stays written: nobody can tell here what it should have been.
     """
-    runs, due = audit.open_runs(tx)
+    periods, due = audit.open_periods(tx)
     told = []
     for host_id in sorted({int(key) for key in keys}):
         wanted = [due[host_id][1]] if host_id in due else []
-        if runs.get(host_id, []) == wanted:
+        if periods.get(host_id, []) == wanted:
             continue
-        pcloud_hosts.end_runs(tx, [host_id], now)
+        pcloud_hosts.end_billing(tx, [host_id], now)
         member = pcloud_hosts.by_host(tx, host_id) if wanted else None
         if member is not None:
-            members.begin_runs(tx, members.pcloud_of(tx, member), [member], now)
+            members.begin_billing(tx, members.pcloud_of(tx, member), [member], now)
         how = "once, as what it is" if wanted else "no more"
         told.append(f"host number {host_id} is paid for {how}")
     return told
@@ -241,5 +241,5 @@ REPAIRS = {
     WRONG_RATIO.kind: set_ratios,
     WRONG_RUN.kind: pay_right,
 }
-AT_ONCE = {WRONG_RATIO.kind: SETTLED_AT_ONCE}
+AT_ONCE = {WRONG_RATIO.kind: ROLLED_OUT_AT_ONCE}
 """Findings that are repaired in one transaction, where that takes longer than most repairs."""

@@ -20,7 +20,7 @@ class PcloudUsage:
     """What one project paid for within a period, in hours of hosts and of units."""
 
     project_id: str
-    runs: list[BillingPeriod] = field(default_factory=list)
+    periods: list[BillingPeriod] = field(default_factory=list)
     host_hours: float = 0.0
     unit_hours: float = 0.0
 
@@ -35,18 +35,20 @@ def page(
     limit: int,
 ) -> list[BillingPeriod]:
     """The runs of hosts within a period, of a project or of all."""
-    return pcloud_hosts.runs(tx, start, stop, project_id=project_id, after=after, limit=limit)
+    return pcloud_hosts.periods(
+        tx, start, stop, project_id=project_id, after=after, limit=limit
+    )
 
 
 def by_project(
-    runs: Iterable[BillingPeriod], start: datetime, stop: datetime
+    periods: Iterable[BillingPeriod], start: datetime, stop: datetime
 ) -> list[PcloudUsage]:
     """What these runs come to for each project, in the order in which they come."""
     found: dict[str, PcloudUsage] = {}
-    for each in runs:
+    for each in periods:
         mine = found.setdefault(each.project_id, PcloudUsage(each.project_id))
         hours = each.hours_in(start, stop)
-        mine.runs.append(each)
+        mine.periods.append(each)
         mine.host_hours += hours
         mine.unit_hours += hours * each.units
     return list(found.values())

@@ -32,7 +32,7 @@ class Request:
     ``asked`` is the same for the same request, and ``token`` is what its client calls it.
     """
 
-    wishes: Sequence[HostRequest]
+    host_requests: Sequence[HostRequest]
     token: str | None
     asked: str
     tell_hosts: Callable[[Tx, Sequence[PcloudHost]], list[Any]]
@@ -53,11 +53,11 @@ class Progress:
     def left(self, request: Request) -> list[HostRequest]:
         """The wishes that nobody has tried, in their order."""
         tried = self.had.keys() | self.refused.keys()
-        return [each for each in request.wishes if each.name not in tried]
+        return [each for each in request.host_requests if each.name not in tried]
 
     def as_answer(self, request: Request) -> dict[str, Any]:
         """What is answered, in the order of the wishes."""
-        names = [each.name for each in request.wishes]
+        names = [each.name for each in request.host_requests]
         return {
             "hosts": [self.had[name] for name in names if name in self.had],
             "failures": [self.refused[name] for name in names if name in self.refused],
@@ -68,7 +68,7 @@ BEGINNING = Progress()
 
 
 def go_on(
-    tx: Tx, pcloud: Pcloud, request: Request, so_far: Progress, terms: PcloudContext
+    tx: Tx, pcloud: Pcloud, request: Request, so_far: Progress, context: PcloudContext
 ) -> Progress:
     """Try some more of what is wanted; tells how far it has come then.
 
@@ -81,9 +81,12 @@ def go_on(
     some = before.left(request)[:TAKEN_AT_ONCE]
     if not some:
         return before
-    made, failures = hosts.allocate_many(tx, pcloud, some, terms, turn)
+    made, failures = hosts.allocate_many(tx, pcloud, some, context, turn)
     told = dict(zip([each.name for each in made], request.tell_hosts(tx, made), strict=True))
-    refused = {wish.name: request.tell_failure(wish, why) for wish, why in failures}
+    refused = {
+        host_request.name: request.tell_failure(host_request, why)
+        for host_request, why in failures
+    }
     after = Progress(
         {**before.had, **told},
         {**before.refused, **refused},
@@ -94,7 +97,7 @@ def go_on(
         had = after.had
         answer = {"names": list(had), "hosts": list(had.values()), "failures": []}
         if kept is None:
-            requests.begin(tx, pcloud, request.token, request.asked, answer, terms.now)
+            requests.begin(tx, pcloud, request.token, request.asked, answer, context.now)
         else:
             requests.go_on(tx, pcloud, request.token, answer)
     return after

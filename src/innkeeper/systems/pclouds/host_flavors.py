@@ -48,10 +48,10 @@ def by_aggregates(tx: Tx, rows: Collection[int]) -> dict[int, HostFlavor]:
 
 
 def free_counts(
-    tx: Tx, flavors: Sequence[HostFlavor], terms: PcloudContext
+    tx: Tx, flavors: Sequence[HostFlavor], context: PcloudContext
 ) -> dict[int, dict[str, int]]:
     """How many hosts can be had at present, by flavor and availability zone."""
-    return host_flavors.free_counts(tx, [each.id for each in flavors], terms.heard_since)
+    return host_flavors.free_counts(tx, [each.id for each in flavors], context.heard_since)
 
 
 def create(
@@ -178,7 +178,7 @@ def remove_host(tx: Tx, flavor: HostFlavor, hostname: str, now: datetime) -> Non
 
 
 def set_maintenance(
-    tx: Tx, flavor: HostFlavor, hostname: str, reason: str | None, terms: PcloudContext
+    tx: Tx, flavor: HostFlavor, hostname: str, reason: str | None, context: PcloudContext
 ) -> PoolHost:
     """Let nothing new come to a host, and tell its pcloud's owner why; ``None`` ends that."""
     there = pooled(tx, flavor, hostname)
@@ -187,7 +187,7 @@ def set_maintenance(
         member = pcloud_hosts.by_host(tx, there.host_id)
         if member is not None:
             pcloud = members.pcloud_of(tx, member)
-            members.show(tx, pcloud, member, terms.now)
+            members.show(tx, pcloud, member, context.now)
             done = "maintenance" if reason is not None else "maintenance-ended"
-            members.tell(tx, pcloud, done, terms, host_name=member.name, detail=reason)
+            members.tell(tx, pcloud, done, context, host_name=member.name, detail=reason)
     return pooled(tx, flavor, hostname)

@@ -38,11 +38,11 @@ from innkeeper.domain.pclouds import (
     is_host_name,
 )
 from innkeeper.scheduling.dice import draw
-from innkeeper.store.queries.pclouds import host_flavors as pools
+from innkeeper.store.queries.pclouds import host_flavors as host_flavor_rows
 from innkeeper.store.queries.pclouds import hosts as pcloud_hosts
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.grouping import dedications
-from innkeeper.systems.compute.hosts import hosts as machines
+from innkeeper.systems.compute.hosts import hosts as compute_hosts
 from innkeeper.systems.pclouds import host_flavors, members, paging, quotas
 from innkeeper.systems.pclouds.context import PcloudContext
 from innkeeper.systems.placement import free_capacity
@@ -91,7 +91,7 @@ def by_row(tx: Tx, host_id: int) -> PcloudHost | None:
 
 def by_machine(tx: Tx, hostname: str) -> PcloudHost | None:
     """A machine by its own name, if it is in a pcloud; for administrators."""
-    machine = machines.by_name_or_none(tx, hostname)
+    machine = compute_hosts.by_name_or_none(tx, hostname)
     return None if machine is None else by_row(tx, machine.id)
 
 
@@ -107,7 +107,7 @@ def residents(tx: Tx, found: Sequence[PcloudHost]) -> dict[str, list[Resident]]:
     """The servers on these hosts, by the names of the machines: whose, and which."""
     return {
         hostname: [Resident(uuid, project_id) for uuid, project_id in there]
-        for hostname, there in machines.residents(tx, [e.hostname for e in found]).items()
+        for hostname, there in compute_hosts.residents(tx, [e.hostname for e in found]).items()
     }
 
 
@@ -121,7 +121,7 @@ def resources(tx: Tx, found: Sequence[PcloudHost]) -> dict[int, dict[str, Figure
 
 
 def allocate(
-    tx: Tx, pcloud: Pcloud, wish: HostRequest, terms: PcloudContext, turn: int = 0
+    tx: Tx, pcloud: Pcloud, host_request: HostRequest, context: PcloudContext, turn: int = 0
 ) -> PcloudHost:
     """Take a free host of a flavor, any of them, into a pcloud; ``turn`` draws another one.
 
@@ -129,22 +129,28 @@ def allocate(
     in use, :class:`QuotaExceeded`, :class:`Conflict` (``no_free_host``) where none is left, and
     :class:`Unavailable` if none of those that were tried was really empty.
     """
-    _demand_name(tx, pcloud, wish.name)
-    flavor = host_flavors.get(tx, wish.host_flavor)
-    quotas.demand_room(tx, pcloud.project_id, flavor.units, terms)
-    machine = _free_one(tx, flavor, wish.availability_zone, terms, turn)
+    _demand_name(tx, pcloud, host_request.name)
+    flavor = host_flavors.get(tx, host_request.host_flavor)
+    quotas.demand_room(tx, pcloud.project_id, flavor.units, context)
+    machine = _free_one(tx, flavor, host_request.availability_zone, context, turn)
     made = members.join(
-        tx, pcloud, machine, wish.name, flavor.units, terms, is_enabled=wish.is_enabled
+        tx,
+        pcloud,
+        machine,
+        host_request.name,
+        flavor.units,
+        context,
+        is_enabled=host_request.is_enabled,
     )
-    members.tell(tx, pcloud, "allocate", terms, host_name=made.name, detail=flavor.flavor_id)
+    members.tell(tx, pcloud, "allocate", context, host_name=made.name, detail=flavor.flavor_id)
     return made
 
 
 def allocate_many(
     tx: Tx,
     pcloud: Pcloud,
-    wishes: Sequence[HostRequest],
-    terms: PcloudContext,
+    host_requests: Sequence[HostRequest],
+    context: PcloudContext,
     first_turn: int = 0,
 ) -> tuple[list[PcloudHost], list[tuple[HostRequest, Refusal]]]:
     """Take several hosts, as far as they can be had; give those, and why the others cannot.
@@ -154,30 +160,30 @@ def allocate_many(
     made: list[PcloudHost] = []
     failures: list[tuple[HostRequest, Refusal]] = []
     used_up: dict[tuple[str, str | None], Refusal] = {}
-    for turn, wish in enumerate(wishes, first_turn):
-        where = (wish.host_flavor, wish.availability_zone)
+    for turn, host_request in enumerate(host_requests, first_turn):
+        where = (host_request.host_flavor, host_request.availability_zone)
         if where in used_up:
-            failures.append((wish, used_up[where]))
+            failures.append((host_request, used_up[where]))
             continue
         try:
-            made.append(allocate(tx, pcloud, wish, terms, turn))
+            made.append(allocate(tx, pcloud, host_request, context, turn))
         except Overtaken:
             # Some of it is written; the whole is done again, or refused.
             raise
         except Refusal as refusal:
-            failures.append((wish, refusal))
+            failures.append((host_request, refusal))
             if refusal.code == NO_FREE_HOST:
                 used_up[where] = refusal
     return made, failures
 
 
-def allocate_this(tx: Tx, pcloud: Pcloud, machine: Host, terms: PcloudContext) -> PcloudHost:
+def allocate_this(tx: Tx, pcloud: Pcloud, machine: Host, context: PcloudContext) -> PcloudHost:
     """Take one certain host into a pcloud, named by nobody; for administrators.
 
     Raises :class:`Conflict` for a host that is in no pool, is in a pcloud, is declared down, or
     is not empty.
     """
-    there = pools.pooled(tx, [machine.id]).get(machine.id)
+    there = host_flavor_rows.pooled(tx, [machine.id]).get(machine.id)
     cannot = f"Host {machine.name} cannot be put into pcloud {pcloud.uuid}"
     if there is None:
         raise Conflict(f"{cannot}: it is in the pool of no host flavor.")
@@ -187,10 +193,10 @@ def allocate_this(tx: Tx, pcloud: Pcloud, machine: Host, terms: PcloudContext) -
     if reason is not None:
         raise Conflict(f"{cannot}: {reason}.")
     flavor = host_flavors.get(tx, there.flavor_id)
-    quotas.demand_room(tx, pcloud.project_id, flavor.units, terms)
+    quotas.demand_room(tx, pcloud.project_id, flavor.units, context)
     name = free_name(tx, pcloud)
-    made = members.join(tx, pcloud, machine, name, flavor.units, terms, is_enabled=False)
-    members.tell(tx, pcloud, "allocate", terms, host_name=name, detail=flavor.flavor_id)
+    made = members.join(tx, pcloud, machine, name, flavor.units, context, is_enabled=False)
+    members.tell(tx, pcloud, "allocate", context, host_name=name, detail=flavor.flavor_id)
     return made
 
 
@@ -204,12 +210,12 @@ def _demand_name(tx: Tx, pcloud: Pcloud, name: str) -> None:
 
 
 def _free_one(
-    tx: Tx, flavor: HostFlavor, zone: str | None, terms: PcloudContext, turn: int = 0
+    tx: Tx, flavor: HostFlavor, zone: str | None, context: PcloudContext, turn: int = 0
 ) -> Host:
     """Draw among the free hosts, until one is empty."""
     is_any_there = False
-    for each in _drawn(tx, flavor, zone, terms, turn):
-        host = machines.by_row(tx, each.host_id)
+    for each in _drawn(tx, flavor, zone, context, turn):
+        host = compute_hosts.by_row(tx, each.host_id)
         assert host is not None, "a host in a pool is not forgotten"
         reason = dedications.why_not_empty(tx, host)
         if reason is None:
@@ -230,22 +236,22 @@ def _free_one(
 
 
 def _drawn(
-    tx: Tx, flavor: HostFlavor, zone: str | None, terms: PcloudContext, turn: int
+    tx: Tx, flavor: HostFlavor, zone: str | None, context: PcloudContext, turn: int
 ) -> Iterator[PoolHost]:
     """Free hosts from a drawn row on, and then from the first; as many as are tried.
 
     Drawing a row costs the same in a large pool as in a small one. From there on all hosts are
     passed that cannot be had: a pool of which nearly all are taken is walked through.
     """
-    bounds = pools.bounds(tx, flavor.id)
+    bounds = host_flavor_rows.bounds(tx, flavor.id)
     if bounds is None:
         return
     least, most = bounds
-    first = least + draw(terms.seed, turn, most - least + 1)
-    left = terms.settings.host_allocation_attempts
-    since = terms.heard_since
+    first = least + draw(context.seed, turn, most - least + 1)
+    left = context.settings.host_allocation_attempts
+    since = context.heard_since
     for start, end in ((first, None), (least, first)):
-        found = pools.free_hosts(
+        found = host_flavor_rows.free_hosts(
             tx, flavor.id, zone, since, first=start, before=end, limit=left
         )
         yield from found
@@ -258,37 +264,37 @@ def _drawn(
 
 
 def set_state(
-    tx: Tx, pcloud: Pcloud, member: PcloudHost, terms: PcloudContext, *, is_enabled: bool
+    tx: Tx, pcloud: Pcloud, member: PcloudHost, context: PcloudContext, *, is_enabled: bool
 ) -> PcloudHost:
     """Let servers come to a host, or let none; those that are there stay."""
     if member.is_replaced and is_enabled:
         raise Conflict(f"Host {member.name} was replaced, and goes when it is empty.")
     if member.is_enabled != is_enabled:
         pcloud_hosts.change(tx, member.host_id, is_enabled=is_enabled)
-        members.show(tx, pcloud, member, terms.now)
+        members.show(tx, pcloud, member, context.now)
         action = "enable" if is_enabled else "disable"
-        members.tell(tx, pcloud, action, terms, host_name=member.name)
+        members.tell(tx, pcloud, action, context, host_name=member.name)
     return _again(tx, member)
 
 
 def rename(
-    tx: Tx, pcloud: Pcloud, member: PcloudHost, name: str, terms: PcloudContext
+    tx: Tx, pcloud: Pcloud, member: PcloudHost, name: str, context: PcloudContext
 ) -> PcloudHost:
     """Give a host another name, which is free in its pcloud."""
     if name == member.name:
         return member
     _demand_name(tx, pcloud, name)
-    _rename(tx, pcloud, member, name, terms)
-    members.tell(tx, pcloud, "rename", terms, host_name=name, detail=f"was {member.name}")
+    _rename(tx, pcloud, member, name, context)
+    members.tell(tx, pcloud, "rename", context, host_name=name, detail=f"was {member.name}")
     return _again(tx, member)
 
 
 def _rename(
-    tx: Tx, pcloud: Pcloud, member: PcloudHost, name: str, terms: PcloudContext
+    tx: Tx, pcloud: Pcloud, member: PcloudHost, name: str, context: PcloudContext
 ) -> None:
     pcloud_hosts.change(tx, member.host_id, name=name)
     pcloud_hosts.rename_run(tx, member.host_id, name)
-    members.show(tx, pcloud, member, terms.now)
+    members.show(tx, pcloud, member, context.now)
 
 
 def _again(tx: Tx, member: PcloudHost) -> PcloudHost:
@@ -297,7 +303,7 @@ def _again(tx: Tx, member: PcloudHost) -> PcloudHost:
     return found
 
 
-def replace(tx: Tx, pcloud: Pcloud, name: str, terms: PcloudContext) -> PcloudHost:
+def replace(tx: Tx, pcloud: Pcloud, name: str, context: PcloudContext) -> PcloudHost:
     """Have another free host, of the same flavor and zone, take a broken one's place and name.
 
     The old one is closed, and costs nothing until it is in order again, see
@@ -309,20 +315,20 @@ def replace(tx: Tx, pcloud: Pcloud, name: str, terms: PcloudContext) -> PcloudHo
     old = get(tx, pcloud, name)
     if old.is_replaced:
         raise Conflict(f"Host {name} was replaced already.")
-    _demand_broken(tx, old, terms)
+    _demand_broken(tx, old, context)
     flavor = host_flavors.get(tx, old.flavor_id)
-    quotas.demand_room(tx, pcloud.project_id, flavor.units - old.units, terms)
-    machine = _free_one(tx, flavor, old.availability_zone, terms)
-    _retire(tx, pcloud, old, terms)
+    quotas.demand_room(tx, pcloud.project_id, flavor.units - old.units, context)
+    machine = _free_one(tx, flavor, old.availability_zone, context)
+    _retire(tx, pcloud, old, context)
     made = members.join(
-        tx, pcloud, machine, name, flavor.units, terms, is_enabled=old.is_enabled
+        tx, pcloud, machine, name, flavor.units, context, is_enabled=old.is_enabled
     )
-    members.tell(tx, pcloud, "replace", terms, host_name=name)
+    members.tell(tx, pcloud, "replace", context, host_name=name)
     return made
 
 
-def _demand_broken(tx: Tx, old: PcloudHost, terms: PcloudContext) -> None:
-    if not old.is_in_order(terms.now, terms.service_down_time_s):
+def _demand_broken(tx: Tx, old: PcloudHost, context: PcloudContext) -> None:
+    if not old.is_in_order(context.now, context.service_down_time_s):
         return
     if old.is_enabled:
         raise Conflict(f"Host {old.name} is enabled and in order. Disable it first.")
@@ -332,11 +338,11 @@ def _demand_broken(tx: Tx, old: PcloudHost, terms: PcloudContext) -> None:
         raise Conflict(f"Host {old.name} is in order, and not empty: {reason}.")
 
 
-def _retire(tx: Tx, pcloud: Pcloud, old: PcloudHost, terms: PcloudContext) -> None:
+def _retire(tx: Tx, pcloud: Pcloud, old: PcloudHost, context: PcloudContext) -> None:
     if members.why_not_empty(tx, members.host_of(tx, old.host_id)) is None:
-        members.leave(tx, pcloud, old, terms.now)
+        members.leave(tx, pcloud, old, context.now)
         return
-    pcloud_hosts.end_runs(tx, [old.host_id], terms.now)
+    pcloud_hosts.end_billing(tx, [old.host_id], context.now)
     pcloud_hosts.change(
         tx,
         old.host_id,
@@ -345,7 +351,7 @@ def _retire(tx: Tx, pcloud: Pcloud, old: PcloudHost, terms: PcloudContext) -> No
         is_replaced=True,
         units=0,
     )
-    members.show(tx, pcloud, old, terms.now)
+    members.show(tx, pcloud, old, context.now)
 
 
 def _free_name(tx: Tx, pcloud: Pcloud, begin: str, mark: str) -> str:
@@ -362,7 +368,7 @@ def free_name(tx: Tx, pcloud: Pcloud) -> str:
 # -- out ---------------------------------------------------------------------------------------
 
 
-def release(tx: Tx, pcloud: Pcloud, member: PcloudHost, terms: PcloudContext) -> None:
+def release(tx: Tx, pcloud: Pcloud, member: PcloudHost, context: PcloudContext) -> None:
     """Give a host back to its pool, where others can take it.
 
     Raises :class:`Conflict` unless it is disabled and empty. That nothing comes to it until
@@ -373,5 +379,5 @@ def release(tx: Tx, pcloud: Pcloud, member: PcloudHost, terms: PcloudContext) ->
     reason = members.why_not_empty(tx, members.host_of(tx, member.host_id))
     if reason is not None:
         raise Conflict(f"Host {member.name} is not empty: {reason}.")
-    members.leave(tx, pcloud, member, terms.now)
-    members.tell(tx, pcloud, "release", terms, host_name=member.name)
+    members.leave(tx, pcloud, member, context.now)
+    members.tell(tx, pcloud, "release", context, host_name=member.name)

@@ -53,7 +53,7 @@ def join(
     host: Host,
     name: str,
     units: int,
-    terms: PcloudContext,
+    context: PcloudContext,
     *,
     is_enabled: bool,
 ) -> PcloudHost:
@@ -67,21 +67,21 @@ def join(
             "units": units,
             "is_enabled": is_enabled,
             "is_replaced": False,
-            "allocated_at": terms.now,
+            "allocated_at": context.now,
         },
     )
-    owned_aggregates.put_in(tx, pcloud.aggregate_id, pcloud.uuid, host, terms.now)
-    dedications.set_ratios(tx, host, pcloud.ratios, terms.now)
+    owned_aggregates.put_in(tx, pcloud.aggregate_id, pcloud.uuid, host, context.now)
+    dedications.set_ratios(tx, host, pcloud.ratios, context.now)
     made = pcloud_hosts.by_host(tx, host.id)
     assert made is not None, "it was just written"
-    begin_runs(tx, pcloud, [made], terms.now)
-    show(tx, pcloud, made, terms.now)
+    begin_billing(tx, pcloud, [made], context.now)
+    show(tx, pcloud, made, context.now)
     return made
 
 
-def begin_runs(tx: Tx, pcloud: Pcloud, found: Sequence[PcloudHost], now: datetime) -> None:
+def begin_billing(tx: Tx, pcloud: Pcloud, found: Sequence[PcloudHost], now: datetime) -> None:
     """Write that a pcloud's owner pays for some of its hosts from now on."""
-    pcloud_hosts.begin_runs(
+    pcloud_hosts.begin_billing(
         tx,
         [
             {
@@ -101,7 +101,7 @@ def begin_runs(tx: Tx, pcloud: Pcloud, found: Sequence[PcloudHost], now: datetim
 def leave(tx: Tx, pcloud: Pcloud, member: PcloudHost, now: datetime) -> None:
     """Take an empty host out of a pcloud: it is free again, with its own ratios."""
     host = host_of(tx, member.host_id)
-    pcloud_hosts.end_runs(tx, [host.id], now)
+    pcloud_hosts.end_billing(tx, [host.id], now)
     pcloud_hosts.remove(tx, host.id)
     owned_aggregates.take_out(tx, pcloud.aggregate_id, pcloud.uuid, host, now)
     dedications.set_ratios(tx, host, {}, now)
@@ -112,7 +112,7 @@ def tell(
     tx: Tx,
     pcloud: Pcloud,
     action: str,
-    terms: PcloudContext,
+    context: PcloudContext,
     *,
     host_name: str | None = None,
     detail: str | None = None,
@@ -123,8 +123,8 @@ def tell(
         pcloud.uuid,
         pcloud.project_id,
         action,
-        terms.asker,
-        terms.now,
+        context.asker,
+        context.now,
         host_name=host_name,
         detail=detail,
     )

@@ -37,7 +37,7 @@ from innkeeper.systems.pclouds import (
     ratio_rollout,
 )
 from innkeeper.systems.pclouds.context import PcloudContext
-from innkeeper.systems.pclouds.ratio_rollout import SETTLED_AT_ONCE
+from innkeeper.systems.pclouds.ratio_rollout import ROLLED_OUT_AT_ONCE
 
 FACTS = frozenset({"name", "cpu_ratio", "ram_ratio", "is_automatic", "size"})
 """What an owner may say of a pcloud, by the names of its fields."""
@@ -109,7 +109,7 @@ def host_counts(tx: Tx, found: list[Pcloud]) -> dict[int, int]:
 
 
 def create(
-    tx: Tx, uuid: str, project_id: str, facts: Mapping[str, Any], terms: PcloudContext
+    tx: Tx, uuid: str, project_id: str, facts: Mapping[str, Any], context: PcloudContext
 ) -> Pcloud:
     """Make a pcloud without hosts, which its owner may use.
 
@@ -117,17 +117,19 @@ def create(
     flavor that its policy names in vain, and :class:`QuotaExceeded` for one pcloud too many.
     """
     aggregates.demand_project(project_id)
-    aggregates.demand_known(tx, project_id, terms)
+    aggregates.demand_known(tx, project_id, context)
     count = pclouds.count(tx, project_id)
-    _demand_room(count, terms.settings.quota_pclouds, "pclouds")
+    _demand_room(count, context.settings.quota_pclouds, "pclouds")
     _demand_size(tx, facts)
-    row = owned_aggregates.made(tx, uuid, aggregates.pcloud_name(uuid), PCLOUD_KIND, terms.now)
+    row = owned_aggregates.made(
+        tx, uuid, aggregates.pcloud_name(uuid), PCLOUD_KIND, context.now
+    )
     whole = {"cpu_ratio": None, "ram_ratio": None, "is_automatic": False, "size": None, **facts}
     assert whole.keys() == FACTS, "a pcloud has a name, and nothing that nobody knows"
-    pclouds.add(tx, uuid, row, project_id, whole, terms.now)
+    pclouds.add(tx, uuid, row, project_id, whole, context.now)
     made = get(tx, uuid)
     pclouds.add_project(tx, made.id, project_id)
-    members.tell(tx, made, "create", terms)
+    members.tell(tx, made, "create", context)
     return made
 
 
@@ -146,8 +148,8 @@ def update(
     tx: Tx,
     pcloud: Pcloud,
     facts: Mapping[str, Any],
-    terms: PcloudContext,
-    at_once: int = SETTLED_AT_ONCE,
+    context: PcloudContext,
+    at_once: int = ROLLED_OUT_AT_ONCE,
 ) -> Pcloud:
     """Change what an owner says of a pcloud.
 
@@ -161,15 +163,15 @@ def update(
     if not changed:
         return pcloud
     _demand_size(tx, changed)
-    pclouds.change(tx, pcloud.id, changed, terms.now)
+    pclouds.change(tx, pcloud.id, changed, context.now)
     after = get(tx, pcloud.uuid)
     if after.ratios != pcloud.ratios:
-        ratio_rollout.begin(tx, after, terms, at_once)
+        ratio_rollout.begin(tx, after, context, at_once)
         after = get(tx, pcloud.uuid)
     if after.is_automatic != pcloud.is_automatic:
-        _show_members(tx, after, terms.now)
+        _show_members(tx, after, context.now)
     detail = ", ".join(sorted(changed))
-    members.tell(tx, after, "update", terms, detail=detail)
+    members.tell(tx, after, "update", context, detail=detail)
     return after
 
 
@@ -178,7 +180,7 @@ def _show_members(tx: Tx, pcloud: Pcloud, now: datetime) -> None:
     changes.add_always_read(tx, pcloud_hosts.provider_ids(tx, pcloud.id), now)
 
 
-def delete(tx: Tx, pcloud: Pcloud, terms: PcloudContext, *, is_forced: bool = False) -> None:
+def delete(tx: Tx, pcloud: Pcloud, context: PcloudContext, *, is_forced: bool = False) -> None:
     """Forget a pcloud; raises :class:`InUse` while it has hosts.
 
     Raises :class:`InUse` as well while shelved servers on no host could not come back without
@@ -195,9 +197,9 @@ def delete(tx: Tx, pcloud: Pcloud, terms: PcloudContext, *, is_forced: bool = Fa
         raise InUse(f"Pcloud {pcloud.uuid} has {count} host(s). Release them first.")
     stranded = dedicated_hosts.stranded_by(tx, pcloud.uuid)
     if stranded and not is_forced:
-        raise InUse(_why_kept(pcloud, stranded, terms.asker.project_id))
+        raise InUse(_why_kept(pcloud, stranded, context.asker.project_id))
     detail = f"shelved servers that name it: {len(stranded)}" if stranded else None
-    members.tell(tx, pcloud, "delete", terms, detail=detail)
+    members.tell(tx, pcloud, "delete", context, detail=detail)
     pclouds.remove(tx, pcloud.id)
     owned_aggregates.unmade(tx, pcloud.aggregate_id)
 
@@ -216,7 +218,7 @@ def _why_kept(pcloud: Pcloud, stranded: Sequence[Stranded], project_id: str | No
     )
 
 
-def transfer(tx: Tx, pcloud: Pcloud, project_id: str, terms: PcloudContext) -> Pcloud:
+def transfer(tx: Tx, pcloud: Pcloud, project_id: str, context: PcloudContext) -> Pcloud:
     """Give a pcloud to another project, which pays for its hosts from now on.
 
     Raises :class:`QuotaExceeded` where that one's quota has no room for them. Who may use it
@@ -226,23 +228,23 @@ def transfer(tx: Tx, pcloud: Pcloud, project_id: str, terms: PcloudContext) -> P
     if project_id == pcloud.project_id:
         return pcloud
     aggregates.demand_project(project_id)
-    aggregates.demand_known(tx, project_id, terms)
+    aggregates.demand_known(tx, project_id, context)
     count = pclouds.count(tx, project_id)
-    _demand_room(count, terms.settings.quota_pclouds, "pclouds")
+    _demand_room(count, context.settings.quota_pclouds, "pclouds")
     hosts = pcloud_hosts.of_pcloud(tx, pcloud.id)
-    quotas.demand_room(tx, project_id, sum(each.units for each in hosts), terms)
+    quotas.demand_room(tx, project_id, sum(each.units for each in hosts), context)
     ended = {key: no for key, no in OWN_CHOICES.items() if getattr(pcloud, key) != no}
-    pclouds.change(tx, pcloud.id, {"project_id": project_id, **ended}, terms.now)
+    pclouds.change(tx, pcloud.id, {"project_id": project_id, **ended}, context.now)
     pclouds.set_accepted(tx, pcloud.id, None, has_accepted=False)
     pclouds.forget_answers(tx, pcloud.id)
     after = get(tx, pcloud.uuid)
-    _show_members(tx, after, terms.now)
+    _show_members(tx, after, context.now)
     paid = [each for each in hosts if each.is_paid]
-    pcloud_hosts.end_runs(tx, [each.host_id for each in paid], terms.now)
-    members.begin_runs(tx, after, paid, terms.now)
-    members.tell(tx, after, "transfer", terms, detail=f"to project {project_id}")
+    pcloud_hosts.end_billing(tx, [each.host_id for each in paid], context.now)
+    members.begin_billing(tx, after, paid, context.now)
+    members.tell(tx, after, "transfer", context, detail=f"to project {project_id}")
     if ended:
-        members.tell(tx, after, "update", terms, detail=", ".join(sorted(ended)))
+        members.tell(tx, after, "update", context, detail=", ".join(sorted(ended)))
     return after
 
 
@@ -266,28 +268,28 @@ def _projects(tx: Tx, pcloud: Pcloud) -> dict[str, bool]:
     return pclouds.projects(tx, [pcloud.id]).get(pcloud.id, {})
 
 
-def authorize(tx: Tx, pcloud: Pcloud, project_id: str, terms: PcloudContext) -> None:
+def authorize(tx: Tx, pcloud: Pcloud, project_id: str, context: PcloudContext) -> None:
     """Let a project use a pcloud; one that may already goes on doing so."""
     there = _projects(tx, pcloud)
     if project_id in there:
         return
     aggregates.demand_project(project_id)
-    aggregates.demand_known(tx, project_id, terms)
-    most = terms.settings.quota_pcloud_projects
+    aggregates.demand_known(tx, project_id, context)
+    most = context.settings.quota_pcloud_projects
     _demand_room(len(there), most, "projects that may use a pcloud")
     pclouds.add_project(tx, pcloud.id, project_id)
-    _show_members(tx, pcloud, terms.now)
-    members.tell(tx, pcloud, "authorize", terms, detail=project_id)
+    _show_members(tx, pcloud, context.now)
+    members.tell(tx, pcloud, "authorize", context, detail=project_id)
 
 
-def drop(tx: Tx, pcloud: Pcloud, project_id: str, terms: PcloudContext) -> None:
+def drop(tx: Tx, pcloud: Pcloud, project_id: str, context: PcloudContext) -> None:
     """Let no new server of a project come; those that are there stay."""
     if pclouds.remove_project(tx, pcloud.id, project_id):
-        _show_members(tx, pcloud, terms.now)
-        members.tell(tx, pcloud, "drop", terms, detail=project_id)
+        _show_members(tx, pcloud, context.now)
+        members.tell(tx, pcloud, "drop", context, detail=project_id)
 
 
-def accept(tx: Tx, pcloud: Pcloud, project_id: str, terms: PcloudContext) -> None:
+def accept(tx: Tx, pcloud: Pcloud, project_id: str, context: PcloudContext) -> None:
     """Let a project's plain requests come to a pcloud, whenever that takes such.
 
     Raises :class:`NotFound` for a project that may not use it. Its owner has said so before, by
@@ -295,10 +297,10 @@ def accept(tx: Tx, pcloud: Pcloud, project_id: str, terms: PcloudContext) -> Non
     """
     there = _demand_user(tx, pcloud, project_id)
     if project_id not in consenting(pcloud.project_id, there):
-        _set_accepted(tx, pcloud, project_id, terms, has_accepted=True)
+        _set_accepted(tx, pcloud, project_id, context, has_accepted=True)
 
 
-def decline(tx: Tx, pcloud: Pcloud, project_id: str, terms: PcloudContext) -> None:
+def decline(tx: Tx, pcloud: Pcloud, project_id: str, context: PcloudContext) -> None:
     """Let no new plain request of a project come; servers that came so stay.
 
     Raises :class:`NotFound` for a project that may not use it, and :class:`Conflict` for its
@@ -311,7 +313,7 @@ def decline(tx: Tx, pcloud: Pcloud, project_id: str, terms: PcloudContext) -> No
             "pcloud, switch its automatic placement off."
         )
     if there[project_id]:
-        _set_accepted(tx, pcloud, project_id, terms, has_accepted=False)
+        _set_accepted(tx, pcloud, project_id, context, has_accepted=False)
 
 
 def _demand_user(tx: Tx, pcloud: Pcloud, project_id: str) -> dict[str, bool]:
@@ -322,11 +324,13 @@ def _demand_user(tx: Tx, pcloud: Pcloud, project_id: str) -> dict[str, bool]:
 
 
 def _set_accepted(
-    tx: Tx, pcloud: Pcloud, project_id: str, terms: PcloudContext, *, has_accepted: bool
+    tx: Tx, pcloud: Pcloud, project_id: str, context: PcloudContext, *, has_accepted: bool
 ) -> None:
     pclouds.set_accepted(tx, pcloud.id, project_id, has_accepted=has_accepted)
-    _show_members(tx, pcloud, terms.now)
-    members.tell(tx, pcloud, "accept" if has_accepted else "decline", terms, detail=project_id)
+    _show_members(tx, pcloud, context.now)
+    members.tell(
+        tx, pcloud, "accept" if has_accepted else "decline", context, detail=project_id
+    )
 
 
 def actions(
@@ -351,12 +355,12 @@ def last_action(tx: Tx, uuid: str) -> PcloudAction | None:
     return found[0] if found else None
 
 
-def forget_old_actions(tx: Tx, terms: PcloudContext) -> int:
+def forget_old_actions(tx: Tx, context: PcloudContext) -> int:
     """Forget some of what was done longer ago than is kept; give how many.
 
     What was paid for is kept for good, and so whose hosts were whose.
     """
-    days = terms.settings.pcloud_actions_kept_days
+    days = context.settings.pcloud_actions_kept_days
     if not days:
         return 0
-    return pcloud_actions.prune(tx, terms.now - timedelta(days=days))
+    return pcloud_actions.prune(tx, context.now - timedelta(days=days))

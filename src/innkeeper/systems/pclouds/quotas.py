@@ -33,9 +33,9 @@ def of_project(tx: Tx, project_id: str, settings: Dedicating) -> Units:
     return Units(limit, pcloud_hosts.units_of(tx, project_id))
 
 
-def set_limit(tx: Tx, project_id: str, limit: int, terms: PcloudContext) -> None:
+def set_limit(tx: Tx, project_id: str, limit: int, context: PcloudContext) -> None:
     """Set a project's limit; raises :class:`Invalid` for one that is known not to exist."""
-    aggregates.demand_known(tx, project_id, terms)
+    aggregates.demand_known(tx, project_id, context)
     quotas.set_limit(tx, project_id, RESOURCE, limit)
 
 
@@ -44,9 +44,9 @@ def reset(tx: Tx, project_id: str) -> None:
     quotas.forget_limit(tx, project_id, RESOURCE)
 
 
-def demand_room(tx: Tx, project_id: str, more: int, terms: PcloudContext) -> None:
+def demand_room(tx: Tx, project_id: str, more: int, context: PcloudContext) -> None:
     """Raise :class:`QuotaExceeded` unless a project may hold so many units more."""
-    units = of_project(tx, project_id, terms.settings)
+    units = of_project(tx, project_id, context.settings)
     if more > 0 and units.limit != UNLIMITED and units.in_use + more > units.limit:
         raise QuotaExceeded(
             f"Quota exceeded for {RESOURCE}: Requested {more}, but already used "

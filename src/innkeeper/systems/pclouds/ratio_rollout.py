@@ -18,29 +18,31 @@ from innkeeper.systems.compute.grouping import dedications
 from innkeeper.systems.pclouds import members
 from innkeeper.systems.pclouds.context import PcloudContext
 
-SETTLED_AT_ONCE = 20
+ROLLED_OUT_AT_ONCE = 20
 """Hosts that are given other ratios in one transaction, for which all other writers wait."""
 BEGINNING = 0
 """Every row is behind this one."""
 
 
-def begin(tx: Tx, pcloud: Pcloud, terms: PcloudContext, at_once: int = SETTLED_AT_ONCE) -> None:
+def begin(
+    tx: Tx, pcloud: Pcloud, context: PcloudContext, at_once: int = ROLLED_OUT_AT_ONCE
+) -> None:
     """Take the first step to ratios that are written; from the beginning, wherever it was."""
-    pclouds.settle(tx, pcloud.id, BEGINNING)
-    go_on(tx, pcloud.uuid, terms, at_once)
+    pclouds.roll_out(tx, pcloud.id, BEGINNING)
+    go_on(tx, pcloud.uuid, context, at_once)
 
 
-def go_on(tx: Tx, uuid: str, terms: PcloudContext, at_once: int = SETTLED_AT_ONCE) -> int:
+def go_on(tx: Tx, uuid: str, context: PcloudContext, at_once: int = ROLLED_OUT_AT_ONCE) -> int:
     """Have some more hosts of a pcloud give out what it says; tells how many are left."""
     pcloud = pclouds.by_uuid(tx, uuid)
-    if pcloud is None or pcloud.settled_to is None:
+    if pcloud is None or pcloud.rolled_out_to is None:
         return 0
-    rows = pcloud_hosts.behind(tx, pcloud.id, pcloud.settled_to, at_once)
+    rows = pcloud_hosts.behind(tx, pcloud.id, pcloud.rolled_out_to, at_once)
     for host_id in rows:
         host = members.host_of(tx, host_id)
-        dedications.set_ratios(tx, host, pcloud.ratios, terms.now)
+        dedications.set_ratios(tx, host, pcloud.ratios, context.now)
     left = pcloud_hosts.count_behind(tx, pcloud.id, rows[-1]) if rows else 0
-    pclouds.settle(tx, pcloud.id, rows[-1] if left else None)
+    pclouds.roll_out(tx, pcloud.id, rows[-1] if left else None)
     return left
 
 
@@ -49,9 +51,9 @@ def left(tx: Tx, found: Sequence[Pcloud]) -> dict[int, int]:
 
     Pclouds of which all hosts have them are left out.
     """
-    return pcloud_hosts.counts_behind(tx, [each.id for each in found if each.is_settling])
+    return pcloud_hosts.counts_behind(tx, [each.id for each in found if each.is_rolling_out])
 
 
 def due(tx: Tx) -> list[str]:
     """The pclouds of which some hosts may still have the ratios from before."""
-    return [each.uuid for each in pclouds.settling(tx)]
+    return [each.uuid for each in pclouds.rolling_out(tx)]

@@ -24,7 +24,7 @@ LOOKED_AT_ONCE = 20
 writers wait."""
 
 
-def look_after(tx: Tx, terms: PcloudContext, at_once: int = LOOKED_AT_ONCE) -> int:
+def look_after(tx: Tx, context: PcloudContext, at_once: int = LOOKED_AT_ONCE) -> int:
     """Give some of those back that are empty by now, and have some be paid for that are not,
     and are in order again. Tells how many.
     """
@@ -36,27 +36,27 @@ def look_after(tx: Tx, terms: PcloudContext, at_once: int = LOOKED_AT_ONCE) -> i
         for each in found
         if each.hostname not in bare
         and not each.is_paid
-        and each.is_in_order(terms.now, terms.service_down_time_s)
+        and each.is_in_order(context.now, context.service_down_time_s)
     ]
-    return _release(tx, left, terms, at_once) + _charge(tx, back, terms, at_once)
+    return _release(tx, left, context, at_once) + _charge(tx, back, context, at_once)
 
 
-def _release(tx: Tx, bare: Sequence[PcloudHost], terms: PcloudContext, at_once: int) -> int:
+def _release(tx: Tx, bare: Sequence[PcloudHost], context: PcloudContext, at_once: int) -> int:
     """Of these without servers, which are looked at is drawn: those that wait long for their
     agents keep no others from their turn.
     """
     done = 0
-    first = draw(terms.seed, 0, len(bare)) if bare else 0
+    first = draw(context.seed, 0, len(bare)) if bare else 0
     for member in [*bare[first:], *bare[:first]][:at_once]:
         if members.why_not_empty(tx, members.host_of(tx, member.host_id)) is None:
             pcloud = members.pcloud_of(tx, member)
-            members.leave(tx, pcloud, member, terms.now)
-            members.tell(tx, pcloud, "release", terms, host_name=member.name)
+            members.leave(tx, pcloud, member, context.now)
+            members.tell(tx, pcloud, "release", context, host_name=member.name)
             done += 1
     return done
 
 
-def _charge(tx: Tx, back: Sequence[PcloudHost], terms: PcloudContext, at_once: int) -> int:
+def _charge(tx: Tx, back: Sequence[PcloudHost], context: PcloudContext, at_once: int) -> int:
     # As they are now: what a host was taken with went to the one that replaced it.
     units = {name: host_flavors.get(tx, name).units for name in {e.flavor_id for e in back}}
     some = [each for each in back if units[each.flavor_id]][:at_once]
@@ -65,6 +65,6 @@ def _charge(tx: Tx, back: Sequence[PcloudHost], terms: PcloudContext, at_once: i
         again = pcloud_hosts.by_host(tx, member.host_id)
         assert again is not None, "it stays in its pcloud"
         pcloud = members.pcloud_of(tx, member)
-        members.begin_runs(tx, pcloud, [again], terms.now)
-        members.tell(tx, pcloud, "returned", terms, host_name=member.name)
+        members.begin_billing(tx, pcloud, [again], context.now)
+        members.tell(tx, pcloud, "returned", context, host_name=member.name)
     return len(some)

@@ -34,7 +34,7 @@ def due(tx: Tx) -> list[str]:
     return [each.uuid for each in pclouds.with_size(tx)]
 
 
-def keep(tx: Tx, uuid: str, terms: PcloudContext) -> int:
+def keep(tx: Tx, uuid: str, context: PcloudContext) -> int:
     """Bring one pcloud a host nearer to its policy, if it is not there; tells by how many."""
     pcloud = pclouds.by_uuid(tx, uuid)
     if pcloud is None or pcloud.size is None:
@@ -42,22 +42,22 @@ def keep(tx: Tx, uuid: str, terms: PcloudContext) -> int:
     there = pcloud_hosts.of_pcloud(tx, pcloud.id)
     mine = [each for each in there if not each.is_replaced]
     full = _full(tx, mine, there, pcloud.size)
-    patience_s = max(SILENT_S, terms.service_down_time_s)
+    patience_s = max(SILENT_S, context.service_down_time_s)
     has_room = any(
-        each.host_id not in full for each in mine if _is_usable(each, terms, patience_s)
+        each.host_id not in full for each in mine if _is_usable(each, context, patience_s)
     )
     size = pcloud.size
     is_wanting = len(mine) < size.hosts_min or (not has_room and len(mine) < size.hosts_max)
     if is_wanting:
-        return _grow(tx, pcloud, size, terms)
+        return _grow(tx, pcloud, size, context)
     if size.idle_s is None or len(mine) <= size.hosts_min:
         return 0
-    return _shrink(tx, pcloud, size, mine, full, terms)
+    return _shrink(tx, pcloud, size, mine, full, context)
 
 
-def _is_usable(member: PcloudHost, terms: PcloudContext, patience_s: float) -> bool:
+def _is_usable(member: PcloudHost, context: PcloudContext, patience_s: float) -> bool:
     """Whether servers can come to a host whose agent may be silent for so long."""
-    is_up = member.is_up(terms.now, patience_s)
+    is_up = member.is_up(context.now, patience_s)
     return member.is_open and is_up and not member.is_disabled
 
 
@@ -77,11 +77,11 @@ def _full(
     return {each.host_id for each in mine if each.provider_id in tight}
 
 
-def _grow(tx: Tx, pcloud: Pcloud, size: SizePolicy, terms: PcloudContext) -> int:
+def _grow(tx: Tx, pcloud: Pcloud, size: SizePolicy, context: PcloudContext) -> int:
     name = hosts.free_name(tx, pcloud)
-    wish = HostRequest(name, size.host_flavor, size.availability_zone, is_enabled=True)
+    host_request = HostRequest(name, size.host_flavor, size.availability_zone, is_enabled=True)
     try:
-        hosts.allocate(tx, pcloud, wish, terms)
+        hosts.allocate(tx, pcloud, host_request, context)
     except Overtaken:
         # Some of it is written; the whole is done again, or refused.
         raise
@@ -89,7 +89,7 @@ def _grow(tx: Tx, pcloud: Pcloud, size: SizePolicy, terms: PcloudContext) -> int
         newest = pcloud_actions.page(tx, pcloud.uuid, before=None, limit=1)
         told = (CANNOT_GROW, refusal.message)
         if [(each.action, each.detail) for each in newest] != [told]:
-            members.tell(tx, pcloud, CANNOT_GROW, terms, detail=refusal.message)
+            members.tell(tx, pcloud, CANNOT_GROW, context, detail=refusal.message)
         return 0
     return 1
 
@@ -100,12 +100,12 @@ def _shrink(
     size: SizePolicy,
     mine: list[PcloudHost],
     full: set[int],
-    terms: PcloudContext,
+    context: PcloudContext,
 ) -> int:
     assert size.idle_s is not None, "asked for by who shrinks"
-    before = terms.now - timedelta(seconds=size.idle_s)
-    patience_s = terms.service_down_time_s
-    roomy = {each.host_id for each in mine if _is_usable(each, terms, patience_s)} - full
+    before = context.now - timedelta(seconds=size.idle_s)
+    patience_s = context.service_down_time_s
+    roomy = {each.host_id for each in mine if _is_usable(each, context, patience_s)} - full
     for member in _idle(tx, mine, before):
         if not roomy - {member.host_id}:
             # Without it the others would be full, and one would be added at once.
@@ -113,8 +113,8 @@ def _shrink(
         machine = members.host_of(tx, member.host_id)
         if dedications.why_not_empty(tx, machine) is not None:
             continue
-        closed = hosts.set_state(tx, pcloud, member, terms, is_enabled=False)
-        hosts.release(tx, pcloud, closed, terms)
+        closed = hosts.set_state(tx, pcloud, member, context, is_enabled=False)
+        hosts.release(tx, pcloud, closed, context)
         return 1
     return 0
 

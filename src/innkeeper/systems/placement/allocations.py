@@ -25,7 +25,7 @@ from innkeeper.domain.placement import Allocation, Consumer, ConsumerClaim
 from innkeeper.store.queries.placement import allocations, names, providers
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.placement import claims
-from innkeeper.systems.placement import providers as providing
+from innkeeper.systems.placement import providers as provider_rules
 
 NOBODY = "00000000-0000-0000-0000-000000000000"
 """Project and user of consumers written by clients from before consumers had them."""
@@ -77,7 +77,7 @@ def of_consumer(tx: Tx, uuid: str) -> ConsumerAllocations:
 
 def of_provider(tx: Tx, uuid: str) -> Given:
     """What is held of a provider. Raises :class:`NotFound`."""
-    provider = providing.get(tx, uuid)
+    provider = provider_rules.get(tx, uuid)
     return Given(
         provider.generation,
         allocations.consumers_of_provider(tx, provider.id),
@@ -92,13 +92,13 @@ class Bundle(NamedTuple):
     now: datetime
 
 
-def write(tx: Tx, wishes: Sequence[AllocationUpdate], now: datetime) -> None:
+def write(tx: Tx, updates: Sequence[AllocationUpdate], now: datetime) -> None:
     """Make the consumers hold what is wished: all of them, or none.
 
     Raises :class:`Invalid` for an unknown provider or class, :class:`ConcurrentUpdate` for a
     consumer at another generation, and whatever :func:`claims.replace` raises.
     """
-    (refusal,) = write_together(tx, [Bundle(wishes, now)])
+    (refusal,) = write_together(tx, [Bundle(updates, now)])
     if refusal is not None:
         raise refusal
 
@@ -126,7 +126,7 @@ def _end_of_turn(asked: Sequence[Bundle], start: int) -> int:
     """
     named: set[str | None] = set()
     for index in range(start, len(asked)):
-        uuids = {canonical_uuid(wish.consumer) for wish in asked[index].all} - {None}
+        uuids = {canonical_uuid(update.consumer) for update in asked[index].all} - {None}
         if uuids & named:
             return index
         named |= uuids
@@ -134,7 +134,7 @@ def _end_of_turn(asked: Sequence[Bundle], start: int) -> int:
 
 
 def _write_turn(tx: Tx, asked: Sequence[Bundle]) -> list[Refusal | None]:
-    known = _look_up(tx, [wish for each in asked for wish in each.all])
+    known = _look_up(tx, [update for each in asked for update in each.all])
     outcomes: list[Refusal | None] = [None] * len(asked)
     ready: dict[int, list[ConsumerClaim]] = {}
     for index, each in enumerate(asked):
@@ -158,10 +158,10 @@ class _Known(NamedTuple):
     class_ids: Mapping[str, ClassId]
 
 
-def _look_up(tx: Tx, wishes: Sequence[AllocationUpdate]) -> _Known:
-    consumers = {canonical_uuid(wish.consumer) for wish in wishes}
-    named = {canonical_uuid(text) for wish in wishes for text in wish.resources}
-    wanted = {name for wish in wishes for each in wish.resources.values() for name in each}
+def _look_up(tx: Tx, updates: Sequence[AllocationUpdate]) -> _Known:
+    consumers = {canonical_uuid(update.consumer) for update in updates}
+    named = {canonical_uuid(text) for update in updates for text in update.resources}
+    wanted = {name for update in updates for each in update.resources.values() for name in each}
     return _Known(
         allocations.consumers_by_uuid(tx, [ConsumerUuid(each) for each in consumers if each]),
         providers.ids_by_uuid(tx, [ProviderUuid(each) for each in named if each]),
@@ -169,18 +169,18 @@ def _look_up(tx: Tx, wishes: Sequence[AllocationUpdate]) -> _Known:
     )
 
 
-def _claims(known: _Known, wishes: Sequence[AllocationUpdate]) -> list[ConsumerClaim]:
+def _claims(known: _Known, updates: Sequence[AllocationUpdate]) -> list[ConsumerClaim]:
     """The wishes as claims that name rows and generations."""
-    uuids = [consumer_uuid(wish.consumer) for wish in wishes]
+    uuids = [consumer_uuid(update.consumer) for update in updates]
     if len(set(uuids)) < len(uuids):
         raise Invalid("The same consumer is named twice.")
-    for uuid, wish in zip(uuids, wishes, strict=True):
-        _compare(uuid, known.consumers.get(uuid), wish)
-    provider_ids = _provider_ids(known, wishes)
-    _demand_classes(known, wishes)
+    for uuid, update in zip(uuids, updates, strict=True):
+        _compare(uuid, known.consumers.get(uuid), update)
+    provider_ids = _provider_ids(known, updates)
+    _demand_classes(known, updates)
     return [
-        _claim(uuid, wish, known.consumers.get(uuid), provider_ids, known.class_ids)
-        for uuid, wish in zip(uuids, wishes, strict=True)
+        _claim(uuid, update, known.consumers.get(uuid), provider_ids, known.class_ids)
+        for uuid, update in zip(uuids, updates, strict=True)
     ]
 
 
@@ -200,29 +200,29 @@ def consumer_uuid(text: str) -> ConsumerUuid:
     return ConsumerUuid(canonical)
 
 
-def _compare(uuid: ConsumerUuid, present: Consumer | None, wish: AllocationUpdate) -> None:
-    kind = wish.consumer_type
+def _compare(uuid: ConsumerUuid, present: Consumer | None, update: AllocationUpdate) -> None:
+    kind = update.consumer_type
     if kind is not None and CONSUMER_TYPE.fullmatch(kind) is None:
         raise Invalid(f"The consumer type {kind!r} is not of capitals, digits and underscores.")
     actual = None if present is None else present.generation
-    if not wish.asks_no_generation and wish.seen != actual:
+    if not update.asks_no_generation and update.seen != actual:
         expected = "null" if actual is None else actual
         raise ConcurrentUpdate(
-            f"consumer generation conflict - expected {expected} but got {wish.seen} "
+            f"consumer generation conflict - expected {expected} but got {update.seen} "
             f"for consumer {uuid}"
         )
 
 
-def _provider_ids(known: _Known, wishes: Iterable[AllocationUpdate]) -> dict[str, ProviderId]:
+def _provider_ids(known: _Known, updates: Iterable[AllocationUpdate]) -> dict[str, ProviderId]:
     """Row ids by the text that a wish names a provider with."""
     canonical: dict[str, ProviderUuid] = {}
-    for wish in wishes:
-        for text in wish.resources:
+    for update in updates:
+        for text in update.resources:
             uuid = canonical_uuid(text)
             if uuid is None:
                 raise _no_provider(text)
             canonical[text] = ProviderUuid(uuid)
-        if len({canonical[text] for text in wish.resources}) < len(wish.resources):
+        if len({canonical[text] for text in update.resources}) < len(update.resources):
             raise Invalid("The same resource provider is named twice.")
     missing = sorted(set(canonical.values()) - known.provider_ids.keys())
     if missing:
@@ -234,20 +234,20 @@ def _no_provider(text: str) -> Invalid:
     return Invalid(f"Allocation for resource provider '{text}' that does not exist.")
 
 
-def _demand_classes(known: _Known, wishes: Iterable[AllocationUpdate]) -> None:
-    for wish in wishes:
-        wanted = {name for each in wish.resources.values() for name in each}
+def _demand_classes(known: _Known, updates: Iterable[AllocationUpdate]) -> None:
+    for update in updates:
+        wanted = {name for each in update.resources.values() for name in each}
         missing = sorted(wanted - known.class_ids.keys())
         if missing:
             raise Invalid(
-                f"Unable to allocate inventory for consumer {wish.consumer}: "
+                f"Unable to allocate inventory for consumer {update.consumer}: "
                 f"No such resource class {', '.join(missing)}."
             )
 
 
 def _claim(
     uuid: ConsumerUuid,
-    wish: AllocationUpdate,
+    update: AllocationUpdate,
     present: Consumer | None,
     provider_ids: Mapping[str, ProviderId],
     class_ids: Mapping[str, ClassId],
@@ -255,12 +255,14 @@ def _claim(
     was = present or Consumer(uuid, NOBODY, NOBODY, Generation(0))
     return ConsumerClaim(
         uuid=uuid,
-        project_id=was.project_id if wish.project_id is None else wish.project_id,
-        user_id=was.user_id if wish.user_id is None else wish.user_id,
+        project_id=was.project_id if update.project_id is None else update.project_id,
+        user_id=was.user_id if update.user_id is None else update.user_id,
         amounts={
             provider_ids[text]: {class_ids[name]: amount for name, amount in each.items()}
-            for text, each in wish.resources.items()
+            for text, each in update.resources.items()
         },
         seen=None if present is None else present.generation,
-        consumer_type=was.consumer_type if wish.consumer_type is None else wish.consumer_type,
+        consumer_type=was.consumer_type
+        if update.consumer_type is None
+        else update.consumer_type,
     )

@@ -16,7 +16,7 @@ from innkeeper.domain.errors import Conflict
 from innkeeper.domain.hosts import KeptRatio
 from innkeeper.domain.ids import ConsumerUuid, ProviderId, ProviderUuid
 from innkeeper.store.queries.placement import allocations, provider_details, registration
-from innkeeper.store.queries.placement import providers as rows
+from innkeeper.store.queries.placement import providers as provider_rows
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.placement import generations, providers
 
@@ -82,7 +82,7 @@ def kept(tx: Tx, ids: Collection[ProviderId]) -> dict[ProviderId, dict[str, Kept
 
     Providers without any are left out.
     """
-    return rows.kept_ratios(tx, ids)
+    return provider_rows.kept_ratios(tx, ids)
 
 
 def demand_kept(uuid: ProviderUuid, mine: Mapping[str, KeptRatio], edit: Edit) -> None:

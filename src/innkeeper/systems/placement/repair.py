@@ -31,31 +31,31 @@ def adopt(
     """
     told = []
     for uuid, count in audit.without_consumer(tx, keys):
-        party = owners.get(uuid, TransferSide(ConsumerUuid(uuid), NOBODY, NOBODY, "UNKNOWN"))
+        side = owners.get(uuid, TransferSide(ConsumerUuid(uuid), NOBODY, NOBODY, "UNKNOWN"))
         try:
             with step(tx):
-                _claim_again(tx, party, now)
+                _claim_again(tx, side, now)
         except Refusal:
             # Somebody came between, or a provider does not even give what is held of it.
             continue
-        told.append(f"{uuid} has its {count} allocations, of project {party.project_id}")
+        told.append(f"{uuid} has its {count} allocations, of project {side.project_id}")
     return told
 
 
-def _claim_again(tx: Tx, party: TransferSide, now: datetime) -> None:
+def _claim_again(tx: Tx, side: TransferSide, now: datetime) -> None:
     amounts: dict[ProviderId, dict[ClassId, int]] = {}
     seen: dict[ProviderId, Generation] = {}
-    for row in allocations.of_consumers(tx, [party.uuid]):
+    for row in allocations.of_consumers(tx, [side.uuid]):
         amounts.setdefault(row.provider_id, {})[row.class_id] = row.used
         seen[row.provider_id] = row.provider_generation
-    freed = claims.release(tx, [party.uuid], now)
+    freed = claims.release(tx, [side.uuid], now)
     wanted = ConsumerClaim(
-        uuid=party.uuid,
-        project_id=party.project_id,
-        user_id=party.user_id,
+        uuid=side.uuid,
+        project_id=side.project_id,
+        user_id=side.user_id,
         amounts=amounts,
         seen=None,
-        consumer_type=party.consumer_type,
+        consumer_type=side.consumer_type,
     )
     (refusal,) = claims.commit_together(tx, [Claim((wanted,), seen)], now, given_back=freed)
     if refusal is not None:

@@ -42,7 +42,7 @@ class ProviderShape:
 def replace(
     tx: Tx,
     shapes: Mapping[str, ProviderShape],
-    wishes: Sequence[AllocationUpdate],
+    updates: Sequence[AllocationUpdate],
     now: datetime,
 ) -> None:
     """Give the providers their shapes, and the consumers what they wish for.
@@ -57,14 +57,14 @@ def replace(
     before = capacity.views(tx, ids.values())
     for text, shape in shapes.items():
         _compare(text, shape, before[ids[text]])
-    class_ids = _class_ids(tx, shapes, wishes)
+    class_ids = _class_ids(tx, shapes, updates)
     _keep_ratios(tx, {ids[text]: shape.inventories for text, shape in shapes.items()}, before)
     wanted = {
         ids[text]: {class_ids[name]: each for name, each in shape.inventories.items()}
         for text, shape in shapes.items()
     }
     _give(tx, before, wanted, now)
-    allocations.write(tx, wishes, now)
+    allocations.write(tx, updates, now)
     _take(tx, wanted, now)
 
 
@@ -94,10 +94,10 @@ def _compare(text: str, shape: ProviderShape, view: ProviderView) -> None:
 
 
 def _class_ids(
-    tx: Tx, shapes: Mapping[str, ProviderShape], wishes: Sequence[AllocationUpdate]
+    tx: Tx, shapes: Mapping[str, ProviderShape], updates: Sequence[AllocationUpdate]
 ) -> dict[str, ClassId]:
     named = {name for shape in shapes.values() for name in shape.inventories}
-    named |= {name for wish in wishes for each in wish.resources.values() for name in each}
+    named |= {name for update in updates for each in update.resources.values() for name in each}
     found = names.class_ids(tx, named)
     missing = named - found.keys()
     if missing:

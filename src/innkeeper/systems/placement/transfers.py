@@ -51,12 +51,12 @@ def swap(tx: Tx, one: TransferSide, other: TransferSide, now: datetime) -> None:
 
 def claim_beside(
     tx: Tx,
-    party: TransferSide,
+    side: TransferSide,
     amounts: Mapping[ProviderId, Mapping[ClassId, int]],
     now: datetime,
 ) -> None:
     """Claim for a consumer that holds nothing; raises what :func:`claims.replace` does."""
-    claims.replace(tx, [_claim(party, amounts, None)], now)
+    claims.replace(tx, [_claim(side, amounts, None)], now)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,9 +78,9 @@ def _look(tx: Tx, uuids: list[ConsumerUuid]) -> _Seen:
 
 def _write(tx: Tx, seen: _Seen, wanted: Mapping[TransferSide, Amounts], now: datetime) -> None:
     ready = tuple(
-        _claim(party, amounts, _generation(seen, party))
-        for party, amounts in wanted.items()
-        if amounts or party.uuid in seen.consumers
+        _claim(side, amounts, _generation(seen, side))
+        for side, amounts in wanted.items()
+        if amounts or side.uuid in seen.consumers
     )
     if not ready:
         return
@@ -89,17 +89,17 @@ def _write(tx: Tx, seen: _Seen, wanted: Mapping[TransferSide, Amounts], now: dat
         raise refusal
 
 
-def _generation(seen: _Seen, party: TransferSide) -> Generation | None:
-    known = seen.consumers.get(party.uuid)
+def _generation(seen: _Seen, side: TransferSide) -> Generation | None:
+    known = seen.consumers.get(side.uuid)
     return None if known is None else known.generation
 
 
-def _claim(party: TransferSide, amounts: Amounts, seen: Generation | None) -> ConsumerClaim:
+def _claim(side: TransferSide, amounts: Amounts, seen: Generation | None) -> ConsumerClaim:
     return ConsumerClaim(
-        uuid=party.uuid,
-        project_id=party.project_id,
-        user_id=party.user_id,
+        uuid=side.uuid,
+        project_id=side.project_id,
+        user_id=side.user_id,
         amounts=amounts,
         seen=seen,
-        consumer_type=party.consumer_type,
+        consumer_type=side.consumer_type,
     )

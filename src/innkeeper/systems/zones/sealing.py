@@ -67,7 +67,7 @@ class Sealer:
         self._lifetime = timedelta(seconds=lifetime_s)
 
     def seal(
-        self, destination: Destination, terms: EntryScope, nonce: bytes, now: datetime
+        self, destination: Destination, scope: EntryScope, nonce: bytes, now: datetime
     ) -> str:
         """Seal one entry. ``nonce`` is random, and no other entry's."""
         content = msgspec.json.encode(
@@ -81,10 +81,10 @@ class Sealer:
         # Readers of JSON ignore spaces behind it.
         content += b" " * (-len(content) % PADDED_TO_BYTES)
         return _text_of(
-            self._head + self._ring.seal(content, nonce, self._bound(self._head, terms))
+            self._head + self._ring.seal(content, nonce, self._bound(self._head, scope))
         )
 
-    def open(self, text: str, terms: EntryScope) -> Opened:
+    def open(self, text: str, scope: EntryScope) -> Opened:
         """What was sealed on these terms, ended or not. Raises :class:`NotOurs`."""
         raw = _bytes_of(text)
         head, box = raw[:HEAD_BYTES], raw[HEAD_BYTES:]
@@ -92,7 +92,7 @@ class Sealer:
             raise NotOurs
         try:
             used_id = head.removeprefix(FORM).hex()
-            content = self._ring.open(used_id, box, self._bound(head, terms))
+            content = self._ring.open(used_id, box, self._bound(head, scope))
             found = msgspec.json.decode(content, type=_Content)
         except (NotOpened, ValueError) as error:
             # Content of another form is a ValueError.
@@ -100,10 +100,10 @@ class Sealer:
         server_id = ServerId(found.server_id)
         return Opened(Destination(server_id, found.host, found.provider_uuid), found.expires_at)
 
-    def _bound(self, head: bytes, terms: EntryScope) -> bytes:
+    def _bound(self, head: bytes, scope: EntryScope) -> bytes:
         # As a JSON list, in which no text runs into the next one.
         return head + msgspec.json.encode(
-            [self._zone_name, terms.project_id, terms.request_digest]
+            [self._zone_name, scope.project_id, scope.request_digest]
         )
 
 

@@ -20,11 +20,11 @@ Draw = Callable[[], bytes]
 
 
 def offers(
-    planned: Sequence[Planned], terms: EntryScope, sealer: Sealer, draw: Draw, now: datetime
+    planned: Sequence[Planned], scope: EntryScope, sealer: Sealer, draw: Draw, now: datetime
 ) -> list[Offer]:
     """Seal what was planned here, each entry on the same terms."""
     made = [
-        Offer(each.weight, sealer.seal(each.destination, terms, draw(), now))
+        Offer(each.weight, sealer.seal(each.destination, scope, draw(), now))
         for each in planned
     ]
     return sorted(made, key=lambda offer: -offer.weight)

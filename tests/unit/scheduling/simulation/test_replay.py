@@ -47,9 +47,9 @@ def some_rows(seed: int, servers: int = 60) -> list[Row]:
     return rows
 
 
-def replayed(workload: Workload, terms: ReplayOptions, hosts: int = HOSTS) -> Outcome:
+def replayed(workload: Workload, options: ReplayOptions, hosts: int = HOSTS) -> Outcome:
     table = table_of(hosts_of(hosts), workload)
-    return Replay(workload, table, first_fit, terms, ticking()).run(lambda _: None)
+    return Replay(workload, table, first_fit, options, ticking()).run(lambda _: None)
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -213,8 +213,8 @@ def test_servers_on_hosts_are_counted_where_a_filter_asks() -> None:
     scheduler = scheduler_of(settings)
     table = table_of(hosts_of(3, vcpus=64, memory_gb=512), workload)
     table.knows_servers = scheduler.pipeline.needs_servers
-    terms = ReplayOptions(rules=rules_of(settings))
-    replay = Replay(workload, table, scheduler.plan, terms, ticking())
+    options = ReplayOptions(rules=rules_of(settings))
+    replay = Replay(workload, table, scheduler.plan, options, ticking())
     outcome = replay.run(lambda _: None)
     assert outcome.placed.sum() == 15, "five on each host"
     assert table.server_counts.tolist() == [5, 5, 5]

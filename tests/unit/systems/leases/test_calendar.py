@@ -22,10 +22,10 @@ def dealt(
     held: set[int], *wanted: tuple[int, int], seed: int = 1, of: Sequence[Lendable] = SIX
 ) -> list[set[int]] | None:
     """The rows that each of those who want at least and at most so many is given."""
-    wishes = [
+    requests = [
         HostReservationRequest(f"wish-{number}", *each) for number, each in enumerate(wanted)
     ]
-    found = calendar.deal(of, held, wishes, seed)
+    found = calendar.deal(of, held, requests, seed)
     if found is None:
         return None
     rows = [each.host_id for hosts in found for each in hosts]

@@ -50,12 +50,14 @@ def _shown(tx: Tx, path: Path) -> list[str]:
 
 
 def _rotate(tx: Tx, path: Path, draw: Draw, now: datetime) -> list[str]:
-    key_files.safe_for(tx, path, draw)
+    key_files.secret_box_for(tx, path, draw)
     keys = [draw(KEY_BYTES), *key_files.read(path)]
     # Before anything is sealed with it: who dies here leaves a key too many and loses nothing.
     key_files.write(path, keys)
-    safe = SecretBox(keys, draw)
-    count = secret_boxes.reseal(tx, safe, now) + tokens.seal_signing_key(tx, safe, now)
+    secret_box = SecretBox(keys, draw)
+    count = secret_boxes.reseal(tx, secret_box, now) + tokens.seal_signing_key(
+        tx, secret_box, now
+    )
     return [
         f"{count} secrets are sealed with the new key {secret_boxes.key_id(keys[0])}.",
         f"Copy {path} to all machines that serve this database; then drop the old keys.",

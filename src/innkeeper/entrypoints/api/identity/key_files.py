@@ -78,7 +78,7 @@ def write(path: Path, keys: Sequence[bytes]) -> None:
         raise KeyFileError(f"Cannot write the key file {path}: {error.strerror}") from error
 
 
-def safe_for(tx: Tx, path: Path, draw: Draw) -> SecretBox:
+def secret_box_for(tx: Tx, path: Path, draw: Draw) -> SecretBox:
     """The safe of this machine, with a new key in a new file where nothing is sealed yet.
 
     To be called in a writing transaction: of those who start at the same time the later ones

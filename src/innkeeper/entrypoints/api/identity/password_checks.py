@@ -21,14 +21,14 @@ async def is_right(call: Call, user: User | None, name: str, password: str) -> b
     Raises :class:`TooManyAttempts` for who failed too often from the same place.
     """
     authenticating = call.site.settings.authenticating
-    terms = AttemptLimits(authenticating.login_failures_free, authenticating.login_wait_max_s)
+    limits = AttemptLimits(authenticating.login_failures_free, authenticating.login_wait_max_s)
     tried = attempts.attempt(name if user is None else user.id, call.client)
     password_hash = None if user is None else user.password_hash
     async with call.site.passwords.turn(tried, tried.source):
         now = call.site.clock()
-        failures = await call.read(lambda tx: attempts.check(tx, tried, terms, now))
+        failures = await call.read(lambda tx: attempts.check(tx, tried, limits, now))
         if not await call.site.passwords.verify(password_hash, password):
-            await call.write(lambda tx: attempts.fail(tx, tried, terms, now))
+            await call.write(lambda tx: attempts.fail(tx, tried, limits, now))
             return False
         if failures:
             # What is right stays right while nothing can be written.

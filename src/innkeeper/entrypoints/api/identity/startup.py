@@ -58,7 +58,7 @@ def signer(
             LOG.warning("signing_key_not_sealed", advice="innkeeper encryption-key rotate")
         return Signer(
             tokens.signing_key(
-                tx, lambda: key_files.safe_for(tx, path, draw), draw=draw, now=now
+                tx, lambda: key_files.secret_box_for(tx, path, draw), draw=draw, now=now
             )
         )
 

@@ -8,7 +8,7 @@ from innkeeper.domain.errors import Invalid, NotFound
 from innkeeper.domain.leases import FreepoolHost
 from innkeeper.engine.retry import WHOLE_HOSTS
 from innkeeper.entrypoints.api.faults import encode
-from innkeeper.entrypoints.api.leases.leases import second, terms
+from innkeeper.entrypoints.api.leases.leases import context, second
 from innkeeper.entrypoints.api.paging import DIGITS_MAX, limit_of
 from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.systems.leases import freepool
@@ -19,7 +19,7 @@ async def index(call: Call) -> Answer:
     """List the hosts that are kept for leases."""
     limit, after = limit_of(call), _after(call)
     found = await call.read(lambda tx: freepool.page(tx, after=after, limit=limit))
-    told = terms(call)
+    told = context(call)
     return Answer(200, {"hosts": [_shown(each, told) for each in found]})
 
 
@@ -27,14 +27,14 @@ async def show(call: Call) -> Answer:
     """Show a host that is kept for leases."""
     row = _number(call.params["host_id"])
     found = await call.read(lambda tx: freepool.get(tx, row))
-    return Answer(200, {"host": _shown(found, terms(call))})
+    return Answer(200, {"host": _shown(found, context(call))})
 
 
 async def add(call: Call) -> Answer:
     """Keep an empty host for leases."""
     name = call.body["name"]
     made = await call.write(lambda tx: freepool.add(tx, name, call.now), retry=WHOLE_HOSTS)
-    return Answer(201, {"host": _shown(made, terms(call))})
+    return Answer(201, {"host": _shown(made, context(call))})
 
 
 async def remove(call: Call) -> Answer:

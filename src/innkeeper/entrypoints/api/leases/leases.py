@@ -51,7 +51,7 @@ EVENT_STATUSES = {
 }
 
 
-def terms(call: Call) -> LeaseContext:
+def context(call: Call) -> LeaseContext:
     """What the leases room is told of this call."""
     return LeaseContext(
         service_down_time_s=call.site.settings.computing.service_down_time_s,
@@ -84,7 +84,7 @@ async def create(call: Call) -> Answer:
     """Make a lease."""
     body = call.body
     bodies.demand_all(body)
-    wish = LeaseRequest(
+    request = LeaseRequest(
         uuid=call.site.ids.uuid(),
         name=bodies.name_of(body["name"]),
         project_id=project(call),
@@ -98,9 +98,9 @@ async def create(call: Call) -> Answer:
         start_uuid=call.site.ids.uuid(),
         end_uuid=call.site.ids.uuid(),
     )
-    told, most = terms(call), sum(each.hosts_max for each in wish.reservations)
+    told, most = context(call), sum(each.hosts_max for each in request.reservations)
     made = await call.write(
-        lambda tx: leases.create(tx, wish, told), 1 + most * LINES_OF_A_HOST, WHOLE_HOSTS
+        lambda tx: leases.create(tx, request, told), 1 + most * LINES_OF_A_HOST, WHOLE_HOSTS
     )
     return Answer(201, {"lease": shown(made)})
 
@@ -113,7 +113,7 @@ async def show(call: Call) -> Answer:
 async def update(call: Call) -> Answer:
     """Rename a lease."""
     await call.read(lambda tx: _owned(tx, call))
-    name, told = bodies.new_name(call.body), terms(call)
+    name, told = bodies.new_name(call.body), context(call)
 
     def write(tx: Tx) -> Lease:
         return leases.rename(tx, _owned(tx, call), name, told)
@@ -123,7 +123,7 @@ async def update(call: Call) -> Answer:
 
 async def delete(call: Call) -> Answer:
     """End a lease."""
-    told = terms(call)
+    told = context(call)
     await call.write(
         lambda tx: leases.delete(tx, _owned(tx, call), told), LINES_OF_AN_END, WHOLE_HOSTS
     )

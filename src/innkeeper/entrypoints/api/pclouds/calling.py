@@ -18,7 +18,7 @@ LINES_OF_A_HOST = 10
 it gives out, what is paid for it, and what others are told."""
 
 
-def terms(call: Call) -> PcloudContext:
+def context(call: Call) -> PcloudContext:
     """What the pclouds room is told of this call."""
     return PcloudContext(
         settings=call.site.settings.dedicating,

@@ -9,7 +9,7 @@ from innkeeper.domain.pclouds import HostFlavor, PoolHost
 from innkeeper.engine.retry import WHOLE_HOSTS
 from innkeeper.engine.transactions import Tx
 from innkeeper.entrypoints.api.paging import limit_of, next_query
-from innkeeper.entrypoints.api.pclouds.calling import FLAVORS, moment, terms
+from innkeeper.entrypoints.api.pclouds.calling import FLAVORS, context, moment
 from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.systems.pclouds import host_flavors
 from innkeeper.systems.pclouds.context import PcloudContext
@@ -19,7 +19,7 @@ PATH = "/v2.1/os-host-flavors"
 
 async def index(call: Call) -> Answer:
     """List host flavors, with how many hosts are free."""
-    limit, told = limit_of(call), terms(call)
+    limit, told = limit_of(call), context(call)
 
     def read(tx: Tx) -> tuple[list[HostFlavor], list[dict[str, Any]]]:
         found = host_flavors.page(tx, after=call.last("marker"), limit=limit + 1)
@@ -35,7 +35,7 @@ async def index(call: Call) -> Answer:
 
 async def show(call: Call) -> Answer:
     """Show a host flavor; to administrators with its pool."""
-    flavor_id, told = call.params["host_flavor_id"], terms(call)
+    flavor_id, told = call.params["host_flavor_id"], context(call)
 
     def read(tx: Tx) -> dict[str, Any]:
         return _whole(tx, call, host_flavors.get(tx, flavor_id), told)
@@ -45,7 +45,7 @@ async def show(call: Call) -> Answer:
 
 async def create(call: Call) -> Answer:
     """Define a host flavor."""
-    wanted, uuid, told = call.body["host_flavor"], call.site.ids.uuid(), terms(call)
+    wanted, uuid, told = call.body["host_flavor"], call.site.ids.uuid(), context(call)
     description = wanted.get("description", "")
 
     def write(tx: Tx) -> dict[str, Any]:
@@ -59,7 +59,7 @@ async def create(call: Call) -> Answer:
 
 async def update(call: Call) -> Answer:
     """Change a host flavor's description or units."""
-    wanted, told = call.body["host_flavor"], terms(call)
+    wanted, told = call.body["host_flavor"], context(call)
     flavor_id = call.params["host_flavor_id"]
 
     def write(tx: Tx) -> dict[str, Any]:
@@ -83,7 +83,7 @@ async def delete(call: Call) -> Answer:
 
 async def pool(call: Call) -> Answer:
     """List the hosts of a pool."""
-    flavor_id, limit, told = call.params["host_flavor_id"], limit_of(call), terms(call)
+    flavor_id, limit, told = call.params["host_flavor_id"], limit_of(call), context(call)
 
     def read(tx: Tx) -> list[PoolHost]:
         flavor = host_flavors.get(tx, flavor_id)
@@ -104,7 +104,7 @@ async def show_host(call: Call) -> Answer:
     found = await call.read(
         lambda tx: host_flavors.pooled(tx, host_flavors.get(tx, flavor_id), hostname)
     )
-    return Answer(200, {"host": _shown_host(found, terms(call))})
+    return Answer(200, {"host": _shown_host(found, context(call))})
 
 
 async def add_host(call: Call) -> Answer:
@@ -116,14 +116,14 @@ async def add_host(call: Call) -> Answer:
         return host_flavors.add_host(tx, flavor, hostname, call.now)
 
     return Answer(
-        201, {"host": _shown_host(await call.write(write, retry=WHOLE_HOSTS), terms(call))}
+        201, {"host": _shown_host(await call.write(write, retry=WHOLE_HOSTS), context(call))}
     )
 
 
 async def update_host(call: Call) -> Answer:
     """Say that a host is in maintenance, and why; or that it is not any more."""
     flavor_id, hostname = call.params["host_flavor_id"], call.params["hostname"]
-    reason, told = call.body["host"]["maintenance"], terms(call)
+    reason, told = call.body["host"]["maintenance"], context(call)
 
     def write(tx: Tx) -> PoolHost:
         flavor = host_flavors.get(tx, flavor_id)

@@ -16,7 +16,7 @@ from innkeeper.domain.pclouds import Pcloud, PcloudHost
 from innkeeper.engine.retry import WHOLE_HOSTS
 from innkeeper.engine.transactions import Tx
 from innkeeper.entrypoints.api.paging import limit_of, next_query
-from innkeeper.entrypoints.api.pclouds.calling import LINES_OF_A_HOST, moment, owned, terms
+from innkeeper.entrypoints.api.pclouds.calling import LINES_OF_A_HOST, context, moment, owned
 from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.systems.pclouds import bulk_allocation, hosts, requests
 from innkeeper.systems.pclouds.bulk_allocation import TAKEN_AT_ONCE, Request
@@ -29,7 +29,7 @@ CREATED = 201
 
 async def index(call: Call) -> Answer:
     """List the hosts of a pcloud with their states and servers."""
-    limit, told = limit_of(call), terms(call)
+    limit, told = limit_of(call), context(call)
 
     def read(tx: Tx) -> list[dict[str, Any]]:
         found = hosts.page(tx, owned(tx, call), after=call.last("marker"), limit=limit + 1)
@@ -46,7 +46,7 @@ async def index(call: Call) -> Answer:
 
 async def show(call: Call) -> Answer:
     """Show one host."""
-    told = terms(call)
+    told = context(call)
 
     def read(tx: Tx) -> dict[str, Any]:
         return _one(tx, hosts.get(tx, owned(tx, call), call.params["host_name"]), told)
@@ -59,10 +59,10 @@ async def allocate(call: Call) -> Answer:
     body = call.body
     if ("host" in body) == ("hosts" in body):
         raise Invalid("Either one host is wanted, or several.")
-    wanted = [_wish(each) for each in body.get("hosts", [body.get("host")])]
+    wanted = [_host_request(each) for each in body.get("hosts", [body.get("host")])]
     if len({each.name for each in wanted}) != len(wanted):
         raise Invalid("Two hosts cannot have the same name.")
-    token, told = body.get("client_token"), terms(call)
+    token, told = body.get("client_token"), context(call)
     asked = _asked(wanted, is_several="hosts" in body)
     if "hosts" in body:
         request = Request(
@@ -84,7 +84,7 @@ async def allocate(call: Call) -> Answer:
     return Answer(CREATED, await call.write(write, LINES_OF_A_HOST, WHOLE_HOSTS))
 
 
-def _wish(wanted: dict[str, Any]) -> HostRequest:
+def _host_request(wanted: dict[str, Any]) -> HostRequest:
     return HostRequest(
         name=wanted["name"],
         host_flavor=wanted["host_flavor"],
@@ -126,8 +126,8 @@ async def _allocate_several(
     return so_far.as_answer(request)
 
 
-def _failure(wish: HostRequest, refusal: Refusal) -> dict[str, Any]:
-    return {"name": wish.name, "code": refusal.code, "message": refusal.message}
+def _failure(host_request: HostRequest, refusal: Refusal) -> dict[str, Any]:
+    return {"name": host_request.name, "code": refusal.code, "message": refusal.message}
 
 
 async def update(call: Call) -> Answer:
@@ -154,7 +154,7 @@ async def act(call: Call) -> Answer:
 
 async def release(call: Call) -> Answer:
     """Give a disabled and empty host back."""
-    told, name = terms(call), call.params["host_name"]
+    told, name = context(call), call.params["host_name"]
 
     def write(tx: Tx) -> None:
         pcloud = owned(tx, call)
@@ -168,7 +168,7 @@ Change = Callable[[Tx, Pcloud, PcloudHost, PcloudContext], PcloudHost]
 
 
 async def _changed(call: Call, change: Change) -> Answer:
-    told, name = terms(call), call.params["host_name"]
+    told, name = context(call), call.params["host_name"]
 
     def write(tx: Tx) -> dict[str, Any]:
         pcloud = owned(tx, call)

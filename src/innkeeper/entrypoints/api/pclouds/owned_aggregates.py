@@ -30,7 +30,7 @@ from innkeeper.entrypoints.api.patterns import NAME_PATTERN
 from innkeeper.entrypoints.api.pclouds import metadata
 from innkeeper.entrypoints.api.schema_types import LENGTH_MAX
 from innkeeper.systems.compute.grouping.owned_aggregates import AggregateOwner, Keepers
-from innkeeper.systems.pclouds import aggregates as keys
+from innkeeper.systems.pclouds import aggregates as pcloud_aggregates
 from innkeeper.systems.pclouds import host_flavors, hosts, pclouds
 from innkeeper.systems.pclouds.context import PcloudContext
 
@@ -39,16 +39,16 @@ UNITS_DIGITS_MAX = len(str(UNIT_MAX))
 NAME = re.compile(NAME_PATTERN)
 
 
-def keepers(terms: PcloudContext) -> Keepers:
+def owners(context: PcloudContext) -> Keepers:
     """Who keeps the aggregates of this room."""
-    return {HOST_FLAVOR_KIND: FlavorAggregates(terms), PCLOUD_KIND: PcloudAggregates(terms)}
+    return {HOST_FLAVOR_KIND: FlavorAggregates(context), PCLOUD_KIND: PcloudAggregates(context)}
 
 
 class FlavorAggregates(AggregateOwner):
     """Keeps the aggregates whose hosts are a host flavor's pool."""
 
-    def __init__(self, terms: PcloudContext) -> None:
-        self._terms = terms
+    def __init__(self, context: PcloudContext) -> None:
+        self._context = context
 
     def metadata(self, tx: Tx, kept: Sequence[Aggregate]) -> Mapping[int, Mapping[str, str]]:
         """See :class:`AggregateOwner`."""
@@ -57,7 +57,7 @@ class FlavorAggregates(AggregateOwner):
 
     def keeps_key(self, key: str) -> bool:
         """See :class:`AggregateOwner`."""
-        return key.startswith(keys.PREFIX)
+        return key.startswith(pcloud_aggregates.PREFIX)
 
     def set_metadata(
         self, tx: Tx, aggregate: Aggregate, wanted: Mapping[str, str | None], now: datetime
@@ -65,8 +65,8 @@ class FlavorAggregates(AggregateOwner):
         """Change description and units."""
         flavor = self._flavor(tx, aggregate)
         ours = dict(wanted)
-        description = ours.pop(keys.DESCRIPTION, flavor.description)
-        units = ours.pop(keys.UNITS, str(flavor.units))
+        description = ours.pop(pcloud_aggregates.DESCRIPTION, flavor.description)
+        units = ours.pop(pcloud_aggregates.UNITS, str(flavor.units))
         metadata.refuse_changes(metadata.of_flavor(flavor), ours)
         if description is None or units is None or not _is_count(units):
             raise Invalid("A host flavor has a description, and units that are a number.")
@@ -91,8 +91,8 @@ class FlavorAggregates(AggregateOwner):
 class PcloudAggregates(AggregateOwner):
     """Keeps the aggregates that are pclouds."""
 
-    def __init__(self, terms: PcloudContext) -> None:
-        self._terms = terms
+    def __init__(self, context: PcloudContext) -> None:
+        self._context = context
 
     def metadata(self, tx: Tx, kept: Sequence[Aggregate]) -> Mapping[int, Mapping[str, str]]:
         """See :class:`AggregateOwner`."""
@@ -108,7 +108,7 @@ class PcloudAggregates(AggregateOwner):
 
     def keeps_key(self, key: str) -> bool:
         """See :class:`AggregateOwner`."""
-        return key.startswith(keys.PREFIX) or key in RATIOS
+        return key.startswith(pcloud_aggregates.PREFIX) or key in RATIOS
 
     def set_metadata(
         self, tx: Tx, aggregate: Aggregate, wanted: Mapping[str, str | None], now: datetime
@@ -122,45 +122,47 @@ class PcloudAggregates(AggregateOwner):
             for key, field in RATIOS.items()
             if key in changed
         }
-        if keys.NAME in changed:
-            facts["name"] = _name(changed.pop(keys.NAME))
-        owner = changed.pop(keys.OWNER, pcloud.project_id)
+        if pcloud_aggregates.NAME in changed:
+            facts["name"] = _name(changed.pop(pcloud_aggregates.NAME))
+        owner = changed.pop(pcloud_aggregates.OWNER, pcloud.project_id)
         if owner is None:
             raise Invalid("A pcloud has an owner.")
-        pcloud = pclouds.update(tx, pcloud, facts, self._terms)
-        pcloud = pclouds.transfer(tx, pcloud, owner, self._terms)
+        pcloud = pclouds.update(tx, pcloud, facts, self._context)
+        pcloud = pclouds.transfer(tx, pcloud, owner, self._context)
         for key, text in changed.items():
             self._set(tx, pcloud, key, text, present)
 
     def _set(
         self, tx: Tx, pcloud: Pcloud, key: str, text: str | None, present: Mapping[str, str]
     ) -> None:
-        project_id = keys.project_of(key)
+        project_id = pcloud_aggregates.project_of(key)
         if project_id is not None and text is None:
-            pclouds.drop(tx, pcloud, project_id, self._terms)
+            pclouds.drop(tx, pcloud, project_id, self._context)
         elif project_id is not None and text == metadata.PROJECT_VALUE:
-            pclouds.authorize(tx, pcloud, project_id, self._terms)
-        elif key in present and key.startswith(keys.HOST_STATE) and text in _STATES:
-            member = hosts.by_machine(tx, key.removeprefix(keys.HOST_STATE))
+            pclouds.authorize(tx, pcloud, project_id, self._context)
+        elif (
+            key in present and key.startswith(pcloud_aggregates.HOST_STATE) and text in _STATES
+        ):
+            member = hosts.by_machine(tx, key.removeprefix(pcloud_aggregates.HOST_STATE))
             assert member is not None, "what the pcloud says of a machine is of one of its own"
             is_enabled = text == metadata.ENABLED
-            hosts.set_state(tx, pcloud, member, self._terms, is_enabled=is_enabled)
+            hosts.set_state(tx, pcloud, member, self._context, is_enabled=is_enabled)
         else:
             metadata.refuse_changes(present, {key: text})
 
     def add_host(self, tx: Tx, aggregate: Aggregate, host: Host, now: datetime) -> None:
         """Allocate this very host to the pcloud, under a name that gives nothing away."""
-        hosts.allocate_this(tx, self._pcloud(tx, aggregate), host, self._terms)
+        hosts.allocate_this(tx, self._pcloud(tx, aggregate), host, self._context)
 
     def remove_host(self, tx: Tx, aggregate: Aggregate, host: Host, now: datetime) -> None:
         """Release a host."""
         pcloud, member = self._pcloud(tx, aggregate), hosts.by_row(tx, host.id)
         assert member is not None, "who is in the aggregate is in the pcloud"
-        hosts.release(tx, pcloud, member, self._terms)
+        hosts.release(tx, pcloud, member, self._context)
 
     def delete(self, tx: Tx, aggregate: Aggregate, now: datetime) -> None:
         """Forget the pcloud."""
-        pclouds.delete(tx, self._pcloud(tx, aggregate), self._terms)
+        pclouds.delete(tx, self._pcloud(tx, aggregate), self._context)
 
     def _pcloud(self, tx: Tx, aggregate: Aggregate) -> Pcloud:
         return pclouds.by_aggregates(tx, [aggregate.id])[aggregate.id]

@@ -13,13 +13,13 @@ from innkeeper.entrypoints.api.paging import limit_of, next_query
 from innkeeper.entrypoints.api.pclouds.calling import (
     LINES_OF_A_HOST,
     PCLOUDS,
+    context,
     demand_owned,
     let_out,
     moment,
     owned,
     project,
     seen,
-    terms,
     used,
 )
 from innkeeper.entrypoints.api.pclouds.ratio_rollout import bring_over
@@ -27,7 +27,7 @@ from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.entrypoints.api.schema_types import TRUE_WORDS
 from innkeeper.systems.pclouds import pclouds, ratio_rollout
 from innkeeper.systems.pclouds.context import PcloudContext
-from innkeeper.systems.pclouds.ratio_rollout import SETTLED_AT_ONCE
+from innkeeper.systems.pclouds.ratio_rollout import ROLLED_OUT_AT_ONCE
 
 PATH = "/v2.1/os-pclouds"
 FIELDS = {
@@ -79,7 +79,7 @@ async def show(call: Call) -> Answer:
 
 async def create(call: Call) -> Answer:
     """Make a pcloud without hosts."""
-    project_id, uuid, told = project(call), call.site.ids.uuid(), terms(call)
+    project_id, uuid, told = project(call), call.site.ids.uuid(), context(call)
     facts = _facts(call.body["pcloud"])
 
     def write(tx: Tx) -> dict[str, Any]:
@@ -90,14 +90,14 @@ async def create(call: Call) -> Answer:
 
 async def update(call: Call) -> Answer:
     """Rename a pcloud, or change its ratios, its size or whether it is used unasked."""
-    facts, told = _facts(call.body["pcloud"]), terms(call)
+    facts, told = _facts(call.body["pcloud"]), context(call)
 
     def write(tx: Tx) -> tuple[str, int, dict[str, Any]]:
         after = pclouds.update(tx, owned(tx, call), facts, told)
         left = ratio_rollout.left(tx, [after]).get(after.id, 0)
         return after.uuid, left, _one_shown(tx, call, after)
 
-    lines = SETTLED_AT_ONCE * LINES_OF_A_HOST if RATIOS & facts.keys() else 1
+    lines = ROLLED_OUT_AT_ONCE * LINES_OF_A_HOST if RATIOS & facts.keys() else 1
     uuid, left, before = await call.write(write, lines, WHOLE_HOSTS)
     shown = before
     if left:
@@ -116,7 +116,7 @@ def _shown_again(tx: Tx, call: Call, before: dict[str, Any]) -> dict[str, Any]:
 
 async def delete(call: Call) -> Answer:
     """Forget a pcloud without hosts; with ``force`` also one that shelved servers name."""
-    told, is_forced = terms(call), call.last("force") in TRUE_WORDS
+    told, is_forced = context(call), call.last("force") in TRUE_WORDS
     await call.write(
         lambda tx: pclouds.delete(tx, owned(tx, call), told, is_forced=is_forced),
         retry=WHOLE_HOSTS,
@@ -163,7 +163,7 @@ async def _of_project(
     act: Callable[[Tx, Pcloud, str, PcloudContext], None],
 ) -> Answer:
     """Do something about the project in the path, for who may have it done."""
-    told, project_id = terms(call), call.params["tenant_id"]
+    told, project_id = context(call), call.params["tenant_id"]
     await call.write(lambda tx: act(tx, find(tx, call), project_id, told), retry=WHOLE_HOSTS)
     return Answer(204)
 

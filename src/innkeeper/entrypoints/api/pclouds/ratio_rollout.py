@@ -11,23 +11,25 @@ from innkeeper.domain.grouping import Aggregate
 from innkeeper.domain.pclouds import PCLOUD_KIND
 from innkeeper.engine.retry import WHOLE_HOSTS
 from innkeeper.engine.transactions import Tx
-from innkeeper.entrypoints.api.pclouds.calling import LINES_OF_A_HOST, terms
+from innkeeper.entrypoints.api.pclouds.calling import LINES_OF_A_HOST, context
 from innkeeper.entrypoints.api.routing import Call
 from innkeeper.systems.pclouds import pclouds, ratio_rollout
-from innkeeper.systems.pclouds.ratio_rollout import SETTLED_AT_ONCE
+from innkeeper.systems.pclouds.ratio_rollout import ROLLED_OUT_AT_ONCE
 
 
 async def bring_over(call: Call, uuid: str, left: int) -> None:
     """Go on until the hosts that are left have the ratios of their pcloud."""
-    told = terms(call)
+    told = context(call)
 
     def go_on(tx: Tx) -> int:
         return ratio_rollout.go_on(tx, uuid, told)
 
     # As many steps as it takes. More are for whoever wants something else meanwhile.
-    for _ in range(0, left, SETTLED_AT_ONCE):
+    for _ in range(0, left, ROLLED_OUT_AT_ONCE):
         try:
-            still_left = await call.write(go_on, SETTLED_AT_ONCE * LINES_OF_A_HOST, WHOLE_HOSTS)
+            still_left = await call.write(
+                go_on, ROLLED_OUT_AT_ONCE * LINES_OF_A_HOST, WHOLE_HOSTS
+            )
         except (Unavailable, ConcurrentUpdate):
             # What was asked for is written, and comes about without this request as well.
             return

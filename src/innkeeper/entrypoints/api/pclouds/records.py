@@ -11,7 +11,7 @@ from innkeeper.domain.errors import Invalid
 from innkeeper.domain.pclouds import BillingPeriod
 from innkeeper.engine.transactions import Tx
 from innkeeper.entrypoints.api.paging import limit_of, next_query
-from innkeeper.entrypoints.api.pclouds.calling import PCLOUDS, moment, terms
+from innkeeper.entrypoints.api.pclouds.calling import PCLOUDS, context, moment
 from innkeeper.entrypoints.api.periods import window
 from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.entrypoints.api.schema_types import PROJECT_ID_MAX
@@ -67,7 +67,7 @@ def _shown(usage: PcloudUsage, start: datetime, stop: datetime) -> dict[str, Any
         "project_id": usage.project_id,
         "host_hours": usage.host_hours,
         "unit_hours": usage.unit_hours,
-        "hosts": [_shown_run(each, start, stop) for each in usage.runs],
+        "hosts": [_shown_run(each, start, stop) for each in usage.periods],
     }
 
 
@@ -97,7 +97,7 @@ async def set_quota(call: Call) -> Answer:
         raise Invalid(f"A project's id has at most {PROJECT_ID_MAX} characters.")
     if not UNLIMITED <= limit <= UNIT_MAX:
         raise Invalid(f"units is not between {UNLIMITED} and {UNIT_MAX}")
-    told = terms(call)
+    told = context(call)
     await call.write(lambda tx: quotas.set_limit(tx, project_id, limit, told))
     return await _quota(call, project_id)
 

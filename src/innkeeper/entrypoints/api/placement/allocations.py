@@ -59,7 +59,7 @@ def _dated(call: Call, found: list[Allocation]) -> dict[str, str]:
     return caching.headers(call, (each.created_at for each in found))
 
 
-def wish(call: Call, consumer: str, body: Mapping[str, Any]) -> AllocationUpdate:
+def update(call: Call, consumer: str, body: Mapping[str, Any]) -> AllocationUpdate:
     """What a body wants a consumer to hold."""
     return AllocationUpdate(
         consumer=consumer,
@@ -79,27 +79,27 @@ async def must_be_uuid(call: Call) -> None:
 
 async def replace(call: Call) -> Answer:
     """Replace what a consumer holds."""
-    await _write(call, [wish(call, call.params["consumer"], call.body)])
+    await _write(call, [update(call, call.params["consumer"], call.body)])
     return Answer(204)
 
 
 async def replace_many(call: Call) -> Answer:
     """Replace what several consumers hold; all of them, or none."""
-    wishes = [wish(call, consumer, body) for consumer, body in call.body.items()]
-    await _write(call, wishes)
+    updates = [update(call, consumer, body) for consumer, body in call.body.items()]
+    await _write(call, updates)
     return Answer(204)
 
 
-async def _write(call: Call, wishes: Sequence[AllocationUpdate]) -> None:
-    item = Bundle(wishes, call.now)
+async def _write(call: Call, updates: Sequence[AllocationUpdate]) -> None:
+    item = Bundle(updates, call.now)
     await call.write_together(
-        allocations.write_together, item, line_count(wishes), retry=ALLOCATIONS
+        allocations.write_together, item, line_count(updates), retry=ALLOCATIONS
     )
 
 
-def line_count(wishes: Iterable[AllocationUpdate]) -> int:
+def line_count(updates: Iterable[AllocationUpdate]) -> int:
     """How much there is to write: each amount, and each consumer without any."""
-    return sum(max(1, sum(map(len, each.resources.values()))) for each in wishes)
+    return sum(max(1, sum(map(len, each.resources.values()))) for each in updates)
 
 
 async def delete(call: Call) -> Answer:

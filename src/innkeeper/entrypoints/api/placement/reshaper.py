@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from innkeeper.engine.retry import RESHAPE
-from innkeeper.entrypoints.api.placement.allocations import line_count, wish
+from innkeeper.entrypoints.api.placement.allocations import line_count, update
 from innkeeper.entrypoints.api.placement.inventories import inventory_of
 from innkeeper.entrypoints.api.routing import Answer, Call
-from innkeeper.systems.placement import reshape as reshaping
+from innkeeper.systems.placement import reshape as reshape_rules
 from innkeeper.systems.placement.reshape import ProviderShape
 
 
@@ -19,10 +19,12 @@ async def reshape(call: Call) -> Answer:
         )
         for uuid, each in call.body["inventories"].items()
     }
-    wishes = [wish(call, consumer, body) for consumer, body in call.body["allocations"].items()]
+    updates = [
+        update(call, consumer, body) for consumer, body in call.body["allocations"].items()
+    ]
     await call.write(
-        lambda tx: reshaping.replace(tx, shapes, wishes, call.now),
-        line_count(wishes) + sum(1 + len(each.inventories) for each in shapes.values()),
+        lambda tx: reshape_rules.replace(tx, shapes, updates, call.now),
+        line_count(updates) + sum(1 + len(each.inventories) for each in shapes.values()),
         RESHAPE,
     )
     return Answer(204)

@@ -12,7 +12,7 @@ from innkeeper.domain.errors import Conflict
 from innkeeper.domain.ids import IdSource
 from innkeeper.domain.key_rings import NONCE_BYTES
 from innkeeper.entrypoints.api.compute.servers.bodies import SEED_BITS
-from innkeeper.entrypoints.api.compute.servers.wishes import judged
+from innkeeper.entrypoints.api.compute.servers.checked_bodies import judged
 from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.systems.compute.boot import entries, plans
 from innkeeper.systems.zones.select import offers
@@ -29,10 +29,10 @@ async def select(call: Call) -> Answer:
             "build_plan_encryption_key)."
         )
     _, request = await judged(call)
-    planned = await call.decide(lambda tx, means: plans.made(tx, means, request))
+    planned = await call.decide(lambda tx, context: plans.made(tx, context, request))
     made = offers(
         planned,
-        entries.terms_of(request),
+        entries.scope_of(request),
         sealer,
         partial(nonce, call.site.ids),
         call.now,

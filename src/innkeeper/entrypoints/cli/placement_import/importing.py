@@ -58,8 +58,8 @@ class Importing:
             return ExitStatus.FAILED
 
     def _run(self) -> ExitStatus:
-        self.source.settle_version(SOURCE_LEAST)
-        self.target.settle_version(TARGET_LEAST)
+        self.source.negotiate(SOURCE_LEAST)
+        self.target.negotiate(TARGET_LEAST)
         if self.source.url == self.target.url:
             self._warn(f"The source and the target are the same, {self.source.url}.")
             return ExitStatus.FAILED

@@ -13,7 +13,7 @@ from innkeeper.clients import logins
 from innkeeper.clients.logins import GivenToken
 from innkeeper.clients.placement import PlacementApi
 from innkeeper.domain.errors import Invalid, Refusal
-from innkeeper.entrypoints.cli.placement_import import options as declared
+from innkeeper.entrypoints.cli.placement_import import options as import_options
 from innkeeper.entrypoints.cli.placement_import import progress
 from innkeeper.entrypoints.cli.placement_import.importing import ExitStatus, Importing
 from innkeeper.entrypoints.cli.placement_import.objections import Others
@@ -30,8 +30,8 @@ def run(options: Mapping[str, Any]) -> int:
             stream.reconfigure(errors="backslashreplace")
     services: list[PlacementApi] = []
     try:
-        services.append(_service("source", "from", declared.FROM_TOKEN, options))
-        services.append(_service("target", "to", declared.TO_TOKEN, options))
+        services.append(_service("source", "from", import_options.FROM_TOKEN, options))
+        services.append(_service("target", "to", import_options.TO_TOKEN, options))
         status = _import(services[0], services[1], options)
         sys.stdout.flush()
         return status

@@ -23,13 +23,13 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("id", name=op.f("pk_write_order")),
     )
     op.bulk_insert(made, [{"id": 1, "number": 0}])
-    news = op.create_table(
+    invalidations = op.create_table(
         "news",
         sa.Column("topic", sa.String(length=32), nullable=False),
         sa.Column("number", BIG_ID, nullable=False),
         sa.PrimaryKeyConstraint("topic", name=op.f("pk_news")),
     )
-    op.bulk_insert(news, [{"topic": "identity", "number": 0}])
+    op.bulk_insert(invalidations, [{"topic": "identity", "number": 0}])
     op.create_table(
         "periodic_tasks",
         sa.Column("name", sa.String(length=64), nullable=False),

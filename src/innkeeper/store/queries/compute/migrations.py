@@ -105,33 +105,33 @@ def change_status(
         raise ConcurrentUpdate("Another transaction changed the same migration in between.")
 
 
-def page(tx: Tx, wish: MigrationSelection, marker: Migration | None) -> list[Migration]:
+def page(tx: Tx, selection: MigrationSelection, marker: Migration | None) -> list[Migration]:
     """The migrations behind ``marker``, newest first, at most ``wish.limit``."""
-    query = _ROWS.where(*_conditions(wish))
+    query = _ROWS.where(*_conditions(selection))
     if marker is not None:
         query = query.where(behind(_NEWEST_FIRST, (marker.created_at, marker.id)))
-    if wish.limit is not None:
-        query = query.limit(wish.limit)
+    if selection.limit is not None:
+        query = query.limit(selection.limit)
     return [_migration(row) for row in tx.execute(ordered(query, _NEWEST_FIRST))]
 
 
-def _conditions(wish: MigrationSelection) -> Iterator[sa.ColumnElement[bool]]:
+def _conditions(selection: MigrationSelection) -> Iterator[sa.ColumnElement[bool]]:
     exact = {
-        "source_host": wish.source_host,
-        "server_uuid": wish.server_uuid,
-        "kind": wish.kind,
-        "user_id": wish.user_id,
-        "project_id": wish.project_id,
+        "source_host": selection.source_host,
+        "server_uuid": selection.server_uuid,
+        "kind": selection.kind,
+        "user_id": selection.user_id,
+        "project_id": selection.project_id,
     }
     for name, value in exact.items():
         if value is not None:
             yield migrations.c[name] == value
-    if wish.statuses is not None:
-        yield migrations.c.status.in_(wish.statuses)
-    if wish.host is not None:
-        here = migrations.c.source_host == wish.host
-        yield sa.or_(here, migrations.c.dest_host == wish.host)
-    if wish.since is not None:
-        yield migrations.c.updated_at >= wish.since
-    if wish.until is not None:
-        yield migrations.c.updated_at <= wish.until
+    if selection.statuses is not None:
+        yield migrations.c.status.in_(selection.statuses)
+    if selection.host is not None:
+        here = migrations.c.source_host == selection.host
+        yield sa.or_(here, migrations.c.dest_host == selection.host)
+    if selection.since is not None:
+        yield migrations.c.updated_at >= selection.since
+    if selection.until is not None:
+        yield migrations.c.updated_at <= selection.until

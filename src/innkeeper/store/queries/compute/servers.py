@@ -232,19 +232,19 @@ def _write_faults(tx: Tx, faults: Mapping[ServerId, Mapping[str, Any]]) -> None:
     tx.execute(_FAULT, told)
 
 
-def page(tx: Tx, wish: ServerSelection, marker: Server | None) -> list[Server]:
+def page(tx: Tx, selection: ServerSelection, marker: Server | None) -> list[Server]:
     """The servers behind ``marker`` in the wished order, at most ``wish.limit``."""
-    return [server(row) for row in tx.execute(statement(tx, wish, marker))]
+    return [server(row) for row in tx.execute(statement(tx, selection, marker))]
 
 
-def statement(tx: Tx, wish: ServerSelection, marker: Server | None) -> sa.Select[Any]:
+def statement(tx: Tx, selection: ServerSelection, marker: Server | None) -> sa.Select[Any]:
     """The query for one page; with a marker, its place is looked up first."""
-    order = [SortKey(_sortable(name), falls) for name, falls in wish.sort]
+    order = [SortKey(_sortable(name), falls) for name, falls in selection.sort]
     order.append(SortKey(servers.c.id, order[-1].is_descending if order else True))
-    query = ROWS.where(*_conditions(wish))
+    query = ROWS.where(*_conditions(selection))
     if marker is not None:
         query = query.where(behind(order, _key_of(tx, order, marker)))
-    return ordered(query, order).limit(wish.limit)
+    return ordered(query, order).limit(selection.limit)
 
 
 def _sortable(name: str) -> sa.ColumnElement[Any]:
@@ -266,27 +266,27 @@ def _key_of(tx: Tx, order: Sequence[SortKey], marker: Server) -> Sequence[Any]:
     return tx.execute(query).one()
 
 
-def _conditions(wish: ServerSelection) -> Iterator[sa.ColumnElement[bool]]:
-    if wish.is_deleted is False:
+def _conditions(selection: ServerSelection) -> Iterator[sa.ColumnElement[bool]]:
+    if selection.is_deleted is False:
         yield servers.c.deleted_at.is_(None)
-    elif wish.is_deleted is True:
+    elif selection.is_deleted is True:
         yield servers.c.deleted_at.is_not(None)
-    for name, values in wish.exact.items():
+    for name, values in selection.exact.items():
         yield _is_one_of(servers.c[name], values)
-    for name, pattern in wish.like.items():
+    for name, pattern in selection.like.items():
         # The database lowers both: not all of them know more than the letters of ASCII.
         wanted = sa.func.lower(_like(pattern))
         yield sa.func.lower(servers.c[name]).like(wanted, escape=ESCAPE)
-    for name, moment in wish.since.items():
+    for name, moment in selection.since.items():
         yield servers.c[name] >= moment
-    for name, moment in wish.until.items():
+    for name, moment in selection.until.items():
         yield servers.c[name] <= moment
-    for states in wish.states:
+    for states in selection.states:
         yield sa.or_(*(_is_in_state(state) for state in states))
-    if wish.availability_zone is not None:
-        yield _is_in_zone(wish.availability_zone)
-    yield from _tag_conditions(wish)
-    for key, value in wish.metadata.items():
+    if selection.availability_zone is not None:
+        yield _is_in_zone(selection.availability_zone)
+    yield from _tag_conditions(selection)
+    for key, value in selection.metadata.items():
         yield _holds(servers.c.metadata, "{", f"{_json(key)}:{_json(value)}")
 
 
@@ -296,13 +296,13 @@ def _is_one_of(column: sa.Column[Any], values: Sequence[Any]) -> sa.ColumnElemen
     return sa.or_(found, column.is_(None)) if None in values else found
 
 
-def _is_in_state(wish: StateCondition) -> sa.ColumnElement[bool]:
-    there = servers.c.status == wish.status
-    if wish.tasks:
-        return sa.and_(there, servers.c.task_state.in_(wish.tasks))
-    if wish.without_tasks:
+def _is_in_state(selection: StateCondition) -> sa.ColumnElement[bool]:
+    there = servers.c.status == selection.status
+    if selection.tasks:
+        return sa.and_(there, servers.c.task_state.in_(selection.tasks))
+    if selection.without_tasks:
         task = sa.func.coalesce(servers.c.task_state, "")
-        return sa.and_(there, task.not_in(wish.without_tasks))
+        return sa.and_(there, task.not_in(selection.without_tasks))
     return there
 
 
@@ -324,8 +324,8 @@ def _is_in_zone(zone: str) -> sa.ColumnElement[bool]:
     return sa.or_(servers.c.host.in_(there), nowhere)
 
 
-def _tag_conditions(wish: ServerSelection) -> Iterator[sa.ColumnElement[bool]]:
-    tags = wish.tags
+def _tag_conditions(selection: ServerSelection) -> Iterator[sa.ColumnElement[bool]]:
+    tags = selection.tags
     for tag in tags.every:
         yield _has_tag(tag)
     if tags.some:

@@ -86,25 +86,25 @@ def _whole(tx: Tx, rows: Sequence[Any]) -> list[Lease]:
     ]
 
 
-def add(tx: Tx, wish: LeaseRequest, now: datetime) -> Lease:
+def add(tx: Tx, request: LeaseRequest, now: datetime) -> Lease:
     """Write a new lease, its reservations and its two events; nothing is held yet."""
     tx.execute(
         leases.insert(),
         {
-            "uuid": wish.uuid,
-            "name": wish.name,
-            "project_id": wish.project_id,
-            "user_id": wish.user_id,
-            "start_at": wish.window.start,
-            "end_at": wish.window.end,
+            "uuid": request.uuid,
+            "name": request.name,
+            "project_id": request.project_id,
+            "user_id": request.user_id,
+            "start_at": request.window.start,
+            "end_at": request.window.end,
             "ended_at": None,
             "is_deleted": False,
             "created_at": now,
             "updated_at": now,
         },
     )
-    row = tx.execute(sa.select(leases.c.id).where(leases.c.uuid == wish.uuid)).scalar_one()
-    for each in wish.reservations:
+    row = tx.execute(sa.select(leases.c.id).where(leases.c.uuid == request.uuid)).scalar_one()
+    for each in request.reservations:
         tx.execute(
             reservations.insert(),
             {
@@ -115,8 +115,8 @@ def add(tx: Tx, wish: LeaseRequest, now: datetime) -> Lease:
             },
         )
     for kind, uuid, due_at in (
-        (LeaseEventKind.START, wish.start_uuid, wish.window.start),
-        (LeaseEventKind.END, wish.end_uuid, wish.window.end),
+        (LeaseEventKind.START, request.start_uuid, request.window.start),
+        (LeaseEventKind.END, request.end_uuid, request.window.end),
     ):
         tx.execute(
             lease_events.insert(),
@@ -129,7 +129,7 @@ def add(tx: Tx, wish: LeaseRequest, now: datetime) -> Lease:
                 "updated_at": now,
             },
         )
-    made = by_uuid(tx, wish.uuid)
+    made = by_uuid(tx, request.uuid)
     assert made is not None, "it was just written"
     return made
 

@@ -10,9 +10,9 @@ from innkeeper.domain.hosts import OF_PCLOUDS
 from innkeeper.store.narrowing import Only, narrowed
 from innkeeper.store.tables.compute import aggregate_hosts, aggregates, hosts
 from innkeeper.store.tables.pclouds import (
+    billing_periods,
     host_flavors,
     pcloud_hosts,
-    pcloud_runs,
     pclouds,
     pool_hosts,
 )
@@ -111,7 +111,9 @@ def orphans(tx: Tx) -> list[tuple[str, str]]:
     return [(name, kind) for name, kind in tx.execute(query)]
 
 
-_IS_SETTLED = pclouds.c.settled_to.is_(None) | (pcloud_hosts.c.host_id <= pclouds.c.settled_to)
+_IS_SETTLED = pclouds.c.rolled_out_to.is_(None) | (
+    pcloud_hosts.c.host_id <= pclouds.c.rolled_out_to
+)
 """Whether a host is one of those that have their pcloud's ratios by now."""
 
 
@@ -183,18 +185,18 @@ class Paid(NamedTuple):
     units: int
 
 
-def open_runs(tx: Tx) -> tuple[dict[int, list[Paid]], dict[int, tuple[str, Paid]]]:
+def open_periods(tx: Tx) -> tuple[dict[int, list[Paid]], dict[int, tuple[str, Paid]]]:
     """What open runs say of hosts, by the hosts' rows; and of those to be paid for, by the same
     rows, the name of the machine and what its run should say.
     """
     told = sa.select(
-        pcloud_runs.c.host_id,
-        pcloud_runs.c.pcloud_uuid,
-        pcloud_runs.c.project_id,
-        pcloud_runs.c.host_name,
-        pcloud_runs.c.units,
+        billing_periods.c.host_id,
+        billing_periods.c.pcloud_uuid,
+        billing_periods.c.project_id,
+        billing_periods.c.host_name,
+        billing_periods.c.units,
     )
-    told = told.where(pcloud_runs.c.ended_at.is_(None)).order_by(pcloud_runs.c.id)
+    told = told.where(billing_periods.c.ended_at.is_(None)).order_by(billing_periods.c.id)
     members = (
         sa.select(
             pcloud_hosts.c.host_id,
@@ -208,11 +210,11 @@ def open_runs(tx: Tx) -> tuple[dict[int, list[Paid]], dict[int, tuple[str, Paid]
         .join(pclouds, pclouds.c.id == pcloud_hosts.c.pcloud_id)
     )
     is_paid = pcloud_hosts.c.is_replaced.is_(sa.false()) | (pcloud_hosts.c.units > 0)
-    runs: dict[int, list[Paid]] = {}
+    periods: dict[int, list[Paid]] = {}
     for host_id, *said in tx.execute(told):
-        runs.setdefault(host_id, []).append(Paid(*said))
+        periods.setdefault(host_id, []).append(Paid(*said))
     due = {
         host_id: (name, Paid(*meant))
         for host_id, name, *meant in tx.execute(members.where(is_paid))
     }
-    return runs, due
+    return periods, due

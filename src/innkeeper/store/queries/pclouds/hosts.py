@@ -14,9 +14,9 @@ from innkeeper.store import by_ids
 from innkeeper.store.by_ids import IDS
 from innkeeper.store.tables.compute import agents, hosts
 from innkeeper.store.tables.pclouds import (
+    billing_periods,
     host_flavors,
     pcloud_hosts,
-    pcloud_runs,
     pclouds,
     pool_hosts,
 )
@@ -50,14 +50,14 @@ _HOSTS = (
     .join(agents, agents.c.id == hosts.c.agent_id)
 )
 _RUNS = sa.select(
-    pcloud_runs.c.id,
-    pcloud_runs.c.pcloud_uuid,
-    pcloud_runs.c.project_id,
-    pcloud_runs.c.host_name,
-    pcloud_runs.c.flavor_id,
-    pcloud_runs.c.units,
-    pcloud_runs.c.started_at,
-    pcloud_runs.c.ended_at,
+    billing_periods.c.id,
+    billing_periods.c.pcloud_uuid,
+    billing_periods.c.project_id,
+    billing_periods.c.host_name,
+    billing_periods.c.flavor_id,
+    billing_periods.c.units,
+    billing_periods.c.started_at,
+    billing_periods.c.ended_at,
 )
 
 
@@ -133,7 +133,7 @@ def counts_behind(tx: Tx, pcloud_rows: Collection[int]) -> dict[int, int]:
     query = sa.select(pcloud_hosts.c.pcloud_id, sa.func.count())
     query = query.join(pclouds, pclouds.c.id == pcloud_hosts.c.pcloud_id)
     query = query.where(pcloud_hosts.c.pcloud_id.in_(IDS))
-    query = query.where(pcloud_hosts.c.host_id > pclouds.c.settled_to)
+    query = query.where(pcloud_hosts.c.host_id > pclouds.c.rolled_out_to)
     rows = by_ids.rows(tx, query.group_by(pcloud_hosts.c.pcloud_id), pcloud_rows)
     return {row: count for row, count in rows}
 
@@ -183,7 +183,7 @@ def remove(tx: Tx, host_id: int) -> None:
 # -- what was paid for -------------------------------------------------------------------------
 
 
-def begin_runs(tx: Tx, rows: Sequence[Mapping[str, Any]]) -> None:
+def begin_billing(tx: Tx, rows: Sequence[Mapping[str, Any]]) -> None:
     """Write that hosts are paid for from now on; the mappings name the columns.
 
     Each begins behind the host's run before: requests are not written in the order in which
@@ -191,37 +191,39 @@ def begin_runs(tx: Tx, rows: Sequence[Mapping[str, Any]]) -> None:
     """
     if not rows:
         return
-    last = sa.select(pcloud_runs.c.host_id, sa.func.max(pcloud_runs.c.ended_at))
-    last = last.where(pcloud_runs.c.host_id.in_(IDS), pcloud_runs.c.ended_at.is_not(None))
-    last = last.group_by(pcloud_runs.c.host_id)
+    last = sa.select(billing_periods.c.host_id, sa.func.max(billing_periods.c.ended_at))
+    last = last.where(
+        billing_periods.c.host_id.in_(IDS), billing_periods.c.ended_at.is_not(None)
+    )
+    last = last.group_by(billing_periods.c.host_id)
     ended = dict(map(tuple, by_ids.rows(tx, last, [row["host_id"] for row in rows])))
     begun = [
         max(row["started_at"], ended.get(row["host_id"], row["started_at"])) for row in rows
     ]
     tx.execute(
-        pcloud_runs.insert(),
+        billing_periods.insert(),
         [{**row, "started_at": at} for row, at in zip(rows, begun, strict=True)],
     )
 
 
-def end_runs(tx: Tx, host_ids: Collection[int], now: datetime) -> None:
+def end_billing(tx: Tx, host_ids: Collection[int], now: datetime) -> None:
     """Write that hosts are not paid for any more; no run ends before it began."""
-    begun, ended = pcloud_runs.c.started_at, pcloud_runs.c.ended_at
+    begun, ended = billing_periods.c.started_at, billing_periods.c.ended_at
     moment = sa.case((begun > now, begun), else_=sa.literal(now, ended.type))
-    ending = pcloud_runs.update().where(pcloud_runs.c.host_id.in_(IDS), ended.is_(None))
+    ending = billing_periods.update().where(billing_periods.c.host_id.in_(IDS), ended.is_(None))
     by_ids.run(tx, ending.values(ended_at=moment), host_ids)
 
 
 def rename_run(tx: Tx, host_id: int, name: str) -> None:
     """Have the open run of a host tell its new name."""
     tx.execute(
-        pcloud_runs.update()
-        .where(pcloud_runs.c.host_id == host_id, pcloud_runs.c.ended_at.is_(None))
+        billing_periods.update()
+        .where(billing_periods.c.host_id == host_id, billing_periods.c.ended_at.is_(None))
         .values(host_name=name)
     )
 
 
-def runs(
+def periods(
     tx: Tx,
     start: datetime,
     stop: datetime,
@@ -231,9 +233,13 @@ def runs(
     limit: int,
 ) -> list[BillingPeriod]:
     """What was paid for within a period, by the runs' rows, behind the row ``after``."""
-    query = _RUNS.where(pcloud_runs.c.id > after).order_by(pcloud_runs.c.id).limit(limit)
-    query = query.where(pcloud_runs.c.started_at < stop)
-    query = query.where(pcloud_runs.c.ended_at.is_(None) | (pcloud_runs.c.ended_at > start))
+    query = (
+        _RUNS.where(billing_periods.c.id > after).order_by(billing_periods.c.id).limit(limit)
+    )
+    query = query.where(billing_periods.c.started_at < stop)
+    query = query.where(
+        billing_periods.c.ended_at.is_(None) | (billing_periods.c.ended_at > start)
+    )
     if project_id is not None:
-        query = query.where(pcloud_runs.c.project_id == project_id)
+        query = query.where(billing_periods.c.project_id == project_id)
     return [BillingPeriod(*row) for row in tx.execute(query)]

@@ -27,7 +27,7 @@ _PCLOUDS = sa.select(
     pclouds.c.size,
     pclouds.c.created_at,
     pclouds.c.updated_at,
-    pclouds.c.settled_to,
+    pclouds.c.rolled_out_to,
 )
 _PROJECTS = (
     sa.select(
@@ -130,14 +130,14 @@ def with_size(tx: Tx) -> list[Pcloud]:
     return [each for each in map(_pcloud, tx.execute(query)) if each.size is not None]
 
 
-def settle(tx: Tx, row: int, settled_to: int | None) -> None:
+def roll_out(tx: Tx, row: int, rolled_out_to: int | None) -> None:
     """Write up to which row the hosts of a pcloud have its ratios; ``None``: all have."""
-    tx.execute(pclouds.update().where(pclouds.c.id == row).values(settled_to=settled_to))
+    tx.execute(pclouds.update().where(pclouds.c.id == row).values(rolled_out_to=rolled_out_to))
 
 
-def settling(tx: Tx) -> list[Pcloud]:
+def rolling_out(tx: Tx) -> list[Pcloud]:
     """The pclouds of which some hosts may still have the ratios from before."""
-    query = _PCLOUDS.where(pclouds.c.settled_to.is_not(None)).order_by(pclouds.c.id)
+    query = _PCLOUDS.where(pclouds.c.rolled_out_to.is_not(None)).order_by(pclouds.c.id)
     return [_pcloud(row) for row in tx.execute(query)]
 
 

@@ -36,12 +36,12 @@ from innkeeper.snapshot.columns import HostTable
 from innkeeper.store.queries.compute import orders, quota_usages, servers
 from innkeeper.store.queries.compute.orders import NewOrder
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute.boot import decisions, entries, plugins, resolver
+from innkeeper.systems.compute.boot import decisions, entries, plugins, request_resolver
 from innkeeper.systems.compute.boot.context import DecisionContext
 from innkeeper.systems.compute.boot.decisions import NOTHING_KEPT, DecisionRecord
-from innkeeper.systems.compute.boot.resolver import RequestResolver, ResolvedRequest
+from innkeeper.systems.compute.boot.request_resolver import RequestResolver, ResolvedRequest
 from innkeeper.systems.compute.grouping import dedications, groups
-from innkeeper.systems.compute.servers import servers as lives
+from innkeeper.systems.compute.servers import servers as server_rules
 from innkeeper.systems.placement import claims
 
 CONSUMER_TYPE = "INSTANCE"
@@ -52,7 +52,7 @@ CONSUMER_TYPE = "INSTANCE"
 class Pending:
     """One request on its way through the loop."""
 
-    intake: ResolvedRequest
+    resolved: ResolvedRequest
     plan: BuildPlan | None = None
     kept: DecisionRecord = NOTHING_KEPT
     failure: PluginFailed | None = None
@@ -65,7 +65,7 @@ class Pending:
     @property
     def request(self) -> BootRequest:
         """The request itself."""
-        return self.intake.request
+        return self.resolved.request
 
 
 @dataclass(slots=True)
@@ -79,25 +79,25 @@ class BootRows:
 
 
 def boot_together(
-    tx: Tx, means: DecisionContext, requests: Sequence[BootRequest]
+    tx: Tx, context: DecisionContext, requests: Sequence[BootRequest]
 ) -> list[Booted | Refusal]:
     """Plan, claim and write all requests; give each one's outcome, in order."""
-    reception = RequestResolver(tx, means, requests)
-    received = [_receive(means, reception, request) for request in requests]
+    resolver = RequestResolver(tx, context, requests)
+    received = [_receive(context, resolver, request) for request in requests]
     pendings = [each for each in received if isinstance(each, Pending)]
-    open_ones = _claim_all(tx, means, pendings)
-    for _ in range(means.scheduling.claim_attempts_max - 1):
+    open_ones = _claim_all(tx, context, pendings)
+    for _ in range(context.scheduling.claim_attempts_max - 1):
         if not open_ones:
             break
-        means.follower.catch_up(tx)
-        means.follower.mend(tx, {pid for each in open_ones for pid in _plan_of(each).seen})
+        context.follower.catch_up(tx)
+        context.follower.reread(tx, {pid for each in open_ones for pid in _plan_of(each).seen})
         for each in open_ones:
-            reception.join(each.intake, ())
+            resolver.join(each.resolved, ())
         for each in open_ones:
-            each.intake = reception.look_again(each.intake)
-            _plan(means, each)
-            reception.join(each.intake, _homes(each))
-        open_ones = _claim_all(tx, means, open_ones)
+            each.resolved = resolver.look_again(each.resolved)
+            _plan(context, each)
+            resolver.join(each.resolved, _homes(each))
+        open_ones = _claim_all(tx, context, open_ones)
     for each in open_ones:
         each.outcome = ConcurrentUpdate(
             "The chosen hosts kept changing; trying again may help."
@@ -112,17 +112,17 @@ def _outcome(pending: Pending) -> Booted | Refusal:
 
 
 def _receive(
-    means: DecisionContext, reception: RequestResolver, request: BootRequest
+    context: DecisionContext, resolver: RequestResolver, request: BootRequest
 ) -> Pending | Refusal:
     """Take a request in and plan it, ahead of the next one of the batch."""
     try:
-        pending = Pending(reception.take(request))
+        pending = Pending(resolver.take(request))
     except Refusal as refusal:
         return refusal
-    _plan(means, pending)
+    _plan(context, pending)
     homes = _homes(pending)
-    reception.count_in(pending.intake, len(homes))
-    reception.join(pending.intake, homes)
+    resolver.count_in(pending.resolved, len(homes))
+    resolver.join(pending.resolved, homes)
     return pending
 
 
@@ -135,49 +135,49 @@ def _homes(pending: Pending) -> list[str | None]:
     return [None] * pending.request.count_min
 
 
-def _plan(means: DecisionContext, pending: Pending) -> None:
+def _plan(context: DecisionContext, pending: Pending) -> None:
     pending.failure = None
     try:
-        _plan_or_fail(means, pending)
+        _plan_or_fail(context, pending)
     except PluginFailed as failure:
         plugins.log(failure)
         pending.failure = failure
-        pending.plan = BuildPlan((), {}, means.follower.table.host_count, 0, ())
-        pending.kept = decisions.of_failed(means, pending.intake, pending.plan)
+        pending.plan = BuildPlan((), {}, context.follower.table.host_count, 0, ())
+        pending.kept = decisions.of_failed(context, pending.resolved, pending.plan)
 
 
-def _plan_or_fail(means: DecisionContext, pending: Pending) -> None:
+def _plan_or_fail(context: DecisionContext, pending: Pending) -> None:
     """Plan a request, and take what was planned off the table; with an error, nothing."""
-    table = means.follower.table
-    spec = pending.intake.spec
-    scheduler = means.schedulers.of(pending.intake.filters)
-    moment = means.recorder.before(table)
-    made = means.decide(scheduler, spec)
-    means.follower.touch(made.seen)
+    table = context.follower.table
+    spec = pending.resolved.spec
+    scheduler = context.schedulers.of(pending.resolved.filters)
+    moment = context.recorder.before(table)
+    made = context.decide(scheduler, spec)
+    context.follower.touch(made.seen)
     pending.plan = made
     if not _is_placed(pending):
         # Fewer than the least that is of use: none at all.
         depletion.undo(table, spec, made)
-        pending.kept = decisions.of_refused(means, pending.intake, made, moment)
+        pending.kept = decisions.of_refused(context, pending.resolved, made, moment)
         return
     with ExitStack() as undoing:
         undoing.callback(depletion.undo, table, spec, made)
-        pending.kept = decisions.of_placed(means, pending.intake, made, moment)
+        pending.kept = decisions.of_placed(context, pending.resolved, made, moment)
         undoing.pop_all()
     # Ahead of the commit, so that the next request of this batch plans behind this one.
     table.expect_claim(made.seen)
 
 
-def _claim_all(tx: Tx, means: DecisionContext, pendings: Sequence[Pending]) -> list[Pending]:
+def _claim_all(tx: Tx, context: DecisionContext, pendings: Sequence[Pending]) -> list[Pending]:
     """Claim what was planned; give the requests whose hosts had moved on."""
     placed = [each for each in pendings if _is_placed(each)]
     for each in pendings:
         if not _is_placed(each):
-            each.outcome = _nowhere(each, masks.has_dedicated(means.follower.table))
+            each.outcome = _nowhere(each, masks.has_dedicated(context.follower.table))
     if not placed:
         return []
     now = placed[0].request.now
-    class_ids = means.follower.table.class_ids
+    class_ids = context.follower.table.class_ids
     ready = [_claim(each, class_ids) for each in placed]
     refusals = claims.commit_together(tx, ready, now)
     beaten: list[Pending] = []
@@ -186,19 +186,19 @@ def _claim_all(tx: Tx, means: DecisionContext, pendings: Sequence[Pending]) -> l
             count = len(_plan_of(each).entries)
             each.outcome = Booted(each.request.batch_id, each.request.server_ids[:count])
             # Now: looking again for those who were beaten can give hosts other rows.
-            table = means.follower.table
+            table = context.follower.table
             each.agents = tuple(table.agent_of(entry.index) for entry in _plan_of(each).entries)
             each.taken_in = _taken_in(table, each)
         else:
             beaten.append(each)
     # From the last to the first: a generation goes back to what the earlier plan had seen.
     for each in reversed(beaten):
-        _take_back(means.follower.table, each)
+        _take_back(context.follower.table, each)
     return beaten
 
 
 def _taken_in(table: HostTable, pending: Pending) -> tuple[str | None, ...]:
-    if not pending.intake.spec.automatic_pclouds:
+    if not pending.resolved.spec.automatic_pclouds:
         return ()
     return tuple(
         table.dedications.uuid(int(table.dedication_codes[entry.index]))
@@ -208,7 +208,7 @@ def _taken_in(table: HostTable, pending: Pending) -> tuple[str | None, ...]:
 
 def _take_back(table: HostTable, pending: Pending) -> None:
     made = _plan_of(pending)
-    depletion.undo(table, pending.intake.spec, made)
+    depletion.undo(table, pending.resolved.spec, made)
     table.expect_no_claim(made.seen)
 
 
@@ -254,7 +254,7 @@ def _failed(request: BootRequest, failure: PluginFailed) -> Booted | Refusal:
 
 
 def _claim(pending: Pending, class_ids: Mapping[str, ClassId]) -> Claim:
-    request, spec = pending.request, pending.intake.spec
+    request, spec = pending.request, pending.resolved.spec
     whole = {class_ids[name]: amount for name, amount in spec.amounts.items()}
     made = _plan_of(pending)
     consumers = tuple(
@@ -308,23 +308,23 @@ def _fault(booted: Booted, now: datetime) -> dict[str, Any] | None:
     details = booted.details
     if booted.refused is not None:
         details = reasons.details(booted.refused)
-    return lives.fault(booted.fault, now, details, booted.counted_fault)
+    return server_rules.fault(booted.fault, now, details, booted.counted_fault)
 
 
 def _add_rows(rows: BootRows, pending: Pending, booted: Booted) -> None:
-    request, flavor = pending.request, pending.intake.flavor
-    shared = resolver.shared_columns(pending.intake)
+    request, flavor = pending.request, pending.resolved.flavor
+    shared = request_resolver.shared_columns(pending.resolved)
     placed = _plan_of(pending).entries if booted.fault is None else ()
     fault = _fault(booted, request.now)
     for index, server_id in enumerate(booted.server_ids):
         entry = placed[index] if placed else None
-        name = resolver.name_of(request, index)
+        name = request_resolver.name_of(request, index)
         rows.servers.append(
             {
                 **shared,
                 "uuid": server_id,
                 "name": name,
-                "hostname": resolver.hostname_of(request, index, server_id),
+                "hostname": request_resolver.hostname_of(request, index, server_id),
                 "launch_index": index,
                 "status": Status.ERROR if entry is None else Status.BUILD,
                 "task_state": None if entry is None else Task.SPAWNING,
@@ -346,13 +346,13 @@ def _add_rows(rows: BootRows, pending: Pending, booted: Booted) -> None:
                     host=entry.host,
                     server_uuid=server_id,
                     kind=OrderKind.BUILD,
-                    body=resolver.order_body(pending.intake, name),
+                    body=request_resolver.order_body(pending.resolved, name),
                     alternates=entry.alternates,
                     request_id=request.request_id,
                 )
             )
-    if pending.intake.group_id is not None:
-        rows.members.setdefault(pending.intake.group_id, []).extend(booted.server_ids)
+    if pending.resolved.group_id is not None:
+        rows.members.setdefault(pending.resolved.group_id, []).extend(booted.server_ids)
     count = len(booted.server_ids)
     usage = rows.usages.setdefault(request.project_id, [0, 0, 0])
     usage[0] += count

@@ -21,7 +21,7 @@ from innkeeper.store.queries.compute import decisions
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.boot.context import DecisionContext
 from innkeeper.systems.compute.boot.recordings import DecisionRequest
-from innkeeper.systems.compute.boot.resolver import ResolvedRequest
+from innkeeper.systems.compute.boot.request_resolver import ResolvedRequest
 from innkeeper.systems.compute.servers.servers import fault_message
 
 NOBODY_REFUSED = Refused((), ())
@@ -54,18 +54,18 @@ NOTHING_KEPT = DecisionRecord()
 
 
 def of_placed(
-    means: DecisionContext, taken: ResolvedRequest, made: BuildPlan, moment: Moment | None
+    context: DecisionContext, taken: ResolvedRequest, made: BuildPlan, moment: Moment | None
 ) -> DecisionRecord:
     """What to keep of a plan that is off the table; ``moment`` is the table before it."""
     if moment is not None:
-        means.recorder.keep(_asked(taken), made, moment)
-    wish = means.scheduling.explain_decisions
-    if wish == "off":
+        context.recorder.keep(_asked(taken), made, moment)
+    setting = context.scheduling.explain_decisions
+    if setting == "off":
         return NOTHING_KEPT
-    scheduler = means.schedulers.of(taken.filters)
-    shared = _shared(means, scheduler, taken, made)
-    if wish == "full":
-        shared |= _full(means, scheduler, taken.spec, made)
+    scheduler = context.schedulers.of(taken.filters)
+    shared = _shared(context, scheduler, taken, made)
+    if setting == "full":
+        shared |= _full(context, scheduler, taken.spec, made)
     servers = [
         {
             **shared,
@@ -80,32 +80,32 @@ def of_placed(
 
 
 def of_refused(
-    means: DecisionContext, taken: ResolvedRequest, made: BuildPlan, moment: Moment | None
+    context: DecisionContext, taken: ResolvedRequest, made: BuildPlan, moment: Moment | None
 ) -> DecisionRecord:
     """What to keep of a plan with too few places, whose amounts are on the table again."""
-    table = means.follower.table
-    moment = moment or means.recorder.after_failure(table)
+    table = context.follower.table
+    moment = moment or context.recorder.after_failure(table)
     if moment is not None:
-        means.recorder.keep(_asked(taken), made, moment)
-    if means.scheduling.explain_decisions == "off":
+        context.recorder.keep(_asked(taken), made, moment)
+    if context.scheduling.explain_decisions == "off":
         return NOTHING_KEPT
-    scheduler = means.schedulers.of(taken.filters)
+    scheduler = context.schedulers.of(taken.filters)
     refused = explaining.refused(scheduler.pipeline, table, taken.spec, made)
     request = {
-        **_shared(means, scheduler, taken, made),
-        **_refused(means, refused),
-        "decided_by": _deciders(means, scheduler, taken.spec),
+        **_shared(context, scheduler, taken, made),
+        **_refused(context, refused),
+        "decided_by": _deciders(context, scheduler, taken.spec),
     }
     return DecisionRecord(request=request, refused=refused)
 
 
 def of_failed(
-    means: DecisionContext, taken: ResolvedRequest, made: BuildPlan
+    context: DecisionContext, taken: ResolvedRequest, made: BuildPlan
 ) -> DecisionRecord:
     """What to keep of a decision that a plug-in kept from being made; ``made`` is empty."""
-    if means.scheduling.explain_decisions == "off":
+    if context.scheduling.explain_decisions == "off":
         return NOTHING_KEPT
-    shared = _shared(means, means.schedulers.of(taken.filters), taken, made)
+    shared = _shared(context, context.schedulers.of(taken.filters), taken, made)
     nobody = explanation_values.refused(NOBODY_REFUSED, are_hosts_named=True, is_counted=False)
     return DecisionRecord(request={**shared, **nobody})
 
@@ -116,7 +116,7 @@ def _asked(taken: ResolvedRequest) -> DecisionRequest:
 
 
 def _shared(
-    means: DecisionContext, scheduler: Scheduler, taken: ResolvedRequest, made: BuildPlan
+    context: DecisionContext, scheduler: Scheduler, taken: ResolvedRequest, made: BuildPlan
 ) -> dict[str, Any]:
     shared = {
         "decided_at": taken.request.now.isoformat(timespec="microseconds") + "Z",
@@ -128,7 +128,7 @@ def _shared(
             {"filter": each.filter_name, "removed": each.removed} for each in made.removals
         ],
         "decided_by": {"driver": scheduler.NAME, "seed": taken.spec.seed},
-        HAS_DEDICATED: _for_administrators(means, NOBODY_REFUSED),
+        HAS_DEDICATED: _for_administrators(context, NOBODY_REFUSED),
     }
     if taken.request.hints:
         shared["unread_hints"] = explanation_values.unread_hints(taken.unread)
@@ -136,34 +136,34 @@ def _shared(
 
 
 def _full(
-    means: DecisionContext, scheduler: Scheduler, spec: RequestSpec, made: BuildPlan
+    context: DecisionContext, scheduler: Scheduler, spec: RequestSpec, made: BuildPlan
 ) -> dict[str, Any]:
-    refused, best = explaining.before(scheduler.pipeline, means.follower.table, spec, made)
+    refused, best = explaining.before(scheduler.pipeline, context.follower.table, spec, made)
     return {
-        **_refused(means, refused),
+        **_refused(context, refused),
         "best": explanation_values.ranked(best, are_hosts_named=True),
-        "decided_by": _deciders(means, scheduler, spec),
+        "decided_by": _deciders(context, scheduler, spec),
     }
 
 
-def _refused(means: DecisionContext, refused: Refused) -> dict[str, Any]:
+def _refused(context: DecisionContext, refused: Refused) -> dict[str, Any]:
     return {
         **explanation_values.refused(refused, are_hosts_named=True, is_counted=False),
-        HAS_DEDICATED: _for_administrators(means, refused),
+        HAS_DEDICATED: _for_administrators(context, refused),
     }
 
 
-def _for_administrators(means: DecisionContext, refused: Refused) -> dict[str, Any] | bool:
-    if not masks.has_dedicated(means.follower.table):
+def _for_administrators(context: DecisionContext, refused: Refused) -> dict[str, Any] | bool:
+    if not masks.has_dedicated(context.follower.table):
         return False
     counted = {each.filter_name: each.counted for each in refused.tallies}
     return {COUNTED: counted}
 
 
 def _deciders(
-    means: DecisionContext, scheduler: Scheduler, spec: RequestSpec
+    context: DecisionContext, scheduler: Scheduler, spec: RequestSpec
 ) -> dict[str, Any]:
-    size = means.scheduling.host_subset_size
+    size = context.scheduling.host_subset_size
     return explanation_values.deciders(explaining.deciders(scheduler, size, spec.seed))
 
 

@@ -56,7 +56,7 @@ class Stale(Conflict):
         self.why = why
 
 
-def terms_of(request: BootRequest) -> EntryScope:
+def scope_of(request: BootRequest) -> EntryScope:
     """What a request's entries are bound to: its project, and what decides on places.
 
     Not the name, the metadata and what else is for the server alone: the servers of one plan
@@ -84,7 +84,7 @@ def opened(request: BootRequest, sealer: Sealer | None, text: str) -> BootReques
         raise Invalid("An entry of a build plan is for one server: max_count is 1 with it.")
     if sealer is None:
         raise NotOurs
-    found = sealer.open(text, terms_of(request))
+    found = sealer.open(text, scope_of(request))
     return replace(
         request,
         server_ids=(found.destination.server_id,),

@@ -36,7 +36,7 @@ class BootExecutor:
         needs_servers = schedulers.default.pipeline.needs_servers
         self.follower = Follower(with_servers=needs_servers)
         recorder = Recorder(scheduling, schedulers, keep)
-        self._means = DecisionContext(
+        self._context = DecisionContext(
             self.follower, schedulers, scheduling, computing, recorder, rules_of(scheduling)
         )
 
@@ -55,7 +55,7 @@ class BootExecutor:
         # back by another process, no claim would notice.
         self.follower.catch_up(tx)
         outcomes = entries.each_once(
-            requests, lambda each: boot_together(tx, self._means, each)
+            requests, lambda each: boot_together(tx, self._context, each)
         )
         for request, outcome in zip(requests, outcomes, strict=True):
             if isinstance(outcome, Booted) and outcome.fault is not None:
@@ -73,7 +73,7 @@ class BootExecutor:
         self.follower.hear(tx, question.request.now)
         self.follower.catch_up(tx)
         with _failures_logged():
-            return explanations.answer(tx, self._means, question)
+            return explanations.answer(tx, self._context, question)
 
     def decide(self, tx: Tx, work: Callable[[Tx, DecisionContext], T], now: datetime) -> T:
         """Do work that decides, with the host table as ``tx`` sees it.
@@ -83,7 +83,7 @@ class BootExecutor:
         self.follower.hear(tx, now)
         self.follower.catch_up(tx)
         with _failures_logged():
-            return work(tx, self._means)
+            return work(tx, self._context)
 
     def follow(self, tx: Tx) -> None:
         """Bring the host table up to what ``tx`` sees."""

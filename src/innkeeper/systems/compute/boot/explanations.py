@@ -20,7 +20,7 @@ from innkeeper.snapshot.columns import HostTable
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.boot.context import DecisionContext
 from innkeeper.systems.compute.boot.recordings import DecisionRequest
-from innkeeper.systems.compute.boot.resolver import RequestResolver
+from innkeeper.systems.compute.boot.request_resolver import RequestResolver
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,21 +40,21 @@ class Told:
     recording: Recording | None
 
 
-def answer(tx: Tx, means: DecisionContext, question: Question) -> Told:
+def answer(tx: Tx, context: DecisionContext, question: Question) -> Told:
     """Decide without writing, and tell why."""
-    table, request = means.follower.table, question.request
-    taken = RequestResolver(tx, means, [request]).take(request)
+    table, request = context.follower.table, question.request
+    taken = RequestResolver(tx, context, [request]).take(request)
     asked = None if question.host is None else _row(table, question.host)
     moment = recording.copy_of(table) if question.is_record_wanted else None
-    scheduler = means.schedulers.of(taken.filters)
-    made = means.decide(scheduler, taken.spec)
+    scheduler = context.schedulers.of(taken.filters)
+    made = context.decide(scheduler, taken.spec)
     depletion.undo(table, taken.spec, made)
     told = explaining.explain(
         scheduler.pipeline,
         table,
         taken.spec,
         made,
-        explaining.deciders(scheduler, means.scheduling.host_subset_size, request.seed),
+        explaining.deciders(scheduler, context.scheduling.host_subset_size, request.seed),
         asked,
     )
     told = replace(told, unread=taken.unread)
@@ -71,7 +71,7 @@ def answer(tx: Tx, means: DecisionContext, question: Question) -> Told:
     kept = None
     if moment is not None:
         asked_for = DecisionRequest(taken.spec, taken.filters, request.now, request.batch_id)
-        kept = means.recorder.made_of(asked_for, made, moment)
+        kept = context.recorder.made_of(asked_for, made, moment)
     return Told(told, kept)
 
 

@@ -12,14 +12,14 @@ from innkeeper.scheduling import depletion
 from innkeeper.store.queries.compute import hosts
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.boot.context import DecisionContext
-from innkeeper.systems.compute.boot.resolver import RequestResolver
+from innkeeper.systems.compute.boot.request_resolver import RequestResolver
 
 
-def made(tx: Tx, means: DecisionContext, request: BootRequest) -> tuple[Planned, ...]:
+def made(tx: Tx, context: DecisionContext, request: BootRequest) -> tuple[Planned, ...]:
     """Plan a request; its servers' ids are those that carrying it out will give them."""
-    table = means.follower.table
-    taken = RequestResolver(tx, means, [request]).take(request)
-    plan = means.decide(means.schedulers.of(taken.filters), taken.spec)
+    table = context.follower.table
+    taken = RequestResolver(tx, context, [request]).take(request)
+    plan = context.decide(context.schedulers.of(taken.filters), taken.spec)
     depletion.undo(table, taken.spec, plan)
     uuids = hosts.provider_uuids(tx, [entry.provider_id for entry in plan.entries])
     return tuple(

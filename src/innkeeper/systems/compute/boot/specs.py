@@ -53,7 +53,7 @@ def made_of(
 
 def of_server(
     tx: Tx,
-    means: DecisionContext,
+    context: DecisionContext,
     server: Server,
     *,
     now: datetime,
@@ -67,7 +67,7 @@ def of_server(
     or another ``availability_zone`` than the one that was asked for when it was booted. Raises
     :class:`Invalid` for a flavor that demands nothing sensible.
     """
-    standing = groups.rule_of(tx, server.uuid)
+    group_state = groups.rule_of(tx, server.uuid)
     flavor = flavor or flavor_of(server.flavor)
     properties = {name: str(value) for name, value in server.image_properties.items()}
     return made_of(
@@ -79,10 +79,10 @@ def of_server(
         user_id=server.user_id,
         now_s=seconds(now),
         seed=seed,
-        silence_max_s=means.computing.service_down_time_s,
+        silence_max_s=context.computing.service_down_time_s,
         image_id=server.image_id,
-        rules=means.rules,
-        group=None if standing is None else standing.rule,
+        rules=context.rules,
+        group=None if group_state is None else group_state.rule,
         hints=server.hints,
         **{"availability_zone": server.asked_az, **more},
     )

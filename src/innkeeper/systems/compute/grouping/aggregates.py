@@ -28,7 +28,7 @@ from innkeeper.store.queries.compute.aggregates import Member
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.grouping import owned_aggregates
 from innkeeper.systems.compute.grouping.owned_aggregates import NOBODY, Keepers
-from innkeeper.systems.placement import aggregates as mirror
+from innkeeper.systems.placement import aggregates as placement_aggregates
 
 ZONE_NAME = re.compile(r"(?!\s)[^:\x00-\x1f\x7f-\x9f]{1,255}(?<!\s)")
 """A colon would end the zone where somebody names it together with a host."""
@@ -50,8 +50,8 @@ def get(tx: Tx, row: int, kept_by: Keepers = NOBODY) -> Aggregate:
 
 def _told(tx: Tx, found: Sequence[Aggregate], kept_by: Keepers) -> list[Aggregate]:
     said: dict[int, Mapping[str, str]] = {}
-    for kind, keeper in kept_by.items():
-        said |= keeper.metadata(tx, [each for each in found if each.kind == kind])
+    for kind, owner in kept_by.items():
+        said |= owner.metadata(tx, [each for each in found if each.kind == kind])
     return [
         replace(each, metadata={**each.metadata, **said[each.id]}) if each.id in said else each
         for each in found
@@ -68,8 +68,8 @@ def create(tx: Tx, uuid: str, name: str, zone: str | None, now: datetime) -> Agg
     _demand_free_name(tx, name)
     if name.startswith(owned_aggregates.NAME_PREFIX):
         raise Invalid(
-            f"Names that begin with {owned_aggregates.NAME_PREFIX} are those of host flavors and "
-            "pclouds, which have an API of their own."
+            f"Names that begin with {owned_aggregates.NAME_PREFIX} are those of host flavors "
+            "and pclouds, which have an API of their own."
         )
     metadata = {} if zone is None else {ZONE_KEY: zone}
     return get(tx, aggregates.add(tx, uuid, name, metadata, now))
@@ -89,7 +89,8 @@ def rename(
         if aggregate.kind is not None or name.startswith(owned_aggregates.NAME_PREFIX):
             raise Invalid(
                 f"Cannot rename aggregate {row}. Reason: names that begin with "
-                f"{owned_aggregates.NAME_PREFIX} are those of host flavors and pclouds, and stay."
+                f"{owned_aggregates.NAME_PREFIX} are those of host flavors and pclouds, and "
+                "stay."
             )
         _demand_free_name(tx, name, but_by=row)
         aggregates.change(tx, row, name, aggregate.metadata, now)
@@ -111,7 +112,7 @@ def set_metadata(
     are on the hosts. ``deed`` is what a refusal says was to be done to the aggregate.
     """
     aggregate = get(tx, row)
-    wanted = _by_keeper(tx, aggregate, wanted, now, kept_by)
+    wanted = _by_owner(tx, aggregate, wanted, now, kept_by)
     there = aggregates.members(tx, row)
     zone = _wanted_zone(tx, aggregate, wanted, there, f"Cannot {deed} aggregate {row}")
     kept = {key: value for key, value in aggregate.metadata.items() if key not in wanted}
@@ -125,7 +126,7 @@ def set_metadata(
     return get(tx, row, kept_by)
 
 
-def _by_keeper(
+def _by_owner(
     tx: Tx,
     aggregate: Aggregate,
     wanted: Mapping[str, str | None],
@@ -133,13 +134,13 @@ def _by_keeper(
     kept_by: Keepers,
 ) -> Mapping[str, str | None]:
     """Have the keeper carry out what is his; give what is anybody's."""
-    keeper = owned_aggregates.of(kept_by, aggregate)
-    if keeper is None:
+    owner = owned_aggregates.of(kept_by, aggregate)
+    if owner is None:
         strange = sorted(key for key in wanted if key.startswith(owned_aggregates.KEY_PREFIX))
         if strange:
             raise Invalid(
-                f"Keys that begin with {owned_aggregates.KEY_PREFIX} are those of host flavors and "
-                f"pclouds, and aggregate {aggregate.id} is neither: {strange[0]}."
+                f"Keys that begin with {owned_aggregates.KEY_PREFIX} are those of host flavors "
+                f"and pclouds, and aggregate {aggregate.id} is neither: {strange[0]}."
             )
         return wanted
     if ZONE_KEY in wanted:
@@ -147,9 +148,9 @@ def _by_keeper(
             f"Aggregate {aggregate.name} makes no availability zone; its hosts are in one by "
             "other aggregates."
         )
-    mine = {key: text for key, text in wanted.items() if keeper.keeps_key(key)}
+    mine = {key: text for key, text in wanted.items() if owner.keeps_key(key)}
     if mine:
-        keeper.set_metadata(tx, aggregate, mine, now)
+        owner.set_metadata(tx, aggregate, mine, now)
     return {key: text for key, text in wanted.items() if key not in mine}
 
 
@@ -199,14 +200,14 @@ def _already(zones: list[str]) -> str:
 def delete(tx: Tx, row: int, now: datetime, kept_by: Keepers = NOBODY) -> None:
     """Forget an aggregate; raises :class:`Invalid` while hosts are in it."""
     aggregate = get(tx, row)
-    keeper = owned_aggregates.of(kept_by, aggregate)
+    owner = owned_aggregates.of(kept_by, aggregate)
     if aggregate.hosts:
         # The sentence is about hosts, and clients know it so.
         raise Invalid(
             f"Cannot remove host from aggregate {row}. Reason: Host aggregate is not empty."
         )
-    if keeper is not None:
-        keeper.delete(tx, aggregate, now)
+    if owner is not None:
+        owner.delete(tx, aggregate, now)
     else:
         aggregates.remove(tx, row)
 
@@ -232,9 +233,9 @@ def add_host(
         _demand_same_zone(tx, host, zone, f"{cannot}. Reason: The host cannot be added to the")
     if name in aggregate.hosts:
         raise Conflict(f"Aggregate {row} already has host {name}.")
-    keeper = owned_aggregates.of(kept_by, aggregate)
-    if keeper is not None:
-        keeper.add_host(tx, aggregate, host, now)
+    owner = owned_aggregates.of(kept_by, aggregate)
+    if owner is not None:
+        owner.add_host(tx, aggregate, host, now)
         return get(tx, row, kept_by)
     if zone is not None:
         hosts.put_into_zone(tx, [host.id], zone, now)
@@ -278,9 +279,9 @@ def remove_host(
     aggregate = aggregates.by_row(tx, row)
     if host is None or aggregate is None or name not in aggregate.hosts:
         raise NotFound(f"Cannot remove host {name} in aggregate {row}")
-    keeper = owned_aggregates.of(kept_by, aggregate)
-    if keeper is not None:
-        keeper.remove_host(tx, aggregate, host, now)
+    owner = owned_aggregates.of(kept_by, aggregate)
+    if owner is not None:
+        owner.remove_host(tx, aggregate, host, now)
         return get(tx, row, kept_by)
     others = [each for _, each in aggregates.of_hosts(tx, [host.id]) if each.id != row]
     zone = _zone_by(others) or host.reported_zone
@@ -314,4 +315,4 @@ def forget_host(tx: Tx, host: Host, now: datetime) -> None:
     """Take a host that goes, and so has no servers, out of all its aggregates."""
     for _, aggregate in aggregates.of_hosts(tx, [host.id]):
         aggregates.remove_host(tx, aggregate.id, host.id)
-        mirror.leave(tx, host.provider_uuid, aggregate.uuid, now)
+        placement_aggregates.leave(tx, host.provider_uuid, aggregate.uuid, now)

@@ -79,7 +79,7 @@ def rule_for(tx: Tx, uuid: str, project_id: str) -> GroupState:
         raise Invalid(error.message) from error
     if group.project_id != project_id:
         raise Invalid(unknown(uuid).message)
-    return _standing(tx, group)
+    return _group_state(tx, group)
 
 
 def rule_of(tx: Tx, server_uuid: str) -> GroupState | None:
@@ -90,10 +90,10 @@ def rule_of(tx: Tx, server_uuid: str) -> GroupState | None:
     group = server_groups.of_server(tx, server_uuid)
     if group is None:
         return None
-    return _standing(tx, group, but=server_uuid)
+    return _group_state(tx, group, but=server_uuid)
 
 
-def _standing(tx: Tx, group: ServerGroup, but: str = "") -> GroupState:
+def _group_state(tx: Tx, group: ServerGroup, but: str = "") -> GroupState:
     counts = server_groups.member_counts(tx, group.id, but)
     placed = {host: number for host, number in counts.items() if host is not None}
     ahead = server_groups.hosts_ahead(tx, group.id, but)
@@ -105,23 +105,23 @@ def _standing(tx: Tx, group: ServerGroup, but: str = "") -> GroupState:
     return GroupState(group.id, rule, sum(counts.values()))
 
 
-def joined(standing: GroupState, hosts: Iterable[str | None]) -> GroupState:
+def joined(group_state: GroupState, hosts: Iterable[str | None]) -> GroupState:
     """A standing with one more member on each of these hosts; ``None`` stands for no host.
 
     For requests that share a transaction: the members of the one before are not written yet
     when the next is planned.
     """
-    placed = dict(standing.rule.members)
+    placed = dict(group_state.rule.members)
     more = 0
     for host in hosts:
         more += 1
         if host is not None:
             placed[host] = placed.get(host, 0) + 1
-    rule = replace(standing.rule, members=placed)
-    return replace(standing, rule=rule, members=standing.members + more)
+    rule = replace(group_state.rule, members=placed)
+    return replace(group_state, rule=rule, members=group_state.members + more)
 
 
-def allowed_count(standing: GroupState, limit: int, count_min: int, count_max: int) -> int:
+def allowed_count(group_state: GroupState, limit: int, count_min: int, count_max: int) -> int:
     """The most servers, up to ``count_max``, that may still join a group.
 
     ``limit`` is how many members a group may have. Raises :class:`QuotaExceeded` where that
@@ -129,7 +129,7 @@ def allowed_count(standing: GroupState, limit: int, count_min: int, count_max: i
     """
     if limit == UNLIMITED:
         return count_max
-    allowed = min(count_max, max(0, limit - standing.members))
+    allowed = min(count_max, max(0, limit - group_state.members))
     if allowed < count_min:
         raise QuotaExceeded("Quota exceeded, too many servers in group")
     return allowed

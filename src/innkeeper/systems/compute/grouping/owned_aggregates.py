@@ -18,7 +18,7 @@ from innkeeper.domain.grouping import Aggregate
 from innkeeper.store import changes
 from innkeeper.store.queries.compute import aggregates
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.placement import aggregates as mirror
+from innkeeper.systems.placement import aggregates as placement_aggregates
 
 NAME_PREFIX, KEY_PREFIX = "Pcloud:", "pcloud:"
 """How names of kept aggregates begin, and the keys that keepers write."""
@@ -53,17 +53,17 @@ Keepers = Mapping[str, AggregateOwner]
 NOBODY: Keepers = MappingProxyType({})
 
 
-def of(keepers: Keepers, aggregate: Aggregate) -> AggregateOwner | None:
+def of(owners: Keepers, aggregate: Aggregate) -> AggregateOwner | None:
     """Who keeps an aggregate; ``None`` for one that anybody may edit.
 
     Raises :class:`Conflict` where its keeper is not at hand.
     """
     if aggregate.kind is None:
         return None
-    keeper = keepers.get(aggregate.kind)
-    if keeper is None:
+    owner = owners.get(aggregate.kind)
+    if owner is None:
         raise Conflict(f"Aggregate {aggregate.id} is kept by {aggregate.kind}s.")
-    return keeper
+    return owner
 
 
 def made(tx: Tx, uuid: str, name: str, kind: str, now: datetime) -> int:
@@ -90,13 +90,13 @@ def take_out(tx: Tx, row: int, uuid: str, host: Host, now: datetime) -> None:
 
 def tell_in(tx: Tx, uuid: str, host: Host, now: datetime) -> None:
     """Tell Placement that a host is in an aggregate, and all processes to read the host."""
-    mirror.join(tx, host.provider_uuid, uuid, now)
+    placement_aggregates.join(tx, host.provider_uuid, uuid, now)
     changes.add_always_read(tx, [host.provider_id], now)
 
 
 def tell_out(tx: Tx, uuid: str, host: Host, now: datetime) -> None:
     """Tell Placement that a host is in an aggregate no more, and all processes to read it."""
-    mirror.leave(tx, host.provider_uuid, uuid, now)
+    placement_aggregates.leave(tx, host.provider_uuid, uuid, now)
     changes.add_always_read(tx, [host.provider_id], now)
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from innkeeper.domain.amounts import Inventory
 from innkeeper.domain.compute import Host
 from innkeeper.domain.ids import ClassId, ProviderId
-from innkeeper.store.queries.compute import host_inventories as rows
+from innkeeper.store.queries.compute import host_inventories as host_inventory_rows
 from innkeeper.store.queries.compute import hosts as host_rows
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.placement import pools
@@ -63,7 +63,7 @@ class HostInventories:
 def of_hosts(tx: Tx, hosts: Sequence[Host]) -> list[HostInventories]:
     """The inventories of these hosts, in order. Costs what the page costs, not the cloud."""
     found = {each.provider_id: HostInventories() for each in hosts}
-    classes = rows.class_ids(tx)
+    classes = host_inventory_rows.class_ids(tx)
     _fill(tx, found, classes)
     lacking = {
         provider_id: [name for name, each in has.by_class.items() if not each.is_own]
@@ -80,13 +80,15 @@ def of_hosts(tx: Tx, hosts: Sequence[Host]) -> list[HostInventories]:
 def _fill(
     tx: Tx, found: Mapping[ProviderId, HostInventories], classes: Mapping[int, str]
 ) -> None:
-    for provider_id, class_id, total, reserved, ratio in rows.inventory_rows(tx, found.keys()):
+    for provider_id, class_id, total, reserved, ratio in host_inventory_rows.inventory_rows(
+        tx, found.keys()
+    ):
         if class_id in classes:
             amounts = found[provider_id].by_class[classes[class_id]]
             amounts.total, amounts.reserved = total, reserved
             has = Inventory(total, reserved, allocation_ratio=ratio)
             amounts.is_own = has.capacity_units > 0
-    for provider_id, class_id, used in rows.used_rows(tx, found.keys()):
+    for provider_id, class_id, used in host_inventory_rows.used_rows(tx, found.keys()):
         if class_id in classes:
             found[provider_id].by_class[classes[class_id]].used = int(used)
 
@@ -109,7 +111,7 @@ def _add_pools(
 def of_all(tx: Tx) -> tuple[int, HostInventories]:
     """How many hosts there are, and their inventories together; added up by the database."""
     whole = HostInventories()
-    classes = rows.class_ids(tx)
+    classes = host_inventory_rows.class_ids(tx)
     depended_on = {
         name: pools.depended_on(tx, ClassId(class_id)) for class_id, name in classes.items()
     }
@@ -117,8 +119,8 @@ def of_all(tx: Tx) -> tuple[int, HostInventories]:
     _fill(tx, of_pools, classes)
     for class_id, name in classes.items():
         amounts = whole.by_class[name]
-        amounts.total, amounts.reserved, amounts.used = rows.totals(tx, class_id)
+        amounts.total, amounts.reserved, amounts.used = host_inventory_rows.totals(tx, class_id)
         for pool in depended_on[name]:
             amounts.add(of_pools[pool].by_class[name])
     whole.servers, whole.busy_servers = host_rows.all_server_counts(tx)
-    return rows.host_count(tx), whole
+    return host_inventory_rows.host_count(tx), whole

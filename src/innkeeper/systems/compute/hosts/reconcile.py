@@ -30,7 +30,7 @@ from innkeeper.domain.hosts import HostReport
 from innkeeper.domain.ids import AgentId, ServerId
 from innkeeper.store import by_ids
 from innkeeper.store.queries.compute import hosts, migrations, orders, unknown_servers
-from innkeeper.store.queries.compute import servers as rows
+from innkeeper.store.queries.compute import servers as server_rows
 from innkeeper.store.queries.compute.orders import NewOrder
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.servers.power import POWER_OF
@@ -84,7 +84,7 @@ def servers(
         for name in sorted(there)
         for uuid in sorted(there[name] - expected[name].keys())
     ]
-    known = rows.ever_known(tx, [uuid for _, uuid in strays])
+    known = server_rows.ever_known(tx, [uuid for _, uuid in strays])
     left = _left_behind(tx, known)
     gone = [each for each in strays if each[1] in known and each not in left]
     _destroy(tx, agent_id, gone, now)
@@ -94,7 +94,7 @@ def servers(
             values = _judge(row, _power(ServerId(uuid), there[name], off[name]), now)
             if values:
                 values["updated_at"] = now
-                rows.change(tx, uuid, row.updated_at, values)
+                server_rows.change(tx, uuid, row.updated_at, values)
     unknown: dict[str, list[ServerId]] = {}
     for host, uuid in strays:
         if uuid not in known:

@@ -28,9 +28,9 @@ class Compared(NamedTuple):
     next_row: int
 
 
-def compare(tx: Tx, means: DecisionContext, first_row: int) -> Compared:
+def compare(tx: Tx, context: DecisionContext, first_row: int) -> Compared:
     """Compare the rows from one on, and mend what differs; to be called as a decision."""
-    follower = means.follower
+    follower = context.follower
     mine = follower.table
     start = first_row if first_row < mine.host_count else 0
     ids = {ProviderId(int(each)) for each in mine.provider_ids[start : start + ROWS]}

@@ -49,8 +49,8 @@ FOLLOWS: Mapping[str, Follow] = {
     OrderKind.RESIZE: one_by_one(cold_migration.follow_resize),
     OrderKind.EXPECT: one_by_one(live.follow_expect),
     OrderKind.SEND: one_by_one(live.follow_send),
-    OrderKind.ABORT: one_by_one(migrations.follow_wish),
-    OrderKind.HURRY: one_by_one(migrations.follow_wish),
+    OrderKind.ABORT: one_by_one(migrations.follow_request),
+    OrderKind.HURRY: one_by_one(migrations.follow_request),
     OrderKind.EVACUATE: one_by_one(evacuation.follow),
     OrderKind.SHELVE: one_by_one(shelving.follow_shelve),
     OrderKind.OFFLOAD: one_by_one(shelving.follow_offload),
@@ -80,12 +80,12 @@ def given_since(tx: Tx, last: int) -> tuple[int, frozenset[str]]:
     return max(behind.values(), default=last), frozenset(behind)
 
 
-def settle(
+def record(
     tx: Tx,
     agent_id: AgentId,
     results: Sequence[Result],
     now: datetime,
-    terms: ResultSettings = ResultSettings(),  # noqa: B008 - frozen
+    settings: ResultSettings = ResultSettings(),  # noqa: B008 - frozen
 ) -> list[tuple[int, bool]]:
     """Take an agent's results; gives each order's number, and whether the result was news.
 
@@ -98,15 +98,15 @@ def settle(
     for each in results:
         # Taken out, so that what is told twice in one breath is news once.
         order = known.pop(each.order_id, None)
-        is_news = order is not None and order.agent_id == agent_id
-        if is_news and order is not None:
+        is_new = order is not None and order.agent_id == agent_id
+        if is_new and order is not None:
             news.append((order, each))
-        told.append((each.order_id, is_news))
-    _end(tx, news, terms, now)
+        told.append((each.order_id, is_new))
+    _end(tx, news, settings, now)
     return told
 
 
-def _end(tx: Tx, news: Sequence[News], terms: ResultSettings, now: datetime) -> None:
+def _end(tx: Tx, news: Sequence[News], settings: ResultSettings, now: datetime) -> None:
     done, failed = ([o.id for o, r in news if r.is_ok is ok] for ok in (True, False))
     orders.end(tx, done, OrderStatus.DONE, now)
     orders.end(tx, failed, OrderStatus.FAILED, now)
@@ -115,7 +115,7 @@ def _end(tx: Tx, news: Sequence[News], terms: ResultSettings, now: datetime) -> 
         for kind, follow in FOLLOWS.items():
             alike = [each for each in part if each[0].kind == kind]
             if alike:
-                follow(tx, alike, terms, now)
+                follow(tx, alike, settings, now)
 
 
 def _one_of_each_server(news: Sequence[News]) -> list[list[News]]:
@@ -135,7 +135,7 @@ def sweep(
     tx: Tx,
     order_timeout_s: float,
     now: datetime,
-    terms: ResultSettings = ResultSettings(),  # noqa: B008 - frozen
+    settings: ResultSettings = ResultSettings(),  # noqa: B008 - frozen
 ) -> int:
     """End orders that nobody confirmed in time, and forget old ones; give their number.
 
@@ -144,21 +144,21 @@ def sweep(
     shelved on long enough ago.
     """
     # A clock that was set back must not have the dead be heard for as long as it was wrong.
-    agents.pull_back(tx, now + timedelta(seconds=terms.service_down_time_s), now)
+    agents.pull_back(tx, now + timedelta(seconds=settings.service_down_time_s), now)
     limit = now - timedelta(seconds=order_timeout_s)
     late = orders.waiting_since(tx, limit, TIMED, SWEEP_MAX)
     told = f"Host %s did not confirm the %s in {order_timeout_s:.0f} s."
     _end(
         tx,
         [(o, Result(o.id, False, told % (o.host, o.kind), is_late=True)) for o in late],
-        terms,
+        settings,
         now,
     )
     for order in orders.waiting_since(tx, limit, {OrderKind.SEND}, SWEEP_MAX):
         live.give_up_waiting(tx, order, told % (order.host, order.kind), now)
     count = len(late) + leftovers.remind(tx, limit, SWEEP_MAX, now)
     count += shelving.remind(tx, limit, SWEEP_MAX, now)
-    if terms.shelved_offload_time > 0:
-        before = now - timedelta(seconds=terms.shelved_offload_time)
+    if settings.shelved_offload_time > 0:
+        before = now - timedelta(seconds=settings.shelved_offload_time)
         count += shelving.offload_due(tx, before, SWEEP_MAX, now)
     return count + orders.prune(tx, now - timedelta(seconds=KEPT_S), SWEEP_MAX)

@@ -16,7 +16,7 @@ from innkeeper.domain.moves import (
 from innkeeper.domain.moves import MigrationStatus as Stage
 from innkeeper.store.narrowing import Only
 from innkeeper.store.queries.compute import audit, reports_audit
-from innkeeper.store.queries.compute import servers as rows
+from innkeeper.store.queries.compute import servers as server_rows
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.boot import specs
 from innkeeper.systems.compute.flavors import demands
@@ -159,7 +159,9 @@ def counted_beside(tx: Tx) -> dict[str, tuple[int, int]]:
         for each in audit.open_migrations(tx)
         if each.kind == MigrationKind.RESIZE and each.status in COUNTED_TWICE
     ]
-    known = {each.uuid: each for each in rows.alive(tx, [m.server_uuid for m in counted])}
+    known = {
+        each.uuid: each for each in server_rows.alive(tx, [m.server_uuid for m in counted])
+    }
     more: dict[str, tuple[int, int]] = {}
     for each in counted:
         server = known.get(each.server_uuid)

@@ -11,7 +11,7 @@ from datetime import datetime
 
 from innkeeper.domain.compute import OrderKind, Task
 from innkeeper.store.queries.compute import migrations
-from innkeeper.store.queries.compute import servers as rows
+from innkeeper.store.queries.compute import servers as server_rows
 from innkeeper.store.queries.compute.orders import OpenOrder
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.moves import cold_migration, completion
@@ -43,7 +43,7 @@ def _finish(news: Sequence[News], tx: Tx, now: datetime) -> None:
     said = {order.server_uuid: (order.host, result.is_ok) for order, result in news}
     gone = [
         each.uuid
-        for each in rows.alive(tx, said)
+        for each in server_rows.alive(tx, said)
         if each.task_state == Task.DELETING
         and (each.host is None or (each.host, True) == said[each.uuid])
     ]
@@ -55,7 +55,7 @@ def _follow_leftover(tx: Tx, order: OpenOrder, result: Result, now: datetime) ->
     migration = migrations.by_id(tx, order.migration_id)
     if migration is None or migration.status not in completion.OVER:
         return
-    server = rows.by_uuid(tx, order.server_uuid)
+    server = server_rows.by_uuid(tx, order.server_uuid)
     is_reverting = cold_migration.is_reverting(tx, migration, server)
     # What was left is cleared away after the move: how that goes is not how the move went.
     if order.request_id != migration.request_id:

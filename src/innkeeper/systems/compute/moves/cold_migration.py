@@ -14,7 +14,7 @@ from innkeeper.domain.compute import OrderKind, Power, Server, Status, Task
 from innkeeper.domain.moves import Migration, MigrationKind
 from innkeeper.domain.moves import MigrationStatus as Stage
 from innkeeper.store.queries.compute import migrations, orders
-from innkeeper.store.queries.compute import servers as rows
+from innkeeper.store.queries.compute import servers as server_rows
 from innkeeper.store.queries.compute.orders import OpenOrder
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.moves import completion, moving
@@ -30,7 +30,7 @@ def open_move(
     if order.migration_id is None:
         return None
     migration = migrations.by_id(tx, order.migration_id)
-    server = rows.by_uuid(tx, order.server_uuid)
+    server = server_rows.by_uuid(tx, order.server_uuid)
     if migration is None or server is None:
         return None
     if migration.status != status or server.task_state != task:
@@ -151,7 +151,7 @@ def follow_return(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> No
     migration = migrations.by_id(tx, order.migration_id)
     if migration is None:
         return
-    server = rows.by_uuid(tx, order.server_uuid)
+    server = server_rows.by_uuid(tx, order.server_uuid)
     if server is not None and server.task_state == Task.RESIZE_REVERTING:
         _follow_returned(tx, migration, server, order, result, now)
     # Also where the server was deleted, or set right by hand, in the meantime. What its

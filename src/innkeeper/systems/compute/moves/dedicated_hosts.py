@@ -15,7 +15,7 @@ from datetime import datetime
 from innkeeper.domain.compute import Server, Status
 from innkeeper.domain.errors import Conflict, Invalid, WrongState
 from innkeeper.domain.moves import ActionName, Asker
-from innkeeper.store.queries.compute import dedications as rows
+from innkeeper.store.queries.compute import dedications as dedication_rows
 from innkeeper.store.queries.compute import server_actions
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.grouping import dedicated_names, dedications
@@ -75,7 +75,9 @@ def change(
 
 def _pcloud(tx: Tx, named: str, project_id: str) -> str:
     uuid = dedicated_names.pcloud(tx, named, project_id)
-    if not any(project_id in each.projects for each in rows.pcloud_facts(tx, [uuid])):
+    if not any(
+        project_id in each.projects for each in dedication_rows.pcloud_facts(tx, [uuid])
+    ):
         # In a hint such an id finds no host. Here it would only strand the server once more.
         raise Invalid(f"No pcloud that the server's project may use has the id {uuid}.")
     return uuid
@@ -83,8 +85,8 @@ def _pcloud(tx: Tx, named: str, project_id: str) -> str:
 
 def _reservation(tx: Tx, named: str, project_id: str, now: datetime) -> str:
     uuid = dedicated_names.reservation(tx, named, project_id, now)
-    is_mine = rows.reservation_projects(tx, [uuid]).get(uuid) == project_id
-    if not is_mine or not rows.is_unended(tx, uuid, now):
+    is_mine = dedication_rows.reservation_projects(tx, [uuid]).get(uuid) == project_id
+    if not is_mine or not dedication_rows.is_unended(tx, uuid, now):
         raise Invalid(
             f"No reservation of the server's project that is not over has the id {uuid}."
         )
@@ -133,7 +135,7 @@ def demand_there(tx: Tx, server: Server, now: datetime) -> None:
             f"any more. {REMEDY}."
         )
     reservation = dedications.named_reservation(server.hints)
-    is_over = reservation is not None and not rows.is_unended(tx, reservation, now)
+    is_over = reservation is not None and not dedication_rows.is_unended(tx, reservation, now)
     if wanted is None or is_over:
         raise Conflict(
             f"The reservation that server {server.uuid} names is over, or is not there any "
@@ -155,13 +157,13 @@ def stranded_by(tx: Tx, pcloud: str) -> list[Stranded]:
     """
     found = [
         (uuid, project_id, dedications.named(hints))
-        for uuid, project_id, hints in rows.nowhere_with(tx, dedications.HINT)
+        for uuid, project_id, hints in dedication_rows.nowhere_with(tx, dedications.HINT)
         if hints.get(dedications.UNASKED) is not True
     ]
     naming = [each for each in found if pcloud in each[2]]
     every = {each for _, _, named in naming for each in named}
     users: Mapping[str, frozenset[str]] = {
-        each.uuid: each.projects for each in rows.pcloud_facts(tx, every)
+        each.uuid: each.projects for each in dedication_rows.pcloud_facts(tx, every)
     }
     return [
         Stranded(uuid, project_id)

@@ -45,7 +45,7 @@ class NoValidHost:
 
 def elsewhere(
     tx: Tx,
-    means: DecisionContext,
+    context: DecisionContext,
     server: Server,
     wanted: Host | None,
     *,
@@ -60,7 +60,7 @@ def elsewhere(
     """
     spec = specs.of_server(
         tx,
-        means,
+        context,
         server,
         now=now,
         seed=seed,
@@ -68,41 +68,43 @@ def elsewhere(
         forced_host=None if wanted is None else wanted.name,
     )
     if wanted is None or not is_forced:
-        return find(means, spec)
-    if not wanted.is_up(now, means.computing.service_down_time_s):
+        return find(context, spec)
+    if not wanted.is_up(now, context.computing.service_down_time_s):
         raise Conflict(f"Compute service of {wanted.name} is unavailable at this time.")
-    if means.is_others(spec, wanted.name):
+    if context.is_others(spec, wanted.name):
         raise Conflict(
             f"Compute host {wanted.name} is not for this server: it is dedicated to others, or "
             "not among the hosts that the server names."
         )
-    return _take(means, spec, wanted)
+    return _take(context, spec, wanted)
 
 
-def find(means: DecisionContext, spec: RequestSpec) -> Place | NoValidHost:
+def find(context: DecisionContext, spec: RequestSpec) -> Place | NoValidHost:
     """The best place for a server, or why there is none."""
-    plan = means.plan(spec)
+    plan = context.plan(spec)
     if not plan.entries:
-        has_dedicated = masks.has_dedicated(means.follower.table)
+        has_dedicated = masks.has_dedicated(context.follower.table)
         return NoValidHost(
             reasons.sentence(plan, 1, has_dedicated=has_dedicated), reasons.counted(plan, 1)
         )
     entry = plan.entries[0]
-    amounts: dict[ProviderId, dict[ClassId, int]] = {entry.provider_id: _by_class(means, spec)}
+    amounts: dict[ProviderId, dict[ClassId, int]] = {
+        entry.provider_id: _by_class(context, spec)
+    }
     for each in entry.loans:
-        class_id = means.follower.table.class_ids[each.class_name]
+        class_id = context.follower.table.class_ids[each.class_name]
         lent = amounts.setdefault(each.provider_id, {})
         lent[class_id] = amounts[entry.provider_id].pop(class_id)
     return Place(entry.host, entry.provider_id, amounts)
 
 
-def _take(means: DecisionContext, spec: RequestSpec, host: Host) -> Place:
+def _take(context: DecisionContext, spec: RequestSpec, host: Host) -> Place:
     """A host as it is, without asking the scheduler. Whether it has room, the claim proves."""
-    return Place(host.name, host.provider_id, {host.provider_id: _by_class(means, spec)})
+    return Place(host.name, host.provider_id, {host.provider_id: _by_class(context, spec)})
 
 
-def _by_class(means: DecisionContext, spec: RequestSpec) -> dict[ClassId, int]:
-    class_ids = means.follower.table.class_ids
+def _by_class(context: DecisionContext, spec: RequestSpec) -> dict[ClassId, int]:
+    class_ids = context.follower.table.class_ids
     for name in spec.amounts:
         if name not in class_ids:
             raise Invalid(f"No host has any {name}.")
@@ -132,8 +134,8 @@ def refused_hosts(tx: Tx, server: Server) -> frozenset[str]:
     return frozenset(name for name in named if name is not None)
 
 
-def demand_up(tx: Tx, means: DecisionContext, server: Server, now: datetime) -> None:
+def demand_up(tx: Tx, context: DecisionContext, server: Server, now: datetime) -> None:
     """Raise :class:`Conflict` unless a server's host can let it go."""
     home = servers.homes(tx, [server]).get(servers.demand_host(server))
-    if home is None or not home.is_up(now, means.computing.service_down_time_s):
+    if home is None or not home.is_up(now, context.computing.service_down_time_s):
         raise Conflict("Service is unavailable at this time.")

@@ -33,7 +33,7 @@ class HostInUse(Invalid):
 
 def evacuate(
     tx: Tx,
-    means: DecisionContext,
+    context: DecisionContext,
     uuid: str,
     asker: Asker,
     *,
@@ -52,11 +52,11 @@ def evacuate(
     wanted = destinations.demand_other(tx, server, host)
     source = servers.demand_host(server)
     home = servers.homes(tx, [server]).get(source)
-    silence_max_s = means.computing.service_down_time_s
+    silence_max_s = context.computing.service_down_time_s
     if home is not None and home.is_up(now, silence_max_s):
         raise HostInUse(f"Compute service of {source} is still in use.")
     place = destinations.elsewhere(
-        tx, means, server, wanted, seed=drawn["seed"], now=now, is_forced=is_forced
+        tx, context, server, wanted, seed=drawn["seed"], now=now, is_forced=is_forced
     )
     if isinstance(place, NoValidHost):
         return moving.nowhere(tx, server, ActionName.EVACUATE, asker, place, now)

@@ -8,7 +8,7 @@ from innkeeper.domain.compute import Host, OrderKind, Server
 from innkeeper.domain.errors import InUse
 from innkeeper.domain.moves import Migration
 from innkeeper.store.queries.compute import migrations, orders
-from innkeeper.store.queries.compute import servers as rows
+from innkeeper.store.queries.compute import servers as server_rows
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.grouping import dedications
 from innkeeper.systems.compute.moves import cold_migration, completion, moving
@@ -22,7 +22,7 @@ def remind(tx: Tx, before: datetime, limit: int, now: datetime) -> int:
     """
     old = migrations.quiet_since(tx, before, completion.OVER.keys(), limit)
     for each in old:
-        server = rows.by_uuid(tx, each.server_uuid)
+        server = server_rows.by_uuid(tx, each.server_uuid)
         if cold_migration.clearing(tx, each):
             if server is not None and cold_migration.is_reverting(tx, each, server):
                 cold_migration.go_on_reverting(tx, each, server, now)
@@ -39,7 +39,7 @@ def on(tx: Tx, host: str) -> list[Migration]:
         for each in migrations.open_on(tx, host)
         if each.left_on == host
         and each.status in completion.OVER
-        and not cold_migration.is_reverting(tx, each, rows.by_uuid(tx, each.server_uuid))
+        and not cold_migration.is_reverting(tx, each, server_rows.by_uuid(tx, each.server_uuid))
     ]
 
 
@@ -61,7 +61,7 @@ def forget(tx: Tx, host: str, now: datetime) -> None:
     yet go back.
     """
     for each in migrations.open_on(tx, host):
-        server = rows.by_uuid(tx, each.server_uuid)
+        server = server_rows.by_uuid(tx, each.server_uuid)
         if each.status not in completion.OVER or cold_migration.is_reverting(tx, each, server):
             raise InUse(
                 "Unable to delete compute service that has in-progress migrations. Complete "

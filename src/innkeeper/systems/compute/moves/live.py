@@ -16,7 +16,7 @@ from innkeeper.domain.compute import OrderKind, Server, Status, Task
 from innkeeper.domain.moves import ActionName, Asker, Migration, MigrationKind, Moved
 from innkeeper.domain.moves import MigrationStatus as Stage
 from innkeeper.store.queries.compute import migrations, orders
-from innkeeper.store.queries.compute import servers as rows
+from innkeeper.store.queries.compute import servers as server_rows
 from innkeeper.store.queries.compute.orders import OpenOrder
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.boot.context import DecisionContext
@@ -31,7 +31,7 @@ MOVABLE = (Status.ACTIVE, Status.PAUSED)
 
 def migrate(
     tx: Tx,
-    means: DecisionContext,
+    context: DecisionContext,
     uuid: str,
     asker: Asker,
     *,
@@ -43,9 +43,9 @@ def migrate(
     now = drawn["now"]
     server = actions.admit(tx, uuid, asker, MOVABLE)
     wanted = destinations.demand_other(tx, server, host)
-    destinations.demand_up(tx, means, server, now)
+    destinations.demand_up(tx, context, server, now)
     place = destinations.elsewhere(
-        tx, means, server, wanted, seed=drawn["seed"], now=now, is_forced=is_forced
+        tx, context, server, wanted, seed=drawn["seed"], now=now, is_forced=is_forced
     )
     if isinstance(place, NoValidHost):
         return moving.nowhere(tx, server, ActionName.LIVE_MIGRATION, asker, place, now)
@@ -77,7 +77,7 @@ def follow_send(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None
     """The source has sent the server, or it has kept it."""
     assert order.migration_id is not None, "sending is a part of a migration"
     migration = migrations.by_id(tx, order.migration_id)
-    server = rows.by_uuid(tx, order.server_uuid)
+    server = server_rows.by_uuid(tx, order.server_uuid)
     if migration is not None and migration.status == Stage.CANCELLING:
         # The server was given up while it was on its way. What arrived has to go.
         completion.leave_behind(tx, migration, Stage.CANCELLING, now)

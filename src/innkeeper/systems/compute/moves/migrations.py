@@ -38,23 +38,23 @@ class WrongMigrationState(Invalid):
         self.method = method
 
 
-def page(tx: Tx, wish: MigrationSelection) -> list[Migration]:
+def page(tx: Tx, selection: MigrationSelection) -> list[Migration]:
     """Migrations, newest first; :class:`Invalid` for a marker that is none."""
     behind = None
-    if wish.marker is not None:
-        behind = migrations.by_uuid(tx, wish.marker)
+    if selection.marker is not None:
+        behind = migrations.by_uuid(tx, selection.marker)
         # Another project's is not there for who lists the migrations of one.
-        if behind is None or wish.project_id not in (None, behind.project_id):
-            raise Invalid(f"Marker {wish.marker} could not be found.")
-    return migrations.page(tx, wish, behind)
+        if behind is None or selection.project_id not in (None, behind.project_id):
+            raise Invalid(f"Marker {selection.marker} could not be found.")
+    return migrations.page(tx, selection, behind)
 
 
 def in_progress(tx: Tx, server_uuid: str) -> list[Migration]:
     """A server's live migrations that are under way."""
-    wish = MigrationSelection(
+    selection = MigrationSelection(
         server_uuid=server_uuid, kind=MigrationKind.LIVE, statuses=IN_PROGRESS
     )
-    return migrations.page(tx, wish, None)
+    return migrations.page(tx, selection, None)
 
 
 def get(tx: Tx, server_uuid: str, migration_id: int) -> Migration:
@@ -116,7 +116,7 @@ def _tell(tx: Tx, migration: Migration, kind: str, asker: Asker, now: datetime) 
     assert is_told, "a host with a server on it is not forgotten"
 
 
-def follow_wish(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
+def follow_request(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
     """The source has stopped or hurried, or could not; the order to send tells the rest."""
     message = None if result.is_ok else told(order, result)
     actions.end(tx, order.server_uuid, order.request_id, message, now)

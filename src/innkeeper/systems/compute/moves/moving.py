@@ -69,14 +69,14 @@ def nowhere(
     return Moved(None, why.message, why.counted)
 
 
-def party(server: Server) -> TransferSide:
+def side(server: Server) -> TransferSide:
     """A server as a consumer."""
     return TransferSide(
         ConsumerUuid(server.uuid), server.project_id, server.user_id, CONSUMER_TYPE
     )
 
 
-def party_of(migration: Migration, server: Server) -> TransferSide:
+def side_of(migration: Migration, server: Server) -> TransferSide:
     """A server's migration as a consumer; what it holds is the project's of the server."""
     return TransferSide(migration.uuid, server.project_id, server.user_id, MIGRATION_TYPE)
 
@@ -117,19 +117,19 @@ def begin(
             "updated_at": now,
         },
     )
-    transfers.transfer(tx, party(server), party_of(made, server), now)
-    transfers.claim_beside(tx, party(server), place.amounts, now)
+    transfers.transfer(tx, side(server), side_of(made, server), now)
+    transfers.claim_beside(tx, side(server), place.amounts, now)
     return made
 
 
 def give_back(tx: Tx, migration: Migration, server: Server, now: datetime) -> None:
     """The server has again what its migration held, and lets its other place go."""
-    transfers.transfer(tx, party_of(migration, server), party(server), now)
+    transfers.transfer(tx, side_of(migration, server), side(server), now)
 
 
 def swap(tx: Tx, migration: Migration, server: Server, now: datetime) -> None:
     """The server and its migration change places."""
-    transfers.swap(tx, party_of(migration, server), party(server), now)
+    transfers.swap(tx, side_of(migration, server), side(server), now)
 
 
 def clear(

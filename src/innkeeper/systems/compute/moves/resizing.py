@@ -25,7 +25,7 @@ from innkeeper.systems.compute import images
 from innkeeper.systems.compute.accounts import quotas
 from innkeeper.systems.compute.boot import specs
 from innkeeper.systems.compute.boot.context import DecisionContext
-from innkeeper.systems.compute.boot.resolver import flavor_facts
+from innkeeper.systems.compute.boot.request_resolver import flavor_facts
 from innkeeper.systems.compute.flavors import flavors
 from innkeeper.systems.compute.moves import completion, destinations, moving
 from innkeeper.systems.compute.moves.destinations import NoValidHost, Place
@@ -37,7 +37,7 @@ MOVABLE = (Status.ACTIVE, Status.SHUTOFF)
 
 def resize(
     tx: Tx,
-    means: DecisionContext,
+    context: DecisionContext,
     uuid: str,
     flavor_id: str,
     asker: Asker,
@@ -50,19 +50,19 @@ def resize(
     now = drawn["now"]
     server = actions.admit(tx, uuid, asker, MOVABLE)
     flavor = _other_flavor(tx, server, flavor_id, asker)
-    destinations.demand_up(tx, means, server, now)
+    destinations.demand_up(tx, context, server, now)
     more = (
         max(0, flavor.vcpus - server.vcpus),
         max(0, flavor.memory_mb - server.memory_mb),
     )
-    quotas.demand_room(tx, server.project_id, quotas.defaults(means.computing), *more)
+    quotas.demand_room(tx, server.project_id, quotas.defaults(context.computing), *more)
     refused = destinations.refused_hosts(tx, server)
-    if means.computing.allow_resize_to_same_host:
+    if context.computing.allow_resize_to_same_host:
         refused -= {servers.demand_host(server)}
     spec = specs.of_server(
-        tx, means, server, flavor=flavor, now=now, seed=drawn["seed"], refused_hosts=refused
+        tx, context, server, flavor=flavor, now=now, seed=drawn["seed"], refused_hosts=refused
     )
-    place = destinations.find(means, spec)
+    place = destinations.find(context, spec)
     if isinstance(place, NoValidHost):
         return moving.nowhere(tx, server, ActionName.RESIZE, asker, place, now)
     start = Start(MigrationKind.RESIZE, Stage.MIGRATING, flavor_facts(flavor))
@@ -73,7 +73,7 @@ def resize(
 
 def migrate(
     tx: Tx,
-    means: DecisionContext,
+    context: DecisionContext,
     uuid: str,
     asker: Asker,
     *,
@@ -84,8 +84,8 @@ def migrate(
     now = drawn["now"]
     server = actions.admit(tx, uuid, asker, MOVABLE)
     wanted = destinations.demand_other(tx, server, host)
-    destinations.demand_up(tx, means, server, now)
-    place = destinations.elsewhere(tx, means, server, wanted, seed=drawn["seed"], now=now)
+    destinations.demand_up(tx, context, server, now)
+    place = destinations.elsewhere(tx, context, server, wanted, seed=drawn["seed"], now=now)
     if isinstance(place, NoValidHost):
         return moving.nowhere(tx, server, ActionName.MIGRATE, asker, place, now)
     start = Start(MigrationKind.MIGRATION, Stage.MIGRATING)

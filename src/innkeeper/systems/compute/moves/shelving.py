@@ -16,7 +16,7 @@ from innkeeper.domain.errors import Conflict, Invalid
 from innkeeper.domain.ids import ConsumerUuid
 from innkeeper.domain.moves import ActionName, Asker, Moved
 from innkeeper.store.queries.compute import hosts, orders
-from innkeeper.store.queries.compute import servers as rows
+from innkeeper.store.queries.compute import servers as server_rows
 from innkeeper.store.queries.compute.orders import OpenOrder
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.boot import specs
@@ -53,7 +53,7 @@ def shelve(tx: Tx, uuid: str, asker: Asker, *, offload_time_s: int, now: datetim
 
 def follow_shelve(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
     """The host has shelved the server, or it has not."""
-    server = rows.by_uuid(tx, order.server_uuid)
+    server = server_rows.by_uuid(tx, order.server_uuid)
     if server is None or server.task_state != Task.SHELVING:
         return
     message = None if result.is_ok else told(order, result)
@@ -91,7 +91,7 @@ def remind(tx: Tx, before: datetime, limit: int, now: datetime) -> int:
 
 
 def _offload_idle(tx: Tx, status: str, before: datetime, limit: int, now: datetime) -> int:
-    due = rows.idle_since(tx, status, before, limit)
+    due = server_rows.idle_since(tx, status, before, limit)
     for server in due:
         servers.write(tx, server, {"task_state": Task.SHELVING_OFFLOADING}, now)
         _tell(tx, server, OrderKind.OFFLOAD, {}, None, now)
@@ -100,7 +100,7 @@ def _offload_idle(tx: Tx, status: str, before: datetime, limit: int, now: dateti
 
 def follow_offload(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
     """The host has let the server go, or it has not."""
-    server = rows.by_uuid(tx, order.server_uuid)
+    server = server_rows.by_uuid(tx, order.server_uuid)
     if server is None:
         return
     if result.is_ok and server.task_state is None and server.host == order.host:
@@ -139,7 +139,7 @@ def _leave(tx: Tx, server: Server, now: datetime, **more: Any) -> None:
 
 def unshelve(
     tx: Tx,
-    means: DecisionContext,
+    context: DecisionContext,
     uuid: str,
     asker: Asker,
     *,
@@ -171,16 +171,16 @@ def unshelve(
         _tell(tx, server, OrderKind.UNSHELVE, body, asker.request_id, now)
         return Moved(None)
     zone = server.asked_az if availability_zone == UNCHANGED else availability_zone
-    _demand_place(tx, means, server, zone, host)
+    _demand_place(tx, context, server, zone, host)
     server = replace(server, hints=dedications.still_bound(tx, server.hints, server.project_id))
     dedicated_hosts.demand_there(tx, server, now)
     spec = specs.of_server(
-        tx, means, server, now=now, seed=seed, forced_host=host, availability_zone=zone
+        tx, context, server, now=now, seed=seed, forced_host=host, availability_zone=zone
     )
-    place = destinations.find(means, spec)
+    place = destinations.find(context, spec)
     if isinstance(place, NoValidHost):
         return moving.nowhere(tx, server, ActionName.UNSHELVE, asker, place, now)
-    transfers.claim_beside(tx, moving.party(server), place.amounts, now)
+    transfers.claim_beside(tx, moving.side(server), place.amounts, now)
     values |= {"host": place.host, "provider_id": place.provider_id, "asked_az": zone}
     values["hints"] = server.hints
     actions.begin(tx, server, ActionName.UNSHELVE, asker, values, now)
@@ -198,9 +198,13 @@ def unshelve(
 
 
 def _demand_place(
-    tx: Tx, means: DecisionContext, server: Server, zone: str | None, host: str | None
+    tx: Tx, context: DecisionContext, server: Server, zone: str | None, host: str | None
 ) -> None:
-    if zone is not None and zone != server.asked_az and not means.follower.table.has_zone(zone):
+    if (
+        zone is not None
+        and zone != server.asked_az
+        and not context.follower.table.has_zone(zone)
+    ):
         raise Invalid("The requested availability zone is not available")
     if host is None:
         return
@@ -213,7 +217,7 @@ def _demand_place(
 
 def follow_unshelve(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
     """The host has started the server, or it has not."""
-    server = rows.by_uuid(tx, order.server_uuid)
+    server = server_rows.by_uuid(tx, order.server_uuid)
     if server is None or server.task_state != Task.UNSHELVING:
         return
     message = None if result.is_ok else told(order, result)

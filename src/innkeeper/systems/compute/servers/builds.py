@@ -14,7 +14,7 @@ from innkeeper.domain.compute import Host, OrderKind, Status, Task
 from innkeeper.domain.ids import ConsumerUuid, ServerId
 from innkeeper.domain.placing import GroupPolicy, GroupRule
 from innkeeper.store.queries.compute import hosts, orders
-from innkeeper.store.queries.compute import servers as rows
+from innkeeper.store.queries.compute import servers as server_rows
 from innkeeper.store.queries.compute.orders import NewOrder, OpenOrder
 from innkeeper.store.queries.compute.servers import Alive
 from innkeeper.store.transactions import Tx
@@ -27,11 +27,13 @@ from innkeeper.systems.placement import relocations
 from innkeeper.systems.placement.relocations import Relocation
 
 
-def follow(tx: Tx, news: Sequence[News], terms: ResultSettings, now: datetime) -> None:
+def follow(tx: Tx, news: Sequence[News], settings: ResultSettings, now: datetime) -> None:
     """Take what agents say of orders to build."""
     servers.finish_builds(tx, {o.server_uuid: o.host for o, r in news if r.is_ok}, now)
     failed = [each for each in news if not each[1].is_ok]
-    moved = _try_others(tx, [each for each in failed if _may_go_on(each[0], terms)], terms, now)
+    moved = _try_others(
+        tx, [each for each in failed if _may_go_on(each[0], settings)], settings, now
+    )
     ended = servers.fail_builds(
         tx,
         [_told(*each) for each in failed if each[0].server_uuid not in moved],
@@ -50,8 +52,8 @@ def follow(tx: Tx, news: Sequence[News], terms: ResultSettings, now: datetime) -
     orders.add(tx, undo, now)
 
 
-def _may_go_on(order: OpenOrder, terms: ResultSettings) -> bool:
-    return bool(order.alternates) and order.attempt < terms.build_attempts_max
+def _may_go_on(order: OpenOrder, settings: ResultSettings) -> bool:
+    return bool(order.alternates) and order.attempt < settings.build_attempts_max
 
 
 def _told(order: OpenOrder, result: Result) -> Failed:
@@ -75,7 +77,7 @@ class _Try:
 
 
 def _try_others(
-    tx: Tx, failed: Sequence[News], terms: ResultSettings, now: datetime
+    tx: Tx, failed: Sequence[News], settings: ResultSettings, now: datetime
 ) -> set[ServerId]:
     """Give servers to their next hosts, as far as those will have them; gives which went."""
     tries = _tries(tx, failed)
@@ -83,7 +85,7 @@ def _try_others(
     open_hosts = {
         name: host
         for name, host in known.items()
-        if not host.is_disabled and host.is_up(now, terms.service_down_time_s)
+        if not host.is_disabled and host.is_up(now, settings.service_down_time_s)
     }
     # How many members of a group came to a host by what is done here.
     joined: dict[tuple[int | None, str], int] = {}
@@ -114,8 +116,8 @@ def _try_others(
 def _tries(tx: Tx, failed: Sequence[News]) -> list[_Try]:
     orders_of = {order.server_uuid: order for order, _ in failed}
     tries: list[_Try] = []
-    given = rows.hints_of(tx, list(orders_of))
-    alive = rows.alive(tx, orders_of)
+    given = server_rows.hints_of(tx, list(orders_of))
+    alive = server_rows.alive(tx, orders_of)
     wanted_by = dedications.wanted_by(
         tx, [(given.get(server.uuid, {}), server.project_id) for server in alive]
     )
@@ -124,10 +126,10 @@ def _tries(tx: Tx, failed: Sequence[News]) -> list[_Try]:
         is_wanted = server.status == Status.BUILD and server.task_state != Task.DELETING
         if not is_wanted or server.host != order.host or server.provider_id is None:
             continue
-        standing = groups.rule_of(tx, server.uuid)
+        group_state = groups.rule_of(tx, server.uuid)
         left = [name for name in order.alternates or () if name != order.host]
-        rule = None if standing is None else standing.rule
-        group_id = None if standing is None else standing.group_id
+        rule = None if group_state is None else group_state.rule
+        group_id = None if group_state is None else group_state.group_id
         if wanted is not None:
             tries.append(_Try(order, server, left, rule, group_id, wanted))
     return tries
@@ -168,7 +170,7 @@ def _allows(
 def _send_on(tx: Tx, went: Sequence[tuple[_Try, Host]], now: datetime) -> None:
     if not went:
         return
-    rows.place_elsewhere(
+    server_rows.place_elsewhere(
         tx,
         [
             {

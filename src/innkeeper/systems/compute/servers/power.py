@@ -13,7 +13,7 @@ from typing import Any
 
 from innkeeper.domain.compute import OrderKind, Power, Status, Task
 from innkeeper.domain.moves import ActionName, Asker
-from innkeeper.store.queries.compute import servers as rows
+from innkeeper.store.queries.compute import servers as server_rows
 from innkeeper.store.queries.compute.orders import OpenOrder
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.servers import actions, servers
@@ -147,7 +147,7 @@ def _switch(tx: Tx, switch: Switch, uuid: str, asker: Asker, now: datetime) -> N
 
 def follow(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
     """Take what an agent says of such an order."""
-    server = rows.by_uuid(tx, order.server_uuid)
+    server = server_rows.by_uuid(tx, order.server_uuid)
     actions.end(
         tx,
         order.server_uuid,

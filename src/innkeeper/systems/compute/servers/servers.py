@@ -28,7 +28,7 @@ from innkeeper.domain.ids import ConsumerUuid, ServerId
 from innkeeper.domain.listing import ServerSelection
 from innkeeper.store import changes
 from innkeeper.store.queries.compute import hosts, quota_usages
-from innkeeper.store.queries.compute import servers as rows
+from innkeeper.store.queries.compute import servers as server_rows
 from innkeeper.store.queries.compute.servers import Alive
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.placement import claims
@@ -54,7 +54,7 @@ class Failed:
 
 def get(tx: Tx, uuid: str) -> Server:
     """The server with this id; :class:`NotFound` if there is none, or it is deleted."""
-    server = rows.by_uuid(tx, uuid)
+    server = server_rows.by_uuid(tx, uuid)
     if server is None:
         raise NotFound(f"Server {uuid} could not be found.")
     return server
@@ -62,12 +62,12 @@ def get(tx: Tx, uuid: str) -> Server:
 
 def marker(tx: Tx, uuid: str) -> Server | None:
     """The server that ended somebody's last page; it may have been deleted since."""
-    return rows.by_uuid(tx, uuid, is_deleted_wanted=True)
+    return server_rows.by_uuid(tx, uuid, is_deleted_wanted=True)
 
 
-def page(tx: Tx, wish: ServerSelection, behind: Server | None = None) -> list[Server]:
+def page(tx: Tx, selection: ServerSelection, behind: Server | None = None) -> list[Server]:
     """One page of servers, behind the one that ended the page before."""
-    return rows.page(tx, wish, behind)
+    return server_rows.page(tx, selection, behind)
 
 
 def homes(tx: Tx, servers: Iterable[Server]) -> dict[str, Host]:
@@ -85,7 +85,9 @@ def write(tx: Tx, server: Server, values: Mapping[str, Any], now: datetime) -> N
     if not BUSYNESS.isdisjoint(values):
         homes_then = {server.provider_id, values.get("provider_id")}
         changes.add_servers_only(tx, sorted(each for each in homes_then if each), now)
-    if not rows.change(tx, server.uuid, server.updated_at, {**values, "updated_at": now}):
+    if not server_rows.change(
+        tx, server.uuid, server.updated_at, {**values, "updated_at": now}
+    ):
         raise ConcurrentUpdate(f"Server {server.uuid} was changed at the same time.")
 
 
@@ -125,10 +127,10 @@ def demand_host(server: Server) -> str:
 
 def finish_deletes(tx: Tx, uuids: Iterable[ServerId], now: datetime) -> set[ServerId]:
     """Mark servers deleted and free what they hold; gives those that were not yet."""
-    ending = rows.alive(tx, uuids)
+    ending = server_rows.alive(tx, uuids)
     if not ending:
         return set()
-    rows.mark_deleted(tx, [each.uuid for each in ending], now)
+    server_rows.mark_deleted(tx, [each.uuid for each in ending], now)
     claims.release(tx, [ConsumerUuid(each.uuid) for each in ending], now)
     by_project: dict[str, list[Alive]] = {}
     for each in ending:
@@ -148,11 +150,11 @@ def fail_deletes(tx: Tx, failed: Iterable[Failed], now: datetime) -> None:
     told = {each.uuid: each for each in failed}
     faults = {
         each.uuid: fault(told[each.uuid].message, now, told[each.uuid].details)
-        for each in rows.alive(tx, told)
+        for each in server_rows.alive(tx, told)
         if each.host == told[each.uuid].host and each.task_state == Task.DELETING
     }
     if faults:
-        rows.mark_kept(tx, faults, now)
+        server_rows.mark_kept(tx, faults, now)
 
 
 def finish_builds(tx: Tx, built: Mapping[ServerId, str], now: datetime) -> set[ServerId]:
@@ -163,7 +165,7 @@ def finish_builds(tx: Tx, built: Mapping[ServerId, str], now: datetime) -> set[S
     """
     ready = [each for each in _in_build(tx, built) if each.host == built[each.uuid]]
     if ready:
-        rows.mark_built(tx, [each.uuid for each in ready], now)
+        server_rows.mark_built(tx, [each.uuid for each in ready], now)
         changes.add_servers_only(
             tx, sorted({e.provider_id for e in ready if e.provider_id}), now
         )
@@ -183,13 +185,13 @@ def fail_builds(tx: Tx, failed: Iterable[Failed], now: datetime) -> set[ServerId
         if each.host == told[each.uuid].host
     }
     if faults:
-        rows.mark_failed(tx, faults, now)
+        server_rows.mark_failed(tx, faults, now)
         claims.release(tx, [ConsumerUuid(uuid) for uuid in faults], now)
     return set(faults)
 
 
 def _in_build(tx: Tx, uuids: Iterable[ServerId]) -> list[Alive]:
-    return [each for each in rows.alive(tx, uuids) if each.status == Status.BUILD]
+    return [each for each in server_rows.alive(tx, uuids) if each.status == Status.BUILD]
 
 
 def fault(

@@ -13,7 +13,7 @@ from innkeeper.engine.retry import WHOLE_HOSTS
 from innkeeper.engine.transactions import Tx
 from innkeeper.entrypoints.api.faults import HttpRefusal
 from innkeeper.entrypoints.api.pclouds import owned_aggregates
-from innkeeper.entrypoints.api.pclouds.calling import terms
+from innkeeper.entrypoints.api.pclouds.calling import context
 from innkeeper.entrypoints.api.pclouds.ratio_rollout import bring_over_members
 from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.systems.compute.grouping import aggregates
@@ -35,14 +35,14 @@ def in_answer(answer: Answer) -> list[dict[str, Any]]:
 
 async def index(call: Call) -> Answer:
     """List aggregates."""
-    kept_by = _keepers(call)
+    kept_by = _owners(call)
     found = await call.read(lambda tx: aggregates.listing(tx, kept_by))
     return Answer(200, {"aggregates": [_shown(each) for each in found]})
 
 
 async def show(call: Call) -> Answer:
     """Show an aggregate."""
-    row, kept_by = _row(call), _keepers(call)
+    row, kept_by = _row(call), _owners(call)
     return _answered(await call.read(lambda tx: aggregates.get(tx, row, kept_by)))
 
 
@@ -65,7 +65,7 @@ async def update(call: Call) -> Answer:
     row, wanted = _row(call), call.body["aggregate"]
     name = wanted["name"].strip() if "name" in wanted else None
     zone = {ZONE_KEY: wanted[ZONE_KEY]} if ZONE_KEY in wanted else {}
-    kept_by = _keepers(call)
+    kept_by = _owners(call)
 
     def write(tx: Tx) -> Aggregate:
         aggregate = aggregates.rename(tx, row, name, call.now, kept_by)
@@ -78,7 +78,7 @@ async def update(call: Call) -> Answer:
 
 async def delete(call: Call) -> Answer:
     """Delete an aggregate without hosts."""
-    row, kept_by = _row(call), _keepers(call)
+    row, kept_by = _row(call), _owners(call)
     await call.write(
         lambda tx: aggregates.delete(tx, row, call.now, kept_by), retry=WHOLE_HOSTS
     )
@@ -91,7 +91,7 @@ async def act(call: Call) -> Answer:
     if action not in ACTIONS:
         raise Invalid(f"There is no such action: {action[:60]}")
     call.demand(f"{RULE}:{action}", project_id=call.context.project_id)
-    row, kept_by = _row(call), _keepers(call)
+    row, kept_by = _row(call), _owners(call)
     act_on = ACTIONS[action]
     aggregate = await call.write(
         lambda tx: act_on(tx, row, wanted, call.now, kept_by), retry=WHOLE_HOSTS
@@ -130,9 +130,9 @@ async def cache_images(call: Call) -> Answer:
     return Answer(202)
 
 
-def _keepers(call: Call) -> Keepers:
+def _owners(call: Call) -> Keepers:
     """Who keeps the aggregates that are not anybody's to edit."""
-    return owned_aggregates.keepers(terms(call))
+    return owned_aggregates.owners(context(call))
 
 
 def _row(call: Call) -> int:

@@ -161,14 +161,14 @@ async def tell_results(call: Call) -> Answer:
     """Take the results of orders; those told before are accepted and change nothing."""
     told_now = as_form(ResultsBody, call.body).results
     results = [Result(each.order_id, each.ok, each.fault) for each in told_now]
-    terms = ResultSettings.of(call.site.settings.scheduling, call.site.settings.computing)
+    settings = ResultSettings.of(call.site.settings.scheduling, call.site.settings.computing)
 
     def write(tx: Tx) -> list[tuple[int, bool]]:
         agent = agents.own(tx, call.context, _id(call))
-        return work.settle(tx, agent.id, results, call.now, terms)
+        return work.record(tx, agent.id, results, call.now, settings)
 
     told = await call.write(write, len(results))
-    shown = [{"order_id": number, "is_news": is_news} for number, is_news in told]
+    shown = [{"order_id": number, "is_news": is_new} for number, is_new in told]
     return Answer(200, {"results": shown})
 
 

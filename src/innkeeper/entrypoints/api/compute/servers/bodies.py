@@ -1,7 +1,7 @@
 """From the body of a boot to the request that the compute room understands.
 
-Always true: :class:`ServerCreateRequest` holds what a body says, whichever way it was decoded; what a schema
-cannot judge (addresses, base64, devices, places) is judged here, once for both ways.
+Always true: :class:`ServerCreateRequest` holds what a body says, whichever way it was decoded;
+what a schema cannot judge (addresses, base64, devices, places) is judged here, once for both.
 """
 
 from __future__ import annotations
@@ -119,21 +119,21 @@ def _is_true(value: Any) -> bool:
     return value in TRUE_WORDS
 
 
-def boot_request(call: Call, wish: ServerCreateRequest) -> BootRequest:
+def boot_request(call: Call, body: ServerCreateRequest) -> BootRequest:
     """Judge what was asked, and make the request. Raises :class:`Invalid` or Forbidden."""
-    count_min, count_max = _counts(call, wish)
-    zone, forced_host = _place(call, wish)
+    count_min, count_max = _counts(call, body)
+    zone, forced_host = _place(call, body)
     ids = call.site.ids
     context = call.context
     project_id, user_id = context.project_id, context.user_id
     if project_id is None or user_id is None:
         raise Invalid("Servers belong to a project; the token names none.")
-    _refuse_what_is_not_served(wish)
-    if wish.hints:
-        _bound_hints(wish.hints)
-    if any(name in wish.hints for name in FILTER_HINTS):
+    _refuse_what_is_not_served(body)
+    if body.hints:
+        _bound_hints(body.hints)
+    if any(name in body.hints for name in FILTER_HINTS):
         call.demand("os_compute_api:servers:create:host_filters", project_id=project_id)
-    if names_hosts(wish.hints):
+    if names_hosts(body.hints):
         # Whether the filter is in force or not, which is known only when the request is judged.
         call.demand(FORCED_HOST, project_id=project_id)
     server_ids = tuple(ServerId(ids.uuid()) for _ in range(count_max))
@@ -141,45 +141,45 @@ def boot_request(call: Call, wish: ServerCreateRequest) -> BootRequest:
         project_id=project_id,
         user_id=user_id,
         request_id=context.request_id,
-        name=wish.name,
-        flavor_id=wish.flavor.rpartition("/")[2],
+        name=body.name,
+        flavor_id=body.flavor.rpartition("/")[2],
         server_ids=server_ids,
-        batch_id=_batch_id(call, wish, server_ids[0]),
+        batch_id=_batch_id(call, body, server_ids[0]),
         seed=ids.seed(),
         now=call.now,
         is_admin=context.is_admin,
-        image_id=_image(wish),
+        image_id=_image(body),
         count_min=count_min,
         count_max=count_max,
         availability_zone=zone,
         forced_host=forced_host,
-        hostname=wish.hostname,
-        description=wish.description,
-        key_name=wish.key_name,
-        has_config_drive=wish.has_config_drive,
-        user_data=checked_encoding(wish.user_data),
-        metadata=wish.metadata,
-        tags=tuple(sorted(set(wish.tags))),
-        hints=wish.hints,
-        access_ip_v4=checked_address("accessIPv4", wish.access_ip_v4, 4),
-        access_ip_v6=checked_address("accessIPv6", wish.access_ip_v6, 6),
+        hostname=body.hostname,
+        description=body.description,
+        key_name=body.key_name,
+        has_config_drive=body.has_config_drive,
+        user_data=checked_encoding(body.user_data),
+        metadata=body.metadata,
+        tags=tuple(sorted(set(body.tags))),
+        hints=body.hints,
+        access_ip_v4=checked_address("accessIPv4", body.access_ip_v4, 4),
+        access_ip_v6=checked_address("accessIPv6", body.access_ip_v6, 6),
     )
 
 
-def _batch_id(call: Call, wish: ServerCreateRequest, first: ServerId) -> str:
+def _batch_id(call: Call, body: ServerCreateRequest, first: ServerId) -> str:
     # Whoever may join a batch must be trusted with it: a stranger's servers in somebody's list
     # would pass for theirs. The request is fine all the same, with an id of its own.
-    if wish.batch_id is not None and call.allows(
+    if body.batch_id is not None and call.allows(
         NAMED_BATCH, project_id=call.context.project_id
     ):
-        return wish.batch_id
+        return body.batch_id
     # Called after its first server: beside its neighbours in an index, as that is.
     return f"r-{first}"
 
 
-def password(call: Call, wish: ServerCreateRequest) -> str:
+def password(call: Call, body: ServerCreateRequest) -> str:
     """The administrator's password that the answer names: the one given, or a new one."""
-    return wish.password or made_password(call.site.ids)
+    return body.password or made_password(call.site.ids)
 
 
 def made_password(ids: IdSource) -> str:
@@ -193,27 +193,27 @@ def made_password(ids: IdSource) -> str:
     return "".join(chars)
 
 
-def _counts(call: Call, wish: ServerCreateRequest) -> tuple[int, int]:
-    count_min = wish.count_min or 1
-    count_max = wish.count_max or count_min
+def _counts(call: Call, body: ServerCreateRequest) -> tuple[int, int]:
+    count_min = body.count_min or 1
+    count_max = body.count_max or count_min
     if count_min > count_max:
         raise Invalid("min_count must be <= max_count")
     most = call.site.settings.scheduling.servers_per_request_max
     if count_max > most:
         raise Invalid(f"max_count must be <= {most}")
-    longest = max(len(wish.name), len(wish.hostname or "")) + len(f"-{count_max}")
+    longest = max(len(body.name), len(body.hostname or "")) + len(f"-{count_max}")
     if count_max > 1 and longest > NAME_CHARS_MAX:
         raise Invalid("The name is too long for the numbers of several servers behind it.")
     return count_min, count_max
 
 
-def _place(call: Call, wish: ServerCreateRequest) -> tuple[str | None, str | None]:
+def _place(call: Call, body: ServerCreateRequest) -> tuple[str | None, str | None]:
     """The availability zone, and the host that an administrator named, by whichever way."""
-    zone, host = _parse_zone(wish.availability_zone)
+    zone, host = _parse_zone(body.availability_zone)
     if host is not None:
         project = {"project_id": call.context.project_id}
         call.demand(FORCED_HOST, **project)
-    named = [each for each in (wish.host, wish.hypervisor_hostname) if each is not None]
+    named = [each for each in (body.host, body.hypervisor_hostname) if each is not None]
     if not named:
         return zone, host
     call.demand(
@@ -237,19 +237,19 @@ def _parse_zone(text: str | None) -> tuple[str | None, str | None]:
     return zone or None, hosts[0] if hosts else None
 
 
-def _refuse_what_is_not_served(wish: ServerCreateRequest) -> None:
-    if wish.networks not in (None, "auto", "none", []):
+def _refuse_what_is_not_served(body: ServerCreateRequest) -> None:
+    if body.networks not in (None, "auto", "none", []):
         raise Invalid(NO_NETWORKS)
-    if wish.has_old_devices:
+    if body.has_old_devices:
         raise Invalid(NO_BLOCK_STORAGE)
-    if wish.has_certificates:
+    if body.has_certificates:
         raise Invalid("Images are not validated here: trusted_image_certificates must be null.")
-    _check_devices(wish)
+    _check_devices(body)
 
 
-def _check_devices(wish: ServerCreateRequest) -> None:
-    bootable = [each for each in wish.devices if str(each.get("boot_index")) == "0"]
-    for each in wish.devices:
+def _check_devices(body: ServerCreateRequest) -> None:
+    bootable = [each for each in body.devices if str(each.get("boot_index")) == "0"]
+    for each in body.devices:
         if each.get("source_type") not in ("blank", "image"):
             raise Invalid(NO_BLOCK_STORAGE)
         if each.get("destination_type") != "local":
@@ -258,19 +258,19 @@ def _check_devices(wish: ServerCreateRequest) -> None:
             raise _bad_devices("the flavor says how large local disks are.")
         if each["source_type"] == "image" and each not in bootable:
             raise _bad_devices("a local disk is made from an image for booting alone.")
-    if not wish.devices:
+    if not body.devices:
         return
-    if len(bootable) != 1 and (bootable or wish.image is None):
+    if len(bootable) != 1 and (bootable or body.image is None):
         raise _bad_devices("exactly one device has the boot_index 0.")
-    _check_boot_image(bootable, wish)
+    _check_boot_image(bootable, body)
 
 
-def _check_boot_image(bootable: Sequence[Mapping[str, Any]], wish: ServerCreateRequest) -> None:
+def _check_boot_image(bootable: Sequence[Mapping[str, Any]], body: ServerCreateRequest) -> None:
     for each in bootable:
         if each["source_type"] == "blank":
-            if wish.image is not None:
+            if body.image is not None:
                 raise _bad_devices("a server boots from an image or from a blank disk.")
-        elif wish.image is None or _same(each.get("uuid")) != _same(wish.image):
+        elif body.image is None or _same(each.get("uuid")) != _same(body.image):
             raise _bad_devices("the boot disk's image is not the one in imageRef.")
 
 
@@ -282,8 +282,8 @@ def _bad_devices(reason: str) -> Invalid:
     return Invalid(f"Block Device Mapping is Invalid: {reason}")
 
 
-def _image(wish: ServerCreateRequest) -> str | None:
-    return None if wish.image is None else canonical_uuid(wish.image)
+def _image(body: ServerCreateRequest) -> str | None:
+    return None if body.image is None else canonical_uuid(body.image)
 
 
 def checked_encoding(text: str | None) -> str | None:

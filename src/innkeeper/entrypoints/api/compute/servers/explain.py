@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from innkeeper.entrypoints.api.compute.servers.access import found_even_deleted
-from innkeeper.entrypoints.api.compute.servers.wishes import judged
+from innkeeper.entrypoints.api.compute.servers.checked_bodies import judged
 from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.entrypoints.api.schema_types import TRUE_WORDS
 from innkeeper.scheduling import explanation_values

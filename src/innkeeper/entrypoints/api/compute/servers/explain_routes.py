@@ -6,9 +6,9 @@ from typing import Any
 
 from innkeeper.entrypoints.api.checks import ADMIN, PROJECT
 from innkeeper.entrypoints.api.compute.servers import explain
-from innkeeper.entrypoints.api.compute.servers import list_schemas as schemas_server_lists
+from innkeeper.entrypoints.api.compute.servers import list_schemas as server_list_schemas
 from innkeeper.entrypoints.api.compute.servers import plain as servers_plain
-from innkeeper.entrypoints.api.compute.servers import schemas as schemas_servers
+from innkeeper.entrypoints.api.compute.servers import schemas as server_schemas
 from innkeeper.entrypoints.api.microversions import Schema
 from innkeeper.entrypoints.api.routing import Route, Rule
 
@@ -22,7 +22,7 @@ def _one(schema: Any) -> Schema:
 
 _QUESTION: Schema = {
     "type": "object",
-    "properties": {"host": _one(schemas_servers.WORD), "record": _one(schemas_servers.BOOLEAN)},
+    "properties": {"host": _one(server_schemas.WORD), "record": _one(server_schemas.BOOLEAN)},
     "additionalProperties": False,
 }
 
@@ -35,7 +35,7 @@ EXPLAIN_ROUTES = (
         explain.explain,
         Rule(f"{_RULE}:explain", PROJECT, "Ask where servers would go, or why nowhere."),
         "Tell where a boot would go, or why nowhere.",
-        body=schemas_servers.PLANNED,
+        body=server_schemas.PLANNED,
         query=_QUESTION,
         decode=servers_plain.decode,
     ),
@@ -45,7 +45,7 @@ EXPLAIN_ROUTES = (
         explain.show,
         Rule(f"{_RULE}:show", PROJECT, "Read how it was decided about a server."),
         "Tell how it was decided about a server.",
-        query=schemas_server_lists.NOTHING,
+        query=server_list_schemas.NOTHING,
     ),
     Route(
         "GET",
@@ -53,7 +53,7 @@ EXPLAIN_ROUTES = (
         explain.recordings,
         _RECORD,
         "List the recorded decisions.",
-        query=schemas_server_lists.NOTHING,
+        query=server_list_schemas.NOTHING,
     ),
     Route(
         "GET",
@@ -61,6 +61,6 @@ EXPLAIN_ROUTES = (
         explain.recording,
         _RECORD,
         "Give a recorded decision, to be replayed.",
-        query=schemas_server_lists.NOTHING,
+        query=server_list_schemas.NOTHING,
     ),
 )

@@ -55,7 +55,7 @@ async def index(call: Call) -> Answer:
     limit = limit_of(call)
     if limit == 0:
         return Answer(200, {"migrations": []})
-    wish = MigrationSelection(
+    selection = MigrationSelection(
         limit=limit + 1,
         marker=filters.get("marker"),
         host=by_host.get("host"),
@@ -68,7 +68,7 @@ async def index(call: Call) -> Answer:
         user_id=filters.get("user_id"),
         project_id=project_id,
     )
-    page = await call.read(lambda tx: migrations.page(tx, wish))
+    page = await call.read(lambda tx: migrations.page(tx, selection))
     body: dict[str, Any] = {
         "migrations": [_listed(call, each, shows_hosts) for each in page[:limit]]
     }

@@ -94,9 +94,17 @@ async def _move(acting: Acting, work: Callable[..., Moved], *given: Any, **more:
     call, server, who = acting.call, acting.server, acting.asker
     seed, new_id = call.site.ids.seed(), call.site.ids.uuid()
 
-    def decide(tx: Tx, means: DecisionContext) -> Moved:
+    def decide(tx: Tx, context: DecisionContext) -> Moved:
         return work(
-            tx, means, server.uuid, *given, who, **more, seed=seed, new_id=new_id, now=call.now
+            tx,
+            context,
+            server.uuid,
+            *given,
+            who,
+            **more,
+            seed=seed,
+            new_id=new_id,
+            now=call.now,
         )
 
     moved: Moved = await call.decide(decide)

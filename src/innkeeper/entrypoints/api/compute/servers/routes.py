@@ -5,9 +5,9 @@ from __future__ import annotations
 from innkeeper.entrypoints.api.checks import PROJECT, PROJECT_WRITER
 from innkeeper.entrypoints.api.compute.servers import actions as server_actions
 from innkeeper.entrypoints.api.compute.servers import labels as server_labels
-from innkeeper.entrypoints.api.compute.servers import list_schemas as schemas_server_lists
+from innkeeper.entrypoints.api.compute.servers import list_schemas as server_list_schemas
 from innkeeper.entrypoints.api.compute.servers import plain as servers_plain
-from innkeeper.entrypoints.api.compute.servers import schemas as schemas_servers
+from innkeeper.entrypoints.api.compute.servers import schemas as server_schemas
 from innkeeper.entrypoints.api.compute.servers import servers, unsupported
 from innkeeper.entrypoints.api.compute.servers.explain_routes import EXPLAIN_ROUTES
 from innkeeper.entrypoints.api.microversions import Version
@@ -28,7 +28,7 @@ LIFE_ROUTES = (
         _ALL,
         servers.index,
         Rule(f"{_SERVERS}:index", PROJECT, "List a project's servers."),
-        query=schemas_server_lists.LIST,
+        query=server_list_schemas.LIST,
     ),
     Route(
         "POST",
@@ -36,7 +36,7 @@ LIFE_ROUTES = (
         servers.create,
         Rule(f"{_SERVERS}:create", PROJECT_WRITER),
         "Boot servers.",
-        body=schemas_servers.CREATE,
+        body=server_schemas.CREATE,
         decode=servers_plain.decode,
         decode_since=servers_plain.SINCE,
         success=(202,),
@@ -46,7 +46,7 @@ LIFE_ROUTES = (
         f"{_ALL}/detail",
         servers.detail,
         Rule(f"{_SERVERS}:detail", PROJECT, "List a project's servers with all they have."),
-        query=schemas_server_lists.LIST,
+        query=server_list_schemas.LIST,
     ),
     Route(
         "GET",
@@ -54,7 +54,7 @@ LIFE_ROUTES = (
         servers.show,
         _SHOW_SERVERS,
         "Show a server.",
-        query=schemas_server_lists.NOTHING,
+        query=server_list_schemas.NOTHING,
     ),
     Route(
         "PUT",
@@ -62,7 +62,7 @@ LIFE_ROUTES = (
         servers.update,
         Rule(f"{_SERVERS}:update", PROJECT_WRITER),
         "Rename or describe a server.",
-        body=schemas_servers.UPDATE,
+        body=server_schemas.UPDATE,
     ),
     Route(
         "DELETE",
@@ -87,14 +87,14 @@ METADATA_ROUTES = (
         server_labels.add_metadata,
         Rule(f"{_METADATA}:create", PROJECT_WRITER),
         "Add to a server's metadata.",
-        body=schemas_servers.METADATA_ALL,
+        body=server_schemas.METADATA_ALL,
     ),
     Route(
         "PUT",
         f"{_ONE}/metadata",
         server_labels.set_metadata,
         Rule(f"{_METADATA}:update_all", PROJECT_WRITER),
-        body=schemas_servers.METADATA_ALL,
+        body=server_schemas.METADATA_ALL,
     ),
     Route(
         "GET",
@@ -107,7 +107,7 @@ METADATA_ROUTES = (
         f"{_ONE}/metadata/{{key}}",
         server_labels.set_metadata_item,
         Rule(f"{_METADATA}:update", PROJECT_WRITER),
-        body=schemas_servers.METADATA_ONE,
+        body=server_schemas.METADATA_ONE,
     ),
     Route(
         "DELETE",
@@ -131,7 +131,7 @@ TAG_ROUTES = (
         f"{_ONE}/tags",
         server_labels.set_tags,
         Rule(f"{_TAGS}:update_all", PROJECT_WRITER),
-        body=schemas_servers.TAGS_ALL,
+        body=server_schemas.TAGS_ALL,
         since=TAGS_SINCE,
     ),
     Route(

@@ -14,8 +14,8 @@ from innkeeper.entrypoints.api.compute.servers import view as servers_view
 from innkeeper.entrypoints.api.compute.servers.access import found, found_whole
 from innkeeper.entrypoints.api.compute.servers.acting import asker, in_words
 from innkeeper.entrypoints.api.compute.servers.bodies import checked_address, password
+from innkeeper.entrypoints.api.compute.servers.checked_bodies import judged
 from innkeeper.entrypoints.api.compute.servers.selection import selection
-from innkeeper.entrypoints.api.compute.servers.wishes import judged
 from innkeeper.entrypoints.api.paging import next_query
 from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.systems.compute.boot import entries
@@ -25,11 +25,11 @@ from innkeeper.systems.compute.servers import servers
 
 async def create(call: Call) -> Answer:
     """Boot one or several servers; those that find no host exist all the same, in ERROR."""
-    wish, request = await judged(call)
-    if wish.blob is not None:
-        request = entries.opened(request, call.site.sealer, wish.blob)
+    body, request = await judged(call)
+    if body.blob is not None:
+        request = entries.opened(request, call.site.sealer, body.blob)
     booted = await call.site.engine.boot(request)
-    if wish.is_batch_id_wanted:
+    if body.is_batch_id_wanted:
         return Answer(202, {"reservation_id": booted.batch_id})
     server_id = booted.server_ids[0]
     links = servers_view.link(call, server_id)
@@ -38,7 +38,7 @@ async def create(call: Call) -> Answer:
         "links": links,
         "OS-DCF:diskConfig": servers_view.DISK_CONFIG,
         "security_groups": [{"name": "default"}],
-        "adminPass": password(call, wish),
+        "adminPass": password(call, body),
     }
     return Answer(202, {"server": shown}, {"location": links[0]["href"]})
 
@@ -61,36 +61,36 @@ async def detail(call: Call) -> Answer:
 async def _page(
     call: Call, rule: str, place: str
 ) -> tuple[list[tuple[Server, dict[str, Host]]], dict[str, Any]]:
-    wish = selection(call, rule)
-    if wish is None or wish.limit == 0:
+    selected = selection(call, rule)
+    if selected is None or selected.limit == 0:
         return [], {}
 
     def read(tx: Tx) -> tuple[list[Server], dict[str, Host]]:
         behind = None
-        if wish.marker is not None:
-            behind = servers.check_marker(_visible(tx, call, wish), wish.marker)
+        if selected.marker is not None:
+            behind = servers.check_marker(_visible(tx, call, selected), selected.marker)
         # One more than is shown tells whether there is a next page.
-        page = servers.page(tx, _one_more(wish), behind)
+        page = servers.page(tx, _one_more(selected), behind)
         return page, servers.homes(tx, page)
 
     page, homes = await call.read(read)
     links = {}
-    if len(page) > wish.limit:
-        page = page[: wish.limit]
+    if len(page) > selected.limit:
+        page = page[: selected.limit]
         behind = next_query(call, page[-1].uuid)
         href = f"{call.address}/v2.1/{place}?{behind}"
         links = {"servers_links": [{"rel": "next", "href": href}]}
     return [(each, homes) for each in page], links
 
 
-def _one_more(wish: ServerSelection) -> ServerSelection:
-    return replace(wish, limit=wish.limit + 1)
+def _one_more(selected: ServerSelection) -> ServerSelection:
+    return replace(selected, limit=selected.limit + 1)
 
 
-def _visible(tx: Tx, call: Call, wish: ServerSelection) -> Server | None:
-    assert wish.marker is not None
-    marker = servers.marker(tx, wish.marker)
-    projects = wish.exact.get("project_id")
+def _visible(tx: Tx, call: Call, selected: ServerSelection) -> Server | None:
+    assert selected.marker is not None
+    marker = servers.marker(tx, selected.marker)
+    projects = selected.exact.get("project_id")
     if marker is None or (projects is not None and marker.project_id not in projects):
         return None
     return marker

@@ -32,10 +32,10 @@ async def unshelve(acting: Acting) -> Answer:
         call.demand(UNSHELVE_TO, **acting.owner)
     who, seed = acting.asker, call.site.ids.seed()
 
-    def decide(tx: Tx, means: DecisionContext) -> Moved:
+    def decide(tx: Tx, context: DecisionContext) -> Moved:
         return shelving.unshelve(
             tx,
-            means,
+            context,
             server.uuid,
             who,
             availability_zone=zone,

@@ -11,7 +11,7 @@ from innkeeper.systems.pclouds.hosts import HostRequest
 from tests.support.behind import boot_behind
 from tests.support.clouds import faults, reported
 from tests.support.moves import Movers
-from tests.support.pcloud_operations import Landlord
+from tests.support.pcloud_operator import PcloudOperator
 
 OWNER = "project"
 
@@ -20,21 +20,21 @@ OWNER = "project"
 def test_who_was_beaten_stays_out_where_it_is_no_longer_taken_in(
     tmp_path: Path, is_still_automatic: bool
 ) -> None:
-    landlord = Landlord(Movers(tmp_path, reported("a1")))
-    landlord.define("large", 1)
-    landlord.switch_service("a1", ServiceChange(is_disabled=True))
-    landlord.pool("large", "a1", by_aggregate=False)
-    uuid = landlord.create(OWNER, name="p", is_automatic=True)
-    landlord.allocate(uuid, HostRequest("one", "large", None, True))
-    far = landlord.cloud.beside()
+    operator = PcloudOperator(Movers(tmp_path, reported("a1")))
+    operator.define("large", 1)
+    operator.switch_service("a1", ServiceChange(is_disabled=True))
+    operator.pool("large", "a1", by_aggregate=False)
+    uuid = operator.create(OWNER, name="p", is_automatic=True)
+    operator.allocate(uuid, HostRequest("one", "large", None, True))
+    far = operator.cloud.beside()
     # The claim that the other process makes on what it knows comes too late.
-    named = landlord.movers.boot(None, project_id=OWNER, hints={"pcloud": uuid})
-    landlord.update(uuid, is_automatic=is_still_automatic)
+    named = operator.movers.boot(None, project_id=OWNER, hints={"pcloud": uuid})
+    operator.update(uuid, is_automatic=is_still_automatic)
     request = far.request(project_id=OWNER)
     (fault,) = faults(boot_behind(far, request))
     assert (fault is None) == is_still_automatic
-    server = landlord.movers.server(request.server_ids[0])
-    assert server.host == (landlord.movers.server(named).host if is_still_automatic else None)
+    server = operator.movers.server(request.server_ids[0])
+    assert server.host == (operator.movers.server(named).host if is_still_automatic else None)
     far.judge()
     far.close()
-    landlord.movers.close()
+    operator.movers.close()

@@ -19,12 +19,12 @@ from innkeeper.systems.compute.servers import labels
 
 async def judged(call: Call) -> tuple[ServerCreateRequest, BootRequest]:
     """Read and judge the body; raises what a boot would be refused with."""
-    wish = call.body if isinstance(call.body, ServerCreateRequest) else asked(call.body)
-    request = boot_request(call, wish)
-    if wish.metadata:
+    body = call.body if isinstance(call.body, ServerCreateRequest) else asked(call.body)
+    request = boot_request(call, body)
+    if body.metadata:
         items_max = await metadata_items_max(call, request.project_id)
-        labels.check_metadata(wish.metadata, items_max)
-    return wish, request
+        labels.check_metadata(body.metadata, items_max)
+    return body, request
 
 
 async def metadata_items_max(call: Call, project_id: str | None) -> int:

@@ -20,7 +20,7 @@ from innkeeper.store.transactions import Store, Tx
 from innkeeper.systems.compute.boot import entries, plans, recovery
 from innkeeper.systems.compute.boot.entries import Expired, Stale, Used
 from innkeeper.systems.compute.hosts import hosts
-from innkeeper.systems.compute.servers import servers as lives
+from innkeeper.systems.compute.servers import servers as server_rules
 from innkeeper.systems.zones.sealing import NotOurs, Sealer
 from innkeeper.systems.zones.select import offers
 from tests.support.clouds import NOW, Cloud, cloud_in, reported
@@ -35,7 +35,7 @@ def cloud(tmp_path: Path) -> Iterator[Cloud]:
     """A cloud of two hosts with room for four small servers each."""
     started = cloud_in(tmp_path, reported("a"), reported("b"))
     yield started
-    started.mend()
+    started.reread()
     started.judge()
     started.close()
 
@@ -44,8 +44,8 @@ def planned(cloud: Cloud, count: int, **more: Any) -> tuple[Planned, ...]:
     """A plan of so many servers."""
     request = cloud.request(1, count, **more)
 
-    def work(tx: Tx, means: Any) -> tuple[Planned, ...]:
-        return plans.made(tx, means, request)
+    def work(tx: Tx, context: Any) -> tuple[Planned, ...]:
+        return plans.made(tx, context, request)
 
     (answer,) = cloud.carry_out(("decide", (work, NOW)))
     assert isinstance(answer, tuple), answer
@@ -55,7 +55,7 @@ def planned(cloud: Cloud, count: int, **more: Any) -> tuple[Planned, ...]:
 def bringing(cloud: Cloud, plan: Planned, **more: Any) -> BootRequest:
     """A request that brings the entry of one server of a plan."""
     request = cloud.request(1, **{"request_id": f"req-{cloud.ids.seed()}", **more})
-    sealed = SEALER.seal(plan.destination, entries.terms_of(request), NONCE, NOW)
+    sealed = SEALER.seal(plan.destination, entries.scope_of(request), NONCE, NOW)
     return entries.opened(request, SEALER, sealed)
 
 
@@ -132,7 +132,7 @@ def test_of_two_processes_the_first_makes_it(cloud: Cloud) -> None:
 def test_a_server_that_was_deleted_was_made_all_the_same(cloud: Cloud) -> None:
     (plan,) = planned(cloud, 1)
     cloud.boot(bringing(cloud, plan))
-    cloud.write(lambda tx: lives.finish_deletes(tx, [plan.destination.server_id], NOW))
+    cloud.write(lambda tx: server_rules.finish_deletes(tx, [plan.destination.server_id], NOW))
     assert [type(each) for each in cloud.boot(bringing(cloud, plan))] == [Used]
 
 
@@ -149,7 +149,7 @@ def test_a_host_that_was_filled_refuses_and_nothing_is_left(cloud: Cloud) -> Non
     assert cloud.read(lambda tx: quota_usages.of_projects(tx, {"project"})) == used
     # With room again, the entry is as good as ever.
     gone = taken[0].server_ids
-    cloud.write(lambda tx: lives.finish_deletes(tx, gone, NOW))
+    cloud.write(lambda tx: server_rules.finish_deletes(tx, gone, NOW))
     assert isinstance(cloud.boot(first)[0], Booted)
 
 
@@ -210,7 +210,7 @@ def test_who_was_not_heard_of_finds_the_server_and_others_that_it_is_there(
 def test_an_entry_is_for_what_was_asked(cloud: Cloud) -> None:
     plan = planned(cloud, 1)[0]
     asked = cloud.request(1, hints={"a": 1, "b": [2]})
-    sealed = SEALER.seal(plan.destination, entries.terms_of(asked), NONCE, NOW)
+    sealed = SEALER.seal(plan.destination, entries.scope_of(asked), NONCE, NOW)
     same = replace(asked, name="other", metadata={"k": "v"}, hints={"b": [2], "a": 1})
     assert entries.opened(same, SEALER, sealed).destination == plan.destination
     for more in (
@@ -232,9 +232,9 @@ def test_an_entry_is_for_what_was_asked(cloud: Cloud) -> None:
 def test_the_best_offer_comes_first(cloud: Cloud) -> None:
     plan = planned(cloud, 4)
     weighed = [replace(plan[i], weight=w) for i, w in enumerate((1.5, -2.0, 3.0, 1.5))]
-    terms, nonces = EntryScope("project", "d"), iter(range(1, 5))
-    made = offers(weighed, terms, SEALER, lambda: bytes(11) + bytes([next(nonces)]), NOW)
+    scope, nonces = EntryScope("project", "d"), iter(range(1, 5))
+    made = offers(weighed, scope, SEALER, lambda: bytes(11) + bytes([next(nonces)]), NOW)
     assert [each.weight for each in made] == [3.0, 1.5, 1.5, -2.0]
-    told = [SEALER.open(each.sealed, terms) for each in made]
+    told = [SEALER.open(each.sealed, scope) for each in made]
     assert [each.destination for each in told] == [plan[i].destination for i in (2, 0, 3, 1)]
     assert len({each.sealed for each in made}) == 4

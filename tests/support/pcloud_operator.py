@@ -19,7 +19,7 @@ from innkeeper.entrypoints.api.pclouds import pclouds as pcloud_views
 from innkeeper.entrypoints.api.pclouds import records as record_views
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.grouping import aggregates
-from innkeeper.systems.compute.hosts import hosts as machines
+from innkeeper.systems.compute.hosts import hosts as compute_hosts
 from innkeeper.systems.compute.hosts.hosts import ServiceChange
 from innkeeper.systems.pclouds import (
     host_flavors,
@@ -56,14 +56,14 @@ class Looker:
         return project_id == self.project_id
 
 
-class Landlord:
+class PcloudOperator:
     """Does things to the dedicated hosts of a cloud whose clock is turned by hand."""
 
     def __init__(self, movers: Movers) -> None:
         self.movers = movers
         self.cloud = movers.cloud
 
-    def terms(self, project_id: str | None = None) -> PcloudContext:
+    def context(self, project_id: str | None = None) -> PcloudContext:
         """What an act is told that a project asks for; without one, the service itself."""
         return PcloudContext(
             SETTINGS,
@@ -123,11 +123,11 @@ class Landlord:
 
     def maintain(self, flavor_id: str, hostname: str, reason: str | None) -> None:
         """Say that a host is in maintenance, or not any more."""
-        terms = self.terms()
+        context = self.context()
         self._with_flavor(
             flavor_id,
             lambda tx, flavor: host_flavors.set_maintenance(
-                tx, flavor, hostname, reason, terms
+                tx, flavor, hostname, reason, context
             ),
         )
 
@@ -136,13 +136,13 @@ class Landlord:
         now = self.movers.now
 
         def act(tx: Tx) -> None:
-            machines.change_service(tx, machines.by_name(tx, hostname), change, now)
+            compute_hosts.change_service(tx, compute_hosts.by_name(tx, hostname), change, now)
 
         self.cloud.write(act)
 
     def set_quota(self, project_id: str, limit: int) -> None:
         """Say how many units a project may hold."""
-        self.cloud.write(lambda tx: quotas.set_limit(tx, project_id, limit, self.terms()))
+        self.cloud.write(lambda tx: quotas.set_limit(tx, project_id, limit, self.context()))
 
     def limits(self, projects: Sequence[str]) -> dict[str, int]:
         """How many units these projects may hold."""
@@ -157,22 +157,22 @@ class Landlord:
 
     def edit(self, row: int, wanted: Mapping[str, str | None]) -> None:
         """Edit keys of an aggregate."""
-        kept_by, now = owned_aggregates.keepers(self.terms()), self.movers.now
+        kept_by, now = owned_aggregates.owners(self.context()), self.movers.now
         self.cloud.write(lambda tx: aggregates.set_metadata(tx, row, wanted, now, kept_by))
 
     def put_in(self, row: int, hostname: str) -> None:
         """Put a host into an aggregate."""
-        kept_by, now = owned_aggregates.keepers(self.terms()), self.movers.now
+        kept_by, now = owned_aggregates.owners(self.context()), self.movers.now
         self.cloud.write(lambda tx: aggregates.add_host(tx, row, hostname, now, kept_by))
 
     def take_out(self, row: int, hostname: str) -> None:
         """Take a host out of an aggregate."""
-        kept_by, now = owned_aggregates.keepers(self.terms()), self.movers.now
+        kept_by, now = owned_aggregates.owners(self.context()), self.movers.now
         self.cloud.write(lambda tx: aggregates.remove_host(tx, row, hostname, now, kept_by))
 
     def forget(self, row: int) -> None:
         """Delete an aggregate."""
-        kept_by, now = owned_aggregates.keepers(self.terms()), self.movers.now
+        kept_by, now = owned_aggregates.owners(self.context()), self.movers.now
         self.cloud.write(lambda tx: aggregates.delete(tx, row, now, kept_by))
 
     def zone_aggregate(self, zone: str) -> int:
@@ -183,7 +183,7 @@ class Landlord:
 
     def metadata(self) -> dict[str, dict[str, str]]:
         """What the aggregates say, by their names."""
-        kept_by = owned_aggregates.keepers(self.terms())
+        kept_by = owned_aggregates.owners(self.context())
         found = self.cloud.read(lambda tx: aggregates.listing(tx, kept_by))
         return {each.name: dict(each.metadata) for each in found}
 
@@ -200,13 +200,13 @@ class Landlord:
 
     def create(self, project_id: str, **facts: Any) -> str:
         """Make a pcloud; gives its id."""
-        uuid, terms = self.cloud.ids.uuid(), self.terms(project_id)
-        self.cloud.write(lambda tx: pclouds.create(tx, uuid, project_id, facts, terms))
+        uuid, context = self.cloud.ids.uuid(), self.context(project_id)
+        self.cloud.write(lambda tx: pclouds.create(tx, uuid, project_id, facts, context))
         return uuid
 
     def update(self, uuid: str, **facts: Any) -> None:
         """Change a pcloud."""
-        self.act(uuid, lambda tx, pcloud, terms: pclouds.update(tx, pcloud, facts, terms))
+        self.act(uuid, lambda tx, pcloud, context: pclouds.update(tx, pcloud, facts, context))
 
     def delete(self, uuid: str, *, by_aggregate: bool, is_forced: bool = False) -> None:
         """Forget a pcloud; by force also one that shelved servers could come back to alone."""
@@ -215,8 +215,8 @@ class Landlord:
         else:
             self.act(
                 uuid,
-                lambda tx, pcloud, terms: pclouds.delete(
-                    tx, pcloud, terms, is_forced=is_forced
+                lambda tx, pcloud, context: pclouds.delete(
+                    tx, pcloud, context, is_forced=is_forced
                 ),
             )
 
@@ -224,11 +224,12 @@ class Landlord:
         """Take a host, or several as far as they can be had."""
         if len(wishes) == 1:
             self.act(
-                uuid, lambda tx, pcloud, terms: hosts.allocate(tx, pcloud, wishes[0], terms)
+                uuid, lambda tx, pcloud, context: hosts.allocate(tx, pcloud, wishes[0], context)
             )
         else:
             self.act(
-                uuid, lambda tx, pcloud, terms: hosts.allocate_many(tx, pcloud, wishes, terms)
+                uuid,
+                lambda tx, pcloud, context: hosts.allocate_many(tx, pcloud, wishes, context),
             )
 
     def switch(self, uuid: str, name: str, *, is_enabled: bool) -> None:
@@ -247,15 +248,15 @@ class Landlord:
         owner: str | None = None,
     ) -> Any:
         """Do something to a pcloud."""
-        terms = self.terms(owner)
-        return self.cloud.write(lambda tx: work(tx, pclouds.get(tx, uuid), terms))
+        context = self.context(owner)
+        return self.cloud.write(lambda tx: work(tx, pclouds.get(tx, uuid), context))
 
     def act_on(self, uuid: str, name: str, work: Callable[..., Any], **more: Any) -> Any:
         """Do something to a host of a pcloud."""
         return self.act(
             uuid,
-            lambda tx, pcloud, terms: work(
-                tx, pcloud, hosts.get(tx, pcloud, name), terms, **more
+            lambda tx, pcloud, context: work(
+                tx, pcloud, hosts.get(tx, pcloud, name), context, **more
             ),
         )
 
@@ -270,36 +271,36 @@ class Landlord:
         return sum(self._keep_size(uuid) for uuid in due)
 
     def _keep_size(self, uuid: str) -> int:
-        terms = self.terms()
-        return int(self.cloud.write(lambda tx: sizes.keep(tx, uuid, terms)))
+        context = self.context()
+        return int(self.cloud.write(lambda tx: sizes.keep(tx, uuid, context)))
 
-    def settle_ratios(self) -> None:
+    def roll_out_ratios(self) -> None:
         """Have the next host of each pcloud give out what it should, if it does not yet."""
         due: list[str] = self.cloud.read(ratio_rollout.due)
         for uuid in due:
             self._settle(uuid)
 
     def _settle(self, uuid: str) -> None:
-        terms = self.terms()
-        self.cloud.write(lambda tx: ratio_rollout.go_on(tx, uuid, terms, at_once=1))
+        context = self.context()
+        self.cloud.write(lambda tx: ratio_rollout.go_on(tx, uuid, context, at_once=1))
 
     def look_after_replaced(self, at_once: int = replaced.LOOKED_AT_ONCE) -> int:
         """Give replaced hosts back that are empty, and have those be paid for that came back,
         as the service does now and then."""
-        terms = self.terms()
-        return int(self.cloud.write(lambda tx: replaced.look_after(tx, terms, at_once)))
+        context = self.context()
+        return int(self.cloud.write(lambda tx: replaced.look_after(tx, context, at_once)))
 
     # -- what is seen ----------------------------------------------------------------------
 
     def shown(self, projects: Sequence[str]) -> str:
         """All that the API shows to these projects of pclouds, as one text."""
-        terms = self.terms()
+        context = self.context()
 
         def look(tx: Tx) -> list[Any]:
             told: list[Any] = []
             for pcloud in pclouds.page(tx, viewer=None, after=None, limit=LIST_MAX):
                 mine = hosts.page(tx, pcloud)
-                told.append(host_views._shown(tx, mine, terms))
+                told.append(host_views._shown(tx, mine, context))
                 told.append([_told(each) for each in _actions(tx, pcloud)])
                 for project_id in projects:
                     # A view asks nothing of a call but who is looking.

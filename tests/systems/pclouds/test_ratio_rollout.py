@@ -15,16 +15,16 @@ from innkeeper.domain.slices import Dedicating
 from innkeeper.engine.database import Database
 from innkeeper.entrypoints.api.pclouds import owned_aggregates
 from innkeeper.entrypoints.maintenance import auditing
-from innkeeper.entrypoints.maintenance.auditing import Wish as AuditWish
-from innkeeper.store.queries.pclouds import pclouds as rows
+from innkeeper.entrypoints.maintenance.auditing import AuditOptions as AuditWish
+from innkeeper.store.queries.pclouds import pclouds as pcloud_rows
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.grouping import aggregates
-from innkeeper.systems.compute.hosts import hosts as machines
+from innkeeper.systems.compute.hosts import hosts as compute_hosts
 from innkeeper.systems.compute.hosts.hosts import ServiceChange
 from innkeeper.systems.pclouds import audit, host_flavors, hosts, pclouds, ratio_rollout
 from innkeeper.systems.pclouds.context import PcloudContext
 from innkeeper.systems.pclouds.hosts import HostRequest
-from innkeeper.systems.pclouds.ratio_rollout import SETTLED_AT_ONCE
+from innkeeper.systems.pclouds.ratio_rollout import ROLLED_OUT_AT_ONCE
 from innkeeper.systems.placement import inventories
 from tests.support.clouds import NOW, Cloud, cloud_in, reported
 
@@ -48,7 +48,7 @@ def cloud(tmp_path: Path) -> Cloud:
         # Each comes into the pool alone, so it is known which one is taken.
         for name in (*NAMES, SPARE):
             closed = ServiceChange(is_disabled=True)
-            machines.change_service(tx, machines.by_name(tx, name), closed, NOW)
+            compute_hosts.change_service(tx, compute_hosts.by_name(tx, name), closed, NOW)
             host_flavors.add_host(tx, flavor, name, NOW)
             if name != SPARE:
                 hosts.allocate(tx, mine, HostRequest(name, "large"), TERMS)
@@ -77,7 +77,7 @@ def go_on(cloud: Cloud) -> int:
 def finish(cloud: Cloud) -> int:
     """Go on until there is an end; gives the number of steps."""
     steps = 0
-    while found(cloud).is_settling:
+    while found(cloud).is_rolling_out:
         go_on(cloud)
         steps += 1
     return steps
@@ -116,16 +116,16 @@ def sound(cloud: Cloud) -> bool:
 
 def test_hosts_are_brought_over_in_steps(cloud: Cloud) -> None:
     assert ratios(cloud) == [2.0] * HOSTS
-    assert begin(cloud, cpu_ratio=5.0).is_settling
-    assert ratios(cloud) == [5.0] * SETTLED_AT_ONCE + [2.0] * (HOSTS - SETTLED_AT_ONCE)
-    assert left(cloud) == HOSTS - SETTLED_AT_ONCE
+    assert begin(cloud, cpu_ratio=5.0).is_rolling_out
+    assert ratios(cloud) == [5.0] * ROLLED_OUT_AT_ONCE + [2.0] * (HOSTS - ROLLED_OUT_AT_ONCE)
+    assert left(cloud) == HOSTS - ROLLED_OUT_AT_ONCE
     assert sound(cloud)
-    assert go_on(cloud) == HOSTS - 2 * SETTLED_AT_ONCE
+    assert go_on(cloud) == HOSTS - 2 * ROLLED_OUT_AT_ONCE
     assert sound(cloud)
     assert go_on(cloud) == 0
     assert ratios(cloud) == [5.0] * HOSTS
     assert sound(cloud)
-    assert not found(cloud).is_settling
+    assert not found(cloud).is_rolling_out
     assert cloud.read(ratio_rollout.due) == []
 
 
@@ -141,16 +141,16 @@ def test_whoever_looks_after_it_finds_what_was_left_half_done(cloud: Cloud) -> N
     assert other.read(ratio_rollout.due) == [UUID]
     finish(other)
     other.close()
-    cloud.mend()
+    cloud.reread()
     assert ratios(cloud) == [5.0] * HOSTS
     assert sound(cloud)
 
 
 def test_few_hosts_are_done_at_once(cloud: Cloud) -> None:
-    for name in NAMES[SETTLED_AT_ONCE:]:
+    for name in NAMES[ROLLED_OUT_AT_ONCE:]:
         release(cloud, name)
-    assert not begin(cloud, cpu_ratio=5.0).is_settling
-    assert ratios(cloud)[:SETTLED_AT_ONCE] == [5.0] * SETTLED_AT_ONCE
+    assert not begin(cloud, cpu_ratio=5.0).is_rolling_out
+    assert ratios(cloud)[:ROLLED_OUT_AT_ONCE] == [5.0] * ROLLED_OUT_AT_ONCE
     assert sound(cloud)
 
 
@@ -158,7 +158,7 @@ def test_another_wish_in_the_middle_begins_anew(cloud: Cloud) -> None:
     begin(cloud, cpu_ratio=5.0)
     go_on(cloud)
     begin(cloud, cpu_ratio=7.0)
-    assert left(cloud) == HOSTS - SETTLED_AT_ONCE
+    assert left(cloud) == HOSTS - ROLLED_OUT_AT_ONCE
     finish(cloud)
     assert ratios(cloud) == [7.0] * HOSTS
     assert sound(cloud)
@@ -186,7 +186,7 @@ def test_who_comes_in_the_middle_has_what_is_wanted(cloud: Cloud) -> None:
 
 def test_who_leaves_in_the_middle_has_its_own_again(cloud: Cloud) -> None:
     begin(cloud, cpu_ratio=5.0)
-    for name in (NAMES[0], NAMES[SETTLED_AT_ONCE - 1], NAMES[-1]):
+    for name in (NAMES[0], NAMES[ROLLED_OUT_AT_ONCE - 1], NAMES[-1]):
         release(cloud, name)
         assert ratio(cloud, name) == 1.0
     assert sound(cloud)
@@ -224,9 +224,9 @@ def test_it_can_be_deleted_in_the_middle(cloud: Cloud) -> None:
 
 def test_an_edit_of_the_aggregate_goes_the_same_way(cloud: Cloud) -> None:
     row = found(cloud).aggregate_id
-    kept_by, wanted = owned_aggregates.keepers(TERMS), {"cpu_allocation_ratio": "5"}
+    kept_by, wanted = owned_aggregates.owners(TERMS), {"cpu_allocation_ratio": "5"}
     cloud.write(lambda tx: aggregates.set_metadata(tx, row, wanted, NOW, kept_by))
-    assert left(cloud) == HOSTS - SETTLED_AT_ONCE
+    assert left(cloud) == HOSTS - ROLLED_OUT_AT_ONCE
     finish(cloud)
     assert sound(cloud)
 
@@ -236,22 +236,22 @@ def test_who_is_behind_without_a_mark_is_found_and_brought_over(
     cloud: Cloud, wanted: float | None
 ) -> None:
     begin(cloud, cpu_ratio=wanted)
-    cloud.write(lambda tx: rows.settle(tx, found(cloud).id, None))
-    behind = HOSTS - SETTLED_AT_ONCE
+    cloud.write(lambda tx: pcloud_rows.roll_out(tx, found(cloud).id, None))
+    behind = HOSTS - ROLLED_OUT_AT_ONCE
     broken = cloud.read(lambda tx: {each.key for each in audit.findings(tx)})
-    assert broken == set(NAMES[SETTLED_AT_ONCE:])
+    assert broken == set(NAMES[ROLLED_OUT_AT_ONCE:])
     written: list[str] = []
     status = auditing.run(
         Database(cloud.store), lambda: NOW, written.append, AuditWish(repairs=True)
     )
     assert status == auditing.SOUND, written
     assert f"{behind} repairs\n" in written
-    cloud.mend()
+    cloud.reread()
     assert sound(cloud)
     assert ratios(cloud) == [wanted or 1.0] * HOSTS
 
 
 def test_nothing_is_left_of_a_change_of_other_things(cloud: Cloud) -> None:
     mine = begin(cloud, name="other")
-    assert not mine.is_settling
+    assert not mine.is_rolling_out
     assert replace(mine, updated_at=NOW).name == "other"

@@ -16,9 +16,9 @@ from innkeeper.domain.moves import Asker
 from innkeeper.domain.pclouds import Pcloud, PcloudHost
 from innkeeper.domain.slices import Dedicating
 from innkeeper.store.queries.pclouds import hosts as pcloud_hosts
-from innkeeper.store.queries.pclouds import pclouds as rows
+from innkeeper.store.queries.pclouds import pclouds as pcloud_rows
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute.hosts import hosts as machines
+from innkeeper.systems.compute.hosts import hosts as compute_hosts
 from innkeeper.systems.compute.hosts.hosts import ServiceChange
 from innkeeper.systems.pclouds import (
     audit,
@@ -64,7 +64,7 @@ def cloud(tmp_path: Path) -> Cloud:
         pclouds.create(tx, UUID, "project", {"name": "p"}, TERMS)
         for name in machine_names:
             closed = ServiceChange(is_disabled=True)
-            machines.change_service(tx, machines.by_name(tx, name), closed, NOW)
+            compute_hosts.change_service(tx, compute_hosts.by_name(tx, name), closed, NOW)
             host_flavors.add_host(tx, flavor, name, NOW)
 
     made.write(furnish)
@@ -75,24 +75,24 @@ def tell_hosts(_: Tx, made: Sequence[PcloudHost]) -> list[Any]:
     return [each.name for each in made]
 
 
-def tell_failure(wish: HostRequest, refusal: Refusal) -> list[str]:
-    return [wish.name, refusal.code]
+def tell_failure(host_request: HostRequest, refusal: Refusal) -> list[str]:
+    return [host_request.name, refusal.code]
 
 
 def wanting(
     names: Sequence[str] = NAMES, token: str | None = TOKEN, flavor: str = "large"
 ) -> Request:
-    wishes = [HostRequest(name, flavor) for name in names]
-    return Request(wishes, token, f"{names} {flavor}", tell_hosts, tell_failure)
+    host_requests = [HostRequest(name, flavor) for name in names]
+    return Request(host_requests, token, f"{names} {flavor}", tell_hosts, tell_failure)
 
 
 class Client:
     """Somebody who asks for hosts, and what he has heard of it."""
 
-    def __init__(self, cloud: Cloud, request: Request, terms: PcloudContext = TERMS) -> None:
+    def __init__(self, cloud: Cloud, request: Request, context: PcloudContext = TERMS) -> None:
         self.cloud = cloud
         self.request = request
-        self.terms = terms
+        self.context = context
         self.so_far = BEGINNING
 
     def step(self) -> Progress:
@@ -101,7 +101,7 @@ class Client:
 
         def go_on(tx: Tx) -> Progress:
             mine = pclouds.get(tx, UUID)
-            return bulk_allocation.go_on(tx, mine, self.request, before, self.terms)
+            return bulk_allocation.go_on(tx, mine, self.request, before, self.context)
 
         self.so_far = self.cloud.write(go_on)
         return self.so_far
@@ -131,7 +131,7 @@ def kept(cloud: Cloud, token: str = TOKEN) -> Any:
     """What is kept under a token."""
 
     def look(tx: Tx) -> Any:
-        return rows.answered(tx, pclouds.get(tx, UUID).id, token)
+        return pcloud_rows.answered(tx, pclouds.get(tx, UUID).id, token)
 
     return cloud.read(look)
 
@@ -211,22 +211,28 @@ def test_what_an_older_program_kept_is_gone_on_with(cloud: Cloud) -> None:
 def test_where_none_was_left_nobody_looks_again(cloud: Cloud) -> None:
     """The others there are refused in the same words; who wants one elsewhere is not."""
     more = tuple(f"late-{number}" for number in range(MANY_MORE))
-    wishes = [HostRequest(name, "large", "mars") for name in more]
+    host_requests = [HostRequest(name, "large", "mars") for name in more]
     counter = Counter(cloud)
 
     def taken_of(wanted: Sequence[HostRequest]) -> list[str]:
         def act(tx: Tx) -> list[str]:
             made, failures = hosts.allocate_many(tx, pclouds.get(tx, UUID), wanted, TERMS)
-            assert [wish for wish, _ in failures] == [e for e in wanted if e in wishes]
+            assert [host_request for host_request, _ in failures] == [
+                e for e in wanted if e in host_requests
+            ]
             assert {str(refusal) for _, refusal in failures} <= {NONE_ON_MARS}
             return [each.name for each in made]
 
         named: list[str] = cloud.write(act)
         return named
 
-    one, many = (counter.of(partial(taken_of, wishes[:count])) for count in (1, MANY_MORE))
+    one, many = (
+        counter.of(partial(taken_of, host_requests[:count])) for count in (1, MANY_MORE)
+    )
     assert one == many
-    assert taken_of([wishes[0], HostRequest("first", "large"), *wishes[1:]]) == ["first"]
+    assert taken_of([host_requests[0], HostRequest("first", "large"), *host_requests[1:]]) == [
+        "first"
+    ]
 
 
 def test_nothing_is_kept_of_a_request_of_which_nothing_was_had(cloud: Cloud) -> None:
@@ -246,7 +252,7 @@ def test_the_first_refusal_is_the_one_that_is_told(cloud: Cloud) -> None:
     none_left = replace(TERMS, settings=Dedicating(quota_pcloud_units=0))
     client = Client(cloud, wanting(token=None), none_left)
     client.step()
-    client.terms = replace(TERMS, now=NOW + timedelta(hours=1))
+    client.context = replace(TERMS, now=NOW + timedelta(hours=1))
     client.finish()
     assert not client.so_far.had
     assert isinstance(client.so_far.refusal, QuotaExceeded)
@@ -259,7 +265,7 @@ def test_who_had_nothing_so_far_goes_on_where_another_one_is(cloud: Cloud) -> No
     first.step()
     assert len(first.so_far.refused) == TAKEN_AT_ONCE
     second.step()
-    first.terms = TERMS
+    first.context = TERMS
     first.step()
     assert tuple(first.so_far.had) == NAMES[: 2 * TAKEN_AT_ONCE]
     assert not first.so_far.refused
@@ -293,9 +299,9 @@ def test_what_was_released_in_between_is_not_taken_again(cloud: Cloud) -> None:
 def test_which_free_host_is_had_is_drawn_among_all_of_them(cloud: Cloud) -> None:
     def draw(tx: Tx, seed: int, turn: int) -> str:
         """The machine that is had with these dice, which is given back at once."""
-        mine, terms = pclouds.get(tx, UUID), replace(TERMS, seed=seed)
-        had = hosts.allocate(tx, mine, HostRequest("drawn", "few"), terms, turn)
-        hosts.release(tx, mine, had, terms)
+        mine, context = pclouds.get(tx, UUID), replace(TERMS, seed=seed)
+        had = hosts.allocate(tx, mine, HostRequest("drawn", "few"), context, turn)
+        hosts.release(tx, mine, had, context)
         return had.hostname
 
     def look(tx: Tx) -> None:
@@ -316,7 +322,7 @@ def test_so_many_replaced_hosts_are_given_back_in_one_transaction(cloud: Cloud) 
     def retire(tx: Tx) -> None:
         """All are as if others had taken their places, and their servers gone since."""
         found = [each.host_id for each in hosts.page(tx, pclouds.get(tx, UUID))]
-        pcloud_hosts.end_runs(tx, found, NOW)
+        pcloud_hosts.end_billing(tx, found, NOW)
         for host_id in found:
             pcloud_hosts.change(tx, host_id, is_replaced=True, units=0)
 

@@ -21,7 +21,7 @@ FAR = timedelta(days=365)
 STEPS_MAX = 20
 
 
-class Lessor:
+class LeaseOperator:
     """Does things to the freepool and leases of a cloud whose clock is turned by hand."""
 
     def __init__(self, movers: Movers) -> None:
@@ -33,7 +33,7 @@ class Lessor:
         """The present moment."""
         return self.movers.now
 
-    def terms(self) -> LeaseContext:
+    def context(self) -> LeaseContext:
         """What an act is told."""
         return LeaseContext(
             UNLIMITED.service_down_time_s,
@@ -81,14 +81,14 @@ class Lessor:
             start_uuid=uuid(),
             end_uuid=uuid(),
         )
-        terms = self.terms()
-        made: Lease = self.cloud.write(lambda tx: leases.create(tx, wish, terms))
+        context = self.context()
+        made: Lease = self.cloud.write(lambda tx: leases.create(tx, wish, context))
         return made
 
     def delete(self, lease: Lease) -> None:
         """End a lease."""
-        terms = self.terms()
-        self.cloud.write(lambda tx: leases.delete(tx, leases.get(tx, lease.uuid), terms))
+        context = self.context()
+        self.cloud.write(lambda tx: leases.delete(tx, leases.get(tx, lease.uuid), context))
 
     # -- time ------------------------------------------------------------------------------
 
@@ -100,7 +100,9 @@ class Lessor:
     def carry_out(self, uuid: str) -> None:
         """Do what is due of one lease."""
         for _ in range(STEPS_MAX):
-            if not self.cloud.write(partial(events.carry_out, uuid=uuid, terms=self.terms())):
+            if not self.cloud.write(
+                partial(events.carry_out, uuid=uuid, context=self.context())
+            ):
                 return
 
     def wait(self, seconds: float) -> None:

@@ -7,6 +7,8 @@ from innkeeper.store.transactions import Tx
 from innkeeper.systems.placement.candidates import CandidateSearcher
 
 
-def find(desk: CandidateSearcher, tx: Tx, query: CandidateQuery, seed: int) -> FoundCandidates:
+def find(
+    executor: CandidateSearcher, tx: Tx, query: CandidateQuery, seed: int
+) -> FoundCandidates:
     """Follow the store and search, without anybody who might lose patience."""
-    return desk.find(desk.follow(tx, query), query, seed, lambda: True)
+    return executor.find(executor.follow(tx, query), query, seed, lambda: True)

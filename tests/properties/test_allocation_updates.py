@@ -42,7 +42,7 @@ spellings = st.sampled_from((str, str.upper, lambda text: text.replace("-", ""))
 names = mostly(st.sampled_from(CLASSES), st.just("CUSTOM_UNKNOWN"))
 amounts = st.dictionaries(names, st.integers(1, TOTAL // 2 + 1), min_size=1, max_size=2)
 spelled = st.builds(lambda spell, uuid: spell(uuid), spellings, uuids)
-wishes = st.builds(
+updates = st.builds(
     AllocationUpdate,
     consumer=st.builds(
         lambda spell, uuid: spell(uuid),
@@ -56,7 +56,7 @@ wishes = st.builds(
     user_id=st.just("user"),
     consumer_type=mostly(st.sampled_from(("INSTANCE", None)), st.just("no type")),
 )
-asked = st.lists(st.lists(wishes, min_size=1, max_size=3), min_size=1, max_size=8)
+asked = st.lists(st.lists(updates, min_size=1, max_size=3), min_size=1, max_size=8)
 
 
 class State(NamedTuple):
@@ -109,7 +109,7 @@ def told(outcomes: Sequence[Refusal | None]) -> list[Any]:
     return [each and (type(each), each.message, each.code) for each in outcomes]
 
 
-def wish(number: int, vcpus: int, consumer_type: str = "INSTANCE") -> list[AllocationUpdate]:
+def update(number: int, vcpus: int, consumer_type: str = "INSTANCE") -> list[AllocationUpdate]:
     """What one client asks for: processors of the first provider, or nothing."""
     resources = {PROVIDERS[0]: {"VCPU": vcpus}} if vcpus else {}
     return [
@@ -124,7 +124,7 @@ def wish(number: int, vcpus: int, consumer_type: str = "INSTANCE") -> list[Alloc
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(batches=st.lists(asked, min_size=1, max_size=3))
 # Whoever waits because of the same consumer is not overtaken by those behind.
-@example(batches=[[wish(0, 0, "no type"), wish(0, 4), wish(1, 3)]])
+@example(batches=[[update(0, 0, "no type"), update(0, 4), update(1, 3)]])
 def test_together_is_as_one_by_one(batches: list[list[list[AllocationUpdate]]]) -> None:
     with tempfile.TemporaryDirectory(prefix="innkeeper-wishes-") as folder:
         stores = []

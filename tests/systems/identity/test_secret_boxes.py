@@ -43,15 +43,15 @@ def started(store: Store, folder: Path) -> str:
 
 
 def test_what_is_kept_can_be_taken_and_not_read(store: Store) -> None:
-    safe = SecretBox([FIRST], os.urandom)
+    secret_box = SecretBox([FIRST], os.urandom)
     with store.write() as tx:
-        secret_boxes.keep(tx, safe, "pod 1", SECRET, NOW)
-        secret_boxes.keep(tx, safe, "pod 2", SECRET * 100, NOW)
-        secret_boxes.keep(tx, safe, "pod 1", SECRET + b"!", NOW)
+        secret_boxes.keep(tx, secret_box, "pod 1", SECRET, NOW)
+        secret_boxes.keep(tx, secret_box, "pod 2", SECRET * 100, NOW)
+        secret_boxes.keep(tx, secret_box, "pod 1", SECRET + b"!", NOW)
     with store.read() as tx:
-        assert secret_boxes.take(tx, safe, "pod 1") == SECRET + b"!"
-        assert secret_boxes.take(tx, safe, "pod 2") == SECRET * 100
-        assert secret_boxes.take(tx, safe, "pod 3") is None
+        assert secret_boxes.take(tx, secret_box, "pod 1") == SECRET + b"!"
+        assert secret_boxes.take(tx, secret_box, "pod 2") == SECRET * 100
+        assert secret_boxes.take(tx, secret_box, "pod 3") is None
     assert SECRET not in base64.urlsafe_b64decode(kept(store, "pod 1").rpartition(".")[2])
 
 
@@ -66,33 +66,33 @@ OLD_TEXTS = {
 
 @pytest.mark.parametrize("secret", OLD_TEXTS)
 def test_a_secret_that_an_older_program_sealed_opens(secret: bytes) -> None:
-    safe = SecretBox([FIRST, SECOND], lambda size: bytes(range(size)))
-    assert safe.open("pod 1", OLD_TEXTS[secret]) == secret
-    assert safe.seal("pod 1", secret) == OLD_TEXTS[secret]
+    secret_box = SecretBox([FIRST, SECOND], lambda size: bytes(range(size)))
+    assert secret_box.open("pod 1", OLD_TEXTS[secret]) == secret
+    assert secret_box.seal("pod 1", secret) == OLD_TEXTS[secret]
 
 
 def test_two_seals_of_one_secret_differ() -> None:
-    safe = SecretBox([FIRST], os.urandom)
-    assert safe.seal("a", SECRET) != safe.seal("a", SECRET)
+    secret_box = SecretBox([FIRST], os.urandom)
+    assert secret_box.seal("a", SECRET) != secret_box.seal("a", SECRET)
 
 
 def test_a_sealed_text_is_its_names_alone() -> None:
-    safe = SecretBox([FIRST], os.urandom)
+    secret_box = SecretBox([FIRST], os.urandom)
     with pytest.raises(Spoilt, match="'b'"):
-        safe.open("b", safe.seal("a", SECRET))
+        secret_box.open("b", secret_box.seal("a", SECRET))
 
 
 @pytest.mark.parametrize("place", [-1, -20, 26, 30])
 def test_a_changed_text_is_found_out(place: int) -> None:
-    safe = SecretBox([FIRST], os.urandom)
-    text = safe.seal("a", SECRET)
+    secret_box = SecretBox([FIRST], os.urandom)
+    text = secret_box.seal("a", SECRET)
     other = "A" if text[place] != "A" else "B"
     spoilt = text[:place] + other + text[place:][1:]
     with pytest.raises((Spoilt, NoSuchKey)):
-        safe.open("a", spoilt)
+        secret_box.open("a", spoilt)
     for cut in ("", "sealed.1.", text[:30], text[:-1], text + "é"):
         with pytest.raises((Spoilt, NoSuchKey)):
-            safe.open("a", cut)
+            secret_box.open("a", cut)
 
 
 def test_another_key_opens_nothing_and_says_which_is_missing() -> None:
@@ -159,8 +159,8 @@ def test_rotating(opened: Open, tmp_path: Path) -> None:
     here, there = tmp_path / "here", tmp_path / "there"
     first = started(opened(), here)
     with opened().write() as tx:
-        safe = SecretBox(key_files.read(here / "encryption.key"), os.urandom)
-        secret_boxes.keep(tx, safe, "pod 1", SECRET, NOW)
+        secret_box = SecretBox(key_files.read(here / "encryption.key"), os.urandom)
+        secret_boxes.keep(tx, secret_box, "pod 1", SECRET, NOW)
     old = kept(opened(), KEY_NAME)
     key_files.write(there / "encryption.key", key_files.read(here / "encryption.key"))
     assert care(opened(), here, "rotate").startswith("2 secrets are sealed with the new key")

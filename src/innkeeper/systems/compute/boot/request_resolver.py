@@ -61,9 +61,11 @@ class RequestResolver:
     so that what one request is given does not depend on who happened to wait beside it.
     """
 
-    def __init__(self, tx: Tx, means: DecisionContext, requests: Sequence[BootRequest]) -> None:
+    def __init__(
+        self, tx: Tx, context: DecisionContext, requests: Sequence[BootRequest]
+    ) -> None:
         self._tx = tx
-        self._means = means
+        self._context = context
         image_ids = {each.image_id for each in requests if each.image_id is not None}
         projects = {each.project_id for each in requests}
         self._flavors = flavors.by_public_ids(tx, {each.flavor_id for each in requests})
@@ -71,9 +73,9 @@ class RequestResolver:
         # Once for all requests: what is written of a flavor becomes text once then, too.
         self._facts = {name: flavor_facts(each) for name, each in self._flavors.items()}
         self._demands: dict[tuple[str, str | None], Demands] = {}
-        self._limits = quotas.limits_of(tx, projects, quotas.defaults(means.computing))
+        self._limits = quotas.limits_of(tx, projects, quotas.defaults(context.computing))
         self._usages = quota_usages.of_projects(tx, projects)
-        self._standings: dict[int, GroupState] = {}
+        self._group_states: dict[int, GroupState] = {}
         self._joined: dict[int, dict[str, Sequence[str | None]]] = {}
 
     def take(self, request: BootRequest) -> ResolvedRequest:
@@ -83,13 +85,13 @@ class RequestResolver:
         image = _image(self._images, request, flavor)
         if request.key_name is not None:
             _demand_key(self._tx, request)
-        _demand_place(self._means.follower.table, request)
+        _demand_place(self._context.follower.table, request)
         project_id = request.project_id
         # Now, and not when it is planned: a refusal is not to be written.
         resolved = hints.resolve(
             self._tx,
             request.hints,
-            self._means.schedulers.readers,
+            self._context.schedulers.readers,
             project_id=project_id,
             is_admin=request.is_admin,
             now=request.now,
@@ -97,7 +99,7 @@ class RequestResolver:
         limits = self._limits[project_id]
         count = _allowed_count(limits, self._usages[project_id], request, flavor)
         if resolved.group is not None:
-            group = self._standing(resolved.group, request)
+            group = self._group_state(resolved.group, request)
             most = limits.server_group_members
             count = groups.allowed_count(group, most, request.count_min, count)
         if count != request.count_max:
@@ -114,8 +116,8 @@ class RequestResolver:
             image_id=request.image_id,
             now_s=seconds(request.now),
             seed=request.seed,
-            silence_max_s=self._means.computing.service_down_time_s,
-            rules=self._means.rules,
+            silence_max_s=self._context.computing.service_down_time_s,
+            rules=self._context.rules,
             group=None if resolved.group is None else group.rule,
             count=count,
             availability_zone=request.availability_zone,
@@ -162,21 +164,21 @@ class RequestResolver:
             automatic = self._automatic(taken.request.project_id)
             spec = replace(spec, automatic_pclouds=automatic)
         if taken.group_id is not None:
-            standing = self._standing(self._standings[taken.group_id], taken.request)
-            spec = replace(spec, group=standing.rule)
+            group_state = self._group_state(self._group_states[taken.group_id], taken.request)
+            spec = replace(spec, group=group_state.rule)
         return replace(taken, spec=spec)
 
     def _automatic(self, project_id: str) -> tuple[str, ...]:
         """The pclouds that take plain requests of a project, which wants that."""
-        return self._means.follower.table.dedications.automatic_of(project_id)
+        return self._context.follower.table.dedications.automatic_of(project_id)
 
-    def _standing(self, found: GroupState, request: BootRequest) -> GroupState:
+    def _group_state(self, found: GroupState, request: BootRequest) -> GroupState:
         """A group as the store has it, with the servers of all other requests in this batch."""
-        standing = self._standings.setdefault(found.group_id, found)
+        group_state = self._group_states.setdefault(found.group_id, found)
         for request_id, hosts in self._joined.get(found.group_id, {}).items():
             if request_id != request.request_id:
-                standing = groups.joined(standing, hosts)
-        return standing
+                group_state = groups.joined(group_state, hosts)
+        return group_state
 
 
 def _flavor(tx: Tx, known: Mapping[str, Flavor], request: BootRequest) -> Flavor:
