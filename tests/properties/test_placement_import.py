@@ -10,7 +10,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from innkeeper.clients.placement import Version
+from innkeeper.domain.versions import Version
 from innkeeper.entrypoints.cli.placement_import import differences, objections, plan
 from innkeeper.entrypoints.cli.placement_import.objections import Others
 from innkeeper.entrypoints.cli.placement_import.pictures import Picture

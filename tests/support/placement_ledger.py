@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import unquote
 
-from innkeeper.clients.placement import Version
 from innkeeper.domain.errors import (
     AlreadyExists,
     CapacityExceeded,
@@ -21,6 +20,7 @@ from innkeeper.domain.errors import (
     Invalid,
     NotFound,
 )
+from innkeeper.domain.versions import Version
 
 NEWEST = Version(1, 39)
 TYPED_SINCE = Version(1, 38)

@@ -22,7 +22,7 @@ import yaml
 
 from docs import generate
 from innkeeper.domain.slices import SLICES, Serving
-from innkeeper.entrypoints.api.microversions import Version
+from innkeeper.domain.versions import Version
 from innkeeper.entrypoints.api.routing import Api, Route
 from innkeeper.entrypoints.api.tables import APIS
 from innkeeper.settings import KEYS

@@ -16,7 +16,7 @@ import re
 import ssl
 from collections.abc import Callable, Mapping
 from http import HTTPStatus
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import urlencode
 
 import msgspec
@@ -34,6 +34,7 @@ from innkeeper.domain.errors import (
     Unauthenticated,
     Unavailable,
 )
+from innkeeper.domain.versions import Version
 
 TRIES_MAX = 7
 FIRST_WAIT_S = 0.2
@@ -58,16 +59,6 @@ CONCURRENT = "placement.concurrent_update"
 NO_PLACEMENT = "what answers is no Placement API"
 HIDDEN = "[token]"
 MICROVERSION = re.compile(r"([0-9]{1,4})\.([0-9]{1,4})")
-
-
-class Version(NamedTuple):
-    """A microversion; compares as numbers do."""
-
-    major: int
-    minor: int
-
-    def __str__(self) -> str:
-        return f"{self.major}.{self.minor}"
 
 
 class PlacementApi:

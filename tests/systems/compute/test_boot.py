@@ -211,14 +211,14 @@ REFUSED: list[Any] = [
 ]
 
 
-@pytest.mark.parametrize(("wish", "told"), REFUSED)
+@pytest.mark.parametrize(("asked", "told"), REFUSED)
 def test_a_request_that_names_what_is_not_there_is_refused_alone(
-    cloud: Cloud, selection: dict[str, Any], told: str
+    cloud: Cloud, asked: dict[str, Any], told: str
 ) -> None:
     cloud.add_flavor("secret", is_public=False)
     cloud.add_flavor("off", is_disabled=True)
     cloud.add_flavor("odd", extra_specs={"trait:HW_CPU_X86_AVX": "perhaps"})
-    outcomes = cloud.boot(cloud.request(), cloud.request(**selection), cloud.request())
+    outcomes = cloud.boot(cloud.request(), cloud.request(**asked), cloud.request())
     assert [isinstance(each, Booted) for each in outcomes] == [True, False, True]
     assert isinstance(outcomes[1], Invalid)
     assert told in outcomes[1].message
@@ -249,12 +249,12 @@ IMAGES: list[Any] = [
 ]
 
 
-@pytest.mark.parametrize(("facts", "wish", "told"), IMAGES)
+@pytest.mark.parametrize(("facts", "asked", "told"), IMAGES)
 def test_images_must_be_seen_active_and_small_enough(
-    cloud: Cloud, facts: dict[str, Any], selection: dict[str, Any], told: str | None
+    cloud: Cloud, facts: dict[str, Any], asked: dict[str, Any], told: str | None
 ) -> None:
     add_image(cloud, **facts)
-    (fault,) = faults(cloud.boot(cloud.request(image_id=IMAGE_ID, **selection)))
+    (fault,) = faults(cloud.boot(cloud.request(image_id=IMAGE_ID, **asked)))
     assert fault is None if told is None else fault is not None and told in fault
 
 

@@ -62,11 +62,11 @@ def failures(logs: list[Any]) -> list[Any]:
     return [each for each in logs if each["event"] == "plugin_failed"]
 
 
-@pytest.mark.parametrize("wish", ["off", "brief", "full"])
+@pytest.mark.parametrize("setting", ["off", "brief", "full"])
 def test_the_servers_are_in_error_and_the_others_are_placed(
-    make: Make, logs: list[Any], selection: str
+    make: Make, logs: list[Any], setting: str
 ) -> None:
-    cloud = rack_filter(make, explain_decisions=selection)
+    cloud = rack_filter(make, explain_decisions=setting)
     requests = [cloud.request(1, hints=each) for each in ({}, TROUBLE, {"rack": "b"})]
     outcomes = cloud.boot(*requests)
     assert faults(outcomes) == [None, FAILED.format("host filter RackFilter"), None]

@@ -15,8 +15,8 @@ from innkeeper.domain.identity import RequestContext
 from innkeeper.domain.moves import Asker
 from innkeeper.domain.pclouds import SizePolicy
 from innkeeper.domain.slices import Dedicating, Settings
+from innkeeper.domain.versions import Version
 from innkeeper.entrypoints.api.compute_api import COMPUTE
-from innkeeper.entrypoints.api.microversions import Version
 from innkeeper.entrypoints.api.pclouds.routes import PCLOUD_ROUTES
 from innkeeper.entrypoints.api.policy import OsloPolicy
 from innkeeper.entrypoints.api.routing import Answer, Call

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from innkeeper.clients.logins import GivenToken
-from innkeeper.clients.placement import PlacementApi, Version
+from innkeeper.clients.placement import PlacementApi
 from innkeeper.domain.errors import (
     ConcurrentUpdate,
     Conflict,
@@ -24,6 +24,7 @@ from innkeeper.domain.errors import (
     Unauthenticated,
     Unavailable,
 )
+from innkeeper.domain.versions import Version
 
 DOCUMENT = {"versions": [{"id": "v1.0", "min_version": "1.0", "max_version": "1.36"}]}
 BREAK = -1

@@ -17,13 +17,13 @@ from litestar.response.base import ASGIResponse
 
 from innkeeper.domain.errors import Forbidden, Invalid, NotFound, Refusal
 from innkeeper.domain.identity import RequestContext
+from innkeeper.domain.versions import Version
 from innkeeper.entrypoints.api import faults, metrics, unpacking
 from innkeeper.entrypoints.api.content_types import accepts
 from innkeeper.entrypoints.api.faults import HttpRefusal
 from innkeeper.entrypoints.api.microversions import (
     Passage,
     Schema,
-    Version,
     VersionTable,
     passage,
     spans,

@@ -19,22 +19,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
+from innkeeper.domain.versions import Version
 from innkeeper.entrypoints.api.faults import HttpRefusal
 
 Schema = Mapping[str, Any]
 """A JSON schema."""
-
-
-class Version(NamedTuple):
-    """A microversion; compares as numbers do, so 1.10 is after 1.9."""
-
-    major: int
-    minor: int
-
-    def __str__(self) -> str:
-        return f"{self.major}.{self.minor}"
 
 
 def spans(since: Version | None, until: Version | None, version: Version) -> bool:

@@ -14,10 +14,11 @@ from typing import Any, TypeVar
 
 from innkeeper.domain.identity import RequestContext
 from innkeeper.domain.moves import Asker
+from innkeeper.domain.versions import Version
 from innkeeper.engine.commands import Deciding, Together, Work
 from innkeeper.engine.retry import Retry, again
 from innkeeper.entrypoints.api.faults import FaultForm
-from innkeeper.entrypoints.api.microversions import Schema, Version, VersionTable
+from innkeeper.entrypoints.api.microversions import Schema, VersionTable
 from innkeeper.entrypoints.api.options import Options
 from innkeeper.entrypoints.api.site import Site
 

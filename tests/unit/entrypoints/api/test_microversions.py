@@ -7,14 +7,8 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from innkeeper.entrypoints.api.microversions import (
-    Edge,
-    Schema,
-    Step,
-    Version,
-    VersionTable,
-    passage,
-)
+from innkeeper.domain.versions import Version
+from innkeeper.entrypoints.api.microversions import Edge, Schema, Step, VersionTable, passage
 from innkeeper.entrypoints.api.options import Options, with_options
 from innkeeper.entrypoints.api.tables import APIS
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from innkeeper.domain.versions import Version
 from innkeeper.entrypoints.api.content_types import JSON
-from innkeeper.entrypoints.api.microversions import Version
 from innkeeper.entrypoints.api.placement import (
     aggregates,
     allocations,

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import TextIO
 
-from innkeeper.clients.placement import PlacementApi, Version
+from innkeeper.clients.placement import PlacementApi
 from innkeeper.domain.errors import Refusal
+from innkeeper.domain.versions import Version
 from innkeeper.entrypoints.cli.placement_import import differences, objections, plan
 from innkeeper.entrypoints.cli.placement_import.objections import Others
 from innkeeper.entrypoints.cli.placement_import.pictures import Picture

@@ -17,9 +17,10 @@ from urllib.parse import quote
 
 import msgspec
 
-from innkeeper.clients.placement import PlacementApi, Version
+from innkeeper.clients.placement import PlacementApi
 from innkeeper.domain.amounts import Inventory
 from innkeeper.domain.errors import Invalid, NotFound
+from innkeeper.domain.versions import Version
 from innkeeper.entrypoints.cli.placement_import import answers
 from innkeeper.entrypoints.cli.placement_import.answers import Form, understood, uuid_in
 from innkeeper.entrypoints.cli.placement_import.pictures import (

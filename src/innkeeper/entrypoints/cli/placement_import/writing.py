@@ -14,8 +14,9 @@ from dataclasses import asdict, dataclass
 from typing import Any, TypeVar
 from urllib.parse import quote
 
-from innkeeper.clients.placement import PlacementApi, Version
+from innkeeper.clients.placement import PlacementApi
 from innkeeper.domain.errors import ConcurrentUpdate, Conflict, NotFound
+from innkeeper.domain.versions import Version
 from innkeeper.entrypoints.cli.placement_import import answers
 from innkeeper.entrypoints.cli.placement_import.answers import understood
 from innkeeper.entrypoints.cli.placement_import.pictures import (

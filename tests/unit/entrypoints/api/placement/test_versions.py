@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from innkeeper.entrypoints.api.microversions import Version, passage
+from innkeeper.domain.versions import Version
+from innkeeper.entrypoints.api.microversions import passage
 from innkeeper.entrypoints.api.placement import schemas
 from innkeeper.entrypoints.api.placement.versions.table import VERSIONS
 

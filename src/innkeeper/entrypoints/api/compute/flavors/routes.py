@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from innkeeper.domain.versions import Version
 from innkeeper.entrypoints.api.checks import ADMIN, ANYBODY
 from innkeeper.entrypoints.api.compute.flavors import access as flavor_access
 from innkeeper.entrypoints.api.compute.flavors import extra_specs as flavor_extra_specs
 from innkeeper.entrypoints.api.compute.flavors import flavors, schemas
-from innkeeper.entrypoints.api.microversions import Version
 from innkeeper.entrypoints.api.routing import Route, Rule
 
 _FLAVORS = "/v2.1/flavors"

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from innkeeper.domain.versions import Version
 from innkeeper.entrypoints.api.checks import ADMIN, PROJECT, PROJECT_WRITER
 from innkeeper.entrypoints.api.compute.grouping import aggregates, schemas, server_groups
-from innkeeper.entrypoints.api.microversions import Version
 from innkeeper.entrypoints.api.routing import Route, Rule
 
 _AGGREGATES = "/v2.1/os-aggregates"

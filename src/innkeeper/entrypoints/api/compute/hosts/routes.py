@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from innkeeper.domain.versions import Version
 from innkeeper.entrypoints.api.checks import ADMIN
 from innkeeper.entrypoints.api.compute.hosts import (
     agent_schemas,
@@ -12,7 +13,6 @@ from innkeeper.entrypoints.api.compute.hosts import (
 )
 from innkeeper.entrypoints.api.compute.hosts.agent_bodies import ReportBody, ResultsBody, quick
 from innkeeper.entrypoints.api.compute.hosts.credential_routes import CREDENTIAL_ROUTES
-from innkeeper.entrypoints.api.microversions import Version
 from innkeeper.entrypoints.api.routing import Route, Rule
 
 _AGENTS = "/v2.1/os-agents"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from innkeeper.domain.versions import Version
 from innkeeper.entrypoints.api.checks import ADMIN, PROJECT, PROJECT_MANAGER
 from innkeeper.entrypoints.api.compute.servers import (
     action_schemas,
@@ -9,7 +10,6 @@ from innkeeper.entrypoints.api.compute.servers import (
     instance_actions,
     migrations,
 )
-from innkeeper.entrypoints.api.microversions import Version
 from innkeeper.entrypoints.api.routing import Route, Rule
 
 _ONE = "/v2.1/servers/{server_id}"

@@ -10,9 +10,9 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
+from innkeeper.domain.versions import Version
 from innkeeper.entrypoints.api.compute.servers.bodies import ServerCreateRequest
 from innkeeper.entrypoints.api.compute.servers.schemas import COUNT_MAX
-from innkeeper.entrypoints.api.microversions import Version
 from innkeeper.entrypoints.api.patterns import METADATA_KEY_PATTERN
 
 SINCE = Version(2, 57)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from innkeeper.domain.versions import Version
 from innkeeper.entrypoints.api.checks import PROJECT, PROJECT_WRITER
 from innkeeper.entrypoints.api.compute.servers import actions as server_actions
 from innkeeper.entrypoints.api.compute.servers import labels as server_labels
@@ -10,7 +11,6 @@ from innkeeper.entrypoints.api.compute.servers import plain as servers_plain
 from innkeeper.entrypoints.api.compute.servers import schemas as server_schemas
 from innkeeper.entrypoints.api.compute.servers import servers, unsupported
 from innkeeper.entrypoints.api.compute.servers.explain_routes import EXPLAIN_ROUTES
-from innkeeper.entrypoints.api.microversions import Version
 from innkeeper.entrypoints.api.routing import Route, Rule
 
 _ALL = "/v2.1/servers"

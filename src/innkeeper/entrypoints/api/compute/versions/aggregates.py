@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from innkeeper.domain.versions import Version
 from innkeeper.entrypoints.api.compute.grouping.aggregates import in_answer
 from innkeeper.entrypoints.api.compute.versions.edges import dropping
-from innkeeper.entrypoints.api.microversions import Edge, Step, Version
+from innkeeper.entrypoints.api.microversions import Edge, Step
 
 ALL = "/v2.1/os-aggregates"
 ONE = "/v2.1/os-aggregates/{aggregate_id}"

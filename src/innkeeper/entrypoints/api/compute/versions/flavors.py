@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from innkeeper.domain.versions import Version
 from innkeeper.entrypoints.api.compute.flavors.access import AccessOptions
 from innkeeper.entrypoints.api.compute.flavors.extra_specs import ExtraSpecOptions
 from innkeeper.entrypoints.api.compute.flavors.flavors import in_answer
@@ -11,7 +12,7 @@ from innkeeper.entrypoints.api.compute.versions.edges import (
     dropping,
     opened,
 )
-from innkeeper.entrypoints.api.microversions import Edge, Step, Version
+from innkeeper.entrypoints.api.microversions import Edge, Step
 from innkeeper.entrypoints.api.options import with_options
 from innkeeper.entrypoints.api.routing import Answer, Call
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from innkeeper.domain.versions import Version
 from innkeeper.entrypoints.api.compute.servers.instance_actions import (
     EVENTS_RULE,
     InstanceActionOptions,
@@ -18,7 +19,7 @@ from innkeeper.entrypoints.api.compute.versions.edges import (
     opened,
     parameters_without,
 )
-from innkeeper.entrypoints.api.microversions import Edge, Schema, Step, Version
+from innkeeper.entrypoints.api.microversions import Edge, Schema, Step
 from innkeeper.entrypoints.api.options import with_options
 from innkeeper.entrypoints.api.routing import Answer, Call
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from innkeeper.domain.versions import Version
 from innkeeper.entrypoints.api.compute.hosts.hypervisors import in_answer
 from innkeeper.entrypoints.api.compute.versions.edges import (
     ANYTHING,
@@ -17,7 +18,7 @@ from innkeeper.entrypoints.api.compute.versions.edges import (
     opened,
 )
 from innkeeper.entrypoints.api.faults import encode
-from innkeeper.entrypoints.api.microversions import Edge, Step, Version
+from innkeeper.entrypoints.api.microversions import Edge, Step
 from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.entrypoints.api.schema_types import PAGE_VALUES, query
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from innkeeper.domain.versions import Version
 from innkeeper.entrypoints.api.compute.accounts.keypairs import in_answer
 from innkeeper.entrypoints.api.compute.accounts.schemas import SPACED_NAME
 from innkeeper.entrypoints.api.compute.versions.edges import (
@@ -13,7 +14,7 @@ from innkeeper.entrypoints.api.compute.versions.edges import (
     opened,
     parameters_without,
 )
-from innkeeper.entrypoints.api.microversions import Edge, Schema, Step, Version
+from innkeeper.entrypoints.api.microversions import Edge, Schema, Step
 from innkeeper.entrypoints.api.routing import Answer, Call
 
 ALL = "/v2.1/os-keypairs"

@@ -6,6 +6,7 @@ show the fields with the values of a service where nobody set them.
 
 from __future__ import annotations
 
+from innkeeper.domain.versions import Version
 from innkeeper.entrypoints.api.compute.accounts.quotas import put_into
 from innkeeper.entrypoints.api.compute.accounts.schemas import QUOTA_NAMES, quota_set
 from innkeeper.entrypoints.api.compute.versions.edges import (
@@ -13,7 +14,7 @@ from innkeeper.entrypoints.api.compute.versions.edges import (
     Down,
     opened,
 )
-from innkeeper.entrypoints.api.microversions import Edge, Schema, Step, Version
+from innkeeper.entrypoints.api.microversions import Edge, Schema, Step
 from innkeeper.entrypoints.api.routing import Answer, Call
 
 QUOTAS = "/v2.1/os-quota-sets/{project_id}"

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from innkeeper.domain.errors import Invalid
+from innkeeper.domain.versions import Version
 from innkeeper.entrypoints.api.compute.servers.action_schemas import (
     EVACUATE,
     HOST,
@@ -19,7 +20,7 @@ from innkeeper.entrypoints.api.compute.servers.bodies import made_password
 from innkeeper.entrypoints.api.compute.servers.moves import MoveOptions
 from innkeeper.entrypoints.api.compute.servers.schemas import BOOLEAN
 from innkeeper.entrypoints.api.compute.versions.edges import SERVER, Before, Down, Up
-from innkeeper.entrypoints.api.microversions import Edge, Schema, Step, Version
+from innkeeper.entrypoints.api.microversions import Edge, Schema, Step
 from innkeeper.entrypoints.api.options import with_options
 from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.entrypoints.api.schema_types import NAME, TRUE_WORDS, closed

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from innkeeper.domain.versions import Version
 from innkeeper.entrypoints.api.compute.grouping.schemas import POLICIES
 from innkeeper.entrypoints.api.compute.grouping.server_groups import in_answer
 from innkeeper.entrypoints.api.compute.versions.edges import (
@@ -12,7 +13,7 @@ from innkeeper.entrypoints.api.compute.versions.edges import (
     dropping,
     opened,
 )
-from innkeeper.entrypoints.api.microversions import Edge, Schema, Step, Version
+from innkeeper.entrypoints.api.microversions import Edge, Schema, Step
 from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.entrypoints.api.schema_types import NAME, closed
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from innkeeper.domain.errors import Invalid
+from innkeeper.domain.versions import Version
 from innkeeper.entrypoints.api.compute.servers.list_schemas import TAG_FILTERS
 from innkeeper.entrypoints.api.compute.servers.schemas import CREATED, DEVICE, NETWORK
 from innkeeper.entrypoints.api.compute.servers.selection import ALL_FILTERS
@@ -21,7 +22,7 @@ from innkeeper.entrypoints.api.compute.versions.edges import (
     ignoring,
     opened,
 )
-from innkeeper.entrypoints.api.microversions import Edge, Schema, Step, Version
+from innkeeper.entrypoints.api.microversions import Edge, Schema, Step
 from innkeeper.entrypoints.api.patterns import LABEL_PATTERN
 from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.entrypoints.api.schema_types import closed

@@ -6,6 +6,7 @@ to tell. ``docs/reference/compute.md`` has the whole list.
 
 from __future__ import annotations
 
+from innkeeper.domain.versions import Version
 from innkeeper.entrypoints.api.compute.versions import (
     aggregates,
     flavors,
@@ -18,7 +19,7 @@ from innkeeper.entrypoints.api.compute.versions import (
     servers,
     usage,
 )
-from innkeeper.entrypoints.api.microversions import Version, VersionTable
+from innkeeper.entrypoints.api.microversions import VersionTable
 
 VERSIONS = VersionTable.of(
     ("compute", "nova"),

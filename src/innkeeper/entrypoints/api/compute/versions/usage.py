@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from innkeeper.domain.versions import Version
 from innkeeper.entrypoints.api.compute.accounts.schemas import USAGES
 from innkeeper.entrypoints.api.compute.accounts.usage import UsageOptions
 from innkeeper.entrypoints.api.compute.versions.edges import (
@@ -10,7 +11,7 @@ from innkeeper.entrypoints.api.compute.versions.edges import (
     opened,
     parameters_without,
 )
-from innkeeper.entrypoints.api.microversions import Edge, Step, Version
+from innkeeper.entrypoints.api.microversions import Edge, Step
 from innkeeper.entrypoints.api.options import with_options
 from innkeeper.entrypoints.api.routing import Call
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from innkeeper.domain.errors import Invalid
 from innkeeper.domain.ids import canonical_uuid
-from innkeeper.entrypoints.api.microversions import Edge, Step, Version
+from innkeeper.domain.versions import Version
+from innkeeper.entrypoints.api.microversions import Edge, Step
 from innkeeper.entrypoints.api.options import with_options
 from innkeeper.entrypoints.api.placement.allocations import AllocationOptions
 from innkeeper.entrypoints.api.placement.paths import (

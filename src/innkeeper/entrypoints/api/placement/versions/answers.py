@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from innkeeper.entrypoints.api.microversions import Edge, Step, Version
+from innkeeper.domain.versions import Version
+from innkeeper.entrypoints.api.microversions import Edge, Step
 from innkeeper.entrypoints.api.routing import Answer, Call
 
 CODES_SINCE = Version(1, 23)

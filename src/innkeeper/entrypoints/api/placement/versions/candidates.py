@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from innkeeper.domain.errors import Invalid
-from innkeeper.entrypoints.api.microversions import Edge, Step, Version
+from innkeeper.domain.versions import Version
+from innkeeper.entrypoints.api.microversions import Edge, Step
 from innkeeper.entrypoints.api.options import with_options
 from innkeeper.entrypoints.api.placement.candidate_schemas import (
     MEMBER_OF,

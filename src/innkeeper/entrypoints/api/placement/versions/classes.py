@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from innkeeper.entrypoints.api.microversions import Step, Version
+from innkeeper.domain.versions import Version
+from innkeeper.entrypoints.api.microversions import Step
 
 STEPS = (
     Step(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from innkeeper.entrypoints.api.microversions import Edge, Step, Version
+from innkeeper.domain.versions import Version
+from innkeeper.entrypoints.api.microversions import Edge, Step
 from innkeeper.entrypoints.api.options import with_options
 from innkeeper.entrypoints.api.placement.inventories import InventoryOptions
 from innkeeper.entrypoints.api.placement.paths import INVENTORIES, INVENTORY

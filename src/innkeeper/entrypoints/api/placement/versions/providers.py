@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from innkeeper.entrypoints.api.microversions import Edge, Schema, Step, Version
+from innkeeper.domain.versions import Version
+from innkeeper.entrypoints.api.microversions import Edge, Schema, Step
 from innkeeper.entrypoints.api.options import with_options
 from innkeeper.entrypoints.api.placement.paths import AGGREGATES, PROVIDER, PROVIDERS
 from innkeeper.entrypoints.api.placement.providers import ProviderOptions

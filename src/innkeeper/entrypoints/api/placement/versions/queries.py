@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from innkeeper.domain.errors import Invalid
-from innkeeper.entrypoints.api.microversions import Edge, Step, Version
+from innkeeper.domain.versions import Version
+from innkeeper.entrypoints.api.microversions import Edge, Step
 from innkeeper.entrypoints.api.placement.paths import CANDIDATES, PROVIDERS
 from innkeeper.entrypoints.api.placement.queries import (
     ANY_OF,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from innkeeper.entrypoints.api.microversions import Version, VersionTable
+from innkeeper.domain.versions import Version
+from innkeeper.entrypoints.api.microversions import VersionTable
 from innkeeper.entrypoints.api.placement.versions import (
     allocations,
     answers,
