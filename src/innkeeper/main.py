@@ -170,18 +170,18 @@ def main(argv: Sequence[str] | None = None) -> int:
         return agent_wiring.run(options)
     if options["command"] == "placement-import":
         # It is a client: it needs no settings either.
-        from innkeeper.entrypoints.cli.placement_import import wiring as importing  # noqa: PLC0415
+        from innkeeper.entrypoints.cli.placement_import import wiring as placement_import_wiring  # noqa: PLC0415
 
-        return importing.run(options)
+        return placement_import_wiring.run(options)
     if options["command"] == "simulate":
-        from innkeeper.entrypoints.simulator import wiring as simulating  # noqa: PLC0415
+        from innkeeper.entrypoints.simulator import wiring as simulator_wiring  # noqa: PLC0415
 
-        return simulating.run(options)
+        return simulator_wiring.run(options)
     if options["command"] == "replay":
         # A file is all it needs.
-        from innkeeper.entrypoints.replayer import wiring as replaying  # noqa: PLC0415
+        from innkeeper.entrypoints.replayer import wiring as replayer_wiring  # noqa: PLC0415
 
-        return replaying.run(options)
+        return replayer_wiring.run(options)
     overrides: dict[str, Any] = {k: v for k, v in options.items() if k not in NOT_SETTINGS}
     try:
         settings = load(options.get("config"), overrides=overrides)

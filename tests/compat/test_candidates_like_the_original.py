@@ -22,7 +22,7 @@ import pytest
 
 from innkeeper.domain.amounts import Inventory
 from innkeeper.domain.candidates import UNSUFFIXED, Candidate, CandidateQuery, RequestGroup
-from tests.support import reference_candidates as reference
+from tests.support import reference_candidates
 from tests.support.forests import (
     SHARES,
     Forest,
@@ -100,7 +100,9 @@ def compare(
         return
     assert answer.status == HTTPStatus.OK
     # Without mappings, as it was before 1.34, several candidates look the same.
-    everything = Counter(as_shown(each, query) for each in reference.candidates(forest, query))
+    everything = Counter(
+        as_shown(each, query) for each in reference_candidates.candidates(forest, query)
+    )
     found = Counter(answer.candidates)
     assert found <= everything
     if not (forgives and loses_in_the_original(forest, query)):
@@ -260,7 +262,7 @@ def found_by(call: Call, query: CandidateQuery) -> Answer:
     ]
     return Answer(
         answer.status_code,
-        [reference.canonical(each) for each in candidates],
+        [reference_candidates.canonical(each) for each in candidates],
         {
             uuid: {**each, "traits": sorted(each["traits"])}
             for uuid, each in body["provider_summaries"].items()
@@ -272,7 +274,7 @@ def expected_summaries(
     forest: Forest, query: CandidateQuery, found: Iterable[Found]
 ) -> dict[str, Any]:
     """The summaries as the wire has them: from before trees, only of who gives something."""
-    summaries = reference.summaries(forest, found)
+    summaries = reference_candidates.summaries(forest, found)
     named = {uuid for each in found for uuid in each.takes_from}
     return {
         uuid: {

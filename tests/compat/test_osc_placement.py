@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 from osc_placement.version import SUPPORTED_VERSIONS
 
-from tests.compat import placement_scenes as of_providers
-from tests.compat import placement_scenes_of_consumers as of_consumers
+from tests.compat import placement_scenes, placement_scenes_of_consumers
 from tests.compat.openstack_shell import Shell, openstack_shell
 from tests.compat.placement_client import PlacementClient
 from tests.compat.placement_commands import BEGINNINGS, COMMANDS
@@ -27,16 +26,16 @@ the answer is printed."""
 ASKED_OF_THE_ORIGINAL = ("1.0", "1.29", "1.39")
 """A few: it is slow. All of them gave the same when the scenes were written."""
 SCENES: tuple[Callable[[PlacementClient], None], ...] = (
-    of_providers.providers,
-    of_providers.trees,
-    of_providers.inventories,
-    of_providers.aggregates,
-    of_providers.finding,
-    of_providers.classes,
-    of_providers.traits,
-    of_consumers.allocations,
-    of_consumers.candidates,
-    of_consumers.groups,
+    placement_scenes.providers,
+    placement_scenes.trees,
+    placement_scenes.inventories,
+    placement_scenes.aggregates,
+    placement_scenes.finding,
+    placement_scenes.classes,
+    placement_scenes.traits,
+    placement_scenes_of_consumers.allocations,
+    placement_scenes_of_consumers.candidates,
+    placement_scenes_of_consumers.groups,
 )
 
 

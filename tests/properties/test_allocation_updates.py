@@ -20,7 +20,7 @@ from innkeeper.store.transactions import Store, step
 from innkeeper.systems.placement import providers
 from innkeeper.systems.placement.allocations import (
     AllocationUpdate,
-    Bundle,
+    AllocationUpdates,
     write,
     write_together,
 )
@@ -84,7 +84,7 @@ def state(store: Store) -> State:
         )
 
 
-def one_by_one(store: Store, batch: Sequence[Bundle]) -> list[Refusal | None]:
+def one_by_one(store: Store, batch: Sequence[AllocationUpdates]) -> list[Refusal | None]:
     """Write each as a step of its own."""
     outcomes: list[Refusal | None] = []
     for each in batch:
@@ -98,7 +98,7 @@ def one_by_one(store: Store, batch: Sequence[Bundle]) -> list[Refusal | None]:
     return outcomes
 
 
-def together(store: Store, batch: Sequence[Bundle]) -> list[Refusal | None]:
+def together(store: Store, batch: Sequence[AllocationUpdates]) -> list[Refusal | None]:
     """Write all of it at once."""
     with store.write() as tx:
         return list(write_together(tx, batch))
@@ -133,7 +133,7 @@ def test_together_is_as_one_by_one(batches: list[list[list[AllocationUpdate]]]) 
             stores.append(open_store(Path(folder) / name))
         try:
             for number, batch in enumerate(batches):
-                now_asked = [Bundle(each, NOW + number * SECOND) for each in batch]
+                now_asked = [AllocationUpdates(each, NOW + number * SECOND) for each in batch]
                 expected = told(one_by_one(stores[0], now_asked))
                 assert told(together(stores[1], now_asked)) == expected
                 assert state(stores[1]) == state(stores[0])

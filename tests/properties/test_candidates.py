@@ -26,7 +26,7 @@ from innkeeper.store.transactions import Store, Tx
 from innkeeper.systems.placement import allocations, classes, feed, providers
 from innkeeper.systems.placement.allocations import AllocationUpdate
 from innkeeper.systems.placement.candidates import CandidateSearcher
-from tests.support import reference_candidates as reference
+from tests.support import reference_candidates
 from tests.support.executors import find
 from tests.support.forests import (
     SHARES,
@@ -100,12 +100,12 @@ def draw_queries(dice: Random, forest: Forest) -> list[CandidateQuery]:
 
 def judge(forest: Forest, query: CandidateQuery, found: FoundCandidates) -> None:
     """What was found is all that there is, or as much of it as was asked for."""
-    everything = reference.candidates(forest, query)
-    candidates = [reference.canonical(each) for each in found.candidates]
+    everything = reference_candidates.candidates(forest, query)
+    candidates = [reference_candidates.canonical(each) for each in found.candidates]
     assert set(candidates) <= everything
     assert len(set(candidates)) == len(candidates)
     assert len(candidates) == min(query.limit or len(everything), len(everything))
-    assert found.summaries == reference.summaries(forest, candidates)
+    assert found.summaries == reference_candidates.summaries(forest, candidates)
     assert not found.is_cut
 
 
@@ -293,11 +293,13 @@ def test_no_more_is_found_than_the_bound(
         executor = CandidateSearcher(bounded)
         for query in queries:
             found = find(executor, tx, query, 0)
-            everything = reference.candidates(forest, query)
-            candidates: list[Found] = [reference.canonical(each) for each in found.candidates]
+            everything = reference_candidates.candidates(forest, query)
+            candidates: list[Found] = [
+                reference_candidates.canonical(each) for each in found.candidates
+            ]
             wanted = len(everything) + most if query.limit is None else query.limit
             assert set(candidates) <= everything
             assert len(set(candidates)) == min(most, wanted, len(everything))
             # Whether there is one more than the bound is not looked for.
             assert found.is_cut == (most < wanted and most <= len(everything))
-            assert found.summaries == reference.summaries(forest, candidates)
+            assert found.summaries == reference_candidates.summaries(forest, candidates)

@@ -47,7 +47,11 @@ from innkeeper.systems.placement import (
     reshape,
     traits,
 )
-from innkeeper.systems.placement.allocations import AllocationUpdate, Bundle, write_together
+from innkeeper.systems.placement.allocations import (
+    AllocationUpdate,
+    AllocationUpdates,
+    write_together,
+)
 from innkeeper.systems.placement.reshape import ProviderShape
 from tests.support.clouds import NOW, Cloud, cloud_in, reported, steps_of
 from tests.support.clouds import inventories as inventories_of
@@ -282,7 +286,7 @@ def step_of(cloud: Cloud, deed: Deed) -> tuple[str, Any]:
     if deed.verb in WRITES:
         return "write", lambda tx: WRITES[deed.verb](cloud, tx, deed)
     if deed.verb == "wish":
-        return "together", (write_together, Bundle([wish_of(deed)], NOW))
+        return "together", (write_together, AllocationUpdates([wish_of(deed)], NOW))
     wish: dict[str, Any] = {"availability_zone": "north"} if deed.flag else {}
     if deed.verb == "boot_there":
         wish = {"forced_host": f"h{deed.host}", "is_admin": True}

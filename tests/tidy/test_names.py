@@ -55,6 +55,102 @@ def banned_names(file: File) -> Iterator[Finding]:
             yield finding(file, node, f"variable {node.id}")
 
 
+PRIVATE = frozenset(
+    {"bell", "desk", "intake", "keeper", "landlord", "lessor", "lives", "means", "mending"}
+    | {"mirror", "news", "party", "pulse", "reception", "safe", "settling", "standing"}
+    | {"surveyor", "terms", "wish", "wishes"}
+)
+"""Words that mean something in this project alone. The field has a word for each."""
+WORD_OF_MODULE = re.compile(r"[a-z0-9]+")
+
+
+def test_names_are_words_of_the_field() -> None:
+    """A reader must not learn a private language."""
+    judge("private-word", (hit for file in python_files(SOURCE) for hit in private_words(file)))
+
+
+def private_words(file: File) -> Iterator[Finding]:
+    """Find modules and definitions whose name has a word of the project's own."""
+    if PRIVATE & set(WORD_OF_MODULE.findall(file.name)):
+        yield Finding(file.path, 1, f"module {file.name}")
+    for node in ast.walk(file.tree()):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            name = node.name
+        elif isinstance(node, ast.arg):
+            name = node.arg
+        else:
+            continue
+        if PRIVATE & {word.lower() for word in WORD.findall(name)}:
+            yield finding(file, node, f"name {name}")
+
+
+def test_a_class_name_has_one_meaning() -> None:
+    """Two public classes of one name would be told apart by their modules alone."""
+    first: dict[str, str] = {}
+    hits = []
+    for file, node in public_classes():
+        if node.name in first:
+            hits.append(finding(file, node, f"{node.name} is in {first[node.name]} as well"))
+        first.setdefault(node.name, file.path)
+    judge("class-name", hits)
+
+
+def public_classes() -> Iterator[tuple[File, ast.ClassDef]]:
+    """Give the classes that modules define for others."""
+    for file in python_files(SOURCE):
+        for node in file.tree().body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                yield file, node
+
+
+CLASS_OF = re.compile(r"`([A-Z]\w+)` of `([\w/.]+)`")
+
+
+def test_a_class_called_by_a_word_of_the_glossary_is_that() -> None:
+    """The glossary says which class is called by which of its words."""
+    listed = dict(CLASS_OF.findall((ROOT / "docs/reference/glossary.md").read_text("utf-8")))
+    found = {
+        node.name: file.path.removeprefix(f"{SOURCE}/")
+        for file, node in public_classes()
+        if node.name in glossary_words()
+    }
+    assert found == listed
+
+
+def glossary_words() -> set[str]:
+    """Give the words that the glossary explains, spelt as classes are."""
+    lines = (ROOT / "docs/reference/glossary.md").read_text("utf-8").splitlines()
+    first = [line.split("|")[1] for line in lines if line.startswith("| ")]
+    words = [word for cell in first for word in re.split("[;,]", cell)]
+    return {"".join(part.capitalize() for part in re.split("[ -]", word)) for word in words}
+
+
+def test_an_alias_says_which_module_it_is() -> None:
+    """``servers as server_rows`` adds a word; ``servers as rows`` would hide one."""
+    hits = [
+        finding(file, node, f"{alias.name} as {alias.asname}")
+        for place in (SOURCE, "tests", "benchmarks")
+        for file in python_files(place)
+        for node in ast.walk(file.tree())
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(OURS)
+        for alias in node.names
+        if alias.asname and not alias.name.isupper() and not says(alias.name, alias.asname)
+    ]
+    judge("hidden-module", hits)
+
+
+OURS = ("innkeeper", "tests", "benchmarks")
+
+
+def says(name: str, alias: str) -> bool:
+    """Whether an alias has all words of a name, in the singular or in the plural."""
+    words, of_alias = (
+        {re.sub(r"(ies|y|s)$", "", word.lower()) for word in WORD.findall(each)}
+        for each in (name, alias)
+    )
+    return words <= of_alias
+
+
 def test_package_files_import_nothing() -> None:
     """An import in ``__init__.py`` ties every module of the package to it, unseen."""
     hits = [

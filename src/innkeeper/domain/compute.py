@@ -130,7 +130,7 @@ class Host(Heard):
 
 
 @dataclass(frozen=True, slots=True)
-class HostState(Heard):
+class HostStatus(Heard):
     """How a host is, and no more."""
 
     name: str

@@ -27,9 +27,9 @@ from innkeeper.store.transactions import Store, Tx
 from innkeeper.systems.compute.hosts import table_audit, work
 from innkeeper.systems.compute.servers.results import ResultSettings
 from innkeeper.systems.leases import events
-from innkeeper.systems.leases.context import LeaseContext as LeaseTerms
+from innkeeper.systems.leases.context import LeaseContext
 from innkeeper.systems.pclouds import pclouds, ratio_rollout, replaced, requests, sizes
-from innkeeper.systems.pclouds.context import PcloudContext as PcloudTerms
+from innkeeper.systems.pclouds.context import PcloudContext
 from innkeeper.systems.placement import feed
 
 LOG = structlog.get_logger("innkeeper.service")
@@ -164,7 +164,7 @@ class PeriodicTasks:
         """
 
         def go_on(tx: Tx) -> int:
-            context = LeaseTerms(
+            context = LeaseContext(
                 self._settings.computing.service_down_time_s,
                 Asker(BY_ITSELF),
                 self._clock(),
@@ -180,8 +180,8 @@ class PeriodicTasks:
             done += more
         return done
 
-    def _context(self) -> PcloudTerms:
-        return PcloudTerms(
+    def _context(self) -> PcloudContext:
+        return PcloudContext(
             self._settings.dedicating,
             self._settings.computing.service_down_time_s,
             Asker(BY_ITSELF),

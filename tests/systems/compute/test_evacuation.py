@@ -9,7 +9,7 @@ import pytest
 
 from innkeeper.domain.compute import Power, Status, Task
 from innkeeper.domain.errors import Conflict, InUse
-from innkeeper.domain.moves import MigrationStatus as Stage
+from innkeeper.domain.moves import MigrationStatus
 from innkeeper.systems.compute.hosts import hosts
 from innkeeper.systems.compute.moves.evacuation import HostInUse
 from innkeeper.systems.compute.servers import history, power
@@ -41,7 +41,7 @@ def test_a_lost_host_is_held_until_it_has_cleared_away(movers: Movers) -> None:
     assert movers.held(migration.uuid) == {"a1": SMALL_TAKES}
     assert movers.tell("evacuate", uuid) == "b1"
     assert movers.state(uuid) == ("ACTIVE", None, "b1")
-    assert movers.migration(uuid).status == Stage.DONE
+    assert movers.migration(uuid).status == MigrationStatus.DONE
     assert movers.held(migration.uuid) == {"a1": SMALL_TAKES}
     # However long that takes.
     for _ in range(3):
@@ -53,7 +53,7 @@ def test_a_lost_host_is_held_until_it_has_cleared_away(movers: Movers) -> None:
     movers.report(reported("a1", servers=(uuid,)))
     assert movers.told() == [("destroy", "a1")]
     movers.tell("destroy", uuid)
-    assert movers.migration(uuid).status == Stage.COMPLETED
+    assert movers.migration(uuid).status == MigrationStatus.COMPLETED
     assert movers.held(migration.uuid) == {}
     assert movers.state(uuid) == ("ACTIVE", None, "b1")
 
@@ -105,14 +105,14 @@ def test_a_server_that_is_not_built_stays_with_its_lost_host(
         assert movers.told() == []
     migration = movers.migration(uuid)
     assert movers.state(uuid) == ("ERROR", None, "a1")
-    assert migration.status == (Stage.FAILING if is_late else Stage.FAILED)
+    assert migration.status == (MigrationStatus.FAILING if is_late else MigrationStatus.FAILED)
     assert movers.held(uuid) == {"a1": SMALL_TAKES}
     assert movers.held(migration.uuid) == ({"b1": SMALL_TAKES} if is_late else {})
     if is_late:
         # Not again to where it may be already.
         assert "No valid host" in (movers.evacuate(uuid).fault or "")
         movers.tell("destroy", uuid)
-    assert movers.migration(uuid).status == Stage.FAILED
+    assert movers.migration(uuid).status == MigrationStatus.FAILED
     assert movers.held(migration.uuid) == {}
     assert movers.evacuate(uuid).fault is None
 
@@ -201,6 +201,6 @@ def test_who_forgets_a_lost_host_gives_up_what_was_left_there(movers: Movers) ->
         movers.cloud.write(lambda tx: hosts.remove_service(tx, host, movers.now))
     movers.tell("evacuate", uuid)
     movers.cloud.write(lambda tx: hosts.remove_service(tx, host, movers.now))
-    assert movers.migration(uuid).status == Stage.COMPLETED
+    assert movers.migration(uuid).status == MigrationStatus.COMPLETED
     movers.judge()
     assert movers.state(uuid) == ("ACTIVE", None, "b1")

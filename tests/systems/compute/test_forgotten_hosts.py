@@ -10,7 +10,7 @@ import pytest
 from innkeeper.domain.compute import Status
 from innkeeper.domain.errors import InUse
 from innkeeper.domain.ids import ServerId
-from innkeeper.domain.moves import MigrationStatus as Stage
+from innkeeper.domain.moves import MigrationStatus
 from innkeeper.systems.compute.hosts import hosts
 from innkeeper.systems.compute.moves import resizing
 from tests.support.moves import SMALL_TAKES, Movers
@@ -49,7 +49,7 @@ def test_a_source_that_is_lost_before_it_has_cleared_away(movers: Movers) -> Non
     migration = movers.migration(uuid)
     assert movers.held(migration.uuid) == {"a1": SMALL_TAKES}
     forget(movers, "a1")
-    assert movers.migration(uuid).status == Stage.CONFIRMED
+    assert movers.migration(uuid).status == MigrationStatus.CONFIRMED
     assert movers.state(uuid) == ("ACTIVE", None, "b1")
     assert movers.held(uuid) == {"b1": SMALL_TAKES}
 
@@ -62,9 +62,9 @@ def test_a_destination_that_is_lost_while_a_server_goes_back(movers: Movers) -> 
         forget(movers, "b1")
     movers.sweep()
     movers.tell("return", uuid)
-    assert movers.migration(uuid).status == Stage.REVERTING
+    assert movers.migration(uuid).status == MigrationStatus.REVERTING
     forget(movers, "b1")
-    assert movers.migration(uuid).status == Stage.REVERTED
+    assert movers.migration(uuid).status == MigrationStatus.REVERTED
     assert movers.state(uuid) == ("ACTIVE", None, "a1")
 
 
@@ -76,10 +76,10 @@ def test_a_destination_that_is_lost_before_a_server_has_come(movers: Movers) -> 
     with pytest.raises(InUse, match="in-progress migrations"):
         forget(movers, "b1")
     movers.sweep()
-    assert movers.migration(uuid).status == Stage.FAILING
+    assert movers.migration(uuid).status == MigrationStatus.FAILING
     movers.tell("return", uuid)
     forget(movers, "b1")
-    assert movers.migration(uuid).status == Stage.ERROR
+    assert movers.migration(uuid).status == MigrationStatus.ERROR
     assert movers.state(uuid) == ("ACTIVE", None, "a1")
 
 
@@ -99,5 +99,5 @@ def test_a_source_that_is_lost_while_it_sends_a_server_that_was_deleted(
     for order in movers.waiting("destroy"):
         if order.host == "b1":
             movers.settle(order)
-    assert movers.migration(uuid).status == Stage.CANCELLED
+    assert movers.migration(uuid).status == MigrationStatus.CANCELLED
     assert movers.held(migration.uuid) == {}

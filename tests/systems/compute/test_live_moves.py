@@ -10,8 +10,7 @@ import pytest
 
 from innkeeper.domain.compute import Status, Task
 from innkeeper.domain.errors import Conflict, Invalid, NotFound, WrongState
-from innkeeper.domain.moves import MigrationSelection
-from innkeeper.domain.moves import MigrationStatus as Stage
+from innkeeper.domain.moves import MigrationSelection, MigrationStatus
 from innkeeper.systems.compute.moves import migrations, resetting, resizing, shelving
 from innkeeper.systems.compute.moves.migrations import WrongMigrationState
 from innkeeper.systems.compute.servers import power
@@ -32,16 +31,16 @@ def test_a_server_is_on_its_new_host_when_it_was_sent(movers: Movers) -> None:
     assert movers.migrate_live(uuid).fault is None
     migration = movers.migration(uuid)
     assert movers.state(uuid) == ("ACTIVE", Task.MIGRATING, "a1")
-    assert migration.status == Stage.PREPARING
+    assert migration.status == MigrationStatus.PREPARING
     assert movers.held(uuid) == {"b1": SMALL_TAKES}
     assert movers.held(migration.uuid) == {"a1": SMALL_TAKES}
     assert movers.tell("expect", uuid) == "b1"
-    assert movers.migration(uuid).status == Stage.RUNNING
+    assert movers.migration(uuid).status == MigrationStatus.RUNNING
     found = movers.cloud.read(lambda tx: migrations.in_progress(tx, uuid))
     assert [each.id for each in found] == [migration.id]
     assert movers.tell("send", uuid) == "a1"
     assert movers.state(uuid) == ("ACTIVE", None, "b1")
-    assert movers.migration(uuid).status == Stage.COMPLETED
+    assert movers.migration(uuid).status == MigrationStatus.COMPLETED
     assert movers.held(uuid) == {"b1": SMALL_TAKES}
     assert movers.held(migration.uuid) == {}
     assert movers.told() == []
@@ -73,7 +72,7 @@ def test_a_server_that_is_not_sent_stays(movers: Movers, step: str) -> None:
     migration = movers.migration(uuid)
     assert movers.state(uuid) == ("ACTIVE", None, "a1")
     assert (migration.status, migration.message) == (
-        Stage.FAILING,
+        MigrationStatus.FAILING,
         f"A host failed at the {step}.",
     )
     assert movers.held(uuid) == {"a1": SMALL_TAKES}
@@ -82,7 +81,7 @@ def test_a_server_that_is_not_sent_stays(movers: Movers, step: str) -> None:
     assert movers.told() == [("destroy", "b1")]
     assert "No valid host" in (movers.migrate_live(uuid).fault or "")
     movers.finish()
-    assert movers.migration(uuid).status == Stage.ERROR
+    assert movers.migration(uuid).status == MigrationStatus.ERROR
     assert movers.held(migration.uuid) == {}
     assert movers.migrate_live(uuid).fault is None
 
@@ -93,9 +92,9 @@ def test_a_destination_that_is_not_ready_in_time_is_let_be(movers: Movers) -> No
     movers.wait()
     movers.sweep()
     assert movers.state(uuid) == ("ACTIVE", None, "a1")
-    assert movers.migration(uuid).status == Stage.FAILING
+    assert movers.migration(uuid).status == MigrationStatus.FAILING
     movers.finish()
-    assert movers.migration(uuid).status == Stage.ERROR
+    assert movers.migration(uuid).status == MigrationStatus.ERROR
 
 
 @pytest.mark.parametrize("has_arrived", [False, True])
@@ -126,11 +125,11 @@ def test_a_move_that_has_not_begun_is_cancelled_at_once(movers: Movers) -> None:
         movers.act(migrations.abort, uuid, number, in_queue=False)
     movers.act(migrations.abort, uuid, number, in_queue=True)
     assert movers.state(uuid) == ("ACTIVE", None, "a1")
-    assert movers.migration(uuid).status == Stage.CANCELLING
+    assert movers.migration(uuid).status == MigrationStatus.CANCELLING
     # The destination may be at it; what it says no longer counts.
     assert movers.told() == [("expect", "b1"), ("destroy", "b1")]
     movers.finish()
-    assert movers.migration(uuid).status == Stage.CANCELLED
+    assert movers.migration(uuid).status == MigrationStatus.CANCELLED
     assert movers.held(uuid) == {"a1": SMALL_TAKES}
     with pytest.raises(WrongState):
         movers.act(migrations.abort, uuid, number, in_queue=True)
@@ -193,14 +192,14 @@ def test_a_move_that_is_stopped_ends_where_it_is(movers: Movers, is_in_time: boo
         movers.tell("abort", uuid)
         movers.tell("send", uuid, "It was stopped.")
         assert movers.state(uuid) == ("ACTIVE", None, "a1")
-        assert movers.migration(uuid).status == Stage.CANCELLING
+        assert movers.migration(uuid).status == MigrationStatus.CANCELLING
         movers.finish()
-        assert movers.migration(uuid).status == Stage.CANCELLED
+        assert movers.migration(uuid).status == MigrationStatus.CANCELLED
     else:
         movers.tell("abort", uuid, "It is gone.")
         movers.tell("send", uuid)
         assert movers.state(uuid) == ("ACTIVE", None, "b1")
-        assert movers.migration(uuid).status == Stage.COMPLETED
+        assert movers.migration(uuid).status == MigrationStatus.COMPLETED
     movers.finish()
 
 
@@ -228,7 +227,7 @@ def test_a_server_deleted_while_it_is_sent_leaves_nothing(
         assert ("destroy", "b1") in movers.told()
         assert movers.held(migration.uuid) == {"b1": SMALL_TAKES}
     movers.finish()
-    assert movers.migration(uuid).status == Stage.CANCELLED
+    assert movers.migration(uuid).status == MigrationStatus.CANCELLED
     assert movers.held(migration.uuid) == {}
     assert movers.usage() == (0, 0, 0)
 
@@ -252,7 +251,7 @@ def test_migrations_are_listed_by_what_they_are(tmp_path: Path) -> None:
         (selection(host="b1"), [second, first]),
         (selection(source_host="b1"), [second]),
         (selection(kind="migration"), [first]),
-        (selection(statuses=(Stage.CONFIRMED,)), [first]),
+        (selection(statuses=(MigrationStatus.CONFIRMED,)), [first]),
         (selection(since=movers.now), [second]),
         (selection(project_id="other"), []),
     ):

@@ -10,8 +10,7 @@ import pytest
 from innkeeper.domain.compute import Power, Status, Task
 from innkeeper.domain.errors import Conflict, Invalid, QuotaExceeded, WrongState
 from innkeeper.domain.ids import ServerId
-from innkeeper.domain.moves import Migration
-from innkeeper.domain.moves import MigrationStatus as Stage
+from innkeeper.domain.moves import Migration, MigrationStatus
 from innkeeper.domain.slices import Computing
 from innkeeper.systems.compute.moves import resetting, resizing
 from innkeeper.systems.compute.moves.destinations import UnknownHost
@@ -43,23 +42,23 @@ def test_a_resize_holds_both_hosts_until_it_is_confirmed(movers: Movers) -> None
     assert movers.resize(uuid).fault is None
     migration = movers.migration(uuid)
     assert movers.state(uuid) == ("ACTIVE", Task.RESIZE_MIGRATING, "a1")
-    assert (migration.kind, migration.status) == ("resize", Stage.MIGRATING)
+    assert (migration.kind, migration.status) == ("resize", MigrationStatus.MIGRATING)
     held = ({"b1": BIG_TAKES}, {"a1": SMALL_TAKES})
     assert (movers.held(uuid), movers.held(migration.uuid)) == held
     assert movers.usage() == (1, 2, 2048)
     assert movers.tell("depart", uuid) == "a1"
     assert movers.state(uuid) == ("ACTIVE", Task.RESIZE_FINISH, "a1")
-    assert movers.migration(uuid).status == Stage.POST_MIGRATING
+    assert movers.migration(uuid).status == MigrationStatus.POST_MIGRATING
     assert movers.tell("arrive", uuid) == "b1"
     assert movers.state(uuid) == ("VERIFY_RESIZE", None, "b1")
     assert (movers.held(uuid), movers.held(migration.uuid)) == held
     assert movers.server(uuid).flavor_id == "big"
     movers.act(resizing.confirm, uuid)
     assert movers.state(uuid) == ("ACTIVE", None, "b1")
-    assert movers.migration(uuid).status == Stage.CONFIRMING
+    assert movers.migration(uuid).status == MigrationStatus.CONFIRMING
     assert movers.held(migration.uuid) == {"a1": SMALL_TAKES}
     assert movers.tell("destroy", uuid) == "a1"
-    assert movers.migration(uuid).status == Stage.CONFIRMED
+    assert movers.migration(uuid).status == MigrationStatus.CONFIRMED
     assert (movers.held(uuid), movers.held(migration.uuid)) == ({"b1": BIG_TAKES}, {})
     assert movers.usage() == (1, 2, 2048)
 
@@ -78,7 +77,7 @@ def test_a_reverted_resize_is_as_if_it_had_never_been(movers: Movers) -> None:
     assert movers.held(migration.uuid) == {}
     assert movers.tell("return", uuid) == "a1"
     assert movers.state(uuid) == ("ACTIVE", None, "a1")
-    assert movers.migration(uuid).status == Stage.REVERTED
+    assert movers.migration(uuid).status == MigrationStatus.REVERTED
     assert movers.server(uuid).flavor_id == "small"
     assert movers.server(uuid).power_state == Power.RUNNING
     assert movers.told() == []
@@ -122,12 +121,14 @@ def test_a_move_that_fails_leaves_the_server_where_it_was(
     migration = movers.migration(uuid)
     # Who is late may have taken it all the same.
     may_be_there = is_late and step == "arrive"
-    assert migration.status == (Stage.FAILING if may_be_there else Stage.ERROR)
+    assert migration.status == (
+        MigrationStatus.FAILING if may_be_there else MigrationStatus.ERROR
+    )
     assert movers.held(uuid) == {"a1": SMALL_TAKES}
     assert movers.held(migration.uuid) == ({"b1": BIG_TAKES} if may_be_there else {})
     assert movers.usage() == (1, 1, 1024)
     movers.finish()
-    assert movers.migration(uuid).status == Stage.ERROR
+    assert movers.migration(uuid).status == MigrationStatus.ERROR
     assert movers.held(migration.uuid) == {}
     assert movers.state(uuid) == ("ACTIVE", None, "a1")
     action = movers.cloud.read(lambda tx: history.action(tx, uuid, "req-1"))
@@ -181,10 +182,10 @@ def test_a_silent_destination_does_not_stop_a_revert_and_keeps_its_amounts(
     assert movers.told() == [("destroy", "b1"), ("return", "a1")]
     movers.tell("return", uuid)
     assert movers.state(uuid) == ("ACTIVE", None, "a1")
-    assert movers.migration(uuid).status == Stage.REVERTING
+    assert movers.migration(uuid).status == MigrationStatus.REVERTING
     assert movers.held(migration.uuid) == {"b1": BIG_TAKES}
     movers.tell("destroy", uuid)
-    assert movers.migration(uuid).status == Stage.REVERTED
+    assert movers.migration(uuid).status == MigrationStatus.REVERTED
     assert movers.held(migration.uuid) == {}
 
 
@@ -199,7 +200,7 @@ def test_a_destination_that_fails_to_let_go_after_the_return_keeps_its_amounts(
     movers.wait()
     movers.sweep()
     assert movers.tell("destroy", uuid) == "b1"
-    assert movers.migration(uuid).status == Stage.REVERTED
+    assert movers.migration(uuid).status == MigrationStatus.REVERTED
     assert movers.held(migration.uuid) == {}
 
 
@@ -270,7 +271,7 @@ def test_a_server_deleted_while_it_goes_back_leaves_nothing(movers: Movers) -> N
     movers.delete(uuid)
     movers.finish()
     assert movers.server(uuid).status == Status.DELETED
-    assert movers.migration(uuid).status == Stage.REVERTED
+    assert movers.migration(uuid).status == MigrationStatus.REVERTED
     assert movers.usage() == (0, 0, 0)
 
 
@@ -295,7 +296,7 @@ def test_a_resize_on_the_same_host_holds_both_sizes_there(tmp_path: Path) -> Non
     movers.tell("resize", uuid)
     movers.act(resizing.confirm, uuid)
     assert movers.told() == []
-    assert movers.migration(uuid).status == Stage.CONFIRMED
+    assert movers.migration(uuid).status == MigrationStatus.CONFIRMED
     assert movers.held(uuid) == {"a1": BIG_TAKES}
     movers.close()
 
@@ -315,7 +316,7 @@ def test_a_resize_on_the_same_host_that_fails_changes_nothing(
     else:
         movers.tell("resize", uuid, "No.")
     movers.finish()
-    assert movers.migration(uuid).status == Stage.ERROR
+    assert movers.migration(uuid).status == MigrationStatus.ERROR
     assert movers.held(movers.migration(uuid).uuid) == {}
     assert movers.state(uuid) == ("ACTIVE", None, "a1")
     assert movers.held(uuid) == {"a1": SMALL_TAKES}
@@ -370,7 +371,7 @@ def test_a_size_that_a_host_may_have_given_is_held_until_it_is_taken_back(
     held = ({"a1": SMALL_TAKES}, {"a1": BIG_TAKES})
     assert (movers.held(uuid), movers.held(migration.uuid)) == held
     movers.tell("return", uuid)
-    assert movers.migration(uuid).status == Stage.CANCELLED
+    assert movers.migration(uuid).status == MigrationStatus.CANCELLED
     assert (movers.held(uuid), movers.held(migration.uuid)) == ({"a1": SMALL_TAKES}, {})
     movers.close()
 

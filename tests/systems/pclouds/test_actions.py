@@ -13,7 +13,7 @@ from innkeeper.domain.pclouds import Pcloud, PcloudAction
 from innkeeper.domain.slices import Dedicating
 from innkeeper.store.queries.pclouds import actions as pcloud_actions
 from innkeeper.store.queries.pclouds.actions import PRUNED_MAX
-from innkeeper.store.tables.pclouds import pcloud_actions as pcloud_table
+from innkeeper.store.tables.pclouds import pcloud_actions as pcloud_actions_table
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.pclouds import members, pclouds
 from innkeeper.systems.pclouds.context import PcloudContext
@@ -101,7 +101,7 @@ def test_whose_it_was_is_written_with_each(cloud: Cloud) -> None:
 
 
 def test_what_older_programs_wrote_is_read_by_whoever_owns_it(cloud: Cloud) -> None:
-    cloud.write(lambda tx: tx.execute(pcloud_table.update().values(owner_id=None)))
+    cloud.write(lambda tx: tx.execute(pcloud_actions_table.update().values(owner_id=None)))
     tell(cloud, "enable", TERMS, 3)
     cloud.write(lambda tx: pclouds.transfer(tx, pclouds.get(tx, UUID), "other", TERMS))
 

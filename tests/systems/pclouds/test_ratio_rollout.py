@@ -15,7 +15,7 @@ from innkeeper.domain.slices import Dedicating
 from innkeeper.engine.database import Database
 from innkeeper.entrypoints.api.pclouds import owned_aggregates
 from innkeeper.entrypoints.maintenance import auditing
-from innkeeper.entrypoints.maintenance.auditing import AuditOptions as AuditWish
+from innkeeper.entrypoints.maintenance.auditing import AuditOptions
 from innkeeper.store.queries.pclouds import pclouds as pcloud_rows
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.grouping import aggregates
@@ -242,7 +242,7 @@ def test_who_is_behind_without_a_mark_is_found_and_brought_over(
     assert broken == set(NAMES[ROLLED_OUT_AT_ONCE:])
     written: list[str] = []
     status = auditing.run(
-        Database(cloud.store), lambda: NOW, written.append, AuditWish(repairs=True)
+        Database(cloud.store), lambda: NOW, written.append, AuditOptions(repairs=True)
     )
     assert status == auditing.SOUND, written
     assert f"{behind} repairs\n" in written

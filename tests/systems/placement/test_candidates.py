@@ -17,7 +17,7 @@ from innkeeper.domain.errors import Invalid
 from innkeeper.domain.slices import Placing
 from innkeeper.store.transactions import Store
 from innkeeper.systems.placement.candidates import CandidateSearcher
-from tests.support import reference_candidates as reference
+from tests.support import reference_candidates
 from tests.support.executors import find
 from tests.support.forests import (
     AGGREGATES,
@@ -335,9 +335,9 @@ def test_each_rule(store: Store, name: str) -> None:
     assert sorted((each.allocations for each in found.candidates), key=repr_of) == sorted(
         amounts, key=repr_of
     )
-    candidates = [reference.canonical(each) for each in found.candidates]
-    assert set(candidates) == reference.candidates(forest, query)
-    assert found.summaries == reference.summaries(forest, candidates)
+    candidates = [reference_candidates.canonical(each) for each in found.candidates]
+    assert set(candidates) == reference_candidates.candidates(forest, query)
+    assert found.summaries == reference_candidates.summaries(forest, candidates)
 
 
 def repr_of(amounts: dict[Any, dict[str, int]]) -> str:
@@ -357,8 +357,8 @@ def test_any_forest(store: Store, seed: int) -> None:
         query = draw_query(dice, forest)
         with store.read() as tx:
             found = find(executor, tx, query, 0)
-        candidates = {reference.canonical(each) for each in found.candidates}
-        everything = reference.candidates(forest, query)
+        candidates = {reference_candidates.canonical(each) for each in found.candidates}
+        everything = reference_candidates.candidates(forest, query)
         assert candidates <= everything
         assert len(candidates) == min(query.limit or len(everything), len(everything))
 

@@ -85,7 +85,7 @@ def of_provider(tx: Tx, uuid: str) -> Given:
     )
 
 
-class Bundle(NamedTuple):
+class AllocationUpdates(NamedTuple):
     """What one client asks for at one moment: all of it, or none."""
 
     all: Sequence[AllocationUpdate]
@@ -98,12 +98,12 @@ def write(tx: Tx, updates: Sequence[AllocationUpdate], now: datetime) -> None:
     Raises :class:`Invalid` for an unknown provider or class, :class:`ConcurrentUpdate` for a
     consumer at another generation, and whatever :func:`claims.replace` raises.
     """
-    (refusal,) = write_together(tx, [Bundle(updates, now)])
+    (refusal,) = write_together(tx, [AllocationUpdates(updates, now)])
     if refusal is not None:
         raise refusal
 
 
-def write_together(tx: Tx, asked: Sequence[Bundle]) -> list[Refusal | None]:
+def write_together(tx: Tx, asked: Sequence[AllocationUpdates]) -> list[Refusal | None]:
     """Write what many clients ask for, each of whom gets all of it or nothing.
 
     Gives for each ``None``, or what :func:`write` would raise had those before it been written
@@ -118,7 +118,7 @@ def write_together(tx: Tx, asked: Sequence[Bundle]) -> list[Refusal | None]:
     return outcomes
 
 
-def _end_of_turn(asked: Sequence[Bundle], start: int) -> int:
+def _end_of_turn(asked: Sequence[AllocationUpdates], start: int) -> int:
     """Before whom a turn ends: the first one about a consumer that somebody in it names.
 
     What that consumer holds, and its generation, depend on whether the one before is granted.
@@ -133,7 +133,7 @@ def _end_of_turn(asked: Sequence[Bundle], start: int) -> int:
     return len(asked)
 
 
-def _write_turn(tx: Tx, asked: Sequence[Bundle]) -> list[Refusal | None]:
+def _write_turn(tx: Tx, asked: Sequence[AllocationUpdates]) -> list[Refusal | None]:
     known = _look_up(tx, [update for each in asked for update in each.all])
     outcomes: list[Refusal | None] = [None] * len(asked)
     ready: dict[int, list[ConsumerClaim]] = {}

@@ -71,7 +71,7 @@ def _replace_together(
     # Who is to be new holds nothing; if that is wrong, the commit finds out.
     held = _held(tx, [each.uuid for group in groups for each in group if each.seen is not None])
     touched = [_touched(group, held) for group in groups]
-    standing = _Standing(capacity.views(tx, {pid for each in touched for pid in each}))
+    standing = _ProviderState(capacity.views(tx, {pid for each in touched for pid in each}))
     outcomes: list[Refusal | None] = [None] * len(groups)
     ready: dict[int, Claim] = {}
     for index, group in enumerate(groups):
@@ -118,7 +118,7 @@ def _touched(
     return named | {pid for each in group for pid, _ in held.get(each.uuid, ())}
 
 
-class _Standing:
+class _ProviderState:
     """Providers as they will be once all that was taken so far is written."""
 
     def __init__(self, views: Mapping[ProviderId, ProviderView]) -> None:

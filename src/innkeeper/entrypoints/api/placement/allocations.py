@@ -11,7 +11,7 @@ from innkeeper.engine.retry import ALLOCATIONS
 from innkeeper.entrypoints.api.placement import caching
 from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.systems.placement import allocations
-from innkeeper.systems.placement.allocations import AllocationUpdate, Bundle
+from innkeeper.systems.placement.allocations import AllocationUpdate, AllocationUpdates
 from innkeeper.systems.placement.usages import UNTYPED
 
 
@@ -91,7 +91,7 @@ async def replace_many(call: Call) -> Answer:
 
 
 async def _write(call: Call, updates: Sequence[AllocationUpdate]) -> None:
-    item = Bundle(updates, call.now)
+    item = AllocationUpdates(updates, call.now)
     await call.write_together(
         allocations.write_together, item, line_count(updates), retry=ALLOCATIONS
     )

@@ -105,7 +105,7 @@ class InventoriesAnswer(msgspec.Struct, frozen=True):
     inventories: dict[Name, InventoryFields]
 
 
-class Generation(msgspec.Struct, frozen=True):
+class GenerationAnswer(msgspec.Struct, frozen=True):
     """Where a provider stands, beside what belongs to it."""
 
     resource_provider_generation: int

@@ -85,7 +85,7 @@ def make(source: Picture, target: Picture, others: Others) -> ImportPlan:
         uuid: each for uuid, each in target.providers.items() if uuid not in source.providers
     }
     removed = strangers if others is Others.REMOVE else {}
-    levels = [[p for p in level if _is_news(p, target)] for level in source.levels()]
+    levels = [[p for p in level if _is_change(p, target)] for level in source.levels()]
     dropped, written = _consumers(source, target, others)
     opened, closed = _inventories(source, target, dropped, written)
     return ImportPlan(
@@ -108,7 +108,7 @@ def _missing_names(source: Iterable[str], target: frozenset[str]) -> list[str]:
 # -- providers -----------------------------------------------------------------------------
 
 
-def _is_news(provider: ProviderPicture, target: Picture) -> bool:
+def _is_change(provider: ProviderPicture, target: Picture) -> bool:
     there = target.providers.get(provider.uuid)
     return there is None or (there.name, there.parent) != (provider.name, provider.parent)
 

@@ -203,7 +203,7 @@ class PlanWriter:
         path = f"{self._path(uuid)}/{noun}"
 
         def take(answer: Mapping[str, Any]) -> None:
-            told = understood(self._api.name, path, answer, answers.Generation)
+            told = understood(self._api.name, path, answer, answers.GenerationAnswer)
             self._generations[uuid] = told.resource_provider_generation
 
         def look() -> None:

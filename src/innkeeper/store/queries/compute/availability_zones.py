@@ -6,7 +6,7 @@ from datetime import datetime
 
 import sqlalchemy as sa
 
-from innkeeper.domain.compute import HostState
+from innkeeper.domain.compute import HostStatus
 from innkeeper.store.tables.compute import agents, hosts
 from innkeeper.store.transactions import Tx
 
@@ -40,6 +40,6 @@ def usable(tx: Tx, seen_since: datetime) -> dict[str, bool]:
     return {zone: bool(found) for zone, found in tx.execute(query)}
 
 
-def host_states(tx: Tx) -> list[tuple[str, HostState]]:
+def host_states(tx: Tx) -> list[tuple[str, HostStatus]]:
     """Every host with its zone, by zone and name."""
-    return [(zone, HostState(*rest)) for zone, *rest in tx.execute(_STATES)]
+    return [(zone, HostStatus(*rest)) for zone, *rest in tx.execute(_STATES)]

@@ -16,8 +16,11 @@ from innkeeper.store.tables.pclouds import (
     pclouds,
     pool_hosts,
 )
-from innkeeper.store.tables.placement import inventories, resource_classes
-from innkeeper.store.tables.placement import resource_provider_aggregates as mirror
+from innkeeper.store.tables.placement import (
+    inventories,
+    resource_classes,
+    resource_provider_aggregates,
+)
 from innkeeper.store.transactions import Tx
 
 
@@ -74,8 +77,11 @@ _MEMBERSHIPS = (
 )
 _MIRRORED = (
     sa.select(hosts.c.name, aggregates.c.id)
-    .join(mirror, mirror.c.resource_provider_id == hosts.c.provider_id)
-    .join(aggregates, aggregates.c.uuid == mirror.c.aggregate_uuid)
+    .join(
+        resource_provider_aggregates,
+        resource_provider_aggregates.c.resource_provider_id == hosts.c.provider_id,
+    )
+    .join(aggregates, aggregates.c.uuid == resource_provider_aggregates.c.aggregate_uuid)
     .where(aggregates.c.kind.is_not(None))
 )
 _BELONGINGS = sa.union_all(

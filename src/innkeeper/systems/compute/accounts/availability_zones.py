@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from innkeeper.domain.compute import HostState
+from innkeeper.domain.compute import HostStatus
 from innkeeper.store.queries.compute import availability_zones
 from innkeeper.store.transactions import Tx
 
@@ -17,9 +17,9 @@ def usable(tx: Tx, service_down_time_s: float, *, now: datetime) -> dict[str, bo
     return availability_zones.usable(tx, now - timedelta(seconds=service_down_time_s))
 
 
-def with_hosts(tx: Tx) -> dict[str, list[HostState]]:
+def with_hosts(tx: Tx) -> dict[str, list[HostStatus]]:
     """Every zone in order, with its hosts."""
-    zones: dict[str, list[HostState]] = {}
+    zones: dict[str, list[HostStatus]] = {}
     for zone, host in availability_zones.host_states(tx):
         zones.setdefault(zone, []).append(host)
     return zones

@@ -93,36 +93,36 @@ def record(
     no news.
     """
     known = orders.waiting_among(tx, {each.order_id for each in results})
-    news: list[News] = []
+    reported: list[News] = []
     told: list[tuple[int, bool]] = []
     for each in results:
         # Taken out, so that what is told twice in one breath is news once.
         order = known.pop(each.order_id, None)
         is_new = order is not None and order.agent_id == agent_id
         if is_new and order is not None:
-            news.append((order, each))
+            reported.append((order, each))
         told.append((each.order_id, is_new))
-    _end(tx, news, settings, now)
+    _end(tx, reported, settings, now)
     return told
 
 
-def _end(tx: Tx, news: Sequence[News], settings: ResultSettings, now: datetime) -> None:
-    done, failed = ([o.id for o, r in news if r.is_ok is ok] for ok in (True, False))
+def _end(tx: Tx, reported: Sequence[News], settings: ResultSettings, now: datetime) -> None:
+    done, failed = ([o.id for o, r in reported if r.is_ok is ok] for ok in (True, False))
     orders.end(tx, done, OrderStatus.DONE, now)
     orders.end(tx, failed, OrderStatus.FAILED, now)
-    orders.say(tx, {order.id: each.message for order, each in news if not each.is_ok})
-    for part in _one_of_each_server(news):
+    orders.say(tx, {order.id: each.message for order, each in reported if not each.is_ok})
+    for part in _one_of_each_server(reported):
         for kind, follow in FOLLOWS.items():
             alike = [each for each in part if each[0].kind == kind]
             if alike:
                 follow(tx, alike, settings, now)
 
 
-def _one_of_each_server(news: Sequence[News]) -> list[list[News]]:
+def _one_of_each_server(reported: Sequence[News]) -> list[list[News]]:
     # What is told of one server follows in the order in which it is told.
     parts: list[list[News]] = []
     seen: dict[ServerId, int] = {}
-    for order, result in news:
+    for order, result in reported:
         turn = seen.get(order.server_uuid, 0)
         seen[order.server_uuid] = turn + 1
         if turn == len(parts):

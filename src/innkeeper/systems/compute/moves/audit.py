@@ -12,8 +12,8 @@ from innkeeper.domain.moves import (
     LEFT_AT_DESTINATION,
     Migration,
     MigrationKind,
+    MigrationStatus,
 )
-from innkeeper.domain.moves import MigrationStatus as Stage
 from innkeeper.store.narrowing import Only
 from innkeeper.store.queries.compute import audit, reports_audit
 from innkeeper.store.queries.compute import servers as server_rows
@@ -131,7 +131,7 @@ def wrong_amounts(tx: Tx, moves: Sequence[Migration], only: Only = None) -> Iter
                 yield from _compare("server", uuid, held[uuid], takes.amounts(own, properties))
             for each in leaving.get(uuid, ()):
                 has = held.get(each.uuid, {})
-                if has or each.status != Stage.REVERTING:
+                if has or each.status != MigrationStatus.REVERTING:
                     takes_there = takes.amounts(_left(each), properties)
                     yield from _compare("migration", each.uuid, has, takes_there)
 

@@ -21,9 +21,9 @@ from innkeeper.systems.compute.servers.servers import Failed
 from innkeeper.systems.placement import claims
 
 
-def follow(tx: Tx, news: Sequence[News], _: ResultSettings, now: datetime) -> None:
+def follow(tx: Tx, reported: Sequence[News], _: ResultSettings, now: datetime) -> None:
     """Take what agents say of orders to destroy."""
-    plain = [each for each in news if each[0].migration_id is None]
+    plain = [each for each in reported if each[0].migration_id is None]
     _finish(plain, tx, now)
     failed = [
         Failed(order.server_uuid, order.host, told(order, result), result.message)
@@ -31,16 +31,16 @@ def follow(tx: Tx, news: Sequence[News], _: ResultSettings, now: datetime) -> No
         if not result.is_ok
     ]
     servers.fail_deletes(tx, failed, now)
-    for order, result in news:
+    for order, result in reported:
         if order.migration_id is not None:
             _follow_leftover(tx, order, result, now)
 
 
-def _finish(news: Sequence[News], tx: Tx, now: datetime) -> None:
+def _finish(reported: Sequence[News], tx: Tx, now: datetime) -> None:
     # Where nobody asked to delete the server, what a failed build left was cleared away. And a
     # stray was destroyed on a host where its server does not belong; the server lives on. One
     # whose build failed after it was to go is nowhere, and gone whatever is said of that host.
-    said = {order.server_uuid: (order.host, result.is_ok) for order, result in news}
+    said = {order.server_uuid: (order.host, result.is_ok) for order, result in reported}
     gone = [
         each.uuid
         for each in server_rows.alive(tx, said)

@@ -11,8 +11,7 @@ from datetime import datetime
 from typing import Any
 
 from innkeeper.domain.compute import OrderKind, Power, Server, Status, Task
-from innkeeper.domain.moves import Migration, MigrationKind
-from innkeeper.domain.moves import MigrationStatus as Stage
+from innkeeper.domain.moves import Migration, MigrationKind, MigrationStatus
 from innkeeper.store.queries.compute import migrations, orders
 from innkeeper.store.queries.compute import servers as server_rows
 from innkeeper.store.queries.compute.orders import OpenOrder
@@ -40,7 +39,7 @@ def open_move(
 
 def follow_depart(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
     """The source has made the server ready to leave, or it has not."""
-    found = open_move(tx, order, Stage.MIGRATING, Task.RESIZE_MIGRATING)
+    found = open_move(tx, order, MigrationStatus.MIGRATING, Task.RESIZE_MIGRATING)
     if found is None:
         return
     migration, server = found
@@ -53,13 +52,13 @@ def follow_depart(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> No
         why = "The host to which it was to go is gone."
         _stay(tx, migration, server, why, now, is_unsure=True)
         return
-    migrations.change_status(tx, migration, Stage.POST_MIGRATING, now)
+    migrations.change_status(tx, migration, MigrationStatus.POST_MIGRATING, now)
     servers.write(tx, server, {"task_state": Task.RESIZE_FINISH}, now)
 
 
 def follow_arrive(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
     """The destination has taken the server, or it has not."""
-    found = open_move(tx, order, Stage.POST_MIGRATING, Task.RESIZE_FINISH)
+    found = open_move(tx, order, MigrationStatus.POST_MIGRATING, Task.RESIZE_FINISH)
     if found is None:
         return
     migration, server = found
@@ -80,7 +79,7 @@ def follow_arrive(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> No
 
 def follow_resize(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
     """The host has given the server its other size, or its old one again, or it has not."""
-    found = open_move(tx, order, Stage.POST_MIGRATING, Task.RESIZE_FINISH)
+    found = open_move(tx, order, MigrationStatus.POST_MIGRATING, Task.RESIZE_FINISH)
     if found is not None:
         migration, server = found
         if result.is_ok:
@@ -89,12 +88,12 @@ def follow_resize(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> No
             is_late, why = result.is_late, told(order, result)
             _stay(tx, migration, server, why, now, is_unsure=is_late, may_be_there=is_late)
         return
-    found = open_move(tx, order, Stage.REVERTING, Task.RESIZE_REVERTING)
+    found = open_move(tx, order, MigrationStatus.REVERTING, Task.RESIZE_REVERTING)
     if found is not None:
         migration, server = found
         if result.is_ok:
             _be_back(tx, migration, server, now)
-            completion.end(tx, migration, Stage.REVERTED, now)
+            completion.end(tx, migration, MigrationStatus.REVERTED, now)
         else:
             undo_revert(tx, migration, server, told(order, result), now)
 
@@ -112,7 +111,7 @@ def _arrive(tx: Tx, migration: Migration, server: Server, now: datetime) -> None
         **moving.shape(migration.new_flavor),
     }
     servers.write(tx, server, values, now)
-    migrations.change_status(tx, migration, Stage.FINISHED, now)
+    migrations.change_status(tx, migration, MigrationStatus.FINISHED, now)
     actions.end(tx, server.uuid, migration.request_id, None, now)
 
 
@@ -136,7 +135,7 @@ def _stay(
         completion.fall_back(tx, migration, server, message, now)
     else:
         moving.give_back(tx, migration, server, now)
-        completion.end(tx, migration, Stage.ERROR, now, message)
+        completion.end(tx, migration, MigrationStatus.ERROR, now, message)
     values: dict[str, Any] = {"task_state": None, "fault": servers.fault(message, now)}
     if is_unsure:
         values["task_state"] = Task.RESIZE_REVERTING
@@ -156,8 +155,13 @@ def follow_return(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> No
         _follow_returned(tx, migration, server, order, result, now)
     # Also where the server was deleted, or set right by hand, in the meantime. What its
     # destination could not destroy is asked for again.
-    is_clear = migration.status == Stage.REVERTING and not transfers.held(tx, migration.uuid)
-    has_its_size = migration.stays and migration.status in (Stage.FAILING, Stage.CANCELLING)
+    is_clear = migration.status == MigrationStatus.REVERTING and not transfers.held(
+        tx, migration.uuid
+    )
+    has_its_size = migration.stays and migration.status in (
+        MigrationStatus.FAILING,
+        MigrationStatus.CANCELLING,
+    )
     if is_clear or has_its_size:
         completion.finish(tx, migration, now)
 
@@ -199,7 +203,7 @@ def is_reverting(tx: Tx, migration: Migration, server: Server | None) -> bool:
     """
     if server is None or server.task_state != Task.RESIZE_REVERTING:
         return False
-    if migration.status != Stage.REVERTING:
+    if migration.status != MigrationStatus.REVERTING:
         return False
     return migrations.open_ones(tx, [server.uuid])[-1].id == migration.id
 
@@ -227,7 +231,7 @@ def undo_revert(
     moving.swap(tx, migration, server, now)
     if migration.kind == MigrationKind.RESIZE:
         moving.count_up(tx, server.project_id, migration)
-    migrations.change_status(tx, migration, Stage.FINISHED, now, message)
+    migrations.change_status(tx, migration, MigrationStatus.FINISHED, now, message)
     values = {
         "task_state": None,
         "host": migration.dest_host,

@@ -11,8 +11,13 @@ from dataclasses import replace
 from datetime import datetime
 
 from innkeeper.domain.compute import OrderKind, Server
-from innkeeper.domain.moves import COUNTED_TWICE, IN_FLIGHT, Migration, MigrationKind
-from innkeeper.domain.moves import MigrationStatus as Stage
+from innkeeper.domain.moves import (
+    COUNTED_TWICE,
+    IN_FLIGHT,
+    Migration,
+    MigrationKind,
+    MigrationStatus,
+)
 from innkeeper.store.queries.compute import migrations
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.moves import moving
@@ -21,14 +26,14 @@ from innkeeper.systems.placement import claims
 
 CARRIED = frozenset({MigrationKind.RESIZE, MigrationKind.MIGRATION})
 """Moves for which a server is shut down on its source."""
-UNTOLD = frozenset({Stage.MIGRATING})
+UNTOLD = frozenset({MigrationStatus.MIGRATING})
 """The destination has not heard of the server yet."""
 OVER: Mapping[str, str] = {
-    Stage.CONFIRMING: Stage.CONFIRMED,
-    Stage.CANCELLING: Stage.CANCELLED,
-    Stage.DONE: Stage.COMPLETED,
-    Stage.REVERTING: Stage.REVERTED,
-    Stage.FAILING: Stage.ERROR,
+    MigrationStatus.CONFIRMING: MigrationStatus.CONFIRMED,
+    MigrationStatus.CANCELLING: MigrationStatus.CANCELLED,
+    MigrationStatus.DONE: MigrationStatus.COMPLETED,
+    MigrationStatus.REVERTING: MigrationStatus.REVERTED,
+    MigrationStatus.FAILING: MigrationStatus.ERROR,
 }
 """What a migration is when the host that still had something of its server has cleared it away,
 by what it was until then. An evacuation that has failed has a word of its own."""
@@ -48,8 +53,8 @@ def finish(tx: Tx, migration: Migration, now: datetime) -> None:
 
 
 def _outcome(migration: Migration, status: str) -> str:
-    if status == Stage.FAILING and migration.kind == MigrationKind.EVACUATION:
-        return Stage.FAILED
+    if status == MigrationStatus.FAILING and migration.kind == MigrationKind.EVACUATION:
+        return MigrationStatus.FAILED
     return OVER[status]
 
 
@@ -89,7 +94,7 @@ def fall_back(
     message: str,
     now: datetime,
     *,
-    status: str = Stage.FAILING,
+    status: str = MigrationStatus.FAILING,
 ) -> None:
     """The server stays on its source; what its destination may have of it is to go.
 
@@ -113,12 +118,14 @@ def let_go(tx: Tx, server: Server, now: datetime, *, is_kept: bool = False) -> N
     for each in migrations.open_ones(tx, [server.uuid]):
         if each.kind == MigrationKind.RESIZE and each.status in COUNTED_TWICE:
             moving.count_down(tx, server.project_id, each, server.flavor)
-        if each.status == Stage.RUNNING:
+        if each.status == MigrationStatus.RUNNING:
             moving.tell(tx, each, each.source_host, OrderKind.ABORT, {}, now)
-        if each.status in IN_FLIGHT and not (is_kept and each.status == Stage.RUNNING):
+        if each.status in IN_FLIGHT and not (
+            is_kept and each.status == MigrationStatus.RUNNING
+        ):
             _turn_back(tx, each, server, now, is_kept=is_kept)
-        elif each.status == Stage.FINISHED:
-            leave_behind(tx, each, Stage.CONFIRMING, now)
+        elif each.status == MigrationStatus.FINISHED:
+            leave_behind(tx, each, MigrationStatus.CONFIRMING, now)
 
 
 def _turn_back(
@@ -129,10 +136,10 @@ def _turn_back(
         moving.take_back(tx, each, server, now)
     if is_kept and each.stays:
         moving.swap(tx, each, server, now)
-        migrations.change_status(tx, each, Stage.CANCELLING, now)
+        migrations.change_status(tx, each, MigrationStatus.CANCELLING, now)
     elif each.stays or each.status in UNTOLD:
         moving.give_back(tx, each, server, now)
-        end(tx, each, Stage.CANCELLED, now)
+        end(tx, each, MigrationStatus.CANCELLED, now)
     else:
         moving.swap(tx, each, server, now)
-        leave_behind(tx, each, Stage.CANCELLING, now)
+        leave_behind(tx, each, MigrationStatus.CANCELLING, now)

@@ -12,8 +12,7 @@ from typing import Any, Unpack
 
 from innkeeper.domain.compute import OrderKind, Power, Status, Task
 from innkeeper.domain.errors import Invalid
-from innkeeper.domain.moves import ActionName, Asker, MigrationKind, Moved
-from innkeeper.domain.moves import MigrationStatus as Stage
+from innkeeper.domain.moves import ActionName, Asker, MigrationKind, MigrationStatus, Moved
 from innkeeper.store.queries.compute import orders
 from innkeeper.store.queries.compute.orders import OpenOrder
 from innkeeper.store.transactions import Tx
@@ -66,7 +65,7 @@ def evacuate(
     orders.withdraw(tx, server.uuid, source, now)
     task = {"task_state": Task.REBUILDING}
     actions.begin(tx, server, ActionName.EVACUATE, asker, task, now)
-    start = Start(MigrationKind.EVACUATION, Stage.ACCEPTED)
+    start = Start(MigrationKind.EVACUATION, MigrationStatus.ACCEPTED)
     made = moving.begin(tx, server, place, asker, start, drawn["new_id"], now)
     is_off = server.status == Status.SHUTOFF or not is_started
     power = Power.SHUTDOWN if is_off else Power.RUNNING
@@ -77,7 +76,7 @@ def evacuate(
 
 def follow(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
     """The new host has built the server, or it has not."""
-    found = cold_migration.open_move(tx, order, Stage.ACCEPTED, Task.REBUILDING)
+    found = cold_migration.open_move(tx, order, MigrationStatus.ACCEPTED, Task.REBUILDING)
     if found is None:
         return
     migration, server = found
@@ -88,7 +87,7 @@ def follow(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
             completion.fall_back(tx, migration, server, told(order, result), now)
         else:
             moving.give_back(tx, migration, server, now)
-            completion.end(tx, migration, Stage.FAILED, now, told(order, result))
+            completion.end(tx, migration, MigrationStatus.FAILED, now, told(order, result))
         values |= {
             "status": Status.ERROR,
             "fault": servers.fault(told(order, result), now, result.message),
@@ -106,4 +105,4 @@ def follow(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
     }
     servers.write(tx, server, values, now)
     actions.end(tx, server.uuid, migration.request_id, None, now)
-    completion.leave_behind(tx, migration, Stage.DONE, now)
+    completion.leave_behind(tx, migration, MigrationStatus.DONE, now)

@@ -13,8 +13,14 @@ from datetime import datetime
 from typing import Any, Unpack
 
 from innkeeper.domain.compute import OrderKind, Server, Status, Task
-from innkeeper.domain.moves import ActionName, Asker, Migration, MigrationKind, Moved
-from innkeeper.domain.moves import MigrationStatus as Stage
+from innkeeper.domain.moves import (
+    ActionName,
+    Asker,
+    Migration,
+    MigrationKind,
+    MigrationStatus,
+    Moved,
+)
 from innkeeper.store.queries.compute import migrations, orders
 from innkeeper.store.queries.compute import servers as server_rows
 from innkeeper.store.queries.compute.orders import OpenOrder
@@ -51,7 +57,7 @@ def migrate(
         return moving.nowhere(tx, server, ActionName.LIVE_MIGRATION, asker, place, now)
     values = {"task_state": Task.MIGRATING}
     actions.begin(tx, server, ActionName.LIVE_MIGRATION, asker, values, now)
-    start = Start(MigrationKind.LIVE, Stage.PREPARING)
+    start = Start(MigrationKind.LIVE, MigrationStatus.PREPARING)
     made = moving.begin(tx, server, place, asker, start, drawn["new_id"], now)
     moving.tell(tx, made, place.host, OrderKind.EXPECT, actions.order_body(server), now)
     return Moved(made.id)
@@ -59,15 +65,15 @@ def migrate(
 
 def follow_expect(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
     """The destination is ready, or it is not."""
-    found = cold_migration.open_move(tx, order, Stage.PREPARING, Task.MIGRATING)
+    found = cold_migration.open_move(tx, order, MigrationStatus.PREPARING, Task.MIGRATING)
     if found is None:
         return
     migration, server = found
     if not result.is_ok:
         # It may have begun to make itself ready.
-        stay(tx, migration, server, Stage.FAILING, now, told(order, result))
+        stay(tx, migration, server, MigrationStatus.FAILING, now, told(order, result))
         return
-    migrations.change_status(tx, migration, Stage.RUNNING, now)
+    migrations.change_status(tx, migration, MigrationStatus.RUNNING, now)
     body = actions.order_body(server)
     is_told = moving.tell(tx, migration, migration.source_host, OrderKind.SEND, body, now)
     assert is_told, "a host with a server on it is not forgotten"
@@ -78,15 +84,15 @@ def follow_send(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None
     assert order.migration_id is not None, "sending is a part of a migration"
     migration = migrations.by_id(tx, order.migration_id)
     server = server_rows.by_uuid(tx, order.server_uuid)
-    if migration is not None and migration.status == Stage.CANCELLING:
+    if migration is not None and migration.status == MigrationStatus.CANCELLING:
         # The server was given up while it was on its way. What arrived has to go.
-        completion.leave_behind(tx, migration, Stage.CANCELLING, now)
+        completion.leave_behind(tx, migration, MigrationStatus.CANCELLING, now)
         return
-    if migration is None or migration.status != Stage.RUNNING or server is None:
+    if migration is None or migration.status != MigrationStatus.RUNNING or server is None:
         return
     if not result.is_ok:
         is_asked = bool(orders.of_migration(tx, migration.id, OrderKind.ABORT))
-        status = Stage.CANCELLING if is_asked else Stage.FAILING
+        status = MigrationStatus.CANCELLING if is_asked else MigrationStatus.FAILING
         stay(tx, migration, server, status, now, told(order, result))
         return
     values: dict[str, Any] = {
@@ -95,7 +101,7 @@ def follow_send(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None
         **_settled(migration, server),
     }
     servers.write(tx, server, values, now)
-    completion.end(tx, migration, Stage.COMPLETED, now)
+    completion.end(tx, migration, MigrationStatus.COMPLETED, now)
     actions.end(tx, server.uuid, migration.request_id, None, now)
 
 
@@ -126,7 +132,7 @@ def give_up_waiting(tx: Tx, order: OpenOrder, message: str, now: datetime) -> No
 
     The order stays, since only its result tells where the server is.
     """
-    found = cold_migration.open_move(tx, order, Stage.RUNNING, Task.MIGRATING)
+    found = cold_migration.open_move(tx, order, MigrationStatus.RUNNING, Task.MIGRATING)
     if found is None:
         return
     migration, server = found

@@ -12,8 +12,8 @@ from innkeeper.domain.moves import (
     Migration,
     MigrationKind,
     MigrationSelection,
+    MigrationStatus,
 )
-from innkeeper.domain.moves import MigrationStatus as Stage
 from innkeeper.store.queries.compute import migrations, server_actions
 from innkeeper.store.queries.compute.orders import OpenOrder
 from innkeeper.store.transactions import Tx
@@ -21,7 +21,7 @@ from innkeeper.systems.compute.moves import live, moving
 from innkeeper.systems.compute.servers import actions, servers
 from innkeeper.systems.compute.servers.results import Result, told
 
-IN_PROGRESS = (Stage.PREPARING, Stage.RUNNING)
+IN_PROGRESS = (MigrationStatus.PREPARING, MigrationStatus.RUNNING)
 
 
 class WrongMigrationState(Invalid):
@@ -83,12 +83,12 @@ def abort(
     if server.task_state != Task.MIGRATING:
         raise WrongState(server.uuid, "task_state", server.task_state)
     migration = get(tx, server_uuid, migration_id)
-    allowed = IN_PROGRESS if in_queue else (Stage.RUNNING,)
+    allowed = IN_PROGRESS if in_queue else (MigrationStatus.RUNNING,)
     if migration.kind != MigrationKind.LIVE or migration.status not in allowed:
         raise WrongMigrationState(migration, "abort live migration")
     server_actions.add(tx, server.uuid, ActionName.LIVE_MIGRATION_CANCEL, asker, now)
-    if migration.status == Stage.PREPARING:
-        live.stay(tx, migration, server, Stage.CANCELLING, now, "It was cancelled.")
+    if migration.status == MigrationStatus.PREPARING:
+        live.stay(tx, migration, server, MigrationStatus.CANCELLING, now, "It was cancelled.")
         return
     _tell(tx, migration, OrderKind.ABORT, asker, now)
 
@@ -102,7 +102,7 @@ def force_complete(
     if server.task_state != Task.MIGRATING:
         raise WrongState(server.uuid, "task_state", server.task_state)
     migration = get(tx, server_uuid, migration_id)
-    if migration.kind != MigrationKind.LIVE or migration.status != Stage.RUNNING:
+    if migration.kind != MigrationKind.LIVE or migration.status != MigrationStatus.RUNNING:
         raise WrongMigrationState(migration, "force complete")
     action = ActionName.LIVE_MIGRATION_FORCE_COMPLETE
     server_actions.add(tx, server.uuid, action, asker, now)

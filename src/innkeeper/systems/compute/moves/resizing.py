@@ -17,8 +17,14 @@ from typing import Unpack
 
 from innkeeper.domain.compute import Flavor, OrderKind, Server, Status, Task
 from innkeeper.domain.errors import Conflict, Invalid
-from innkeeper.domain.moves import ActionName, Asker, Migration, MigrationKind, Moved
-from innkeeper.domain.moves import MigrationStatus as Stage
+from innkeeper.domain.moves import (
+    ActionName,
+    Asker,
+    Migration,
+    MigrationKind,
+    MigrationStatus,
+    Moved,
+)
 from innkeeper.store.queries.compute import migrations
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import images
@@ -65,7 +71,7 @@ def resize(
     place = destinations.find(context, spec)
     if isinstance(place, NoValidHost):
         return moving.nowhere(tx, server, ActionName.RESIZE, asker, place, now)
-    start = Start(MigrationKind.RESIZE, Stage.MIGRATING, flavor_facts(flavor))
+    start = Start(MigrationKind.RESIZE, MigrationStatus.MIGRATING, flavor_facts(flavor))
     made = _begin(tx, server, place, asker, start, drawn["new_id"], now)
     moving.count_up(tx, server.project_id, made)
     return Moved(made.id)
@@ -88,7 +94,7 @@ def migrate(
     place = destinations.elsewhere(tx, context, server, wanted, seed=drawn["seed"], now=now)
     if isinstance(place, NoValidHost):
         return moving.nowhere(tx, server, ActionName.MIGRATE, asker, place, now)
-    start = Start(MigrationKind.MIGRATION, Stage.MIGRATING)
+    start = Start(MigrationKind.MIGRATION, MigrationStatus.MIGRATING)
     made = _begin(tx, server, place, asker, start, drawn["new_id"], now)
     return Moved(made.id)
 
@@ -107,7 +113,7 @@ def _begin(
     action = ActionName.RESIZE if is_resize else ActionName.MIGRATE
     order, task = OrderKind.DEPART, Task.RESIZE_MIGRATING
     if place.host == source:
-        start = replace(start, stage=Stage.POST_MIGRATING)
+        start = replace(start, stage=MigrationStatus.POST_MIGRATING)
         order, task = OrderKind.RESIZE, Task.RESIZE_FINISH
     actions.begin(tx, server, action, asker, {"task_state": task}, now)
     made = moving.begin(tx, server, place, asker, start, new_id, now)
@@ -145,7 +151,9 @@ def confirm(tx: Tx, uuid: str, asker: Asker, *, now: datetime) -> None:
     actions.begin(tx, server, ActionName.CONFIRM_RESIZE, asker, values, now)
     if migration.kind == MigrationKind.RESIZE:
         moving.count_down(tx, server.project_id, migration, migration.new_flavor)
-    completion.leave_behind(tx, migration, Stage.CONFIRMING, now, request_id=asker.request_id)
+    completion.leave_behind(
+        tx, migration, MigrationStatus.CONFIRMING, now, request_id=asker.request_id
+    )
 
 
 def revert(tx: Tx, uuid: str, asker: Asker, *, now: datetime) -> None:
@@ -162,7 +170,7 @@ def revert(tx: Tx, uuid: str, asker: Asker, *, now: datetime) -> None:
     moving.swap(tx, migration, server, now)
     if migration.kind == MigrationKind.RESIZE:
         moving.count_down(tx, server.project_id, migration, migration.old_flavor)
-    migrations.change_status(tx, migration, Stage.REVERTING, now)
+    migrations.change_status(tx, migration, MigrationStatus.REVERTING, now)
     if migration.stays:
         body = actions.order_body(server, migration.old_flavor)
         moving.tell(
@@ -182,6 +190,6 @@ def revert(tx: Tx, uuid: str, asker: Asker, *, now: datetime) -> None:
 
 def _finished(tx: Tx, server: Server) -> Migration:
     for each in migrations.open_ones(tx, [server.uuid]):
-        if each.status == Stage.FINISHED:
+        if each.status == MigrationStatus.FINISHED:
             return each
     raise Conflict(f"Server {server.uuid} has no move that could be confirmed or reverted.")

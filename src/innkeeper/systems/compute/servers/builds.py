@@ -27,10 +27,10 @@ from innkeeper.systems.placement import relocations
 from innkeeper.systems.placement.relocations import Relocation
 
 
-def follow(tx: Tx, news: Sequence[News], settings: ResultSettings, now: datetime) -> None:
+def follow(tx: Tx, reported: Sequence[News], settings: ResultSettings, now: datetime) -> None:
     """Take what agents say of orders to build."""
-    servers.finish_builds(tx, {o.server_uuid: o.host for o, r in news if r.is_ok}, now)
-    failed = [each for each in news if not each[1].is_ok]
+    servers.finish_builds(tx, {o.server_uuid: o.host for o, r in reported if r.is_ok}, now)
+    failed = [each for each in reported if not each[1].is_ok]
     moved = _try_others(
         tx, [each for each in failed if _may_go_on(each[0], settings)], settings, now
     )

@@ -70,8 +70,8 @@ FollowOne = Callable[[Tx, OpenOrder, Result, datetime], None]
 def one_by_one(follow: FollowOne) -> Follow:
     """Follow each piece of news by itself."""
 
-    def all_of_them(tx: Tx, news: Sequence[News], _: ResultSettings, now: datetime) -> None:
-        for order, result in news:
+    def all_of_them(tx: Tx, reported: Sequence[News], _: ResultSettings, now: datetime) -> None:
+        for order, result in reported:
             follow(tx, order, result, now)
 
     return all_of_them

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from innkeeper.domain.compute import HostState
+from innkeeper.domain.compute import HostStatus
 from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.systems.compute.accounts import availability_zones
 
@@ -49,7 +49,7 @@ async def detail(call: Call) -> Answer:
     )
 
 
-def _shown(call: Call, host: HostState) -> dict[str, Any]:
+def _shown(call: Call, host: HostStatus) -> dict[str, Any]:
     return {
         "available": _is_up(call, host),
         "active": not host.is_disabled,
@@ -57,5 +57,5 @@ def _shown(call: Call, host: HostState) -> dict[str, Any]:
     }
 
 
-def _is_up(call: Call, host: HostState) -> bool:
+def _is_up(call: Call, host: HostStatus) -> bool:
     return host.is_up(call.now, call.site.settings.computing.service_down_time_s)

@@ -16,13 +16,22 @@ from innkeeper.domain.amounts import UNIT_MAX
 from innkeeper.domain.errors import Invalid
 from innkeeper.domain.hosts import InventoryReport
 from innkeeper.entrypoints.api import patterns
-from innkeeper.entrypoints.api.compute.hosts import agent_schemas as schemas
+from innkeeper.entrypoints.api.compute.hosts.agent_schemas import (
+    FACT_NUMBER_MAX,
+    FACTS_MAX,
+    FAULT_MAX,
+    HOSTS_MAX,
+    RATIO_MAX,
+    RESULTS_MAX,
+    SERVERS_MAX,
+    TRAITS_MAX,
+)
 
 T = TypeVar("T")
 
 _Count = Annotated[int, Meta(ge=1, le=UNIT_MAX)]
 _Amount = Annotated[int, Meta(ge=0, le=UNIT_MAX)]
-_Ratio = Annotated[float, Meta(gt=0, le=schemas.RATIO_MAX)]
+_Ratio = Annotated[float, Meta(gt=0, le=RATIO_MAX)]
 _Name = Annotated[str, Meta(min_length=1, max_length=200, pattern=patterns.HOST_PATTERN)]
 _Short = Annotated[str, Meta(min_length=1, max_length=64, pattern=patterns.NAME_PATTERN)]
 _Zone = Annotated[str, Meta(min_length=1, max_length=255, pattern=patterns.AGENT_ZONE_PATTERN)]
@@ -30,18 +39,18 @@ _Constant = Annotated[
     str, Meta(min_length=1, max_length=255, pattern=patterns.CONSTANT_PATTERN)
 ]
 _Text = Annotated[str, Meta(max_length=1024, pattern=patterns.NO_NUL_PATTERN)]
-_Whole = Annotated[int, Meta(ge=-schemas.FACT_NUMBER_MAX, le=schemas.FACT_NUMBER_MAX)]
-_Broken = Annotated[float, Meta(ge=-schemas.FACT_NUMBER_MAX, le=schemas.FACT_NUMBER_MAX)]
+_Whole = Annotated[int, Meta(ge=-FACT_NUMBER_MAX, le=FACT_NUMBER_MAX)]
+_Broken = Annotated[float, Meta(ge=-FACT_NUMBER_MAX, le=FACT_NUMBER_MAX)]
 _FactName = Annotated[str, Meta(pattern=patterns.FACT_NAME_PATTERN)]
 _Plain = _Text | bool | _Whole | _Broken
-_List = Annotated[list[_Plain], Meta(max_length=schemas.FACTS_MAX)]
+_List = Annotated[list[_Plain], Meta(max_length=FACTS_MAX)]
 _Inner = Annotated[
     dict[_FactName, _Text | bool | _Whole | _Broken | _List],
-    Meta(max_length=schemas.FACTS_MAX),
+    Meta(max_length=FACTS_MAX),
 ]
 _Facts = Annotated[
     dict[_FactName, _Text | bool | _Whole | _Broken | _List | _Inner],
-    Meta(max_length=schemas.FACTS_MAX),
+    Meta(max_length=FACTS_MAX),
 ]
 # The usual form alone; UUIDs in other forms take the schema's way.
 _Uuid = Annotated[str, Meta(pattern=patterns.PLAIN_UUID_PATTERN)]
@@ -73,26 +82,26 @@ class HostBody(Struct, forbid_unknown_fields=True):
     """One host."""
 
     name: _Name
-    inventories: Annotated[dict[_Constant, InventoryBody], Meta(max_length=schemas.FACTS_MAX)]
+    inventories: Annotated[dict[_Constant, InventoryBody], Meta(max_length=FACTS_MAX)]
     provider_uuid: _Uuid | UnsetType = UNSET
     availability_zone: _Zone | UnsetType = UNSET
     host_type: _Short = "unknown"
     host_version: _Amount = 0
     host_ip: Annotated[str, Meta(max_length=45, pattern=patterns.IP_PATTERN)] = "127.0.0.1"
     cpu_facts: _Facts = {}
-    traits: Annotated[list[_Constant], Meta(max_length=schemas.TRAITS_MAX)] = []
+    traits: Annotated[list[_Constant], Meta(max_length=TRAITS_MAX)] = []
     capabilities: _Facts = {}
     booted_at: Annotated[str, Meta(pattern=patterns.MOMENT_PATTERN)] | UnsetType = UNSET
-    servers: Annotated[list[_Uuid], Meta(max_length=schemas.SERVERS_MAX)] | UnsetType = UNSET
+    servers: Annotated[list[_Uuid], Meta(max_length=SERVERS_MAX)] | UnsetType = UNSET
     not_running: (
-        Annotated[dict[_Uuid, Literal[3, 4]], Meta(max_length=schemas.SERVERS_MAX)] | UnsetType
+        Annotated[dict[_Uuid, Literal[3, 4]], Meta(max_length=SERVERS_MAX)] | UnsetType
     ) = UNSET
 
 
 class ReportBody(Struct, forbid_unknown_fields=True):
     """A part of an agent's hosts."""
 
-    hosts: Annotated[list[HostBody], Meta(min_length=1, max_length=schemas.HOSTS_MAX)]
+    hosts: Annotated[list[HostBody], Meta(min_length=1, max_length=HOSTS_MAX)]
 
 
 class ResultBody(Struct, forbid_unknown_fields=True):
@@ -100,15 +109,13 @@ class ResultBody(Struct, forbid_unknown_fields=True):
 
     order_id: Annotated[int, Meta(ge=0, le=2**62)]
     ok: bool
-    fault: Annotated[
-        str, Meta(max_length=schemas.FAULT_MAX, pattern=patterns.NO_NUL_PATTERN)
-    ] = ""
+    fault: Annotated[str, Meta(max_length=FAULT_MAX, pattern=patterns.NO_NUL_PATTERN)] = ""
 
 
 class ResultsBody(Struct, forbid_unknown_fields=True):
     """How orders ended."""
 
-    results: Annotated[list[ResultBody], Meta(min_length=1, max_length=schemas.RESULTS_MAX)]
+    results: Annotated[list[ResultBody], Meta(min_length=1, max_length=RESULTS_MAX)]
 
 
 def quick(form: type[T]) -> Callable[[bytes], T | None]:
