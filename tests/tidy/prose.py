@@ -1,15 +1,19 @@
-"""Markdown as the rules about language look at it: paragraphs, sentences and columns.
+"""Markdown and source as the rules about language look at them.
 
 Always true: code blocks are left out. Inline code counts as one word, and a link as its text.
+``python -m tests.tidy.prose PATH ...`` lists what breaks a rule.
 """
 
 from __future__ import annotations
 
+import ast
+import inspect
 import re
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from tests.tidy.tree import File, Finding
+from tests.tidy.tree import File, Finding, files
 
 WORDS_MAX = 40
 COLUMNS_MAX = 120
@@ -18,6 +22,7 @@ WHO = re.compile(
     r"\s+who(m|ever|mever)?\b",
     re.IGNORECASE,
 )
+WHOEVER = re.compile(r"\bwho(m|so)?ever('s)?\b", re.IGNORECASE)
 HE = re.compile(r"\b(he|his|him|himself)\b", re.IGNORECASE)
 FENCE = re.compile(r"\s*(```|:::)")
 NO_SENTENCE = re.compile(r"\s*(\||<!--|#)")
@@ -70,14 +75,45 @@ def findings(file: File) -> Iterator[Finding]:
 def of_language(file: File) -> Iterator[Finding]:
     """Tell what breaks a rule about words and sentences."""
     for paragraph in paragraphs(file.text):
-        for pattern in (WHO, HE):
-            for match in pattern.finditer(paragraph.text):
-                yield Finding(file.path, paragraph.line, f"'{match[0]}'")
-        if paragraph.is_prose:
-            for sentence in SENTENCE_END.split(paragraph.text):
-                count = len(re.findall(r"\S*\w\S*", sentence))
-                if count > WORDS_MAX:
-                    yield Finding(file.path, paragraph.line, f"{count} words: {sentence}")
+        yield from _of_paragraph(file, paragraph, (WHO, HE))
+
+
+def of_source(file: File) -> Iterator[Finding]:
+    """Tell what breaks a rule in the docstrings, comments and texts of a module."""
+    for paragraph in written_in(file):
+        yield from _of_paragraph(file, paragraph, (WHO, WHOEVER, HE))
+
+
+def _of_paragraph(
+    file: File, paragraph: Paragraph, banned: Sequence[re.Pattern[str]]
+) -> Iterator[Finding]:
+    for pattern in banned:
+        for match in pattern.finditer(paragraph.text):
+            yield Finding(file.path, paragraph.line, f"'{match[0]}'")
+    if paragraph.is_prose:
+        for sentence in SENTENCE_END.split(paragraph.text):
+            count = len(re.findall(r"\S*\w\S*", sentence))
+            if count > WORDS_MAX:
+                yield Finding(file.path, paragraph.line, f"{count} words: {sentence}")
+
+
+def written_in(file: File) -> Iterator[Paragraph]:
+    """Give the docstrings and comments of a module, and its texts of several words."""
+    for node in ast.walk(file.tree()):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            text = node.value.value
+            for each in paragraphs(inspect.cleandoc(text)) if isinstance(text, str) else ():
+                plain = re.sub(r"``[^`]*``|:\w+:`[^`]*`", "code", each.text)
+                yield Paragraph(node.lineno + each.line - 1, plain, each.is_prose)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield Paragraph(node.lineno, node.value, is_prose=False)
+    gathered: list[str] = []
+    for number, line in enumerate([*file.text.splitlines(), ""], start=1):
+        if line.lstrip().startswith("# "):
+            gathered.append(line.lstrip()[2:])
+        elif gathered:
+            yield Paragraph(number - len(gathered), _plain(" ".join(gathered)), is_prose=True)
+            gathered = []
 
 
 def _wide_lines(file: File) -> Iterator[Finding]:
@@ -88,3 +124,19 @@ def _wide_lines(file: File) -> Iterator[Finding]:
         is_exempt = is_code or line.startswith("|") or "](" in line
         if len(line) > COLUMNS_MAX and not is_exempt:
             yield Finding(file.path, number, f"{len(line)} columns: {line}")
+
+
+def main(places: Sequence[str]) -> int:
+    """Print what breaks a rule in files and folders; gives how much that is."""
+    count = 0
+    for file in files():
+        if file.path.startswith(tuple(places)):
+            rules = of_source if file.path.endswith(".py") else findings
+            for found in rules(file) if file.path.endswith((".py", ".md")) else ():
+                print(found)  # noqa: T201 - a command's output
+                count += 1
+    return count
+
+
+if __name__ == "__main__":
+    sys.exit(min(1, main(sys.argv[1:])))
