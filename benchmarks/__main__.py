@@ -206,11 +206,7 @@ def _tables(part: str, extent: Extent, found: report.Found) -> Sequence[str]:
         "building": lambda: _of_boots(found, "building", extent.building),
         "placement_claims": lambda: [
             report.serving(
-                found,
-                "claim",
-                [claims.providers],
-                claims.client_counts,
-                ("providers", "claims/s"),
+                found, "claim", [claims.providers], claims.client_counts, ("providers", "claims/s")
             )
         ],
         "candidates": lambda: [
@@ -258,9 +254,7 @@ def _compare(kind: str, found: list[Figure]) -> bool:
         return False
     lost = list(history.losses(before, found))
     print(f"\nCompared with {before['commit']} of {before['at']}:", end=" ")
-    print(
-        "\n*** LOSS: ".join(("something got worse.", *lost)) if lost else "no loss over 10 %."
-    )
+    print("\n*** LOSS: ".join(("something got worse.", *lost)) if lost else "no loss over 10 %.")
     return bool(lost)
 
 

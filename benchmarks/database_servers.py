@@ -38,10 +38,7 @@ SERVERS: Mapping[str, Callable[[], DatabaseServer]] = {
     "postgresql": lambda: postgresql.Postgresql(**postgresql.SAFE),
     "galera": galera.Galera,
 }
-PROGRAMS = (
-    ("postgres", "postgresql", postgresql.PLACE),
-    ("mariadbd", "mariadb-server", ""),
-)
+PROGRAMS = (("postgres", "postgresql", postgresql.PLACE), ("mariadbd", "mariadb-server", ""))
 
 
 @contextmanager

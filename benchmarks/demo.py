@@ -97,10 +97,7 @@ def tell(client: Client) -> None:
     wait_until(lambda: all(each["status"] == "ACTIVE" for each in client.servers()))
     show(
         ("server", "status", "host"),
-        [
-            (each["name"], each["status"], each["OS-EXT-SRV-ATTR:host"])
-            for each in client.servers()
-        ],
+        [(each["name"], each["status"], each["OS-EXT-SRV-ATTR:host"]) for each in client.servers()],
     )
 
     say("Where would the next one go, and why? Asking claims nothing:")
@@ -143,12 +140,7 @@ def explain(client: Client, flavor: str) -> Any:
 
 def boot(client: Client, name: str, flavor: str, count: int) -> None:
     """Boot as many servers of this flavor in one request."""
-    wanted: dict[str, Any] = {
-        "name": name,
-        "flavorRef": flavor,
-        "imageRef": "",
-        "networks": "none",
-    }
+    wanted: dict[str, Any] = {"name": name, "flavorRef": flavor, "imageRef": "", "networks": "none"}
     if count > 1:
         wanted |= {"min_count": count, "max_count": count}
     client.call("POST", "/compute/v2.1/servers", {"server": wanted})

@@ -71,16 +71,12 @@ def judge_claims(directory: Path, acknowledged: Sequence[str]) -> None:
     _judge(directory, None, {CONSUMERS: acknowledged})
 
 
-def judge_both(
-    directory: Path, url: str, servers: Sequence[str], claims: Sequence[str]
-) -> None:
+def judge_both(directory: Path, url: str, servers: Sequence[str], claims: Sequence[str]) -> None:
     """Judge a database in which servers were booted, and consumers took of the same hosts."""
     _judge(directory, url, {SERVERS: servers, CONSUMERS: [*servers, *claims]})
 
 
-def _judge(
-    directory: Path, url: str | None, acknowledged: Mapping[Kind, Sequence[str]]
-) -> None:
+def _judge(directory: Path, url: str | None, acknowledged: Mapping[Kind, Sequence[str]]) -> None:
     store = store_in(directory, url)
     try:
         found = list(problems(store, acknowledged))

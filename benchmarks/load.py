@@ -137,18 +137,14 @@ class Client(asyncio.Protocol):
         tally.bytes += len(received) - self._body_starts
         if not 200 <= status < 300:
             if len(tally.strays) < STRAY_ANSWERS_KEPT:
-                tally.strays.append(
-                    received[self._body_starts :][:500].decode(errors="replace")
-                )
+                tally.strays.append(received[self._body_starts :][:500].decode(errors="replace"))
         elif self._new_uuid:
             tally.new_uuids.append(self._new_uuid)
         elif received.startswith(b'{"server":', self._body_starts):
             tally.booted.append(received[self._body_starts :])
 
 
-async def run(
-    port: int, clients: int, seconds: float, make_client: Callable[..., Client]
-) -> Tally:
+async def run(port: int, clients: int, seconds: float, make_client: Callable[..., Client]) -> Tally:
     """Keep ``clients`` busy for so long; every request that was sent is also answered."""
     loop = asyncio.get_running_loop()
     tally = Tally(stop_at=time.perf_counter() + seconds)
@@ -159,9 +155,7 @@ async def run(
     return tally
 
 
-def request_head(
-    port: int, method: str, path: str, headers: dict[str, str], length: int
-) -> bytes:
+def request_head(port: int, method: str, path: str, headers: dict[str, str], length: int) -> bytes:
     """Method, path and headers as the stock client sends them."""
     lines = [
         f"{method} {path} HTTP/1.1",

@@ -19,9 +19,7 @@ from innkeeper.main import main
 
 EMPTY_PATH = "/v2.1/benchmark-empty"
 (RULE,) = (
-    rule
-    for rule in tables.APIS["compute"].rules
-    if rule.name == "os_compute_api:servers:create"
+    rule for rule in tables.APIS["compute"].rules if rule.name == "os_compute_api:servers:create"
 )
 
 

@@ -113,9 +113,7 @@ class Turns:
         tally.steps_per_commit.append((steps_now - steps) / (commits_now - commits))
 
     def _ask(self, service: Started, kind: str, seconds: float) -> dict[str, Any]:
-        found = ask(
-            service, self.questions[kind], self.plan.clients, seconds, next(self._seeds)
-        )
+        found = ask(service, self.questions[kind], self.plan.clients, seconds, next(self._seeds))
         if len(found["server_ids"]) + len(found["new_uuids"]) != found["done"]:
             raise RuntimeError("An acknowledgement did not name what it was about.")
         self.servers += found["server_ids"]
@@ -136,9 +134,7 @@ def measure(directory: Path, plan: Plan) -> Iterator[Figure]:
             print(f"Not measured on {name}: {missing}\n", flush=True)
 
 
-def _measure_one(
-    server: str, place: Path, url: str, hosts: int, plan: Plan
-) -> Iterator[Figure]:
+def _measure_one(server: str, place: Path, url: str, hosts: int, plan: Plan) -> Iterator[Figure]:
     shape = LARGE if hosts < FEW else None
     fleet = Fleet(hosts, allocations=ALLOCATIONS_PER_HOST * hosts, shape=shape)
     filled(place, fleet, url)

@@ -63,11 +63,7 @@ def measure(directory: Path, plan: Plan) -> Iterator[Figure]:
 
 def _boot(client: httpx.Client) -> tuple[float, str]:
     body: dict[str, Any] = json.loads(BOOT_BODY)
-    body["server"] |= {
-        "min_count": SERVERS,
-        "max_count": SERVERS,
-        "return_reservation_id": True,
-    }
+    body["server"] |= {"min_count": SERVERS, "max_count": SERVERS, "return_reservation_id": True}
     begun = time.perf_counter()
     answer = client.post("/servers", json=body)
     took = time.perf_counter() - begun

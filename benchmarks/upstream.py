@@ -102,9 +102,7 @@ def main() -> None:
                 name = f"allocation_candidates, limit {limit or 'none'}"
                 compare(name, sides, chosen.times, partial(get, path))
             compare("PUT allocations", sides, chosen.times, partial(claim, uuids[0]))
-            compare(
-                "list of providers", sides, chosen.times, partial(get, "/resource_providers")
-            )
+            compare("list of providers", sides, chosen.times, partial(get, "/resource_providers"))
             one = f"/resource_providers/{uuids[0]}/inventories"
             compare("inventories of a provider", sides, chosen.times, partial(get, one))
             ours.http.close()

@@ -28,13 +28,7 @@ from innkeeper.engine.database import Database
 from innkeeper.engine.retry import START, START_ON_FILE
 from innkeeper.entrypoints.api import certificates
 from innkeeper.entrypoints.api.identity import agent_commands, key_commands, key_files, startup
-from innkeeper.entrypoints.api.listening import (
-    Listening,
-    address_at,
-    address_of,
-    bound,
-    reserved,
-)
+from innkeeper.entrypoints.api.listening import Listening, address_at, address_of, bound, reserved
 from innkeeper.entrypoints.api.logs import set_up_logs
 from innkeeper.entrypoints.maintenance import auditing, saving, upgrading
 from innkeeper.entrypoints.worker.child import Child, stop_all
@@ -110,9 +104,7 @@ def reset_admin_password(settings: Settings) -> int:
             database,
             settings,
             address_of(
-                settings.serving.host,
-                settings.serving.port,
-                certificates.scheme(settings.serving),
+                settings.serving.host, settings.serving.port, certificates.scheme(settings.serving)
             ),
             RandomIds(),
             secrets.token_urlsafe,
@@ -126,9 +118,7 @@ def care_for_keys(settings: Settings, options: Mapping[str, Any]) -> int:
     """Look at the encryption keys, take a new one, or drop old ones."""
     with _there(settings) as database:
         path = key_files.path_of(settings.storing)
-        lines = key_commands.carry_out(
-            options["act"], database, path, secrets.token_bytes, now()
-        )
+        lines = key_commands.carry_out(options["act"], database, path, secrets.token_bytes, now())
     sys.stdout.write("".join(f"{line}\n" for line in lines))
     return 0
 
@@ -217,9 +207,7 @@ def serve(settings: Settings, options: Mapping[str, Any]) -> int:
 def _database_wait(settings: Settings) -> DatabaseWait:
     storing = settings.storing
     return DatabaseWait(
-        storing.database_wait_s,
-        chance,
-        START_ON_FILE if storing.is_file else START,
+        storing.database_wait_s, chance, START_ON_FILE if storing.is_file else START
     )
 
 

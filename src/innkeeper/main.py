@@ -34,11 +34,7 @@ def parser() -> argparse.ArgumentParser:
     for api in ("identity", "placement", "compute", "image", "reservation"):
         serve.add_argument(f"--{api}-prefix", help=f"path of the {api} API; may be empty")
     serve.add_argument(
-        "--demo-hosts",
-        type=int,
-        default=0,
-        metavar="N",
-        help="start an agent with N fake hosts",
+        "--demo-hosts", type=int, default=0, metavar="N", help="start an agent with N fake hosts"
     )
     # What a supervisor tells its workers; nobody else has a use for it.
     serve.add_argument("--with-parent", type=int, help=argparse.SUPPRESS)
@@ -47,9 +43,7 @@ def parser() -> argparse.ArgumentParser:
     agent_options.add(commands.add_parser("agent", help="speak for hosts", allow_abbrev=False))
     import_options.add(
         commands.add_parser(
-            "placement-import",
-            help="copy a running Placement into this one",
-            allow_abbrev=False,
+            "placement-import", help="copy a running Placement into this one", allow_abbrev=False
         )
     )
     simulator_options.add(
@@ -83,9 +77,7 @@ def parser() -> argparse.ArgumentParser:
     restore.add_argument("file", type=Path, metavar="FILE", help="what was saved")
     _add_settings(restore)
     password = commands.add_parser(
-        "admin-password",
-        help="give the administrator a new password",
-        allow_abbrev=False,
+        "admin-password", help="give the administrator a new password", allow_abbrev=False
     )
     _add_settings(password)
     key = commands.add_parser(

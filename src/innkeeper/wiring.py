@@ -159,10 +159,7 @@ class Service:
     """One serving process, whole: made, started, asked, stopped."""
 
     def __init__(
-        self,
-        settings: Settings,
-        store: Store | None = None,
-        patiently: Patiently = at_once,
+        self, settings: Settings, store: Store | None = None, patiently: Patiently = at_once
     ) -> None:
         """``patiently`` does whatever a start asks of the database."""
         self.settings = settings
@@ -171,8 +168,7 @@ class Service:
         self.database = Database(self.store)
         self.ids = RandomIds()
         self.recordings = RecordingFiles(
-            Path(settings.storing.data_dir) / RECORDINGS_FOLDER,
-            settings.scheduling.recordings_max,
+            Path(settings.storing.data_dir) / RECORDINGS_FOLDER, settings.scheduling.recordings_max
         )
         executor = _or_settings_error(
             lambda: BootExecutor(settings.scheduling, settings.computing, self.recordings.keep)
@@ -201,9 +197,7 @@ class Service:
         self.signer: Signer | None = None
         if settings.authenticating.auth == "builtin":
             self.signer = patiently(
-                lambda: startup.signer(
-                    self.database, settings.storing, secrets.token_bytes, now()
-                )
+                lambda: startup.signer(self.database, settings.storing, secrets.token_bytes, now())
             )
         self.site = Site(
             settings=settings,
@@ -219,9 +213,7 @@ class Service:
             tracing=_tracing(settings.serving.trace_endpoint),
         )
         self.app = app.make(self.site, apis, self.why_not_ready)
-        self.detector = StuckThreadDetector(
-            self.engine.writer, settings.serving.worker_timeout_s
-        )
+        self.detector = StuckThreadDetector(self.engine.writer, settings.serving.worker_timeout_s)
         self._has_agent = False
         self.worker = WorkerThread([], time.monotonic)
 
@@ -252,9 +244,7 @@ class Service:
         return self._patiently(self._write_agent_token)
 
     def _write_agent_token(self) -> Path:
-        return startup.write_agent_token(
-            self.database, self.settings, self.signer, self.ids, now()
-        )
+        return startup.write_agent_token(self.database, self.settings, self.signer, self.ids, now())
 
     def renew_agent_token(self) -> int:
         """Make the agent's token anew, if there is such an agent. Done again and again."""

@@ -27,13 +27,7 @@ NEWEST = "1.39"
 LISTED_MAX = 15
 SHOWN_MAX = 400
 VERSIONS = tuple(f"1.{minor}" for minor in range(40))
-COMPARED_HEADERS = (
-    "cache-control",
-    "content-type",
-    "location",
-    "openstack-api-version",
-    "vary",
-)
+COMPARED_HEADERS = ("cache-control", "content-type", "location", "openstack-api-version", "vary")
 """Headers whose values must be equal; of others it must be equal whether they are there."""
 PRESENT_HEADERS = ("last-modified", "x-openstack-request-id")
 
@@ -117,12 +111,7 @@ class Pair:
             headers.setdefault("openstack-api-version", f"placement {ask.version}")
         content = {"content" if isinstance(ask.body, bytes) else "json": ask.body}
         theirs = self.theirs.call(
-            ask.method,
-            ask.path,
-            version=None,
-            body=ask.body,
-            headers=headers,
-            token=ask.token,
+            ask.method, ask.path, version=None, body=ask.body, headers=headers, token=ask.token
         )
         ours = self.ours.call(
             ask.method, MOUNT + ask.path, token=ask.token, headers=headers, **content
@@ -133,10 +122,7 @@ class Pair:
 @contextmanager
 def both(directory: Path) -> Iterator[Pair]:
     """Start the original and ours."""
-    with (
-        original(directory) as theirs,
-        running(directory / "ours", apis=("placement",)) as ours,
-    ):
+    with original(directory) as theirs, running(directory / "ours", apis=("placement",)) as ours:
         yield Pair(theirs, ours)
 
 

@@ -66,9 +66,7 @@ def traits(nova: Nova) -> None:
 
 def groups(nova: Nova) -> None:
     """Groups of the flavor: on different cards or wherever, and with traits of their own."""
-    one_card = _asks(
-        "one card", {"resources1:VGPU": "2", "trait1:HW_GPU_API_VULKAN": "required"}
-    )
+    one_card = _asks("one card", {"resources1:VGPU": "2", "trait1:HW_GPU_API_VULKAN": "required"})
     offered = _offered(nova, "one card", one_card)
     assert {card for one in offered for card in one if card in CARDS} == set(CARDS[:2])
     two = {"resources1:VGPU": "1", "resources2:VGPU": "1"}
@@ -112,10 +110,7 @@ def places(nova: Nova) -> None:
         _offered(nova, "aggregates", spec(flavor("either"), requested_destination=either))
     ) == set(WITH_CARDS)
     both = objects.Destination(aggregates=[row, bay])
-    assert (
-        _offered(nova, "both aggregates", spec(flavor("both"), requested_destination=both))
-        == []
-    )
+    assert _offered(nova, "both aggregates", spec(flavor("both"), requested_destination=both)) == []
     neither = objects.Destination(forbidden_aggregates={row, bay})
     assert _roots(
         _offered(nova, "no aggregate", spec(flavor("no"), requested_destination=neither))

@@ -48,9 +48,7 @@ def claims(nova: Nova) -> None:
     assert nova.note("claimed", whole)["consumer_generation"] == 1
     assert _held(nova, "nobody") == {}
     by_host = nova.client().get_allocations_for_resource_provider(nova.context, uuid(POOL))
-    assert nova.note("of the pool", by_host.allocations) == {
-        uuid("server-2"): {"resources": DISK}
-    }
+    assert nova.note("of the pool", by_host.allocations) == {uuid("server-2"): {"resources": DISK}}
 
 
 def claims_that_fail(nova: Nova) -> None:
@@ -69,8 +67,7 @@ def claims_that_fail(nova: Nova) -> None:
     small = spec(flavor("small"))
     adapter.before("PUT", "/allocations", lambda: _claim(nova, "server-3", small, "host-4"))
     refusal(
-        exception.AllocationUpdateFailed,
-        lambda: _claim(nova, "server-3", small, "host-1", client),
+        exception.AllocationUpdateFailed, lambda: _claim(nova, "server-3", small, "host-1", client)
     )
     assert adapter.acted
     assert set(_held(nova, "server-3")) == {uuid("host-4"), uuid(POOL)}
@@ -90,9 +87,7 @@ def a_move(nova: Nova) -> None:
     nova.note("moving", {who: _held(nova, who) for who in ("server-1", "migration-1")})
     # The migration is confirmed: the source is free again.
     assert client.delete_allocation_for_instance(nova.context, uuid("migration-1"), "migration")
-    assert not client.delete_allocation_for_instance(
-        nova.context, uuid("migration-1"), "migration"
-    )
+    assert not client.delete_allocation_for_instance(nova.context, uuid("migration-1"), "migration")
     assert _held(nova, "migration-1") == {}
     assert uuid("host-2-card-2") in _held(nova, "server-1")
 
@@ -184,10 +179,7 @@ def what_is_held_stays(nova: Nova) -> None:
     """Neither an inventory nor a provider goes from under a server."""
     client, tree = nova.tree("host-1")
     tree.update_inventory("host-1", {"VCPU": inventory(16), "MEMORY_MB": inventory(32768)})
-    refusal(
-        exception.InventoryInUse,
-        lambda: client.update_from_provider_tree(nova.context, tree),
-    )
+    refusal(exception.InventoryInUse, lambda: client.update_from_provider_tree(nova.context, tree))
     client, tree = nova.tree("host-2")
     tree.remove("host-2-card-2")
     refusal(

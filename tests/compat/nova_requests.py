@@ -15,9 +15,7 @@ def flavor(name: str, extra: Mapping[str, str] | None = None, disk: int = 20) ->
     """A flavor with two CPUs, and the extra specs of whoever sells it."""
     amounts = {"vcpus": 2, "memory_mb": 2048, "root_gb": disk, "ephemeral_gb": 0, "swap": 0}
     named = {"name": name, "flavorid": uuid(name), "is_public": True}
-    return objects.Flavor(
-        **amounts, **named, extra_specs=dict(extra or {}), id=1, rxtx_factor=1.0
-    )
+    return objects.Flavor(**amounts, **named, extra_specs=dict(extra or {}), id=1, rxtx_factor=1.0)
 
 
 def spec(wanted: Any, server: str = "any", **more: Any) -> Any:

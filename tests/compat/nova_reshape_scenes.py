@@ -95,11 +95,7 @@ def _machine(nova: Nova, host: str, node: str) -> Any:
 
 def _server(nova: Nova, server: str, machine: Any) -> None:
     """A server's row in Nova's own database."""
-    where = {
-        "host": machine.host,
-        "node": machine.hypervisor_hostname,
-        "compute_id": machine.id,
-    }
+    where = {"host": machine.host, "node": machine.hypervisor_hostname, "compute_id": machine.id}
     owner = {"project_id": PROJECT, "user_id": USER}
     objects.Instance(nova.context, uuid=uuid(server), **owner, **where).create()
 

@@ -89,9 +89,7 @@ def hosts_and_servers(nova: Nova) -> None:
     assert {first.service_host, *(one.service_host for one in others)} == set(MACHINES)
     row = rows[first.service_host]
     held = nova.client().get_allocs_for_consumer(nova.context, uuid("placed"))
-    assert amounts(held["allocations"]) == {
-        row.uuid: {"VCPU": 2, "MEMORY_MB": 2048, "DISK_GB": 20}
-    }
+    assert amounts(held["allocations"]) == {row.uuid: {"VCPU": 2, "MEMORY_MB": 2048, "DISK_GB": 20}}
     large = flavor("large", {"resources:VCPU": "13"})
     refusal(ExpectedException, partial(_placed, nova, scheduler, "too large", large))
 

@@ -105,9 +105,7 @@ class PlacementClient:
         self._made += 1
         return f"{what}_{self.version}_{self._made}".replace(".", "_")
 
-    def provider(
-        self, totals: Mapping[str, int] | None = None, parent: str | None = None
-    ) -> str:
+    def provider(self, totals: Mapping[str, int] | None = None, parent: str | None = None) -> str:
         """Make a provider that has so much of each class; gives its uuid."""
         named = {"name": self.name("provider"), "parent_provider_uuid": parent}
         uuid = str(self.send("POST", "/resource_providers", named)["uuid"])

@@ -44,9 +44,7 @@ COMMANDS: Mapping[str, Command] = {
     "resource class set": Command(7, ("CUSTOM_NO",)),
     "resource class show": Command(2, ("VCPU",)),
     "resource provider aggregate list": Command(1, (SOME,)),
-    "resource provider aggregate set": Command(
-        1, (SOME,), {"--aggregate": 1, "--generation": 19}
-    ),
+    "resource provider aggregate set": Command(1, (SOME,), {"--aggregate": 1, "--generation": 19}),
     "resource provider allocation delete": Command(),
     "resource provider allocation set": Command(
         options={"--allocation": 0, "--project-id": 8, "--user-id": 8, "--consumer-type": 38}

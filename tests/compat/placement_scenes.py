@@ -101,9 +101,7 @@ def inventories(client: PlacementClient) -> None:
     assert row == {**changed, "allocation_ratio": 1.5, "used": 0}
     rows = client.ask("resource provider inventory list", host)
     assert by("resource_class", rows) == {"DISK_GB": row, "VCPU": {**found["VCPU"], "used": 0}}
-    refusal = client.refuses(
-        "resource provider inventory class set", host, "VGPU", "--total", "1"
-    )
+    refusal = client.refuses("resource provider inventory class set", host, "VGPU", "--total", "1")
     assert "No inventory record with resource class" in refusal
     _take_away(client, host)
 
@@ -140,8 +138,7 @@ def aggregates(client: PlacementClient) -> None:
         return
     client.mark(other, [], [second])
     rows = client.ask(
-        *("resource provider inventory set", second, "--aggregate"),
-        *("--resource", "VCPU=3"),
+        *("resource provider inventory set", second, "--aggregate"), *("--resource", "VCPU=3")
     )
     assert {row["resource_provider"] for row in rows} == {host, other}
     for provider in (host, other):

@@ -146,9 +146,7 @@ def groups(client: PlacementClient) -> None:
         assert pairs == []
     else:
         assert pairs == [{root, leaf}, {root, leaf}]
-    together = _requests(
-        client.ask("allocation candidate list", *two, "--group-policy", "none")
-    )
+    together = _requests(client.ask("allocation candidate list", *two, "--group-policy", "none"))
     alike = [{root}, {leaf}]
     assert sorted(map(sorted, together)) == sorted(map(sorted, alike + pairs))
     apart = client.ask("allocation candidate list", *two, "--required", FAST)

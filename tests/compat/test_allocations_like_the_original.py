@@ -250,12 +250,7 @@ def test_in_use(pair: Pair) -> None:
 
 
 def test_usages(pair: Pair) -> None:
-    kinds = (
-        ("A", "mine", "me"),
-        ("B", "mine", "me"),
-        ("B", "mine", "you"),
-        ("A", "other", "me"),
-    )
+    kinds = (("A", "mine", "me"), ("B", "mine", "me"), ("B", "mine", "you"), ("A", "other", "me"))
     for number, (kind, project, user) in enumerate(kinds, 4400):
         body = {
             "allocations": held({"VCPU": 3, "DISK_GB": 10}),

@@ -23,13 +23,7 @@ import pytest
 from innkeeper.domain.amounts import Inventory
 from innkeeper.domain.candidates import UNSUFFIXED, Candidate, CandidateQuery, RequestGroup
 from tests.support import reference_candidates
-from tests.support.forests import (
-    SHARES,
-    Forest,
-    PlainProvider,
-    draw_forest,
-    draw_query,
-)
+from tests.support.forests import SHARES, Forest, PlainProvider, draw_forest, draw_query
 from tests.support.original import original
 from tests.support.reference_candidates import Found
 from tests.support.running import running
@@ -76,8 +70,7 @@ def test_candidates_are_the_originals(services: dict[str, Call], seed: int) -> N
     dice = Random(seed)  # noqa: S311 - to be repeated, not to be secret
     forest = tuple(without_odd_steps(each) for each in draw_forest(dice))
     queries = [
-        draw_query(dice, forest, is_newest=number % 4 > 0)
-        for number in range(QUERIES_PER_FOREST)
+        draw_query(dice, forest, is_newest=number % 4 > 0) for number in range(QUERIES_PER_FOREST)
     ]
     with planted(services["ours"], forest), planted(services["theirs"], forest):
         for query in queries:

@@ -114,9 +114,7 @@ def test_a_server_outlives_its_pcloud(service: Started) -> None:
     refused = service.refuses("server", "unshelve", "web", login=mine)
     assert f"The pcloud that server {made['id']} names is gone" in refused
     assert "openstack server dedicated hosts set, or unset" in refused
-    (last,) = service.ask(
-        "pcloud", "action", "list", "--limit", "1", "--long", uuid, login=mine
-    )
+    (last,) = service.ask("pcloud", "action", "list", "--limit", "1", "--long", uuid, login=mine)
     assert (last["Action"], last["Detail"]) == ("delete", "shelved servers that name it: 1")
 
 
@@ -153,9 +151,7 @@ def test_a_server_outlives_its_lease(service: Started) -> None:
     service.do("host", "flavor", "host", "remove", "big", "host-1")
     service.do("compute", "service", "set", "--enable", "host-1", "nova-compute")
     with httpx.Client(base_url=f"{service.url}/reservation/v1", verify=NOBODY) as client:
-        kept = client.post(
-            "/os-hosts", headers={"x-auth-token": admin}, json={"name": "host-1"}
-        )
+        kept = client.post("/os-hosts", headers={"x-auth-token": admin}, json={"name": "host-1"})
         assert kept.status_code == httpx.codes.CREATED, kept.text
         asked = {"x-auth-token": token}
         made = client.post("/leases", headers=asked, json=LEASE)

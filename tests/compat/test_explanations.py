@@ -25,9 +25,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def service(folder: Path) -> Iterator[Started]:
     with started(folder, "--demo-hosts", str(HOSTS)) as running:
         running.ask("flavor", "create", "--ram", "64", "--disk", "1", "--vcpus", "1", "small")
-        running.ask(
-            "flavor", "create", "--ram", "64", "--disk", "9999999", "--vcpus", "1", "vast"
-        )
+        running.ask("flavor", "create", "--ram", "64", "--disk", "9999999", "--vcpus", "1", "vast")
         yield running
 
 
@@ -121,9 +119,7 @@ def test_where_a_host_is_dedicated_administrators_read_numbers(service: Started)
     in_words = "None of the hosts passed all filters: PcloudFilter removed some "
     asked = ("server", "explain", "--flavor", "vast")
     for login, words, count in ((None, in_numbers, "1"), (alice, in_words, "some")):
-        assert (
-            words in service.ask("server", "show", made["id"], login=login)["fault"]["message"]
-        )
+        assert words in service.ask("server", "show", made["id"], login=login)["fault"]["message"]
         for told in (
             service.ask("server", "explain", made["id"], login=login),
             service.ask(*asked, login=login),
@@ -132,7 +128,5 @@ def test_where_a_host_is_dedicated_administrators_read_numbers(service: Started)
             assert told["removed"].startswith(f"{count} by PcloudFilter")
             assert told["hosts"] == (3 if login is None else None)
         (event,) = service.ask("server", "event", "list", "--long", made["id"], login=login)
-        shown = service.ask(
-            "server", "event", "show", made["id"], event["Request ID"], login=login
-        )
+        shown = service.ask("server", "event", "show", made["id"], event["Request ID"], login=login)
         assert words in shown["message"]

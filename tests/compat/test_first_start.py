@@ -87,8 +87,6 @@ def test_the_agent_beside_the_service_has_a_token(tmp_path: Path) -> None:
         shown = answer.json()["token"]
         assert [role["name"] for role in shown["roles"]] == ["service"]
         assert shown["project"]["name"] == "service"
-        made, ends = (
-            datetime.fromisoformat(shown[name]) for name in ("issued_at", "expires_at")
-        )
+        made, ends = (datetime.fromisoformat(shown[name]) for name in ("issued_at", "expires_at"))
         assert ends - made <= timedelta(hours=1)
         assert service.call("GET", "/identity/v3/users", token=token).status_code == 403

@@ -46,8 +46,7 @@ def test_flavors(service: Started) -> None:
 
 def test_private_flavors(service: Started) -> None:
     service.ask(
-        *("flavor", "create", "--private", "--vcpus", "1", "--ram", "64", "--disk", "1"),
-        "secret",
+        *("flavor", "create", "--private", "--vcpus", "1", "--ram", "64", "--disk", "1"), "secret"
     )
     assert service.ask("flavor", "list") == []
     assert [each["Name"] for each in service.ask("flavor", "list", "--all")] == ["secret"]
@@ -102,9 +101,7 @@ def test_keypairs(service: Started, tmp_path: Path) -> None:
     )
     listed = service.ask("keypair", "list")
     assert [each["Name"] for each in listed] == ["imported", "made"]
-    assert service.do("keypair", "show", "--public-key", "imported").strip() == (
-        PUBLIC_KEY.strip()
-    )
+    assert service.do("keypair", "show", "--public-key", "imported").strip() == (PUBLIC_KEY.strip())
     assert service.ask("keypair", "show", "imported")["fingerprint"] == made["fingerprint"]
     service.do("keypair", "delete", "imported", "made")
     assert service.ask("keypair", "list") == []
@@ -112,26 +109,20 @@ def test_keypairs(service: Started, tmp_path: Path) -> None:
 
 def test_quotas_and_limits(service: Started) -> None:
     service.do("quota", "set", "--instances", "11", "--cores", "-1", "admin")
-    quotas = {
-        each["Resource"]: each["Limit"] for each in service.ask("quota", "show", "--compute")
-    }
+    quotas = {each["Resource"]: each["Limit"] for each in service.ask("quota", "show", "--compute")}
     assert (quotas["instances"], quotas["cores"], quotas["ram"]) == (11, -1, 51200)
     usages = {each["Resource"]: each for each in service.ask("quota", "show", "--usage")}
     assert (usages["instances"]["Limit"], usages["instances"]["In Use"]) == (11, 0)
     (listed,) = service.ask("quota", "list", "--compute")
     assert listed["Instances"] == 11
-    limits = {
-        each["Name"]: each["Value"] for each in service.ask("limits", "show", "--absolute")
-    }
+    limits = {each["Name"]: each["Value"] for each in service.ask("limits", "show", "--absolute")}
     assert (limits["max_total_instances"], limits["instances_used"]) == (11, 0)
     service.do("quota", "delete", "--compute", "admin")
     defaults = {
         each["Resource"]: each["Limit"]
         for each in service.ask("quota", "show", "--default", "--compute")
     }
-    quotas = {
-        each["Resource"]: each["Limit"] for each in service.ask("quota", "show", "--compute")
-    }
+    quotas = {each["Resource"]: each["Limit"] for each in service.ask("quota", "show", "--compute")}
     assert quotas["instances"] == defaults["instances"] == 10
     assert service.ask("limits", "show", "--rate") == []
 

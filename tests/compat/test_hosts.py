@@ -85,9 +85,7 @@ def test_hypervisors(service: Started, version: str | None) -> None:
 
 
 @pytest.mark.parametrize("version", ["2.53", "2.88"])
-def test_a_hypervisor_is_found_by_its_name_and_by_its_id(
-    service: Started, version: str
-) -> None:
+def test_a_hypervisor_is_found_by_its_name_and_by_its_id(service: Started, version: str) -> None:
     asked = ("--os-compute-api-version", version, "hypervisor", "show")
     by_name = service.ask(*asked, "host-3")
     assert by_name["hypervisor_hostname"] == "host-3"

@@ -35,9 +35,7 @@ def test_the_catalog(service: Started) -> None:
     assert service.ask("catalog", "show", "identity")["type"] == "identity"
     services = service.ask("service", "list")
     assert {each["Type"] for each in services} == catalog.keys()
-    endpoints = service.ask(
-        "endpoint", "list", "--service", "identity", "--interface", "public"
-    )
+    endpoints = service.ask("endpoint", "list", "--service", "identity", "--interface", "public")
     assert [each["URL"] for each in endpoints] == [f"{service.url}/identity/v3"]
     assert service.ask("endpoint", "show", endpoints[0]["ID"])["interface"] == "public"
     assert [each["Name"] for each in service.ask("domain", "list")] == ["Default"]

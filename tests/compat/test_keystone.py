@@ -56,12 +56,7 @@ def keystone(tmp_path: Path) -> Iterator[Running]:
 
 
 def beside(keystone: Running, tmp_path: Path, **more: Any) -> Any:
-    settings = {
-        "keystone_url": f"{keystone.url}/identity",
-        "token_cache_s": 0.001,
-        **ME,
-        **more,
-    }
+    settings = {"keystone_url": f"{keystone.url}/identity", "token_cache_s": 0.001, **ME, **more}
     return running(tmp_path / "service", auth="keystone", **settings)
 
 
@@ -75,10 +70,7 @@ def test_its_tokens_open_our_doors(keystone: Running, tmp_path: Path) -> None:
         ours = service.call("GET", "/compute/v2.1/os-services", token=admin(keystone))
         assert ours.status_code == 200
         gone = keystone.call(
-            "DELETE",
-            "/identity/v3/auth/tokens",
-            token=token,
-            headers={"x-subject-token": token},
+            "DELETE", "/identity/v3/auth/tokens", token=token, headers={"x-subject-token": token}
         )
         assert gone.status_code == 204
         assert service.call("GET", "/compute/v2.1/flavors", token=token).status_code == 401

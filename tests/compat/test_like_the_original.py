@@ -201,18 +201,10 @@ def test_bodies_and_their_types(pair: Pair) -> None:
 @pytest.mark.parametrize(
     ("differs", "ask"),
     [
-        (
-            "capitals",
-            Ask("POST", PROVIDERS, b"{}", headers={"content-type": "Application/JSON"}),
-        ),
+        ("capitals", Ask("POST", PROVIDERS, b"{}", headers={"content-type": "Application/JSON"})),
         (
             "not a number",
-            Ask(
-                "POST",
-                PROVIDERS,
-                b'{"name": NaN}',
-                headers={"content-type": "application/json"},
-            ),
+            Ask("POST", PROVIDERS, b'{"name": NaN}', headers={"content-type": "application/json"}),
         ),
         ("nothing there yet", Ask("PUT", f"{PROVIDER}/aggregates", version="1.0")),
         ("empty token", Ask("GET", PROVIDERS, token="")),

@@ -112,11 +112,7 @@ def test_in_use(pair: Pair) -> None:
             Ask("PUT", f"{TRAITS}/CUSTOM_USED"),
             Ask("PUT", f"{TRAITS}/CUSTOM_FREE"),
             Ask("POST", "/resource_providers", {"name": "user", "uuid": uuid(1)}),
-            Ask(
-                "POST",
-                f"{provider}/inventories",
-                {"resource_class": "CUSTOM_USED", "total": 1},
-            ),
+            Ask("POST", f"{provider}/inventories", {"resource_class": "CUSTOM_USED", "total": 1}),
             Ask("PUT", f"{provider}/traits", traits),
             Ask("DELETE", f"{CLASSES}/CUSTOM_USED"),
             Ask("DELETE", f"{TRAITS}/CUSTOM_USED"),

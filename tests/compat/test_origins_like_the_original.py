@@ -52,12 +52,7 @@ def told(response: httpx.Response) -> dict[str, Any]:
     varies = {each.strip().lower() for each in response.headers.get("vary", "").split(",")}
     has_id = "x-openstack-request-id" in response.headers
     by_origin = "origin" in varies
-    return {
-        "status": response.status_code,
-        "by_origin": by_origin,
-        "has_id": has_id,
-        **headers,
-    }
+    return {"status": response.status_code, "by_origin": by_origin, "has_id": has_id, **headers}
 
 
 @pytest.mark.parametrize("path", PATHS)

@@ -31,9 +31,7 @@ WRITE = "WRITE_SAMPLES"
 """In the environment: the page is written, and not compared."""
 SAMPLE = re.compile(r"(<!-- sample: (\w+) -->\n```console\n)(.*?)(```\n)", re.DOTALL)
 INNER = re.compile(r"\$\((openstack [^()]*)\)")
-ID = re.compile(
-    r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|\b[0-9a-f]{32}\b"
-)
+ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|\b[0-9a-f]{32}\b")
 TIME, SOME_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?"), "2030-01-31T12:00:00"
 ADDRESS = "http://127.0.0.1:8780"
 PROMPT, PROGRAM = "$ ", "openstack"

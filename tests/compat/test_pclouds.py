@@ -187,9 +187,7 @@ def test_what_a_pcloud_says_is_changed(service: Started, alice: dict[str, str]) 
     assert "HTTP 400" in refused
 
 
-def test_hosts_are_taken_under_names_of_ones_own(
-    service: Started, alice: dict[str, str]
-) -> None:
+def test_hosts_are_taken_under_names_of_ones_own(service: Started, alice: dict[str, str]) -> None:
     add = ("pcloud", "host", "add", "web", "--host-flavor", "big")
     (one,) = service.ask(*add, "--availability-zone", "nova", "front door", login=alice)
     assert (one["Name"], one["State"], one["Health"]) == ("front door", "disabled", "available")
@@ -284,9 +282,7 @@ def test_aggregates_say_what_the_seed_says(
     }
 
 
-def test_servers_come_to_the_pcloud_that_they_name(
-    service: Started, alice: dict[str, str]
-) -> None:
+def test_servers_come_to_the_pcloud_that_they_name(service: Started, alice: dict[str, str]) -> None:
     pcloud = service.ask("pcloud", "show", "web", login=alice)["id"]
     service.do("pcloud", "host", "set", "web", "--disable", "left", login=alice)
     hint = ("--hint", f"pcloud={pcloud}")
@@ -337,9 +333,7 @@ def test_another_project_is_let_in_and_sent_away(
     service.refuses(*boot, "late", login=bob)
     assert service.ask("server", "show", "guest", login=bob)["status"] == "ACTIVE"
     service.do("server", "delete", "--wait", "guest", "early", "late", login=bob)
-    assert "No project has the name" in service.refuses(
-        "pcloud", "project", "add", pcloud, "shpo"
-    )
+    assert "No project has the name" in service.refuses("pcloud", "project", "add", pcloud, "shpo")
 
 
 def test_a_guest_says_for_itself_that_it_is_taken_in(

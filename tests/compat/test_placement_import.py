@@ -15,9 +15,7 @@ from tests.support.running import Running, running
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(360)]
 
 
-def test_a_whole_cloud_moves_and_moves_once(
-    filled: Original, target: Running, bring: Run
-) -> None:
+def test_a_whole_cloud_moves_and_moves_once(filled: Original, target: Running, bring: Run) -> None:
     theirs, ours = of_original(filled), of_ours(target)
 
     status, told, _ = bring(filled.url, at(target), "--dry-run")
@@ -85,22 +83,12 @@ def test_each_kind_of_difference_is_found_and_mended(
     ours.set(host, "aggregates", [named("rack"), named("cellar")])
     holds = {host: {"VCPU": 2, "MEMORY_MB": 1024}, card: {"CUSTOM_GPU_SLICE": 1}}
     ours.hold(
-        "0-1",
-        {**holds, pool: {"DISK_GB": 11}},
-        project="project-0",
-        user="Jürgen 1",
-        is_new=False,
+        "0-1", {**holds, pool: {"DISK_GB": 11}}, project="project-0", user="Jürgen 1", is_new=False
     )
     ours.hold(
-        "0-2",
-        {**holds, pool: {"DISK_GB": 10}},
-        project="project-0",
-        user="Jürgen 2",
-        is_new=False,
+        "0-2", {**holds, pool: {"DISK_GB": 10}}, project="project-0", user="Jürgen 2", is_new=False
     )
-    ours.hold(
-        "0-3", {**holds, pool: {"DISK_GB": 10}}, project="theirs", user="me", is_new=False
-    )
+    ours.hold("0-3", {**holds, pool: {"DISK_GB": 10}}, project="theirs", user="me", is_new=False)
     ours.call("DELETE", f"/allocations/{gone}")
     extra = ours.hold("extra", {other_host: {"VCPU": 1}})
 
@@ -149,9 +137,7 @@ def test_each_kind_of_difference_is_found_and_mended(
     assert stranger not in generations(ours)
 
 
-def test_a_source_in_use_is_caught_up_with(
-    source: Original, target: Running, bring: Run
-) -> None:
+def test_a_source_in_use_is_caught_up_with(source: Original, target: Running, bring: Run) -> None:
     theirs = of_original(source)
     theirs.fill()
     assert bring(source.url, at(target))[0] == 0

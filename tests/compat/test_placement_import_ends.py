@@ -12,16 +12,7 @@ from pathlib import Path
 import pytest
 
 from innkeeper.main import main
-from tests.compat.moving import (
-    EVERYTHING,
-    Run,
-    at,
-    begun,
-    generations,
-    of_original,
-    of_ours,
-    until,
-)
+from tests.compat.moving import EVERYTHING, Run, at, begun, generations, of_original, of_ours, until
 from tests.compat.openstack_command import environment
 from tests.support.forked import SOURCE
 from tests.support.original import Original
@@ -118,10 +109,7 @@ def test_clouds_and_tokens_of_the_environment(
             check=False,
             timeout=60,
         )
-        assert (ran.returncode, ran.stdout) == (
-            0,
-            EVERYTHING,
-        ), ran.stderr
+        assert (ran.returncode, ran.stdout) == (0, EVERYTHING), ran.stderr
         for ours, theirs, token, status_told in (
             (filled.url, at(closed), "wrong", "401"),
             (at(closed), filled.url, "nobody", "403"),

@@ -54,11 +54,7 @@ def test_a_life_in_every_form(pair: Pair) -> None:
             Ask("GET", path(number)),
             Ask("PUT", path(number), {"name": f"renamed {minor}"}),
             Ask("PUT", path(number), {"name": "x", "parent_provider_uuid": uuid(number)}),
-            Ask(
-                "PUT",
-                inventories,
-                {"resource_provider_generation": 0, "inventories": everything},
-            ),
+            Ask("PUT", inventories, {"resource_provider_generation": 0, "inventories": everything}),
             Ask("GET", inventories, differs=None if minor < 15 or minor > 25 else "dates"),
             Ask("POST", inventories, {"resource_class": "MEMORY_MB", "total": 1000}),
             Ask("POST", inventories, {"resource_class": "MEMORY_MB", "total": 1000}),
@@ -72,10 +68,7 @@ def test_a_life_in_every_form(pair: Pair) -> None:
             Ask(
                 "PUT",
                 aggregates,
-                {
-                    "resource_provider_generation": 2 if minor < 26 else 3,
-                    "aggregates": [uuid(500)],
-                },
+                {"resource_provider_generation": 2 if minor < 26 else 3, "aggregates": [uuid(500)]},
             ),
             Ask("GET", aggregates, any_order=True),
             *(
@@ -132,9 +125,7 @@ def test_names(pair: Pair) -> None:
         pair.agree([Ask("POST", PROVIDERS, {"name": name, "uuid": uuid(number)})])
     asked = [name for name in NAMES if isinstance(name, str)]
     pair.agree(Ask("GET", f"{PROVIDERS}?name={quote(name)}") for name in asked)
-    pair.agree(
-        Ask("GET", f"{PROVIDERS}?name={name}") for name in ("%ff", "a%2Bb", "a+b", "LÖWE")
-    )
+    pair.agree(Ask("GET", f"{PROVIDERS}?name={name}") for name in ("%ff", "a%2Bb", "a+b", "LÖWE"))
     pair.agree(
         [
             Ask("PUT", path(2000), {"name": "名前"}),

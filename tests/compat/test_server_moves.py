@@ -59,17 +59,11 @@ def test_resizes(service: Started) -> None:
     service.do("server", "resize", "--revert", "grown")
     back = becomes(service, "grown", "ACTIVE")
     assert back[HOST] == made[HOST]
-    assert holds(service, made["id"]) == (
-        {"VCPU": 1, "MEMORY_MB": 64, "DISK_GB": 1},
-        made[HOST],
-    )
+    assert holds(service, made["id"]) == ({"VCPU": 1, "MEMORY_MB": 64, "DISK_GB": 1}, made[HOST])
     service.do("server", "resize", "--flavor", "large", "--wait", "grown")
     service.do("server", "resize", "--confirm", "grown")
     stays = becomes(service, "grown", "ACTIVE")
-    assert holds(service, made["id"]) == (
-        {"VCPU": 2, "MEMORY_MB": 128, "DISK_GB": 1},
-        stays[HOST],
-    )
+    assert holds(service, made["id"]) == ({"VCPU": 2, "MEMORY_MB": 128, "DISK_GB": 1}, stays[HOST])
     listed = service.ask("server", "migration", "list", "--server", "grown")
     assert {each["Type"] for each in listed} == {"resize"}
     assert [each["Status"] for each in listed][1:] == ["reverted"]

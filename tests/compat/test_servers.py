@@ -92,9 +92,7 @@ def test_what_owners_write_on_servers(service: Started) -> None:
     server = shown(service, "named")
     assert server["properties"] == {"role": "web", "rack": "7"}
     assert (server["tags"], server["description"]) == (["green"], "front door")
-    assert [each["Name"] for each in service.ask("server", "list", "--tags", "green")] == [
-        "named"
-    ]
+    assert [each["Name"] for each in service.ask("server", "list", "--tags", "green")] == ["named"]
     service.do("server", "unset", "--property", "role", "--tag", "green", "named")
     server = shown(service, "named")
     assert (server["properties"], server["tags"]) == ({"rack": "7"}, [])

@@ -77,9 +77,7 @@ def test_three_hosts_share_a_pool_that_counts_once(service: Started) -> None:
     for name in sorted(HOSTS):
         line = service.ask("--os-compute-api-version", "2.87", "hypervisor", "show", name)
         assert (line["local_gb"], line["free_disk_gb"]) == (1000, 920)
-    assert (
-        f"DISK_GB of {pool}" in service.ask("server", "explain", "--flavor", "small")["chosen"]
-    )
+    assert f"DISK_GB of {pool}" in service.ask("server", "explain", "--flavor", "small")["chosen"]
     (server, *_) = service.ask("server", "list")
     rows = service.ask("resource", "provider", "allocation", "show", server["ID"])
     held = {each["resource_provider"]: each["resources"] for each in rows}

@@ -55,9 +55,7 @@ class LongRead:
     """As the desk of a thread that searches: reading the providers takes that long."""
 
 
-def test_a_write_goes_through_while_every_other_thread_reads(
-    store: Store, tmp_path: Path
-) -> None:
+def test_a_write_goes_through_while_every_other_thread_reads(store: Store, tmp_path: Path) -> None:
     long_read = LongRead()
     readers = ReaderThreads(store, READERS)
     executor: Any = long_read
@@ -98,9 +96,7 @@ def test_a_write_goes_through_while_every_other_thread_reads(
         cloud.close()
 
 
-def test_a_write_goes_through_while_more_read_than_there_are_connections(
-    store: Store,
-) -> None:
+def test_a_write_goes_through_while_more_read_than_there_are_connections(store: Store) -> None:
     long_read = LongRead()
     connections = READERS + wiring.READERS_BESIDE
     many = 2 * connections

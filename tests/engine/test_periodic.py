@@ -20,14 +20,7 @@ from innkeeper.store.queries.placement.names import class_ids
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.hosts import hosts as compute_hosts
 from innkeeper.systems.compute.hosts.hosts import ServiceChange
-from innkeeper.systems.pclouds import (
-    audit,
-    host_flavors,
-    hosts,
-    pclouds,
-    ratio_rollout,
-    requests,
-)
+from innkeeper.systems.pclouds import audit, host_flavors, hosts, pclouds, ratio_rollout, requests
 from innkeeper.systems.pclouds.context import PcloudContext
 from innkeeper.systems.pclouds.hosts import HostRequest
 from innkeeper.systems.placement import claims
@@ -52,9 +45,7 @@ class Serving:
         self.now = NOW
         self.writer = Writer(cloud.store, cloud.executor)
         self.writer.start()
-        periodic = PeriodicTasks(
-            Settings(), cloud.store, self.writer, lambda: self.now, cloud.ids
-        )
+        periodic = PeriodicTasks(Settings(), cloud.store, self.writer, lambda: self.now, cloud.ids)
         self.tasks = {each.name: each for each in periodic.tasks()}
 
     def run(self, name: str, after_s: float) -> int:
@@ -169,9 +160,7 @@ def test_a_replaced_host_goes_when_it_is_empty(serving: Serving) -> None:
     assert "m01~1" not in names_in(serving)
 
 
-def test_what_was_answered_to_a_client_is_known_for_a_day_and_no_longer(
-    serving: Serving,
-) -> None:
+def test_what_was_answered_to_a_client_is_known_for_a_day_and_no_longer(serving: Serving) -> None:
     def answered() -> str | None:
         found: str | None = serving.cloud.read(
             lambda tx: requests.answered(tx, pclouds.get(tx, UUID), "token", "asked")

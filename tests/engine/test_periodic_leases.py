@@ -101,9 +101,7 @@ def filled(operator: LeaseOperator, count: int) -> Lease:
     lease = operator.lease((2, 2), end=HOUR_S)
     hints = {"reservation": lease.reservations[0].uuid}
     for host in ("a1", "b1"):
-        wanted = operator.cloud.request(
-            count // 2, now=operator.now, hints=hints, forced_host=host
-        )
+        wanted = operator.cloud.request(count // 2, now=operator.now, hints=hints, forced_host=host)
         (booted,) = operator.cloud.boot(wanted)
         assert getattr(booted, "fault", "") is None
     return lease
@@ -119,11 +117,7 @@ def test_many_servers_go_in_several_steps(serving: Serving) -> None:
 
 
 def test_servers_that_their_agents_see_to_are_not_asked_again(serving: Serving) -> None:
-    operator, movers, at_once = (
-        serving.operator,
-        serving.operator.movers,
-        events.DELETED_AT_ONCE,
-    )
+    operator, movers, at_once = (serving.operator, serving.operator.movers, events.DELETED_AT_ONCE)
     lease, counter = filled(operator, at_once + 4), Counter(serving.operator.cloud)
     movers.wait(HOUR_S)
 

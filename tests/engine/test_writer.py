@@ -137,9 +137,7 @@ def test_who_waits_when_the_thread_ends_is_told_so(cloud: Cloud, unread: Any) ->
     told = answers(thread, raising(ZeroDivisionError()), *others)
     assert {type(each) for each in told} == {Unavailable}
     assert not thread.is_alive
-    assert [type(each) for each in answers(thread, written(waits_for_the_others))] == [
-        Unavailable
-    ]
+    assert [type(each) for each in answers(thread, written(waits_for_the_others))] == [Unavailable]
 
 
 @ENDS_BY_ACCIDENT

@@ -26,9 +26,7 @@ def boot(service: Running, **more: Any) -> str:
     flavor = {"flavor": {"name": "small", "id": "small", "ram": 512, "vcpus": 1, "disk": 1}}
     service.call("POST", "/compute/v2.1/flavors", json=flavor)
     asked = {"name": "web", "flavorRef": "small", "networks": "none", "imageRef": "", **more}
-    answer = service.call(
-        "POST", "/compute/v2.1/servers", headers=NEWEST, json={"server": asked}
-    )
+    answer = service.call("POST", "/compute/v2.1/servers", headers=NEWEST, json={"server": asked})
     assert answer.status_code == 202, answer.text
     server_id: str = answer.json()["server"]["id"]
     return server_id

@@ -84,9 +84,7 @@ def proxied(folder: Path, services: list[Started]) -> Iterator[Proxy]:
 
 
 @pytest.fixture(scope="module")
-def cloud(
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Iterator[tuple[Proxy, list[Started], str]]:
+def cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Proxy, list[Started], str]]:
     folder = tmp_path_factory.mktemp("haproxy")
     settings = {"auth": "builtin", "login_failures_free": str(FREE)}
     with several(folder, 2, settings) as services, proxied(folder, services) as proxy:
@@ -102,17 +100,13 @@ def test_the_file_is_taken_as_it_is() -> None:
     assert (done.returncode, "WARNING" in done.stderr) == (0, False), done.stderr
 
 
-def test_numbers_are_not_told_by_way_of_it(
-    cloud: tuple[Proxy, list[Started], str],
-) -> None:
+def test_numbers_are_not_told_by_way_of_it(cloud: tuple[Proxy, list[Started], str]) -> None:
     proxy, services, _ = cloud
     assert proxy.http.get("/metrics").status_code == httpx.codes.FORBIDDEN
     assert services[0].http.get("/metrics").status_code == httpx.codes.OK
 
 
-def test_nobody_is_believed_about_where_they_are(
-    cloud: tuple[Proxy, list[Started], str],
-) -> None:
+def test_nobody_is_believed_about_where_they_are(cloud: tuple[Proxy, list[Started], str]) -> None:
     proxy, _, _ = cloud
     user = {"name": "admin", "password": "wrong", "domain": {"id": "default"}}
     body = {"auth": {"identity": {"methods": ["password"], "password": {"user": user}}}}
@@ -127,9 +121,7 @@ def test_nobody_is_believed_about_where_they_are(
     assert answers == [401] * FREE + [429]
 
 
-def test_a_machine_is_drained_stopped_and_put_back(
-    cloud: tuple[Proxy, list[Started], str],
-) -> None:
+def test_a_machine_is_drained_stopped_and_put_back(cloud: tuple[Proxy, list[Started], str]) -> None:
     proxy, (first, _), token = cloud
     headers = {"x-auth-token": token}
 

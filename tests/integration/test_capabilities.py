@@ -17,11 +17,7 @@ FAST = {"flavor": {"name": "fast", "ram": 64, "vcpus": 1, "disk": 1, "id": "fast
 PLAIN = {"flavor": {"name": "plain", "ram": 64, "vcpus": 1, "disk": 1, "id": "plain"}}
 HOST = {
     "name": "h1",
-    "inventories": {
-        "VCPU": {"total": 64},
-        "MEMORY_MB": {"total": 4096},
-        "DISK_GB": {"total": 99},
-    },
+    "inventories": {"VCPU": {"total": 64}, "MEMORY_MB": {"total": 4096}, "DISK_GB": {"total": 99}},
     "capabilities": {"cpu_mhz": 3000},
 }
 
@@ -96,9 +92,7 @@ def _placed(service: Running, flavor: str) -> bool:
         "networks": "none",
         "block_device_mapping_v2": [blank],
     }
-    made = service.call(
-        "POST", "/compute/v2.1/servers", headers=headers, json={"server": server}
-    )
+    made = service.call("POST", "/compute/v2.1/servers", headers=headers, json={"server": server})
     assert made.status_code == 202, made.text
     shown = service.call("GET", f"/compute/v2.1/servers/{made.json()['server']['id']}").json()
     return bool(shown["server"]["status"] == "BUILD")

@@ -24,9 +24,7 @@ def disk(tmp_path: Path) -> Iterator[Path]:
     """A small file system of its own."""
     place = tmp_path / "disk"
     place.mkdir()
-    subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", f"size={SIZE}", "tmpfs", str(place)], check=True
-    )
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={SIZE}", "tmpfs", str(place)], check=True)
     yield place
     subprocess.run(["umount", str(place)], check=True)
 
@@ -56,10 +54,7 @@ def flavor(number: int) -> dict[str, Any]:
 
 def make(service: Running, number: int) -> Any:
     return service.call(
-        "POST",
-        FLAVORS,
-        json=flavor(number),
-        headers={"openstack-api-version": "compute 2.55"},
+        "POST", FLAVORS, json=flavor(number), headers={"openstack-api-version": "compute 2.55"}
     )
 
 

@@ -141,9 +141,7 @@ def test_who_writes_elsewhere_is_refused_at_the_commit(
     assert writer_of(nodes, store) is other
 
 
-def test_a_node_that_is_cut_off_takes_no_writes(
-    nodes: Galera, shared: Callable[[], Store]
-) -> None:
+def test_a_node_that_is_cut_off_takes_no_writes(nodes: Galera, shared: Callable[[], Store]) -> None:
     first, second = shared(), shared()
     writer = writer_of(nodes, first)
     port_of(second)

@@ -115,9 +115,7 @@ def server() -> Iterator[Postgresql]:
     made.close()
 
 
-def test_workers_that_wait_for_their_database_are_left(
-    tmp_path: Path, server: Postgresql
-) -> None:
+def test_workers_that_wait_for_their_database_are_left(tmp_path: Path, server: Postgresql) -> None:
     given = {"auth": "none", "database_url": server.fresh(), "busy_timeout_s": str(BUSY_S)}
     with two_workers(tmp_path, given) as (service, before):
         statuses: list[int] = []

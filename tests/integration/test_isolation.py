@@ -256,9 +256,7 @@ def test_who_asks_for_strangers_things_is_refused_alike(sides: Sides, path: str)
     status, told = send(made, who, ("GET", path, None), theirs)
     assert status == 403, told
     assert word not in told
-    assert (status, told) == send(
-        made, who, ("GET", path, None), dict.fromkeys(theirs, NOBODYS)
-    )
+    assert (status, told) == send(made, who, ("GET", path, None), dict.fromkeys(theirs, NOBODYS))
 
 
 MARKERS = (

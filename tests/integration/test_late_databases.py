@@ -51,9 +51,7 @@ def server(request: pytest.FixtureRequest) -> Iterator[Postgresql | Mariadb]:
 
 
 @contextmanager
-def serving(
-    folder: Path, url: str, *options: str, wait_s: float = WITHIN_S
-) -> Iterator[Started]:
+def serving(folder: Path, url: str, *options: str, wait_s: float = WITHIN_S) -> Iterator[Started]:
     """A service on the database at ``url``, whether it is there or not."""
     given = {"auth": "none", "database_url": url, "database_wait_s": str(wait_s)}
     service = started(folder, given, *options)
@@ -137,9 +135,7 @@ def refused(folder: Path, url: str) -> str:
     return line
 
 
-def test_who_is_not_let_in_is_told_at_once(
-    tmp_path: Path, server: Postgresql | Mariadb
-) -> None:
+def test_who_is_not_let_in_is_told_at_once(tmp_path: Path, server: Postgresql | Mariadb) -> None:
     url = server.fresh()
     line = refused(tmp_path / "1", url.rpartition("/")[0] + "/nowhere")
     assert "nowhere" in line

@@ -33,11 +33,7 @@ UNAVAILABLE = 503
 def service(tmp_path: Path) -> Iterator[Running]:
     """A service that holds little."""
     with running(
-        tmp_path,
-        requests_max=4,
-        body_bytes_max=1000,
-        bodies_bytes_max=2500,
-        connections_max=6,
+        tmp_path, requests_max=4, body_bytes_max=1000, bodies_bytes_max=2500, connections_max=6
     ) as started:
         yield started
 
@@ -75,9 +71,7 @@ def test_more_requests_than_may_be_are_refused(service: Running) -> None:
     assert service.call("GET", FLAVORS).status_code == httpx.codes.OK
 
 
-def test_more_bytes_than_may_be_held_are_refused_before_they_are_read(
-    service: Running,
-) -> None:
+def test_more_bytes_than_may_be_held_are_refused_before_they_are_read(service: Running) -> None:
     with begin(service, 1000), begin(service, 999):
         until(service, 2)
         # A body beyond the limit counts as one at the limit, and is told that it is too large.

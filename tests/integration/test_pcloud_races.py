@@ -45,9 +45,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(WITHIN_S)]
 
 
 @pytest.fixture(scope="module", params=sorted(KINDS))
-def at(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Site]:
+def at(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """A service on one kind of database."""
     folder = tmp_path_factory.mktemp("races")
     with site(folder, KINDS[request.param], {"quota_pcloud_units": "-1"}) as made:

@@ -25,10 +25,7 @@ from tests.support.sites import Kind, Site, site
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(480)]
 
 CREATED, OK = httpx.codes.CREATED, httpx.codes.OK
-KINDS = {
-    "sqlite": Kind(sqlite_url),
-    "postgresql": Kind(postgresql_url, options=("--workers", "2")),
-}
+KINDS = {"sqlite": Kind(sqlite_url), "postgresql": Kind(postgresql_url, options=("--workers", "2"))}
 RED = "red-user:red"
 STEPS = 5
 TAKEN, SETTLED = STEPS * TAKEN_AT_ONCE, STEPS * ROLLED_OUT_AT_ONCE
@@ -38,9 +35,7 @@ ROUNDS_MAX = 10
 
 
 @pytest.fixture(scope="module", params=sorted(KINDS))
-def at(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Site]:
+def at(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """A service on one kind of database."""
     folder = tmp_path_factory.mktemp("steps")
     with site(folder, KINDS[request.param], {"quota_pcloud_units": "-1"}) as made:

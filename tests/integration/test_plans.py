@@ -43,9 +43,7 @@ def test_of_many_who_bring_an_entry_one_makes_its_server(tmp_path: Path) -> None
         secrets = hosts_in(service)
         made = ask(service, "POST", "/zones/select", TOKEN, json=server(max_count=10))
         weights = made.json()["weights"]
-        assert [each["weight"] for each in weights] == sorted(
-            each["weight"] for each in weights
-        )
+        assert [each["weight"] for each in weights] == sorted(each["weight"] for each in weights)
         assert len({each["blob"] for each in weights}) == len(weights)
         sealed = b"".join(base64.urlsafe_b64decode(each["blob"] + "==") for each in weights)
         for each in secrets:

@@ -49,9 +49,7 @@ def boot(service: Running, flavor: str, count: int = 1) -> Any:
         "max_count": count,
     }
     headers = {"openstack-api-version": "compute 2.100"}
-    answer = service.call(
-        "POST", "/compute/v2.1/servers", json={"server": server}, headers=headers
-    )
+    answer = service.call("POST", "/compute/v2.1/servers", json={"server": server}, headers=headers)
     assert answer.status_code == 202, answer.text
     return answer.json()["server"]["id"]
 
@@ -60,9 +58,7 @@ def files_in(data_dir: Path) -> list[Path]:
     return sorted((data_dir / "recordings").glob("*.zip"))
 
 
-def test_every_decision_comes_out_again(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_every_decision_comes_out_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with running(tmp_path, record_decisions="all", **BOUNDLESS) as service:
         furnish(service)
         wishes = [("small", 1), ("large", 2), ("vast", 1), ("small", 3)] * 3
@@ -76,9 +72,7 @@ def test_every_decision_comes_out_again(
         assert each.stat().st_mode & 0o777 == 0o600
 
 
-def test_only_what_failed_is_recorded(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_only_what_failed_is_recorded(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with running(tmp_path, record_decisions="failed", **BOUNDLESS) as service:
         furnish(service)
         boot(service, "small")

@@ -133,9 +133,7 @@ DIES_EARLY = """
 
 def test_so_does_one_that_is_lost_before_the_first_test(tmp_path: Path) -> None:
     log = tmp_path / "log"
-    with begun(
-        command(tmp_path / "few", {"a": SHORT, "b": DIES_EARLY}, *TWO_WORKERS), log
-    ) as run:
+    with begun(command(tmp_path / "few", {"a": SHORT, "b": DIES_EARLY}, *TWO_WORKERS), log) as run:
         assert run.wait(MINUTE_S) == pytest.ExitCode.TESTS_FAILED, log.read_text()
     assert "worker gw1 crashed" in log.read_text()
 
@@ -253,10 +251,7 @@ def test_the_next_run_removes_what_a_killed_one_left_and_nothing_else(tmp_path: 
 
 
 def test_a_process_with_the_pid_of_an_older_one_is_left_alone(tmp_path: Path) -> None:
-    with (
-        subprocess.Popen(["sleep", "600"]) as meant,
-        subprocess.Popen(["sleep", "600"]) as other,
-    ):
+    with subprocess.Popen(["sleep", "600"]) as meant, subprocess.Popen(["sleep", "600"]) as other:
         try:
             folder = tmp_path / f"{runs.PREFIX}dead"
             folder.mkdir()

@@ -144,16 +144,12 @@ def identity_requests(asking: Asking, admin: str) -> None:
     path = f"{IDENTITY}/users/{made['id']}"
     asking.ask("POST", f"{IDENTITY}/users", admin, json=user)
     asking.ask("POST", f"{IDENTITY}/users", admin, json={"user": {"password": first}})
-    asking.ask(
-        "POST", f"{IDENTITY}/users", admin, json={"user": {"name": 1, "password": [first]}}
-    )
+    asking.ask("POST", f"{IDENTITY}/users", admin, json={"user": {"name": 1, "password": [first]}})
     asking.ask("POST", f"{IDENTITY}/users", admin, json={"user": {"passwort": second}})
     token = asking.log_in("ann", first)
     asking.log_in("ann", wrong)
     asking.log_in("nobody", wrong)
-    asking.log_in(
-        "ann", first, scope={"project": {"name": "nowhere", "domain": {"id": "default"}}}
-    )
+    asking.log_in("ann", first, scope={"project": {"name": "nowhere", "domain": {"id": "default"}}})
     asking.log_in("ann", first, scope={"wrong": first})
     asking.log_in("ann", first * 1000)
     for text in (
@@ -161,9 +157,7 @@ def identity_requests(asking: Asking, admin: str) -> None:
         f'{{"auth": "{wrong}"}}',
         f'{{"auth": {{"identity": {{"methods": ["{wrong}"]}}}}}}',
         f'{{"auth": {{"identity": {{"methods": ["password"], "password": "{wrong}"}}}}}}',
-        json.dumps(
-            {"auth": {"identity": {"methods": ["token"], "token": {"id": token + "x"}}}}
-        ),
+        json.dumps({"auth": {"identity": {"methods": ["token"], "token": {"id": token + "x"}}}}),
         json.dumps({"auth": {"identity": {"methods": ["token"], "token": {"idd": token}}}}),
         json.dumps({"auth": {"identity": {"methods": ["token"], "token": token}}}),
         json.dumps({"auth": {"identity": {"methods": ["token"], "token": {"id": token}}}}),
@@ -279,16 +273,12 @@ def test_no_secret_is_told(seen: tuple[set[str], dict[str, str]], where: str) ->
     secrets, texts = seen
     assert len(texts[where]) > 1000, "there is something to look through"
     assert len(secrets) > 20
-    told = {
-        secret for secret in secrets if len(secret) >= LENGTH_MIN and secret in texts[where]
-    }
+    told = {secret for secret in secrets if len(secret) >= LENGTH_MIN and secret in texts[where]}
     assert told == set()
     assert "$argon2" not in texts[where]
 
 
-def test_the_log_tells_of_the_requests_all_the_same(
-    seen: tuple[set[str], dict[str, str]],
-) -> None:
+def test_the_log_tells_of_the_requests_all_the_same(seen: tuple[set[str], dict[str, str]]) -> None:
     _, texts = seen
     assert texts["log"].count("event=request") > 300
     assert "path=/identity/v3/auth/tokens" in texts["log"]

@@ -138,8 +138,7 @@ def test_another_size(cloud: Cloud) -> None:
     cloud.act(server, "confirmResize")
     assert cloud.becomes(server, "ACTIVE") == there
     eventually(
-        lambda: [each["status"] for each in cloud.migrations(server)],
-        ["confirmed", "reverted"],
+        lambda: [each["status"] for each in cloud.migrations(server)], ["confirmed", "reverted"]
     )
     assert cloud.held(server) == {there: 3}
     assert cloud.held(cloud.migrations(server)[0]["uuid"]) == {}

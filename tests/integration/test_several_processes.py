@@ -17,13 +17,7 @@ import pytest
 from innkeeper.engine.periodic import SWEEP_PERIOD_S
 from innkeeper.store.periodic import EARLY
 from tests.support.databases import DATABASES
-from tests.support.several import (
-    UNLIMITED,
-    Started,
-    administrator,
-    logged_in,
-    several,
-)
+from tests.support.several import UNLIMITED, Started, administrator, logged_in, several
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(480)]
 OK, ACCEPTED, NO_CONTENT = httpx.codes.OK, httpx.codes.ACCEPTED, httpx.codes.NO_CONTENT
@@ -235,9 +229,7 @@ def test_a_user_who_is_shut_out_under_load_is_shut_out(cloud: Cloud) -> None:
         while len(seen) < 40:
             time.sleep(0.01)
         body = {"user": {"enabled": False}}
-        answer = cloud.first.call(
-            "PATCH", f"/identity/v3/users/{user_id}", cloud.admin, json=body
-        )
+        answer = cloud.first.call("PATCH", f"/identity/v3/users/{user_id}", cloud.admin, json=body)
         acknowledged_s = time.monotonic()
         assert answer.status_code == OK
         while sum(begun_s > acknowledged_s for begun_s, _ in seen) < 40:
@@ -251,9 +243,7 @@ def test_a_user_who_is_shut_out_under_load_is_shut_out(cloud: Cloud) -> None:
     assert OK in {status for _, status in seen}
 
 
-def test_an_order_given_at_one_reaches_the_agent_that_waits_at_the_other(
-    cloud: Cloud,
-) -> None:
+def test_an_order_given_at_one_reaches_the_agent_that_waits_at_the_other(cloud: Cloud) -> None:
     path = f"/compute/v2.1/os-agents/{cloud.agent_id}/work"
 
     def waiting(after: int, wait_s: float) -> Any:

@@ -39,9 +39,7 @@ def rows(text: str, title: str) -> dict[str, list[str]]:
     """The rows of a printed table, by their first cells."""
     _, _, below = text.partition(f"{title}:\n")
     lines = below.split("\n\n")[0].splitlines()
-    return {
-        cells[0]: cells[1:] for line in lines if (cells := re.split(r"\s{2,}", line.strip()))
-    }
+    return {cells[0]: cells[1:] for line in lines if (cells := re.split(r"\s{2,}", line.strip()))}
 
 
 class Page(HTMLParser):
@@ -171,10 +169,7 @@ def test_numbers_need_no_matplotlib_and_plots_say_that_they_do(tmp_path: Path) -
 @pytest.mark.parametrize(
     ("package", "told"),
     [
-        (
-            "raise ImportError('no such symbol\\nand much more')\n",
-            "ImportError: no such symbol)",
-        ),
+        ("raise ImportError('no such symbol\\nand much more')\n", "ImportError: no such symbol)"),
         ("raise RuntimeError('made for another machine.')\n", "RuntimeError: made for another"),
         ("this is no program\n", "SyntaxError: "),
         ("", "ModuleNotFoundError: No module named 'matplotlib.axes'"),
@@ -193,9 +188,7 @@ def test_a_broken_matplotlib_is_told_before_the_replay(
     done = simulate(*arguments, environment=broken)
     assert (done.returncode, done.stdout) == (2, "")
     (line,) = done.stderr.splitlines()
-    assert line.startswith(
-        "innkeeper simulate: Plots and the page need matplotlib, which is there"
-    )
+    assert line.startswith("innkeeper simulate: Plots and the page need matplotlib, which is there")
     assert told in line
     assert not out.exists()
 

@@ -89,12 +89,10 @@ def test_no_name_is_told_from_another_by_it(pair: tuple[Running, Clock]) -> None
     told = {}
     for name in ("ann", "nobody"):
         told[name] = [
-            attempt(service, "wrong", name=name, domain={"id": "default"})
-            for _ in range(FREE + 1)
+            attempt(service, "wrong", name=name, domain={"id": "default"}) for _ in range(FREE + 1)
         ]
     seen = {
-        name: [(each.status_code, each.text) for each in answers]
-        for name, answers in told.items()
+        name: [(each.status_code, each.text) for each in answers] for name, answers in told.items()
     }
     assert seen["ann"] == seen["nobody"]
     assert seen["ann"][-1][0] == 429
@@ -117,8 +115,7 @@ def test_who_is_elsewhere_does_not_wait(pair: tuple[Running, Clock]) -> None:
 def test_nobody_is_believed_about_where_they_are_but_proxies(tmp_path: Path) -> None:
     with clocked(tmp_path, trusted_proxies=["192.0.2.0/24"]) as (service, _):
         answers = [
-            attempt(service, "wrong", source=f"198.51.100.{n}").status_code
-            for n in range(FREE + 1)
+            attempt(service, "wrong", source=f"198.51.100.{n}").status_code for n in range(FREE + 1)
         ]
         assert answers == [401] * FREE + [429]
 

@@ -102,11 +102,7 @@ def test_services_that_start_together_all_serve(tmp_path: Path, kind: str) -> No
     services: list[Started] = []
     with ExitStack() as stack:
         for number, url in enumerate(PLACES[kind](tmp_path)):
-            given = {
-                "database_url": url,
-                "encryption_key_file": str(tmp_path / "key"),
-                **UNLIMITED,
-            }
+            given = {"database_url": url, "encryption_key_file": str(tmp_path / "key"), **UNLIMITED}
             services.append(started(tmp_path / str(number), given))
             stack.callback(end, services[-1])
         for each in services:

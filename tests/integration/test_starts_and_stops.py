@@ -178,12 +178,7 @@ def test_an_agent_goes_on_when_nobody_reads_its_log(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "words",
-    [
-        ("admin-password",),
-        ("encryption-key", "show"),
-        ("agent-credential", "host-1"),
-        ("audit",),
-    ],
+    [("admin-password",), ("encryption-key", "show"), ("agent-credential", "host-1"), ("audit",)],
 )
 def test_a_look_at_a_wrong_place_makes_nothing_there(
     words: tuple[str, ...], tmp_path: Path

@@ -104,11 +104,7 @@ def test_strangers_are_refused_and_change_nothing(
     answer = made.ask(None, route.method, path, **rest)
     assert answer.status_code == 401, answer.text
     named = set(PLACEHOLDER.findall(route.path)) & SOMEBODYS
-    strangers = {
-        made.birch: ("member", "manager"),
-        made.reader: ("reader",),
-        made.roleless: (),
-    }
+    strangers = {made.birch: ("member", "manager"), made.reader: ("reader",), made.roleless: ()}
     for party, roles in strangers.items():
         answer = made.ask(party, route.method, path, **rest)
         about = f"{party.name}: {answer.status_code} {answer.text[:300]}"

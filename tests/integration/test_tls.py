@@ -90,9 +90,7 @@ def test_service_and_agents_over_tls(tmp_path: Path, authority: Authority) -> No
             httpx.get(url.replace("https:", "http:") + "/healthz", trust_env=False)
 
 
-def test_only_those_are_heard_who_have_a_certificate(
-    tmp_path: Path, authority: Authority
-) -> None:
+def test_only_those_are_heard_who_have_a_certificate(tmp_path: Path, authority: Authority) -> None:
     clients = Authority(tmp_path, "clients")
     strangers = Authority(tmp_path, "strangers")
     ours, theirs = clients.pair("rack"), strangers.pair("stranger")
@@ -105,10 +103,7 @@ def test_only_those_are_heard_who_have_a_certificate(
             options += ["--cert-file", str(ours.cert), "--key-file", str(ours.key)]
             with agent(url, tmp_path / "rack", *options):
                 eventually(lambda: states(asking), {"rack-1": "up"})
-        for wrong in (
-            trust_of(ca, None, None),
-            trust_of(ca, str(theirs.cert), str(theirs.key)),
-        ):
+        for wrong in (trust_of(ca, None, None), trust_of(ca, str(theirs.cert), str(theirs.key))):
             with client(url, wrong) as asking, pytest.raises(httpx.TransportError):
                 asking.get("/healthz")
 

@@ -61,9 +61,7 @@ def command(pid: int) -> bytes:
 def is_served(service: Started) -> bool:
     """Whether a new connection is answered."""
     try:
-        return bool(
-            httpx.get(service.http.base_url.join("/healthz"), verify=NOBODY).text == "ok"
-        )
+        return bool(httpx.get(service.http.base_url.join("/healthz"), verify=NOBODY).text == "ok")
     except httpx.TransportError:
         return False
 

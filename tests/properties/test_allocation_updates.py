@@ -75,9 +75,7 @@ def state(store: Store) -> State:
         rows = [row for pid in ids for row in allocations.of_provider(tx, pid)]
         views = capacity.views(tx, ids)
         return State(
-            sorted(
-                (row.consumer_uuid, row.provider_id, row.class_id, row.used) for row in rows
-            ),
+            sorted((row.consumer_uuid, row.provider_id, row.class_id, row.used) for row in rows),
             allocations.consumers_by_uuid(tx, [ConsumerUuid(each) for each in CONSUMERS]),
             [views[pid].generation for pid in ids],
             dict(told_since(tx)),
@@ -113,9 +111,7 @@ def update(number: int, vcpus: int, consumer_type: str = "INSTANCE") -> list[All
     """What one client asks for: processors of the first provider, or nothing."""
     resources = {PROVIDERS[0]: {"VCPU": vcpus}} if vcpus else {}
     return [
-        AllocationUpdate(
-            CONSUMERS[number], resources, None, False, "one", "user", consumer_type
-        )
+        AllocationUpdate(CONSUMERS[number], resources, None, False, "one", "user", consumer_type)
     ]
 
 

@@ -14,12 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from innkeeper.domain.candidates import (
-    Candidate,
-    CandidateQuery,
-    FoundCandidates,
-    RequestGroup,
-)
+from innkeeper.domain.candidates import Candidate, CandidateQuery, FoundCandidates, RequestGroup
 from innkeeper.domain.slices import Placing
 from innkeeper.store import transactions
 from innkeeper.store.transactions import Store, Tx
@@ -93,8 +88,7 @@ def undone(store: Store, forest: Forest = ()) -> Iterator[Tx]:
 def draw_queries(dice: Random, forest: Forest) -> list[CandidateQuery]:
     """Some queries, of which a few are from clients who know nothing of trees."""
     return [
-        draw_query(dice, forest, is_newest=dice.randrange(6) < 5)
-        for _ in range(QUERIES_PER_FOREST)
+        draw_query(dice, forest, is_newest=dice.randrange(6) < 5) for _ in range(QUERIES_PER_FOREST)
     ]
 
 
@@ -158,11 +152,7 @@ def claim_and_let_go(tx: Tx, candidate: Candidate) -> None:
     """Claim what a candidate is about, which must be possible; then undo it."""
     resources: dict[str, dict[str, int]] = dict(candidate.allocations.items())
     wish = AllocationUpdate(
-        CLAIMANT,
-        resources,
-        project_id="project",
-        user_id="user",
-        consumer_type="INSTANCE",
+        CLAIMANT, resources, project_id="project", user_id="user", consumer_type="INSTANCE"
     )
     with pytest.raises(Undo), transactions.step(tx):
         allocations.write(tx, [wish], NOW)
@@ -269,9 +259,7 @@ def without_sharing(one: PlainProvider) -> PlainProvider:
 
 def trees_of(found: FoundCandidates) -> list[str]:
     """The root of each candidate, which takes all from one tree."""
-    return [
-        found.summaries[next(iter(each.allocations))].root_uuid for each in found.candidates
-    ]
+    return [found.summaries[next(iter(each.allocations))].root_uuid for each in found.candidates]
 
 
 @unhurried(120)

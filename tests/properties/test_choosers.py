@@ -145,9 +145,7 @@ QUERIES = st.recursive(
 ).map(lambda drawn: expressions.read(drawn if isinstance(drawn, list) else ["and", drawn]))
 GROUPS = st.builds(
     GroupRule,
-    policy=st.sampled_from(
-        ["affinity", "anti-affinity", "soft-affinity", "soft-anti-affinity"]
-    ),
+    policy=st.sampled_from(["affinity", "anti-affinity", "soft-affinity", "soft-anti-affinity"]),
     members=st.dictionaries(st.sampled_from([*NAMES, "gone"]), st.integers(0, 3), max_size=3),
     servers_per_host_max=st.integers(1, 3),
 )

@@ -13,12 +13,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import (
-    RuleBasedStateMachine,
-    initialize,
-    invariant,
-    rule,
-)
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from innkeeper.domain.amounts import Inventory
 from innkeeper.domain.errors import (
@@ -155,9 +150,7 @@ class Claiming(RuleBasedStateMachine):
             if is_stale:
                 generation = 1 if generation is None else generation + 1
             seen = None if generation is None else Generation(generation)
-            claimed.append(
-                ConsumerClaim(consumer, "project", "user", self.amounts(holding), seen)
-            )
+            claimed.append(ConsumerClaim(consumer, "project", "user", self.amounts(holding), seen))
         try:
             refusal = self.write(lambda tx: claims.replace(tx, claimed, NOW), dies)
         except Died:

@@ -38,9 +38,7 @@ SKETCHES = st.lists(
         traits=st.sampled_from([(), ("T",)]),
     ),
     max_size=6,
-).map(
-    lambda some: [Sketch(**{**each.__dict__, "name": f"h{n}"}) for n, each in enumerate(some)]
-)
+).map(lambda some: [Sketch(**{**each.__dict__, "name": f"h{n}"}) for n, each in enumerate(some)])
 GROUPS = st.none() | st.builds(
     GroupRule,
     policy=st.sampled_from(POLICIES),
@@ -81,9 +79,7 @@ def table_after(sketches: list[Sketch], spec: RequestSpec, taken: list[str]) -> 
     return table
 
 
-def one_by_one(
-    driver: str, choice: Choice, sketches: list[Sketch], spec: RequestSpec
-) -> list[str]:
+def one_by_one(driver: str, choice: Choice, sketches: list[Sketch], spec: RequestSpec) -> list[str]:
     taken: list[str] = []
     for turn in range(spec.count):
         group = spec.group
@@ -109,9 +105,7 @@ def test_all_at_once_comes_out_as_one_by_one(driver: str) -> None:
         choice = Choice(subset_size, alternates=2)
         table = table_after(sketches, spec, [])
         made = SCHEDULERS[driver](PIPELINE, choice).plan(table, spec)
-        assert [each.host for each in made.entries] == one_by_one(
-            driver, choice, sketches, spec
-        )
+        assert [each.host for each in made.entries] == one_by_one(driver, choice, sketches, spec)
         check_alternates(made, spec)
 
     check()
@@ -133,9 +127,7 @@ def test_nobody_who_is_left_out_is_better_than_an_alternate(
 ) -> None:
     spec = replace(spec, count=1, group=None)
     table = table_after(sketches, spec, [])
-    made = SCHEDULERS["all_at_once"](PIPELINE, Choice(subset_size, alternates=2)).plan(
-        table, spec
-    )
+    made = SCHEDULERS["all_at_once"](PIPELINE, Choice(subset_size, alternates=2)).plan(table, spec)
     for entry in made.entries:
         weights = Field(Memories(PIPELINE), table, spec).weights
         others = {
@@ -182,8 +174,7 @@ def _zones_with_room(sketches: list[Sketch], spec: RequestSpec, taken: list[str]
     for each in sketches:
         there = taken.count(each.name)
         fits = all(
-            each.free.get(name, 0) >= (there + 1) * amount
-            for name, amount in spec.amounts.items()
+            each.free.get(name, 0) >= (there + 1) * amount for name, amount in spec.amounts.items()
         )
         if each.is_open and fits and each.name not in spec.refused_hosts:
             found.add(each.zone)

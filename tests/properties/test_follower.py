@@ -369,17 +369,11 @@ def deed(verb: str, host: int = 0, **more: Any) -> Deed:
 
 # A failure is made small before it is shown, which takes longer than finding it.
 @pytest.mark.timeout(600)
-@settings(
-    max_examples=80,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
-)
+@settings(max_examples=80, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(st.sampled_from([PLAIN, COUNTING]), st.lists(BATCHES, min_size=2, max_size=10))
 @example(
     COUNTING,
-    [
-        Batch(False, [deed("boot_there", number=2)], "orphan"),
-        Batch(True, [deed("boot")], "fine"),
-    ],
+    [Batch(False, [deed("boot_there", number=2)], "orphan"), Batch(True, [deed("boot")], "fine")],
 )
 @example(
     COUNTING,

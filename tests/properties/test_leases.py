@@ -231,9 +231,7 @@ class Steps:
 
     def judge_holds(self) -> None:
         """No moment of a host is two leases'; who is active has what was promised."""
-        there = {
-            each["id"]: each for each in self.rows(leases.leases) if each["ended_at"] is None
-        }
+        there = {each["id"]: each for each in self.rows(leases.leases) if each["ended_at"] is None}
         parts = {each["id"]: each for each in self.rows(leases.reservations)}
         spans: dict[int, list[Window]] = {}
         counts: dict[int, int] = {}

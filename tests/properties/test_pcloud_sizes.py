@@ -120,9 +120,7 @@ def test_a_pcloud_grows_or_shrinks_and_then_rests(
             changes = rest(kept)
             assert len(set(changes)) <= 1, f"{changes} after {act}"
             machines = [each.hostname for each in kept.hosts()]
-            roomy = [
-                each for each in machines if has_room(each, list(servers.values()), vcpus_min)
-            ]
+            roomy = [each for each in machines if has_room(each, list(servers.values()), vcpus_min)]
             assert roomy or len(machines) == HOSTS
             # One empty host at most is kept for what may come, beside those that there must be.
             empty = set(machines) - {host for _, host in servers.values()}

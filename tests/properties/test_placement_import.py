@@ -140,9 +140,7 @@ def test_an_import_cut_off_leaves_no_room_that_is_not_there(source: Ledger) -> N
 
 
 def room(inventory: dict[str, Any]) -> float:
-    capacity: float = (inventory["total"] - inventory["reserved"]) * inventory[
-        "allocation_ratio"
-    ]
+    capacity: float = (inventory["total"] - inventory["reserved"]) * inventory["allocation_ratio"]
     return capacity
 
 
@@ -164,9 +162,7 @@ def test_what_only_the_target_has_can_stay(source: Ledger, target: Ledger) -> No
 
 @given(source=clouds("source"), target=clouds("target"))
 @settings(deadline=None)
-def test_a_source_without_types_leaves_those_of_the_target(
-    source: Ledger, target: Ledger
-) -> None:
+def test_a_source_without_types_leaves_those_of_the_target(source: Ledger, target: Ledger) -> None:
     source.version = Version(1, 36)
     kinds = {uuid: holder.kind for uuid, holder in target.holders.items()}
     bring(source, target, Others.REMOVE)

@@ -125,11 +125,7 @@ class SlowPlanner:
     """The scheduler as one would explain it: a loop over hosts, for one server at a time."""
 
     def __init__(
-        self,
-        sketches: list[Sketch],
-        spec: RequestSpec,
-        pipeline: Pipeline,
-        by: Mapping[str, float],
+        self, sketches: list[Sketch], spec: RequestSpec, pipeline: Pipeline, by: Mapping[str, float]
     ) -> None:
         self.hosts = {each.name: SlowHost(each) for each in sketches}
         self.spec, self.by = spec, by
@@ -143,8 +139,7 @@ class SlowPlanner:
             left = kept
         self.candidates = {each.sketch.name for each in left}
         self.scales = {
-            name: max((each.whole(WEIGHED[name]) for each in self.hosts.values()), default=0)
-            or 1
+            name: max((each.whole(WEIGHED[name]) for each in self.hosts.values()), default=0) or 1
             for name in by
         }
 
@@ -242,8 +237,7 @@ def test_undoing_is_the_exact_inverse_of_planning(
 @settings(max_examples=300)
 @given(
     st.lists(
-        st.tuples(st.integers(0, 2), st.sampled_from(CLASSES), st.integers(0, 2**52)),
-        max_size=20,
+        st.tuples(st.integers(0, 2), st.sampled_from(CLASSES), st.integers(0, 2**52)), max_size=20
     )
 )
 def test_depleting_is_undone_to_the_last_unit_however_large(

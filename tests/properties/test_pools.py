@@ -257,10 +257,7 @@ def deed(verb: str, which: int = 0, **more: Any) -> Deed:
 
 # A failure is made small before it is shown, which takes longer than finding it.
 @pytest.mark.timeout(600)
-@settings(
-    max_examples=60,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
-)
+@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(st.lists(BATCHES, min_size=2, max_size=8))
 @example(
     [

@@ -36,10 +36,7 @@ METADATA: dict[int, dict[str, str]] = {
     4: {},
 }
 POOLS = st.sampled_from(
-    [
-        (),
-        (Pool({"DISK_GB": 40}, frozenset("a")), Pool({"DISK_GB": 60}, frozenset("ab"))),
-    ]
+    [(), (Pool({"DISK_GB": 40}, frozenset("a")), Pool({"DISK_GB": 60}, frozenset("ab")))]
 )
 SETTINGS = st.builds(
     Scheduling,
@@ -175,10 +172,7 @@ def leaves(node: Any) -> list[tuple[Any, Any]]:
 def rewritten(change: Callable[[dict[str, Any]], None]) -> bytes:
     """A good file with another head."""
     packed = io.BytesIO()
-    with (
-        zipfile.ZipFile(io.BytesIO(GOOD)) as before,
-        zipfile.ZipFile(packed, "w") as after,
-    ):
+    with zipfile.ZipFile(io.BytesIO(GOOD)) as before, zipfile.ZipFile(packed, "w") as after:
         for name in before.namelist():
             content = before.read(name)
             if name == recordings.HEAD:

@@ -52,8 +52,7 @@ def oversold(workload: Workload, plans: list[BuildPlan], totals: dict[str, int])
         beside = [
             other
             for other, where in stays
-            if where == host
-            and workload.arrivals_s[other] <= moment < workload.leavings_s[other]
+            if where == host and workload.arrivals_s[other] <= moment < workload.leavings_s[other]
         ]
         for name, total in totals.items():
             needs = workload.amounts_of(name)[workload.shape_codes[beside]]

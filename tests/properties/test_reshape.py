@@ -120,9 +120,7 @@ def seen_in(tx: Tx) -> World:
         holding = {(row.provider_uuid, row.class_name): row.used for row in held.allocations}
         assert len(holding) == len(held.allocations), "an allocation is there twice"
         if holding:
-            world.held[each] = {
-                (str(uuid), name): used for (uuid, name), used in holding.items()
-            }
+            world.held[each] = {(str(uuid), name): used for (uuid, name), used in holding.items()}
     return world
 
 
@@ -183,21 +181,16 @@ def template() -> Path:
 
 providers_drawn = st.sampled_from(PROVIDERS)
 shapes_drawn = st.dictionaries(
-    providers_drawn,
-    st.dictionaries(st.sampled_from(CLASSES), st.integers(1, TOTAL)),
-    min_size=1,
+    providers_drawn, st.dictionaries(st.sampled_from(CLASSES), st.integers(1, TOTAL)), min_size=1
 )
 holdings_drawn = st.dictionaries(
     st.tuples(providers_drawn, st.sampled_from(CLASSES)), st.integers(1, TOTAL // 2), max_size=3
 )
 # Mostly things go well: what never happens cannot go wrong later.
 amiss_drawn = st.integers(0, 19).map(
-    lambda number: {
-        0: "stale provider",
-        1: "stale consumer",
-        2: "stranger",
-        3: "death",
-    }.get(number, "")
+    lambda number: {0: "stale provider", 1: "stale consumer", 2: "stranger", 3: "death"}.get(
+        number, ""
+    )
 )
 reshapes_drawn = st.builds(
     Reshape,
@@ -240,9 +233,7 @@ def step(store: Store, world: World, asked: Reshape) -> World:
         refusal = error
     with store.read() as tx:
         found = seen_in(tx)
-        broken = [
-            each for each in audit.findings(tx) if "at most the capacity" not in each.rule
-        ]
+        broken = [each for each in audit.findings(tx) if "at most the capacity" not in each.rule]
     assert broken == []
     event(type(refusal).__name__)
     if refusal is not None:

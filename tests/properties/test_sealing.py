@@ -14,12 +14,7 @@ from hypothesis import strategies as st
 from innkeeper.domain.ids import ServerId
 from innkeeper.domain.key_rings import NONCE_BYTES
 from innkeeper.domain.zones import Destination, EntryScope, Opened, digest
-from innkeeper.systems.zones.sealing import (
-    FORM,
-    NotOurs,
-    Sealer,
-    key_id,
-)
+from innkeeper.systems.zones.sealing import FORM, NotOurs, Sealer, key_id
 
 NOON = datetime(2026, 1, 1, 12)  # noqa: DTZ001 - the core's clock is naive and in UTC
 LIFETIME_S = 60.0

@@ -41,9 +41,7 @@ def test_what_was_signed_is_what_is_opened(key: bytes, made: Claims) -> None:
 
 
 @given(KEYS, claims(), st.data())
-def test_one_other_letter_and_it_is_no_token(
-    key: bytes, made: Claims, data: st.DataObject
-) -> None:
+def test_one_other_letter_and_it_is_no_token(key: bytes, made: Claims, data: st.DataObject) -> None:
     token = Signer(key).sign(made)
     place = data.draw(st.integers(min_value=0, max_value=len(token) - 1))
     other = data.draw(st.sampled_from(ALPHABET.replace(token[place], "")))
@@ -85,9 +83,7 @@ def test_no_other_text_is_a_token(key: bytes, text: str) -> None:
         Signer(key).open(text, NOON)
 
 
-@given(
-    KEYS, st.integers(min_value=1, max_value=2**33), st.integers(min_value=0, max_value=2**40)
-)
+@given(KEYS, st.integers(min_value=1, max_value=2**33), st.integers(min_value=0, max_value=2**40))
 def test_what_a_wrong_clock_made_lasts_no_longer_than_twice(
     key: bytes, lasts_us: int, ahead_us: int
 ) -> None:

@@ -128,10 +128,7 @@ def demand_mirrored(cloud: Cloud) -> None:
     def look(tx: Tx) -> None:
         for host in hosts.page(tx):
             named = {each.uuid for each in aggregates.listing(tx) if host.name in each.hosts}
-            assert (
-                set(placement_aggregates.of_provider(tx, host.provider_uuid).aggregates)
-                == named
-            )
+            assert set(placement_aggregates.of_provider(tx, host.provider_uuid).aggregates) == named
 
     cloud.read(look)
 

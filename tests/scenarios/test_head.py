@@ -48,9 +48,7 @@ def said(service: Running, text: str) -> bytes:
 @pytest.mark.parametrize("token", ["x-auth-token: admin\r\n", ""], ids=["admin", "nobody"])
 @pytest.mark.parametrize("path", PATHS)
 def test_a_head_has_no_body(service: Running, path: str, token: str) -> None:
-    head, end, body = said(service, REQUEST.format(path=path, token=token)).partition(
-        b"\r\n\r\n"
-    )
+    head, end, body = said(service, REQUEST.format(path=path, token=token)).partition(b"\r\n\r\n")
     assert head.startswith(b"HTTP/1.1 4")
     assert (end, body) == (b"\r\n\r\n", b"")
 

@@ -48,9 +48,7 @@ def test_others_have_more(service: Running, token: str) -> None:
     assert service.call("POST", "/image/v2/images", token, json=body).status_code == 201
 
 
-@pytest.mark.parametrize(
-    "field", ["required=HW_CPU_X86_AVX", "member_of=in:" + "a" * 8, "a", ""]
-)
+@pytest.mark.parametrize("field", ["required=HW_CPU_X86_AVX", "member_of=in:" + "a" * 8, "a", ""])
 def test_a_query_has_an_end(service: Running, token: str, field: str) -> None:
     query = "&".join([field] * (QUERY_FIELDS_MAX + 1))
     answer = service.call("GET", f"{PROVIDERS}?{query}", token, headers=NEWEST)
@@ -63,9 +61,7 @@ def asked(service: Running, token: str, query: str) -> int:
 
 
 @pytest.mark.parametrize("field", ["required=HW_CPU_X86_AVX", f"member_of={uuid.UUID(int=7)}"])
-def test_as_many_fields_as_may_be_are_answered(
-    service: Running, token: str, field: str
-) -> None:
+def test_as_many_fields_as_may_be_are_answered(service: Running, token: str, field: str) -> None:
     assert asked(service, token, "&".join([field] * QUERY_FIELDS_MAX)) == 200
 
 

@@ -51,12 +51,7 @@ class Client:
     """One client with dice, a ledger and a thread of its own."""
 
     def __init__(
-        self,
-        number: int,
-        seed: int,
-        caller: Caller,
-        providers: list[str],
-        over: threading.Event,
+        self, number: int, seed: int, caller: Caller, providers: list[str], over: threading.Event
     ) -> None:
         self.name = f"client-{number}"
         # Not a subclass: a thread has private methods too, and whoever shadows one is sorry.

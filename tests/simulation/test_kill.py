@@ -118,9 +118,7 @@ def run_and_kill(cloud: Cloud, providers: list[str]) -> list[Ledger]:
     """Keep clients busy while the service dies again and again; give what they were told."""
     dice = random.Random(SEED)  # noqa: S311 - to be repeated, not to be secret
     over = threading.Event()
-    clients = [
-        Client(number, SEED, cloud.caller(), providers, over) for number in range(CLIENTS)
-    ]
+    clients = [Client(number, SEED, cloud.caller(), providers, over) for number in range(CLIENTS)]
     for each in clients:
         each.start()
     for _ in range(KILLS):

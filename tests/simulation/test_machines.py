@@ -39,9 +39,7 @@ class Story:
     def __init__(self, folder: Path, seed: int, actions: tuple[str, ...]) -> None:
         self.dice = Random(seed)  # noqa: S311 - not a secret
         is_same_allowed = bool(seed % 2)
-        computing = msgspec.structs.replace(
-            UNLIMITED, allow_resize_to_same_host=is_same_allowed
-        )
+        computing = msgspec.structs.replace(UNLIMITED, allow_resize_to_same_host=is_same_allowed)
         reports = [reported(name, vcpus=64, memory_mb=65536, disk_gb=6400) for name in HOSTS]
         self.movers = Movers(folder, *reports, computing=computing)
         self.machines = Machines(self.movers, self.dice)

@@ -30,9 +30,7 @@ def consumer(number: int) -> ConsumerUuid:
 
 
 def claim_of(
-    number: int,
-    amounts: Mapping[ProviderId, Mapping[ClassId, int]],
-    seen: int | None = None,
+    number: int, amounts: Mapping[ProviderId, Mapping[ClassId, int]], seen: int | None = None
 ) -> ConsumerClaim:
     """What a consumer is to hold."""
     generation = None if seen is None else Generation(seen)
@@ -81,10 +79,7 @@ def test_a_claim_moves_its_providers_one_generation(cloud: Cloud) -> None:
     before = cloud.seen(cloud.a, cloud.b)
     cloud.replace(claim_of(1, {cloud.a: {cloud.vcpu: 3}}))
     assert cloud.used(cloud.a) == 3
-    assert cloud.seen(cloud.a, cloud.b) == {
-        cloud.a: before[cloud.a] + 1,
-        cloud.b: before[cloud.b],
-    }
+    assert cloud.seen(cloud.a, cloud.b) == {cloud.a: before[cloud.a] + 1, cloud.b: before[cloud.b]}
 
 
 def test_a_stale_generation_writes_nothing(cloud: Cloud) -> None:
@@ -126,9 +121,7 @@ def test_a_claim_of_many_is_all_or_nothing(cloud: Cloud) -> None:
 
 
 def test_consumers_swap_what_they_hold(cloud: Cloud) -> None:
-    cloud.replace(
-        claim_of(1, {cloud.a: {cloud.vcpu: 8}}), claim_of(2, {cloud.b: {cloud.vcpu: 8}})
-    )
+    cloud.replace(claim_of(1, {cloud.a: {cloud.vcpu: 8}}), claim_of(2, {cloud.b: {cloud.vcpu: 8}}))
     cloud.replace(
         claim_of(1, {cloud.b: {cloud.vcpu: 8}}, 1), claim_of(2, {cloud.a: {cloud.vcpu: 8}}, 1)
     )
@@ -185,12 +178,8 @@ def test_a_shrunk_inventory_takes_what_makes_it_no_worse(cloud: Cloud) -> None:
     assert cloud.used(cloud.a) == 7
 
 
-@pytest.mark.parametrize(
-    ("amount", "is_given"), [(5, True), (10, True), (20, True), (6, False)]
-)
-def test_the_smallest_amount_need_not_be_a_step(
-    cloud: Cloud, amount: int, is_given: bool
-) -> None:
+@pytest.mark.parametrize(("amount", "is_given"), [(5, True), (10, True), (20, True), (6, False)])
+def test_the_smallest_amount_need_not_be_a_step(cloud: Cloud, amount: int, is_given: bool) -> None:
     with cloud.store.write() as tx:
         disk = names.class_ids(tx)["DISK_GB"]
         has = Inventory(total=1000, min_unit=5, max_unit=1000, step_size=10)
@@ -227,9 +216,7 @@ def test_what_was_committed_is_there_for_the_next_process(
     assert (view.used, view.generation) == ({cloud.vcpu: 3}, 2)
 
 
-def test_writers_that_race_sell_nothing_twice(
-    cloud: Cloud, opened: Callable[[], Store]
-) -> None:
+def test_writers_that_race_sell_nothing_twice(cloud: Cloud, opened: Callable[[], Store]) -> None:
     """Twelve claims of one unit each, by writers who know nothing of each other, for eight."""
 
     def race(number: int) -> bool:

@@ -26,9 +26,7 @@ def limit(tx: Tx, parameters_max: int) -> None:
         driver.setlimit(sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER, parameters_max)
 
 
-def test_a_batch_can_claim_of_more_providers_than_a_statement_has_parameters(
-    store: Store,
-) -> None:
+def test_a_batch_can_claim_of_more_providers_than_a_statement_has_parameters(store: Store) -> None:
     with store.write() as tx:
         limit(tx, PARAMETERS_MAX)
         new = [(f"30000000-0000-4000-8000-{n:012}", f"host {n}") for n in range(MANY)]

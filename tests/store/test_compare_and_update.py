@@ -61,9 +61,7 @@ class Rivals:
         consumer = ConsumerClaim(
             consumer_uuid(number), "p", "u", taken, None if seen is None else Generation(seen)
         )
-        return Claim(
-            (consumer,), {provider_id: self.seen[provider_id] for provider_id in taken}
-        )
+        return Claim((consumer,), {provider_id: self.seen[provider_id] for provider_id in taken})
 
     def meet(self, first: Claim, second: Claim, meet: str) -> None:
         """Commit one, and have the other come to its update behind or before that commit."""

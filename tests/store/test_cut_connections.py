@@ -199,10 +199,7 @@ def test_who_falls_asleep_with_the_turn_loses_it(name: str, tmp_path: Path) -> N
     url = DATABASES[name](tmp_path)
     backend = catalogue.of_url(url)
     asleep, awake = (
-        Store(
-            backend,
-            backend.engines(url, readers_max=1, busy_timeout_s=20.0, idle_timeout_s=1.0),
-        )
+        Store(backend, backend.engines(url, readers_max=1, busy_timeout_s=20.0, idle_timeout_s=1.0))
         for _ in range(2)
     )
     schema.upgrade(awake, NOW)

@@ -79,9 +79,7 @@ def test_a_table_that_is_far_behind_is_read_anew(cloud: Cloud) -> None:
     assert table.change_id == before + most - 1, "who reads everything says from where on"
 
 
-def test_rows_of_the_feed_are_given_in_order_and_no_more_than_are_asked_for(
-    cloud: Cloud,
-) -> None:
+def test_rows_of_the_feed_are_given_in_order_and_no_more_than_are_asked_for(cloud: Cloud) -> None:
     cloud.write(lambda tx: providers.create(tx, ONE, "one", None, now=NOW))
     tell(cloud, 5)
     with cloud.store.read() as tx:

@@ -88,9 +88,7 @@ def test_ones_own_claims_are_not_read_again(cloud: Cloud) -> None:
     cloud.table.used["DISK_GB"][index] = 10
 
 
-def test_a_host_that_goes_leaves_the_table_and_may_come_back(
-    cloud: Cloud, behind: Cloud
-) -> None:
+def test_a_host_that_goes_leaves_the_table_and_may_come_back(cloud: Cloud, behind: Cloud) -> None:
     cloud.write(lambda tx: hosts.remove_service(tx, hosts.by_name(tx, "b"), NOW))
     follow(behind)
     assert sorted(behind.table.names) == ["a", "c"]
@@ -186,9 +184,7 @@ def test_a_failure_before_anything_was_done_costs_nothing(cloud: Cloud) -> None:
     assert (cloud.table, cloud.table.change_id) == (table, last)
 
 
-def test_a_fresh_follower_that_must_forget_does_not_go_back_to_the_beginning(
-    cloud: Cloud,
-) -> None:
+def test_a_fresh_follower_that_must_forget_does_not_go_back_to_the_beginning(cloud: Cloud) -> None:
     follower = Follower()
     with cloud.store.read() as tx:
         follower.load(tx)
@@ -232,9 +228,7 @@ def test_one_clock_that_is_ahead_silences_nobody_else(cloud: Cloud, behind: Clou
     assert hear(behind, moment) == seconds(moment)
 
 
-def test_a_heartbeat_that_became_visible_late_is_not_missed(
-    cloud: Cloud, behind: Cloud
-) -> None:
+def test_a_heartbeat_that_became_visible_late_is_not_missed(cloud: Cloud, behind: Cloud) -> None:
     other = AgentId("b0000000-0000-4000-8000-000000000002")
     made = type(AGENT)(other, "other", "fake", None, NOW, NOW)
     cloud.write(lambda tx: agents.add(tx, made))
@@ -251,6 +245,4 @@ def test_an_agent_of_a_host_that_is_new_counts_as_heard_from_its_first_boot_on(
     moment = NOW + timedelta(seconds=100)
     heard_at(cloud, moment)
     cloud.report(reported("d"))
-    assert faults(behind.boot(behind.request(now=moment, forced_host="d", is_admin=True))) == [
-        None
-    ]
+    assert faults(behind.boot(behind.request(now=moment, forced_host="d", is_admin=True))) == [None]

@@ -24,12 +24,7 @@ def filled(store: Store) -> Store:
     with store.write() as tx:
         classes = tx.execute(sa.select(placement.inventories.c.resource_class_id).distinct())
         rows = [{**held, "resource_class_id": each} for each in classes.scalars()]
-        owned = {
-            "project_id": "p",
-            "user_id": "u",
-            "generation": 1,
-            "consumer_type": "INSTANCE",
-        }
+        owned = {"project_id": "p", "user_id": "u", "generation": 1, "consumer_type": "INSTANCE"}
         owned |= {"uuid": CLAIM, "created_at": NOW, "updated_at": NOW}
         tx.execute(placement.consumers.insert(), owned)
         tx.execute(placement.allocations.insert(), rows)
@@ -51,9 +46,7 @@ def test_what_is_there_and_was_not_acknowledged_is_found(filled: Store) -> None:
 
 def test_what_was_acknowledged_and_is_not_there_is_found(filled: Store) -> None:
     lost = str(uuid.UUID(int=2, version=4))
-    assert found(filled, CLAIM, lost) == [
-        f"The consumer {lost} was acknowledged, and holds None."
-    ]
+    assert found(filled, CLAIM, lost) == [f"The consumer {lost} was acknowledged, and holds None."]
 
 
 def test_what_is_held_only_in_part_is_found(filled: Store) -> None:

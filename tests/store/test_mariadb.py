@@ -45,9 +45,7 @@ def store(url: str) -> Iterator[Store]:
 
 def test_every_table_has_a_primary_key() -> None:
     # Galera deletes no row of a table without one, and certifies none.
-    assert [
-        each.name for each in METADATA.tables.values() if not each.primary_key.columns
-    ] == []
+    assert [each.name for each in METADATA.tables.values() if not each.primary_key.columns] == []
 
 
 def test_a_database_that_takes_different_names_for_one_is_refused(store: Store) -> None:
@@ -127,9 +125,7 @@ def encrypting(tmp_path: Path) -> Iterator[tuple[mariadb.Mariadb, Authority]]:
             shutil.copy(file, server.folder)
             packages.hand_over(server.folder / file.name, mariadb.USER)
         place = server.folder
-        server.start(
-            f"--ssl-cert={place / pair.cert.name}", f"--ssl-key={place / pair.key.name}"
-        )
+        server.start(f"--ssl-cert={place / pair.cert.name}", f"--ssl-key={place / pair.key.name}")
         yield server, authority
     finally:
         server.close()

@@ -75,9 +75,7 @@ def made_by_a_newer_program(store: Store, compatible_since: str | None) -> None:
 
 
 @pytest.mark.parametrize("promise", ["9999", "9998", None])
-def test_the_database_of_a_newer_program_is_left_alone(
-    empty: Store, promise: str | None
-) -> None:
+def test_the_database_of_a_newer_program_is_left_alone(empty: Store, promise: str | None) -> None:
     schema.upgrade(empty, NOW)
     made_by_a_newer_program(empty, promise)
     with pytest.raises(Conflict, match="9999"):

@@ -74,16 +74,12 @@ def permissive(request: pytest.FixtureRequest) -> Iterator[None]:
 
 @pytest.mark.usefixtures("permissive")
 @pytest.mark.parametrize("address", ADDRESSES.values(), ids=ADDRESSES.keys())
-def test_the_files_of_a_database_are_for_their_owner(
-    tmp_path: Path, address: str | None
-) -> None:
+def test_the_files_of_a_database_are_for_their_owner(tmp_path: Path, address: str | None) -> None:
     folder = tmp_path / "data"
     if address is not None:
         folder.mkdir()
         address = address.format(folder=folder)
-    settings = load(
-        None, environ={}, overrides={"data_dir": str(folder), "database_url": address}
-    )
+    settings = load(None, environ={}, overrides={"data_dir": str(folder), "database_url": address})
     opened = wiring.open_store(settings)
     try:
         modes = {

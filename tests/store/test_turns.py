@@ -93,9 +93,7 @@ def test_who_waits_too_long_is_told_so_and_holds_nobody_up(tmp_path: Path) -> No
 def test_a_process_that_is_killed_has_no_turn(tmp_path: Path) -> None:
     database = tmp_path / "x"
     database.touch()
-    holder = subprocess.Popen(
-        [sys.executable, "-c", HOLD, str(database)], stdout=subprocess.PIPE
-    )
+    holder = subprocess.Popen([sys.executable, "-c", HOLD, str(database)], stdout=subprocess.PIPE)
     assert holder.stdout is not None
     assert holder.stdout.readline() == b"taken\n"
     turns = FileTurns(database, 0.01)

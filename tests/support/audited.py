@@ -32,16 +32,7 @@ from innkeeper.systems.compute.servers import servers
 from innkeeper.systems.compute.servers.results import Result
 from innkeeper.systems.placement import providers
 from tests.support import audited_leases, audited_pclouds
-from tests.support.clouds import (
-    AGENT,
-    DEFAULTS,
-    NOW,
-    SMALL,
-    UNLIMITED,
-    Numbers,
-    reported,
-    steps_of,
-)
+from tests.support.clouds import AGENT, DEFAULTS, NOW, SMALL, UNLIMITED, Numbers, reported, steps_of
 from tests.support.moves import OTHER
 
 TRAIT = "HW_CPU_X86_VMX"
@@ -134,9 +125,7 @@ def _server(**values: Any) -> Plant:
 
 def _host(name: str, **values: Any) -> Plant:
     table = compute.hosts
-    return lambda tx, it: tx.execute(
-        table.update().where(table.c.name == name).values(**values)
-    )
+    return lambda tx, it: tx.execute(table.update().where(table.c.name == name).values(**values))
 
 
 def _provider(name: str, **values: Any) -> Plant:
@@ -239,9 +228,7 @@ def _child(tx: Tx, it: Audited) -> None:
     tx.execute(
         table.update()
         .where(table.c.id == made.id)
-        .values(
-            parent_provider_id=it.provider_ids["h1"], root_provider_id=it.provider_ids["h0"]
-        )
+        .values(parent_provider_id=it.provider_ids["h1"], root_provider_id=it.provider_ids["h0"])
     )
 
 

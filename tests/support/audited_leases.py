@@ -66,9 +66,7 @@ def _held_twice(tx: Tx, _: Any) -> None:
 def _kept_with_servers(tx: Tx, _: Any) -> None:
     table = compute.hosts
     tx.execute(lease_tables.freepool_hosts.insert(), {"host_id": _h0(tx), "created_at": NOW})
-    tx.execute(
-        table.update().where(table.c.name == "h0").values(dedication=Dedication.FREEPOOL)
-    )
+    tx.execute(table.update().where(table.c.name == "h0").values(dedication=Dedication.FREEPOOL))
 
 
 def _h0(tx: Tx) -> int:

@@ -14,10 +14,7 @@ from tests.support.clouds import UNLIMITED, Cloud
 
 
 def boot_behind(
-    cloud: Cloud,
-    *requests: BootRequest,
-    follower: Follower | None = None,
-    attempts_max: int = 10,
+    cloud: Cloud, *requests: BootRequest, follower: Follower | None = None, attempts_max: int = 10
 ) -> list[Booted | Refusal]:
     """Boot on the table as it is, without looking whether the store moved on."""
     scheduling = Scheduling(claim_attempts_max=attempts_max)

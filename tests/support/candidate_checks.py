@@ -68,9 +68,7 @@ class CandidateChecks:
         self.judge(may_close=may_close, accepted=accepted)
         return True
 
-    def judge(
-        self, *, may_close: bool = False, accepted: tuple[str, str] | None = None
-    ) -> None:
+    def judge(self, *, may_close: bool = False, accepted: tuple[str, str] | None = None) -> None:
         """What is true of every step is true of the last one."""
         before, after = self.seen, self.operator.world()
         self.seen = after

@@ -162,9 +162,7 @@ class Cloud:
 
     # -- what is asked and reported --------------------------------------------------------
 
-    def request(
-        self, count_min: int = 1, count_max: int | None = None, **more: Any
-    ) -> BootRequest:
+    def request(self, count_min: int = 1, count_max: int | None = None, **more: Any) -> BootRequest:
         """A request for servers of the small flavor, for ``more`` to change."""
         most = max(count_min, count_max or 0)
         settled: dict[str, Any] = {

@@ -98,10 +98,7 @@ def connected(service: Service, project: str | None, identity: Any = None) -> An
 
 
 def made(
-    command: EntryPoint,
-    service: Service,
-    project: str | None = "mine",
-    identity: Any = None,
+    command: EntryPoint, service: Service, project: str | None = "mine", identity: Any = None
 ) -> Any:
     """A command as the stock client makes it, in front of a service."""
     connection = connected(service, project, identity)
@@ -110,9 +107,7 @@ def made(
     return command.load()(app, None)
 
 
-def run(
-    words: str, service: Service, project: str | None = "mine", identity: Any = None
-) -> Any:
+def run(words: str, service: Service, project: str | None = "mine", identity: Any = None) -> Any:
     """Run a command; give what it tells, with all rows of a list."""
     name = max((each for each in COMMANDS if f"{words} ".startswith(f"{each} ")), key=len)
     command = made(COMMANDS[name], service, project, identity)

@@ -125,9 +125,7 @@ def said_of(seen: World, host_id: int) -> dict[str, float]:
 
 def ratios_of(pcloud: Row) -> dict[str, float]:
     """What a pcloud says of its hosts, by class."""
-    return {
-        name: pcloud[column] for name, column in RATIOS.items() if pcloud[column] is not None
-    }
+    return {name: pcloud[column] for name, column in RATIOS.items() if pcloud[column] is not None}
 
 
 def _runs(seen: World) -> Iterator[str]:
@@ -187,15 +185,11 @@ def accepted_wrongly(before: World, after: World, by: tuple[str, str] | None) ->
     """
     said = _accepted(before) | ({by} if by is not None else set())
     owners = {each["uuid"]: each["project_id"] for each in before.pclouds.values()}
-    found = [
-        f"{project_id} did not accept {uuid}" for uuid, project_id in _accepted(after) - said
-    ]
+    found = [f"{project_id} did not accept {uuid}" for uuid, project_id in _accepted(after) - said]
     for row, pcloud in after.pclouds.items():
         is_given_away = owners.get(pcloud["uuid"], pcloud["project_id"]) != pcloud["project_id"]
         if is_given_away and after.accepted.get(row):
-            found.append(
-                f"{set(after.accepted[row])} accepted {pcloud['uuid']} of another owner"
-            )
+            found.append(f"{set(after.accepted[row])} accepted {pcloud['uuid']} of another owner")
     return sorted(found)
 
 

@@ -40,9 +40,7 @@ def judge(report: str) -> tuple[int, list[str]]:
     if found:
         return 1, ["Packages with known weaknesses:", *found]
     if not looked_at:
-        return 0, [
-            "Nobody looked for known weaknesses of the packages: the index tells of none."
-        ]
+        return 0, ["Nobody looked for known weaknesses of the packages: the index tells of none."]
     left = len(packages) - len(looked_at)
     also = f"; of {left} the index tells nothing" if left else ""
     return 0, [f"No known weakness in {len(looked_at)} packages{also}."]

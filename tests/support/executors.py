@@ -7,8 +7,6 @@ from innkeeper.store.transactions import Tx
 from innkeeper.systems.placement.candidates import CandidateSearcher
 
 
-def find(
-    executor: CandidateSearcher, tx: Tx, query: CandidateQuery, seed: int
-) -> FoundCandidates:
+def find(executor: CandidateSearcher, tx: Tx, query: CandidateQuery, seed: int) -> FoundCandidates:
     """Follow the store and search, without anybody who might lose patience."""
     return executor.find(executor.follow(tx, query), query, seed, lambda: True)

@@ -183,9 +183,7 @@ def with_traits(dice: Random, group: RequestGroup, alternatives: int) -> Request
     )
     forbidden = some(dice, names, 1)
     is_nonsense = any(names <= forbidden for names in required)
-    return replace(
-        group, required=required, forbidden=frozenset() if is_nonsense else forbidden
-    )
+    return replace(group, required=required, forbidden=frozenset() if is_nonsense else forbidden)
 
 
 def with_aggregates(dice: Random, group: RequestGroup, *, is_newest: bool) -> RequestGroup:
@@ -323,9 +321,7 @@ def stock(dice: Random, forest: Forest) -> Forest:
     """Somebody has other things than before, but still all that is held."""
     one = dice.choice(forest)
     names = sorted(some(dice, CLASSES, 3) | one.used.keys())
-    return edited(
-        forest, replace(one, inventories={name: draw_inventory(dice) for name in names})
-    )
+    return edited(forest, replace(one, inventories={name: draw_inventory(dice) for name in names}))
 
 
 def hold(dice: Random, forest: Forest) -> Forest:

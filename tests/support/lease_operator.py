@@ -100,9 +100,7 @@ class LeaseOperator:
     def carry_out(self, uuid: str) -> None:
         """Do what is due of one lease."""
         for _ in range(STEPS_MAX):
-            if not self.cloud.write(
-                partial(events.carry_out, uuid=uuid, context=self.context())
-            ):
+            if not self.cloud.write(partial(events.carry_out, uuid=uuid, context=self.context())):
                 return
 
     def wait(self, seconds: float) -> None:

@@ -20,13 +20,7 @@ from tests.support.clouds import AGENT
 from tests.support.moves import OTHER, Movers
 
 COMING = frozenset(
-    {
-        OrderKind.ARRIVE,
-        OrderKind.EXPECT,
-        OrderKind.EVACUATE,
-        OrderKind.UNSHELVE,
-        OrderKind.RESIZE,
-    }
+    {OrderKind.ARRIVE, OrderKind.EXPECT, OrderKind.EVACUATE, OrderKind.UNSHELVE, OrderKind.RESIZE}
 )
 """A host may have the server, or its new size, from the moment on in which it begins."""
 GOING = frozenset({OrderKind.DESTROY, OrderKind.OFFLOAD})
@@ -141,9 +135,7 @@ class Machines:
             result = Result(order.id, is_ok, "" if is_ok else "No.")
             movers = self.movers
             movers.cloud.write(
-                lambda tx: work.record(
-                    tx, order.agent_id, [result], movers.now, movers.settings
-                )
+                lambda tx: work.record(tx, order.agent_id, [result], movers.now, movers.settings)
             )
 
     def finish(self, rounds: int = 1000) -> None:

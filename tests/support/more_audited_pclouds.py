@@ -138,14 +138,11 @@ HALF = {"VCPU": [3.0, 1.0, 0]}
 FAULTS: Mapping[str, Fault] = {
     "open, as its row says": Fault(
         "wrong-dedication",
-        f"is {(Dedication.OPEN, PCLOUD)} in its row, "
-        f"and should be {(Dedication.CLOSED, PCLOUD)}",
+        f"is {(Dedication.OPEN, PCLOUD)} in its row, and should be {(Dedication.CLOSED, PCLOUD)}",
         _host("h1", dedication=Dedication.OPEN),
     ),
     "pooled, and in no pool": Fault(
-        "wrong-dedication",
-        _pooled(Dedication.POOLED, None),
-        _emptied(dedication=Dedication.POOLED),
+        "wrong-dedication", _pooled(Dedication.POOLED, None), _emptied(dedication=Dedication.POOLED)
     ),
     "closed, and in no pool": Fault(
         "wrong-dedication",
@@ -153,9 +150,7 @@ FAULTS: Mapping[str, Fault] = {
         _emptied(dedication=Dedication.CLOSED, dedicated_to=OTHER),
     ),
     "in an aggregate, and in no pool": Fault("stray-host", "host h0 is in aggregate ", _stray),
-    "in a pool, and in no aggregate": Fault(
-        "stray-host", "host h1 is not in aggregate ", _left
-    ),
+    "in a pool, and in no aggregate": Fault("stray-host", "host h1 is not in aggregate ", _left),
     "in an aggregate at Placement alone": Fault(
         "stray-host", "host h0 is in aggregate ", _mirrored_too
     ),
@@ -194,9 +189,7 @@ FAULTS: Mapping[str, Fault] = {
         _host("h0", kept_ratios=HALF),
     ),
     "paid twice": Fault("wrong-run", "host h1 is paid for 2 times", _runs_too("h1")),
-    "paid after its release": Fault(
-        "wrong-run", "is paid for, and should not be", _runs_too("h0")
-    ),
+    "paid after its release": Fault("wrong-run", "is paid for, and should not be", _runs_too("h0")),
     "paid after it was replaced": Fault(
         "wrong-run", "is paid for, and should not be", _replaced(0)
     ),

@@ -52,9 +52,7 @@ class Movers:
     def __init__(self, folder: Path, *reports: HostReport, **settings: Any) -> None:
         computing: Computing = settings.pop("computing", UNLIMITED)
         scheduling: Scheduling = settings.pop("scheduling", Scheduling())
-        self.cloud: Cloud = cloud_in(
-            folder, computing=computing, scheduling=scheduling, **settings
-        )
+        self.cloud: Cloud = cloud_in(folder, computing=computing, scheduling=scheduling, **settings)
         self.now = NOW
         self.settings = ResultSettings.of(scheduling, computing)
         self.requests = 0
@@ -156,9 +154,7 @@ class Movers:
         """All orders that wait, of a kind or of all."""
         found: list[WorkOrder] = []
         for agent in (AGENT, OTHER):
-            found += self.cloud.read(
-                partial(work.waiting, agent_id=agent.id, after=0, limit=1000)
-            )
+            found += self.cloud.read(partial(work.waiting, agent_id=agent.id, after=0, limit=1000))
         found = [each for each in found if kind in (None, each.kind)]
         return sorted(found, key=lambda each: each.id)
 
@@ -198,9 +194,7 @@ class Movers:
 
     def sweep(self) -> int:
         """End what is late."""
-        count: int = self.cloud.write(
-            lambda tx: work.sweep(tx, TIMEOUT_S, self.now, self.settings)
-        )
+        count: int = self.cloud.write(lambda tx: work.sweep(tx, TIMEOUT_S, self.now, self.settings))
         self.judge()
         return count
 
@@ -208,9 +202,7 @@ class Movers:
 
     def server(self, uuid: ServerId) -> Server:
         """A server, deleted or not."""
-        found = self.cloud.read(
-            lambda tx: server_rows.by_uuid(tx, uuid, is_deleted_wanted=True)
-        )
+        found = self.cloud.read(lambda tx: server_rows.by_uuid(tx, uuid, is_deleted_wanted=True))
         assert isinstance(found, Server)
         return found
 

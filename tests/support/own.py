@@ -61,9 +61,7 @@ class OneOnly:
         made = pick_all(self._memories, hosts, spec, self._choice)
         for entry in made.entries[1:]:
             hosts.give_back(entry.index, spec.amounts)
-        return BuildPlan(
-            made.entries[:1], made.seen, made.hosts, made.candidates, made.removals
-        )
+        return BuildPlan(made.entries[:1], made.seen, made.hosts, made.candidates, made.removals)
 
 
 class Halved:

@@ -21,11 +21,7 @@ MARK = "amberword"
 """In every name and text of Amber's that somebody could come to read."""
 PASSWORD = "correct horse battery"
 NEWEST = {"openstack-api-version": "compute 2.100, placement 1.39"}
-HOST_FACTS = {
-    "VCPU": {"total": 32},
-    "MEMORY_MB": {"total": 65536},
-    "DISK_GB": {"total": 1000},
-}
+HOST_FACTS = {"VCPU": {"total": 32}, "MEMORY_MB": {"total": 65536}, "DISK_GB": {"total": 1000}}
 PUBLIC_KEY = (
     "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGf0jwqKqqRUYBhC8NcfO6oqvN5Yqy4mNpaPrYVbLtGn someone"
 )
@@ -112,9 +108,7 @@ class _Making:
         self._projects: dict[str, str] = {}
 
     def _made(self, path: str, noun: str, **fields: Any) -> str:
-        answer = self.service.call(
-            "POST", f"/identity/v3/{path}", self.admin, json={noun: fields}
-        )
+        answer = self.service.call("POST", f"/identity/v3/{path}", self.admin, json={noun: fields})
         assert answer.status_code == 201, answer.text
         return str(answer.json()[noun]["id"])
 
@@ -206,9 +200,7 @@ def belongings(made: Parties, who: Party, word: str) -> dict[str, str]:
     keypair = {"name": f"{word}-key", "type": "ssh", "public_key": PUBLIC_KEY}
     good(ask(who, "POST", "/compute/v2.1/os-keypairs", json={"keypair": keypair}))
     group = {"name": f"{word}-group", "policy": "affinity"}
-    group = good(
-        ask(who, "POST", "/compute/v2.1/os-server-groups", json={"server_group": group})
-    )
+    group = good(ask(who, "POST", "/compute/v2.1/os-server-groups", json={"server_group": group}))
     group_id = group["server_group"]["id"]
     image = {
         "name": f"{word}-image",

@@ -126,9 +126,7 @@ class PcloudOperator:
         context = self.context()
         self._with_flavor(
             flavor_id,
-            lambda tx, flavor: host_flavors.set_maintenance(
-                tx, flavor, hostname, reason, context
-            ),
+            lambda tx, flavor: host_flavors.set_maintenance(tx, flavor, hostname, reason, context),
         )
 
     def switch_service(self, hostname: str, change: ServiceChange) -> None:
@@ -228,8 +226,7 @@ class PcloudOperator:
             )
         else:
             self.act(
-                uuid,
-                lambda tx, pcloud, context: hosts.allocate_many(tx, pcloud, wishes, context),
+                uuid, lambda tx, pcloud, context: hosts.allocate_many(tx, pcloud, wishes, context)
             )
 
     def switch(self, uuid: str, name: str, *, is_enabled: bool) -> None:
@@ -242,10 +239,7 @@ class PcloudOperator:
         self.edit(self.row_of(uuid), {f"pcloud:host_state:{hostname}": state})
 
     def act(
-        self,
-        uuid: str,
-        work: Callable[[Tx, Pcloud, PcloudContext], Any],
-        owner: str | None = None,
+        self, uuid: str, work: Callable[[Tx, Pcloud, PcloudContext], Any], owner: str | None = None
     ) -> Any:
         """Do something to a pcloud."""
         context = self.context(owner)

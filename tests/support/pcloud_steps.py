@@ -260,8 +260,7 @@ class Steps:
         by, forced = self.rarely(), self.often()
         stranded = stranded_without(self.seen, uuid)
         was_done = self.attempt(
-            lambda: self.operator.delete(uuid, by_aggregate=by, is_forced=forced),
-            by_owner=not by,
+            lambda: self.operator.delete(uuid, by_aggregate=by, is_forced=forced), by_owner=not by
         )
         assert not (was_done and stranded) or (forced and not by), stranded
 
@@ -295,9 +294,7 @@ class Steps:
         self.attempt(
             lambda: self.operator.act(
                 uuid,
-                lambda tx, p, context: hosts.rename(
-                    tx, p, hosts.get(tx, p, name), new, context
-                ),
+                lambda tx, p, context: hosts.rename(tx, p, hosts.get(tx, p, name), new, context),
             ),
             by_owner=True,
         )

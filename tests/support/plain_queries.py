@@ -26,9 +26,7 @@ def decide(part: Any, host: PlainHost, spec: RequestSpec) -> bool | None:
         known = decide(arguments[0], host, spec)
         return None if known is None else not known
     if sign in ("and", "or"):
-        return gather(
-            [decide(each, host, spec) for each in arguments], any_will_do=sign == "or"
-        )
+        return gather([decide(each, host, spec) for each in arguments], any_will_do=sign == "or")
     first, *rest = [variable(each, host, spec) for each in arguments]
     if sign == "in":
         return gather([is_in(first, each) for each in rest], any_will_do=True)

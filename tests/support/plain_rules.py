@@ -13,14 +13,7 @@ from typing import Any
 
 from innkeeper.domain.placing import Comparison, RequestSpec
 from innkeeper.snapshot.dedications import of_reservation
-from tests.support.plain_hosts import (
-    PCLOUDS,
-    Metadata,
-    PlainCloud,
-    PlainHost,
-    fact,
-    is_number,
-)
+from tests.support.plain_hosts import PCLOUDS, Metadata, PlainCloud, PlainHost, fact, is_number
 from tests.support.plain_queries import satisfies
 from tests.support.tables import ANY_AMOUNT
 
@@ -149,9 +142,7 @@ def is_for_project(host: PlainHost, spec: RequestSpec, cloud: PlainCloud) -> boo
     said = cloud.said(host)
     for other in cloud.hosts:
         for each in cloud.said(other):
-            if each.get("limit_tenants_to_aggregate") == "true" and names(
-                [each], spec.project_id
-            ):
+            if each.get("limit_tenants_to_aggregate") == "true" and names([each], spec.project_id):
                 return names(said, spec.project_id)
     anybody = values(said, lambda key: key.startswith("filter_tenant_id"))
     return not anybody or spec.project_id in anybody
@@ -235,9 +226,7 @@ FILTER_RULES: dict[str, Rule] = {
     "SameHostFilter": lambda host, spec, cloud: (
         spec.same_hosts is None or host.sketch.name in spec.same_hosts
     ),
-    "DifferentHostFilter": lambda host, spec, cloud: (
-        host.sketch.name not in spec.different_hosts
-    ),
+    "DifferentHostFilter": lambda host, spec, cloud: host.sketch.name not in spec.different_hosts,
     "CapacityFilter": has_room,
     "ComputeCapabilitiesFilter": is_capable,
     "InstanceTypeFilter": suits_flavor,
@@ -302,9 +291,7 @@ def owns(host: PlainHost) -> set[str]:
 
 def waste(host: PlainHost, spec: RequestSpec, cloud: PlainCloud) -> float:
     asked = {*spec.amounts, *spec.required_traits, *spec.preferred_traits}
-    lacking = sum(
-        name not in owns(other) for name in owns(host) - asked for other in cloud.hosts
-    )
+    lacking = sum(name not in owns(other) for name in owns(host) - asked for other in cloud.hosts)
     return -lacking / len(cloud.hosts)
 
 

@@ -60,9 +60,7 @@ def holdings(tx: Tx, consumer: str) -> dict[str, dict[str, int]]:
     class_names = {class_id: name for name, class_id in names.class_ids(tx).items()}
     rows = tx.execute(
         sa.select(
-            allocations.c.resource_provider_id,
-            allocations.c.resource_class_id,
-            allocations.c.used,
+            allocations.c.resource_provider_id, allocations.c.resource_class_id, allocations.c.used
         ).where(allocations.c.consumer_id == consumer)
     )
     found: dict[str, dict[str, int]] = {}

@@ -188,9 +188,7 @@ class Look:
         tree = self.tree(self.root(one.number))
         return group.in_tree in {each.uuid for each in tree}
 
-    def _is_member_or_its_root(
-        self, one: PlainProvider, group: RequestGroup, anchor: int
-    ) -> bool:
+    def _is_member_or_its_root(self, one: PlainProvider, group: RequestGroup, anchor: int) -> bool:
         """A root's membership counts for its tree, but not for what is lent to it.
 
         One of the two has to be a member of everything; halves do not add up.
@@ -225,9 +223,7 @@ def _is_root_right(root: PlainProvider, query: CandidateQuery) -> bool:
     return query.root_required <= root.traits and not query.root_forbidden & root.traits
 
 
-def _is_together_right(
-    look: Look, query: CandidateQuery, servings: tuple[Serving, ...]
-) -> bool:
+def _is_together_right(look: Look, query: CandidateQuery, servings: tuple[Serving, ...]) -> bool:
     return (
         (not query.is_isolated or _are_apart(servings))
         and all(_is_subtree(look, servings, suffixes) for suffixes in query.same_subtrees)
@@ -245,10 +241,7 @@ def _are_apart(servings: tuple[Serving, ...]) -> bool:
 def _is_subtree(look: Look, servings: tuple[Serving, ...], suffixes: frozenset[str]) -> bool:
     """One of those who serve the named groups stands above all others, or is alone."""
     named = {
-        number
-        for each in servings
-        if each.group.suffix in suffixes
-        for number in each.providers
+        number for each in servings if each.group.suffix in suffixes for number in each.providers
     }
     return any(all(top in look.path(number) for number in named) for top in named)
 
@@ -267,9 +260,7 @@ def _is_room_for_all(look: Look, servings: tuple[Serving, ...]) -> bool:
     That is more than the API reference asks: who is given 1 because that is the minimum, and 2
     because that is the step, has 3, which nobody is given.
     """
-    return all(
-        _gives(look.at(number), name, n) for (number, name), n in _sums(servings).items()
-    )
+    return all(_gives(look.at(number), name, n) for (number, name), n in _sums(servings).items())
 
 
 def _is_one_of_a_tree(look: Look, servings: tuple[Serving, ...]) -> bool:

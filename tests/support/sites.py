@@ -59,13 +59,7 @@ class Site:
     turns: Iterator[int] = field(default_factory=itertools.count)
 
     def ask(
-        self,
-        method: str,
-        path: str,
-        token: str = "admin",
-        *,
-        at: int | None = None,
-        **more: Any,
+        self, method: str, path: str, token: str = "admin", *, at: int | None = None, **more: Any
     ) -> httpx.Response:
         """Send one request, to the process ``at`` or to whose turn it is."""
         number = next(self.turns) if at is None else at
@@ -113,9 +107,7 @@ class Site:
         """Make a host flavor with so many free hosts; gives the machines' names."""
         names = [f"{flavor_id}-rack-{number}" for number in range(count)]
         reports = [{"name": e, "inventories": INVENTORIES, "traits": []} for e in names]
-        self.must(
-            "PUT", f"/compute/v2.1/os-agents/{self.agent_id}/hosts", json={"hosts": reports}
-        )
+        self.must("PUT", f"/compute/v2.1/os-agents/{self.agent_id}/hosts", json={"hosts": reports})
         flavor = {"id": flavor_id, "units": units}
         self.must("POST", "/compute/v2.1/os-host-flavors", json={"host_flavor": flavor})
         listed = self.must("GET", "/compute/v2.1/os-services")["services"]
@@ -158,9 +150,7 @@ class Site:
         path = f"/compute/v2.1/os-pclouds/{uuid}/hosts/{name}"
         return self.ask("PUT", path, token, at=at, json={"host": {"state": state}})
 
-    def release(
-        self, token: str, uuid: str, name: str, at: int | None = None
-    ) -> httpx.Response:
+    def release(self, token: str, uuid: str, name: str, at: int | None = None) -> httpx.Response:
         """Give a host back."""
         path = f"/compute/v2.1/os-pclouds/{uuid}/hosts/{name}"
         return self.ask("DELETE", path, token, at=at)

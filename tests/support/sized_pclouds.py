@@ -69,9 +69,7 @@ class Kept:
 
     def hosts(self) -> list[PcloudHost]:
         """The pcloud's hosts by name."""
-        return list(
-            self.movers.cloud.read(lambda tx: hosts.page(tx, pclouds.get(tx, self.uuid)))
-        )
+        return list(self.movers.cloud.read(lambda tx: hosts.page(tx, pclouds.get(tx, self.uuid))))
 
     def names(self) -> list[str]:
         """What they are called."""
@@ -87,9 +85,7 @@ class Kept:
         def look(tx: Tx) -> list[PcloudAction]:
             return pclouds.actions(tx, self.uuid, limit=100)
 
-        return [
-            (each.action, each.host_name) for each in reversed(self.movers.cloud.read(look))
-        ]
+        return [(each.action, each.host_name) for each in reversed(self.movers.cloud.read(look))]
 
     def boot(self, host: str | None = None, **more: Any) -> ServerId:
         """A server that runs in the pcloud, on one of its hosts or on any."""

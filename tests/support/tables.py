@@ -141,9 +141,7 @@ def _fill_amounts(table: AmountTable, index: HostIndex, each: Sketch | Pool) -> 
         table.set_units(name, index, rule)
 
 
-def asking(
-    vcpus: int = 1, memory_mb: int = 1024, disk_gb: int = 10, **more: Any
-) -> RequestSpec:
+def asking(vcpus: int = 1, memory_mb: int = 1024, disk_gb: int = 10, **more: Any) -> RequestSpec:
     """Ask for servers of these amounts; ``more`` are fields of a request spec."""
     amounts = {"VCPU": vcpus, "MEMORY_MB": memory_mb, "DISK_GB": disk_gb}
     wanted = {name: amount for name, amount in amounts.items() if amount}
@@ -196,9 +194,7 @@ def picture(table: HostTable) -> dict[str, bytes | tuple[Any, ...]]:
     }
     for owner, amounts in (("", table), ("pools' ", table.pools)):
         for kind, keyed in (("free", amounts.free), ("used", amounts.used)):
-            columns |= {
-                f"{owner}{kind} {name}": column.tobytes() for name, column in keyed.items()
-            }
+            columns |= {f"{owner}{kind} {name}": column.tobytes() for name, column in keyed.items()}
     columns["pools' generations"] = table.pools.generations.tobytes()
     return columns
 

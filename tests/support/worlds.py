@@ -179,9 +179,7 @@ def world(tx: Tx) -> World:
         sets={uuid: frozenset(each) for uuid, each in sets.items()},
         mirrored={uuid: frozenset(each) for uuid, each in mirrored.items()},
         servers={
-            each["uuid"]: each
-            for each in _rows(tx, compute.servers)
-            if each["deleted_at"] is None
+            each["uuid"]: each for each in _rows(tx, compute.servers) if each["deleted_at"] is None
         },
         moves=tuple(_rows(tx, compute.migrations)),
         orders=Counter(each["host"] for each in waiting),
@@ -208,11 +206,7 @@ def _lines(tx: Tx) -> dict[int, dict[str, Line]]:
     for each in _rows(tx, placement.inventories):
         key = (each["resource_provider_id"], each["resource_class_id"])
         found.setdefault(key[0], {})[names[key[1]]] = Line(
-            each["total"],
-            each["reserved"],
-            each["max_unit"],
-            each["allocation_ratio"],
-            used[key],
+            each["total"], each["reserved"], each["max_unit"], each["allocation_ratio"], used[key]
         )
     return found
 
@@ -231,12 +225,7 @@ def takes_unasked(seen: World, pcloud: Row, project_id: str) -> bool:
 
 
 def may_take(
-    seen: World,
-    host_id: int,
-    project_id: str,
-    hints: Mapping[str, Any],
-    *,
-    is_boot: bool,
+    seen: World, host_id: int, project_id: str, hints: Mapping[str, Any], *, is_boot: bool
 ) -> bool:
     """The seed's rule, and what was added to it, for one host: may this request come to it?"""
     mine = seen.pcloud_of(host_id)

@@ -72,9 +72,7 @@ def repair_all(tx: Tx) -> list[Finding]:
 
 
 @pytest.mark.parametrize("kind", PLANTS)
-def test_what_is_planted_is_found_and_repaired_where_that_is_safe(
-    world: World, kind: str
-) -> None:
+def test_what_is_planted_is_found_and_repaired_where_that_is_safe(world: World, kind: str) -> None:
     store, it = world
     with pytest.raises(Undone), store.write() as tx:
         try:
@@ -164,9 +162,7 @@ def test_the_command_tells_programs(own_world: World) -> None:
     assert said["repairs"] == [{"kind": "idle-consumer", "text": f"{GHOST} is removed"}]
 
 
-def test_what_an_agent_finds_and_nobody_knows_is_told_until_it_is_gone(
-    own_world: World,
-) -> None:
+def test_what_an_agent_finds_and_nobody_knows_is_told_until_it_is_gone(own_world: World) -> None:
     store, it = own_world
     there = (ServerId(it.first), ServerId(it.second))
 

@@ -26,9 +26,7 @@ def test_there_are_no_drawers() -> None:
     paths = [path for path in walk(ROOT / SOURCE) if DRAWERS.search(path.name)]
     folders = {p for path in walk(ROOT / SOURCE) for p in path.parents if ROOT in p.parents}
     paths += [folder for folder in folders if DRAWERS.search(folder.name)]
-    drawers = [
-        Finding(p.relative_to(ROOT).as_posix(), 1, "the name of a drawer") for p in paths
-    ]
+    drawers = [Finding(p.relative_to(ROOT).as_posix(), 1, "the name of a drawer") for p in paths]
     judge("drawer", drawers)
 
 
@@ -48,9 +46,7 @@ def banned_names(file: File) -> Iterator[Finding]:
         elif isinstance(node, ast.arg) and node.arg in variables:
             yield finding(file, node, f"argument {node.arg}")
         elif (
-            isinstance(node, ast.Name)
-            and isinstance(node.ctx, ast.Store)
-            and node.id in variables
+            isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id in variables
         ):
             yield finding(file, node, f"variable {node.id}")
 

@@ -38,9 +38,7 @@ def schemas() -> Iterator[tuple[str, Any]]:
     versions = [table.oldest, *(step.version for step in table.steps)]
     for route in COMPUTE.routes:
         for version in versions:
-            way = passage(
-                table.after(version), route.method, route.path, route.body, route.query
-            )
+            way = passage(table.after(version), route.method, route.path, route.body, route.query)
             for schema in (way.body, way.query):
                 yield f"{route.method} {route.path} at {version}", schema
 

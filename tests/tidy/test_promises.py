@@ -54,9 +54,7 @@ def compare(page: str, documented: Collection[str], offered: Collection[str]) ->
     """Ask for exactly the rows of what is offered."""
     missing = sorted(set(offered) - set(documented))
     stale = sorted(set(documented) - set(offered))
-    assert (missing, stale) == ([], []), (
-        f"docs/reference/{page}: missing {missing}, gone {stale}"
-    )
+    assert (missing, stale) == ([], []), f"docs/reference/{page}: missing {missing}, gone {stale}"
 
 
 def default_text(value: Any) -> str:
@@ -102,9 +100,7 @@ CHOOSERS = (
 
 
 @pytest.mark.parametrize(("page", "package", "table"), CHOOSERS)
-def test_every_filter_and_weigher_has_a_row_and_a_test(
-    page: str, package: str, table: str
-) -> None:
+def test_every_filter_and_weigher_has_a_row_and_a_test(page: str, package: str, table: str) -> None:
     names = registered(package, table)
     assert names
     compare(page, rows(page), names)
@@ -134,9 +130,7 @@ def test_pages_say_what_the_program_says(name: str) -> None:
     """So every microversion, route and rule has its row; ``make reference`` writes them."""
     path = REFERENCE / name
     written = path.read_text(encoding="utf-8") if path.exists() else ""
-    assert written == generate.PAGES[name](APIS), (
-        f"Run 'make reference': {name} is out of date."
-    )
+    assert written == generate.PAGES[name](APIS), f"Run 'make reference': {name} is out of date."
 
 
 def prefix(api: Api) -> str:
@@ -201,9 +195,7 @@ def test_each_sentence_about_a_route_is_said_once() -> None:
     twice += [
         place
         for _, route, place in routes()
-        if route.rule is not None
-        and route.rule.description == route.summary
-        and is_alone(route)
+        if route.rule is not None and route.rule.description == route.summary and is_alone(route)
     ]
     judge("said-twice", twice)
 
@@ -265,9 +257,7 @@ def test_every_route_has_a_story() -> None:
 
 def test_every_route_of_placement_has_a_story_of_who_is_refused() -> None:
     told = {text for text, statuses in told_routes().items() if FORBIDDEN in statuses}
-    guarded = [
-        place for api, route, place in routes() if api.name == "placement" and route.rule
-    ]
+    guarded = [place for api, route, place in routes() if api.name == "placement" and route.rule]
     judge("unrefused-route", [place for place in guarded if place.text not in told])
 
 

@@ -44,9 +44,7 @@ def test_one_thing_has_one_word() -> None:
 def other_words() -> set[str]:
     """Read the words that the glossary gives as those of other dialects."""
     glossary = (ROOT / "docs" / "reference" / "glossary.md").read_text(encoding="utf-8")
-    cells = [
-        line.strip("| ").split(" | ") for line in glossary.splitlines() if line[:2] == "| "
-    ]
+    cells = [line.strip("| ").split(" | ") for line in glossary.splitlines() if line[:2] == "| "]
     words = {word for row in cells for word in re.findall(r"`(\w+)`", "".join(row[2:]))}
     assert "tenant" in words, "the glossary is not read as it is written"
     return words

@@ -196,9 +196,7 @@ def test_a_value_of_the_wrong_kind_names_its_setting(tmp_path: Path, line: str) 
         load(written(tmp_path, line + "\n"), environ={})
 
 
-NUMBERS = [
-    key for key, name in KEYS.items() if type(getattr(SLICES[name](), key)) in (int, float)
-]
+NUMBERS = [key for key, name in KEYS.items() if type(getattr(SLICES[name](), key)) in (int, float)]
 
 
 @pytest.mark.parametrize("key", NUMBERS)
@@ -316,14 +314,8 @@ def test_who_else_writes(given: dict[str, Any], is_one: bool) -> None:
     ("keys", "words"),
     [
         (["c0ffee"], "wrong at number 1: a key is 32 or 64 hexadecimal digits, and not 6."),
-        (
-            ["c0ffee" * 8, "0" * 32],
-            "at number 1: a key is 32 or 64 hexadecimal digits, and not",
-        ),
-        (
-            ["0" * 64, "c0ffeeg " * 4],
-            "number 2: a key is 32 or 64 hexadecimal digits, and nothing",
-        ),
+        (["c0ffee" * 8, "0" * 32], "at number 1: a key is 32 or 64 hexadecimal digits, and not"),
+        (["0" * 64, "c0ffeeg " * 4], "number 2: a key is 32 or 64 hexadecimal digits, and nothing"),
         (["c0ffee\0"], "has a NUL character in it."),
         (["c0ffee", ""], "has an empty name in it."),
     ],

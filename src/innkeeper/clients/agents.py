@@ -13,14 +13,7 @@ from typing import Any
 import httpx
 
 from innkeeper.clients.logins import TokenSource
-from innkeeper.domain.errors import (
-    Conflict,
-    Invalid,
-    NotFound,
-    Refusal,
-    TooLarge,
-    Unavailable,
-)
+from innkeeper.domain.errors import Conflict, Invalid, NotFound, Refusal, TooLarge, Unavailable
 
 CALL_TIMEOUT_S = 15.0
 REPORT_TIMEOUT_S = 60.0

@@ -10,9 +10,7 @@ import ssl
 from innkeeper.domain.errors import Invalid
 
 
-def trust_of(
-    ca_file: str | None, cert_file: str | None, key_file: str | None
-) -> ssl.SSLContext:
+def trust_of(ca_file: str | None, cert_file: str | None, key_file: str | None) -> ssl.SSLContext:
     """Believe the authorities of a file, or the machine's own; show a certificate if there is
     one. Raises :class:`Invalid` for files that cannot be used.
     """

@@ -134,9 +134,7 @@ class KeystoneLogin:
             return self._places[service_type]
         try:
             found = self._session.get_endpoint(
-                service_type=service_type,
-                region_name=self._region,
-                interface=self._interface,
+                service_type=service_type, region_name=self._region, interface=self._interface
             )
         except exceptions.ClientException as error:
             raise Unavailable(f"No service catalog: {type(error).__name__}.") from error
@@ -202,11 +200,7 @@ def _from_file(cloud: str, path: Path) -> KeystoneLogin:
 
 
 def _login(
-    auth_type: str,
-    options: Mapping[str, Any],
-    region: str | None,
-    ca_file: str | None,
-    **more: Any,
+    auth_type: str, options: Mapping[str, Any], region: str | None, ca_file: str | None, **more: Any
 ) -> KeystoneLogin:
     # Most clouds have one domain, and most people do not name it.
     filled = {"user_domain_name": "Default", "project_domain_name": "Default", **options}

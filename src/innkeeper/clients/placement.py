@@ -148,9 +148,7 @@ class PlacementApi:
         """Let go of the connections."""
         self._wire.close()
 
-    def _call(
-        self, method: str, path: str, body: Any, version: Version | None
-    ) -> dict[str, Any]:
+    def _call(self, method: str, path: str, body: Any, version: Version | None) -> dict[str, Any]:
         asked = f"{self._whose()}: {method} {path or '/'}"
         sent = None if body is None else msgspec.json.encode(body)
         pause_s = FIRST_WAIT_S
@@ -177,10 +175,7 @@ class PlacementApi:
             return None, self._send(method, path, body, {})
         for is_renewed in (False, True):
             token = self._token()
-            headers = {
-                "openstack-api-version": f"placement {version}",
-                "x-auth-token": token,
-            }
+            headers = {"openstack-api-version": f"placement {version}", "x-auth-token": token}
             answer = self._send(method, path, body, headers)
             if answer.status != HTTPStatus.UNAUTHORIZED or is_renewed:
                 return token, answer

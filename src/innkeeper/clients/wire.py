@@ -89,10 +89,7 @@ class Wire:
             with self._connections.stream(
                 method,
                 httpcore.URL(
-                    scheme=url.raw_scheme,
-                    host=url.raw_host,
-                    port=url.port,
-                    target=url.raw_path,
+                    scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path
                 ),
                 headers=list(sent.items()),
                 content=body,

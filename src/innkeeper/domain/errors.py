@@ -142,9 +142,7 @@ class PluginFailed(Refusal):
     code = "plugin_failed"
 
     def __init__(self, noun: str, plugin: str, why: str) -> None:
-        super().__init__(
-            f"The {noun} {plugin} failed. The operator finds the error in the log."
-        )
+        super().__init__(f"The {noun} {plugin} failed. The operator finds the error in the log.")
         self.noun = noun
         self.plugin = plugin
         self.why = why

@@ -124,11 +124,7 @@ IN_FLIGHT = frozenset(
 )
 """The server is still on its source, as far as is known, and holds its destination."""
 COUNTED_TWICE = frozenset(
-    {
-        MigrationStatus.MIGRATING,
-        MigrationStatus.POST_MIGRATING,
-        MigrationStatus.FINISHED,
-    }
+    {MigrationStatus.MIGRATING, MigrationStatus.POST_MIGRATING, MigrationStatus.FINISHED}
 )
 """The statuses in which a resized server counts against its quota with the larger one of its
 two flavors, in each resource."""

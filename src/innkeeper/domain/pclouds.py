@@ -193,9 +193,7 @@ class PcloudHost(Heard):
     def is_open(self) -> bool:
         """See :func:`is_open`."""
         return is_open(
-            is_enabled=self.is_enabled,
-            is_replaced=self.is_replaced,
-            maintenance=self.maintenance,
+            is_enabled=self.is_enabled, is_replaced=self.is_replaced, maintenance=self.maintenance
         )
 
     @property

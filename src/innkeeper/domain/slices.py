@@ -58,13 +58,7 @@ class Serving(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     tls_key: str | None = None
     tls_client_ca: str | None = None
     trusted_proxies: tuple[str, ...] = ("127.0.0.1", "::1")
-    apis: tuple[str, ...] = (
-        "identity",
-        "placement",
-        "compute",
-        "image",
-        "reservation",
-    )
+    apis: tuple[str, ...] = ("identity", "placement", "compute", "image", "reservation")
     identity_prefix: str = "/identity"
     placement_prefix: str = "/placement"
     compute_prefix: str = "/compute"

@@ -30,13 +30,7 @@ from typing import Protocol, TypeVar
 import structlog
 
 from innkeeper.domain.compute import Booted, BootRequest
-from innkeeper.domain.errors import (
-    Busy,
-    Doubtful,
-    Refusal,
-    Unavailable,
-    Unreachable,
-)
+from innkeeper.domain.errors import Busy, Doubtful, Refusal, Unavailable, Unreachable
 from innkeeper.engine import metrics
 from innkeeper.engine.commands import (
     Boot,

@@ -27,11 +27,7 @@ COMMIT = Histogram(
     "Time of one group commit, from its first statement to its end.",
     buckets=(0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1.0, 5.0),
 )
-BOOTS = Counter(
-    "innkeeper_boots_total",
-    "Boot requests, by how they ended.",
-    ("outcome",),
-)
+BOOTS = Counter("innkeeper_boots_total", "Boot requests, by how they ended.", ("outcome",))
 
 REFUSALS = Counter(
     "innkeeper_no_valid_host_total",
@@ -56,9 +52,7 @@ FAILURES = Counter(
     ("why",),
 )
 WAITING = Gauge(
-    "innkeeper_waiting_steps",
-    "Steps that wait for the writer thread.",
-    multiprocess_mode="livesum",
+    "innkeeper_waiting_steps", "Steps that wait for the writer thread.", multiprocess_mode="livesum"
 )
 CONNECTIONS = Gauge(
     "innkeeper_connections",

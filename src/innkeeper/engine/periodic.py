@@ -63,12 +63,7 @@ class PeriodicTasks:
     """The periodic work of one serving process."""
 
     def __init__(
-        self,
-        settings: Settings,
-        store: Store,
-        writer: Writer,
-        clock: Clock,
-        ids: IdSource,
+        self, settings: Settings, store: Store, writer: Writer, clock: Clock, ids: IdSource
     ) -> None:
         self._settings = settings
         self._store = store
@@ -209,8 +204,7 @@ class PeriodicTasks:
     def _audit_table(self) -> int:
         """Compare some more rows of the host table with the store; gives the differences."""
         compare = Decide(
-            lambda tx, context: table_audit.compare(tx, context, self._audited_row),
-            self._clock(),
+            lambda tx, context: table_audit.compare(tx, context, self._audited_row), self._clock()
         )
         done = self._writer.submit_and_wait(compare, TASK_TIMEOUT_S)
         self._audited_row = done.next_row

@@ -34,9 +34,7 @@ class ReaderThreads:
             raise Unavailable("Too many requests wait already.")
         self._waiting += 1
         try:
-            return await asyncio.get_running_loop().run_in_executor(
-                self._pool, self._read, work
-            )
+            return await asyncio.get_running_loop().run_in_executor(self._pool, self._read, work)
         finally:
             self._waiting -= 1
 

@@ -40,9 +40,7 @@ JITTER_OF = 1_000
 REPEAT_WITHIN_S = 3.0
 """No repeat of a batch begins later: others wait for the thread meanwhile, and are better
 refused."""
-CAUSE = (
-    "Another thread concurrently updated the resource provider data. Please retry your update"
-)
+CAUSE = "Another thread concurrently updated the resource provider data. Please retry your update"
 """Clients of Placement know a conflict that they should repeat by these words."""
 
 
@@ -97,8 +95,7 @@ ALLOCATIONS = Retry(
     repeated="the whole write of allocations, in a transaction of its own",
     where=("entrypoints/api/placement/allocations.py",),
     attempts_max=Setting(
-        "allocation_conflict_retry_count",
-        lambda it: it.placing.allocation_conflict_retry_count,
+        "allocation_conflict_retry_count", lambda it: it.placing.allocation_conflict_retry_count
     ),
     answer="Inventory and/or allocations changed while attempting to allocate: " + CAUSE,
 )
@@ -128,8 +125,7 @@ WHOLE_HOSTS = Retry(
 )
 ALL_ELSE = Retry(
     errors=(Overtaken, ConcurrentUpdate),
-    happened="another writer came between, or a generation is not the one that the client "
-    "named",
+    happened="another writer came between, or a generation is not the one that the client named",
     repeated="nothing: the client looks again and decides",
     where=("systems",),
     attempts_max=1,

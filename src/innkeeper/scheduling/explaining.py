@@ -11,14 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from innkeeper.domain.explaining import (
-    Chosen,
-    Deciders,
-    Explanation,
-    HostAnswer,
-    Ranked,
-    Refused,
-)
+from innkeeper.domain.explaining import Chosen, Deciders, Explanation, HostAnswer, Ranked, Refused
 from innkeeper.domain.ids import HostIndex
 from innkeeper.domain.placing import BuildPlan, Entry, RequestSpec
 from innkeeper.scheduling import depletion, refusals
@@ -77,9 +70,7 @@ def explain(
     )
 
 
-def refused(
-    pipeline: Pipeline, hosts: HostTable, spec: RequestSpec, made: BuildPlan
-) -> Refused:
+def refused(pipeline: Pipeline, hosts: HostTable, spec: RequestSpec, made: BuildPlan) -> Refused:
     """Why the first server without a place has none; the plan's amounts are on the table."""
     now = spec
     known = {each.filter_name: each for each in made.removals}
@@ -97,8 +88,7 @@ def refused(
 
 def _refused(found: Refusals, hosts: HostTable, spec: RequestSpec) -> Refused:
     return Refused(
-        refusals.tallies(found, hosts, spec),
-        refusals.nearest(found, hosts, spec, NEAREST_SHOWN),
+        refusals.tallies(found, hosts, spec), refusals.nearest(found, hosts, spec, NEAREST_SHOWN)
     )
 
 
@@ -109,15 +99,10 @@ def before(
     with depletion.Aside(hosts, spec, made.entries):
         found = refusals.look(pipeline.filters, hosts, spec)
         weights = _weights(pipeline, hosts, spec, found)
-        return (
-            _refused(found, hosts, spec),
-            best(pipeline, hosts, spec, weights, BEST_SHOWN),
-        )
+        return (_refused(found, hosts, spec), best(pipeline, hosts, spec, weights, BEST_SHOWN))
 
 
-def _weights(
-    pipeline: Pipeline, hosts: HostTable, spec: RequestSpec, found: Refusals
-) -> Weights:
+def _weights(pipeline: Pipeline, hosts: HostTable, spec: RequestSpec, found: Refusals) -> Weights:
     """The weights of all hosts; of those that are refused, less than any."""
     given = weigh(pipeline.weighers, hosts, spec, ALL_ROWS)
     if given is None:
@@ -136,19 +121,13 @@ def best(
     near = np.flatnonzero(weights >= least)
     order = near[np.argsort(-weights[near], kind="stable")[:size]]
     return tuple(
-        Ranked(
-            hosts.names[index], float(weights[index]), parts(pipeline, hosts, spec, int(index))
-        )
+        Ranked(hosts.names[index], float(weights[index]), parts(pipeline, hosts, spec, int(index)))
         for index in order
     )
 
 
 def _answer(
-    pipeline: Pipeline,
-    hosts: HostTable,
-    spec: RequestSpec,
-    weights: Weights,
-    asked: HostIndex,
+    pipeline: Pipeline, hosts: HostTable, spec: RequestSpec, weights: Weights, asked: HostIndex
 ) -> HostAnswer:
     verdicts = refusals.verdicts(pipeline.filters, hosts, spec, asked)
     if any(each.objection is not None for each in verdicts):

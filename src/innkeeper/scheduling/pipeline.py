@@ -235,9 +235,7 @@ Active = tuple[Weigher, float, float]
 """A weigher that has something to weigh, its multiplier by its scale, and its scale."""
 
 
-def active(
-    weighers: Sequence[Weighed], hosts: HostTable, spec: RequestSpec
-) -> tuple[Active, ...]:
+def active(weighers: Sequence[Weighed], hosts: HostTable, spec: RequestSpec) -> tuple[Active, ...]:
     """The weighers that have something to weigh for this request."""
     scaled = [(each, multiplier, each.scale(hosts, spec)) for each, multiplier in weighers]
     return tuple((each, by / scale, scale) for each, by, scale in scaled if scale != 0.0)

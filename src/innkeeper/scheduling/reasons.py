@@ -18,11 +18,7 @@ NO_FILTER = "none"
 
 
 def sentence(
-    plan: BuildPlan,
-    wanted: int,
-    nearest: Sequence[NearMiss] = (),
-    *,
-    has_dedicated: bool,
+    plan: BuildPlan, wanted: int, nearest: Sequence[NearMiss] = (), *, has_dedicated: bool
 ) -> str:
     """Say what became of all hosts, filter by filter, what was missing, and how near it was.
 

@@ -258,8 +258,7 @@ def _spec(told: Mapping[str, Any]) -> RequestSpec:
         rules["capabilities_max_age_s"] = math.inf
     query = told["query"]
     return msgspec.convert(
-        {**told, "rules": rules, "query": None if query is None else _query(query)},
-        RequestSpec,
+        {**told, "rules": rules, "query": None if query is None else _query(query)}, RequestSpec
     )
 
 

@@ -50,10 +50,7 @@ def look(filters: Sequence[Filter], hosts: HostTable, spec: RequestSpec) -> Refu
 
 
 def tallies(
-    found: Refusals,
-    hosts: HostTable,
-    spec: RequestSpec,
-    known: Mapping[str, Removal] | None = None,
+    found: Refusals, hosts: HostTable, spec: RequestSpec, known: Mapping[str, Removal] | None = None
 ) -> tuple[Tally, ...]:
     """What the filters did, in their order; those that refuse nobody are left out.
 
@@ -153,9 +150,7 @@ def _refused_by(found: Refusals, names: Collection[str]) -> Mask:
     return refused
 
 
-def _least(
-    distance: Amount, among: npt.NDArray[np.intp], most: int, seed: int
-) -> list[HostIndex]:
+def _least(distance: Amount, among: npt.NDArray[np.intp], most: int, seed: int) -> list[HostIndex]:
     mine = distance[among]
     size = min(most, mine.shape[0])
     last = np.partition(mine, size - 1)[size - 1]
@@ -182,9 +177,7 @@ def verdicts(
     return tuple(made)
 
 
-def _objection(
-    each: Filter, hosts: HostTable, spec: RequestSpec, index: HostIndex
-) -> Objection:
+def _objection(each: Filter, hosts: HostTable, spec: RequestSpec, index: HostIndex) -> Objection:
     # A filter of one's own need not be able to say it.
     lacks = getattr(each, "lacks", None)
     told = () if lacks is None else tuple(lacks(hosts, spec, index))

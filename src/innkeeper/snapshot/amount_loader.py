@@ -49,9 +49,7 @@ def _columns(table: AmountTable, rows: Rows, *positions: int) -> tuple[npt.NDArr
     return (at, *(np.array([row[position] for row in mine]) for position in positions))
 
 
-def _by_class(
-    table: AmountTable, rows: Rows, names: dict[Any, str]
-) -> Iterator[tuple[str, Rows]]:
+def _by_class(table: AmountTable, rows: Rows, names: dict[Any, str]) -> Iterator[tuple[str, Rows]]:
     """Rows of provider, class and more, class by class; the table has the class's columns."""
     by_class: dict[int, list[Any]] = {}
     for row in rows:

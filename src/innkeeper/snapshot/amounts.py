@@ -19,14 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from innkeeper.domain.ids import (
-    BEGINNING,
-    ChangeId,
-    ClassId,
-    Generation,
-    HostIndex,
-    ProviderId,
-)
+from innkeeper.domain.ids import BEGINNING, ChangeId, ClassId, Generation, HostIndex, ProviderId
 
 Mask = npt.NDArray[np.bool_]
 Amount = npt.NDArray[np.float64]
@@ -228,11 +221,7 @@ class AmountTable:
         self.note(index)
 
     def follow_claims(
-        self,
-        provider_id: ProviderId,
-        seen: int,
-        generation: Generation,
-        taken: Mapping[str, int],
+        self, provider_id: ProviderId, seen: int, generation: Generation, taken: Mapping[str, int]
     ) -> bool:
         """Show what somebody else's claims took, who moved a provider on from ``seen``.
 

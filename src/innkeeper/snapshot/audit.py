@@ -68,12 +68,7 @@ def differences_of_some(
     ]
     told += _alone(theirs, ids, "is only in the second table")
     pair = _Pair(mine, theirs, my_rows, their_rows)
-    return [
-        *told,
-        *pair.facts(),
-        *pair.amounts(),
-        *pair.keyed("trait", mine.traits, theirs.traits),
-    ]
+    return [*told, *pair.facts(), *pair.amounts(), *pair.keyed("trait", mine.traits, theirs.traits)]
 
 
 def _contradictions(table: HostTable) -> Iterator[str]:

@@ -371,11 +371,7 @@ class HostTable(AmountTable):
         return is_hosts or self.pools.shows(provider_id, generation)
 
     def follow_claims(
-        self,
-        provider_id: ProviderId,
-        seen: int,
-        generation: Generation,
-        taken: Mapping[str, int],
+        self, provider_id: ProviderId, seen: int, generation: Generation, taken: Mapping[str, int]
     ) -> bool:
         """See :meth:`AmountTable.follow_claims`; pools have rows of their own."""
         of_its_own = super().follow_claims(provider_id, seen, generation, taken)

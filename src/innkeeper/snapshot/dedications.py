@@ -73,9 +73,7 @@ class Dedications:
         """The key of a code's pcloud or reservation; ``None`` for the two fixed codes."""
         return self._uuids[code] or None
 
-    def set_facts(
-        self, uuid: str, projects: Collection[str], taken_in: Collection[str]
-    ) -> None:
+    def set_facts(self, uuid: str, projects: Collection[str], taken_in: Collection[str]) -> None:
         """Replace what is known of a pcloud or reservation.
 
         ``projects`` may use it. Plain requests of those ``taken_in`` may go there as well.
@@ -97,9 +95,7 @@ class Dedications:
     def usable(self, uuids: Iterable[str], project_id: str) -> list[int]:
         """The codes of those pclouds or reservations, of these, that a project may use."""
         codes = (self._codes.get(uuid) for uuid in uuids)
-        return [
-            each for each in codes if each is not None and project_id in self._projects[each]
-        ]
+        return [each for each in codes if each is not None and project_id in self._projects[each]]
 
     def automatic_of(self, project_id: str) -> tuple[str, ...]:
         """The pclouds that take plain requests of this project."""

@@ -106,10 +106,7 @@ def _columns(
 
 
 def _row(
-    traits: Mapping[str, Mask],
-    free: Mapping[str, Amount],
-    used: Mapping[str, Amount],
-    index: int,
+    traits: Mapping[str, Mask], free: Mapping[str, Amount], used: Mapping[str, Amount], index: int
 ) -> Sequence[Any]:
     classes = (column[index] + used[name][index] > 0.0 for name, column in free.items())
     return [*(column[index] for column in traits.values()), *classes]

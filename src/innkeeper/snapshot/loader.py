@@ -66,9 +66,7 @@ def _load_facts(table: HostTable, found: Sequence[HostRow]) -> None:
         table.zone_codes[index] = table.zone_code(each.availability_zone)
         table.set_agent(index, each.agent_id)
         table.set_capabilities(index, each.capabilities)
-        table.see_facts(
-            index, NEVER_S if each.reported_at is None else seconds(each.reported_at)
-        )
+        table.see_facts(index, NEVER_S if each.reported_at is None else seconds(each.reported_at))
         _set_address(table, index, each.host_ip)
 
 

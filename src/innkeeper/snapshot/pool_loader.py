@@ -19,10 +19,7 @@ from innkeeper.store.transactions import Tx
 
 
 def load(
-    tx: Tx,
-    table: HostTable,
-    hosts: Collection[ProviderId],
-    others: Collection[ProviderId] | None,
+    tx: Tx, table: HostTable, hosts: Collection[ProviderId], others: Collection[ProviderId] | None
 ) -> set[ProviderId]:
     """Read anew which aggregates ``hosts`` are in, and which of the ``others`` are pools.
 

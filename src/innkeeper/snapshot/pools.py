@@ -206,9 +206,7 @@ class PoolTable(AmountTable):
         group = () if lenders is None else lenders.groups[lenders.of[code]]
         given = self.gives(name, amount, slice(None))
         able = [
-            row
-            for row in group
-            if self.free[name][row] >= amount and (given is None or given[row])
+            row for row in group if self.free[name][row] >= amount and (given is None or given[row])
         ]
         most = max((self.free[name][row] for row in able), default=0.0)
         return [row for row in able if self.free[name][row] == most]

@@ -89,11 +89,7 @@ def _aggregates(table: HostTable) -> list[dict[str, Any]]:
     """The sets of aggregates that hosts are in, by their codes."""
     told = table.aggregates
     return [
-        {
-            "code": code,
-            "ids": sorted(told.ids(code)),
-            "metadata": list(told.metadata(code)),
-        }
+        {"code": code, "ids": sorted(told.ids(code)), "metadata": list(told.metadata(code))}
         for code in np.unique(table.aggregate_codes).tolist()
     ]
 
@@ -175,9 +171,7 @@ def _hear(table: HostTable, agents: Sequence[str], heard_s: Column) -> None:
 
 def _fill(label: str, table: AmountTable, columns: Mapping[str, Column]) -> None:
     """Take over all columns of a table; those of facts must be exactly those that it has."""
-    facts = {
-        WRITTEN_AS.get(name, name): name for kind, name in table.columns() if kind == "fact"
-    }
+    facts = {WRITTEN_AS.get(name, name): name for kind, name in table.columns() if kind == "fact"}
     _demand_whole_classes(label, columns)
     for path, values in columns.items():
         mine, _, rest = path.partition("/")
@@ -196,10 +190,7 @@ def _demand_whole_classes(label: str, columns: Mapping[str, Column]) -> None:
     """Of a class all is told or nothing: a column that is missing would read as zeros."""
     starts = [f"{label}/{kind}/" for kind in KINDS]
     names = {
-        path.removeprefix(start)
-        for start in starts
-        for path in columns
-        if path.startswith(start)
+        path.removeprefix(start) for start in starts for path in columns if path.startswith(start)
     }
     for name in sorted(names):
         for kind in KINDS:
@@ -224,9 +215,7 @@ def _set_aggregates(table: HostTable, told: Sequence[Mapping[str, Any]]) -> None
         ids = [int(one) for one in each["ids"]]
         for one, metadata in zip(ids, each["metadata"], strict=True):
             table.aggregates.set_metadata(one, metadata)
-        table.aggregate_codes[codes == int(each["code"])] = table.aggregates.code(
-            frozenset(ids)
-        )
+        table.aggregate_codes[codes == int(each["code"])] = table.aggregates.code(frozenset(ids))
 
 
 def _set_dedications(table: HostTable, told: Sequence[Any], names: Sequence[str]) -> None:
@@ -248,9 +237,7 @@ def _set_residents(table: HostTable, told: Sequence[Any] | None) -> None:
         table.residents.replace(ProviderId(int(provider_id)), counts)
 
 
-def _set_pools(
-    table: HostTable, columns: Mapping[str, Column], state: Mapping[str, Any]
-) -> None:
+def _set_pools(table: HostTable, columns: Mapping[str, Column], state: Mapping[str, Any]) -> None:
     pools, told = table.pools, state["pools"]
     pools.add_rows(ProviderId(int(each)) for each in columns[f"{POOLS}/fact/provider_ids"])
     _fill(POOLS, pools, columns)

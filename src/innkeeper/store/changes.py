@@ -25,14 +25,7 @@ from typing import NamedTuple
 
 import sqlalchemy as sa
 
-from innkeeper.domain.ids import (
-    BEGINNING,
-    Bookmark,
-    ChangeId,
-    ClassId,
-    Generation,
-    ProviderId,
-)
+from innkeeper.domain.ids import BEGINNING, Bookmark, ChangeId, ClassId, Generation, ProviderId
 from innkeeper.store.prepared import Prepared
 from innkeeper.store.tables.placement import changes
 from innkeeper.store.transactions import Tx

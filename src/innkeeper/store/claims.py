@@ -266,9 +266,7 @@ def _add_consumer(writing: _Writing, each: ConsumerClaim, now: datetime) -> None
 
 def _write(tx: Tx, writing: _Writing, given_back: Sequence[Freed], now: datetime) -> None:
     # The generations first: who came too late finds out before anything else is written.
-    advanced = {
-        pid: (seen, writing.generations[pid]) for pid, seen in writing.first_seen.items()
-    }
+    advanced = {pid: (seen, writing.generations[pid]) for pid, seen in writing.first_seen.items()}
     _move(tx, advanced, now)
     gains = overfull.gains_of(
         (

@@ -17,9 +17,7 @@ EARLY = 0.9
 """How much of the period must be over. Who had the last turn asks again after one period by its
 own clock, and a millisecond less must not make that two."""
 
-_LAST = sa.select(periodic_tasks.c.last_at).where(
-    periodic_tasks.c.name == sa.bindparam("named")
-)
+_LAST = sa.select(periodic_tasks.c.last_at).where(periodic_tasks.c.name == sa.bindparam("named"))
 _TAKE = (
     periodic_tasks.update()
     .where(periodic_tasks.c.name == sa.bindparam("named"))

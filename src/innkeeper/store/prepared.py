@@ -87,8 +87,7 @@ class Prepared:
             {name: compiled.params[name] for name in order if name not in names},
             itemgetter(*order) if len(order) > 1 else lambda row: (row[order[0]],),
             _conversions(
-                (compiled.binds[name].type for name in order),
-                lambda kind: _writing(kind, dialect),
+                (compiled.binds[name].type for name in order), lambda kind: _writing(kind, dialect)
             ),
             _kinds(self._statement),
         )
@@ -183,9 +182,7 @@ def _fetched(tx: Tx, kinds: tuple[Kind, ...], cursor: DBAPICursor) -> list[Any]:
 
 
 @cache
-def _reading(
-    dialect: sa.Dialect, kinds: tuple[Kind, ...], codes: tuple[Any, ...]
-) -> Conversions:
+def _reading(dialect: sa.Dialect, kinds: tuple[Kind, ...], codes: tuple[Any, ...]) -> Conversions:
     return _conversions(
         zip(kinds, codes, strict=True),
         lambda pair: pair[0].dialect_impl(dialect).result_processor(dialect, pair[1]),

@@ -17,14 +17,7 @@ from contextlib import contextmanager
 
 import sqlalchemy as sa
 
-from innkeeper.domain.errors import (
-    Busy,
-    Collided,
-    Doubtful,
-    NotLetIn,
-    Unavailable,
-    Unreachable,
-)
+from innkeeper.domain.errors import Busy, Collided, Doubtful, NotLetIn, Unavailable, Unreachable
 from innkeeper.store.backends.backend import LEAVES_CONNECTION, Backend, Engines, Trouble
 from innkeeper.store.guards import WITHOUT_TURN, Guards
 
@@ -56,9 +49,7 @@ def guards_of(tx: Tx) -> Guards:
 class Store:
     """A database, and the transactions on it. Shared by all threads of a process."""
 
-    def __init__(
-        self, backend: Backend, engines: Engines, guards: Guards | None = None
-    ) -> None:
+    def __init__(self, backend: Backend, engines: Engines, guards: Guards | None = None) -> None:
         self.backend = backend
         self.engines = engines
         self._guards = guards or Guards()
@@ -145,8 +136,7 @@ class Store:
             self._trouble = trouble
         if is_committing and _leaves_open(error, trouble):
             return Doubtful(
-                "The database did not say whether this was carried out. Look before trying "
-                "again."
+                "The database did not say whether this was carried out. Look before trying again."
             )
         return _refusal(error, trouble)
 

@@ -84,19 +84,7 @@ ADMINISTRATORS = {"host_status"} | {
     ]
 }
 FLAVOR = {"vcpus", "ram", "disk", "ephemeral", "swap", "original_name", "extra_specs"}
-VERSIONS = (
-    "2.1",
-    "2.2",
-    *ADDED,
-    "2.46",
-    "2.47",
-    "2.70",
-    "2.71",
-    "2.74",
-    "2.89",
-    "2.90",
-    "2.97",
-)
+VERSIONS = ("2.1", "2.2", *ADDED, "2.46", "2.47", "2.70", "2.71", "2.74", "2.89", "2.90", "2.97")
 
 
 def number(version: str) -> int:

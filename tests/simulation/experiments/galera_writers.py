@@ -113,14 +113,10 @@ def _prepare(url: str) -> list[ProviderId]:
 
 @contextmanager
 def _engine(port: int, database: str, isolation: str) -> Iterator[sa.Engine]:
-    at = sa.URL.create(
-        "mariadb+pymysql", "root", host="127.0.0.1", port=port, database=database
-    )
+    at = sa.URL.create("mariadb+pymysql", "root", host="127.0.0.1", port=port, database=database)
     settings = ", ".join(" = ".join(item) for item in SESSION.items())
     made = sa.create_engine(
-        at,
-        isolation_level=isolation,
-        connect_args={"init_command": f"SET SESSION {settings}"},
+        at, isolation_level=isolation, connect_args={"init_command": f"SET SESSION {settings}"}
     )
     yield made
     made.dispose()
@@ -159,9 +155,7 @@ def _work(
 
 
 def _claim(dice: random.Random, provider: ProviderId, vcpu: ClassId) -> ConsumerClaim:
-    uuid = ConsumerUuid(
-        f"{dice.getrandbits(32):08x}-0000-4000-8000-{dice.getrandbits(48):012x}"
-    )
+    uuid = ConsumerUuid(f"{dice.getrandbits(32):08x}-0000-4000-8000-{dice.getrandbits(48):012x}")
     return ConsumerClaim(uuid, "project", "user", {provider: {vcpu: 1}}, None)
 
 

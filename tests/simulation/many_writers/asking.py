@@ -9,14 +9,7 @@ from http import HTTPStatus
 from typing import Any
 
 from tests.simulation.many_writers.doors import LOST, NOT_SENT, Answer, Door
-from tests.simulation.many_writers.history import (
-    UNIT,
-    History,
-    Kind,
-    Operation,
-    Outcome,
-    Wish,
-)
+from tests.simulation.many_writers.history import UNIT, History, Kind, Operation, Outcome, Wish
 from tests.simulation.many_writers.registers import ABSENT
 
 FLAVOR = "tiny"
@@ -55,9 +48,7 @@ class Asking:
         else:
             request = ("POST", "/placement/allocations")
             sent = bodies
-        return self._write(
-            name, Kind.CLAIM, request, sent, wishes=tuple(wishes), project=project
-        )
+        return self._write(name, Kind.CLAIM, request, sent, wishes=tuple(wishes), project=project)
 
     def release(self, consumer: str) -> Operation:
         """Let a consumer give back all that it holds."""
@@ -172,9 +163,7 @@ def _claim_body(wish: Wish, name: str, project: str) -> dict[str, Any]:
 
 
 def _consumer(body: Any) -> Mapping[str, Any]:
-    amounts = {
-        each: line["resources"].get(UNIT, 0) for each, line in body["allocations"].items()
-    }
+    amounts = {each: line["resources"].get(UNIT, 0) for each, line in body["allocations"].items()}
     return {
         "writer": body["user_id"] if amounts else ABSENT,
         "generation": body["consumer_generation"] if amounts else None,
@@ -183,10 +172,7 @@ def _consumer(body: Any) -> Mapping[str, Any]:
 
 
 def _usages(body: Any) -> Mapping[str, Any]:
-    return {
-        "generation": body["resource_provider_generation"],
-        "used": body["usages"].get(UNIT, 0),
-    }
+    return {"generation": body["resource_provider_generation"], "used": body["usages"].get(UNIT, 0)}
 
 
 def _inventory(body: Any) -> Mapping[str, Any]:

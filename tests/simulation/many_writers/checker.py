@@ -111,9 +111,7 @@ def _witnessed(operations: Iterable[Operation]) -> Mapping[str, float]:
     return found
 
 
-def _acts(
-    operations: Sequence[Operation], witnessed: Mapping[str, float]
-) -> dict[str, list[Act]]:
+def _acts(operations: Sequence[Operation], witnessed: Mapping[str, float]) -> dict[str, list[Act]]:
     """Sort a history by consumer, of those that the clients made."""
     found: dict[str, list[Act]] = {}
     where: dict[str, set[str]] = {}

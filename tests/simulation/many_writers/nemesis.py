@@ -48,11 +48,7 @@ class Nemesis:
     """A thread that lets one harm follow the other until it is told to end."""
 
     def __init__(
-        self,
-        harms: Sequence[Harm],
-        calm_s: tuple[float, float],
-        dice: Random,
-        history: History,
+        self, harms: Sequence[Harm], calm_s: tuple[float, float], dice: Random, history: History
     ) -> None:
         self._harms = harms
         self._calm_s = calm_s

@@ -83,9 +83,7 @@ class Story:
     def _events(self) -> Sequence[tuple[float, bool, str]]:
         begins = [(each.begun_s, False, each.name) for each in self._acts.values()]
         ends = [
-            (each.ended_s, True, each.name)
-            for each in self._acts.values()
-            if each.ended_s != NEVER
+            (each.ended_s, True, each.name) for each in self._acts.values() if each.ended_s != NEVER
         ]
         return sorted(begins + ends)
 

@@ -20,13 +20,7 @@ from tests.simulation.many_writers.asking import PER_SERVER, SERVERS, Asking
 from tests.simulation.many_writers.checker import World, check
 from tests.simulation.many_writers.fleet import HOST_CPUS, SIZE, Fleet, must, wait_until
 from tests.simulation.many_writers.history import History, Operation, Outcome
-from tests.simulation.many_writers.nemesis import (
-    LATER_S,
-    SOON_S,
-    Harm,
-    Nemesis,
-    harms_of_services,
-)
+from tests.simulation.many_writers.nemesis import LATER_S, SOON_S, Harm, Nemesis, harms_of_services
 from tests.simulation.many_writers.writers import (
     Client,
     Places,
@@ -103,10 +97,7 @@ def simulate(
     fleet.settle()
     _look_at_the_end(fleet, history, places)
     world = World(
-        {
-            each: SIZE if each in places.resized else HOST_CPUS * CPU_RATIO
-            for each in places.all
-        },
+        {each: SIZE if each in places.resized else HOST_CPUS * CPU_RATIO for each in places.all},
         frozenset(places.resized),
         PER_SERVER,
     )

@@ -10,14 +10,7 @@ from typing import Any
 import pytest
 
 from tests.simulation.many_writers.checker import World, check
-from tests.simulation.many_writers.history import (
-    History,
-    Kind,
-    Operation,
-    Outcome,
-    Wish,
-    read,
-)
+from tests.simulation.many_writers.history import History, Kind, Operation, Outcome, Wish, read
 
 DONE, REFUSED, UNKNOWN = Outcome.DONE, Outcome.REFUSED, Outcome.UNKNOWN
 HOT, OTHER = "hot", "other"
@@ -44,12 +37,7 @@ class Told:
         return str(name)
 
     def claim(
-        self,
-        begun: float,
-        ended: float,
-        *wishes: Wish,
-        outcome: Outcome = DONE,
-        project: str = "",
+        self, begun: float, ended: float, *wishes: Wish, outcome: Outcome = DONE, project: str = ""
     ) -> str:
         """A claim."""
         return self.add(Kind.CLAIM, begun, ended, outcome, wishes=wishes, project=project)
@@ -80,9 +68,7 @@ class Told:
         found = {"generation": generation, "used": used}
         return self.add(Kind.READ_USAGES, begun, ended, subject=HOT, found=found)
 
-    def given(
-        self, begun: float, ended: float, generation: int, **held: tuple[int, int]
-    ) -> str:
+    def given(self, begun: float, ended: float, generation: int, **held: tuple[int, int]) -> str:
         """A look at who holds what of the hot provider."""
         used = sum(units for _, units in held.values())
         found = {"generation": generation, "held": held, "used": used}

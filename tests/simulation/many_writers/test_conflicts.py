@@ -22,10 +22,7 @@ SHARE_MAX = 0.01
 
 def test_claims_hardly_ever_conflict(server: Postgresql, tmp_path: Path) -> None:
     fleet = Fleet(
-        tmp_path,
-        server.fresh(),
-        processes=max(PROCESSES),
-        settings={"INNKEEPER_LOG_LEVEL": "info"},
+        tmp_path, server.fresh(), processes=max(PROCESSES), settings={"INNKEEPER_LOG_LEVEL": "info"}
     )
     try:
         fleet.start()

@@ -116,12 +116,7 @@ class Writer(Client):
     """Claims, moves, releases, resizes, boots and deletes; and looks."""
 
     def __init__(
-        self,
-        number: int,
-        dice: Random,
-        ports: Sequence[int],
-        history: History,
-        places: Places,
+        self, number: int, dice: Random, ports: Sequence[int], history: History, places: Places
     ) -> None:
         super().__init__(f"writer-{number}", dice, ports, history, places)
         self._project = project_of(number)
@@ -260,10 +255,5 @@ class Writer(Client):
 def all_consumers(operations: Sequence[Operation]) -> list[str]:
     """Everybody for whom anything was ever claimed."""
     return sorted(
-        {
-            wish.consumer
-            for each in operations
-            if each.kind is Kind.CLAIM
-            for wish in each.wishes
-        }
+        {wish.consumer for each in operations if each.kind is Kind.CLAIM for wish in each.wishes}
     )

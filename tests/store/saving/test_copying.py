@@ -66,9 +66,7 @@ def test_a_backup_overwrites_nothing_unasked(store: Store, url: str, tmp_path: P
         saving.backup(url, own, Told().append, may_overwrite=True)
 
 
-def test_a_backup_overwrites_nothing_but_backups(
-    store: Store, url: str, tmp_path: Path
-) -> None:
+def test_a_backup_overwrites_nothing_but_backups(store: Store, url: str, tmp_path: Path) -> None:
     saved, key = tmp_path / "saved", tmp_path / "encryption.key"
     saving.backup(url, saved, Told().append, may_overwrite=False)
     assert saving.backup(url, saved, Told().append, may_overwrite=True) == 0
@@ -149,9 +147,7 @@ def test_restoring_where_there_is_nothing_or_no_database(
 def _only_in_name(file: Path) -> None:
     with sqlite3.connect(file) as connection:
         connection.execute("CREATE TABLE alembic_version (version_num TEXT)")
-        connection.execute(
-            "INSERT INTO alembic_version VALUES (?)", (schema.newest_revision(),)
-        )
+        connection.execute("INSERT INTO alembic_version VALUES (?)", (schema.newest_revision(),))
     connection.close()
 
 
@@ -188,8 +184,7 @@ def _newer(file: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "make",
-    [_nothing, _no_database, _of_another, _newer, _only_in_name, _older_in_name, _folder],
+    "make", [_nothing, _no_database, _of_another, _newer, _only_in_name, _older_in_name, _folder]
 )
 def test_only_what_can_be_used_is_restored(
     store: Store, url: str, tmp_path: Path, make: Callable[[Path], None]

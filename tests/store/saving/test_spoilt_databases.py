@@ -64,9 +64,7 @@ def test_a_damaged_database_that_is_used_is_not_replaced(
     assert saving.restore(url, saved, Told().append, LATER) == 0
 
 
-def test_a_restore_that_fails_leaves_all_as_it_was(
-    store: Store, url: str, tmp_path: Path
-) -> None:
+def test_a_restore_that_fails_leaves_all_as_it_was(store: Store, url: str, tmp_path: Path) -> None:
     saved = tmp_path / "saved"
     saving.backup(url, saved, Told().append, may_overwrite=False)
     store.dispose()

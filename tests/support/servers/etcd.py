@@ -55,9 +55,7 @@ class Etcd:
     def answers(self) -> bool:
         """Whether it can be asked, and is sure of what it says."""
         try:
-            with urllib.request.urlopen(
-                f"http://127.0.0.1:{self.port}/health", timeout=2
-            ) as it:
+            with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/health", timeout=2) as it:
                 return b'"true"' in it.read()
         except (urllib.error.URLError, OSError):
             return False

@@ -68,9 +68,7 @@ class Haproxy:
     def answers(self) -> bool:
         """Whether a service answers by way of it."""
         try:
-            with urllib.request.urlopen(
-                f"http://127.0.0.1:{self.port}/readyz", timeout=2
-            ) as it:
+            with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/readyz", timeout=2) as it:
                 return bool(it.status == 200)
         except (urllib.error.URLError, OSError):
             return False

@@ -75,9 +75,7 @@ class Mariadb:
             "skip-log-bin": "",
             **self._settings,
         }
-        words = [
-            f"--{name}={value}" if value else f"--{name}" for name, value in settings.items()
-        ]
+        words = [f"--{name}={value}" if value else f"--{name}" for name, value in settings.items()]
         with (self.folder / "log").open("ab") as log:
             self._process = subprocess.Popen(
                 [self._server, "--no-defaults", *words, *more],

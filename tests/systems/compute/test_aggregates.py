@@ -209,8 +209,7 @@ def test_the_host_table_learns_of_all_of_it(cloud: Cloud) -> None:
     assert pairs == [(provider, 1)]
     assert cloud.read(lambda tx: aggregate_rows.for_snapshot(tx, [provider])) == pairs
     assert (
-        cloud.read(lambda tx: aggregate_rows.for_snapshot(tx, [cloud.host("h2").provider_id]))
-        == []
+        cloud.read(lambda tx: aggregate_rows.for_snapshot(tx, [cloud.host("h2").provider_id])) == []
     )
     said = {1: {ZONE_KEY: "east", "ssd": "true"}}
     assert cloud.read(lambda tx: aggregate_rows.metadata_of(tx, None)) == said
@@ -236,9 +235,7 @@ def test_a_provider_that_stays_without_its_host_leaves_too(cloud: Cloud) -> None
     cloud.write(lambda tx: _child(tx, cloud, host.provider_uuid))
     cloud.write(lambda tx: hosts.remove_service(tx, host, NOW))
     assert (
-        cloud.read(
-            lambda tx: placement_aggregates.of_provider(tx, host.provider_uuid)
-        ).aggregates
+        cloud.read(lambda tx: placement_aggregates.of_provider(tx, host.provider_uuid)).aggregates
         == []
     )
 

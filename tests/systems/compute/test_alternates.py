@@ -97,9 +97,7 @@ def test_a_build_that_is_late_goes_on_too(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("reason", ["down", "closed", "full", "gone"])
-def test_a_host_that_no_longer_takes_servers_is_passed_over(
-    tmp_path: Path, reason: str
-) -> None:
+def test_a_host_that_no_longer_takes_servers_is_passed_over(tmp_path: Path, reason: str) -> None:
     movers = Movers(tmp_path, *hosts_of("a1", "b1", "b2", vcpus=1))
     (uuid,) = boot(movers, forced_host=None)
     (order,) = movers.waiting("build")
@@ -134,11 +132,7 @@ def test_servers_that_fail_together_do_not_oversell(tmp_path: Path) -> None:
     for agent in (AGENT, OTHER):
         movers.cloud.write(
             partial(
-                work.record,
-                agent_id=agent.id,
-                results=builds,
-                now=NOW,
-                settings=movers.settings,
+                work.record, agent_id=agent.id, results=builds, now=NOW, settings=movers.settings
             )
         )
         movers.judge()
@@ -180,9 +174,7 @@ def test_a_groups_rule_holds_for_the_next_host_too(
 
 
 def test_how_many_hosts_are_tried_is_a_setting(tmp_path: Path) -> None:
-    movers = Movers(
-        tmp_path, *hosts_of("a1", "a2"), scheduling=Scheduling(build_attempts_max=1)
-    )
+    movers = Movers(tmp_path, *hosts_of("a1", "a2"), scheduling=Scheduling(build_attempts_max=1))
     (uuid,) = boot(movers)
     movers.tell("build", uuid, "No disk.")
     assert movers.state(uuid) == ("ERROR", None, None)

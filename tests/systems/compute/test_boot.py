@@ -20,16 +20,7 @@ from innkeeper.systems.compute import images
 from innkeeper.systems.compute.accounts import keypairs
 from innkeeper.systems.compute.boot.drivers import scheduler_of
 from innkeeper.systems.compute.flavors import flavors
-from tests.support.clouds import (
-    AGENT,
-    IMAGE_ID,
-    NOW,
-    Cloud,
-    cloud_in,
-    faults,
-    image,
-    reported,
-)
+from tests.support.clouds import AGENT, IMAGE_ID, NOW, Cloud, cloud_in, faults, image, reported
 
 
 @pytest.fixture
@@ -149,9 +140,7 @@ def test_a_quota_is_shared_by_the_requests_of_one_batch(tmp_path: Path) -> None:
     cloud.judge()
 
 
-def test_a_neighbour_is_counted_with_what_it_got_and_not_what_it_wanted(
-    tmp_path: Path,
-) -> None:
+def test_a_neighbour_is_counted_with_what_it_got_and_not_what_it_wanted(tmp_path: Path) -> None:
     cloud = limited(tmp_path, quota_instances=9)
     # There is room for eight, so the ninth is a matter of hosts and not of the quota.
     some, none = cloud.boot(cloud.request(1, 9), cloud.request())

@@ -71,9 +71,7 @@ def test_a_claim_that_came_too_late_finds_another_host(near: Cloud, far: Cloud) 
     far.judge()
 
 
-def test_a_claim_that_came_too_late_for_the_last_room_is_told_so(
-    near: Cloud, far: Cloud
-) -> None:
+def test_a_claim_that_came_too_late_for_the_last_room_is_told_so(near: Cloud, far: Cloud) -> None:
     near.boot(near.request(12))
     (fault,) = faults(boot_behind(far, far.request()))
     assert fault is not None
@@ -148,9 +146,7 @@ class Deaf(Follower):
         """Leave everything as it is."""
 
 
-def test_a_row_that_the_feed_leaves_wrong_is_found_out_by_a_claim(
-    near: Cloud, far: Cloud
-) -> None:
+def test_a_row_that_the_feed_leaves_wrong_is_found_out_by_a_claim(near: Cloud, far: Cloud) -> None:
     near.boot(on(near, "a", 2))
     # As if the change had been lost on its way.
     far.table.bookmark = far.read(changes.newest)
@@ -203,9 +199,7 @@ def test_the_desk_leaves_hosts_alone_that_others_closed(near: Cloud, far: Cloud)
 
     def close(tx: Tx) -> None:
         for name in ("a", "b"):
-            hosts.change_service(
-                tx, hosts.by_name(tx, name), ServiceChange(is_disabled=True), NOW
-            )
+            hosts.change_service(tx, hosts.by_name(tx, name), ServiceChange(is_disabled=True), NOW)
 
     near.write(close)
     far.boot(far.request(2), far.request(2))

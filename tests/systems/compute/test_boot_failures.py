@@ -101,10 +101,7 @@ def test_an_accident_in_a_step_takes_nobody_with_it(
 ) -> None:
     first, last = cloud.request(2), cloud.request(3)
     answers = cloud.carry_out(
-        ("boot", first),
-        ("write", raiser(accident)),
-        ("boot", last),
-        ("write", close_host("b")),
+        ("boot", first), ("write", raiser(accident)), ("boot", last), ("write", close_host("b"))
     )
     assert answers[1] is accident
     assert [type(answers[at]) for at in (0, 2, 3)] == [Booted, Booted, str]
@@ -113,9 +110,7 @@ def test_an_accident_in_a_step_takes_nobody_with_it(
     assert [each["event"] for each in logs] == ["batch_repeated", "batch_failed"]
 
 
-def test_a_step_that_the_database_does_not_understand_takes_nobody_with_it(
-    cloud: Cloud,
-) -> None:
+def test_a_step_that_the_database_does_not_understand_takes_nobody_with_it(cloud: Cloud) -> None:
     request = cloud.request(2)
     answers = cloud.carry_out(
         ("boot", request),
@@ -142,9 +137,7 @@ def test_an_accident_alone_leaves_the_table_as_it_was(cloud: Cloud) -> None:
 
 def test_explaining_takes_nothing_and_sees_the_boots_of_its_batch(cloud: Cloud) -> None:
     booted, told, refused = cloud.carry_out(
-        ("boot", cloud.request(6)),
-        ("explain", cloud.request(2)),
-        ("explain", cloud.request(3)),
+        ("boot", cloud.request(6)), ("explain", cloud.request(2)), ("explain", cloud.request(3))
     )
     assert isinstance(booted, Booted)
     assert told.explanation.fault is None
@@ -234,9 +227,7 @@ def test_a_database_that_became_read_only_refuses_and_loses_nothing(cloud: Cloud
     assert cloud.table.used["VCPU"].sum() == 8
 
 
-def test_a_database_that_goes_while_steps_are_repeated_is_waited_for_once(
-    cloud: Cloud,
-) -> None:
+def test_a_database_that_goes_while_steps_are_repeated_is_waited_for_once(cloud: Cloud) -> None:
     """An accident has every step carried out alone; they are not all to wait for nobody."""
 
     attempts = itertools.count(1)

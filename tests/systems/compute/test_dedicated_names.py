@@ -110,8 +110,7 @@ def test_the_name_of_several_leases_is_refused_with_their_reservations(tx: Tx) -
     add_lease(tx, 2, "course", uuid(12))
     told = no_reservation(tx, "course")
     assert told == (
-        "Several leases are called 'course'. Name a reservation by its id: "
-        f"{uuid(11)}, {uuid(12)}."
+        f"Several leases are called 'course'. Name a reservation by its id: {uuid(11)}, {uuid(12)}."
     )
 
 
@@ -119,6 +118,5 @@ def test_a_lease_of_several_reservations_names_none(tx: Tx) -> None:
     add_lease(tx, 1, "course", uuid(11), uuid(12))
     told = no_reservation(tx, "course")
     assert told == (
-        "The lease 'course' has several reservations. Name one by its id: "
-        f"{uuid(11)}, {uuid(12)}."
+        f"The lease 'course' has several reservations. Name one by its id: {uuid(11)}, {uuid(12)}."
     )

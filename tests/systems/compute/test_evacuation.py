@@ -58,9 +58,7 @@ def test_a_lost_host_is_held_until_it_has_cleared_away(movers: Movers) -> None:
     assert movers.state(uuid) == ("ACTIVE", None, "b1")
 
 
-def test_what_a_lost_host_cannot_clear_away_is_no_fault_of_the_evacuation(
-    movers: Movers,
-) -> None:
+def test_what_a_lost_host_cannot_clear_away_is_no_fault_of_the_evacuation(movers: Movers) -> None:
     uuid = movers.boot()
     movers.wait(120, silent="a")
     movers.evacuate(uuid)
@@ -90,9 +88,7 @@ def test_a_server_is_off_if_it_was_or_if_it_is_to_be(
 
 
 @pytest.mark.parametrize("is_late", [False, True])
-def test_a_server_that_is_not_built_stays_with_its_lost_host(
-    movers: Movers, is_late: bool
-) -> None:
+def test_a_server_that_is_not_built_stays_with_its_lost_host(movers: Movers, is_late: bool) -> None:
     uuid = movers.boot()
     movers.wait(120, silent="a")
     movers.evacuate(uuid)
@@ -176,9 +172,7 @@ def test_nobody_is_forced_on_a_host_that_is_down(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("is_built", [False, True])
-def test_an_evacuated_server_that_is_deleted_leaves_nothing(
-    movers: Movers, is_built: bool
-) -> None:
+def test_an_evacuated_server_that_is_deleted_leaves_nothing(movers: Movers, is_built: bool) -> None:
     uuid = movers.boot()
     movers.wait(120, silent="a")
     movers.evacuate(uuid)

@@ -153,9 +153,7 @@ def test_what_it_does_not_explain_is_said_in_other_words(make: Make) -> None:
 
 
 @pytest.mark.parametrize("count", [1, 2])
-def test_a_filter_that_fails_between_two_looks_leaves_nothing_taken(
-    make: Make, count: int
-) -> None:
+def test_a_filter_that_fails_between_two_looks_leaves_nothing_taken(make: Make, count: int) -> None:
     FAILS_ONCE.is_armed = False
     cloud = make(default_host_filters=(f"{OWN}:FAILS_ONCE",), default_host_weighers=())
     if count == 1:
@@ -173,9 +171,7 @@ def test_a_filter_that_fails_between_two_looks_leaves_nothing_taken(
 
 def test_a_filter_that_has_nothing_to_say_of_some_rows_has_failed(make: Make) -> None:
     cloud = make(default_host_filters=(f"{OWN}:Forgetful",))
-    assert faults(cloud.boot(cloud.request(3))) == [
-        FAILED.format("host filter ForgetfulFilter")
-    ]
+    assert faults(cloud.boot(cloud.request(3))) == [FAILED.format("host filter ForgetfulFilter")]
 
 
 def test_a_driver_that_fails_loses_nothing_of_the_hosts(make: Make, logs: list[Any]) -> None:

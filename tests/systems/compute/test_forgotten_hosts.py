@@ -83,9 +83,7 @@ def test_a_destination_that_is_lost_before_a_server_has_come(movers: Movers) -> 
     assert movers.state(uuid) == ("ACTIVE", None, "a1")
 
 
-def test_a_source_that_is_lost_while_it_sends_a_server_that_was_deleted(
-    movers: Movers,
-) -> None:
+def test_a_source_that_is_lost_while_it_sends_a_server_that_was_deleted(movers: Movers) -> None:
     uuid = movers.boot()
     movers.migrate_live(uuid)
     movers.tell("expect", uuid)

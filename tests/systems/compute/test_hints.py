@@ -90,10 +90,7 @@ def test_a_group_is_looked_up(store: Store) -> None:
     [
         ({"build_near_host_ip": "10.1.2.3"}, Network(4, 0x0A010200, 24)),
         ({"build_near_host_ip": "10.1.2.3", "cidr": "/8"}, Network(4, 0x0A000000, 8)),
-        (
-            {"build_near_host_ip": "10.1.2.3", "cidr": "/255.255.0.0"},
-            Network(4, 0x0A010000, 16),
-        ),
+        ({"build_near_host_ip": "10.1.2.3", "cidr": "/255.255.0.0"}, Network(4, 0x0A010000, 16)),
         ({"build_near_host_ip": "fd00::1", "cidr": "/64"}, Network(6, 0xFD00 << 112, 64)),
     ],
 )
@@ -161,10 +158,7 @@ def test_queries_that_name_hosts_are_told_apart(query: Any, is_one: bool) -> Non
 
 def test_filters_are_named_once_each(store: Store) -> None:
     first, second, *_ = FILTERS
-    assert resolve(store, {"filter": first, "filters": [second, first]}).filters == (
-        first,
-        second,
-    )
+    assert resolve(store, {"filter": first, "filters": [second, first]}).filters == (first, second)
     assert resolve(store, {"filters": [first]}).filters == (first,)
     assert resolve(store, {"colour": "red"}).filters is None
     with pytest.raises(Invalid, match=r"There is no host filter os\.system"):

@@ -103,9 +103,7 @@ def test_less_than_is_in_use_is_accepted(store: Store) -> None:
         tell(tx, agent, [host()])
         found, _ = seen(tx)
         vcpu = names.class_ids(tx)["VCPU"]
-        wanted = ConsumerClaim(
-            ConsumerUuid("c1"), "p", "u", {found.provider_id: {vcpu: 8}}, None
-        )
+        wanted = ConsumerClaim(ConsumerUuid("c1"), "p", "u", {found.provider_id: {vcpu: 8}}, None)
         claims.replace(tx, [wanted], NOW)
         tell(tx, agent, [host(inventories={"VCPU": InventoryReport(1, allocation_ratio=1.0)})])
         _, view = seen(tx)
@@ -125,12 +123,7 @@ def test_what_an_operator_set_stays(store: Store) -> None:
         tell(tx, agent, [host(inventories={"VCPU": InventoryReport(16)})])
         vcpu = names.class_ids(tx)["VCPU"]
         kept = seen(tx)[1].inventories[vcpu]
-        assert (kept.total, kept.reserved, kept.max_unit, kept.allocation_ratio) == (
-            16,
-            2,
-            4,
-            2.0,
-        )
+        assert (kept.total, kept.reserved, kept.max_unit, kept.allocation_ratio) == (16, 2, 4, 2.0)
 
 
 def test_facts_that_the_host_table_shows_are_told(store: Store) -> None:

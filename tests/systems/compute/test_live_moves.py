@@ -204,9 +204,7 @@ def test_a_move_that_is_stopped_ends_where_it_is(movers: Movers, is_in_time: boo
 
 
 @pytest.mark.parametrize("has_begun", [False, True])
-def test_a_server_deleted_while_it_is_sent_leaves_nothing(
-    movers: Movers, has_begun: bool
-) -> None:
+def test_a_server_deleted_while_it_is_sent_leaves_nothing(movers: Movers, has_begun: bool) -> None:
     uuid = movers.boot()
     movers.migrate_live(uuid)
     if has_begun:

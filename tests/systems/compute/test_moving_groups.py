@@ -14,9 +14,7 @@ from tests.support.moves import Movers
 GROUP = "90000000-0000-4000-8000-000000000001"
 
 
-def test_nobody_joins_an_affinity_group_while_a_member_is_between_two_hosts(
-    tmp_path: Path,
-) -> None:
+def test_nobody_joins_an_affinity_group_while_a_member_is_between_two_hosts(tmp_path: Path) -> None:
     movers = Movers(tmp_path, reported("a1"), reported("b1"))
     group = ServerGroup(GROUP, "g", "project", "user", "affinity", None, NOW)
     movers.cloud.write(lambda tx: groups.create(tx, group, -1))

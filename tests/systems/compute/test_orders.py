@@ -9,14 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from innkeeper.domain.compute import (
-    Booted,
-    OrderKind,
-    OrderStatus,
-    Server,
-    Status,
-    WorkOrder,
-)
+from innkeeper.domain.compute import Booted, OrderKind, OrderStatus, Server, Status, WorkOrder
 from innkeeper.domain.errors import ConcurrentUpdate
 from innkeeper.domain.ids import AgentId, ServerId
 from innkeeper.store.queries.compute import orders, quota_usages

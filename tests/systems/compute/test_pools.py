@@ -167,9 +167,7 @@ LOSSES: dict[str, Callable[[Tx], object]] = {
 @pytest.mark.parametrize("loss", LOSSES)
 def test_a_pool_that_is_none_any_more_lends_nothing(cloud: Cloud, loss: str) -> None:
     assert faults([cloud.boot(cloud.request())[0]]) == [None]
-    servers_there = cloud.read(
-        lambda tx: host_rows.servers_on(tx, [f"h{n}" for n in range(10)])
-    )
+    servers_there = cloud.read(lambda tx: host_rows.servers_on(tx, [f"h{n}" for n in range(10)]))
     cloud.write(lambda tx: finish_deletes(tx, [row.uuid for row in servers_there], NOW))
     cloud.write(LOSSES[loss])
     assert faults([boot(cloud)]) != [None]

@@ -121,9 +121,7 @@ def test_a_move_that_fails_leaves_the_server_where_it_was(
     migration = movers.migration(uuid)
     # Who is late may have taken it all the same.
     may_be_there = is_late and step == "arrive"
-    assert migration.status == (
-        MigrationStatus.FAILING if may_be_there else MigrationStatus.ERROR
-    )
+    assert migration.status == (MigrationStatus.FAILING if may_be_there else MigrationStatus.ERROR)
     assert movers.held(uuid) == {"a1": SMALL_TAKES}
     assert movers.held(migration.uuid) == ({"b1": BIG_TAKES} if may_be_there else {})
     assert movers.usage() == (1, 1, 1024)
@@ -175,9 +173,7 @@ def reverted_without_the_destination(movers: Movers) -> tuple[ServerId, Migratio
     return uuid, migration
 
 
-def test_a_silent_destination_does_not_stop_a_revert_and_keeps_its_amounts(
-    movers: Movers,
-) -> None:
+def test_a_silent_destination_does_not_stop_a_revert_and_keeps_its_amounts(movers: Movers) -> None:
     uuid, migration = reverted_without_the_destination(movers)
     assert movers.told() == [("destroy", "b1"), ("return", "a1")]
     movers.tell("return", uuid)
@@ -325,9 +321,7 @@ def test_a_resize_on_the_same_host_that_fails_changes_nothing(
 
 
 @pytest.mark.parametrize("step", ["depart", "arrive", "revert", "clear"])
-def test_a_server_whose_state_is_reset_on_its_way_is_taken_back(
-    movers: Movers, step: str
-) -> None:
+def test_a_server_whose_state_is_reset_on_its_way_is_taken_back(movers: Movers, step: str) -> None:
     uuid = movers.boot()
     movers.resize(uuid)
     if step != "depart":
@@ -348,9 +342,7 @@ def test_a_server_whose_state_is_reset_on_its_way_is_taken_back(
     assert movers.usage() == (1, 1, 1024)
 
 
-def test_a_server_that_is_not_to_go_any_more_is_not_in_error_for_not_going(
-    movers: Movers,
-) -> None:
+def test_a_server_that_is_not_to_go_any_more_is_not_in_error_for_not_going(movers: Movers) -> None:
     uuid = movers.boot()
     movers.delete(uuid)
     movers.act(resetting.reset_state, uuid, status="ACTIVE")
@@ -358,9 +350,7 @@ def test_a_server_that_is_not_to_go_any_more_is_not_in_error_for_not_going(
     assert movers.state(uuid) == ("ACTIVE", None, "a1")
 
 
-def test_a_size_that_a_host_may_have_given_is_held_until_it_is_taken_back(
-    tmp_path: Path,
-) -> None:
+def test_a_size_that_a_host_may_have_given_is_held_until_it_is_taken_back(tmp_path: Path) -> None:
     movers = Movers(tmp_path, reported("a1"), computing=SAME_HOST)
     uuid = movers.boot()
     movers.resize(uuid)
@@ -376,9 +366,7 @@ def test_a_size_that_a_host_may_have_given_is_held_until_it_is_taken_back(
     movers.close()
 
 
-def test_a_host_that_became_too_small_can_still_be_left_and_gone_back_to(
-    movers: Movers,
-) -> None:
+def test_a_host_that_became_too_small_can_still_be_left_and_gone_back_to(movers: Movers) -> None:
     uuid = movers.boot(flavor_id="big")
     movers.is_judged = False
     movers.report(reported("a1", vcpus=1, memory_mb=1024, disk_gb=10))

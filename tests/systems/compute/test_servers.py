@@ -149,9 +149,7 @@ def test_pages_follow_each_other_without_a_gap(
                 row(
                     number,
                     key_name=("a", None, "b")[number % 3],
-                    launched_at=NOON + timedelta(microseconds=number % 4)
-                    if number % 2
-                    else None,
+                    launched_at=NOON + timedelta(microseconds=number % 4) if number % 2 else None,
                     has_config_drive=number % 5 == 0,
                 )
                 for number in range(20)
@@ -197,10 +195,7 @@ def test_tags_are_told_apart_by_case_and_quotes(store: Store) -> None:
         assert select(tx, tags=TagCondition(every=('a"b', "web"))) == ["server-2"]
         assert select(tx, tags=TagCondition(some=("é", "Web"))) == ["server-3", "server-1"]
         assert select(tx, tags=TagCondition(not_some=("web", "é"))) == ["server-1"]
-        assert select(tx, tags=TagCondition(not_every=("web", 'a"b'))) == [
-            "server-3",
-            "server-1",
-        ]
+        assert select(tx, tags=TagCondition(not_every=("web", 'a"b'))) == ["server-3", "server-1"]
 
 
 def test_metadata_is_found_by_key_and_value(store: Store) -> None:

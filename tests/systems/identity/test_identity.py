@@ -43,12 +43,7 @@ def start(store: Store, admin_hash: str = "hash") -> bool:
 
 
 def everything(tx: Tx) -> list[object]:
-    return [
-        projects.find(tx),
-        users.find(tx),
-        roles.find(tx),
-        roles.assignments(tx),
-    ]
+    return [projects.find(tx), users.find(tx), roles.find(tx), roles.assignments(tx)]
 
 
 def test_the_first_start_makes_what_must_be_there(store: Store) -> None:
@@ -56,12 +51,7 @@ def test_the_first_start_makes_what_must_be_there(store: Store) -> None:
     with store.read() as tx:
         held = [(a.user_name, a.project_name, a.role.name) for a in roles.assignments(tx)]
         assert held == [("admin", "admin", "admin"), ("innkeeper-agent", "service", "service")]
-        assert [role.name for role in roles.find(tx)] == [
-            "admin",
-            "member",
-            "reader",
-            "service",
-        ]
+        assert [role.name for role in roles.find(tx)] == ["admin", "member", "reader", "service"]
 
 
 def test_the_second_start_changes_nothing(store: Store) -> None:

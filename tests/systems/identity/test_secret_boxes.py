@@ -31,9 +31,7 @@ CLAIMS = Claims(("a",), "user", None, ("password",), 0, 2**60, 0)
 
 def kept(store: Store, name: str) -> str:
     with store.read() as tx:
-        return str(
-            tx.execute(sa.select(secrets.c.value).where(secrets.c.name == name)).scalar()
-        )
+        return str(tx.execute(sa.select(secrets.c.value).where(secrets.c.name == name)).scalar())
 
 
 def started(store: Store, folder: Path) -> str:
@@ -115,33 +113,25 @@ def test_several_machines_need_the_same_file(opened: Open, tmp_path: Path) -> No
     here, there = tmp_path / "here", tmp_path / "there"
     first = started(opened(), here)
     (key,) = key_files.read(here / "encryption.key")
-    with pytest.raises(
-        KeyFileError, match=f"{secret_boxes.key_id(key)}.*there is no key file at"
-    ):
+    with pytest.raises(KeyFileError, match=f"{secret_boxes.key_id(key)}.*there is no key file at"):
         started(opened(), there)
     assert not (there / "encryption.key").exists(), "a key of its own would help nobody"
     key_files.write(there / "encryption.key", [SECOND])
-    with pytest.raises(
-        KeyFileError, match=f"{secret_boxes.key_id(key)}, which is not among those"
-    ):
+    with pytest.raises(KeyFileError, match=f"{secret_boxes.key_id(key)}, which is not among those"):
         started(opened(), there)
     (there / "encryption.key").write_bytes((here / "encryption.key").read_bytes())
     assert started(opened(), there) == first
 
 
 @pytest.mark.parametrize("mode", [0o640, 0o604, 0o660, 0o644])
-def test_a_file_that_others_can_open_is_not_used(
-    store: Store, tmp_path: Path, mode: int
-) -> None:
+def test_a_file_that_others_can_open_is_not_used(store: Store, tmp_path: Path, mode: int) -> None:
     started(store, tmp_path)
     (tmp_path / "encryption.key").chmod(mode)
     with pytest.raises(KeyFileError, match="chmod 600"):
         started(store, tmp_path)
 
 
-@pytest.mark.parametrize(
-    "text", ["", "# nothing\n", "short\n", "é\n", "A" * 43 + "\n", "?" * 44]
-)
+@pytest.mark.parametrize("text", ["", "# nothing\n", "short\n", "é\n", "A" * 43 + "\n", "?" * 44])
 def test_a_damaged_file_is_not_used(tmp_path: Path, text: str) -> None:
     file = tmp_path / "encryption.key"
     file.touch(mode=0o600)
@@ -185,9 +175,7 @@ def test_a_rotation_that_dies_loses_nothing(store: Store, tmp_path: Path) -> Non
     assert started(store, tmp_path) == first
 
 
-def test_a_lost_key_file_costs_the_tokens_and_nothing_else(
-    store: Store, tmp_path: Path
-) -> None:
+def test_a_lost_key_file_costs_the_tokens_and_nothing_else(store: Store, tmp_path: Path) -> None:
     first = started(store, tmp_path)
     (tmp_path / "encryption.key").unlink()
     with pytest.raises(KeyFileError, match="no key file"):
@@ -210,9 +198,7 @@ def test_an_older_programs_key_is_used_until_it_is_sealed(store: Store, tmp_path
     assert started(store, tmp_path) == first
 
 
-def test_the_command_tells_and_refuses(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_tells_and_refuses(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     command = ["encryption-key", "--data-dir", str(tmp_path)]
     assert main(["db", "upgrade", "--data-dir", str(tmp_path)]) == 0
     assert main([*command, "rotate"]) == 0

@@ -150,9 +150,7 @@ def test_candidates_are_the_hosts_in_order(furnished: Store) -> None:
 
         assert there(0) == [a, b]
         assert there(1) == []
-        hosts.change_service(
-            tx, hosts.by_name(tx, "a"), hosts.ServiceChange(is_disabled=True), NOW
-        )
+        hosts.change_service(tx, hosts.by_name(tx, "a"), hosts.ServiceChange(is_disabled=True), NOW)
         assert there(0) == [b]
         assert [each.name for each in freepool.page(tx, after=0, limit=9)] == ["a", "b"]
         assert [each.name for each in freepool.page(tx, after=a, limit=9)] == ["b"]
@@ -211,9 +209,7 @@ def test_who_comes_before_the_first_generation_is_read_is_seen(
     furnished: Store, opened: Callable[[], Store]
 ) -> None:
     """Neither has a turn, so what was looked at before that moment proves nothing."""
-    mine, rivals = (
-        Store(each.backend, each.engines, NO_TURNS) for each in (furnished, opened())
-    )
+    mine, rivals = (Store(each.backend, each.engines, NO_TURNS) for each in (furnished, opened()))
     wanted, theirs = (request(1, 2, most=2) for _ in range(2))
     made: list[Lease] = []
 

@@ -42,9 +42,7 @@ def boot(operator: LeaseOperator, reservation: str, host: str | None = None) -> 
     return operator.movers.boot(host, hints={"reservation": reservation})
 
 
-def is_nowhere(
-    operator: LeaseOperator, hints: dict[str, str], project: str = "project"
-) -> bool:
+def is_nowhere(operator: LeaseOperator, hints: dict[str, str], project: str = "project") -> bool:
     """Whether there is no host for a server with these hints."""
     request = operator.cloud.request(now=operator.now, hints=hints, project_id=project)
     (booted,) = operator.cloud.boot(request)
@@ -233,9 +231,7 @@ def counts(operator: LeaseOperator, *wanted: tuple[int, int]) -> list[int]:
     return [said.count(each.uuid) for each in lease.reservations]
 
 
-def test_who_is_overtaken_while_ending_a_lease_has_written_nothing(
-    operator: LeaseOperator,
-) -> None:
+def test_who_is_overtaken_while_ending_a_lease_has_written_nothing(operator: LeaseOperator) -> None:
     movers, lease = operator.movers, operator.lease((2, 2))
     server = boot(operator, lease.reservations[0].uuid, "a1")
     movers.migrate(server)

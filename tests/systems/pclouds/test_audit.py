@@ -75,11 +75,7 @@ def test_what_may_be_so_is_no_finding(world: World, plant: str) -> None:
 def periods(tx: Tx) -> list[Period]:
     table = pclouds.billing_periods
     query = sa.select(
-        table.c.project_id,
-        table.c.host_name,
-        table.c.units,
-        table.c.started_at,
-        table.c.ended_at,
+        table.c.project_id, table.c.host_name, table.c.units, table.c.started_at, table.c.ended_at
     )
     return [tuple(row) for row in tx.execute(query.order_by(table.c.id))]
 

@@ -29,12 +29,7 @@ from innkeeper.systems.pclouds import (
     replaced,
     requests,
 )
-from innkeeper.systems.pclouds.bulk_allocation import (
-    BEGINNING,
-    TAKEN_AT_ONCE,
-    Progress,
-    Request,
-)
+from innkeeper.systems.pclouds.bulk_allocation import BEGINNING, TAKEN_AT_ONCE, Progress, Request
 from innkeeper.systems.pclouds.context import PcloudContext
 from innkeeper.systems.pclouds.hosts import HostRequest
 from innkeeper.systems.pclouds.replaced import LOOKED_AT_ONCE
@@ -122,9 +117,7 @@ class Client:
 def taken(cloud: Cloud) -> tuple[str, ...]:
     """The names of the pcloud's hosts; all is as it must be."""
     assert not cloud.read(lambda tx: list(audit.findings(tx)))
-    return tuple(
-        each.name for each in cloud.read(lambda tx: hosts.page(tx, pclouds.get(tx, UUID)))
-    )
+    return tuple(each.name for each in cloud.read(lambda tx: hosts.page(tx, pclouds.get(tx, UUID))))
 
 
 def kept(cloud: Cloud, token: str = TOKEN) -> Any:
@@ -226,9 +219,7 @@ def test_where_none_was_left_nobody_looks_again(cloud: Cloud) -> None:
         named: list[str] = cloud.write(act)
         return named
 
-    one, many = (
-        counter.of(partial(taken_of, host_requests[:count])) for count in (1, MANY_MORE)
-    )
+    one, many = (counter.of(partial(taken_of, host_requests[:count])) for count in (1, MANY_MORE))
     assert one == many
     assert taken_of([host_requests[0], HostRequest("first", "large"), *host_requests[1:]]) == [
         "first"

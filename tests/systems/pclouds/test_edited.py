@@ -53,9 +53,7 @@ def test_a_ratio_is_written_as_it_is(operator: PcloudOperator) -> None:
     assert said["ram_allocation_ratio"] == "2"
 
 
-def test_a_report_undoes_what_an_older_process_let_placement_say(
-    operator: PcloudOperator,
-) -> None:
+def test_a_report_undoes_what_an_older_process_let_placement_say(operator: PcloudOperator) -> None:
     """It did not refuse to break a pcloud's ratio."""
     cloud = operator.cloud
     operator.define("large", 1)

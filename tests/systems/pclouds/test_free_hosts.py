@@ -108,17 +108,14 @@ def test_so_many_are_tried_and_no_more(pooled: Pooled) -> None:
             operator.act_on(uuid, "one", hosts.release)
     # Where the draw began with the two that are not empty, the others were not looked at.
     assert told == {
-        "None of the hosts of host flavor large that were tried could be taken; "
-        "others may be free."
+        "None of the hosts of host flavor large that were tried could be taken; others may be free."
     }
 
 
 @pytest.mark.parametrize(
     "closed", [ServiceChange(is_disabled=True), ServiceChange(is_forced_down=True)]
 )
-def test_what_an_administrator_closed_is_not_free(
-    pooled: Pooled, closed: ServiceChange
-) -> None:
+def test_what_an_administrator_closed_is_not_free(pooled: Pooled, closed: ServiceChange) -> None:
     operator, _ = pooled
     assert free(operator) == len(NAMES)
     for name in NAMES[1:]:
@@ -160,9 +157,7 @@ def test_replacing_keeps_to_the_quota(pooled: Pooled) -> None:
 
 
 @pytest.mark.parametrize("by_aggregate", [False, True])
-def test_what_is_declared_down_comes_into_no_pool(
-    pooled: Pooled, *, by_aggregate: bool
-) -> None:
+def test_what_is_declared_down_comes_into_no_pool(pooled: Pooled, *, by_aggregate: bool) -> None:
     operator, _ = pooled
     operator.unpool("large", "a1", by_aggregate=False)
     operator.switch_service("a1", ServiceChange(is_forced_down=True))

@@ -77,9 +77,7 @@ class Door:
         happens: Callable[[], Any] = list,
     ) -> Answer:
         """Ask as a member of a project; ``happens`` comes ahead of the second step."""
-        (route,) = [
-            each for each in PCLOUD_ROUTES if (each.method, each.path) == (method, path)
-        ]
+        (route,) = [each for each in PCLOUD_ROUTES if (each.method, each.path) == (method, path)]
         turns = Turns(self.cloud)
         turns.happens = happens
         parts: Any = turns
@@ -308,7 +306,6 @@ def test_guests_are_not_counted_for(door: Door) -> None:
     door.cloud.write(partial(add_settling, door, 2))
     counter = Counter(door.cloud)
     owner, guest = (
-        counter.of(partial(door.ask, viewer, "GET", "/v2.1/os-pclouds"))
-        for viewer in (LAB, SHOP)
+        counter.of(partial(door.ask, viewer, "GET", "/v2.1/os-pclouds")) for viewer in (LAB, SHOP)
     )
     assert guest == owner - 2

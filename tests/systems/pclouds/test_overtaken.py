@@ -71,9 +71,7 @@ def test_a_pcloud_that_grows_by_itself_grows_the_next_time(operator: PcloudOpera
     assert names(operator) == ["p~auto-1", "p~auto-2"]
 
 
-def test_who_moves_a_provider_that_was_moved_since_is_overtaken(
-    operator: PcloudOperator,
-) -> None:
+def test_who_moves_a_provider_that_was_moved_since_is_overtaken(operator: PcloudOperator) -> None:
     cloud = operator.cloud
     uuid = cloud.host("a1").provider_uuid
 

@@ -38,9 +38,7 @@ def listed(operator: PcloudOperator, viewer: str | None) -> list[str]:
 
 def test_an_owner_that_let_itself_out_still_sees_its_pcloud(operator: PcloudOperator) -> None:
     mine, theirs = operator.create(OWNER, name="mine"), operator.create(STRANGER, name="other")
-    operator.act(
-        mine, lambda tx, pcloud, context: pclouds.authorize(tx, pcloud, GUEST, context)
-    )
+    operator.act(mine, lambda tx, pcloud, context: pclouds.authorize(tx, pcloud, GUEST, context))
     operator.act(mine, lambda tx, pcloud, context: pclouds.drop(tx, pcloud, OWNER, context))
     seen = {each: listed(operator, each) for each in (OWNER, GUEST, STRANGER, None)}
     assert seen == {OWNER: [mine], GUEST: [mine], STRANGER: [theirs], None: [mine, theirs]}
@@ -54,8 +52,7 @@ def test_a_pcloud_is_forgotten_with_what_its_clients_were_answered(
     operator.allocate(uuid, HostRequest("one", "large"))
     for each in (uuid, other):
         operator.act(
-            each,
-            lambda tx, pcloud, _: requests.begin(tx, pcloud, "token", "asked", "said", now),
+            each, lambda tx, pcloud, _: requests.begin(tx, pcloud, "token", "asked", "said", now)
         )
     operator.act_on(uuid, "one", hosts.release)
     operator.delete(uuid, by_aggregate=False)

@@ -64,9 +64,7 @@ def found(cloud: Cloud) -> Pcloud:
 
 def begin(cloud: Cloud, **facts: Any) -> Pcloud:
     """Take the first step only, as a process does that dies then."""
-    mine: Pcloud = cloud.write(
-        lambda tx: pclouds.update(tx, pclouds.get(tx, UUID), facts, TERMS)
-    )
+    mine: Pcloud = cloud.write(lambda tx: pclouds.update(tx, pclouds.get(tx, UUID), facts, TERMS))
     return mine
 
 
@@ -86,9 +84,7 @@ def finish(cloud: Cloud) -> int:
 def ratio(cloud: Cloud, name: str) -> float:
     uuid = cloud.host(name).provider_uuid
     return float(
-        cloud.read(
-            lambda tx: inventories.get(tx, uuid, "VCPU").lines[0].inventory.allocation_ratio
-        )
+        cloud.read(lambda tx: inventories.get(tx, uuid, "VCPU").lines[0].inventory.allocation_ratio)
     )
 
 

@@ -71,9 +71,7 @@ def give_back(cloud: Cloud, pcloud: Pcloud) -> None:
 def processors(cloud: Cloud) -> Inventory:
     uuid = cloud.host("a").provider_uuid
     assert not cloud.read(lambda tx: list(audit.findings(tx)))
-    found: Inventory = cloud.read(
-        lambda tx: inventories.get(tx, uuid, "VCPU").lines[0].inventory
-    )
+    found: Inventory = cloud.read(lambda tx: inventories.get(tx, uuid, "VCPU").lines[0].inventory)
     return found
 
 
@@ -109,9 +107,7 @@ def test_one_server_never_gets_more_than_there_is(cloud: Cloud) -> None:
 
 
 @pytest.mark.parametrize("ratio", [None, 1.0, 4.0, 16.0])
-def test_no_server_is_given_more_cores_than_the_host_has(
-    cloud: Cloud, ratio: float | None
-) -> None:
+def test_no_server_is_given_more_cores_than_the_host_has(cloud: Cloud, ratio: float | None) -> None:
     made = take(cloud, **({} if ratio is None else {"cpu_ratio": ratio}))
     cloud.write(
         lambda tx: hosts.set_state(tx, made, hosts.get(tx, made, "one"), TERMS, is_enabled=True)

@@ -107,9 +107,7 @@ def test_one_that_is_in_order_again_is_paid_for_until_it_is_empty(
     # More than the quota: nothing new is had, and nothing is taken away.
     with pytest.raises(QuotaExceeded):
         operator.allocate(uuid, HostRequest("two", "large"))
-    (server,) = operator.cloud.read(lambda tx: compute_hosts.residents(tx, [hostname]))[
-        hostname
-    ]
+    (server,) = operator.cloud.read(lambda tx: compute_hosts.residents(tx, [hostname]))[hostname]
     operator.movers.delete(server[0])
     operator.movers.finish()
     turn(operator)

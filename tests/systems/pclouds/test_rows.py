@@ -94,9 +94,7 @@ def test_when_the_last_server_left_is_what_happened_last(furnished: Store) -> No
             tx,
             [
                 server_rows.row(number, host=host, deleted_at=gone_at)
-                for number, (host, gone_at) in enumerate(
-                    [("a", None), ("a", at(1)), ("b", at(1))]
-                )
+                for number, (host, gone_at) in enumerate([("a", None), ("a", at(1)), ("b", at(1))])
             ],
         )
         assert dedications.left_at(tx, ["a", "c"]) == {"a": at(1), "c": NEVER}
@@ -132,8 +130,7 @@ def write_json_null(tx: Tx) -> None:
 def test_no_policy_is_nothing_to_the_database(furnished: Store) -> None:
     with furnished.write() as tx:
         made = [
-            pcloud_rules.create(tx, IDS.uuid(), "project", {"name": n}, TERMS)
-            for n in ("p", "q")
+            pcloud_rules.create(tx, IDS.uuid(), "project", {"name": n}, TERMS) for n in ("p", "q")
         ]
         assert sized(tx) == []
         size = SizePolicy(0, 1, "gold")
@@ -158,9 +155,7 @@ def test_no_policy_in_the_words_of_older_programs_is_none(furnished: Store) -> N
 def test_an_upgrade_writes_nothing_in_place_of_these(furnished: Store) -> None:
     size = SizePolicy(0, 1, "gold")
     with furnished.write() as tx:
-        kept = pcloud_rules.create(
-            tx, IDS.uuid(), "project", {"name": "p", "size": None}, TERMS
-        )
+        kept = pcloud_rules.create(tx, IDS.uuid(), "project", {"name": "p", "size": None}, TERMS)
         alembic.command.downgrade(schema.config(tx), "0011")
         write_json_null(tx)
         pcloud_rules.create(tx, IDS.uuid(), "project", {"name": "q"}, TERMS)
@@ -202,9 +197,7 @@ def test_bounds_are_those_of_one_pool(furnished: Store) -> None:
         assert found == [(a, c), (b, b), None]
 
 
-def test_bounds_of_a_large_pool_are_found_as_soon_as_those_of_a_small_one(
-    tmp_path: Path,
-) -> None:
+def test_bounds_of_a_large_pool_are_found_as_soon_as_those_of_a_small_one(tmp_path: Path) -> None:
     cloud = cloud_in(tmp_path, *(reported(f"m{number:03}") for number in range(FEW + MANY)))
     with cloud.store.write() as tx:
         ids = list(tx.execute(sa.select(compute.hosts.c.id)).scalars())

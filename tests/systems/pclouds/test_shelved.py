@@ -42,9 +42,7 @@ def lodged(tmp_path: Path) -> Iterator[Lodged]:
 
 
 def do(operator: PcloudOperator, uuid: str, work: Callable[..., Any], *given: Any) -> None:
-    operator.act(
-        uuid, lambda tx, pcloud, context: work(tx, pcloud, *given, context), owner=OWNER
-    )
+    operator.act(uuid, lambda tx, pcloud, context: work(tx, pcloud, *given, context), owner=OWNER)
 
 
 def shelved(operator: PcloudOperator, **more: Any) -> ServerId:

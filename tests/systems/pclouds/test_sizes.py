@@ -93,9 +93,7 @@ def test_a_host_that_takes_nothing_has_no_room(kept: Kept) -> None:
     kept.turn()
     kept.operator.switch(kept.uuid, "mine~auto-1", is_enabled=False)
     assert kept.turn() == 1
-    kept.operator.switch_service(
-        kept.machine("mine~auto-2"), ServiceChange(is_forced_down=True)
-    )
+    kept.operator.switch_service(kept.machine("mine~auto-2"), ServiceChange(is_forced_down=True))
     assert kept.turns(2) == [1, 0]
 
 

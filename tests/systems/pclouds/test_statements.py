@@ -133,9 +133,7 @@ def test_hosts_that_are_idle_are_looked_at_together(owner: Owner) -> None:
     movers.wait(60.0)
     few, many = (counter.of(operator.keep_sizes) for _ in range(2))
     assert few == many
-    assert (
-        len(operator.cloud.read(lambda tx: hosts.page(tx, pclouds.get(tx, uuid)))) == MANY - 2
-    )
+    assert len(operator.cloud.read(lambda tx: hosts.page(tx, pclouds.get(tx, uuid)))) == MANY - 2
 
 
 @dataclass(frozen=True)
@@ -160,9 +158,7 @@ class Visit:
         return self.is_administrator
 
 
-def test_free_hosts_are_not_counted_for_who_may_not_see_how_many_there_are(
-    owner: Owner,
-) -> None:
+def test_free_hosts_are_not_counted_for_who_may_not_see_how_many_there_are(owner: Owner) -> None:
     operator, _ = owner
     context, counter = operator.context(), Counter(operator.cloud)
 

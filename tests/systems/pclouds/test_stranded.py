@@ -39,9 +39,7 @@ def pcloud(store: Store, *guests: str, name: str = "p") -> str:
     return uuid
 
 
-def shelved(
-    store: Store, hints: dict[str, Any], project_id: str = OWNER, **more: Any
-) -> ServerId:
+def shelved(store: Store, hints: dict[str, Any], project_id: str = OWNER, **more: Any) -> ServerId:
     """A server that is shelved and on no host, unless something else is said."""
     with store.write() as tx:
         number = IDS.seed() % 2**40

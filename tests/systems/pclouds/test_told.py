@@ -16,9 +16,7 @@ from tests.support.pcloud_operator import PcloudOperator
 
 @pytest.mark.parametrize("names_it", [False, True])
 def test_no_amount_of_a_pcloud_is_told(tmp_path: Path, names_it: bool) -> None:
-    operator = PcloudOperator(
-        Movers(tmp_path, reported("a1", vcpus=2), reported("b1", vcpus=11))
-    )
+    operator = PcloudOperator(Movers(tmp_path, reported("a1", vcpus=2), reported("b1", vcpus=11)))
     movers = operator.movers
     operator.define("large", 1)
     uuid = operator.create("landlord", name="p", cpu_ratio=3.0)

@@ -83,9 +83,7 @@ def test_a_guests_server_counts_against_the_guests_quota(tmp_path: Path) -> None
     cloud = operator.cloud
     uuid = operator.create(OWNER, name="p")
     operator.allocate(uuid, HostRequest("one", "large", None, True))
-    operator.act(
-        uuid, lambda tx, pcloud, context: pclouds.authorize(tx, pcloud, GUEST, context)
-    )
+    operator.act(uuid, lambda tx, pcloud, context: pclouds.authorize(tx, pcloud, GUEST, context))
 
     def boot(project_id: str) -> Any:
         request = cloud.request(

@@ -100,9 +100,7 @@ def test_who_is_given_a_pcloud_pays_from_then_on(operator: PcloudOperator) -> No
     uuid = operator.create("lab", name="mine")
     operator.allocate(uuid, HostRequest("a", "gold"))
     operator.movers.wait(HOUR_S)
-    operator.act(
-        uuid, lambda tx, pcloud, context: pclouds.transfer(tx, pcloud, "shop", context)
-    )
+    operator.act(uuid, lambda tx, pcloud, context: pclouds.transfer(tx, pcloud, "shop", context))
     operator.movers.wait(2 * HOUR_S)
     hours = {each.project_id: each.host_hours for each in usages(operator)}
     assert hours == {"lab": pytest.approx(1), "shop": pytest.approx(2)}

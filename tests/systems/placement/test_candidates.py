@@ -107,9 +107,7 @@ CASES = {
         TWO_HOSTS, ask(group(amounts=BOTH)), [{1: VCPU, 0: DISK}, {2: VCPU, 0: DISK}]
     ),
     "a pool in no aggregate serves only itself": Case(
-        (one(0, has="DISK_GB", traits=[SHARES]), one(1, has="VCPU")),
-        ask(group(amounts=BOTH)),
-        [],
+        (one(0, has="DISK_GB", traits=[SHARES]), one(1, has="VCPU")), ask(group(amounts=BOTH)), []
     ),
     "who is in an aggregate but does not share serves nobody": Case(
         (one(0, has="DISK_GB", aggregates=[HERE]), one(1, has="VCPU", aggregates=[HERE])),
@@ -235,20 +233,13 @@ CASES = {
     "isolated groups are apart, those without resources included": Case(
         PAIR,
         ask(
-            group("1", amounts=VCPU),
-            group("2"),
-            is_isolated=True,
-            same_subtrees=(frozenset("12"),),
+            group("1", amounts=VCPU), group("2"), is_isolated=True, same_subtrees=(frozenset("12"),)
         ),
         [{0: VCPU}, {1: VCPU}],
     ),
     "siblings are no subtree": Case(
         HOST_WITH_CARDS,
-        ask(
-            group("1", amounts=GOLD),
-            group("2", amounts=GOLD),
-            same_subtrees=(frozenset("12"),),
-        ),
+        ask(group("1", amounts=GOLD), group("2", amounts=GOLD), same_subtrees=(frozenset("12"),)),
         [{1: {"CUSTOM_GOLD": 2}}, {2: {"CUSTOM_GOLD": 2}}],
     ),
     "siblings are one below a parent that is named too": Case(
@@ -263,11 +254,7 @@ CASES = {
     ),
     "a pool is in no subtree of those it serves": Case(
         TWO_HOSTS,
-        ask(
-            group("1", amounts=VCPU),
-            group("2", amounts=DISK),
-            same_subtrees=(frozenset("12"),),
-        ),
+        ask(group("1", amounts=VCPU), group("2", amounts=DISK), same_subtrees=(frozenset("12"),)),
         [],
     ),
     "a group without resources keeps to its tree": Case(

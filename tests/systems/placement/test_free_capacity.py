@@ -35,9 +35,7 @@ def test_what_is_reserved_is_no_part_of_it_and_too_much_is_less_than_nothing(
 
     assert figures("VCPU", "DISK_GB", "CUSTOM_NOBODY_HAS")["VCPU"] == Figures(6, 9, 1)
     assert set(figures("VCPU", "CUSTOM_NOBODY_HAS")) == {"VCPU"}
-    movers.report(
-        reported("a1", inventories={"VCPU": InventoryReport(8, 7, allocation_ratio=0.5)})
-    )
+    movers.report(reported("a1", inventories={"VCPU": InventoryReport(8, 7, allocation_ratio=0.5)}))
     assert figures("VCPU")["VCPU"] == Figures(1, 0, 1)
     assert figures("VCPU")["VCPU"].left == -1
     movers.close()

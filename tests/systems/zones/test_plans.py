@@ -76,9 +76,7 @@ def test_a_server_is_made_where_it_was_planned(cloud: Cloud) -> None:
     on_a = [each for each in plan if each.destination.host == "a"]
     answers = cloud.boot(*(bringing(cloud, each) for each in on_a))
     assert all(isinstance(each, Booted) and each.fault is None for each in answers), answers
-    found = cloud.read(
-        lambda tx: servers.alive(tx, [each.destination.server_id for each in on_a])
-    )
+    found = cloud.read(lambda tx: servers.alive(tx, [each.destination.server_id for each in on_a]))
     assert [(each.host, each.status) for each in found] == [("a", Status.BUILD)] * 4
 
 
@@ -91,9 +89,7 @@ def test_of_one_batch_the_first_makes_it(cloud: Cloud) -> None:
     assert made.server_ids == (plan.destination.server_id,)
     assert [type(each) for each in told] == [Used, Used]
     assert plan.destination.server_id in str(told[0])
-    assert (
-        cloud.read(lambda tx: quota_usages.of_projects(tx, {"project"}))["project"].servers == 2
-    )
+    assert cloud.read(lambda tx: quota_usages.of_projects(tx, {"project"}))["project"].servers == 2
 
 
 def test_of_one_batch_the_first_that_is_in_order_makes_it(cloud: Cloud) -> None:
@@ -195,9 +191,7 @@ class DeafStore(Store):
             raise Doubtful("The database did not say.")
 
 
-def test_who_was_not_heard_of_finds_the_server_and_others_that_it_is_there(
-    cloud: Cloud,
-) -> None:
+def test_who_was_not_heard_of_finds_the_server_and_others_that_it_is_there(cloud: Cloud) -> None:
     plan = planned(cloud, 1)[0]
     cloud.store = DeafStore(cloud.store.backend, cloud.store.engines)
     mine, another = bringing(cloud, plan), bringing(cloud, plan)

@@ -33,9 +33,7 @@ SOON_S = 5.0
 class Server:
     """Answers each request with the next of its answers, piece by piece with a pause each."""
 
-    def __init__(
-        self, answers: list[Any], pause_s: float, certificate: Path | None = None
-    ) -> None:
+    def __init__(self, answers: list[Any], pause_s: float, certificate: Path | None = None) -> None:
         self._answers = answers
         self._pause_s = pause_s
         self._socket = socket.create_server(("127.0.0.1", 0))

@@ -15,8 +15,7 @@ def test_a_number_is_read(text: str, number: float) -> None:
 
 
 @pytest.mark.parametrize(
-    "text",
-    ["", " ", "eight", "8x", "0x10", "1_0", "nan", "inf", "-Infinity", "1e999", "\u0663"],
+    "text", ["", " ", "eight", "8x", "0x10", "1_0", "nan", "inf", "-Infinity", "1e999", "\u0663"]
 )
 def test_what_is_no_number_is_none(text: str) -> None:
     assert number_of(text) is None

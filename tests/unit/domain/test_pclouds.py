@@ -6,11 +6,7 @@ import re
 
 import pytest
 
-from innkeeper.domain.pclouds import (
-    AUTO_MARK,
-    beginning_of_host_names,
-    is_host_name,
-)
+from innkeeper.domain.pclouds import AUTO_MARK, beginning_of_host_names, is_host_name
 from innkeeper.entrypoints.api.patterns import HOST_PATTERN, NAME_PATTERN
 from innkeeper.entrypoints.api.schema_types import LENGTH_MAX
 from innkeeper.systems.pclouds.hosts import NAME_KEPT

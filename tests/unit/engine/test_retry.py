@@ -87,9 +87,7 @@ def test_each_request_has_its_own_words_for_it() -> None:
         wait_for(Attempts([Overtaken("Somebody came between.")] * 9), RESHAPE)
 
 
-@pytest.mark.parametrize(
-    "refusal", [ConcurrentUpdate("The consumer moved on."), Invalid("No.")]
-)
+@pytest.mark.parametrize("refusal", [ConcurrentUpdate("The consumer moved on."), Invalid("No.")])
 def test_what_the_client_must_decide_is_not_repeated(refusal: Refusal) -> None:
     attempts = Attempts([ProviderChanged(1, 7), refusal, "written"])
     with pytest.raises(type(refusal)) as caught:
@@ -128,15 +126,7 @@ def test_every_retry_has_a_bound_where_somebody_waits(row: Retry) -> None:
 
 def test_every_error_of_others_being_in_the_way_is_in_the_table() -> None:
     named = {error for row in TABLE for error in row.errors}
-    others = {
-        ConcurrentUpdate,
-        Overtaken,
-        ProviderChanged,
-        Busy,
-        Collided,
-        Doubtful,
-        Unreachable,
-    }
+    others = {ConcurrentUpdate, Overtaken, ProviderChanged, Busy, Collided, Doubtful, Unreachable}
     assert others <= named
 
 

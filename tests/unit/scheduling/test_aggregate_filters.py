@@ -54,9 +54,7 @@ ASKED = [
 
 
 @pytest.mark.parametrize(("asked", "left"), ASKED)
-def test_aggregate_extra_specs_filter(
-    asked: tuple[tuple[str, str], ...], left: set[str]
-) -> None:
+def test_aggregate_extra_specs_filter(asked: tuple[tuple[str, str], ...], left: set[str]) -> None:
     table = cloud({"ssd": "true", "size": "4"}, {"tier": "gold, silver", "size": "16"})
     assert left_by(aggregate_extra_specs, table, asking(flavor_specs=asked)) == left
 
@@ -65,8 +63,7 @@ def test_aggregate_extra_specs_filter_counts_hosts() -> None:
     table = cloud({"ssd": "true"})
     spec = asking(flavor_specs=specs(ssd="true", tier="<or> gold"))
     assert aggregate_extra_specs.missing(table, spec) == (
-        "an aggregate with ssd plain true: on 2 hosts; "
-        "an aggregate with tier <or> gold: on 0 hosts"
+        "an aggregate with ssd plain true: on 2 hosts; an aggregate with tier <or> gold: on 0 hosts"
     )
 
 
@@ -110,9 +107,7 @@ TENANCY = [
     pytest.param(THEIRS | STAY, {}, {"none", "two"}, id="others staying keep me in nowhere"),
     pytest.param(MINE | STAY, MINE, {"one", "two", "both"}, id="any aggregate of mine will do"),
     pytest.param(STAY, {}, EVERYBODY, id="nobody named is to stay"),
-    pytest.param(
-        MINE | {"limit_tenants_to_aggregate": "no"}, {}, EVERYBODY, id="no is no limit"
-    ),
+    pytest.param(MINE | {"limit_tenants_to_aggregate": "no"}, {}, EVERYBODY, id="no is no limit"),
     pytest.param(
         MINE | {"limit_tenants_to_aggregate": "True"}, {}, {"one", "both"}, id="in any case"
     ),

@@ -24,9 +24,7 @@ def chosen(made: BuildPlan) -> list[str]:
     return [entry.host for entry in made.entries]
 
 
-def place(
-    pipeline: Pipeline, sketches: Sequence[Sketch], count: int = 1, **more: Any
-) -> list[str]:
+def place(pipeline: Pipeline, sketches: Sequence[Sketch], count: int = 1, **more: Any) -> list[str]:
     subset_size = more.pop("subset_size", 1)
     made = plan(pipeline, table_of(*sketches), asking(count=count, **more), subset_size)
     return chosen(made)

@@ -235,9 +235,7 @@ def test_what_only_pools_give_is_walked_once_not_under_every_tree(
 ) -> None:
     table = many_pools(6, 40)
     first, second = suffixes
-    groups: tuple[RequestGroup, ...] = (
-        RequestGroup(resources={"DISK_GB": 1, "CUSTOM_CARD": 1}),
-    )
+    groups: tuple[RequestGroup, ...] = (RequestGroup(resources={"DISK_GB": 1, "CUSTOM_CARD": 1}),)
     if first:
         groups = (some("DISK_GB", suffix=first), some("CUSTOM_CARD", suffix=second))
     query = CandidateQuery(groups)

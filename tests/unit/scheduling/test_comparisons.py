@@ -130,9 +130,7 @@ PARSED = [
     ),
     pytest.param(">=8", Comparison("fact", PLAIN, (">=8",)), id="without a space it is text"),
     pytest.param("< 8", Comparison("fact", PLAIN, ("< 8",)), id="there is no smaller-than"),
-    pytest.param(
-        " spaced ", Comparison("fact", PLAIN, (" spaced ",)), id="text stays as it is"
-    ),
+    pytest.param(" spaced ", Comparison("fact", PLAIN, (" spaced ",)), id="text stays as it is"),
     pytest.param("", Comparison("fact", PLAIN, ("",)), id="nothing at all is empty text"),
 ]
 

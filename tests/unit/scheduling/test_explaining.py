@@ -102,9 +102,7 @@ def test_pools_are_put_back_for_a_look_and_taken_again() -> None:
     explaining.before(scheduler.pipeline, table, spec, made)
     assert picture(table) == after
     depletion.undo(table, spec, made)
-    told, _ = decided(
-        table, spec, default_host_weighers=("FreeDiskWeigher",), build_attempts_max=1
-    )
+    told, _ = decided(table, spec, default_host_weighers=("FreeDiskWeigher",), build_attempts_max=1)
     assert told.then is not None
     assert [each.pools for each in told.chosen] == [{"DISK_GB": "pool-1000"}] * 2
     (tally,) = told.then.tallies

@@ -351,18 +351,14 @@ def test_json_filter_says_what_is_known_of_how_many_hosts() -> None:
         "'capabilities.arch' is known of 1 hosts; 'free_vcpus' is known of 2 hosts; "
         "'host' is known of 2 hosts; '\\ud800\\n' is known of 0 hosts"
     )
-    assert json_query.missing(table_of(*KNOWN), asking()) == (
-        "the query asks nothing about hosts"
-    )
+    assert json_query.missing(table_of(*KNOWN), asking()) == ("the query asks nothing about hosts")
 
 
 def test_json_filter_says_what_one_host_has() -> None:
     words = ["$capabilities.arch", "$free_vcpus", "$capabilities.cpu.cores", "$traits.X", "$no"]
     spec = asking(query=expressions.read(["in", "$host", *words]))
     table = table_of(*KNOWN)
-    assert [
-        json_query.lacks(table, spec, table.index_by_name[each.name]) for each in KNOWN
-    ] == [
+    assert [json_query.lacks(table, spec, table.index_by_name[each.name]) for each in KNOWN] == [
         [
             "'capabilities.arch' is 'x86_64'",
             "'capabilities.cpu.cores' is 8",

@@ -42,9 +42,7 @@ ALIVE_CASES = [
     pytest.param(
         host("a", heard_s=NOW_S - SILENCE_MAX_S - 0.01), set(), id="a silent host is removed"
     ),
-    pytest.param(
-        host("a", heard_s=NOW_S + 3600), {"a"}, id="a clock that is ahead does no harm"
-    ),
+    pytest.param(host("a", heard_s=NOW_S + 3600), {"a"}, id="a clock that is ahead does no harm"),
     pytest.param(
         host("a", heard_s=0.0), set(), id="an agent that was never heard counts as silent"
     ),
@@ -110,9 +108,7 @@ FORCED_CASES = [
 
 @pytest.mark.parametrize(("name", "left"), FORCED_CASES)
 def test_forced_host_filter(name: str | None, left: set[str]) -> None:
-    assert (
-        left_by(forced_host, table_of(host("a"), host("b")), asking(forced_host=name)) == left
-    )
+    assert left_by(forced_host, table_of(host("a"), host("b")), asking(forced_host=name)) == left
 
 
 def test_forced_host_filter_does_not_say_which_host_was_named() -> None:
@@ -129,36 +125,21 @@ CAPACITY_CASES = [
     pytest.param(
         host("a", vcpus=-3), asking_for(VCPU=1), set(), id="an overcommitted host has nothing"
     ),
+    pytest.param(host("a"), asking_for(CUSTOM_GOLD=1), set(), id="a class nobody has leaves none"),
+    pytest.param(host("a", vcpus=0), asking(0, 1, 1), {"a"}, id="what is not asked for may be 0"),
     pytest.param(
-        host("a"), asking_for(CUSTOM_GOLD=1), set(), id="a class nobody has leaves none"
+        host("a", units={"VCPU": (4, 8, 1)}), asking(2), set(), id="less than min_unit is refused"
     ),
     pytest.param(
-        host("a", vcpus=0), asking(0, 1, 1), {"a"}, id="what is not asked for may be 0"
+        host("a", units={"VCPU": (1, 8, 1)}), asking(9), set(), id="more than max_unit is refused"
     ),
     pytest.param(
-        host("a", units={"VCPU": (4, 8, 1)}),
-        asking(2),
-        set(),
-        id="less than min_unit is refused",
-    ),
-    pytest.param(
-        host("a", units={"VCPU": (1, 8, 1)}),
-        asking(9),
-        set(),
-        id="more than max_unit is refused",
-    ),
-    pytest.param(
-        host("a", units={"VCPU": (5, 16, 10)}),
-        asking(5),
-        {"a"},
-        id="min_unit is no step, and fits",
+        host("a", units={"VCPU": (5, 16, 10)}), asking(5), {"a"}, id="min_unit is no step, and fits"
     ),
     pytest.param(
         host("a", units={"VCPU": (5, 16, 10)}), asking(6), set(), id="between steps is refused"
     ),
-    pytest.param(
-        host("a", units={"VCPU": (5, 16, 10)}), asking(10), {"a"}, id="a whole step fits"
-    ),
+    pytest.param(host("a", units={"VCPU": (5, 16, 10)}), asking(10), {"a"}, id="a whole step fits"),
     pytest.param(
         host("a", memory_mb=2**40), asking(1, 2**40), set(), id="no rule gives beyond max_unit"
     ),
@@ -209,8 +190,7 @@ def test_capacity_filter_says_where_the_unit_rules_were_in_the_way() -> None:
     )
     said = capacity.missing(table, asking_for(VCPU=8))
     assert said == (
-        "VCPU: 8 asked for, at most 16 left on one host, "
-        "some hosts do not give out such an amount"
+        "VCPU: 8 asked for, at most 16 left on one host, some hosts do not give out such an amount"
     )
 
 
@@ -225,17 +205,13 @@ CAPABILITY_CASES = [
         {"required_traits": frozenset({"HW_AVX"})}, {"fast", "odd"}, id="a required trait"
     ),
     pytest.param(
-        {"required_traits": frozenset({"HW_AVX", "CUSTOM_ODD"})},
-        {"odd"},
-        id="all required traits",
+        {"required_traits": frozenset({"HW_AVX", "CUSTOM_ODD"})}, {"odd"}, id="all required traits"
     ),
     pytest.param(
         {"required_traits": frozenset({"CUSTOM_NONE"})}, set(), id="a trait that no host has"
     ),
     pytest.param(
-        {"forbidden_traits": frozenset({"CUSTOM_ODD"})},
-        {"plain", "fast"},
-        id="a forbidden trait",
+        {"forbidden_traits": frozenset({"CUSTOM_ODD"})}, {"plain", "fast"}, id="a forbidden trait"
     ),
     pytest.param(
         {"forbidden_traits": frozenset({"CUSTOM_NONE"})},
@@ -243,10 +219,7 @@ CAPABILITY_CASES = [
         id="forbidding what nobody has removes nobody",
     ),
     pytest.param(
-        {
-            "required_traits": frozenset({"HW_AVX"}),
-            "forbidden_traits": frozenset({"CUSTOM_ODD"}),
-        },
+        {"required_traits": frozenset({"HW_AVX"}), "forbidden_traits": frozenset({"CUSTOM_ODD"})},
         {"fast"},
         id="required and forbidden together",
     ),

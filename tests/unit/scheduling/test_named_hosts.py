@@ -79,9 +79,7 @@ def test_what_is_missing_names_no_host() -> None:
     assert different_host.missing(table, spec) == (
         "the servers named in the hint different_host are on 1 hosts"
     )
-    assert refused_hosts.missing(table, spec) == (
-        "1 hosts are out of the question for this server"
-    )
+    assert refused_hosts.missing(table, spec) == ("1 hosts are out of the question for this server")
     assert server_group.missing(table, spec) == (
         "anti-affinity asked for, with members on 1 hosts and at most 2 on each"
     )
@@ -133,9 +131,7 @@ ISOLATED = [
 
 
 @pytest.mark.parametrize(("rules", "image", "left"), ISOLATED)
-def test_isolated_hosts_filter(
-    rules: dict[str, Any], image: str | None, left: set[str]
-) -> None:
+def test_isolated_hosts_filter(rules: dict[str, Any], image: str | None, left: set[str]) -> None:
     spec = asking(image_id=image, rules=Rules(**rules))
     assert left_by(isolated_hosts, table_of(*TABLE), spec) == left
 

@@ -46,19 +46,10 @@ def cloud() -> HostTable:
         ),
         ({"pclouds": (OURS,)}, "only its hosts that take new servers are meant"),
         ({"pclouds": (THEIRS,)}, "none of its hosts takes new servers"),
-        (
-            {"pclouds": (OURS,), "pcloud_host": "c"},
-            "the host that was named is not there",
-        ),
-        (
-            {"pclouds": (OURS,), "pcloud_host": "b"},
-            "the host that was named takes no new servers",
-        ),
+        ({"pclouds": (OURS,), "pcloud_host": "c"}, "the host that was named is not there"),
+        ({"pclouds": (OURS,), "pcloud_host": "b"}, "the host that was named takes no new servers"),
         ({"pclouds": (OURS,), "pcloud_host": "a"}, "only the host that was named is meant"),
-        (
-            {"pclouds": (OURS, THEIRS), "pcloud_host": "a"},
-            "only the host that was named is meant",
-        ),
+        ({"pclouds": (OURS, THEIRS), "pcloud_host": "a"}, "only the host that was named is meant"),
     ],
 )
 def test_what_is_missing_is_said_in_words(wanted: dict[str, Any], words: str) -> None:
@@ -172,10 +163,7 @@ CASES: dict[str, tuple[dict[str, Any], str]] = {
         {"flavor_specs": (("capabilities:rack", "west"),)},
         "capability rack equal to 'west': on {some} hosts",
     ),
-    "SimpleCIDRAffinityFilter": (
-        {"near": NEAR},
-        "{some} hosts have an address of that version",
-    ),
+    "SimpleCIDRAffinityFilter": ({"near": NEAR}, "{some} hosts have an address of that version"),
 }
 
 

@@ -81,11 +81,7 @@ def test_image_properties_filter_on_versions(name: str, bounds: str, left: set[s
 
 def test_image_properties_filter_says_who_has_what() -> None:
     table = table_of(*HOSTS, *VERSIONED[1:])
-    asked = {
-        "hw_architecture": "AMD64",
-        "img_hv_requested_version": "latest",
-        "hw_vm_mode": "exe",
-    }
+    asked = {"hw_architecture": "AMD64", "img_hv_requested_version": "latest", "hw_vm_mode": "exe"}
     spec = asking(image_properties=tuple(asked.items()))
     assert image_properties.missing(table, spec) == (
         "hw_architecture 'x86_64': on 2 hosts; hw_vm_mode 'exe': on 1 hosts; "
@@ -100,9 +96,7 @@ def test_image_properties_filter_says_what_one_host_tells() -> None:
     asked = (("hw_architecture", "arm64"), ("img_hv_requested_version", ">=6"))
     spec = asking(image_properties=asked, rules=Rules(capabilities_max_age_s=180))
     table.see_facts(table.index_by_name["odd"], 0.0)
-    told = [
-        image_properties.lacks(table, spec, table.index_by_name[each.name]) for each in HOSTS
-    ]
+    told = [image_properties.lacks(table, spec, table.index_by_name[each.name]) for each in HOSTS]
     assert told == [
         ["cpu_arch is not told", "hypervisor_version is not told"],
         [f"supported_instances is {TRIPLES}", "hypervisor_version is not told"],
@@ -113,8 +107,7 @@ def test_image_properties_filter_says_what_one_host_tells() -> None:
 
 
 @pytest.mark.parametrize(
-    "text",
-    ["", ">", "7", ">=7,", ">=7.", ">= -1", "=>7", ">=" + "9" * 10, ">=7," * 99, ">=\u0667"],
+    "text", ["", ">", "7", ">=7,", ">=7.", ">= -1", "=>7", ">=" + "9" * 10, ">=7," * 99, ">=\u0667"]
 )
 def test_odd_bounds_on_versions_are_refused(text: str) -> None:
     with pytest.raises(Invalid):
@@ -219,9 +212,7 @@ def test_stamps_tell_hosts_apart_and_not_moments() -> None:
 def test_traits_do_not_age() -> None:
     table = table_of(host("a", traits=("T",)))
     table.see_facts(table.index_by_name["a"], STALE_S)
-    spec = asking(
-        required_traits=frozenset({"T"}), rules=Rules(capabilities_max_age_s=MAX_AGE_S)
-    )
+    spec = asking(required_traits=frozenset({"T"}), rules=Rules(capabilities_max_age_s=MAX_AGE_S))
     assert left_by(compute_capabilities, table, spec) == {"a"}
 
 

@@ -209,9 +209,7 @@ MISFITS = [
 
 
 @pytest.mark.parametrize(("wishes", "given"), MISFITS)
-def test_what_stays_unused_weighs_by_its_rarity(
-    wishes: dict[str, Any], given: list[float]
-) -> None:
+def test_what_stays_unused_weighs_by_its_rarity(wishes: dict[str, Any], given: list[float]) -> None:
     table = special()
     assert list(weights_by(misfit, table, asking(**wishes)).values()) == given
     assert misfit.scale(table, asking()) == 1
@@ -219,9 +217,7 @@ def test_what_stays_unused_weighs_by_its_rarity(
 
 def test_a_plain_server_gets_a_plain_host_and_a_special_one_a_special() -> None:
     for count, amounts, homes in ((4, {}, {"plain 1", "plain 2"}), (2, {"VGPU": 1}, {"gpu"})):
-        made = plan(
-            pipeline_of(MisfitWeigher=1.0), special(), asking(count=count, amounts=amounts)
-        )
+        made = plan(pipeline_of(MisfitWeigher=1.0), special(), asking(count=count, amounts=amounts))
         assert {entry.host for entry in made.entries} == homes
 
 
@@ -253,9 +249,7 @@ def test_nothing_is_rare_where_there_is_nothing() -> None:
 @pytest.mark.parametrize(
     ("weigher", "policy", "homes"),
     [
-        pytest.param(
-            "SoftAffinityWeigher", GroupPolicy.SOFT_AFFINITY, 1, id="together in a batch"
-        ),
+        pytest.param("SoftAffinityWeigher", GroupPolicy.SOFT_AFFINITY, 1, id="together in a batch"),
         pytest.param(
             "SoftAntiAffinityWeigher", GroupPolicy.SOFT_ANTI_AFFINITY, 3, id="apart in a batch"
         ),

@@ -46,8 +46,7 @@ def test_every_filter_that_removed_hosts_is_named_in_order_with_what_was_missing
 def test_too_few_places_say_how_many_there_are() -> None:
     table = table_of(host("a", vcpus=2), host("b", vcpus=1))
     assert told(table, wanted=5) == (
-        "No valid host was found. Of 2 hosts, 2 passed all filters, "
-        "with room for 3 of 5 servers."
+        "No valid host was found. Of 2 hosts, 2 passed all filters, with room for 3 of 5 servers."
     )
 
 

@@ -89,9 +89,7 @@ def test_a_hundred_thousand_hosts_with_all_columns_are_read() -> None:
 
 
 def test_the_head_of_a_hundred_thousand_full_hosts_is_read() -> None:
-    table = table_of(
-        *(host(f"compute-{number:06}.rack-17.example.org") for number in range(SOME))
-    )
+    table = table_of(*(host(f"compute-{number:06}.rack-17.example.org") for number in range(SOME)))
     table.knows_servers = True
     for index in range(SOME):
         servers = {f"{index:016x}{number:016x}": 3 for number in range(PROJECTS)}

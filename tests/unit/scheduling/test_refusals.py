@@ -112,9 +112,7 @@ LACKS = [
     pytest.param(
         "ComputeCapabilitiesFilter",
         host("a", capabilities={"cores": 8}, heard_s=NOW_S - 100),
-        asking(
-            comparisons=(demand("cores", ">= 5"),), rules=Rules(capabilities_max_age_s=50.0)
-        ),
+        asking(comparisons=(demand("cores", ">= 5"),), rules=Rules(capabilities_max_age_s=50.0)),
         ["capability cores >= 5: not reported for too long"],
         id="capabilities that are too old",
     ),
@@ -154,12 +152,7 @@ def test_servers_are_counted(name: str, column: str, lack: str) -> None:
 
 def test_what_a_pool_lends_is_not_missing() -> None:
     aggregates = frozenset("a")
-    bare = Sketch(
-        "bare",
-        {"VCPU": 1},
-        units={"VCPU": ANY_AMOUNT},
-        aggregates=aggregates,
-    )
+    bare = Sketch("bare", {"VCPU": 1}, units={"VCPU": ANY_AMOUNT}, aggregates=aggregates)
     table = add_pools(table_of(bare), Pool({"DISK_GB": 30}, aggregates))
     told = FILTERS["CapacityFilter"]
     row = table.index_by_name["bare"]
@@ -212,10 +205,7 @@ def test_a_filter_that_says_nothing_about_one_host_gives_its_reason() -> None:
         [FILTERS["ForcedHostFilter"]], table, asking(forced_host="b"), table.index_by_name["a"]
     )
     assert found.objection is not None
-    assert (found.objection.reason, found.objection.lacks) == (
-        "the request names another host",
-        (),
-    )
+    assert (found.objection.reason, found.objection.lacks) == ("the request names another host", ())
 
 
 def test_what_is_not_asked_for_is_told_apart_from_what_is_there() -> None:

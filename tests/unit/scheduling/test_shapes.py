@@ -44,15 +44,11 @@ def test_true_and_one_are_not_alike() -> None:
     assert frozen((1, 2)) == frozen([1, 2])
 
 
-@pytest.mark.parametrize(
-    "name", [*(each.name for each in fields(RequestSpec)), "names_dedicated"]
-)
+@pytest.mark.parametrize("name", [*(each.name for each in fields(RequestSpec)), "names_dedicated"])
 def test_every_field_can_be_read(name: str) -> None:
     class Reader(RackFilter):
         READS = (name,)
 
     reader: Any = Reader
-    spec = asking(
-        hints=NESTED, group=GroupRule("affinity", {"h": 1}), query=("=", "$host", ["a"])
-    )
+    spec = asking(hints=NESTED, group=GroupRule("affinity", {"h": 1}), query=("=", "$host", ["a"]))
     hash(Pipeline((reader,), ()).shape(spec))

@@ -39,28 +39,19 @@ CHANGES: list[tuple[Callable[[HostTable, HostIndex], object], str]] = [
     (lambda t, i: t.used["VCPU"].__setitem__(i, 4), "b: used VCPU: 4.0, not 3.0."),
     (lambda t, i: t.traits["T"].__setitem__(i, True), "b: trait T: True, not False."),
     (lambda t, i: t.ensure_trait("N").__setitem__(i, True), "b: trait N: True, not 0.0."),
-    (
-        lambda t, i: t.zone_codes.__setitem__(i, t.zone_code("east")),
-        "b: zone: east, not south.",
-    ),
+    (lambda t, i: t.zone_codes.__setitem__(i, t.zone_code("east")), "b: zone: east, not south."),
     (
         lambda t, i: t.agent_codes.__setitem__(i, t.agent_code(AgentId("x"))),
         "b: agent: x, not other.",
     ),
     (lambda t, i: t.set_capabilities(i, {"n": 2}), "b: the capabilities differ."),
     (lambda t, i: row_for(t, 2, "B"), "B: the name is not b."),
-    (
-        lambda t, i: t.min_units["VCPU"].__setitem__(i, 4),
-        "b: min_unit VCPU: 4.0, not 1.0.",
-    ),
+    (lambda t, i: t.min_units["VCPU"].__setitem__(i, 4), "b: min_unit VCPU: 4.0, not 1.0."),
     (
         lambda t, i: t.max_units["VCPU"].__setitem__(i, 8),
         "b: max_unit VCPU: 8.0, not 2147483647.0.",
     ),
-    (
-        lambda t, i: t.step_sizes["VCPU"].__setitem__(i, 2),
-        "b: step_size VCPU: 2.0, not 1.0.",
-    ),
+    (lambda t, i: t.step_sizes["VCPU"].__setitem__(i, 2), "b: step_size VCPU: 2.0, not 1.0."),
 ]
 
 
@@ -81,9 +72,7 @@ def test_hosts_that_only_one_table_has_are_told_by_name() -> None:
     assert differences(table_of(A), table_of(A, B)) == [
         "b (provider 2) is only in the second table."
     ]
-    assert differences(table_of(A), HostTable()) == [
-        "a (provider 1) is only in the first table."
-    ]
+    assert differences(table_of(A), HostTable()) == ["a (provider 1) is only in the first table."]
 
 
 def test_several_hosts_are_told_one_by_one() -> None:

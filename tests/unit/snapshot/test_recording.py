@@ -77,9 +77,7 @@ def furnished() -> HostTable:
 def again(table: HostTable) -> HostTable:
     """By way of what a file holds."""
     moment = recording.copy_of(table)
-    return recording.table_of(
-        moment.columns, json.loads(json.dumps(recording.plain(moment.state)))
-    )
+    return recording.table_of(moment.columns, json.loads(json.dumps(recording.plain(moment.state))))
 
 
 def state_of(thing: Any) -> dict[str, Any]:

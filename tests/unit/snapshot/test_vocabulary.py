@@ -100,14 +100,7 @@ def test_orders_with_others_are_not_remembered_for_good() -> None:
     assert in_one_order(one, others[0])[0] is not firsts[0]
 
 
-LISTS: list[Any] = [
-    ["a", 1, True],
-    [1.0, "b", None, ["a"]],
-    "a",
-    [],
-    [2**60, float("nan")],
-    [0],
-]
+LISTS: list[Any] = [["a", 1, True], [1.0, "b", None, ["a"]], "a", [], [2**60, float("nan")], [0]]
 
 
 @pytest.mark.parametrize("sought", ["a", "b", "c", 1, 1.0, True, False, 0, 2**60, 2.5])
@@ -121,8 +114,7 @@ def test_lists_are_found_by_their_items(sought: Any, *, is_many: bool) -> None:
 
     def has(value: Any) -> bool:
         return isinstance(value, list) and any(
-            isinstance(each, bool) == isinstance(sought, bool) and each == sought
-            for each in value
+            isinstance(each, bool) == isinstance(sought, bool) and each == sought for each in value
         )
 
     assert vocabulary.having(sought).tolist() == [*map(has, vocabulary.values), False]

@@ -35,11 +35,7 @@ def look(database: Database) -> list[Finding]:
 
 
 def repair(
-    database: Database,
-    found: Sequence[Finding],
-    clock: Clock,
-    *,
-    is_dry: bool = False,
+    database: Database, found: Sequence[Finding], clock: Clock, *, is_dry: bool = False
 ) -> Iterator[Repaired]:
     """Repair what can be, and tell of each thing when it is done."""
     for _ in range(1 if is_dry else ROUNDS_MAX):

@@ -22,9 +22,7 @@ TRAIT = re.compile(r"[A-Z0-9_]{1,255}")
 
 def add(command: argparse.ArgumentParser) -> None:
     """Declare them."""
-    command.add_argument(
-        "--driver", required=True, choices=sorted(DRIVERS), help="what to drive"
-    )
+    command.add_argument("--driver", required=True, choices=sorted(DRIVERS), help="what to drive")
     command.add_argument(
         "--url",
         type=_url,
@@ -86,10 +84,7 @@ def _add_fake(group: argparse._ArgumentGroup) -> None:
         help="disk per host; 0 for none, where all disks are in a shared pool",
     )
     group.add_argument(
-        "--traits",
-        type=_traits,
-        default=(),
-        help="more traits of all hosts; commas between them",
+        "--traits", type=_traits, default=(), help="more traits of all hosts; commas between them"
     )
     group.add_argument(
         "--build-time-s", type=_seconds, default=0.0, help="how long a build pretends to take"

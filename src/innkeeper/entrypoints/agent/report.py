@@ -31,9 +31,7 @@ def parts(
 
 
 def host_body(
-    facts: HostFacts,
-    servers: Sequence[str] | None,
-    not_running: Mapping[str, int] | None = None,
+    facts: HostFacts, servers: Sequence[str] | None, not_running: Mapping[str, int] | None = None
 ) -> dict[str, Any]:
     """One host as the protocol has it; what the driver does not know is left out."""
     body: dict[str, Any] = {

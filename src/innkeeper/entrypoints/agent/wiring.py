@@ -72,9 +72,7 @@ def _login(options: Mapping[str, Any]) -> TokenSource:
 def _trust(options: Mapping[str, Any]) -> ssl.SSLContext:
     """Whom to believe to be the service, and how to prove to it who the agent is."""
     return trust_of(
-        options["ca_file"] or os.environ.get("OS_CACERT"),
-        options["cert_file"],
-        options["key_file"],
+        options["ca_file"] or os.environ.get("OS_CACERT"), options["cert_file"], options["key_file"]
     )
 
 

@@ -13,11 +13,7 @@ from innkeeper.systems.identity.tokens import Signer
 
 
 def authenticator(
-    signer: Signer,
-    engine: Engine,
-    clock: Clock,
-    remember_s: float,
-    heard: Heard | None = None,
+    signer: Signer, engine: Engine, clock: Clock, remember_s: float, heard: Heard | None = None
 ) -> TokenCache:
     """An authenticator for tokens that ``signer`` made.
 

@@ -21,13 +21,7 @@ from innkeeper.domain.versions import Version
 from innkeeper.entrypoints.api import faults, metrics, unpacking
 from innkeeper.entrypoints.api.content_types import accepts
 from innkeeper.entrypoints.api.faults import HttpRefusal
-from innkeeper.entrypoints.api.microversions import (
-    Passage,
-    Schema,
-    VersionTable,
-    passage,
-    spans,
-)
+from innkeeper.entrypoints.api.microversions import Passage, Schema, VersionTable, passage, spans
 from innkeeper.entrypoints.api.routing import JSON, Answer, Api, Call, Route
 from innkeeper.entrypoints.api.site import Site
 from innkeeper.entrypoints.api.validation import Validator, decode_json, query_for_schema
@@ -57,9 +51,7 @@ class Checks:
         self.decode = route.decode if is_plain else None
 
 
-def _validator(
-    api: Api, schema: Schema | None, wording: Callable[[Any], str]
-) -> Validator | None:
+def _validator(api: Api, schema: Schema | None, wording: Callable[[Any], str]) -> Validator | None:
     if schema is None:
         return None
     return Validator(schema, wording, most_telling=api.has_most_telling_complaints)
@@ -181,9 +173,7 @@ class RouteEndpoint:
             return RequestContext(request_id=request_id)
         return await self.site.authenticator.authenticate(request.headers, request_id)
 
-    def _demand(
-        self, route: Route, context: RequestContext, query: dict[str, list[str]]
-    ) -> None:
+    def _demand(self, route: Route, context: RequestContext, query: dict[str, list[str]]) -> None:
         if route.rule is None:
             return
         self._demand_project(context)
@@ -222,9 +212,7 @@ class RouteEndpoint:
             raise HttpRefusal(405, f"The method {method} is not allowed for this resource.")
         raise NotFound("The resource could not be found.")
 
-    async def _prepare(
-        self, request: Request[Any, Any, Any], checks: Checks, call: Call
-    ) -> None:
+    async def _prepare(self, request: Request[Any, Any, Any], checks: Checks, call: Call) -> None:
         """Fill ``call.body`` and bring the call up to the newest version."""
         try:
             is_ready = await self._read_body(request, checks, call)
@@ -237,9 +225,7 @@ class RouteEndpoint:
                 await call.route.subject(call)
             raise
 
-    async def _read_body(
-        self, request: Request[Any, Any, Any], checks: Checks, call: Call
-    ) -> bool:
+    async def _read_body(self, request: Request[Any, Any, Any], checks: Checks, call: Call) -> bool:
         """Fill ``call.body``; True if it is in the handler's form already."""
         route, timeout_s = call.route, self.site.settings.serving.client_timeout_s
         if route.takes_stream:
@@ -248,9 +234,7 @@ class RouteEndpoint:
         # Of those who are not known yet, each could keep room from others for as long as a
         # byte comes now and then.
         is_open = route.rule is None
-        body = await unpacking.body(
-            request, self._bytes_max(route), timeout_s, is_hurried=is_open
-        )
+        body = await unpacking.body(request, self._bytes_max(route), timeout_s, is_hurried=is_open)
         if checks.body is None:
             # Nobody looks at a body that the route has no use for.
             return False
@@ -267,8 +251,7 @@ class RouteEndpoint:
         """How long a body that is kept may be, for the most generous of these routes."""
         settings = self.site.settings.serving.body_bytes_max
         return max(
-            (min(settings, route.body_bytes_max or settings) for route in routes),
-            default=settings,
+            (min(settings, route.body_bytes_max or settings) for route in routes), default=settings
         )
 
     def _origin(self, request: Request[Any, Any, Any]) -> str:
@@ -301,9 +284,7 @@ class RouteEndpoint:
             url = self._origin(request) + settings.serving.identity_prefix
         answer.headers["www-authenticate"] = f'Keystone uri="{url}"'
 
-    def _response(
-        self, answer: Answer, request_id: str, version: Version | None
-    ) -> ASGIResponse:
+    def _response(self, answer: Answer, request_id: str, version: Version | None) -> ASGIResponse:
         headers = answer.headers
         headers["x-openstack-request-id"] = request_id
         versions = self.api.versions
@@ -322,9 +303,7 @@ class RouteEndpoint:
             if answer.status not in BODILESS_STATUSES:
                 headers["content-length"] = "0"
             # "Head response": what has no content has no type of content either.
-            return ASGIResponse(
-                status_code=answer.status, headers=headers, is_head_response=True
-            )
+            return ASGIResponse(status_code=answer.status, headers=headers, is_head_response=True)
         raw = body if isinstance(body, bytes) else faults.encode(body)
         return ASGIResponse(
             status_code=answer.status, body=raw, headers=headers, media_type=media_type
@@ -339,9 +318,7 @@ def _check_headers(headers: Mapping[str, str], route: Route, checks: Checks) -> 
         unpacking.check_media_type(route, headers.get("content-type", ""))
 
 
-def _version_or_none(
-    versions: VersionTable | None, headers: Mapping[str, str]
-) -> Version | None:
+def _version_or_none(versions: VersionTable | None, headers: Mapping[str, str]) -> Version | None:
     if versions is None:
         return None
     try:

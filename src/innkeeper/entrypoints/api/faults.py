@@ -98,9 +98,7 @@ def fault_of(
         headers["retry-after"] = str(error.retry_after_s)
     for kind, status in STATUSES:
         if isinstance(error, kind):
-            return Fault(
-                status, error.message, error.code, request_id, version, accept, headers
-            )
+            return Fault(status, error.message, error.code, request_id, version, accept, headers)
     message = "An unexpected error happened here. The log tells more under the request's id."
     return Fault(500, message, errors.Refusal.code, request_id, version, accept)
 

@@ -74,9 +74,7 @@ def _refusing(made: socket.socket, serving: Serving) -> Iterator[None]:
         made.close()
         # A name that is none, such as "a..b", is an error of its encoding.
         why = (error.strerror if isinstance(error, OSError) else None) or error
-        raise OSError(
-            f"Cannot listen on {serving.host!r}, port {serving.port}: {why}."
-        ) from error
+        raise OSError(f"Cannot listen on {serving.host!r}, port {serving.port}: {why}.") from error
 
 
 def config_of(app: Any, serving: Serving) -> PatientConfig:

@@ -24,9 +24,7 @@ class Load:
         self.body_bytes = 0
 
     @contextmanager
-    def count(
-        self, headers: Mapping[str, str], serving: Serving, bytes_max: int
-    ) -> Iterator[None]:
+    def count(self, headers: Mapping[str, str], serving: Serving, bytes_max: int) -> Iterator[None]:
         """Count a request in until the block ends; its body is ``bytes_max`` long at most.
 
         Raises :class:`Unavailable` beyond a limit.

@@ -189,11 +189,7 @@ class Passage:
 
 
 def passage(
-    steps: Iterable[Step],
-    method: str,
-    path: str,
-    body: Schema | None,
-    query: Schema | None,
+    steps: Iterable[Step], method: str, path: str, body: Schema | None, query: Schema | None
 ) -> Passage:
     """Work out a route's passage from the steps after a version, ascending.
 

@@ -37,9 +37,7 @@ def document(apis: Mapping[str, Api], mounts: Mapping[str, str]) -> dict[str, An
         "info": {"title": "Innkeeper", "version": "1"},
         "paths": dict(sorted(paths.items())),
         "components": {
-            "securitySchemes": {
-                "token": {"type": "apiKey", "in": "header", "name": "X-Auth-Token"}
-            }
+            "securitySchemes": {"token": {"type": "apiKey", "in": "header", "name": "X-Auth-Token"}}
         },
     }
 

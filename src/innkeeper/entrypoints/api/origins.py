@@ -48,9 +48,7 @@ class Origins:
         self._max_age_s = serving.cors_max_age_s
         self._expose = ",".join(serving.cors_expose_headers)
         self._credentials = (
-            {"access-control-allow-credentials": "true"}
-            if serving.cors_allow_credentials
-            else {}
+            {"access-control-allow-credentials": "true"} if serving.cors_allow_credentials else {}
         )
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:

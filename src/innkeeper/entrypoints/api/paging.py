@@ -25,9 +25,6 @@ def limit_of(call: Call) -> int:
 def next_query(call: Call, marker: str) -> str:
     """The query of the page behind ``marker``: the present one, with another marker."""
     pairs = [
-        (name, value)
-        for name, values in call.query.items()
-        if name != "marker"
-        for value in values
+        (name, value) for name, values in call.query.items() if name != "marker" for value in values
     ]
     return urlencode([*pairs, ("marker", marker)])

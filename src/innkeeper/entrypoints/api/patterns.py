@@ -91,9 +91,7 @@ WORDS: Mapping[str, str] = {
     HOSTNAME_PATTERN: (
         f"{_LETTERS}, dots and hyphens, and must begin and end with a letter or a digit."
     ),
-    LABEL_PATTERN: (
-        f"{_LETTERS} and hyphens, and must begin and end with a letter or a digit."
-    ),
+    LABEL_PATTERN: (f"{_LETTERS} and hyphens, and must begin and end with a letter or a digit."),
     FLAVOR_ID_PATTERN: f"{_LETTERS}, spaces, dots, underscores and hyphens, and {_NO_SPACE}.",
     HOST_FLAVOR_ID_PATTERN: (
         f"{_LETTERS}, spaces, dots, underscores and hyphens, {_NO_SPACE}, and must not be one "

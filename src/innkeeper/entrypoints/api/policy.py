@@ -62,9 +62,7 @@ class OsloPolicy:
             checks |= _read(overrides, checks)
         self._enforcer.set_rules(oslo.Rules.from_dict(checks), use_conf=False)
         if not self._enforcer.check_rules():
-            raise ValueError(
-                f"The policy file {overrides} refers to unknown rules, or in circles."
-            )
+            raise ValueError(f"The policy file {overrides} refers to unknown rules, or in circles.")
         self._verdicts: dict[Any, bool] = {}
 
     def allows(self, rule: str, context: RequestContext, target: Mapping[str, Any]) -> bool:
@@ -135,9 +133,7 @@ def _read(path: Path, known: Mapping[str, str]) -> dict[str, str]:
         # A name without a colon is a word of the operator's own, for other rules to use.
         if ":" in str(name) and name not in known:
             near = difflib.get_close_matches(str(name), known, n=1, cutoff=0.0)
-            raise ValueError(
-                f"The policy file {path} names {name!r}. Did you mean {near[0]!r}?"
-            )
+            raise ValueError(f"The policy file {path} names {name!r}. Did you mean {near[0]!r}?")
         if not isinstance(check, str) or not _is_check(check):
             raise ValueError(f"The policy file {path} gives {name} the check {check!r}.")
     return dict(overrides)

@@ -22,19 +22,9 @@ PROJECT_ID_MAX = 255
 TRUE_WORDS = (True, "True", "TRUE", "true", "1", "ON", "On", "on", "YES", "Yes", "yes")
 FALSE_WORDS = (False, "False", "FALSE", "false", "0", "OFF", "Off", "off", "NO", "No", "no")
 
-NAME: Schema = {
-    "type": "string",
-    "minLength": 1,
-    "maxLength": LENGTH_MAX,
-    "pattern": NAME_PATTERN,
-}
+NAME: Schema = {"type": "string", "minLength": 1, "maxLength": LENGTH_MAX, "pattern": NAME_PATTERN}
 PROJECT_ID: Schema = {**NAME}
-ZONE: Schema = {
-    "type": "string",
-    "minLength": 1,
-    "maxLength": LENGTH_MAX,
-    "pattern": ZONE_PATTERN,
-}
+ZONE: Schema = {"type": "string", "minLength": 1, "maxLength": LENGTH_MAX, "pattern": ZONE_PATTERN}
 POSITIVE: Schema = {
     "type": ["integer", "string"],
     "pattern": AMOUNT_PATTERN,

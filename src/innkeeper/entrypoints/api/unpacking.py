@@ -114,11 +114,7 @@ def _refusing(why: str) -> Iterator[None]:
 
 
 async def body(
-    request: Request[Any, Any, Any],
-    bytes_max: int,
-    timeout_s: float,
-    *,
-    is_hurried: bool = False,
+    request: Request[Any, Any, Any], bytes_max: int, timeout_s: float, *, is_hurried: bool = False
 ) -> bytes:
     """The whole body, or :class:`TooLarge` before more than ``bytes_max`` of it is kept.
 

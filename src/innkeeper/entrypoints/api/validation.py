@@ -37,9 +37,7 @@ def _within_limits(keyword: Any) -> Any:
     nothing and the service a lot.
     """
 
-    def check(
-        validator: Any, value: Any, thing: Any, schema: Mapping[str, Any]
-    ) -> Iterator[Any]:
+    def check(validator: Any, value: Any, thing: Any, schema: Mapping[str, Any]) -> Iterator[Any]:
         limit = None
         if isinstance(thing, list | dict):
             limit = schema.get("maxItems" if isinstance(thing, list) else "maxProperties")

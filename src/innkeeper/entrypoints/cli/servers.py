@@ -48,9 +48,7 @@ class ExplainServer(command.ShowOne):
         )
         return parser
 
-    def take_action(
-        self, parsed_args: argparse.Namespace
-    ) -> tuple[Sequence[str], Sequence[Any]]:
+    def take_action(self, parsed_args: argparse.Namespace) -> tuple[Sequence[str], Sequence[Any]]:
         """Ask the service and lay its answer out."""
         compute = self.app.client_manager.sdk_connection.compute
         if (parsed_args.server is None) == (parsed_args.flavor is None):

@@ -57,8 +57,7 @@ class _Telling:
     def __call__(self, checked: Checked) -> None:
         if checked.findings is None:
             self._say(
-                f"It is at revision {checked.revision}, and not audited before it is brought "
-                "up.\n"
+                f"It is at revision {checked.revision}, and not audited before it is brought up.\n"
             )
             return
         for each in checked.findings:

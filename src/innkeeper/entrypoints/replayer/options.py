@@ -38,9 +38,7 @@ def add(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--subset-size", type=_count, metavar="N", help="draw among so many of the best hosts"
     )
-    command.add_argument(
-        "--host", metavar="NAME", help="tell what every filter says of this host"
-    )
+    command.add_argument("--host", metavar="NAME", help="tell what every filter says of this host")
     command.add_argument("--json", action="store_true", help="tell all of it as JSON")
 
 

@@ -80,8 +80,7 @@ def _tallies(told: tuple[Tally, ...]) -> Iterator[str]:
 def _near_misses(told: tuple[NearMiss, ...]) -> Iterator[str]:
     for each in told:
         why = "; ".join(
-            f"{one.filter_name}: {', '.join(one.lacks) or one.reason}"
-            for one in each.objections
+            f"{one.filter_name}: {', '.join(one.lacks) or one.reason}" for one in each.objections
         )
         yield f"  {each.host}: {why}"
 

@@ -89,9 +89,7 @@ def _of_table(where: str, table: Any) -> HostGroup:
         return HostGroup(draft.made(), count)
     except Invalid as error:
         message = error.message
-        raise Invalid(
-            message if message.startswith(where) else f"{where}: {message}"
-        ) from error
+        raise Invalid(message if message.startswith(where) else f"{where}: {message}") from error
 
 
 def _typed(where: str, table: Mapping[str, Any], key: str, kind: Any, default: Any) -> Any:
@@ -135,9 +133,7 @@ def _of_rows(path: Path) -> tuple[HostGroup, ...]:
         if name not in USUAL and not CLASS.fullmatch(name) and name not in _CELLS
     ]
     if unknown or not any(name in USUAL for name in header):
-        what = (
-            f"has {', '.join(unknown)}, which means nothing here" if unknown else "says nothing"
-        )
+        what = f"has {', '.join(unknown)}, which means nothing here" if unknown else "says nothing"
         raise Invalid(f"{path.name} {what}; hosts have vcpus, memory_mb and disk_gb.")
     return tuple(_of_row(row, header) for row in rows_of(path, ()))
 

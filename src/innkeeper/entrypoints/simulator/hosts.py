@@ -58,9 +58,7 @@ class Draft:
     def ratio(self, class_name: str, ratio: float) -> None:
         """Say how much more of a class is given out than there is."""
         if not 0 < ratio <= RATIO_MAX:
-            raise Invalid(
-                f"The ratio of {class_name} is a number above 0 and up to {RATIO_MAX:g}."
-            )
+            raise Invalid(f"The ratio of {class_name} is a number above 0 and up to {RATIO_MAX:g}.")
         self.ratios[class_name] = float(ratio)
 
     def made(self) -> HostShape:
@@ -68,12 +66,7 @@ class Draft:
         if not self.totals:
             raise Invalid(f"A host {self.name} has nothing to give.")
         return HostShape(
-            self.name,
-            self.totals,
-            self.ratios,
-            self.zone,
-            tuple(self.traits),
-            self.capabilities,
+            self.name, self.totals, self.ratios, self.zone, tuple(self.traits), self.capabilities
         )
 
 

@@ -40,15 +40,11 @@ def add(command: argparse.ArgumentParser) -> None:
     command.add_argument("--hosts", required=True, metavar="SPEC", help="the fleet; see below")
     command.add_argument("--trace", required=True, metavar="FILE", help="who comes and goes")
     command.add_argument(
-        "--machine",
-        metavar="KIND",
-        help="kind of machine, for packing traces that know several",
+        "--machine", metavar="KIND", help="kind of machine, for packing traces that know several"
     )
     chosen = command.add_argument_group("what decides")
     chosen.add_argument("--filters", metavar="A,B", help="host filters; else the service's own")
-    chosen.add_argument(
-        "--weighers", metavar="X,Y=2.0", help="weighers; else the service's own"
-    )
+    chosen.add_argument("--weighers", metavar="X,Y=2.0", help="weighers; else the service's own")
     chosen.add_argument("--driver", metavar="NAME", help="driver; else the service's own")
     chosen.add_argument(
         "--policy",

@@ -151,9 +151,7 @@ def _compaction(results: Results) -> bytes:
         axes.annotate(str(each.hosts), (at, each.hosts), ha="center", va="bottom", fontsize=8)
         if number == 0:
             bound = "lower bound" if place == 0 else UNSHOWN
-            axes.hlines(
-                each.bound.hosts, place - 0.45, place + 0.45, colors="black", label=bound
-            )
+            axes.hlines(each.bound.hosts, place - 0.45, place + 0.45, colors="black", label=bound)
     axes.set_xticks(range(len(shapes)), [_label(name) for name in shapes])
     axes.set_ylabel("hosts of the smallest fleet")
     axes.legend(loc="best", fontsize="small")

@@ -115,9 +115,7 @@ def _policy(text: str, usual: Scheduling) -> SchedulingPolicy:
     for each in others:
         key, separator, value = (part.strip() for part in each.partition("="))
         if key not in FIELDS or not separator or key in wanted:
-            raise Invalid(
-                f"The policy {name}: expected driver=... or filters=..., not {each!r}."
-            )
+            raise Invalid(f"The policy {name}: expected driver=... or filters=..., not {each!r}.")
         wanted[key] = value
     return SchedulingPolicy(name.strip(), _settings(usual, wanted))
 

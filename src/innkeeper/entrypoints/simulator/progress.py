@@ -10,13 +10,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Protocol, TextIO
 
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    Progress,
-    TaskProgressColumn,
-    TextColumn,
-    TimeRemainingColumn,
-)
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
 Advance = Callable[[int], None]
 """Told that so many more servers were decided on."""

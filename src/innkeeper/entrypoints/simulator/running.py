@@ -12,12 +12,7 @@ from dataclasses import dataclass, replace
 from innkeeper.domain.errors import Invalid
 from innkeeper.entrypoints.simulator.policies import SchedulingPolicy
 from innkeeper.entrypoints.simulator.progress import Advance, Watcher
-from innkeeper.scheduling.simulation.compaction import (
-    Bound,
-    least_hosts,
-    lower_bound,
-    smallest,
-)
+from innkeeper.scheduling.simulation.compaction import Bound, least_hosts, lower_bound, smallest
 from innkeeper.scheduling.simulation.fleets import (
     HOSTS_MAX,
     HostGroup,
@@ -107,9 +102,7 @@ class Simulation:
         found = []
         for policy in self._policies:
             with self._watcher.replay(policy.name, self._workload.count) as advance:
-                found.append(
-                    (policy, self._replay(policy, self._groups, self._options, advance))
-                )
+                found.append((policy, self._replay(policy, self._groups, self._options, advance)))
         return found
 
     def _replay(
@@ -130,9 +123,7 @@ class Simulation:
         for shape in shapes:
             alone = lacking([HostGroup(shape, 1)], self._workload)
             if alone:
-                raise Invalid(
-                    f"A fleet of {shape.name} refuses {alone[0]} however many there are."
-                )
+                raise Invalid(f"A fleet of {shape.name} refuses {alone[0]} however many there are.")
         return [self._compaction(policy, each) for each in shapes for policy in self._policies]
 
     def _compaction(self, policy: SchedulingPolicy, shape: HostShape) -> Compaction:

@@ -108,9 +108,7 @@ def _fleet(results: Results) -> Table:
         empty = outcome.samples.empty_hosts
         rows.append((*cells, f"{empty.mean():.1f}", f"{empty.min():.0f}"))
     return Table(
-        "Packing, fragmentation and empty hosts, on average over time",
-        tuple(heading),
-        tuple(rows),
+        "Packing, fragmentation and empty hosts, on average over time", tuple(heading), tuple(rows)
     )
 
 

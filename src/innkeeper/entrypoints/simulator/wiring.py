@@ -13,14 +13,7 @@ from types import ModuleType
 from typing import Any
 
 from innkeeper.domain.errors import BROKEN_IMPORT, Invalid, Refusal
-from innkeeper.entrypoints.simulator import (
-    host_files,
-    hosts,
-    page,
-    policies,
-    progress,
-    tables,
-)
+from innkeeper.entrypoints.simulator import host_files, hosts, page, policies, progress, tables
 from innkeeper.entrypoints.simulator.running import Results, Simulation
 from innkeeper.entrypoints.simulator.traces import detection
 from innkeeper.scheduling.simulation.replay import ReplayOptions

@@ -77,9 +77,7 @@ class Child:
             lived_s = self._live()
             if self._stop.is_set():
                 return
-            pause_s = (
-                RESTART_FIRST_S if lived_s >= STEADY_S else min(2 * pause_s, RESTART_MAX_S)
-            )
+            pause_s = RESTART_FIRST_S if lived_s >= STEADY_S else min(2 * pause_s, RESTART_MAX_S)
             LOG.warning(
                 "child_died", name=self._name, lived_s=round(lived_s, 1), again_in_s=pause_s
             )
@@ -135,9 +133,7 @@ class Child:
         return child
 
     def _kill(self, child: subprocess.Popen[bytes], why: str) -> None:
-        LOG.error(
-            "worker_hung", name=self._name, pid=child.pid, why=why, state=_state(child.pid)
-        )
+        LOG.error("worker_hung", name=self._name, pid=child.pid, why=why, state=_state(child.pid))
         # Not asked first: what hangs does not listen, and what is stopped cannot.
         child.send_signal(signal.SIGKILL)
         self._last_end = HUNG

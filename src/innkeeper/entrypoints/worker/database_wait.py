@@ -45,12 +45,7 @@ class NotThere(Exception):
 class DatabaseWait:
     """Repeats what fails because the database is away, for so long."""
 
-    def __init__(
-        self,
-        within_s: float,
-        draw: Callable[[], float],
-        retry: Retry = START,
-    ) -> None:
+    def __init__(self, within_s: float, draw: Callable[[], float], retry: Retry = START) -> None:
         """``draw`` gives numbers from 0 to 1 that other processes do not have."""
         self._within_s = within_s
         self._draw = draw

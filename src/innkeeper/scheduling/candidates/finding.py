@@ -176,10 +176,7 @@ def _summaries(
     roots = forest.roots[forest.tree_of[rows]].tolist()
     return {
         uuids[row]: ProviderSummary(
-            has,
-            names[row],
-            None if parents[row] == NO_ROW else uuids[parents[row]],
-            uuids[root],
+            has, names[row], None if parents[row] == NO_ROW else uuids[parents[row]], uuids[root]
         )
         for row, has, root in zip(rows.tolist(), resources, roots, strict=True)
     }

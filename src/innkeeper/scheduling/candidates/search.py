@@ -186,12 +186,7 @@ class _Walk:
     """One pass over the choices of one tree: which rows are taken, and what of them."""
 
     def __init__(
-        self,
-        search: Search,
-        plan: SlotPlan,
-        options: Sequence[Sequence[int]],
-        *,
-        leaves_lent: bool,
+        self, search: Search, plan: SlotPlan, options: Sequence[Sequence[int]], *, leaves_lent: bool
     ) -> None:
         self.is_cut = False
         self._search = search

@@ -87,10 +87,7 @@ def _is_suffixed(group: RequestGroup) -> bool:
 
 
 def _trees(
-    table: ProviderTable,
-    query: CandidateQuery,
-    slots: Sequence[Slot],
-    together: Sequence[Mask],
+    table: ProviderTable, query: CandidateQuery, slots: Sequence[Slot], together: Sequence[Mask]
 ) -> Rows:
     forest = table.forest
     is_possible = np.ones(forest.tree_count, dtype=np.bool_)
@@ -103,8 +100,7 @@ def _trees(
     # What no option has, no choice of them has; most trees of a cloud end here.
     for has_trait in together:
         is_possible &= reduce(
-            np.logical_or,
-            [slot.has_any(has_trait) for slot in slots if slot.suffix == UNSUFFIXED],
+            np.logical_or, [slot.has_any(has_trait) for slot in slots if slot.suffix == UNSUFFIXED]
         )
     return np.flatnonzero(is_possible)
 

@@ -48,9 +48,7 @@ def _is_confined(hosts: HostTable, project_id: str) -> bool:
 
 
 def _confines(metadata: Metadata, project_id: str) -> bool:
-    return any(
-        _says_so(each) and project_id in values_under([each], NAMES) for each in metadata
-    )
+    return any(_says_so(each) and project_id in values_under([each], NAMES) for each in metadata)
 
 
 def _says_so(one: Mapping[str, str]) -> bool:

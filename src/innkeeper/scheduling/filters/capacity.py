@@ -57,9 +57,7 @@ def has(hosts: HostTable, name: str, amount: int, rows: Rows) -> Mask:
     return fits if lent is None else fits | lent
 
 
-def _with_pools(
-    hosts: HostTable, spec: RequestSpec, rows: Rows, own: Mapping[str, Mask]
-) -> Mask:
+def _with_pools(hosts: HostTable, spec: RequestSpec, rows: Rows, own: Mapping[str, Mask]) -> Mask:
     lent = {name: hosts.lent(name, amount, rows) for name, amount in spec.amounts.items()}
     each = [fits if (more := lent[name]) is None else fits | more for name, fits in own.items()]
     found: Mask = reduce(np.logical_and, each)

@@ -23,6 +23,4 @@ def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
 
 def missing(hosts: HostTable, spec: RequestSpec) -> str:
     """On how many hosts the servers are."""
-    return (
-        f"the servers named in the hint different_host are on {len(spec.different_hosts)} hosts"
-    )
+    return f"the servers named in the hint different_host are on {len(spec.different_hosts)} hosts"

@@ -59,9 +59,7 @@ def _fits(hosts: HostTable, name: str, amount: int, rows: Rows) -> Mask:
 def _equalities(spec: RequestSpec) -> list[Comparison]:
     """Each extra spec about a capability, as the demand that both be the same text."""
     about = [(key.removeprefix(SCOPE), text) for key, text in spec.flavor_specs if _is_one(key)]
-    return [
-        Comparison(key.replace(":", "."), comparisons.PLAIN, (text,)) for key, text in about
-    ]
+    return [Comparison(key.replace(":", "."), comparisons.PLAIN, (text,)) for key, text in about]
 
 
 def _is_one(key: str) -> bool:

@@ -87,9 +87,7 @@ def _runs(hosts: HostTable, wanted: Wanted, rows: Rows) -> Mask:
     triples = hosts.capability(TRIPLES)
     by_triples = _judge(triples, lambda told: _is_among(told, wanted), rows)
     # Who tells triples is judged by them alone: they say what goes together.
-    alone = [
-        _judge(hosts.capability(part.capability), _same(name), rows) for part, name in wanted
-    ]
+    alone = [_judge(hosts.capability(part.capability), _same(name), rows) for part, name in wanted]
     untold: Mask = triples.codes[rows] < 0
     return by_triples | (untold & reduce(np.logical_and, alone))
 
@@ -128,9 +126,7 @@ def _judge(column: CapabilityColumn, verdict: Any, rows: Rows) -> Mask:
 def missing(hosts: HostTable, spec: RequestSpec) -> str:
     """What is asked for, each with the number of hosts that have it."""
     wanted, version = _wanted(spec)
-    told = [
-        f"{part.properties[0]} {name!r}: {_hosts(hosts, part, name)}" for part, name in wanted
-    ]
+    told = [f"{part.properties[0]} {name!r}: {_hosts(hosts, part, name)}" for part, name in wanted]
     if version is not None:
         found = int(_has_version(hosts, version, ALL).sum())
         told.append(f"{VERSIONS[0]} {version!r}: on {found} hosts{_doubt(version)}")

@@ -85,9 +85,7 @@ def _fill(
     rows = slice(start, stop)
     for name, total in shape.totals.items():
         table.ensure_class(name)
-        table.set_capacity(
-            name, rows, np.full(stop - start, float(shape.capacity(name, parts)))
-        )
+        table.set_capacity(name, rows, np.full(stop - start, float(shape.capacity(name, parts))))
         table.set_units(name, rows, (1.0, float(total * parts.get(name, 1)), 1.0))
     for trait in shape.traits:
         table.ensure_trait(trait)[rows] = True

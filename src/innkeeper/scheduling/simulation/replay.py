@@ -109,9 +109,7 @@ class Replay:
             moment, first = arrivals[number], bounds[number]
             self._come_to(moment)
             count = bounds[number + 1] - first
-            spec = self._spec(
-                workload.shapes[shapes[number]], number + 1, owners[number], count
-            )
+            spec = self._spec(workload.shapes[shapes[number]], number + 1, owners[number], count)
             decision_s[number], found = self._decide(spec, first)
             placed[shapes[number]] += found
             done = number + 1

@@ -82,9 +82,7 @@ class Workload:
 
     def amounts_of(self, class_name: str) -> npt.NDArray[np.float64]:
         """How much of a class each shape needs."""
-        return np.array(
-            [shape.amounts.get(class_name, 0) for shape in self.shapes], dtype=float
-        )
+        return np.array([shape.amounts.get(class_name, 0) for shape in self.shapes], dtype=float)
 
     def requests(self) -> Codes:
         """Where each request begins, and behind the last one the number of servers.

@@ -43,12 +43,7 @@ _WISHES = {soft_affinity.NAME: 1.0, soft_anti_affinity.NAME: 1.0, trait_preferen
 """What users ask for in so many words belongs to every set; for others it weighs nothing."""
 
 WEIGHER_SETS: Mapping[str, Mapping[str, float]] = {
-    "spread": {
-        free_memory.NAME: 1.0,
-        free_vcpus.NAME: 1.0,
-        free_disk.NAME: 1.0,
-        **_WISHES,
-    },
+    "spread": {free_memory.NAME: 1.0, free_vcpus.NAME: 1.0, free_disk.NAME: 1.0, **_WISHES},
     "fill": {fill_first.NAME: 1.0, **_WISHES},
     "pack": {pack.NAME: 1.0, **_WISHES},
 }

@@ -34,9 +34,7 @@ def split(url: str) -> tuple[sa.URL, list[Address]]:
     """
     found = _PARTS.fullmatch(url)
     if found is None:
-        raise ValueError(
-            "The database's URL is not of the form name://user@host:port/database."
-        )
+        raise ValueError("The database's URL is not of the form name://user@host:port/database.")
     login, at, hosts = found["authority"].rpartition("@")
     addresses = [_address(each, at) for each in hosts.split(",")] if hosts else []
     if len(set(addresses)) < len(addresses):

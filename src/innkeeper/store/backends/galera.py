@@ -243,9 +243,7 @@ def _open(address: Address, arguments: Mapping[str, Any]) -> NodeConnection:
 
 def _nothing(why: Why) -> Unreachable | NotLetIn:
     LOG.warning("no_writer", nodes={name: str(each) for name, each in why.items()})
-    if any(
-        isinstance(each, pymysql.Error) and each.args[0] in NOT_LET_IN for each in why.values()
-    ):
+    if any(isinstance(each, pymysql.Error) and each.args[0] in NOT_LET_IN for each in why.values()):
         return NotLetIn("The nodes of the database do not let this service in.")
     return Unreachable("No node of the database can be used at the moment.")
 
@@ -268,12 +266,7 @@ def _writer_named_by(raw: Raw) -> str | None:
         return None if row is None else row[0]
 
 
-def _choose(
-    raw: Raw,
-    nodes: Sequence[Node],
-    usable: Sequence[Node],
-    why: Why,
-) -> Node | None:
+def _choose(raw: Raw, nodes: Sequence[Node], usable: Sequence[Node], why: Why) -> Node | None:
     """The node that takes writes, or one of the usable ones, named as such.
 
     ``None`` if another process was quicker.
@@ -327,9 +320,7 @@ def _name(raw: Raw, old: str | None, new: str) -> bool:
     return bool(touched == 1)
 
 
-def is_still_usable(
-    raw: NodeConnection, clock: Callable[[], float] = time.perf_counter
-) -> bool:
+def is_still_usable(raw: NodeConnection, clock: Callable[[], float] = time.perf_counter) -> bool:
     """Whether a connection's node can go on being used; asked now and then only."""
     if raw.node is None or clock() - raw.looked_at_s < LOOKED_LASTS_S:
         return True

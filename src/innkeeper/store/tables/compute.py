@@ -97,11 +97,7 @@ hosts = sa.Table(
     sa.Column("service_uuid", Uuid, nullable=False, unique=True),
     sa.Column("name", Name, nullable=False, unique=True),
     sa.Column(
-        "provider_id",
-        BigId,
-        sa.ForeignKey("resource_providers.id"),
-        nullable=False,
-        unique=True,
+        "provider_id", BigId, sa.ForeignKey("resource_providers.id"), nullable=False, unique=True
     ),
     sa.Column("agent_id", Uuid, sa.ForeignKey("agents.id"), nullable=False, index=True),
     # The zone in force: an aggregate's where the host is in one that names a zone, else the

@@ -47,9 +47,7 @@ role_assignments = sa.Table(
     sa.Column(
         "project_id", sa.String(64), sa.ForeignKey("projects.id"), primary_key=True, index=True
     ),
-    sa.Column(
-        "role_id", sa.String(64), sa.ForeignKey("roles.id"), primary_key=True, index=True
-    ),
+    sa.Column("role_id", sa.String(64), sa.ForeignKey("roles.id"), primary_key=True, index=True),
 )
 
 revoked_tokens = sa.Table(

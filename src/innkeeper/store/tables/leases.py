@@ -14,9 +14,7 @@ from innkeeper.store.tables.metadata import METADATA, BigId, Moment, Name, Uuid
 freepool_hosts = sa.Table(
     "freepool_hosts",
     METADATA,
-    sa.Column(
-        "host_id", BigId, sa.ForeignKey("hosts.id"), primary_key=True, autoincrement=False
-    ),
+    sa.Column("host_id", BigId, sa.ForeignKey("hosts.id"), primary_key=True, autoincrement=False),
     sa.Column("created_at", Moment, nullable=False),
 )
 

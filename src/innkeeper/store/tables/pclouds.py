@@ -15,9 +15,7 @@ host_flavors = sa.Table(
     METADATA,
     sa.Column("id", BigId, primary_key=True, autoincrement=True),
     sa.Column("flavor_id", Name, nullable=False, unique=True),
-    sa.Column(
-        "aggregate_id", BigId, sa.ForeignKey("aggregates.id"), nullable=False, unique=True
-    ),
+    sa.Column("aggregate_id", BigId, sa.ForeignKey("aggregates.id"), nullable=False, unique=True),
     sa.Column("description", Name, nullable=False),
     sa.Column("units", sa.Integer, nullable=False),
     sa.Column("created_at", Moment, nullable=False),
@@ -28,15 +26,8 @@ host_flavors = sa.Table(
 pool_hosts = sa.Table(
     "pool_hosts",
     METADATA,
-    sa.Column(
-        "host_id", BigId, sa.ForeignKey("hosts.id"), primary_key=True, autoincrement=False
-    ),
-    sa.Column(
-        "host_flavor_id",
-        BigId,
-        sa.ForeignKey("host_flavors.id"),
-        nullable=False,
-    ),
+    sa.Column("host_id", BigId, sa.ForeignKey("hosts.id"), primary_key=True, autoincrement=False),
+    sa.Column("host_flavor_id", BigId, sa.ForeignKey("host_flavors.id"), nullable=False),
     # Why nothing new may come to it; its pcloud's owner reads it.
     sa.Column("maintenance", Name),
     sa.Column("created_at", Moment, nullable=False),
@@ -49,9 +40,7 @@ pclouds = sa.Table(
     METADATA,
     sa.Column("id", BigId, primary_key=True, autoincrement=True),
     sa.Column("uuid", Uuid, nullable=False, unique=True),
-    sa.Column(
-        "aggregate_id", BigId, sa.ForeignKey("aggregates.id"), nullable=False, unique=True
-    ),
+    sa.Column("aggregate_id", BigId, sa.ForeignKey("aggregates.id"), nullable=False, unique=True),
     sa.Column("name", Name, nullable=False),
     # The owner.
     sa.Column("project_id", Name, nullable=False, index=True),
@@ -72,11 +61,7 @@ pcloud_hosts = sa.Table(
     "pcloud_hosts",
     METADATA,
     sa.Column(
-        "host_id",
-        BigId,
-        sa.ForeignKey("pool_hosts.host_id"),
-        primary_key=True,
-        autoincrement=False,
+        "host_id", BigId, sa.ForeignKey("pool_hosts.host_id"), primary_key=True, autoincrement=False
     ),
     sa.Column("pcloud_id", BigId, sa.ForeignKey("pclouds.id"), nullable=False),
     sa.Column("name", Name, nullable=False),

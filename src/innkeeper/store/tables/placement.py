@@ -91,10 +91,7 @@ allocations = sa.Table(
     sa.Column("created_at", Moment, nullable=False),
     # The seed's index: sums of one provider are read from it alone, without the rows.
     sa.Index(
-        "ix_allocations_provider_class_used",
-        "resource_provider_id",
-        "resource_class_id",
-        "used",
+        "ix_allocations_provider_class_used", "resource_provider_id", "resource_class_id", "used"
     ),
     # Unique where the seed has a plain index: two rows for the same thing would be a double
     # sale that no generation could catch.

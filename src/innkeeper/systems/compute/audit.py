@@ -40,10 +40,7 @@ HELD_BY_DELETED = Invariant(
     "gives it back",
 )
 HOMELESS = Invariant(
-    ROOM,
-    "homeless",
-    "a server that runs is on a host",
-    "Reset its state to error, and delete it.",
+    ROOM, "homeless", "a server that runs is on a host", "Reset its state to error, and delete it."
 )
 WRONG_USAGE = Invariant(
     ROOM,
@@ -174,6 +171,5 @@ def zones(tx: Tx, only: Only = None) -> Iterator[Finding]:
         # A host from before zones were kept apart has only the one in force.
         elif in_force not in (decided or {reported or in_force}):
             yield WRONG_ZONE.broken(
-                host,
-                f"{host} is in {in_force}, and should be in {', '.join(decided) or reported}",
+                host, f"{host} is in {in_force}, and should be in {', '.join(decided) or reported}"
             )

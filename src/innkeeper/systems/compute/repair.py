@@ -139,9 +139,7 @@ def count_again(tx: Tx, keys: Sequence[str], _: datetime) -> list[str]:
     for row in compute_audit.wrong_usages(tx, move_audit.counted_beside(tx)):
         project, counted, real = row[0], row[1:4], row[4:7]
         if project in keys:
-            count, vcpus, memory_mb = (
-                int(r) - int(c) for r, c in zip(real, counted, strict=True)
-            )
+            count, vcpus, memory_mb = (int(r) - int(c) for r, c in zip(real, counted, strict=True))
             quota_usages.add_usage(tx, project, count, vcpus, memory_mb)
             told.append(f"project {project} is counted with {tuple(real)}")
     return told
@@ -153,11 +151,7 @@ def fail_builds(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
     They may be there all the same, and so keep what they hold.
     """
     found = [row[0] for row in compute_audit.idle_builds(tx, keys)]
-    values = {
-        "status": Status.ERROR,
-        "task_state": None,
-        "fault": servers.fault(NOT_BUILT, now),
-    }
+    values = {"status": Status.ERROR, "task_state": None, "fault": servers.fault(NOT_BUILT, now)}
     for uuid in found:
         servers.change(tx, uuid, values, now)
     return [f"{uuid} is in ERROR" for uuid in found]

@@ -80,9 +80,7 @@ def _project(tx: Tx, name: str, text: str, ids: IdSource, now: datetime) -> Proj
     return project
 
 
-def _user(
-    tx: Tx, name: str, password_hash: str, text: str, ids: IdSource, now: datetime
-) -> User:
+def _user(tx: Tx, name: str, password_hash: str, text: str, ids: IdSource, now: datetime) -> User:
     for found in identity.find_users(tx, name=name):
         return found
     user = User(_new_id(ids), name, password_hash, now, now, description=text)

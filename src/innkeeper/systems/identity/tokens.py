@@ -223,9 +223,7 @@ def signing_key(
         secret_boxes.keep(tx, secret_box(), KEY_NAME, key, now)
         return key
     return (
-        secret_box().open(KEY_NAME, text)
-        if secret_boxes.is_sealed(text)
-        else bytes.fromhex(text)
+        secret_box().open(KEY_NAME, text) if secret_boxes.is_sealed(text) else bytes.fromhex(text)
     )
 
 

@@ -54,9 +54,7 @@ def update(tx: Tx, user_id: str, changes: Mapping[str, Any], *, now: datetime) -
     return get(tx, user_id)
 
 
-def change_password(
-    tx: Tx, user_id: str, *, old_hash: str, new_hash: str, now: datetime
-) -> None:
+def change_password(tx: Tx, user_id: str, *, old_hash: str, new_hash: str, now: datetime) -> None:
     """Change a password whose hash is still ``old_hash``.
 
     Raises :class:`Unauthenticated` where it is not: the old password was checked against a

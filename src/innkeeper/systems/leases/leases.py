@@ -25,9 +25,7 @@ NOT_ENOUGH = "Not enough hosts available"
 NO_FREE_HOST = "no_free_host"
 
 
-def page(
-    tx: Tx, *, project_id: str | None, after: str | None = None, limit: int
-) -> list[Lease]:
+def page(tx: Tx, *, project_id: str | None, after: str | None = None, limit: int) -> list[Lease]:
     """Leases of a project, or of all, the newest first; behind the one with the id ``after``.
 
     Raises :class:`Invalid` for an ``after`` that is none of them.

@@ -115,8 +115,7 @@ def _of_servers(tx: Tx) -> Iterator[Finding]:
         if pcloud not in dedications.named(hints):
             where = "a pool" if pcloud is None else f"pcloud {pcloud}"
             yield FOREIGN_SERVER.broken(
-                uuid,
-                f"server {uuid} is on host {host}, which is in {where}, and does not name it",
+                uuid, f"server {uuid} is on host {host}, which is in {where}, and does not name it"
             )
 
 
@@ -133,9 +132,7 @@ def _of_ratios(tx: Tx, only: Sequence[str] | None = None) -> Iterator[Finding]:
         pairs = {"VCPU": cpu, "MEMORY_MB": ram}
         should = {key: ratio for key, ratio in pairs.items() if ratio is not None}
         if uuid is None and in_force:
-            yield WRONG_RATIO.broken(
-                name, f"host {name} is in no pcloud, and has ratios of one"
-            )
+            yield WRONG_RATIO.broken(name, f"host {name} is in no pcloud, and has ratios of one")
         elif in_force != should:
             yield WRONG_RATIO.broken(
                 name, f"host {name} has the ratios {in_force}, and should have {should}"
@@ -151,8 +148,7 @@ def _of_runs(tx: Tx) -> Iterator[Finding]:
         elif said != [meant]:
             yield WRONG_RUN.broken(
                 host_id,
-                f"host {machine} is paid for as {_told(said[0])}, and should be as "
-                f"{_told(meant)}",
+                f"host {machine} is paid for as {_told(said[0])}, and should be as {_told(meant)}",
             )
     for host_id in sorted(periods.keys() - due.keys()):
         yield WRONG_RUN.broken(host_id, f"host number {host_id} is paid for, and should not be")
@@ -195,9 +191,7 @@ def put_right(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
             told.append(f"host {name} is in aggregate {row} no more")
     for name, row in sorted(wanted ^ mirrored):
         if f"~{row} {name}" in keys:
-            tell = (
-                owned_aggregates.tell_in if (name, row) in wanted else owned_aggregates.tell_out
-            )
+            tell = owned_aggregates.tell_in if (name, row) in wanted else owned_aggregates.tell_out
             tell(tx, owned_aggregates.uuid_of(tx, row), hosts.by_name(tx, name), now)
             told.append(f"Placement has host {name} in aggregate {row} as it is")
     return told

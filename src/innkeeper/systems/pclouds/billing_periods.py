@@ -26,18 +26,10 @@ class PcloudUsage:
 
 
 def page(
-    tx: Tx,
-    start: datetime,
-    stop: datetime,
-    *,
-    project_id: str | None,
-    after: int = 0,
-    limit: int,
+    tx: Tx, start: datetime, stop: datetime, *, project_id: str | None, after: int = 0, limit: int
 ) -> list[BillingPeriod]:
     """The runs of hosts within a period, of a project or of all."""
-    return pcloud_hosts.periods(
-        tx, start, stop, project_id=project_id, after=after, limit=limit
-    )
+    return pcloud_hosts.periods(tx, start, stop, project_id=project_id, after=after, limit=limit)
 
 
 def by_project(

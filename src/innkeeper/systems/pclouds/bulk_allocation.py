@@ -84,8 +84,7 @@ def go_on(
     made, failures = hosts.allocate_many(tx, pcloud, some, context, turn)
     told = dict(zip([each.name for each in made], request.tell_hosts(tx, made), strict=True))
     refused = {
-        host_request.name: request.tell_failure(host_request, why)
-        for host_request, why in failures
+        host_request.name: request.tell_failure(host_request, why) for host_request, why in failures
     }
     after = Progress(
         {**before.had, **told},

@@ -92,8 +92,7 @@ def delete(tx: Tx, flavor_id: str) -> None:
     all_, taken = host_flavors.counts(tx, found.id)
     if all_:
         raise InUse(
-            f"Host flavor {flavor_id} has {all_} host(s) in its pool, {taken} of them in "
-            "pclouds."
+            f"Host flavor {flavor_id} has {all_} host(s) in its pool, {taken} of them in pclouds."
         )
     host_flavors.remove(tx, found.id)
     owned_aggregates.unmade(tx, found.aggregate_id)

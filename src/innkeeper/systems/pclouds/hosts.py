@@ -289,9 +289,7 @@ def rename(
     return _again(tx, member)
 
 
-def _rename(
-    tx: Tx, pcloud: Pcloud, member: PcloudHost, name: str, context: PcloudContext
-) -> None:
+def _rename(tx: Tx, pcloud: Pcloud, member: PcloudHost, name: str, context: PcloudContext) -> None:
     pcloud_hosts.change(tx, member.host_id, name=name)
     pcloud_hosts.rename_run(tx, member.host_id, name)
     members.show(tx, pcloud, member, context.now)
@@ -320,9 +318,7 @@ def replace(tx: Tx, pcloud: Pcloud, name: str, context: PcloudContext) -> Pcloud
     quotas.demand_room(tx, pcloud.project_id, flavor.units - old.units, context)
     machine = _free_one(tx, flavor, old.availability_zone, context)
     _retire(tx, pcloud, old, context)
-    made = members.join(
-        tx, pcloud, machine, name, flavor.units, context, is_enabled=old.is_enabled
-    )
+    made = members.join(tx, pcloud, machine, name, flavor.units, context, is_enabled=old.is_enabled)
     members.tell(tx, pcloud, "replace", context, host_name=name)
     return made
 

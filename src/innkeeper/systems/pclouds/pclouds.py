@@ -86,9 +86,7 @@ def page(
     if viewer is not None and project_id not in (None, viewer):
         # Whose the others are that it may use, it is not told, and cannot find out so.
         return []
-    return pclouds.page(
-        tx, viewer=viewer, after=row, limit=limit, project_id=project_id, name=name
-    )
+    return pclouds.page(tx, viewer=viewer, after=row, limit=limit, project_id=project_id, name=name)
 
 
 def _seen(tx: Tx, uuid: str, viewer: str | None) -> Pcloud:
@@ -121,9 +119,7 @@ def create(
     count = pclouds.count(tx, project_id)
     _demand_room(count, context.settings.quota_pclouds, "pclouds")
     _demand_size(tx, facts)
-    row = owned_aggregates.made(
-        tx, uuid, aggregates.pcloud_name(uuid), PCLOUD_KIND, context.now
-    )
+    row = owned_aggregates.made(tx, uuid, aggregates.pcloud_name(uuid), PCLOUD_KIND, context.now)
     whole = {"cpu_ratio": None, "ram_ratio": None, "is_automatic": False, "size": None, **facts}
     assert whole.keys() == FACTS, "a pcloud has a name, and nothing that nobody knows"
     pclouds.add(tx, uuid, row, project_id, whole, context.now)
@@ -328,18 +324,11 @@ def _set_accepted(
 ) -> None:
     pclouds.set_accepted(tx, pcloud.id, project_id, has_accepted=has_accepted)
     _show_members(tx, pcloud, context.now)
-    members.tell(
-        tx, pcloud, "accept" if has_accepted else "decline", context, detail=project_id
-    )
+    members.tell(tx, pcloud, "accept" if has_accepted else "decline", context, detail=project_id)
 
 
 def actions(
-    tx: Tx,
-    uuid: str,
-    *,
-    before: int | None = None,
-    limit: int,
-    owner_id: str | None = None,
+    tx: Tx, uuid: str, *, before: int | None = None, limit: int, owner_id: str | None = None
 ) -> list[PcloudAction]:
     """What was done to a pcloud, the newest first.
 

@@ -61,9 +61,7 @@ def _is_usable(member: PcloudHost, context: PcloudContext, patience_s: float) ->
     return member.is_open and is_up and not member.is_disabled
 
 
-def _full(
-    tx: Tx, mine: list[PcloudHost], there: list[PcloudHost], size: SizePolicy
-) -> set[int]:
+def _full(tx: Tx, mine: list[PcloudHost], there: list[PcloudHost], size: SizePolicy) -> set[int]:
     """The rows of those of ``mine`` that are full, see :class:`SizePolicy`.
 
     ``there`` are all hosts of the pcloud: servers on a host that was replaced count as well.

@@ -49,9 +49,7 @@ def replace(
         generation = generations.advance(tx, provider, now)
     had = provider_details.aggregates_of(tx, provider.id)
     added = _after(had, [each for each in has if each not in had])
-    provider_details.change_aggregates(
-        tx, provider.id, add=added, remove=had.keys() - has.keys()
-    )
+    provider_details.change_aggregates(tx, provider.id, add=added, remove=had.keys() - has.keys())
     return ProviderAggregates(generation, [*has])
 
 

@@ -262,7 +262,5 @@ def _claim(
             for text, each in update.resources.items()
         },
         seen=None if present is None else present.generation,
-        consumer_type=was.consumer_type
-        if update.consumer_type is None
-        else update.consumer_type,
+        consumer_type=was.consumer_type if update.consumer_type is None else update.consumer_type,
     )

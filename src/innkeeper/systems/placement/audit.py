@@ -89,8 +89,7 @@ def findings(tx: Tx) -> Iterator[Finding]:
 def _of_allocations(tx: Tx) -> Iterator[Finding]:
     for uuid, name, used, capacity in audit.over_capacity(tx):
         yield OVER_CAPACITY.broken(
-            uuid,
-            f"{used} of {name} are held of provider {uuid}, whose capacity is {capacity:g}",
+            uuid, f"{used} of {name} are held of provider {uuid}, whose capacity is {capacity:g}"
         )
     for consumer, uuid, name in audit.without_inventory(tx):
         yield NO_INVENTORY.broken(

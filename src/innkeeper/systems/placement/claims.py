@@ -82,9 +82,7 @@ def _replace_together(
             continue
         ready[index] = Claim(tuple(group), standing.generations(touched[index]))
         standing.take(group, given_back, touched[index])
-    refusals = claims.commit_together(
-        tx, list(ready.values()), now, are_read_here=are_read_here
-    )
+    refusals = claims.commit_together(tx, list(ready.values()), now, are_read_here=are_read_here)
     # No second look here: whoever has its turn is the only one who writes, and sees the same
     # again. Who is told all the same that a provider changed, which takes a fail-over, repeats
     # the step in another transaction.
@@ -111,9 +109,7 @@ def _given_back(group: Sequence[ConsumerClaim], held: Mapping[ConsumerUuid, Sums
     return sums
 
 
-def _touched(
-    group: Sequence[ConsumerClaim], held: Mapping[ConsumerUuid, Sums]
-) -> set[ProviderId]:
+def _touched(group: Sequence[ConsumerClaim], held: Mapping[ConsumerUuid, Sums]) -> set[ProviderId]:
     named = {pid for each in group for pid in each.amounts}
     return named | {pid for each in group for pid, _ in held.get(each.uuid, ())}
 
@@ -125,9 +121,7 @@ class _ProviderState:
         self._used = {pid: dict(view.used) for pid, view in views.items()}
         self._moves: dict[ProviderId, int] = {}
         self.views = {
-            pid: ProviderView(
-                pid, view.uuid, view.generation, view.inventories, self._used[pid]
-            )
+            pid: ProviderView(pid, view.uuid, view.generation, view.inventories, self._used[pid])
             for pid, view in views.items()
         }
 

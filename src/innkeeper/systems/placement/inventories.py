@@ -77,9 +77,7 @@ def add(
     _keep_ratios(tx, provider, wanted)
     generation = generations.advance(tx, provider, now)
     registration.add_inventories(tx, [(provider.id, class_id, inventory)], now)
-    return ProviderInventories(
-        generation, [InventoryLine(class_id, class_name, inventory, now)]
-    )
+    return ProviderInventories(generation, [InventoryLine(class_id, class_name, inventory, now)])
 
 
 def change(
@@ -250,7 +248,6 @@ def held(
 ) -> InUse:
     """The refusal to take away classes of which somebody holds something."""
     return InUse(
-        f"{prefix}Inventory for '{', '.join(class_names)}' on resource provider '{uuid}' "
-        "in use.",
+        f"{prefix}Inventory for '{', '.join(class_names)}' on resource provider '{uuid}' in use.",
         code=code,
     )

@@ -48,13 +48,7 @@ def listing(tx: Tx, query: ProviderQuery) -> list[Provider]:
 
 
 def create(
-    tx: Tx,
-    uuid: str,
-    name: str,
-    parent_uuid: str | None,
-    *,
-    can_host: bool = False,
-    now: datetime,
+    tx: Tx, uuid: str, name: str, parent_uuid: str | None, *, can_host: bool = False, now: datetime
 ) -> Provider:
     """Make a provider without any inventory; servers land on it only if it ``can_host``.
 

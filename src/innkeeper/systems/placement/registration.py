@@ -15,14 +15,7 @@ from typing import Any
 from innkeeper.domain.amounts import Inventory
 from innkeeper.domain.errors import Conflict, Invalid
 from innkeeper.domain.hosts import ProviderReport, Registered
-from innkeeper.domain.ids import (
-    ClassId,
-    Generation,
-    IdSource,
-    ProviderId,
-    ProviderUuid,
-    TraitId,
-)
+from innkeeper.domain.ids import ClassId, Generation, IdSource, ProviderId, ProviderUuid, TraitId
 from innkeeper.domain.placement import ProviderView
 from innkeeper.store import changes, claims
 from innkeeper.store.queries.placement import capacity, names, pools, registration
@@ -83,10 +76,7 @@ def _names(
     unknown = wanted_traits - traits.keys()
     _must_be_custom(unknown, "trait")
     registration.add_traits(tx, unknown, now)
-    return (
-        names.class_ids(tx, wanted_classes | gone),
-        names.trait_ids(tx, wanted_traits | gone),
-    )
+    return (names.class_ids(tx, wanted_classes | gone), names.trait_ids(tx, wanted_traits | gone))
 
 
 def _must_be_custom(unknown: Iterable[str], noun: str) -> None:

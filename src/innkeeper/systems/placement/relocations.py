@@ -26,9 +26,7 @@ class Relocation:
     destination: ProviderId
 
 
-def relocate_together(
-    tx: Tx, wanted: Sequence[Relocation], now: datetime
-) -> list[Refusal | None]:
+def relocate_together(tx: Tx, wanted: Sequence[Relocation], now: datetime) -> list[Refusal | None]:
     """Move what these consumers hold; gives for each ``None``, or why it was not moved.
 
     What a consumer borrows of a pool is not to be had everywhere, so who holds something of

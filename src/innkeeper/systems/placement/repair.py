@@ -105,9 +105,5 @@ def tell_again(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
     return [f"told of provider {row[0]} at generation {row[2]}" for row in found]
 
 
-REPAIRS = {
-    IDLE_CONSUMER.kind: remove_idle,
-    WRONG_ROOT.kind: write_roots,
-    UNTOLD.kind: tell_again,
-}
+REPAIRS = {IDLE_CONSUMER.kind: remove_idle, WRONG_ROOT.kind: write_roots, UNTOLD.kind: tell_again}
 """Beside :func:`adopt`, for which one has to know whose the consumers are."""

@@ -40,10 +40,7 @@ class ProviderShape:
 
 
 def replace(
-    tx: Tx,
-    shapes: Mapping[str, ProviderShape],
-    updates: Sequence[AllocationUpdate],
-    now: datetime,
+    tx: Tx, shapes: Mapping[str, ProviderShape], updates: Sequence[AllocationUpdate], now: datetime
 ) -> None:
     """Give the providers their shapes, and the consumers what they wish for.
 
@@ -125,9 +122,7 @@ def _keep_ratios(
 Wanted = Mapping[ProviderId, Mapping[ClassId, Inventory]]
 
 
-def _give(
-    tx: Tx, before: Mapping[ProviderId, ProviderView], wanted: Wanted, now: datetime
-) -> None:
+def _give(tx: Tx, before: Mapping[ProviderId, ProviderView], wanted: Wanted, now: datetime) -> None:
     """Write what the providers are to have, beside what is going to be taken away."""
     # Who is to have nothing has nothing to be given, and stays where he is.
     seen = {pid: before[pid].generation for pid, has in wanted.items() if has}

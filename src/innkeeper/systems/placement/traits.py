@@ -19,8 +19,7 @@ from innkeeper.systems.placement import generations, providers
 from innkeeper.systems.placement.registration import CUSTOM_NAME
 
 GENERATION_MOVED = (
-    "Resource provider's generation already changed. "
-    "Please update the generation and try again."
+    "Resource provider's generation already changed. Please update the generation and try again."
 )
 
 
@@ -70,9 +69,7 @@ def delete(tx: Tx, name: str) -> None:
     if not found.is_custom:
         raise Invalid(f"Cannot delete standard trait {name}.")
     if names.is_used(tx, NameKind.TRAIT, found.id):
-        raise InUse(
-            f"The trait {name} is in use by a resource provider.", code="undefined_code"
-        )
+        raise InUse(f"The trait {name} is in use by a resource provider.", code="undefined_code")
     names.delete(tx, NameKind.TRAIT, found.id)
 
 

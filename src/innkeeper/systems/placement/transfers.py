@@ -50,10 +50,7 @@ def swap(tx: Tx, one: TransferSide, other: TransferSide, now: datetime) -> None:
 
 
 def claim_beside(
-    tx: Tx,
-    side: TransferSide,
-    amounts: Mapping[ProviderId, Mapping[ClassId, int]],
-    now: datetime,
+    tx: Tx, side: TransferSide, amounts: Mapping[ProviderId, Mapping[ClassId, int]], now: datetime
 ) -> None:
     """Claim for a consumer that holds nothing; raises what :func:`claims.replace` does."""
     claims.replace(tx, [_claim(side, amounts, None)], now)

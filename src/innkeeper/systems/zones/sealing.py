@@ -66,9 +66,7 @@ class Sealer:
         self._head = FORM + bytes.fromhex(self._ring.first_id)
         self._lifetime = timedelta(seconds=lifetime_s)
 
-    def seal(
-        self, destination: Destination, scope: EntryScope, nonce: bytes, now: datetime
-    ) -> str:
+    def seal(self, destination: Destination, scope: EntryScope, nonce: bytes, now: datetime) -> str:
         """Seal one entry. ``nonce`` is random, and no other entry's."""
         content = msgspec.json.encode(
             _Content(
@@ -102,9 +100,7 @@ class Sealer:
 
     def _bound(self, head: bytes, scope: EntryScope) -> bytes:
         # As a JSON list, in which no text runs into the next one.
-        return head + msgspec.json.encode(
-            [self._zone_name, scope.project_id, scope.request_digest]
-        )
+        return head + msgspec.json.encode([self._zone_name, scope.project_id, scope.request_digest])
 
 
 def sealer_of(settings: Zoning) -> Sealer | None:

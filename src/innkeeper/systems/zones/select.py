@@ -24,7 +24,6 @@ def offers(
 ) -> list[Offer]:
     """Seal what was planned here, each entry on the same terms."""
     made = [
-        Offer(each.weight, sealer.seal(each.destination, scope, draw(), now))
-        for each in planned
+        Offer(each.weight, sealer.seal(each.destination, scope, draw(), now)) for each in planned
     ]
     return sorted(made, key=lambda offer: -offer.weight)

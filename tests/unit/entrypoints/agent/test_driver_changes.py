@@ -26,13 +26,7 @@ HERE = sorted(
         OrderName.SUSPEND,
         OrderName.RESUME,
     }
-    | {
-        OrderName.REBUILD,
-        OrderName.DEPART,
-        OrderName.RETURN,
-        OrderName.RESIZE,
-        OrderName.SHELVE,
-    }
+    | {OrderName.REBUILD, OrderName.DEPART, OrderName.RETURN, OrderName.RESIZE, OrderName.SHELVE}
 )
 """Done to a server that is there."""
 COMING = sorted({OrderName.ARRIVE, OrderName.EXPECT, OrderName.EVACUATE, OrderName.UNSHELVE})

@@ -93,9 +93,7 @@ class Living:
     def __init__(self, service: Scripted, driver: Recorder) -> None:
         self.stop = threading.Event()
         self.driver = driver
-        agent = AgentLoop(
-            service, driver, name="a", driver_name="fake", threads=2, stop=self.stop
-        )
+        agent = AgentLoop(service, driver, name="a", driver_name="fake", threads=2, stop=self.stop)
         self.thread = threading.Thread(target=agent.run, daemon=True)
 
     def __enter__(self) -> Living:

@@ -142,8 +142,7 @@ def test_what_says_to_go_on_is_sent_before_the_answer() -> None:
 
 
 @pytest.mark.parametrize(
-    ("soft", "hard", "told"),
-    [(300, 300, "108 300"), (300, 1000, "408 600"), (900, 900, "408 900")],
+    ("soft", "hard", "told"), [(300, 300, "108 300"), (300, 1000, "408 600"), (900, 900, "408 900")]
 )
 def test_there_are_no_more_connections_than_files(soft: int, hard: int, told: str) -> None:
     done = subprocess.run(

@@ -38,9 +38,7 @@ def writing(api: Api) -> set[str]:
 @pytest.mark.parametrize("api", ROOMS)
 def test_readers_change_nothing(api: Api) -> None:
     policy = OsloPolicy(api.rules, None)
-    assert {
-        rule for rule in writing(api) if policy.allows(rule, caller("reader"), OWN)
-    } == set()
+    assert {rule for rule in writing(api) if policy.allows(rule, caller("reader"), OWN)} == set()
 
 
 @pytest.mark.parametrize("api", ROOMS)

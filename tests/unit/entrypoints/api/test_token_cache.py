@@ -82,9 +82,7 @@ def test_many_at_once_ask_once() -> None:
         issuer.answers.set()
         found = await asyncio.gather(*tasks, return_exceptions=True)
         assert isinstance(found[0], asyncio.CancelledError)
-        assert [each.user_id for each in found[1:] if isinstance(each, RequestContext)] == [
-            "a"
-        ] * 4
+        assert [each.user_id for each in found[1:] if isinstance(each, RequestContext)] == ["a"] * 4
         assert issuer.asked == ["a"]
 
     finish(story())

@@ -92,9 +92,7 @@ def server(**more: Any) -> dict[str, Any]:
         pytest.param(CREATE, server(networks=[{}] * MANY), id="networks, one of two kinds"),
         pytest.param(CREATE, server(block_device_mapping_v2=[{}] * MANY), id="devices"),
         pytest.param(CREATE, server(tags=["a"] * MANY), id="tags"),
-        pytest.param(
-            CREATE, server(metadata={str(n): "a" for n in range(MANY)}), id="metadata"
-        ),
+        pytest.param(CREATE, server(metadata={str(n): "a" for n in range(MANY)}), id="metadata"),
         pytest.param(
             CREATE, server(trusted_image_certificates=[{}] * MANY), id="things to tell apart"
         ),

@@ -28,10 +28,7 @@ STAIRS = [host(f"h{number}", memory_mb=4096 * (number + 1)) for number in range(
 
 
 def recorded(
-    table: HostTable,
-    spec: RequestSpec,
-    settings: Scheduling = SPREADING,
-    **otherwise: Any,
+    table: HostTable, spec: RequestSpec, settings: Scheduling = SPREADING, **otherwise: Any
 ) -> bytes:
     """The file of a decision; ``otherwise`` are fields of what is said to have decided."""
     moment = recording.copy_of(table)
@@ -57,9 +54,7 @@ def a_file(tmp_path: Path) -> Path:
     return path
 
 
-def test_what_was_recorded_comes_out_again(
-    file: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_was_recorded_comes_out_again(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["replay", str(file)]) == SAME
     told = capsys.readouterr().out
     assert "Recorded 2026-11-20T20:00:00.000000Z, r-1: 2 servers of VCPU 1" in told
@@ -77,9 +72,7 @@ def test_other_weighers_are_tried_on_the_same_moment(
     assert "Not as recorded:\n  server 1: recorded h3, now h0\n" in told
 
 
-def test_sets_of_weighers_have_their_names(
-    file: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_sets_of_weighers_have_their_names(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["replay", str(file), "--weighers", "spread"]) == SAME
     capsys.readouterr()
     main(["replay", str(file), "--weighers", "pack", "--json"])
@@ -93,8 +86,7 @@ def test_other_drivers_filters_sizes_and_seeds_are_tried(
 ) -> None:
     assert main(["replay", str(file), "--filters", "AllHostsFilter"]) == SAME
     outcomes = {
-        main(["replay", str(file), "--driver", "chance", "--seed", str(seed)])
-        for seed in range(20)
+        main(["replay", str(file), "--driver", "chance", "--seed", str(seed)]) for seed in range(20)
     }
     assert outcomes == {SAME, DIFFERENT}
     capsys.readouterr()
@@ -181,9 +173,7 @@ def test_a_file_that_is_not_there(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert main(["replay", str(tmp_path)]) == FAILED
 
 
-def test_a_file_that_is_something_else(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_file_that_is_something_else(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "other.zip"
     path.write_bytes(b"PK or not")
     assert main(["replay", str(path)]) == FAILED
@@ -201,9 +191,7 @@ def test_a_file_that_names_what_is_not_here(
     assert main(["replay", str(path), "--filters", "ComputeFilter"]) == SAME
 
 
-def test_a_query_that_is_none_is_damage(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_query_that_is_none_is_damage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "query.zip"
     path.write_bytes(recorded(table_of(*STAIRS), replace(asking(), query=(None,))))
     assert main(["replay", str(path)]) == FAILED

@@ -45,10 +45,7 @@ def test_a_day_is_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     }
     assert numbers.like_first == 0.5
     assert numbers.stays == pytest.approx([0.25, 0.0])
-    assert [(each.min(), each.max()) for each in numbers.lifetimes_s] == [
-        (300, 300),
-        (300, 600),
-    ]
+    assert [(each.min(), each.max()) for each in numbers.lifetimes_s] == [(300, 300), (300, 600)]
 
     made = draw(numbers, 3, 1)
     assert made.count == pytest.approx(2 * 25 / 24 * 2 * BINS * 3, rel=0.1)

@@ -27,9 +27,7 @@ def test_without_a_word_it_is_what_the_service_does() -> None:
 
 def test_options_alone_are_one_policy() -> None:
     (policy,) = policies(
-        filters="ComputeFilter",
-        weighers="FreeMemoryWeigher=-2,FreeVcpusWeigher",
-        driver="chance",
+        filters="ComputeFilter", weighers="FreeMemoryWeigher=-2,FreeVcpusWeigher", driver="chance"
     )
     assert policy.name == "weighers"
     assert policy.settings.scheduler_driver == "chance"

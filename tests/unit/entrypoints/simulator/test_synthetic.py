@@ -103,11 +103,7 @@ def test_half_of_a_batch_live_as_long_as_the_first(workload: Workload) -> None:
 
 
 def test_the_seed_decides() -> None:
-    one, same, other = (
-        make("synthetic:0.25:7"),
-        make("synthetic:0.25:7"),
-        make("synthetic:0.25"),
-    )
+    one, same, other = (make("synthetic:0.25:7"), make("synthetic:0.25:7"), make("synthetic:0.25"))
     assert one.arrivals_s.tolist() == same.arrivals_s.tolist()
     assert one.leavings_s.tolist() == same.leavings_s.tolist()
     assert one.shape_codes.tolist() == same.shape_codes.tolist()
@@ -122,13 +118,7 @@ def test_a_bin_is_enough() -> None:
     "text",
     [
         *("synthetic:", "synthetic:x", "synthetic:0", "synthetic:-1", "synthetic:61"),
-        *(
-            "synthetic:nan",
-            "synthetic:inf",
-            "synthetic:1:x",
-            "synthetic:1:-1",
-            "synthetic:1:2:3",
-        ),
+        *("synthetic:nan", "synthetic:inf", "synthetic:1:x", "synthetic:1:-1", "synthetic:1:2:3"),
         *("synthetic:0.001", f"synthetic:1:{2**63}", "synthetic:1:1.5"),
     ],
 )

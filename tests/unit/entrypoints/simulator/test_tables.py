@@ -15,9 +15,7 @@ from tests.support.workloads import Row, forever, hosts_of, workload_of
 
 
 def results_of(*named: str, shapes: int = 3, hosts: int = 4) -> Results:
-    many = [
-        ServerShape(f"<{number}>", {"VCPU": 1, "MEMORY_MB": 512}) for number in range(shapes)
-    ]
+    many = [ServerShape(f"<{number}>", {"VCPU": 1, "MEMORY_MB": 512}) for number in range(shapes)]
     rows: list[Row] = [(float(n), forever(), n % shapes, n) for n in range(2 * shapes)]
     policies = parse({"policy": list(named), "filters": None, "weighers": None, "driver": None})
     return Simulation(
@@ -32,13 +30,7 @@ def results_of(*named: str, shapes: int = 3, hosts: int = 4) -> Results:
 
 def test_filters_that_all_policies_share_are_told_once() -> None:
     top = tables.summary(results_of("a=spread", "b=fill"))
-    assert [line.split()[0] for line in top] == [
-        "trace",
-        "hosts",
-        "policy",
-        "policy",
-        "filters",
-    ]
+    assert [line.split()[0] for line in top] == ["trace", "hosts", "policy", "policy", "filters"]
     assert top[0].endswith("6 servers of 3 shapes in 6 requests over 0.00 days")
     assert top[1] == "hosts 4 x 8c16g"
 

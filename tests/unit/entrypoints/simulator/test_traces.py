@@ -26,9 +26,7 @@ def folder(path: Path, **files: str) -> Path:
         "flav_map.txt": FLAVORS,
         "few.interval_map.txt": INTERVALS,
     }
-    for name, text in (
-        wanted | {key.replace("_dot_", "."): t for key, t in files.items()}
-    ).items():
+    for name, text in (wanted | {key.replace("_dot_", "."): t for key, t in files.items()}).items():
         if text:
             (path / name).write_text(text, encoding="utf-8")
     return path
@@ -42,10 +40,7 @@ def lifetimes(workload: Workload) -> list[float]:
 def test_an_arrival_trace(tmp_path: Path) -> None:
     workload = load(str(folder(tmp_path)), None)
     assert [shape.name for shape in workload.shapes] == ["1c0.75g", "1c1.75g", "8c56g"]
-    assert [dict(shape.amounts) for shape in workload.shapes][1] == {
-        "VCPU": 1,
-        "MEMORY_MB": 1792,
-    }
+    assert [dict(shape.amounts) for shape in workload.shapes][1] == {"VCPU": 1, "MEMORY_MB": 1792}
     assert workload.arrivals_s.tolist() == [600.0] * 5 + [1200.0]
     assert workload.shape_codes.tolist() == [1, 1, 0, 2, 1, 0]
     # 0 is at least half of a bin; the middle of 600 to 1200 is 900; C stays.
@@ -80,21 +75,15 @@ def test_its_file_may_be_named_and_shapes_that_nobody_has_are_left_out(tmp_path:
         ({"more_dot_txt": ARRIVALS}, "there are: few.txt, more.txt"),
     ],
 )
-def test_an_arrival_trace_that_is_wrong(
-    tmp_path: Path, files: dict[str, str], told: str
-) -> None:
+def test_an_arrival_trace_that_is_wrong(tmp_path: Path, files: dict[str, str], told: str) -> None:
     with pytest.raises(Invalid, match=told):
         load(str(folder(tmp_path, **files)), None)
 
 
-def packing(
-    path: Path, types: list[tuple[object, ...]], servers: list[tuple[object, ...]]
-) -> str:
+def packing(path: Path, types: list[tuple[object, ...]], servers: list[tuple[object, ...]]) -> str:
     """A packing trace with these rows."""
     database = sqlite3.connect(path)
-    database.execute(
-        "CREATE TABLE vmType (id, vmTypeId, machineId, core, memory, hdd, ssd, nic)"
-    )
+    database.execute("CREATE TABLE vmType (id, vmTypeId, machineId, core, memory, hdd, ssd, nic)")
     database.execute("CREATE TABLE vm (vmId, tenantId, vmTypeId, priority, starttime, endtime)")
     database.executemany("INSERT INTO vmType VALUES (?,?,?,?,?,?,?,?)", types)
     database.executemany("INSERT INTO vm VALUES (?,?,?,?,?,?)", servers)
@@ -153,10 +142,7 @@ def test_a_packing_trace_on_another_machine(tmp_path: Path) -> None:
     ],
 )
 def test_a_packing_trace_that_is_wrong(
-    tmp_path: Path,
-    types: list[tuple[object, ...]],
-    servers: list[tuple[object, ...]],
-    told: str,
+    tmp_path: Path, types: list[tuple[object, ...]], servers: list[tuple[object, ...]], told: str
 ) -> None:
     with pytest.raises(Invalid, match=told):
         load(packing(tmp_path / "bad.sqlite", types, servers), None)
@@ -269,9 +255,7 @@ def test_a_plain_table(tmp_path: Path) -> None:
         ("10,60,1", "10,\0,1", "line 3: this is no text"),
     ],
 )
-def test_a_plain_table_that_is_wrong(
-    tmp_path: Path, before: str, after: str, told: str
-) -> None:
+def test_a_plain_table_that_is_wrong(tmp_path: Path, before: str, after: str, told: str) -> None:
     path = tmp_path / "own.csv"
     path.write_text(PLAIN.replace(before, after, 1), encoding="utf-8")
     with pytest.raises(Invalid, match=told):

@@ -43,9 +43,7 @@ def test_all_that_is_said_of_a_host_is_in_the_table() -> None:
 
 
 def test_they_pass_the_filters() -> None:
-    made = plan(
-        pipeline_of(FreeVcpusWeigher=1.0), table_of(hosts_of(3), WORKLOAD), asking(count=4)
-    )
+    made = plan(pipeline_of(FreeVcpusWeigher=1.0), table_of(hosts_of(3), WORKLOAD), asking(count=4))
     assert len(made.entries) == 4
     assert made.removals == ()
 

@@ -17,15 +17,7 @@ from innkeeper.scheduling.simulation.replay import Replay, ReplayOptions
 from innkeeper.scheduling.simulation.workload import Workload
 from innkeeper.systems.compute.boot.drivers import rules_of, scheduler_of
 from tests.support.tables import picture
-from tests.support.workloads import (
-    SHAPES,
-    Plain,
-    Row,
-    first_fit,
-    forever,
-    hosts_of,
-    workload_of,
-)
+from tests.support.workloads import SHAPES, Plain, Row, first_fit, forever, hosts_of, workload_of
 
 HOSTS = 4
 

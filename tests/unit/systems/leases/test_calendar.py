@@ -66,8 +66,7 @@ def test_the_seed_draws() -> None:
     assert len({frozenset(chosen(set(), 2, 2, seed) or ()) for seed in range(50)}) == 10
     taken = [candidate(row, Dedication.LEASED) for row in range(5)]
     pairs = {
-        frozenset((dealt(set(), (2, 2), seed=seed, of=taken) or [set()])[0])
-        for seed in range(50)
+        frozenset((dealt(set(), (2, 2), seed=seed, of=taken) or [set()])[0]) for seed in range(50)
     }
     assert len(pairs) == 10
 

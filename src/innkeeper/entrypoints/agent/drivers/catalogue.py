@@ -33,6 +33,4 @@ def _fake(options: Mapping[str, Any], state_dir: Path, wait: Wait) -> Driver:
     )
 
 
-DRIVERS: Mapping[str, Maker] = {
-    fake.NAME: _fake,
-}
+DRIVERS: Mapping[str, Maker] = {fake.NAME: _fake}

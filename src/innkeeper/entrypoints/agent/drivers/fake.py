@@ -15,12 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from innkeeper.entrypoints.agent.drivers.driver import DriverFailed, HostFacts, Order, OrderName
-from innkeeper.entrypoints.agent.drivers.fake_state import (
-    PAUSED,
-    RUNNING,
-    SHUT_DOWN,
-    FakeState,
-)
+from innkeeper.entrypoints.agent.drivers.fake_state import PAUSED, RUNNING, SHUT_DOWN, FakeState
 
 NAME = "fake"
 FAIL_KEY = "fail-"
@@ -81,9 +76,7 @@ class FakeOptions:
 class FakeDriver:
     """See :class:`innkeeper.entrypoints.agent.drivers.driver.Driver`."""
 
-    def __init__(
-        self, options: FakeOptions, state_dir: Path, wait: Callable[[float], Any]
-    ) -> None:
+    def __init__(self, options: FakeOptions, state_dir: Path, wait: Callable[[float], Any]) -> None:
         self._options = options
         self._wait = wait
         self._names = [f"{options.host_prefix}{n}" for n in range(1, options.hosts + 1)]
@@ -97,10 +90,7 @@ class FakeDriver:
         """See the protocol."""
         options = self._options
         zones: Sequence[str | None] = options.zones or (None,)
-        inventories = {
-            "VCPU": {"total": options.vcpus},
-            "MEMORY_MB": {"total": options.memory_mb},
-        }
+        inventories = {"VCPU": {"total": options.vcpus}, "MEMORY_MB": {"total": options.memory_mb}}
         if options.disk_gb:
             # A host without disks does not say so: it needs a pool, see the guide.
             inventories["DISK_GB"] = {"total": options.disk_gb}

@@ -25,10 +25,7 @@ class FakeState:
         # SQLite gives its other files the permissions of this one.
         path.touch(mode=0o600)
         self._rows = sqlite3.connect(
-            path,
-            check_same_thread=False,
-            isolation_level=None,
-            timeout=LOCK_TIMEOUT_S,
+            path, check_same_thread=False, isolation_level=None, timeout=LOCK_TIMEOUT_S
         )
         self._rows.execute("PRAGMA journal_mode=WAL")
         self._rows.execute("PRAGMA synchronous=NORMAL")
@@ -70,8 +67,7 @@ class FakeState:
         """Power a server; False if it is not there."""
         with self._lock:
             found = self._rows.execute(
-                "UPDATE servers SET power = ? WHERE id = ? AND host = ?",
-                (power, server_id, host),
+                "UPDATE servers SET power = ? WHERE id = ? AND host = ?", (power, server_id, host)
             )
             return found.rowcount == 1
 

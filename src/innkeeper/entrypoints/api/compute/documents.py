@@ -19,14 +19,9 @@ async def version(call: Call) -> Answer:
     """Describe v2.1; clients read from it which microversions they may ask for."""
     document = _version(call)
     described = call.address.removesuffix(call.mount) + "/openapi.json"
-    document["links"].append(
-        {"rel": "describedby", "type": "application/json", "href": described}
-    )
+    document["links"].append({"rel": "describedby", "type": "application/json", "href": described})
     document["media-types"] = [
-        {
-            "base": "application/json",
-            "type": "application/vnd.openstack.compute+json;version=2.1",
-        }
+        {"base": "application/json", "type": "application/vnd.openstack.compute+json;version=2.1"}
     ]
     return Answer(200, {"version": document})
 

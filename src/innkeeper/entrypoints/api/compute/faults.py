@@ -107,9 +107,7 @@ def _is_secret(name: Any) -> bool:
 def _masked(thing: Any) -> Any:
     """The same without what nobody should read in a complaint about something else."""
     if isinstance(thing, dict):
-        return {
-            name: MASK if _is_secret(name) else _masked(value) for name, value in thing.items()
-        }
+        return {name: MASK if _is_secret(name) else _masked(value) for name, value in thing.items()}
     return [_masked(each) for each in thing] if isinstance(thing, list) else thing
 
 

@@ -38,9 +38,7 @@ OTHER_RULES = (
     Rule(f"{_SERVERS}:allow_all_filters", ADMIN, "Filter servers by whatever they have."),
     Rule(f"{_SERVERS}:show:host_status", ADMIN, "See the state of a server's host."),
     Rule(
-        f"{_SERVERS}:show:flavor-extra-specs",
-        PROJECT,
-        "See the extra specs of a server's flavor.",
+        f"{_SERVERS}:show:flavor-extra-specs", PROJECT, "See the extra specs of a server's flavor."
     ),
     Rule(
         "os_compute_api:os-extended-server-attributes",
@@ -52,11 +50,7 @@ OTHER_RULES = (
         ADMIN,
         "Boot servers in a zone on a given host, or with a query that names hosts.",
     ),
-    Rule(
-        "compute:servers:create:requested_destination",
-        ADMIN,
-        "Boot servers on a given host.",
-    ),
+    Rule("compute:servers:create:requested_destination", ADMIN, "Boot servers on a given host."),
     Rule(
         f"{_SERVERS}:create:host_filters",
         ADMIN,
@@ -67,10 +61,6 @@ OTHER_RULES = (
         ADMIN,
         "Give the reservation id of servers that are booted.",
     ),
-    Rule(
-        "os_compute_api:os-explain:hosts",
-        ADMIN,
-        "Read the names of hosts in an explanation.",
-    ),
+    Rule("os_compute_api:os-explain:hosts", ADMIN, "Read the names of hosts in an explanation."),
     *ACTION_RULES,
 )

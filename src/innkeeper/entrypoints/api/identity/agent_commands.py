@@ -16,10 +16,7 @@ from innkeeper.domain.errors import Invalid
 from innkeeper.domain.ids import IdSource
 from innkeeper.engine.database import Database
 from innkeeper.engine.transactions import Tx
-from innkeeper.entrypoints.api.compute.hosts.agent_schemas import (
-    HOST_PATTERNS_MAX,
-    LIFETIME_S_MAX,
-)
+from innkeeper.entrypoints.api.compute.hosts.agent_schemas import HOST_PATTERNS_MAX, LIFETIME_S_MAX
 from innkeeper.entrypoints.api.identity import private_files
 from innkeeper.entrypoints.api.patterns import HOST_PATTERN, PATTERN_HOSTS, WORDS
 from innkeeper.systems.identity import agent_credentials

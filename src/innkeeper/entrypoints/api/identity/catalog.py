@@ -56,8 +56,7 @@ async def find_services(call: Call) -> Answer:
     found = [
         _service(call, each)
         for each in call.site.services
-        if call.last("name", each.name) == each.name
-        and call.last("type", each.type) == each.type
+        if call.last("name", each.name) == each.name and call.last("type", each.type) == each.type
     ]
     return Answer(200, conventions.listed(call, "services", found))
 

@@ -25,9 +25,7 @@ async def find(call: Call) -> Answer:
     """List domains."""
     is_wanted = call.last("name", DEFAULT_DOMAIN_NAME) == DEFAULT_DOMAIN_NAME
     is_wanted = is_wanted and conventions.yes_or_no(call.last("enabled")) is not False
-    return Answer(
-        200, conventions.listed(call, "domains", [_domain(call)] if is_wanted else [])
-    )
+    return Answer(200, conventions.listed(call, "domains", [_domain(call)] if is_wanted else []))
 
 
 async def show(call: Call) -> Answer:
@@ -51,9 +49,7 @@ def _region(call: Call) -> dict[str, Any]:
 async def find_regions(call: Call) -> Answer:
     """List regions; the one has no parent."""
     is_wanted = not call.last("parent_region_id")
-    return Answer(
-        200, conventions.listed(call, "regions", [_region(call)] if is_wanted else [])
-    )
+    return Answer(200, conventions.listed(call, "regions", [_region(call)] if is_wanted else []))
 
 
 async def show_region(call: Call) -> Answer:

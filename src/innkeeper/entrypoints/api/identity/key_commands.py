@@ -55,9 +55,7 @@ def _rotate(tx: Tx, path: Path, draw: Draw, now: datetime) -> list[str]:
     # Before anything is sealed with it: who dies here leaves a key too many and loses nothing.
     key_files.write(path, keys)
     secret_box = SecretBox(keys, draw)
-    count = secret_boxes.reseal(tx, secret_box, now) + tokens.seal_signing_key(
-        tx, secret_box, now
-    )
+    count = secret_boxes.reseal(tx, secret_box, now) + tokens.seal_signing_key(tx, secret_box, now)
     return [
         f"{count} secrets are sealed with the new key {secret_boxes.key_id(keys[0])}.",
         f"Copy {path} to all machines that serve this database; then drop the old keys.",

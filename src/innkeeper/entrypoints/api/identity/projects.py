@@ -47,9 +47,7 @@ async def find(call: Call) -> Answer:
     found: list[Project] = []
     if not is_nowhere:
         found = await call.read(lambda tx: projects.find(tx, name=name, is_enabled=is_enabled))
-    return Answer(
-        200, conventions.listed(call, "projects", [view(call, each) for each in found])
-    )
+    return Answer(200, conventions.listed(call, "projects", [view(call, each) for each in found]))
 
 
 async def of_user(call: Call) -> Answer:
@@ -57,9 +55,7 @@ async def of_user(call: Call) -> Answer:
     user_id = call.params["user_id"]
     call.demand("identity:list_user_projects", user_id=user_id)
     found = await call.read(lambda tx: projects.of_user(tx, user_id))
-    return Answer(
-        200, conventions.listed(call, "projects", [view(call, each) for each in found])
-    )
+    return Answer(200, conventions.listed(call, "projects", [view(call, each) for each in found]))
 
 
 async def show(call: Call) -> Answer:

@@ -10,12 +10,7 @@ from innkeeper.entrypoints.api.identity import conventions
 from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.systems.identity import roles
 
-NEVER_MATCHING = (
-    "group.id",
-    "scope.domain.id",
-    "scope.system",
-    "scope.OS-INHERIT:inherited_to",
-)
+NEVER_MATCHING = ("group.id", "scope.domain.id", "scope.system", "scope.OS-INHERIT:inherited_to")
 """Filters for kinds of assignments that there are none of here."""
 
 

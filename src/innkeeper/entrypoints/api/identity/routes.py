@@ -101,9 +101,7 @@ _PROJECTS = (
         body=schemas.PROJECT_CREATE,
         success=(201,),
     ),
-    Route(
-        "GET", "/v3/projects/{project_id}", projects.show, Rule("identity:get_project", PROJECT)
-    ),
+    Route("GET", "/v3/projects/{project_id}", projects.show, Rule("identity:get_project", PROJECT)),
     Route(
         "PATCH",
         "/v3/projects/{project_id}",
@@ -122,11 +120,7 @@ _PROJECTS = (
 
 _USERS = (
     Route(
-        "GET",
-        "/v3/users",
-        users.find,
-        Rule("identity:list_users", ADMIN),
-        query=schemas.USER_QUERY,
+        "GET", "/v3/users", users.find, Rule("identity:list_users", ADMIN), query=schemas.USER_QUERY
     ),
     Route(
         "POST",
@@ -172,11 +166,7 @@ _USERS = (
 
 _ROLES = (
     Route(
-        "GET",
-        "/v3/roles",
-        roles.find,
-        Rule("identity:list_roles", ADMIN),
-        query=schemas.ROLE_QUERY,
+        "GET", "/v3/roles", roles.find, Rule("identity:list_roles", ADMIN), query=schemas.ROLE_QUERY
     ),
     Route(
         "POST",
@@ -211,9 +201,7 @@ _ROLES = (
         success=(204,),
     ),
     Route("PUT", GRANT, roles.grant, Rule("identity:create_grant", ADMIN), success=(204,)),
-    Route(
-        "DELETE", GRANT, roles.withdraw, Rule("identity:revoke_grant", ADMIN), success=(204,)
-    ),
+    Route("DELETE", GRANT, roles.withdraw, Rule("identity:revoke_grant", ADMIN), success=(204,)),
     Route(
         "GET",
         "/v3/role_assignments",

@@ -137,9 +137,7 @@ USER_UPDATE = _object({"user": _object(_USER)}, "user")
 PASSWORD_CHANGE = _object(
     {
         "user": _object(
-            {"password": PASSWORD, "original_password": PASSWORD},
-            "password",
-            "original_password",
+            {"password": PASSWORD, "original_password": PASSWORD}, "password", "original_password"
         )
     },
     "user",
@@ -163,9 +161,7 @@ PROJECT_QUERY = _object(
 USER_QUERY = _object({"name": _ANY, "enabled": _ANY, "domain_id": _ANY})
 ROLE_QUERY = _object({"name": _ANY, "domain_id": _ANY})
 SERVICE_QUERY = _object({"name": _ANY, "type": _ANY})
-ENDPOINT_QUERY = _object(
-    {"service_id": _ANY, "interface": _ANY, "region_id": _ANY, "region": _ANY}
-)
+ENDPOINT_QUERY = _object({"service_id": _ANY, "interface": _ANY, "region_id": _ANY, "region": _ANY})
 REGION_QUERY = _object({"parent_region_id": _ANY})
 ASSIGNMENT_QUERY = _object(
     {

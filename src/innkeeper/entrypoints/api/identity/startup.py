@@ -82,11 +82,7 @@ def authenticator(
 
 
 def _of_users(
-    settings: Settings,
-    signer: Signer | None,
-    engine: Engine,
-    clock: Clock,
-    heard: Heard | None,
+    settings: Settings, signer: Signer | None, engine: Engine, clock: Clock, heard: Heard | None
 ) -> Authenticator:
     authenticating = settings.authenticating
     remember_s = authenticating.token_cache_s
@@ -113,9 +109,7 @@ def services(settings: Settings, apis: Mapping[str, Api]) -> tuple[CatalogServic
     """What the service catalog holds: every served API."""
     return tuple(
         catalog.service(
-            name,
-            api.service_type,
-            getattr(settings.serving, f"{name}_prefix") + api.catalog_path,
+            name, api.service_type, getattr(settings.serving, f"{name}_prefix") + api.catalog_path
         )
         for name, api in apis.items()
     )
@@ -128,12 +122,7 @@ def auth_url(settings: Settings, address: str) -> str:
 
 
 def prepare_logins(
-    database: Database,
-    settings: Settings,
-    address: str,
-    ids: IdSource,
-    draw: Draw,
-    now: datetime,
+    database: Database, settings: Settings, address: str, ids: IdSource, draw: Draw, now: datetime
 ) -> Path | None:
     """Do what the first start does, and give the login file that it wrote.
 
@@ -159,12 +148,7 @@ def prepare_logins(
 
 
 def reset_password(
-    database: Database,
-    settings: Settings,
-    address: str,
-    ids: IdSource,
-    draw: Draw,
-    now: datetime,
+    database: Database, settings: Settings, address: str, ids: IdSource, draw: Draw, now: datetime
 ) -> Path:
     """Give the administrator a new password, and the login file that now holds it.
 

@@ -42,11 +42,7 @@ def document(call: Call, shown: Shown) -> dict[str, Any]:
     }
     if shown.project is not None:
         project_id, project_name = shown.project
-        token["project"] = {
-            "id": project_id,
-            "name": project_name,
-            "domain": conventions.DOMAIN,
-        }
+        token["project"] = {"id": project_id, "name": project_name, "domain": conventions.DOMAIN}
         token["is_domain"] = False
         token["roles"] = [{"id": role.id, "name": role.name} for role in shown.roles]
         if "nocatalog" not in call.query:

@@ -39,9 +39,7 @@ def _shown(holder: TokenOwner, all_roles: tuple[Role, ...], claims: Claims) -> S
 
 def _named(fields: Mapping[str, Any]) -> NamedEntity:
     domain = fields.get("domain", {})
-    return NamedEntity(
-        fields.get("id"), fields.get("name"), domain.get("id"), domain.get("name")
-    )
+    return NamedEntity(fields.get("id"), fields.get("name"), domain.get("id"), domain.get("name"))
 
 
 def _scope(auth: Mapping[str, Any]) -> Scope:

@@ -19,9 +19,7 @@ async def upload(call: Call) -> Answer:
     context, image_id = call.context, call.params["image_id"]
     # Asked before the bits come, so that nobody sends them in vain, and again when all came.
     await call.read(
-        lambda tx: images.uploadable(
-            tx, image_id, context.project_id, is_admin=context.is_admin
-        )
+        lambda tx: images.uploadable(tx, image_id, context.project_id, is_admin=context.is_admin)
     )
     size, checksum, sha512 = await _measure(call)
     await call.write(

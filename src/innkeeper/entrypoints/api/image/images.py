@@ -94,17 +94,13 @@ async def reactivate(call: Call) -> Answer:
 
 def _at(image: Image, before: str, after: str) -> Image:
     if image.status not in (before, after):
-        raise Forbidden(
-            f"Image status transition from {image.status} to {after} is not allowed"
-        )
+        raise Forbidden(f"Image status transition from {image.status} to {after} is not allowed")
     return dataclasses.replace(image, status=after)
 
 
 def _visible(tx: Any, call: Call) -> Image:
     context = call.context
-    return images.get(
-        tx, call.params["image_id"], context.project_id, is_admin=context.is_admin
-    )
+    return images.get(tx, call.params["image_id"], context.project_id, is_admin=context.is_admin)
 
 
 async def _change(call: Call, edit: Any) -> Image:

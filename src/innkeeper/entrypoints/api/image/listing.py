@@ -146,9 +146,7 @@ def _sort(call: Call) -> tuple[tuple[str, bool], ...]:
     sort: dict[str, bool] = {}
     for key, direction in wanted:
         if key not in SORT_KEYS:
-            raise Invalid(
-                f"Invalid sort key: {key[:255]}. It must be one of {sorted(SORT_KEYS)}"
-            )
+            raise Invalid(f"Invalid sort key: {key[:255]}. It must be one of {sorted(SORT_KEYS)}")
         if direction not in ("asc", "desc"):
             raise Invalid(f"Invalid sort direction: {direction[:255]}")
         # A key that comes again orders nothing.

@@ -29,8 +29,7 @@ DISK_FORMATS = (
 )
 NO_NUL = r"^[^\u0000]*$"
 _UUID = (
-    "^([0-9a-fA-F]){8}-([0-9a-fA-F]){4}-([0-9a-fA-F]){4}-([0-9a-fA-F]){4}-([0-9a-fA-F]){12}$"
-    "(?!\\n)"
+    "^([0-9a-fA-F]){8}-([0-9a-fA-F]){4}-([0-9a-fA-F]){4}-([0-9a-fA-F]){4}-([0-9a-fA-F]){12}$(?!\\n)"
 )
 _TEXT = {"type": "string", "maxLength": LENGTH_MAX, "pattern": NO_NUL}
 _MAYBE_TEXT = {**_TEXT, "type": ["null", "string"]}

@@ -16,14 +16,7 @@ SHOWN_MAX = 60
 """Characters of what was sent that a refusal repeats."""
 NEEDED = ("name", "start_date", "end_date", "reservations")
 HOST_WORDS = frozenset(
-    {
-        "resource_type",
-        "min",
-        "max",
-        "hypervisor_properties",
-        "resource_properties",
-        "before_end",
-    }
+    {"resource_type", "min", "max", "hypervisor_properties", "resource_properties", "before_end"}
 )
 PROPERTIES = ("hypervisor_properties", "resource_properties", "before_end")
 
@@ -105,9 +98,7 @@ def _hosts(given: Mapping[str, Any], uuid: str) -> HostReservationRequest:
         )
     strange = sorted(given.keys() - HOST_WORDS)
     if strange:
-        raise Invalid(
-            f"Malformed parameter {strange[0][:SHOWN_MAX]}: there is none of that name"
-        )
+        raise Invalid(f"Malformed parameter {strange[0][:SHOWN_MAX]}: there is none of that name")
     for name in PROPERTIES:
         if given.get(name) not in (None, ""):
             raise Invalid(f"The parameter {name} is not supported yet.")

@@ -12,11 +12,7 @@ SHOWN_MAX = 400
 
 def form(fault: Fault) -> tuple[bytes, str]:
     """The body of a fault, and its media type."""
-    body = {
-        "error_code": fault.status,
-        "error_message": fault.message,
-        "error_name": fault.status,
-    }
+    body = {"error_code": fault.status, "error_message": fault.message, "error_name": fault.status}
     return encode(body), "application/json"
 
 

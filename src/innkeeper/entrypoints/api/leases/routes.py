@@ -12,9 +12,7 @@ _HOSTS = "/v1/os-hosts"
 _HOST = f"{_HOSTS}/{{host_id}}"
 
 _GET_LEASES = Rule(f"{LEASES}:get", PROJECT, "List a project's leases, and show one.")
-_GET_HOSTS = Rule(
-    f"{HOSTS}:get", ADMIN, "List the hosts that are kept for leases, and show one."
-)
+_GET_HOSTS = Rule(f"{HOSTS}:get", ADMIN, "List the hosts that are kept for leases, and show one.")
 
 ROUTES = (
     Route("GET", _LEASES, leases.index, _GET_LEASES, "List leases.", query=schemas.PAGES),
@@ -28,9 +26,7 @@ ROUTES = (
         success=(201,),
     ),
     Route("GET", _LEASE, leases.show, _GET_LEASES),
-    Route(
-        "PUT", _LEASE, leases.update, Rule(f"{LEASES}:put", PROJECT_WRITER), body=schemas.UPDATE
-    ),
+    Route("PUT", _LEASE, leases.update, Rule(f"{LEASES}:put", PROJECT_WRITER), body=schemas.UPDATE),
     Route(
         "DELETE",
         _LEASE,

@@ -21,11 +21,7 @@ CREATE: Schema = {
         "start_date": _TEXT,
         "end_date": _TEXT,
         "before_end_date": _MAYBE_TEXT,
-        "reservations": {
-            "type": "array",
-            "items": _RESERVATION,
-            "maxItems": RESERVATIONS_MAX,
-        },
+        "reservations": {"type": "array", "items": _RESERVATION, "maxItems": RESERVATIONS_MAX},
         "events": {"type": "array", "maxItems": RESERVATIONS_MAX},
     },
     "additionalProperties": False,

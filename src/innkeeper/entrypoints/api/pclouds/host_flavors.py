@@ -49,9 +49,7 @@ async def create(call: Call) -> Answer:
     description = wanted.get("description", "")
 
     def write(tx: Tx) -> dict[str, Any]:
-        made = host_flavors.create(
-            tx, uuid, wanted["id"], description, wanted["units"], call.now
-        )
+        made = host_flavors.create(tx, uuid, wanted["id"], description, wanted["units"], call.now)
         return _whole(tx, call, made, told)
 
     return Answer(201, {"host_flavor": await call.write(write, retry=WHOLE_HOSTS)})

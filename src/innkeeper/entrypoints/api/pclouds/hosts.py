@@ -65,9 +65,7 @@ async def allocate(call: Call) -> Answer:
     token, told = body.get("client_token"), context(call)
     asked = _asked(wanted, is_several="hosts" in body)
     if "hosts" in body:
-        request = Request(
-            wanted, token, asked, lambda tx, made: _shown(tx, made, told), _failure
-        )
+        request = Request(wanted, token, asked, lambda tx, made: _shown(tx, made, told), _failure)
         return Answer(CREATED, await _allocate_several(call, request, told))
 
     def write(tx: Tx) -> dict[str, Any]:
@@ -99,9 +97,7 @@ def _asked(wanted: Sequence[HostRequest], *, is_several: bool) -> str:
     return hashlib.sha256(json.dumps(meant).encode()).hexdigest()
 
 
-async def _allocate_several(
-    call: Call, request: Request, told: PcloudContext
-) -> dict[str, Any]:
+async def _allocate_several(call: Call, request: Request, told: PcloudContext) -> dict[str, Any]:
     """Take them in several commits; where none can be had, that is a refusal of the first.
 
     Once some were taken, what refuses a whole step is told of those that are left.

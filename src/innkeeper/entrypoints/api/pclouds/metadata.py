@@ -41,12 +41,7 @@ def of_pcloud(
     pcloud: Pcloud, projects: Iterable[str], hosts: Iterable[PcloudHost]
 ) -> dict[str, str]:
     """What the aggregate of a pcloud says."""
-    said = {
-        TYPE: PCLOUD_TYPE,
-        ID: pcloud.uuid,
-        NAME: pcloud.name,
-        OWNER: pcloud.project_id,
-    }
+    said = {TYPE: PCLOUD_TYPE, ID: pcloud.uuid, NAME: pcloud.name, OWNER: pcloud.project_id}
     ratios = {CPU_RATIO: pcloud.cpu_ratio, RAM_RATIO: pcloud.ram_ratio}
     said |= {key: f"{ratio:.15g}" for key, ratio in ratios.items() if ratio is not None}
     said |= {f"{PREFIX}{project_id}": PROJECT_VALUE for project_id in projects}
@@ -60,6 +55,4 @@ def refuse_changes(present: Mapping[str, str], wanted: Mapping[str, str | None])
     """Raise :class:`Invalid` for the first key that stands for what cannot be changed so."""
     for key, text in sorted(wanted.items()):
         if present.get(key) != text:
-            raise Invalid(
-                f"The key {key} says what is so, and cannot be set to something else."
-            )
+            raise Invalid(f"The key {key} says what is so, and cannot be set to something else.")

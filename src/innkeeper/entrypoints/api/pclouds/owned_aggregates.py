@@ -118,9 +118,7 @@ class PcloudAggregates(AggregateOwner):
         present = self.metadata(tx, [aggregate])[aggregate.id]
         changed = {key: text for key, text in wanted.items() if present.get(key) != text}
         facts: dict[str, Any] = {
-            field: _ratio(key, changed.pop(key))
-            for key, field in RATIOS.items()
-            if key in changed
+            field: _ratio(key, changed.pop(key)) for key, field in RATIOS.items() if key in changed
         }
         if pcloud_aggregates.NAME in changed:
             facts["name"] = _name(changed.pop(pcloud_aggregates.NAME))
@@ -140,9 +138,7 @@ class PcloudAggregates(AggregateOwner):
             pclouds.drop(tx, pcloud, project_id, self._context)
         elif project_id is not None and text == metadata.PROJECT_VALUE:
             pclouds.authorize(tx, pcloud, project_id, self._context)
-        elif (
-            key in present and key.startswith(pcloud_aggregates.HOST_STATE) and text in _STATES
-        ):
+        elif key in present and key.startswith(pcloud_aggregates.HOST_STATE) and text in _STATES:
             member = hosts.by_machine(tx, key.removeprefix(pcloud_aggregates.HOST_STATE))
             assert member is not None, "what the pcloud says of a machine is of one of its own"
             is_enabled = text == metadata.ENABLED
@@ -187,7 +183,5 @@ def _ratio(key: str, text: str | None) -> float | None:
 
 def _name(text: str | None) -> str:
     if text is None or len(text) > LENGTH_MAX or NAME.match(text) is None:
-        raise Invalid(
-            f"A pcloud's name has 1 to {LENGTH_MAX} characters, all of them printable."
-        )
+        raise Invalid(f"A pcloud's name has 1 to {LENGTH_MAX} characters, all of them printable.")
     return text

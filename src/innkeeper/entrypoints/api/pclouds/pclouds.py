@@ -118,8 +118,7 @@ async def delete(call: Call) -> Answer:
     """Forget a pcloud without hosts; with ``force`` also one that shelved servers name."""
     told, is_forced = context(call), call.last("force") in TRUE_WORDS
     await call.write(
-        lambda tx: pclouds.delete(tx, owned(tx, call), told, is_forced=is_forced),
-        retry=WHOLE_HOSTS,
+        lambda tx: pclouds.delete(tx, owned(tx, call), told, is_forced=is_forced), retry=WHOLE_HOSTS
     )
     return Answer(204)
 

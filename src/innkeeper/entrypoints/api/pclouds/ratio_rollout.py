@@ -27,9 +27,7 @@ async def bring_over(call: Call, uuid: str, left: int) -> None:
     # As many steps as it takes. More are for whoever wants something else meanwhile.
     for _ in range(0, left, ROLLED_OUT_AT_ONCE):
         try:
-            still_left = await call.write(
-                go_on, ROLLED_OUT_AT_ONCE * LINES_OF_A_HOST, WHOLE_HOSTS
-            )
+            still_left = await call.write(go_on, ROLLED_OUT_AT_ONCE * LINES_OF_A_HOST, WHOLE_HOSTS)
         except (Unavailable, ConcurrentUpdate):
             # What was asked for is written, and comes about without this request as well.
             return

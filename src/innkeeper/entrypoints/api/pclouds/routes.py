@@ -38,11 +38,7 @@ FLAVOR_ROUTES = (
         success=(201,),
     ),
     Route(
-        "GET",
-        _FLAVOR,
-        host_flavors.show,
-        Rule(f"{FLAVORS}:show", ANYBODY),
-        "Show a host flavor.",
+        "GET", _FLAVOR, host_flavors.show, Rule(f"{FLAVORS}:show", ANYBODY), "Show a host flavor."
     ),
     Route(
         "PUT",

@@ -3,12 +3,7 @@
 from __future__ import annotations
 
 from innkeeper.domain.amounts import UNIT_MAX
-from innkeeper.domain.pclouds import (
-    HOST_NAME_MAX,
-    HOST_NAME_PATTERN,
-    RATIO_MAX,
-    RATIO_MIN,
-)
+from innkeeper.domain.pclouds import HOST_NAME_MAX, HOST_NAME_PATTERN, RATIO_MAX, RATIO_MIN
 from innkeeper.entrypoints.api.microversions import Schema
 from innkeeper.entrypoints.api.patterns import (
     HOST_FLAVOR_ID_PATTERN,
@@ -63,12 +58,7 @@ CREATE_FLAVOR = closed(
     ("host_flavor",),
 )
 UPDATE_FLAVOR = closed(
-    {
-        "host_flavor": {
-            **closed({"description": _TEXT, "units": _UNITS}),
-            "minProperties": 1,
-        }
-    },
+    {"host_flavor": {**closed({"description": _TEXT, "units": _UNITS}), "minProperties": 1}},
     ("host_flavor",),
 )
 ADD_POOL_HOST = closed({"host": closed({"hostname": _HOSTNAME}, ("hostname",))}, ("host",))
@@ -118,12 +108,7 @@ CREATE_PCLOUD = closed({"pcloud": closed(_PCLOUD, ("name",))}, ("pcloud",))
 UPDATE_PCLOUD = closed({"pcloud": {**closed(_PCLOUD), "minProperties": 1}}, ("pcloud",))
 
 _WANTED = closed(
-    {
-        "name": _HOST_NAME,
-        "host_flavor": _FLAVOR_ID,
-        "availability_zone": _ZONE,
-        "state": _STATE,
-    },
+    {"name": _HOST_NAME, "host_flavor": _FLAVOR_ID, "availability_zone": _ZONE, "state": _STATE},
     ("name", "host_flavor"),
 )
 ALLOCATE = closed(

@@ -9,10 +9,7 @@ from innkeeper.systems.placement.aggregates import ProviderAggregates
 
 
 def _answer(call: Call, found: ProviderAggregates) -> Answer:
-    body = {
-        "aggregates": found.aggregates,
-        "resource_provider_generation": found.generation,
-    }
+    body = {"aggregates": found.aggregates, "resource_provider_generation": found.generation}
     return Answer(body=body, headers=caching.headers(call))
 
 
@@ -27,6 +24,5 @@ async def replace(call: Call) -> Answer:
     uuid, wanted = call.params["uuid"], call.body["aggregates"]
     seen = call.body["resource_provider_generation"]
     return _answer(
-        call,
-        await call.write(lambda tx: aggregates.replace(tx, uuid, seen, wanted, call.now)),
+        call, await call.write(lambda tx: aggregates.replace(tx, uuid, seen, wanted, call.now))
     )

@@ -113,9 +113,7 @@ def _group(query: Mapping[str, list[str]], suffix: str) -> RequestGroup:
 def _tree(text: str) -> ProviderUuid:
     canonical = canonical_uuid(text.strip())
     if canonical is None:
-        raise Invalid(
-            f"{WRONG}Expected 'in_tree' parameter to be a format of uuid. Got: {text}"
-        )
+        raise Invalid(f"{WRONG}Expected 'in_tree' parameter to be a format of uuid. Got: {text}")
     return ProviderUuid(canonical)
 
 
@@ -172,8 +170,7 @@ def _check_amounts(groups: Mapping[str, RequestGroup], tied: frozenset[str]) -> 
     bare = [suffix for suffix, group in groups.items() if not group.resources]
     if len(bare) == len(groups):
         raise Invalid(
-            "There must be at least one resources or resources[$S] parameter.",
-            code=MISSING_VALUE,
+            "There must be at least one resources or resources[$S] parameter.", code=MISSING_VALUE
         )
     loose = [suffix for suffix in bare if suffix not in tied]
     if loose:

@@ -60,9 +60,7 @@ async def ensure(call: Call) -> Answer:
 async def rename(call: Call) -> Answer:
     """Give a custom class another name."""
     name, new_name = call.params["name"], call.body["name"]
-    return _answer(
-        call, await call.write(lambda tx: classes.rename(tx, name, new_name, call.now))
-    )
+    return _answer(call, await call.write(lambda tx: classes.rename(tx, name, new_name, call.now)))
 
 
 async def delete(call: Call) -> Answer:

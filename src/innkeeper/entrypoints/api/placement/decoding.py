@@ -11,11 +11,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta, Struct
 
-from innkeeper.entrypoints.api.placement.schemas import (
-    CLASS_PATTERN,
-    LONG_NAME_MAX,
-    UUID_PATTERN,
-)
+from innkeeper.entrypoints.api.placement.schemas import CLASS_PATTERN, LONG_NAME_MAX, UUID_PATTERN
 
 _Uuid = Annotated[str, Meta(pattern=UUID_PATTERN)]
 _ClassName = Annotated[str, Meta(pattern=CLASS_PATTERN)]

@@ -44,10 +44,7 @@ def _all(call: Call, shown: ProviderInventories) -> Answer:
 def _one(call: Call, shown: ProviderInventories) -> Answer:
     (line,) = shown.lines
     return Answer(
-        body={
-            **asdict(line.inventory),
-            "resource_provider_generation": shown.generation,
-        },
+        body={**asdict(line.inventory), "resource_provider_generation": shown.generation},
         headers=caching.headers(call, [line.updated_at]),
     )
 
@@ -65,9 +62,7 @@ async def create(call: Call) -> Answer:
     answer = _one(
         call,
         await call.write(
-            lambda tx: inventories.add(
-                tx, uuid, name, inventory, call.now, leaves_some=leaves_some
-            )
+            lambda tx: inventories.add(tx, uuid, name, inventory, call.now, leaves_some=leaves_some)
         ),
     )
     answer.status = 201

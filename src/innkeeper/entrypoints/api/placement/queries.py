@@ -75,9 +75,7 @@ def _bad_resources(got: str) -> Invalid:
 def _amount(name: str, text: str) -> int:
     digits = text[1:] if text[:1] in ("+", "-") else text
     if not (digits.isascii() and digits.isdigit()):
-        raise Invalid(
-            f"Requested resource {name} expected positive integer amount. Got: {text}."
-        )
+        raise Invalid(f"Requested resource {name} expected positive integer amount. Got: {text}.")
     significant = digits.lstrip("0")
     if not significant or text.startswith("-"):
         got = f"-{significant}" if significant else "0"
@@ -86,9 +84,7 @@ def _amount(name: str, text: str) -> int:
     return int(significant) if len(significant) <= DIGITS_MAX else UNIT_MAX + 1
 
 
-def parse_required(
-    values: list[str],
-) -> tuple[tuple[frozenset[str], ...], frozenset[str]]:
+def parse_required(values: list[str]) -> tuple[tuple[frozenset[str], ...], frozenset[str]]:
     """Read all values of ``required``: sets of which one trait must be there, and traits that
     must not be there."""
     required: list[frozenset[str]] = []
@@ -109,8 +105,7 @@ def _any_of(value: str) -> frozenset[str]:
         raise no_trait(ANY_TRAIT_FORM, value)
     if any(name.startswith(NOT) for name in names):
         raise Invalid(
-            f"{WRONG}The format '{ANY_TRAIT_FORM}' does not support forbidden traits. "
-            f"Got: {value}"
+            f"{WRONG}The format '{ANY_TRAIT_FORM}' does not support forbidden traits. Got: {value}"
         )
     return frozenset(names)
 
@@ -135,8 +130,7 @@ def no_trait(form: str, value: str) -> Invalid:
 def no_choice(value: str) -> Invalid:
     """The refusal of ``in:`` where no choice is offered."""
     return Invalid(
-        f"{WRONG}The format '{ANY_TRAIT_FORM}' only supported since microversion 1.39. "
-        f"Got: {value}"
+        f"{WRONG}The format '{ANY_TRAIT_FORM}' only supported since microversion 1.39. Got: {value}"
     )
 
 

@@ -19,9 +19,7 @@ async def reshape(call: Call) -> Answer:
         )
         for uuid, each in call.body["inventories"].items()
     }
-    updates = [
-        update(call, consumer, body) for consumer, body in call.body["allocations"].items()
-    ]
+    updates = [update(call, consumer, body) for consumer, body in call.body["allocations"].items()]
     await call.write(
         lambda tx: reshape_rules.replace(tx, shapes, updates, call.now),
         line_count(updates) + sum(1 + len(each.inventories) for each in shapes.values()),

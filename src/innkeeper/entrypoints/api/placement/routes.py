@@ -61,8 +61,7 @@ _UPDATE_INVENTORIES = by_operators(
     "placement:resource_providers:inventories:update", "Change what a resource provider has."
 )
 _DELETE_INVENTORIES = by_operators(
-    "placement:resource_providers:inventories:delete",
-    "Take classes away from a resource provider.",
+    "placement:resource_providers:inventories:delete", "Take classes away from a resource provider."
 )
 _UPDATE_RESOURCE_CLASSES = by_operators(
     "placement:resource_classes:update", "Rename or confirm a custom resource class."
@@ -109,8 +108,7 @@ ROUTES = (
         f"GET {INVENTORIES}",
         inventories.index,
         by_operators(
-            "placement:resource_providers:inventories:list",
-            "List what a resource provider has.",
+            "placement:resource_providers:inventories:list", "List what a resource provider has."
         ),
     ),
     _route(
@@ -168,8 +166,7 @@ ROUTES = (
         f"GET {PROVIDER_USAGES}",
         usages.show_of_provider,
         by_operators(
-            "placement:resource_providers:usages",
-            "Show how much is held of a resource provider.",
+            "placement:resource_providers:usages", "Show how much is held of a resource provider."
         ),
     ),
     _route(
@@ -197,8 +194,7 @@ ROUTES = (
         f"GET {PROVIDER_TRAITS}",
         traits.list_of_provider,
         by_operators(
-            "placement:resource_providers:traits:list",
-            "List the traits of a resource provider.",
+            "placement:resource_providers:traits:list", "List the traits of a resource provider."
         ),
         since=V1_6,
     ),
@@ -246,10 +242,7 @@ ROUTES = (
         success=(201,),
     ),
     _route(
-        f"GET {CLASS}",
-        classes.show,
-        by_operators("placement:resource_classes:show"),
-        since=V1_2,
+        f"GET {CLASS}", classes.show, by_operators("placement:resource_classes:show"), since=V1_2
     ),
     _route(
         f"PUT {CLASS}",

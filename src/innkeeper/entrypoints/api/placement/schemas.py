@@ -29,10 +29,7 @@ GENERATION: Schema = {"type": "integer"}
 
 def closed(properties: dict[str, Any], required: Collection[str] = ()) -> dict[str, Any]:
     """An object with these properties and no others."""
-    schema: dict[str, Any] = {
-        "type": "object",
-        "properties": properties,
-    }
+    schema: dict[str, Any] = {"type": "object", "properties": properties}
     # Of complaints that tell equally much the first is made, so what is missing comes first.
     if required:
         schema["required"] = list(required)
@@ -93,11 +90,7 @@ _INVENTORY: dict[str, Any] = {
 }
 ADD_INVENTORY = closed(
     {
-        "resource_class": {
-            "type": "string",
-            "pattern": CLASS_PATTERN,
-            "maxLength": LONG_NAME_MAX,
-        },
+        "resource_class": {"type": "string", "pattern": CLASS_PATTERN, "maxLength": LONG_NAME_MAX},
         "resource_provider_generation": GENERATION,
         **_INVENTORY,
     },
@@ -121,8 +114,7 @@ REPLACE_INVENTORIES = closed(
 
 # Names.
 CUSTOM_CLASS = closed(
-    {"name": {"type": "string", "pattern": CUSTOM_PATTERN, "maxLength": LONG_NAME_MAX}},
-    ["name"],
+    {"name": {"type": "string", "pattern": CUSTOM_PATTERN, "maxLength": LONG_NAME_MAX}}, ["name"]
 )
 LIST_TRAITS = closed({"name": parameter(), "associated": parameter()})
 REPLACE_TRAITS = closed(
@@ -214,12 +206,7 @@ def listed(*, has_owner: bool) -> Schema:
         ["resource_provider", "resources"],
     )
     properties: dict[str, Any] = {
-        "allocations": {
-            "type": "array",
-            "minItems": 1,
-            "maxItems": ITEMS_MAX,
-            "items": line,
-        }
+        "allocations": {"type": "array", "minItems": 1, "maxItems": ITEMS_MAX, "items": line}
     }
     owner: dict[str, Any] = {"project_id": IDENTIFIER, "user_id": IDENTIFIER}
     if not has_owner:

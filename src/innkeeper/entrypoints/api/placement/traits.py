@@ -94,8 +94,7 @@ async def replace_of_provider(call: Call) -> Answer:
     uuid, body = call.params["uuid"], call.body
     seen = body["resource_provider_generation"]
     return _of_provider(
-        call,
-        await call.write(lambda tx: traits.replace(tx, uuid, seen, body["traits"], call.now)),
+        call, await call.write(lambda tx: traits.replace(tx, uuid, seen, body["traits"], call.now))
     )
 
 

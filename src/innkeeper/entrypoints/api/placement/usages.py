@@ -19,9 +19,7 @@ async def show(call: Call) -> Answer:
     project_id = call.last("project_id")
     assert project_id is not None, "the query's schema asks for it"
     user_id, consumer_type = call.last("user_id"), call.last("consumer_type")
-    found = await call.read(
-        lambda tx: usages.of_project(tx, project_id, user_id, consumer_type)
-    )
+    found = await call.read(lambda tx: usages.of_project(tx, project_id, user_id, consumer_type))
     body = {
         kind: {"consumer_count": usage.consumers, **usage.used} for kind, usage in found.items()
     }

@@ -31,11 +31,7 @@ async def select(call: Call) -> Answer:
     _, request = await judged(call)
     planned = await call.decide(lambda tx, context: plans.made(tx, context, request))
     made = offers(
-        planned,
-        entries.scope_of(request),
-        sealer,
-        partial(nonce, call.site.ids),
-        call.now,
+        planned, entries.scope_of(request), sealer, partial(nonce, call.site.ids), call.now
     )
     # Not "-0.0", which some readers of JSON stumble over.
     weights = [{"weight": 0.0 - each.weight, "blob": each.sealed} for each in made]

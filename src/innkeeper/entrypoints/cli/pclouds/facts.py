@@ -82,9 +82,7 @@ def _add_size(parser: argparse.ArgumentParser) -> None:
     )
     size.add_argument("--min-hosts", type=int, metavar="N", help="fewest hosts it keeps")
     size.add_argument("--max-hosts", type=int, metavar="N", help="most hosts it grows to")
-    size.add_argument(
-        "--size-host-flavor", metavar="FLAVOR", help="host flavor of those it takes"
-    )
+    size.add_argument("--size-host-flavor", metavar="FLAVOR", help="host flavor of those it takes")
     size.add_argument("--size-zone", metavar="ZONE", help="their availability zone")
     size.add_argument(
         "--release-after-idle",
@@ -126,7 +124,5 @@ def _size(told: Mapping[str, Any], present: Mapping[str, Any] | None) -> dict[st
     # The API takes a policy whole, and people change one thing at a time.
     whole = {**(present or {}), **told}
     if not all(word in whole for word in NEEDED):
-        raise osc_exceptions.CommandError(
-            "A size policy needs --max-hosts and --size-host-flavor."
-        )
+        raise osc_exceptions.CommandError("A size policy needs --max-hosts and --size-host-flavor.")
     return whole

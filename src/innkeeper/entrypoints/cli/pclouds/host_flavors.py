@@ -120,9 +120,7 @@ class DeleteHostFlavors(command.Command):
         """Delete each, whatever becomes of the others."""
         compute = self.app.client_manager.sdk_connection.compute
         all_of(
-            parsed_args.flavors,
-            lambda flavor: call(compute, "DELETE", (FLAVORS, flavor)),
-            self.log,
+            parsed_args.flavors, lambda flavor: call(compute, "DELETE", (FLAVORS, flavor)), self.log
         )
 
 

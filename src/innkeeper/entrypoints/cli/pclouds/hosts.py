@@ -10,12 +10,7 @@ from osc_lib import exceptions as osc_exceptions
 from osc_lib.cli import format_columns
 from osc_lib.command import command
 
-from innkeeper.entrypoints.cli.pclouds.about import (
-    AboutPcloud,
-    AboutPcloudHost,
-    One,
-    Table,
-)
+from innkeeper.entrypoints.cli.pclouds.about import AboutPcloud, AboutPcloudHost, One, Table
 from innkeeper.entrypoints.cli.pclouds.calling import (
     PCLOUDS,
     PartialLister,
@@ -78,9 +73,7 @@ class AddPcloudHosts(AboutPcloud, PartialLister):
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Take the names, and what the hosts are to be."""
         parser: argparse.ArgumentParser = super().get_parser(prog_name)
-        parser.add_argument(
-            "hosts", nargs="+", metavar="NAME", help="what a host is to be called"
-        )
+        parser.add_argument("hosts", nargs="+", metavar="NAME", help="what a host is to be called")
         parser.add_argument(
             "--host-flavor", required=True, metavar="FLAVOR", help="ID of their host flavor"
         )

@@ -11,12 +11,7 @@ from osc_lib.cli import format_columns
 from osc_lib.command import command
 
 from innkeeper.entrypoints.cli.pclouds import facts
-from innkeeper.entrypoints.cli.pclouds.about import (
-    AboutPcloud,
-    AboutPcloudProject,
-    One,
-    Table,
-)
+from innkeeper.entrypoints.cli.pclouds.about import AboutPcloud, AboutPcloudProject, One, Table
 from innkeeper.entrypoints.cli.pclouds.calling import (
     PCLOUDS,
     all_of,
@@ -140,9 +135,7 @@ class DeletePclouds(command.Command):
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Take the pclouds."""
         parser: argparse.ArgumentParser = super().get_parser(prog_name)
-        parser.add_argument(
-            "pclouds", nargs="+", metavar="PCLOUD", help="name or ID of a pcloud"
-        )
+        parser.add_argument("pclouds", nargs="+", metavar="PCLOUD", help="name or ID of a pcloud")
         parser.add_argument(
             "--force",
             action="store_true",
@@ -204,9 +197,7 @@ class RemovePcloudProject(AboutPcloudProject):
         project = self._meant(connection, parsed_args.project, own, found)
         call(connection.compute, "DELETE", (PCLOUDS, found["id"], "tenants", project))
 
-    def _meant(
-        self, connection: Any, text: str, own: str | None, found: Mapping[str, Any]
-    ) -> str:
+    def _meant(self, connection: Any, text: str, own: str | None, found: Mapping[str, Any]) -> str:
         if text in found.get("tenants", ()):
             return text
         return own or project_id(connection, text, self.log, may_be_gone=True)

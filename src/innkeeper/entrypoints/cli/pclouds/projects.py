@@ -102,8 +102,7 @@ def _by_name(identity: Any, text: str) -> tuple[str | None, bool]:
         return None, False
     if len(found) > 1:
         raise osc_exceptions.CommandError(
-            f"{len(found)} projects are called '{text}'. Name one by its ID: "
-            f"{', '.join(found)}."
+            f"{len(found)} projects are called '{text}'. Name one by its ID: {', '.join(found)}."
         )
     return (str(found[0]) if found else None), True
 

@@ -12,13 +12,7 @@ from osc_lib.command import command
 
 from innkeeper.domain.ids import canonical_uuid
 from innkeeper.entrypoints.cli.pclouds.about import AboutPcloud, One, Table, add_project
-from innkeeper.entrypoints.cli.pclouds.calling import (
-    PCLOUDS,
-    call,
-    own_project_id,
-    pcloud_id,
-    rows,
-)
+from innkeeper.entrypoints.cli.pclouds.calling import PCLOUDS, call, own_project_id, pcloud_id, rows
 from innkeeper.entrypoints.cli.pclouds.projects import project_id
 
 QUOTAS, USAGE = "os-pcloud-quotas", "os-pcloud-usage"
@@ -30,11 +24,7 @@ ACTION_COLUMNS = {
     "Host": "host",
     "Detail": "detail",
 }
-LONG_ACTION_COLUMNS = {
-    "Project ID": "project_id",
-    "User ID": "user_id",
-    "Request ID": "request_id",
-}
+LONG_ACTION_COLUMNS = {"Project ID": "project_id", "User ID": "user_id", "Request ID": "request_id"}
 RUN_COLUMNS = {
     "Pcloud": "pcloud_id",
     "Host": "name",
@@ -55,9 +45,7 @@ class ListPcloudActions(AboutPcloud, command.Lister):
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Take the pcloud, and how much is to be told."""
         parser: argparse.ArgumentParser = super().get_parser(prog_name)
-        parser.add_argument(
-            "--limit", type=int, metavar="N", help="only so many, the newest ones"
-        )
+        parser.add_argument("--limit", type=int, metavar="N", help="only so many, the newest ones")
         parser.add_argument("--long", action="store_true", help="tell who did it as well")
         return parser
 
@@ -71,9 +59,7 @@ class ListPcloudActions(AboutPcloud, command.Lister):
             columns |= LONG_ACTION_COLUMNS
         path = (PCLOUDS, _id_ever(connection, parsed_args.pcloud), "actions")
         query = {} if parsed_args.limit is None else {"limit": str(parsed_args.limit)}
-        done = itertools.islice(
-            rows(connection.compute, path, "actions", query), parsed_args.limit
-        )
+        done = itertools.islice(rows(connection.compute, path, "actions", query), parsed_args.limit)
         return tuple(columns), ([each[word] for word in columns.values()] for each in done)
 
 

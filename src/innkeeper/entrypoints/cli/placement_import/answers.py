@@ -43,9 +43,7 @@ def uuid_in(name: str, path: str, spelling: str) -> str:
     """The usual spelling of a uuid in the answer about ``path``. Raises :class:`Invalid`."""
     found = canonical_uuid(spelling)
     if found is None:
-        raise Invalid(
-            f"{name}: {NO_PLACEMENT}: {path}: {in_one_line(repr(spelling))} is no uuid."
-        )
+        raise Invalid(f"{name}: {NO_PLACEMENT}: {path}: {in_one_line(repr(spelling))} is no uuid.")
     return found
 
 

@@ -38,9 +38,7 @@ def find(source: Picture, target: Picture, *, keeps_others: bool = False) -> Ite
     others = _others(source, target) if keeps_others else []
     spared = held(others)
     for uuid in _of_either(source.providers, target.providers, keeps_others):
-        yield from _provider(
-            uuid, source.providers.get(uuid), target.providers.get(uuid), spared
-        )
+        yield from _provider(uuid, source.providers.get(uuid), target.providers.get(uuid), spared)
     with_kinds = source.has_kinds and target.has_kinds
     for uuid in _of_either(source.consumers, target.consumers, keeps_others):
         yield from _consumer(

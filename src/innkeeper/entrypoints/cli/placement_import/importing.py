@@ -105,9 +105,7 @@ class Importing:
         if count:
             self._tell(f"{count} differences")
             return ExitStatus.DIFFERENT
-        self._tell(
-            f"equal: {len(source.providers)} providers, {len(source.consumers)} consumers"
-        )
+        self._tell(f"equal: {len(source.providers)} providers, {len(source.consumers)} consumers")
         return ExitStatus.EQUAL
 
     def _tell(self, line: str) -> None:

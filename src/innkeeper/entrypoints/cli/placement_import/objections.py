@@ -85,8 +85,7 @@ def _groundless(source: Picture) -> Iterator[str]:
     reached = {each.uuid for level in source.levels() for each in level}
     for uuid in sorted(source.providers.keys() - reached):
         yield (
-            f"The source's provider {uuid} hangs on itself, by way of its parents. Mend it "
-            "there."
+            f"The source's provider {uuid} hangs on itself, by way of its parents. Mend it there."
         )
     for provider in source.providers.values():
         if provider.parent is not None and provider.parent not in source.providers:

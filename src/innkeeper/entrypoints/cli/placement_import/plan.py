@@ -171,12 +171,7 @@ def _consumers(
             continue
         written.append(consumer)
         # A type cannot be taken away from a consumer: it has to begin anew without one.
-        if (
-            with_kinds
-            and consumer.kind is None
-            and there is not None
-            and there.kind is not None
-        ):
+        if with_kinds and consumer.kind is None and there is not None and there.kind is not None:
             dropped.append(there)
     return dropped, written
 
@@ -207,10 +202,7 @@ def _inventories(
         there = target.providers.get(uuid)
         present: Inventories = {} if there is None else there.inventories
         # What a consumer holds that is left alone must have an inventory to stand on.
-        final = {
-            **_only(present, held_by_others.get(uuid, ())),
-            **provider.inventories,
-        }
+        final = {**_only(present, held_by_others.get(uuid, ())), **provider.inventories}
         wide = {
             # What is held yet cannot go yet.
             **_only(present, held_now.get(uuid, ())),
@@ -237,9 +229,7 @@ def _only(inventories: Inventories, names: Iterable[str]) -> Inventories:
     return {name: inventories[name] for name in names if name in inventories}
 
 
-def _most_held(
-    staying: Mapping[str, ConsumerPicture], written: Iterable[ConsumerPicture]
-) -> Tally:
+def _most_held(staying: Mapping[str, ConsumerPicture], written: Iterable[ConsumerPicture]) -> Tally:
     """The most that can be held at any moment, in whichever order consumers are written."""
     after = {each.uuid: each for each in written}
     most = held(each for uuid, each in staying.items() if uuid not in after)
@@ -264,8 +254,7 @@ def _opened(final: Inventory, most: int, amounts: Sequence[int] | None) -> Inven
     # Stricter than our own rule, which gives an amount of min_unit whatever the step is:
     # the target may be OpenStack's.
     are_given = all(
-        final.min_unit <= each <= final.max_unit and each % final.step_size == 0
-        for each in amounts
+        final.min_unit <= each <= final.max_unit and each % final.step_size == 0 for each in amounts
     )
     if are_given and most <= final.capacity:
         return final

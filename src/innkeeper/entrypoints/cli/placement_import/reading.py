@@ -158,9 +158,7 @@ class Reader:
 
     # -- consumers -------------------------------------------------------------------------
 
-    def _read_consumers(
-        self, spellings: list[str], consumers: dict[str, ConsumerPicture]
-    ) -> None:
+    def _read_consumers(self, spellings: list[str], consumers: dict[str, ConsumerPicture]) -> None:
         """Add consumers to those read so far; take away those that hold nothing any more."""
         found = self._each("consumers", spellings, self.consumer)
         for spelling, consumer in zip(spellings, found, strict=True):
@@ -204,9 +202,7 @@ class Reader:
 
     # -- many at a time --------------------------------------------------------------------
 
-    def _each(
-        self, noun: str, items: list[Item], read: Callable[[Item], Answer]
-    ) -> list[Answer]:
+    def _each(self, noun: str, items: list[Item], read: Callable[[Item], Answer]) -> list[Answer]:
         """What ``read`` gives for each item, in their order; the first error ends it."""
         found: list[Answer] = []
         if not items:
@@ -224,9 +220,7 @@ class Reader:
         return found
 
 
-def _has_no_ground(
-    providers: Mapping[str, ProviderPicture], consumer: ConsumerPicture
-) -> set[str]:
+def _has_no_ground(providers: Mapping[str, ProviderPicture], consumer: ConsumerPicture) -> set[str]:
     """The providers of which a consumer holds what they do not have, as far as was read."""
     return {
         uuid

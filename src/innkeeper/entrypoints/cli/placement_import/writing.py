@@ -113,9 +113,7 @@ class PlanWriter:
         for level in plan.levels:
             self._each("providers", level, self._make_or_change)
         self._each("inventories, traits and aggregates", plan.furnished, self._furnish)
-        self._write(
-            "consumers to let go", [Intent(each, lets_go=True) for each in plan.dropped]
-        )
+        self._write("consumers to let go", [Intent(each, lets_go=True) for each in plan.dropped])
         self._write("consumers", [Intent(each) for each in plan.written])
         self._each("final inventories", plan.closed, self._furnish)
         for level in plan.removed_levels:

@@ -109,6 +109,4 @@ def _amounts(row: TextRow, needs: dict[str, str]) -> dict[str, int]:
 
 def _name(amounts: dict[str, int]) -> str:
     letters = {"VCPU": "c", "MEMORY_MB": "m", "DISK_GB": "d"}
-    return "".join(
-        f"{amount}{letters.get(name, ' ' + name)}" for name, amount in amounts.items()
-    )
+    return "".join(f"{amount}{letters.get(name, ' ' + name)}" for name, amount in amounts.items())

@@ -113,8 +113,7 @@ def rows_of(path: Path, needed: Sequence[str]) -> Iterator[TextRow]:
             raise Invalid(f"{path.name}, line {number}: {error}.") from error
         if len(cells) != len(header):
             raise Invalid(
-                f"{path.name}, line {number}: {len(cells)} cells, and the header has "
-                f"{len(header)}."
+                f"{path.name}, line {number}: {len(cells)} cells, and the header has {len(header)}."
             )
         yield TextRow(path.name, number, dict(zip(header, cells, strict=True)))
 

@@ -135,10 +135,7 @@ def upgrade() -> None:
         unique=False,
     )
     op.create_index(
-        op.f("ix_allocations_resource_class_id"),
-        "allocations",
-        ["resource_class_id"],
-        unique=False,
+        op.f("ix_allocations_resource_class_id"), "allocations", ["resource_class_id"], unique=False
     )
     op.create_table(
         "inventories",
@@ -171,10 +168,7 @@ def upgrade() -> None:
         ),
     )
     op.create_index(
-        op.f("ix_inventories_resource_class_id"),
-        "inventories",
-        ["resource_class_id"],
-        unique=False,
+        op.f("ix_inventories_resource_class_id"), "inventories", ["resource_class_id"], unique=False
     )
     op.create_table(
         "resource_provider_aggregates",
@@ -186,9 +180,7 @@ def upgrade() -> None:
             name=op.f("fk_resource_provider_aggregates_resource_provider_id"),
         ),
         sa.PrimaryKeyConstraint(
-            "resource_provider_id",
-            "aggregate_uuid",
-            name=op.f("pk_resource_provider_aggregates"),
+            "resource_provider_id", "aggregate_uuid", name=op.f("pk_resource_provider_aggregates")
         ),
     )
     op.create_index(
@@ -238,12 +230,8 @@ def downgrade() -> None:
     op.drop_index("ix_allocations_provider_class_used", table_name="allocations")
     op.drop_table("allocations")
     op.drop_table("traits")
-    op.drop_index(
-        op.f("ix_resource_providers_root_provider_id"), table_name="resource_providers"
-    )
-    op.drop_index(
-        op.f("ix_resource_providers_parent_provider_id"), table_name="resource_providers"
-    )
+    op.drop_index(op.f("ix_resource_providers_root_provider_id"), table_name="resource_providers")
+    op.drop_index(op.f("ix_resource_providers_parent_provider_id"), table_name="resource_providers")
     op.drop_table("resource_providers")
     op.drop_table("resource_classes")
     op.drop_index(op.f("ix_consumers_project_id_user_id"), table_name="consumers")

@@ -52,9 +52,7 @@ def upgrade() -> None:
         sa.UniqueConstraint("uuid", name=op.f("uq_migrations_uuid")),
         sqlite_autoincrement=True,
     )
-    op.create_index(
-        op.f("ix_migrations_server_uuid"), "migrations", ["server_uuid"], unique=False
-    )
+    op.create_index(op.f("ix_migrations_server_uuid"), "migrations", ["server_uuid"], unique=False)
     op.create_index(
         op.f("ix_migrations_status_updated_at"),
         "migrations",
@@ -106,10 +104,7 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("server_uuid", name=op.f("pk_server_group_members")),
     )
     op.create_index(
-        op.f("ix_server_group_members_group_id"),
-        "server_group_members",
-        ["group_id"],
-        unique=False,
+        op.f("ix_server_group_members_group_id"), "server_group_members", ["group_id"], unique=False
     )
     op.create_table(
         "aggregate_hosts",
@@ -118,9 +113,7 @@ def upgrade() -> None:
         sa.ForeignKeyConstraint(
             ["aggregate_id"], ["aggregates.id"], name=op.f("fk_aggregate_hosts_aggregate_id")
         ),
-        sa.ForeignKeyConstraint(
-            ["host_id"], ["hosts.id"], name=op.f("fk_aggregate_hosts_host_id")
-        ),
+        sa.ForeignKeyConstraint(["host_id"], ["hosts.id"], name=op.f("fk_aggregate_hosts_host_id")),
         sa.PrimaryKeyConstraint("aggregate_id", "host_id", name=op.f("pk_aggregate_hosts")),
     )
     op.create_index(

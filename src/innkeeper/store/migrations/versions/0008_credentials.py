@@ -29,9 +29,7 @@ def upgrade() -> None:
         sa.Column("last_at", MOMENT, nullable=False),
         sa.PrimaryKeyConstraint("subject", "source", name=op.f("pk_login_failures")),
     )
-    op.create_index(
-        op.f("ix_login_failures_last_at"), "login_failures", ["last_at"], unique=False
-    )
+    op.create_index(op.f("ix_login_failures_last_at"), "login_failures", ["last_at"], unique=False)
     op.create_table(
         "agent_credentials",
         sa.Column("id", sa.String(32), nullable=False),
@@ -43,10 +41,7 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("id", name=op.f("pk_agent_credentials")),
     )
     op.create_index(
-        op.f("ix_agent_credentials_agent_name"),
-        "agent_credentials",
-        ["agent_name"],
-        unique=False,
+        op.f("ix_agent_credentials_agent_name"), "agent_credentials", ["agent_name"], unique=False
     )
 
 

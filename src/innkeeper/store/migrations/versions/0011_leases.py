@@ -27,9 +27,7 @@ def upgrade() -> None:
         "freepool_hosts",
         sa.Column("host_id", BIG_ID, autoincrement=False, nullable=False),
         sa.Column("created_at", MOMENT, nullable=False),
-        sa.ForeignKeyConstraint(
-            ["host_id"], ["hosts.id"], name=op.f("fk_freepool_hosts_host_id")
-        ),
+        sa.ForeignKeyConstraint(["host_id"], ["hosts.id"], name=op.f("fk_freepool_hosts_host_id")),
         sa.PrimaryKeyConstraint("host_id", name=op.f("pk_freepool_hosts")),
     )
     _make_leases()
@@ -67,16 +65,12 @@ def _make_reservations() -> None:
         sa.Column("lease_id", BIG_ID, nullable=False),
         sa.Column("hosts_min", sa.Integer(), nullable=False),
         sa.Column("hosts_max", sa.Integer(), nullable=False),
-        sa.ForeignKeyConstraint(
-            ["lease_id"], ["leases.id"], name=op.f("fk_reservations_lease_id")
-        ),
+        sa.ForeignKeyConstraint(["lease_id"], ["leases.id"], name=op.f("fk_reservations_lease_id")),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_reservations")),
         sa.UniqueConstraint("uuid", name=op.f("uq_reservations_uuid")),
         sqlite_autoincrement=True,
     )
-    op.create_index(
-        op.f("ix_reservations_lease_id"), "reservations", ["lease_id"], unique=False
-    )
+    op.create_index(op.f("ix_reservations_lease_id"), "reservations", ["lease_id"], unique=False)
     op.create_table(
         "holds",
         sa.Column("reservation_id", BIG_ID, autoincrement=False, nullable=False),
@@ -102,9 +96,7 @@ def _make_events() -> None:
         sa.Column("state", WORD, nullable=False),
         sa.Column("due_at", MOMENT, nullable=False),
         sa.Column("updated_at", MOMENT, nullable=False),
-        sa.ForeignKeyConstraint(
-            ["lease_id"], ["leases.id"], name=op.f("fk_lease_events_lease_id")
-        ),
+        sa.ForeignKeyConstraint(["lease_id"], ["leases.id"], name=op.f("fk_lease_events_lease_id")),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_lease_events")),
         sa.UniqueConstraint("uuid", name=op.f("uq_lease_events_uuid")),
         sa.UniqueConstraint("lease_id", "kind", name=op.f("uq_lease_events_lease_id_kind")),
@@ -119,10 +111,6 @@ def downgrade() -> None:
     """Drop them; hosts that were kept for leases are for everybody again."""
     for table in ("lease_events", "holds", "reservations", "leases", "freepool_hosts"):
         op.drop_table(table)
-    hosts = sa.table(
-        "hosts",
-        sa.column("dedication", WORD),
-        sa.column("dedicated_to", UUID),
-    )
+    hosts = sa.table("hosts", sa.column("dedication", WORD), sa.column("dedicated_to", UUID))
     kept = hosts.c.dedication.in_(["freepool", "leased", "ended"])
     op.execute(hosts.update().where(kept).values(dedication=None, dedicated_to=None))

@@ -12,13 +12,7 @@ from innkeeper.domain.compute import OrderKind, OrderStatus, Status, Task
 from innkeeper.domain.moves import IN_FLIGHT, OPEN, Migration
 from innkeeper.store import by_ids
 from innkeeper.store.narrowing import Only, Rows, narrowed
-from innkeeper.store.tables.compute import (
-    hosts,
-    migrations,
-    quota_usages,
-    servers,
-    work_orders,
-)
+from innkeeper.store.tables.compute import hosts, migrations, quota_usages, servers, work_orders
 from innkeeper.store.tables.placement import (
     allocations,
     consumers,
@@ -115,9 +109,7 @@ def wrong_usages(tx: Tx, more: Mapping[str, tuple[int, int]]) -> list[tuple[Any,
         or_zero(sums.c.memory_mb),
     ).outerjoin(sums, sums.c.project_id == quota_usages.c.project_id)
     rows = [
-        row
-        for row in (_with(more, each) for each in tx.execute(counted))
-        if row[1:4] != row[4:7]
+        row for row in (_with(more, each) for each in tx.execute(counted)) if row[1:4] != row[4:7]
     ]
     uncounted = (
         sa.select(
@@ -146,8 +138,7 @@ def idle_builds(tx: Tx, only: Only = None) -> Rows:
         tx,
         only,
         OrderKind.BUILD,
-        (servers.c.status == Status.BUILD)
-        & servers.c.task_state.is_distinct_from(Task.DELETING),
+        (servers.c.status == Status.BUILD) & servers.c.task_state.is_distinct_from(Task.DELETING),
     )
 
 
@@ -174,9 +165,7 @@ def loose_migrations(tx: Tx, consumer_type: str, only: Only = None) -> Rows:
         sa.select(consumers.c.uuid, migrations.c.status)
         .outerjoin(migrations, migrations.c.uuid == consumers.c.uuid)
         .where(consumers.c.consumer_type == consumer_type)
-        .where(
-            migrations.c.id.is_(None) | migrations.c.status.not_in(sorted(OPEN)),
-        )
+        .where(migrations.c.id.is_(None) | migrations.c.status.not_in(sorted(OPEN)))
     )
     return narrowed(tx, query, consumers.c.uuid, only)
 
@@ -190,9 +179,7 @@ def open_migrations(tx: Tx) -> list[Migration]:
 
 def placed_servers(tx: Tx, only: Only = None) -> Iterator[Rows]:
     """Rows of id, uuid, flavor and image's properties; some at a time."""
-    query = sa.select(
-        servers.c.id, servers.c.uuid, servers.c.flavor, servers.c.image_properties
-    )
+    query = sa.select(servers.c.id, servers.c.uuid, servers.c.flavor, servers.c.image_properties)
     query = query.where(_ALIVE).where(servers.c.provider_id.is_not(None))
     if only is not None:
         for row in narrowed(tx, query, servers.c.uuid, only):
@@ -222,9 +209,7 @@ def holdings(tx: Tx, placed: Rows, others: Collection[str]) -> dict[str, dict[st
     # By the ids of the rows, not by a list of thousands of uuids.
     ids = [row[0] for row in placed]
     of_servers = _HOLDINGS.join(servers, servers.c.uuid == allocations.c.consumer_id)
-    rows: list[Any] = list(
-        tx.execute(of_servers.where(servers.c.id.between(min(ids), max(ids))))
-    )
+    rows: list[Any] = list(tx.execute(of_servers.where(servers.c.id.between(min(ids), max(ids)))))
     rows += by_ids.rows(tx, _HOLDINGS.where(allocations.c.consumer_id.in_(by_ids.IDS)), others)
     names = dict(tx.execute(sa.select(resource_classes.c.id, resource_classes.c.name)).all())
     found: dict[str, dict[str, int]] = {}
@@ -245,9 +230,7 @@ def _is_not_told(kind: str | None = None) -> sa.ColumnElement[bool]:
     Not a join: a database that knows nothing of how many orders wait looks for each server
     through all of them.
     """
-    told = sa.select(work_orders.c.server_uuid).where(
-        work_orders.c.status == OrderStatus.WAITING
-    )
+    told = sa.select(work_orders.c.server_uuid).where(work_orders.c.status == OrderStatus.WAITING)
     if kind is not None:
         told = told.where(work_orders.c.kind == kind)
     return servers.c.uuid.not_in(told)

@@ -177,9 +177,7 @@ def nowhere_with(tx: Tx, hint: str) -> list[tuple[str, str, dict[str, Any]]]:
     return [tuple(row) for row in tx.execute(NOWHERE, {"key": f'%"{hint}"%'})]
 
 
-def residents(
-    tx: Tx, kinds: Collection[str]
-) -> list[tuple[str, str, str | None, dict[str, Any]]]:
+def residents(tx: Tx, kinds: Collection[str]) -> list[tuple[str, str, str | None, dict[str, Any]]]:
     """Servers on hosts that are kept in one of these ways: server, host, for whom, hints.
 
     It reads all of them: for audits.

@@ -20,9 +20,7 @@ from innkeeper.store.tables.compute import (
 from innkeeper.store.transactions import Tx
 
 _ZONES = (
-    sa.select(
-        hosts.c.name, hosts.c.availability_zone, hosts.c.reported_zone, aggregates.c.metadata
-    )
+    sa.select(hosts.c.name, hosts.c.availability_zone, hosts.c.reported_zone, aggregates.c.metadata)
     .outerjoin(aggregate_hosts, aggregate_hosts.c.host_id == hosts.c.id)
     .outerjoin(aggregates, aggregates.c.id == aggregate_hosts.c.aggregate_id)
     .order_by(hosts.c.id)
@@ -68,6 +66,4 @@ def remove_members(tx: Tx, uuids: Collection[str]) -> None:
     by_ids.run(tx, _REMOVE, uuids)
 
 
-_REMOVE = server_group_members.delete().where(
-    server_group_members.c.server_uuid.in_(by_ids.IDS)
-)
+_REMOVE = server_group_members.delete().where(server_group_members.c.server_uuid.in_(by_ids.IDS))

@@ -48,9 +48,7 @@ def used_rows(tx: Tx, ids: Collection[ProviderId]) -> list[Any]:
         sa.func.sum(allocations.c.used),
     )
     query = query.where(allocations.c.resource_provider_id.in_(IDS))
-    grouped = query.group_by(
-        allocations.c.resource_provider_id, allocations.c.resource_class_id
-    )
+    grouped = query.group_by(allocations.c.resource_provider_id, allocations.c.resource_class_id)
     return by_ids.rows(tx, grouped, ids)
 
 
@@ -64,9 +62,7 @@ def totals(tx: Tx, class_id: int) -> tuple[int, int, int]:
     of_hosts = sa.select(
         sa.func.sum(inventories.c.total), sa.func.sum(inventories.c.reserved)
     ).join(hosts, hosts.c.provider_id == inventories.c.resource_provider_id)
-    total, reserved = tx.execute(
-        of_hosts.where(inventories.c.resource_class_id == class_id)
-    ).one()
+    total, reserved = tx.execute(of_hosts.where(inventories.c.resource_class_id == class_id)).one()
     held = sa.select(sa.func.sum(allocations.c.used)).join(
         hosts, hosts.c.provider_id == allocations.c.resource_provider_id
     )

@@ -101,9 +101,7 @@ _SNAPSHOT = sa.select(
     (resource_providers.c.id == hosts.c.provider_id) & (resource_providers.c.can_host == 1),
 )
 _SNAPSHOT_OF = _SNAPSHOT.where(hosts.c.provider_id.in_(IDS))
-_PROVIDER_IDS = PreparedForIds(
-    sa.select(hosts.c.provider_id).where(hosts.c.provider_id.in_(IDS))
-)
+_PROVIDER_IDS = PreparedForIds(sa.select(hosts.c.provider_id).where(hosts.c.provider_id.in_(IDS)))
 
 
 def rows_for_snapshot(tx: Tx, provider_ids: Collection[ProviderId] | None) -> list[HostRow]:
@@ -122,9 +120,7 @@ _PROVIDER_UUIDS = (
 )
 
 
-def provider_uuids(
-    tx: Tx, provider_ids: Collection[ProviderId]
-) -> dict[ProviderId, ProviderUuid]:
+def provider_uuids(tx: Tx, provider_ids: Collection[ProviderId]) -> dict[ProviderId, ProviderUuid]:
     """The public ids of the providers that these hosts are."""
     rows = by_ids.rows(tx, _PROVIDER_UUIDS, sorted(set(provider_ids)))
     return {ProviderId(row): ProviderUuid(uuid) for row, uuid in rows}
@@ -230,9 +226,7 @@ def put_into_zone(tx: Tx, host_ids: Collection[int], zone: str, now: datetime) -
     by_ids.run(tx, _IN_ZONE.values(availability_zone=zone, updated_at=now), host_ids)
 
 
-_MARK_REPORTED = (
-    hosts.update().where(hosts.c.id.in_(IDS)).values(reported_at=sa.bindparam("now"))
-)
+_MARK_REPORTED = hosts.update().where(hosts.c.id.in_(IDS)).values(reported_at=sa.bindparam("now"))
 
 
 def mark_reported(tx: Tx, host_ids: Sequence[int], now: datetime) -> None:
@@ -315,9 +309,7 @@ def residents(tx: Tx, names: Collection[str]) -> list[Any]:
     return by_ids.rows(tx, query.order_by(servers.c.id), names)
 
 
-def to_delete(
-    tx: Tx, names: Collection[str], heard_since: datetime, limit: int
-) -> list[ServerId]:
+def to_delete(tx: Tx, names: Collection[str], heard_since: datetime, limit: int) -> list[ServerId]:
     """Servers on hosts of which nobody is just seeing to it that they go, the oldest first.
 
     An agent sees to those that are being deleted, if it was heard since a moment and nobody

@@ -71,15 +71,12 @@ def hosts_of(tx: Tx, statuses: Collection[str]) -> set[str]:
     return {host for row in rows for host in row if host is not None}
 
 
-def quiet_since(
-    tx: Tx, before: datetime, statuses: Collection[str], limit: int
-) -> list[Migration]:
+def quiet_since(tx: Tx, before: datetime, statuses: Collection[str], limit: int) -> list[Migration]:
     """Migrations in some statuses to which nothing happened since a moment, oldest first."""
     query = _ROWS.where(migrations.c.status.in_(sorted(statuses)))
     query = query.where(migrations.c.updated_at < before)
     return [
-        _migration(row)
-        for row in tx.execute(query.order_by(migrations.c.updated_at).limit(limit))
+        _migration(row) for row in tx.execute(query.order_by(migrations.c.updated_at).limit(limit))
     ]
 
 

@@ -193,9 +193,7 @@ def waiting_about(tx: Tx, servers: Collection[ServerId]) -> list[OpenOrder]:
     return [OpenOrder(*row) for row in tx.execute(query.order_by(work_orders.c.id))]
 
 
-def waiting_since(
-    tx: Tx, before: datetime, kinds: Collection[str], limit: int
-) -> list[OpenOrder]:
+def waiting_since(tx: Tx, before: datetime, kinds: Collection[str], limit: int) -> list[OpenOrder]:
     """Orders of some kinds that were given before a moment and are not ended, oldest first."""
     query = (
         _OPEN.where(work_orders.c.created_at < before)

@@ -46,12 +46,7 @@ def add_usage(tx: Tx, project_id: str, servers: int, vcpus: int, memory_mb: int)
     if _ADD.run(tx, [more]) == 0:
         tx.execute(
             quota_usages.insert(),
-            {
-                "project_id": project_id,
-                "servers": servers,
-                "vcpus": vcpus,
-                "memory_mb": memory_mb,
-            },
+            {"project_id": project_id, "servers": servers, "vcpus": vcpus, "memory_mb": memory_mb},
         )
 
 

@@ -9,13 +9,7 @@ import sqlalchemy as sa
 from innkeeper.domain.compute import OrderStatus, Status
 from innkeeper.domain.moves import IN_FLIGHT, OPEN
 from innkeeper.store.narrowing import Only, Rows, narrowed
-from innkeeper.store.tables.compute import (
-    hosts,
-    migrations,
-    servers,
-    unknown_servers,
-    work_orders,
-)
+from innkeeper.store.tables.compute import hosts, migrations, servers, unknown_servers, work_orders
 from innkeeper.store.tables.placement import (
     inventories,
     resource_classes,
@@ -31,9 +25,7 @@ def strangers(tx: Tx) -> Rows:
     """Rows of host, server's uuid, moment, of what agents found and nobody knows."""
     query = (
         sa.select(
-            unknown_servers.c.host,
-            unknown_servers.c.server_uuid,
-            unknown_servers.c.reported_at,
+            unknown_servers.c.host, unknown_servers.c.server_uuid, unknown_servers.c.reported_at
         )
         .outerjoin(servers, servers.c.uuid == unknown_servers.c.server_uuid)
         .where(servers.c.id.is_(None))

@@ -17,12 +17,7 @@ from innkeeper.domain.moves import MAY_CHANGE_HOSTS
 from innkeeper.store import by_ids
 from innkeeper.store.by_ids import IDS
 from innkeeper.store.prepared import Prepared
-from innkeeper.store.tables.compute import (
-    migrations,
-    server_group_members,
-    server_groups,
-    servers,
-)
+from innkeeper.store.tables.compute import migrations, server_group_members, server_groups, servers
 from innkeeper.store.transactions import Tx
 
 _MOST = "servers_per_host_max"
@@ -45,9 +40,7 @@ _UUID_OF_SERVER = Prepared(
     .join(server_group_members, server_group_members.c.group_id == server_groups.c.id)
     .where(server_group_members.c.server_uuid == sa.bindparam("wanted"))
 )
-_IS_MEMBER = (servers.c.uuid == server_group_members.c.server_uuid) & servers.c.deleted_at.is_(
-    None
-)
+_IS_MEMBER = (servers.c.uuid == server_group_members.c.server_uuid) & servers.c.deleted_at.is_(None)
 _MEMBERS = (
     sa.select(server_group_members.c.group_id, servers.c.uuid)
     .join(servers, _IS_MEMBER)

@@ -176,10 +176,7 @@ _FAILED = _IN_BUILD.values(
     updated_at=sa.bindparam("now"),
 )
 _KEPT = _MANY.values(
-    status=Status.ERROR,
-    task_state=None,
-    power_state=Power.NO_STATE,
-    updated_at=sa.bindparam("now"),
+    status=Status.ERROR, task_state=None, power_state=Power.NO_STATE, updated_at=sa.bindparam("now")
 )
 _DELETED = _MANY.values(
     status=Status.DELETED,

@@ -67,9 +67,7 @@ def remove(tx: Tx, credential_id: str) -> bool:
     """Drop one; tell whether it was there."""
     # Others of several processes may remember it.
     invalidations.tell(tx, invalidations.IDENTITY)
-    result = tx.execute(
-        agent_credentials.delete().where(agent_credentials.c.id == credential_id)
-    )
+    result = tx.execute(agent_credentials.delete().where(agent_credentials.c.id == credential_id))
     return result.rowcount > 0
 
 

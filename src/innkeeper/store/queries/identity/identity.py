@@ -87,9 +87,7 @@ def find_projects(
 def projects_of_user(tx: Tx, user_id: str) -> list[Project]:
     """The projects on which a user has any role, by name."""
     mine = sa.select(role_assignments.c.project_id).where(role_assignments.c.user_id == user_id)
-    query = (
-        sa.select(*_PROJECT_COLUMNS).where(projects.c.id.in_(mine)).order_by(projects.c.name)
-    )
+    query = sa.select(*_PROJECT_COLUMNS).where(projects.c.id.in_(mine)).order_by(projects.c.name)
     return [Project(*row) for row in tx.execute(query)]
 
 
@@ -132,9 +130,7 @@ def user(tx: Tx, user_id: str) -> User | None:
     return None if row is None else User(*row)
 
 
-def find_users(
-    tx: Tx, *, name: str | None = None, is_enabled: bool | None = None
-) -> list[User]:
+def find_users(tx: Tx, *, name: str | None = None, is_enabled: bool | None = None) -> list[User]:
     """The users that fit, by name."""
     query = sa.select(*_USER_COLUMNS).order_by(users.c.name)
     if name is not None:
@@ -228,9 +224,7 @@ def grant(tx: Tx, user_id: str, project_id: str, role_id: str) -> None:
     """Give a role that the user does not have there yet."""
     invalidations.tell(tx, invalidations.IDENTITY)
     tx.execute(
-        role_assignments.insert().values(
-            user_id=user_id, project_id=project_id, role_id=role_id
-        )
+        role_assignments.insert().values(user_id=user_id, project_id=project_id, role_id=role_id)
     )
 
 
@@ -247,11 +241,7 @@ def withdraw(tx: Tx, user_id: str, project_id: str, role_id: str) -> bool:
 
 
 def assignments(
-    tx: Tx,
-    *,
-    user_id: str | None = None,
-    project_id: str | None = None,
-    role_id: str | None = None,
+    tx: Tx, *, user_id: str | None = None, project_id: str | None = None, role_id: str | None = None
 ) -> list[Assignment]:
     """Who has which role on what, in a stable order."""
     query = (
@@ -281,9 +271,7 @@ def assignments(
 _USER_AND_REVOCATION = (
     sa.select(*_USER_COLUMNS, revoked_tokens.c.audit_id)
     .select_from(users)
-    .outerjoin(
-        revoked_tokens, revoked_tokens.c.audit_id.in_(sa.bindparam("chain", expanding=True))
-    )
+    .outerjoin(revoked_tokens, revoked_tokens.c.audit_id.in_(sa.bindparam("chain", expanding=True)))
     .where(users.c.id == sa.bindparam("user"))
 )
 

@@ -10,13 +10,7 @@ from innkeeper.domain.hosts import OF_LEASES
 from innkeeper.domain.leases import LeaseEventKind, LeaseEventState
 from innkeeper.store.narrowing import Only, narrowed
 from innkeeper.store.tables.compute import hosts
-from innkeeper.store.tables.leases import (
-    freepool_hosts,
-    holds,
-    lease_events,
-    leases,
-    reservations,
-)
+from innkeeper.store.tables.leases import freepool_hosts, holds, lease_events, leases, reservations
 from innkeeper.store.tables.pclouds import pool_hosts
 from innkeeper.store.transactions import Tx
 
@@ -60,9 +54,7 @@ _KEPT = (
 def kept(tx: Tx, only: Only = None) -> list[FreepoolRow]:
     """The hosts that anything says are kept for leases; all, or these by name."""
     rows = narrowed(tx, _KEPT, hosts.c.name, only)
-    return [
-        FreepoolRow(row[0], row[1], row[2], row[3], bool(row[4]), bool(row[5])) for row in rows
-    ]
+    return [FreepoolRow(row[0], row[1], row[2], row[3], bool(row[4]), bool(row[5])) for row in rows]
 
 
 def holders(tx: Tx) -> dict[int, list[HostHolder]]:

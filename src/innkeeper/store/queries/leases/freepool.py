@@ -81,9 +81,7 @@ def page(tx: Tx, *, after: int, limit: int) -> list[FreepoolHost]:
 def lendable(tx: Tx, heard_since: datetime) -> list[Lendable]:
     """The hosts of the freepool that are enabled and up, whoever holds them."""
     rows = tx.execute(_CANDIDATES, {"heard_since": heard_since})
-    return [
-        Lendable(host_id, ProviderUuid(uuid), dedication) for host_id, uuid, dedication in rows
-    ]
+    return [Lendable(host_id, ProviderUuid(uuid), dedication) for host_id, uuid, dedication in rows]
 
 
 def totals(tx: Tx, providers: Collection[ProviderId]) -> Mapping[ProviderId, dict[str, int]]:

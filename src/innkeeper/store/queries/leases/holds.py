@@ -24,8 +24,7 @@ def add(tx: Tx, reservation: int, host_ids: Collection[int]) -> None:
     """Have a reservation hold hosts, which nobody else holds in its window."""
     if host_ids:
         tx.execute(
-            holds.insert(),
-            [{"reservation_id": reservation, "host_id": each} for each in host_ids],
+            holds.insert(), [{"reservation_id": reservation, "host_id": each} for each in host_ids]
         )
 
 
@@ -37,9 +36,7 @@ def held_in(tx: Tx, window: Window) -> set[int]:
     is only cleared of.
     """
     query = _BY_LEASE.where(
-        leases.c.ended_at.is_(None),
-        leases.c.start_at < window.end,
-        leases.c.end_at > window.start,
+        leases.c.ended_at.is_(None), leases.c.start_at < window.end, leases.c.end_at > window.start
     )
     return set(tx.execute(query).scalars())
 

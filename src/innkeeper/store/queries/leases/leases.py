@@ -193,6 +193,4 @@ def move_event(tx: Tx, event: LeaseEvent, state: str, now: datetime) -> bool:
 
 def bring_forward(tx: Tx, event: LeaseEvent, now: datetime) -> None:
     """Have an event be due now."""
-    tx.execute(
-        lease_events.update().where(lease_events.c.uuid == event.uuid).values(due_at=now)
-    )
+    tx.execute(lease_events.update().where(lease_events.c.uuid == event.uuid).values(due_at=now))

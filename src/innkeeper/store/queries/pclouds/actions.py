@@ -58,12 +58,7 @@ def add(
 
 
 def page(
-    tx: Tx,
-    pcloud_uuid: str,
-    *,
-    before: int | None,
-    limit: int,
-    owner_id: str | None = None,
+    tx: Tx, pcloud_uuid: str, *, before: int | None, limit: int, owner_id: str | None = None
 ) -> list[PcloudAction]:
     """What was done to a pcloud, the newest first, ahead of the row ``before``.
 

@@ -139,9 +139,7 @@ def remove(tx: Tx, row: int) -> None:
     tx.execute(host_flavors.delete().where(host_flavors.c.id == row))
 
 
-def free_counts(
-    tx: Tx, rows: Collection[int], heard_since: datetime
-) -> dict[int, dict[str, int]]:
+def free_counts(tx: Tx, rows: Collection[int], heard_since: datetime) -> dict[int, dict[str, int]]:
     """How many hosts of these flavors can be had, by flavor and availability zone."""
     found: dict[int, dict[str, int]] = {}
     counts = tx.execute(_FREE_COUNTS, {"ids": list(rows), "heard_since": heard_since})
@@ -210,10 +208,7 @@ def pooled(tx: Tx, host_ids: Collection[int]) -> dict[int, PoolHost]:
 
 def add_host(tx: Tx, row: int, host_id: int, now: datetime) -> None:
     """Put a host into a pool."""
-    tx.execute(
-        pool_hosts.insert(),
-        {"host_flavor_id": row, "host_id": host_id, "created_at": now},
-    )
+    tx.execute(pool_hosts.insert(), {"host_flavor_id": row, "host_id": host_id, "created_at": now})
 
 
 def remove_host(tx: Tx, host_id: int) -> None:

@@ -192,14 +192,10 @@ def begin_billing(tx: Tx, rows: Sequence[Mapping[str, Any]]) -> None:
     if not rows:
         return
     last = sa.select(billing_periods.c.host_id, sa.func.max(billing_periods.c.ended_at))
-    last = last.where(
-        billing_periods.c.host_id.in_(IDS), billing_periods.c.ended_at.is_not(None)
-    )
+    last = last.where(billing_periods.c.host_id.in_(IDS), billing_periods.c.ended_at.is_not(None))
     last = last.group_by(billing_periods.c.host_id)
     ended = dict(map(tuple, by_ids.rows(tx, last, [row["host_id"] for row in rows])))
-    begun = [
-        max(row["started_at"], ended.get(row["host_id"], row["started_at"])) for row in rows
-    ]
+    begun = [max(row["started_at"], ended.get(row["host_id"], row["started_at"])) for row in rows]
     tx.execute(
         billing_periods.insert(),
         [{**row, "started_at": at} for row, at in zip(rows, begun, strict=True)],
@@ -224,22 +220,12 @@ def rename_run(tx: Tx, host_id: int, name: str) -> None:
 
 
 def periods(
-    tx: Tx,
-    start: datetime,
-    stop: datetime,
-    *,
-    project_id: str | None,
-    after: int = 0,
-    limit: int,
+    tx: Tx, start: datetime, stop: datetime, *, project_id: str | None, after: int = 0, limit: int
 ) -> list[BillingPeriod]:
     """What was paid for within a period, by the runs' rows, behind the row ``after``."""
-    query = (
-        _RUNS.where(billing_periods.c.id > after).order_by(billing_periods.c.id).limit(limit)
-    )
+    query = _RUNS.where(billing_periods.c.id > after).order_by(billing_periods.c.id).limit(limit)
     query = query.where(billing_periods.c.started_at < stop)
-    query = query.where(
-        billing_periods.c.ended_at.is_(None) | (billing_periods.c.ended_at > start)
-    )
+    query = query.where(billing_periods.c.ended_at.is_(None) | (billing_periods.c.ended_at > start))
     if project_id is not None:
         query = query.where(billing_periods.c.project_id == project_id)
     return [BillingPeriod(*row) for row in tx.execute(query)]

@@ -31,9 +31,7 @@ _PCLOUDS = sa.select(
 )
 _PROJECTS = (
     sa.select(
-        pcloud_projects.c.pcloud_id,
-        pcloud_projects.c.project_id,
-        pcloud_projects.c.has_accepted,
+        pcloud_projects.c.pcloud_id, pcloud_projects.c.project_id, pcloud_projects.c.has_accepted
     )
     .where(pcloud_projects.c.pcloud_id.in_(IDS))
     .order_by(pcloud_projects.c.project_id)
@@ -47,19 +45,11 @@ def _pcloud(row: Sequence[Any]) -> Pcloud:
 
 
 def add(
-    tx: Tx,
-    uuid: str,
-    aggregate_id: int,
-    project_id: str,
-    facts: Mapping[str, Any],
-    now: datetime,
+    tx: Tx, uuid: str, aggregate_id: int, project_id: str, facts: Mapping[str, Any], now: datetime
 ) -> None:
     """Write a new pcloud, whose aggregate is there; ``facts`` as :func:`change` takes them."""
     head = {"uuid": uuid, "aggregate_id": aggregate_id, "project_id": project_id}
-    tx.execute(
-        pclouds.insert(),
-        {**head, **_columns(facts), "created_at": now, "updated_at": now},
-    )
+    tx.execute(pclouds.insert(), {**head, **_columns(facts), "created_at": now, "updated_at": now})
 
 
 def change(tx: Tx, row: int, facts: Mapping[str, Any], now: datetime) -> None:
@@ -106,9 +96,7 @@ def page(
     """
     query = _PCLOUDS.where(pclouds.c.id > after).order_by(pclouds.c.id).limit(limit)
     if viewer is not None:
-        mine = sa.select(pcloud_projects.c.pcloud_id).where(
-            pcloud_projects.c.project_id == viewer
-        )
+        mine = sa.select(pcloud_projects.c.pcloud_id).where(pcloud_projects.c.project_id == viewer)
         query = query.where((pclouds.c.project_id == viewer) | pclouds.c.id.in_(mine))
     if project_id is not None:
         query = query.where(pclouds.c.project_id == project_id)
@@ -199,9 +187,7 @@ def answered(tx: Tx, row: int, token: str) -> tuple[str, Any] | None:
     return None if found is None else (found[0], found[1])
 
 
-def remember(
-    tx: Tx, row: int, token: str, request_hash: str, answer: Any, now: datetime
-) -> None:
+def remember(tx: Tx, row: int, token: str, request_hash: str, answer: Any, now: datetime) -> None:
     """Write what was answered to a client's request."""
     tx.execute(
         pcloud_tokens.insert(),
@@ -231,6 +217,4 @@ def forget_answers(tx: Tx, row: int) -> None:
 
 def forget_before(tx: Tx, moment: datetime) -> int:
     """Forget answers from before a moment; give how many."""
-    return tx.execute(
-        pcloud_tokens.delete().where(pcloud_tokens.c.created_at < moment)
-    ).rowcount
+    return tx.execute(pcloud_tokens.delete().where(pcloud_tokens.c.created_at < moment)).rowcount

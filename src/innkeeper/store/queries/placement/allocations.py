@@ -137,14 +137,10 @@ _ROOT = sa.select(
 ).where(resource_providers.c.id == sa.bindparam("provider"))
 
 
-def is_tree_held(
-    tx: Tx, provider_id: ProviderId, but_by: Collection[ConsumerUuid] = ()
-) -> bool:
+def is_tree_held(tx: Tx, provider_id: ProviderId, but_by: Collection[ConsumerUuid] = ()) -> bool:
     """Whether anybody, but for these, holds anything of a provider or of others in its tree."""
     root = tx.execute(_ROOT, {"provider": provider_id}).scalar()
-    is_near = (resource_providers.c.id == root) | (
-        resource_providers.c.root_provider_id == root
-    )
+    is_near = (resource_providers.c.id == root) | (resource_providers.c.root_provider_id == root)
     tree = sa.select(resource_providers.c.id).where(is_near)
     held = sa.select(allocations.c.id).where(allocations.c.resource_provider_id.in_(tree))
     if but_by:

@@ -108,9 +108,7 @@ def circles(tx: Tx) -> Rows:
     )
     tree = top.cte("tree", recursive=True)
     below = resource_providers.alias("below")
-    tree = tree.union_all(
-        sa.select(below.c.id).join(tree, below.c.parent_provider_id == tree.c.id)
-    )
+    tree = tree.union_all(sa.select(below.c.id).join(tree, below.c.parent_provider_id == tree.c.id))
     query = (
         sa.select(resource_providers.c.uuid)
         .outerjoin(tree, tree.c.id == resource_providers.c.id)

@@ -52,13 +52,9 @@ _TREE_LINKS_OF = (
 )
 
 
-def uuids(
-    tx: Tx, among: Collection[ProviderId] | None = None
-) -> dict[ProviderId, ProviderUuid]:
+def uuids(tx: Tx, among: Collection[ProviderId] | None = None) -> dict[ProviderId, ProviderUuid]:
     """The pools, all or those among these providers."""
-    rows: list[Any] = (
-        list(tx.execute(_POOLS)) if among is None else _POOLS_AMONG.rows(tx, among)
-    )
+    rows: list[Any] = list(tx.execute(_POOLS)) if among is None else _POOLS_AMONG.rows(tx, among)
     return {ProviderId(provider_id): ProviderUuid(uuid) for provider_id, uuid in rows}
 
 

@@ -66,9 +66,7 @@ def traits_of(tx: Tx, provider_id: ProviderId) -> list[NamedThing]:
 
 def aggregates_of(tx: Tx, provider_id: ProviderId) -> dict[str, int]:
     """The uuids of a provider's aggregates with their positions, in the order of joining."""
-    return {
-        uuid: position for uuid, position in tx.execute(_AGGREGATES, {"provider": provider_id})
-    }
+    return {uuid: position for uuid, position in tx.execute(_AGGREGATES, {"provider": provider_id})}
 
 
 def change_traits(

@@ -111,10 +111,7 @@ def is_name_taken(tx: Tx, name: str, but_by: ProviderId | None = None) -> bool:
 
 
 def matching(
-    tx: Tx,
-    query: ProviderQuery,
-    class_ids: Mapping[str, ClassId],
-    trait_ids: Mapping[str, TraitId],
+    tx: Tx, query: ProviderQuery, class_ids: Mapping[str, ClassId], trait_ids: Mapping[str, TraitId]
 ) -> list[Provider]:
     """The providers that a query asks for, in the order they were made.
 

@@ -28,9 +28,7 @@ def parents_of(tx: Tx, ids: Collection[ProviderId]) -> Mapping[ProviderId, Provi
     return {ProviderId(row_id): parent for row_id, parent in rows}
 
 
-def write_root(
-    tx: Tx, provider_id: ProviderId, root_id: ProviderId | None, now: datetime
-) -> None:
+def write_root(tx: Tx, provider_id: ProviderId, root_id: ProviderId | None, now: datetime) -> None:
     """Write below which root a provider hangs; ``None`` for one that is a root."""
     tx.execute(
         resource_providers.update()

@@ -8,12 +8,7 @@ import sqlalchemy as sa
 
 from innkeeper.domain.ids import ProviderId
 from innkeeper.domain.placement import TypeUsage
-from innkeeper.store.tables.placement import (
-    allocations,
-    consumers,
-    inventories,
-    resource_classes,
-)
+from innkeeper.store.tables.placement import allocations, consumers, inventories, resource_classes
 from innkeeper.store.transactions import Tx
 
 # SELECT name, COALESCE(SUM(used), 0) FROM inventories JOIN resource_classes
@@ -47,9 +42,7 @@ def of_project(tx: Tx, project_id: str, user_id: str | None) -> dict[str | None,
     used: dict[str | None, dict[str, int]] = {}
     sums = (
         sa.select(
-            consumers.c.consumer_type,
-            resource_classes.c.name,
-            sa.func.sum(allocations.c.used),
+            consumers.c.consumer_type, resource_classes.c.name, sa.func.sum(allocations.c.used)
         )
         .join(allocations, allocations.c.consumer_id == consumers.c.uuid)
         .join(resource_classes, resource_classes.c.id == allocations.c.resource_class_id)

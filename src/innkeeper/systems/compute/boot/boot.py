@@ -18,14 +18,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from innkeeper.domain.compute import (
-    Booted,
-    BootRequest,
-    OrderKind,
-    Power,
-    Status,
-    Task,
-)
+from innkeeper.domain.compute import Booted, BootRequest, OrderKind, Power, Status, Task
 from innkeeper.domain.errors import ConcurrentUpdate, PluginFailed, Refusal
 from innkeeper.domain.ids import AgentId, ClassId, ConsumerUuid, ProviderId, ServerId
 from innkeeper.domain.placement import Claim, ConsumerClaim
@@ -99,9 +92,7 @@ def boot_together(
             resolver.join(each.resolved, _homes(each))
         open_ones = _claim_all(tx, context, open_ones)
     for each in open_ones:
-        each.outcome = ConcurrentUpdate(
-            "The chosen hosts kept changing; trying again may help."
-        )
+        each.outcome = ConcurrentUpdate("The chosen hosts kept changing; trying again may help.")
     _write_rows(tx, pendings)
     return [each if isinstance(each, Refusal) else _outcome(each) for each in received]
 
@@ -262,9 +253,7 @@ def _claim(pending: Pending, class_ids: Mapping[str, ClassId]) -> Claim:
             uuid=ConsumerUuid(server_id),
             project_id=request.project_id,
             user_id=request.user_id,
-            amounts=_split(entry, whole, class_ids)
-            if entry.loans
-            else {entry.provider_id: whole},
+            amounts=_split(entry, whole, class_ids) if entry.loans else {entry.provider_id: whole},
             seen=None,
             consumer_type=CONSUMER_TYPE,
             is_new_id=request.destination is None,
@@ -281,9 +270,7 @@ def _split(
     parts = {entry.provider_id: dict(whole)}
     for each in entry.loans:
         class_id = class_ids[each.class_name]
-        parts.setdefault(each.provider_id, {})[class_id] = parts[entry.provider_id].pop(
-            class_id
-        )
+        parts.setdefault(each.provider_id, {})[class_id] = parts[entry.provider_id].pop(class_id)
     return parts
 
 

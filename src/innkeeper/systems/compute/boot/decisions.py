@@ -99,9 +99,7 @@ def of_refused(
     return DecisionRecord(request=request, refused=refused)
 
 
-def of_failed(
-    context: DecisionContext, taken: ResolvedRequest, made: BuildPlan
-) -> DecisionRecord:
+def of_failed(context: DecisionContext, taken: ResolvedRequest, made: BuildPlan) -> DecisionRecord:
     """What to keep of a decision that a plug-in kept from being made; ``made`` is empty."""
     if context.scheduling.explain_decisions == "off":
         return NOTHING_KEPT
@@ -160,9 +158,7 @@ def _for_administrators(context: DecisionContext, refused: Refused) -> dict[str,
     return {COUNTED: counted}
 
 
-def _deciders(
-    context: DecisionContext, scheduler: Scheduler, spec: RequestSpec
-) -> dict[str, Any]:
+def _deciders(context: DecisionContext, scheduler: Scheduler, spec: RequestSpec) -> dict[str, Any]:
     size = context.scheduling.host_subset_size
     return explanation_values.deciders(explaining.deciders(scheduler, size, spec.seed))
 

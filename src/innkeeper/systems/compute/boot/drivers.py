@@ -117,9 +117,7 @@ class Schedulers:
             raise Invalid(str(error)) from error
         if made.pipeline.needs_servers and not self.default.pipeline.needs_servers:
             counting = [
-                each.NAME
-                for each in made.pipeline.filters
-                if getattr(each, "NEEDS_SERVERS", False)
+                each.NAME for each in made.pipeline.filters if getattr(each, "NEEDS_SERVERS", False)
             ]
             raise Invalid(f"Servers are not counted here, as {', '.join(counting)} would need.")
         return made
@@ -209,17 +207,12 @@ def _weighers_of(settings: Scheduling) -> tuple[Weighed, ...]:
         for name in multipliers
     }
     return tuple(
-        (_checked("weigher", name, each, Weigher), multipliers[name])
-        for name, each in made.items()
+        (_checked("weigher", name, each, Weigher), multipliers[name]) for name, each in made.items()
     )
 
 
 def _named(
-    noun: str,
-    name: str,
-    ours: Mapping[str, Any],
-    group: str,
-    sets: Iterable[str] = (),
+    noun: str, name: str, ours: Mapping[str, Any], group: str, sets: Iterable[str] = ()
 ) -> Any:
     """What a name stands for: one of ours, an entry point, or ``package.module:name``."""
     if name in ours:

@@ -54,9 +54,7 @@ class BootExecutor:
         # A claim proves amounts. That a host was closed, moved to another zone or given room
         # back by another process, no claim would notice.
         self.follower.catch_up(tx)
-        outcomes = entries.each_once(
-            requests, lambda each: boot_together(tx, self._context, each)
-        )
+        outcomes = entries.each_once(requests, lambda each: boot_together(tx, self._context, each))
         for request, outcome in zip(requests, outcomes, strict=True):
             if isinstance(outcome, Booted) and outcome.fault is not None:
                 _tell(request, outcome)
@@ -108,9 +106,7 @@ def _tell(request: BootRequest, outcome: Booted) -> None:
     if outcome.refused is not None:
         told = {
             "removed": {
-                each.filter_name: each.removed
-                for each in outcome.refused.tallies
-                if each.removed
+                each.filter_name: each.removed for each in outcome.refused.tallies if each.removed
             },
             "nearest": reasons.near_misses(outcome.refused),
         }

@@ -60,12 +60,7 @@ def answer(tx: Tx, context: DecisionContext, question: Question) -> Told:
     told = replace(told, unread=taken.unread)
     if len(made.entries) < request.count_min:
         nearest = (told.then or told).nearest
-        fault = reasons.sentence(
-            made,
-            request.count_min,
-            nearest,
-            has_dedicated=told.has_dedicated,
-        )
+        fault = reasons.sentence(made, request.count_min, nearest, has_dedicated=told.has_dedicated)
         counted = reasons.counted(made, request.count_min, nearest)
         told = replace(told, fault=fault, counted_fault=counted, chosen=())
     kept = None

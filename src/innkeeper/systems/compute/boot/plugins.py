@@ -219,11 +219,7 @@ CHECKS: dict[str, Check] = {
     "scale": _scale,
     "stamp": _stamp,
 }
-WORDS: dict[str, Any] = {
-    "missing": _Sentence,
-    "missing_counted": _Sentence,
-    "lacks": _Lines,
-}
+WORDS: dict[str, Any] = {"missing": _Sentence, "missing_counted": _Sentence, "lacks": _Lines}
 
 
 class GuardedDriver:

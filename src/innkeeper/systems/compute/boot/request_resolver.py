@@ -61,9 +61,7 @@ class RequestResolver:
     so that what one request is given does not depend on who happened to wait beside it.
     """
 
-    def __init__(
-        self, tx: Tx, context: DecisionContext, requests: Sequence[BootRequest]
-    ) -> None:
+    def __init__(self, tx: Tx, context: DecisionContext, requests: Sequence[BootRequest]) -> None:
         self._tx = tx
         self._context = context
         image_ids = {each.image_id for each in requests if each.image_id is not None}
@@ -230,9 +228,7 @@ def _only_host(request: BootRequest) -> str | None:
     return request.forced_host if destination is None else destination.host
 
 
-def _allowed_count(
-    limits: Limits, used: QuotaUsage, request: BootRequest, flavor: Flavor
-) -> int:
+def _allowed_count(limits: Limits, used: QuotaUsage, request: BootRequest, flavor: Flavor) -> int:
     """The most servers, up to what was asked for, that the quota has room for."""
     room = min(
         _room(limits.servers, used.servers, 1),

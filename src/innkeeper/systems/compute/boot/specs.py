@@ -22,11 +22,7 @@ from innkeeper.systems.compute.grouping.hints import Resolved
 
 
 def made_of(
-    wanted: Demands,
-    flavor: Flavor,
-    properties: Mapping[str, str],
-    resolved: Resolved,
-    **more: Any,
+    wanted: Demands, flavor: Flavor, properties: Mapping[str, str], resolved: Resolved, **more: Any
 ) -> RequestSpec:
     """Put a spec together of what a flavor and an image's properties demand, and the hints.
 

@@ -46,11 +46,7 @@ def of(flavor: Flavor, properties: Mapping[str, str]) -> Demands:
 
     Raises :class:`Invalid` for specs that say nothing sensible.
     """
-    amounts = {
-        "VCPU": flavor.vcpus,
-        "MEMORY_MB": flavor.memory_mb,
-        "DISK_GB": flavor.all_disk_gb,
-    }
+    amounts = {"VCPU": flavor.vcpus, "MEMORY_MB": flavor.memory_mb, "DISK_GB": flavor.all_disk_gb}
     refuse_groups(flavor.extra_specs)
     traits: dict[str, str] = {}
     compared: list[Comparison] = []

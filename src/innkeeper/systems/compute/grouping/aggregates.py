@@ -127,11 +127,7 @@ def set_metadata(
 
 
 def _by_owner(
-    tx: Tx,
-    aggregate: Aggregate,
-    wanted: Mapping[str, str | None],
-    now: datetime,
-    kept_by: Keepers,
+    tx: Tx, aggregate: Aggregate, wanted: Mapping[str, str | None], now: datetime, kept_by: Keepers
 ) -> Mapping[str, str | None]:
     """Have the keeper carry out what is his; give what is anybody's."""
     owner = owned_aggregates.of(kept_by, aggregate)
@@ -181,9 +177,7 @@ def _wanted_zone(
     return zone
 
 
-def _other_zones(
-    tx: Tx, aggregate: Aggregate, host_ids: Collection[int], zone: str
-) -> list[str]:
+def _other_zones(tx: Tx, aggregate: Aggregate, host_ids: Collection[int], zone: str) -> list[str]:
     """Zones, other than this one, that hosts are in because of other aggregates."""
     others = {
         each.availability_zone
@@ -212,9 +206,7 @@ def delete(tx: Tx, row: int, now: datetime, kept_by: Keepers = NOBODY) -> None:
         aggregates.remove(tx, row)
 
 
-def add_host(
-    tx: Tx, row: int, name: str, now: datetime, kept_by: Keepers = NOBODY
-) -> Aggregate:
+def add_host(tx: Tx, row: int, name: str, now: datetime, kept_by: Keepers = NOBODY) -> Aggregate:
     """Put a host into an aggregate, and into its zone.
 
     Raises :class:`NotFound` for a host or an aggregate that is not there, and
@@ -267,9 +259,7 @@ def _demand_same_zone(tx: Tx, host: Host, zone: str, cannot: str) -> None:
         raise Conflict(f"{change} but a server that is being moved may come to the host.")
 
 
-def remove_host(
-    tx: Tx, row: int, name: str, now: datetime, kept_by: Keepers = NOBODY
-) -> Aggregate:
+def remove_host(tx: Tx, row: int, name: str, now: datetime, kept_by: Keepers = NOBODY) -> Aggregate:
     """Take a host out of an aggregate; where that made its zone, it is in another one then.
 
     Raises :class:`NotFound` unless it is in, and :class:`Conflict` where its servers would

@@ -35,13 +35,10 @@ def pcloud(tx: Tx, named: str, project_id: str) -> str:
         found = dedications.own_pclouds_called(tx, named, project_id)
         found = found or dedications.usable_pclouds_called(tx, named, project_id)
     if not found:
-        raise Invalid(
-            f"No pcloud that this project may use has the name or id '{_shown(named)}'."
-        )
+        raise Invalid(f"No pcloud that this project may use has the name or id '{_shown(named)}'.")
     if len(found) > 1:
         raise Invalid(
-            f"Several pclouds are called '{_shown(named)}'. Name one by its id: "
-            f"{_listed(found)}."
+            f"Several pclouds are called '{_shown(named)}'. Name one by its id: {_listed(found)}."
         )
     return found[0]
 

@@ -143,9 +143,7 @@ def takes(host: Host, wanted: Wanted) -> bool:
     return host.dedication == Dedication.OPEN and host.dedicated_to in wanted.pclouds
 
 
-def residents(
-    tx: Tx, kinds: Collection[str]
-) -> list[tuple[str, str, str | None, dict[str, Any]]]:
+def residents(tx: Tx, kinds: Collection[str]) -> list[tuple[str, str, str | None, dict[str, Any]]]:
     """Servers on hosts that are kept in one of these ways: server, host, for whom, hints."""
     return dedications.residents(tx, kinds)
 

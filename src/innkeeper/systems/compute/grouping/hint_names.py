@@ -69,9 +69,7 @@ def known_to(plugins: Iterable[Any]) -> dict[str, tuple[str, ...]]:
 def hints_of(reader: Any) -> frozenset[str]:
     """The hints that a filter or weigher is known to read."""
     fields = (OF_FIELDS.get(field, ()) for field in reader.READS)
-    return frozenset(
-        (*getattr(reader, "HINTS", ()), *(name for each in fields for name in each))
-    )
+    return frozenset((*getattr(reader, "HINTS", ()), *(name for each in fields for name in each)))
 
 
 def readers(
@@ -160,10 +158,7 @@ def _apart(one: str, other: str) -> int | None:
         for column, wanted in enumerate(other, start=1):
             edits = min(last[column] + 1, now[-1] + 1, last[column - 1] + (letter != wanted))
             is_exchanged = (
-                row > 1
-                and column > 1
-                and letter == other[column - 2]
-                and one[row - 2] == wanted
+                row > 1 and column > 1 and letter == other[column - 2] and one[row - 2] == wanted
             )
             now.append(min(edits, before[column - 2] + 1) if is_exchanged else edits)
         if min(now) > LETTERS_MAX:

@@ -154,9 +154,7 @@ def _host_still_meant(tx: Tx, hints: Mapping[str, Any]) -> str | None:
     return name if name is not None and dedications.is_called(tx, pclouds, name) else None
 
 
-def _by_ids(
-    tx: Tx, hints: Mapping[str, Any], project_id: str, now: datetime
-) -> Mapping[str, Any]:
+def _by_ids(tx: Tx, hints: Mapping[str, Any], project_id: str, now: datetime) -> Mapping[str, Any]:
     """These hints, with the ids of pclouds and reservations in the place of their names."""
     pclouds = _full_texts(hints, dedications.HINT)
     reserved = _full_texts(hints, dedications.RESERVATION_HINT)

@@ -15,13 +15,7 @@ from typing import Any
 
 from innkeeper.domain.compute import Agent, Host
 from innkeeper.domain.errors import Conflict, Forbidden, InUse, Invalid, NotFound
-from innkeeper.domain.hosts import (
-    HostDefaults,
-    HostReport,
-    ProviderReport,
-    Registered,
-    Reported,
-)
+from innkeeper.domain.hosts import HostDefaults, HostReport, ProviderReport, Registered, Reported
 from innkeeper.domain.identity import Speaker
 from innkeeper.domain.ids import IdSource, ProviderId, ProviderUuid, ServerId
 from innkeeper.store import changes
@@ -61,9 +55,7 @@ def report(
         tx,
         [
             _of_provider(
-                dedications.reported(
-                    tx, each, known.get(each.name), defaults.allocation_ratios
-                ),
+                dedications.reported(tx, each, known.get(each.name), defaults.allocation_ratios),
                 known.get(each.name),
                 before,
             )
@@ -83,10 +75,7 @@ def report(
     services = hosts.by_names(tx, names)
     return [
         Reported(
-            name,
-            services[name].provider_uuid,
-            services[name].service_uuid,
-            unknown.get(name, ()),
+            name, services[name].provider_uuid, services[name].service_uuid, unknown.get(name, ())
         )
         for name in names
     ]
@@ -102,9 +91,7 @@ def _must_be_allowed(
         # That an agent is silent proves nothing about who may have its hosts; only an
         # administrator knows, who names them in the credential.
         if host is not None and host.agent_id != agent.id and not speaker.hosts:
-            raise Forbidden(
-                f"Host {name} is another agent's, and the credential does not name it."
-            )
+            raise Forbidden(f"Host {name} is another agent's, and the credential does not name it.")
 
 
 def _must_be_ours(

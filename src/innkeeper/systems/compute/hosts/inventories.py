@@ -77,9 +77,7 @@ def of_hosts(tx: Tx, hosts: Sequence[Host]) -> list[HostInventories]:
     return [found[each.provider_id] for each in hosts]
 
 
-def _fill(
-    tx: Tx, found: Mapping[ProviderId, HostInventories], classes: Mapping[int, str]
-) -> None:
+def _fill(tx: Tx, found: Mapping[ProviderId, HostInventories], classes: Mapping[int, str]) -> None:
     for provider_id, class_id, total, reserved, ratio in host_inventory_rows.inventory_rows(
         tx, found.keys()
     ):

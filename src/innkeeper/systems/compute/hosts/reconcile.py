@@ -40,11 +40,7 @@ LOST = "The host came back without this server."
 """The fault of a server that its host lost; also how it is known again if it turns up."""
 WAS = "was"
 """In the fault of such a server: its status until then."""
-SAID = {
-    Power.RUNNING: Status.ACTIVE,
-    Power.PAUSED: Status.PAUSED,
-    Power.SHUTDOWN: Status.SHUTOFF,
-}
+SAID = {Power.RUNNING: Status.ACTIVE, Power.PAUSED: Status.PAUSED, Power.SHUTDOWN: Status.SHUTOFF}
 """What a server is by its power state, if nothing else is known of it."""
 MAY_SAY = {
     Status.ACTIVE: (Status.ACTIVE,),

@@ -69,16 +69,8 @@ def _lost_reports(tx: Tx) -> Iterator[Finding]:
     has_class, has_trait = reports_audit.kept_classes(tx), reports_audit.kept_traits(tx)
     for host, provider_id, reported in reports_audit.reported_names(tx):
         lost = [
-            *(
-                each
-                for each in reported.get("classes", ())
-                if (provider_id, each) not in has_class
-            ),
-            *(
-                each
-                for each in reported.get("traits", ())
-                if (provider_id, each) not in has_trait
-            ),
+            *(each for each in reported.get("classes", ()) if (provider_id, each) not in has_class),
+            *(each for each in reported.get("traits", ()) if (provider_id, each) not in has_trait),
         ]
         if lost:
             yield LOST_REPORT.broken(host, f"{host} lacks {', '.join(lost)}")

@@ -159,9 +159,7 @@ def counted_beside(tx: Tx) -> dict[str, tuple[int, int]]:
         for each in audit.open_migrations(tx)
         if each.kind == MigrationKind.RESIZE and each.status in COUNTED_TWICE
     ]
-    known = {
-        each.uuid: each for each in server_rows.alive(tx, [m.server_uuid for m in counted])
-    }
+    known = {each.uuid: each for each in server_rows.alive(tx, [m.server_uuid for m in counted])}
     more: dict[str, tuple[int, int]] = {}
     for each in counted:
         server = known.get(each.server_uuid)

@@ -167,12 +167,7 @@ def follow_return(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> No
 
 
 def _follow_returned(
-    tx: Tx,
-    migration: Migration,
-    server: Server,
-    order: OpenOrder,
-    result: Result,
-    now: datetime,
+    tx: Tx, migration: Migration, server: Server, order: OpenOrder, result: Result, now: datetime
 ) -> None:
     if result.is_ok:
         _be_back(tx, migration, server, now)
@@ -224,9 +219,7 @@ def is_told(tx: Tx, migration: Migration, *kinds: str) -> bool:
     )
 
 
-def undo_revert(
-    tx: Tx, migration: Migration, server: Server, message: str, now: datetime
-) -> None:
+def undo_revert(tx: Tx, migration: Migration, server: Server, message: str, now: datetime) -> None:
     """The destination could not let the server go: there it is, and may be reverted again."""
     moving.swap(tx, migration, server, now)
     if migration.kind == MigrationKind.RESIZE:

@@ -58,9 +58,7 @@ def _outcome(migration: Migration, status: str) -> str:
     return OVER[status]
 
 
-def _move_on(
-    tx: Tx, migration: Migration, status: str, now: datetime, message: str | None
-) -> None:
+def _move_on(tx: Tx, migration: Migration, status: str, now: datetime, message: str | None) -> None:
     migrations.change_status(tx, migration, status, now, message)
     if message is not None:
         actions.end(tx, migration.server_uuid, migration.request_id, message, now)
@@ -120,17 +118,13 @@ def let_go(tx: Tx, server: Server, now: datetime, *, is_kept: bool = False) -> N
             moving.count_down(tx, server.project_id, each, server.flavor)
         if each.status == MigrationStatus.RUNNING:
             moving.tell(tx, each, each.source_host, OrderKind.ABORT, {}, now)
-        if each.status in IN_FLIGHT and not (
-            is_kept and each.status == MigrationStatus.RUNNING
-        ):
+        if each.status in IN_FLIGHT and not (is_kept and each.status == MigrationStatus.RUNNING):
             _turn_back(tx, each, server, now, is_kept=is_kept)
         elif each.status == MigrationStatus.FINISHED:
             leave_behind(tx, each, MigrationStatus.CONFIRMING, now)
 
 
-def _turn_back(
-    tx: Tx, each: Migration, server: Server, now: datetime, *, is_kept: bool
-) -> None:
+def _turn_back(tx: Tx, each: Migration, server: Server, now: datetime, *, is_kept: bool) -> None:
     if is_kept and each.kind in CARRIED:
         # It may have been shut down already, or have its other size.
         moving.take_back(tx, each, server, now)

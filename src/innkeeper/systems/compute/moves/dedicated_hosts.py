@@ -23,12 +23,7 @@ from innkeeper.systems.compute.moves import moving
 from innkeeper.systems.compute.servers import actions, servers
 
 HINTS = frozenset(
-    {
-        dedications.HINT,
-        dedications.HOST_HINT,
-        dedications.UNASKED,
-        dedications.RESERVATION_HINT,
-    }
+    {dedications.HINT, dedications.HOST_HINT, dedications.UNASKED, dedications.RESERVATION_HINT}
 )
 """The scheduler hints that decide to which dedicated hosts a server may come."""
 REMEDY = (
@@ -75,9 +70,7 @@ def change(
 
 def _pcloud(tx: Tx, named: str, project_id: str) -> str:
     uuid = dedicated_names.pcloud(tx, named, project_id)
-    if not any(
-        project_id in each.projects for each in dedication_rows.pcloud_facts(tx, [uuid])
-    ):
+    if not any(project_id in each.projects for each in dedication_rows.pcloud_facts(tx, [uuid])):
         # In a hint such an id finds no host. Here it would only strand the server once more.
         raise Invalid(f"No pcloud that the server's project may use has the id {uuid}.")
     return uuid
@@ -87,9 +80,7 @@ def _reservation(tx: Tx, named: str, project_id: str, now: datetime) -> str:
     uuid = dedicated_names.reservation(tx, named, project_id, now)
     is_mine = dedication_rows.reservation_projects(tx, [uuid]).get(uuid) == project_id
     if not is_mine or not dedication_rows.is_unended(tx, uuid, now):
-        raise Invalid(
-            f"No reservation of the server's project that is not over has the id {uuid}."
-        )
+        raise Invalid(f"No reservation of the server's project that is not over has the id {uuid}.")
     return uuid
 
 

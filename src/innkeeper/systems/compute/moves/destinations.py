@@ -88,9 +88,7 @@ def find(context: DecisionContext, spec: RequestSpec) -> Place | NoValidHost:
             reasons.sentence(plan, 1, has_dedicated=has_dedicated), reasons.counted(plan, 1)
         )
     entry = plan.entries[0]
-    amounts: dict[ProviderId, dict[ClassId, int]] = {
-        entry.provider_id: _by_class(context, spec)
-    }
+    amounts: dict[ProviderId, dict[ClassId, int]] = {entry.provider_id: _by_class(context, spec)}
     for each in entry.loans:
         class_id = context.follower.table.class_ids[each.class_name]
         lent = amounts.setdefault(each.provider_id, {})

@@ -106,12 +106,7 @@ def follow_send(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None
 
 
 def stay(
-    tx: Tx,
-    migration: Migration,
-    server: Server,
-    status: str,
-    now: datetime,
-    message: str,
+    tx: Tx, migration: Migration, server: Server, status: str, now: datetime, message: str
 ) -> None:
     """The server goes on where it is; its destination clears away what was made ready."""
     completion.fall_back(tx, migration, server, message, now, status=status)
@@ -138,10 +133,6 @@ def give_up_waiting(tx: Tx, order: OpenOrder, message: str, now: datetime) -> No
     migration, server = found
     moving.tell(tx, migration, migration.source_host, OrderKind.ABORT, {}, now)
     why = told(order, Result(order.id, False, message, is_late=True))
-    values = {
-        "status": Status.ERROR,
-        "task_state": None,
-        "fault": servers.fault(why, now, message),
-    }
+    values = {"status": Status.ERROR, "task_state": None, "fault": servers.fault(why, now, message)}
     servers.write(tx, server, values, now)
     actions.end(tx, server.uuid, migration.request_id, why, now)

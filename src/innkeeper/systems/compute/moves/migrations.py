@@ -66,13 +66,7 @@ def get(tx: Tx, server_uuid: str, migration_id: int) -> Migration:
 
 
 def abort(
-    tx: Tx,
-    server_uuid: str,
-    migration_id: int,
-    asker: Asker,
-    *,
-    in_queue: bool,
-    now: datetime,
+    tx: Tx, server_uuid: str, migration_id: int, asker: Asker, *, in_queue: bool, now: datetime
 ) -> None:
     """Have a live migration stop, and the server stay; one that has not begun if ``in_queue``.
 

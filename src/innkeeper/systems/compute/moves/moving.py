@@ -71,9 +71,7 @@ def nowhere(
 
 def side(server: Server) -> TransferSide:
     """A server as a consumer."""
-    return TransferSide(
-        ConsumerUuid(server.uuid), server.project_id, server.user_id, CONSUMER_TYPE
-    )
+    return TransferSide(ConsumerUuid(server.uuid), server.project_id, server.user_id, CONSUMER_TYPE)
 
 
 def side_of(migration: Migration, server: Server) -> TransferSide:
@@ -82,13 +80,7 @@ def side_of(migration: Migration, server: Server) -> TransferSide:
 
 
 def begin(
-    tx: Tx,
-    server: Server,
-    place: Place,
-    asker: Asker,
-    start: Start,
-    new_id: str,
-    now: datetime,
+    tx: Tx, server: Server, place: Place, asker: Asker, start: Start, new_id: str, now: datetime
 ) -> Migration:
     """Write a migration, and claim: the migration holds the source, the server its new place.
 
@@ -180,12 +172,7 @@ def tell(
 
 
 def take_back(
-    tx: Tx,
-    migration: Migration,
-    server: Server,
-    now: datetime,
-    *,
-    request_id: str | None = None,
+    tx: Tx, migration: Migration, server: Server, now: datetime, *, request_id: str | None = None
 ) -> None:
     """Have the source run the server again as it did."""
     body = actions.order_body(server, migration.old_flavor)

@@ -57,10 +57,7 @@ def resize(
     server = actions.admit(tx, uuid, asker, MOVABLE)
     flavor = _other_flavor(tx, server, flavor_id, asker)
     destinations.demand_up(tx, context, server, now)
-    more = (
-        max(0, flavor.vcpus - server.vcpus),
-        max(0, flavor.memory_mb - server.memory_mb),
-    )
+    more = (max(0, flavor.vcpus - server.vcpus), max(0, flavor.memory_mb - server.memory_mb))
     quotas.demand_room(tx, server.project_id, quotas.defaults(context.computing), *more)
     refused = destinations.refused_hosts(tx, server)
     if context.computing.allow_resize_to_same_host:
@@ -100,13 +97,7 @@ def migrate(
 
 
 def _begin(
-    tx: Tx,
-    server: Server,
-    place: Place,
-    asker: Asker,
-    start: Start,
-    new_id: str,
-    now: datetime,
+    tx: Tx, server: Server, place: Place, asker: Asker, start: Start, new_id: str, now: datetime
 ) -> Migration:
     source = servers.demand_host(server)
     is_resize = start.kind == MigrationKind.RESIZE

@@ -118,10 +118,7 @@ def follow_offload(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> N
 
 
 def _as_before(order: OpenOrder, result: Result, now: datetime) -> dict[str, Any]:
-    return {
-        "task_state": None,
-        "fault": servers.fault(told(order, result), now, result.message),
-    }
+    return {"task_state": None, "fault": servers.fault(told(order, result), now, result.message)}
 
 
 def _leave(tx: Tx, server: Server, now: datetime, **more: Any) -> None:
@@ -200,11 +197,7 @@ def unshelve(
 def _demand_place(
     tx: Tx, context: DecisionContext, server: Server, zone: str | None, host: str | None
 ) -> None:
-    if (
-        zone is not None
-        and zone != server.asked_az
-        and not context.follower.table.has_zone(zone)
-    ):
+    if zone is not None and zone != server.asked_az and not context.follower.table.has_zone(zone):
         raise Invalid("The requested availability zone is not available")
     if host is None:
         return
@@ -245,12 +238,7 @@ def follow_unshelve(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> 
 
 
 def _tell(
-    tx: Tx,
-    server: Server,
-    kind: str,
-    body: dict[str, Any],
-    request_id: str | None,
-    now: datetime,
+    tx: Tx, server: Server, kind: str, body: dict[str, Any], request_id: str | None, now: datetime
 ) -> None:
     host = servers.demand_host(server)
     is_told = actions.tell(tx, host, server.uuid, kind, body, now, request_id=request_id)

@@ -23,11 +23,7 @@ IDLE: Collection[str | None] = (None,)
 
 
 def admit(
-    tx: Tx,
-    uuid: str,
-    asker: Asker,
-    statuses: Collection[str],
-    tasks: Collection[str | None] = IDLE,
+    tx: Tx, uuid: str, asker: Asker, statuses: Collection[str], tasks: Collection[str | None] = IDLE
 ) -> Server:
     """The server, if it is in a state in which that may be done to it.
 
@@ -46,12 +42,7 @@ def admit(
 
 
 def begin(
-    tx: Tx,
-    server: Server,
-    action: str,
-    asker: Asker,
-    values: Mapping[str, Any],
-    now: datetime,
+    tx: Tx, server: Server, action: str, asker: Asker, values: Mapping[str, Any], now: datetime
 ) -> None:
     """Write that an action begins, and what the server is while it lasts."""
     servers.write(tx, server, values, now)

@@ -35,9 +35,7 @@ def follow(tx: Tx, reported: Sequence[News], settings: ResultSettings, now: date
         tx, [each for each in failed if _may_go_on(each[0], settings)], settings, now
     )
     ended = servers.fail_builds(
-        tx,
-        [_told(*each) for each in failed if each[0].server_uuid not in moved],
-        now,
+        tx, [_told(*each) for each in failed if each[0].server_uuid not in moved], now
     )
     # Its agent may have built it all the same, or failed halfway.
     leftovers = [
@@ -93,11 +91,7 @@ def _try_others(
     while tries:
         round_ = [(each, host) for each in tries if (host := _next(each, open_hosts, joined))]
         wanted = [
-            Relocation(
-                ConsumerUuid(each.server.uuid),
-                each.server.provider_id,
-                host.provider_id,
-            )
+            Relocation(ConsumerUuid(each.server.uuid), each.server.provider_id, host.provider_id)
             for each, host in round_
             if each.server.provider_id is not None
         ]

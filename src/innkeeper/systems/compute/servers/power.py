@@ -54,12 +54,7 @@ START = Switch(
     ActionName.START, OrderKind.START, (Status.SHUTOFF,), Task.POWERING_ON, Status.ACTIVE
 )
 REBOOT_SOFT = Switch(
-    ActionName.REBOOT,
-    OrderKind.REBOOT,
-    (Status.ACTIVE,),
-    Task.REBOOTING,
-    Status.ACTIVE,
-    how="soft",
+    ActionName.REBOOT, OrderKind.REBOOT, (Status.ACTIVE,), Task.REBOOTING, Status.ACTIVE, how="soft"
 )
 REBOOT_HARD = Switch(
     ActionName.REBOOT,
@@ -84,11 +79,7 @@ UNPAUSE = Switch(
     ActionName.UNPAUSE, OrderKind.UNPAUSE, (Status.PAUSED,), Task.UNPAUSING, Status.ACTIVE
 )
 SUSPEND = Switch(
-    ActionName.SUSPEND,
-    OrderKind.SUSPEND,
-    (Status.ACTIVE,),
-    Task.SUSPENDING,
-    Status.SUSPENDED,
+    ActionName.SUSPEND, OrderKind.SUSPEND, (Status.ACTIVE,), Task.SUSPENDING, Status.SUSPENDED
 )
 RESUME = Switch(
     ActionName.RESUME, OrderKind.RESUME, (Status.SUSPENDED,), Task.RESUMING, Status.ACTIVE
@@ -149,11 +140,7 @@ def follow(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
     """Take what an agent says of such an order."""
     server = server_rows.by_uuid(tx, order.server_uuid)
     actions.end(
-        tx,
-        order.server_uuid,
-        order.request_id,
-        None if result.is_ok else told(order, result),
-        now,
+        tx, order.server_uuid, order.request_id, None if result.is_ok else told(order, result), now
     )
     if server is None or server.task_state is None:
         return
@@ -163,11 +150,7 @@ def follow(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
         return
     values: dict[str, Any] = {"task_state": None}
     if result.is_ok:
-        values |= {
-            "status": switch.status,
-            "power_state": POWER_OF[switch.status],
-            "fault": None,
-        }
+        values |= {"status": switch.status, "power_state": POWER_OF[switch.status], "fault": None}
     else:
         values |= {"fault": servers.fault(told(order, result), now, result.message)}
     servers.write(tx, server, values, now)

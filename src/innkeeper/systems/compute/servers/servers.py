@@ -85,9 +85,7 @@ def write(tx: Tx, server: Server, values: Mapping[str, Any], now: datetime) -> N
     if not BUSYNESS.isdisjoint(values):
         homes_then = {server.provider_id, values.get("provider_id")}
         changes.add_servers_only(tx, sorted(each for each in homes_then if each), now)
-    if not server_rows.change(
-        tx, server.uuid, server.updated_at, {**values, "updated_at": now}
-    ):
+    if not server_rows.change(tx, server.uuid, server.updated_at, {**values, "updated_at": now}):
         raise ConcurrentUpdate(f"Server {server.uuid} was changed at the same time.")
 
 
@@ -166,9 +164,7 @@ def finish_builds(tx: Tx, built: Mapping[ServerId, str], now: datetime) -> set[S
     ready = [each for each in _in_build(tx, built) if each.host == built[each.uuid]]
     if ready:
         server_rows.mark_built(tx, [each.uuid for each in ready], now)
-        changes.add_servers_only(
-            tx, sorted({e.provider_id for e in ready if e.provider_id}), now
-        )
+        changes.add_servers_only(tx, sorted({e.provider_id for e in ready if e.provider_id}), now)
     return {each.uuid for each in ready}
 
 

@@ -11,9 +11,7 @@ import yaml
 from innkeeper.entrypoints.api.identity import clouds_file
 from innkeeper.entrypoints.api.identity.clouds_file import CloudLogin
 
-LOGIN = CloudLogin(
-    "http://localhost/identity/v3", "admin", "se: cret #'\"", "admin", "RegionOne"
-)
+LOGIN = CloudLogin("http://localhost/identity/v3", "admin", "se: cret #'\"", "admin", "RegionOne")
 
 
 def test_only_its_owner_reads_it(tmp_path: Path) -> None:

@@ -61,8 +61,7 @@ def test_one_group() -> None:
 
 def test_groups_stay_in_the_order_they_were_asked_in() -> None:
     asked = read(
-        "required_B=T&resources_A=VCPU:1&resources=DISK_GB:1&resources_B=VCPU:2"
-        "&group_policy=none"
+        "required_B=T&resources_A=VCPU:1&resources=DISK_GB:1&resources_B=VCPU:2&group_policy=none"
     )
     assert [group.suffix for group in asked.groups] == ["_B", "_A", ""]
 
@@ -162,11 +161,7 @@ def test_a_trait_in_one_choice_may_be_forbidden() -> None:
             "undefined_code",
             'The "group_policy" parameter is required when specifying more than one',
         ),
-        (
-            "resources=VCPU:1&in_tree=rack",
-            "undefined_code",
-            "to be a format of uuid. Got: rack",
-        ),
+        ("resources=VCPU:1&in_tree=rack", "undefined_code", "to be a format of uuid. Got: rack"),
         ("resources=VCPU:x&resources=VCPU:1", "undefined_code", "expected positive integer"),
         ("resources=VCPU:1&in_tree=x&in_tree=" + A, "undefined_code", "format of uuid. Got: x"),
         ("resources=VCPU:1&limit=0", "undefined_code", "'0' does not match '^[1-9][0-9]*$'"),

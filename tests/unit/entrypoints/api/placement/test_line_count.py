@@ -20,8 +20,6 @@ def test_every_amount_counts_and_so_does_a_consumer_without_any() -> None:
         == 3
     )
     assert (
-        line_count(
-            [AllocationUpdate("a", {"p": one, "q": one}), AllocationUpdate("b", {"p": one})]
-        )
+        line_count([AllocationUpdate("a", {"p": one, "q": one}), AllocationUpdate("b", {"p": one})])
         == 6
     )

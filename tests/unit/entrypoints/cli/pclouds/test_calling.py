@@ -141,9 +141,7 @@ def test_what_owners_do_is_not_asked_of_anothers_pcloud(words: str) -> None:
 @pytest.mark.parametrize("words", [*OWNERS, *GUESTS])
 def test_of_ones_own_nobody_elses_is_asked(words: str) -> None:
     service = Service((200, {"pclouds": [{**PCLOUD, "owner": "mine"}]}), (418, None))
-    with (
-        pytest.raises(CommandError, match="HTTP 418") if words != "show web" else nullcontext()
-    ):
+    with pytest.raises(CommandError, match="HTTP 418") if words != "show web" else nullcontext():
         run(f"pcloud {words}", service)
     urls = [url for _, url, _ in service.asked]
     assert not [url for url in urls[1:] if not url.startswith(P)]

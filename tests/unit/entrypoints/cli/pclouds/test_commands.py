@@ -32,11 +32,7 @@ QUOTA = {"project_id": "mine", "units": 10, "in_use": 2}
 
 OWN = (200, {"pcloud": PCLOUD})
 CALLS: list[tuple[str, Sequence[Answer], tuple[str, str, Any]]] = [
-    (
-        "host flavor list",
-        [(200, {"host_flavors": [FLAVOR]})],
-        ("GET", "/os-host-flavors", None),
-    ),
+    ("host flavor list", [(200, {"host_flavors": [FLAVOR]})], ("GET", "/os-host-flavors", None)),
     (
         "host flavor show big",
         [(200, {"host_flavor": FLAVOR})],
@@ -50,11 +46,7 @@ CALLS: list[tuple[str, Sequence[Answer], tuple[str, str, Any]]] = [
     (
         "host flavor set big --units 0 --description none",
         [(200, {"host_flavor": FLAVOR})],
-        (
-            "PUT",
-            "/os-host-flavors/big",
-            {"host_flavor": {"units": 0, "description": "none"}},
-        ),
+        ("PUT", "/os-host-flavors/big", {"host_flavor": {"units": 0, "description": "none"}}),
     ),
     ("host flavor delete big", [(204, None)], ("DELETE", "/os-host-flavors/big", None)),
     (
@@ -112,11 +104,7 @@ CALLS: list[tuple[str, Sequence[Answer], tuple[str, str, Any]]] = [
     (
         f"pcloud set {UUID} --no-size-policy --max-hosts 3 --size-host-flavor big",
         [OWN],
-        (
-            "PUT",
-            P,
-            {"pcloud": {"size_policy": {"max_hosts": 3, "host_flavor": "big"}}},
-        ),
+        ("PUT", P, {"pcloud": {"size_policy": {"max_hosts": 3, "host_flavor": "big"}}}),
     ),
     (f"pcloud delete {UUID}", [OWN, (204, None)], ("DELETE", P, None)),
     (
@@ -124,11 +112,7 @@ CALLS: list[tuple[str, Sequence[Answer], tuple[str, str, Any]]] = [
         [OWN, (200, {"tenants": ["mine"]})],
         ("GET", f"{P}/tenants", None),
     ),
-    (
-        f"pcloud project add {UUID} lab",
-        [OWN, (204, None)],
-        ("PUT", f"{P}/tenants/id-of-lab", None),
-    ),
+    (f"pcloud project add {UUID} lab", [OWN, (204, None)], ("PUT", f"{P}/tenants/id-of-lab", None)),
     (
         f"pcloud project remove {UUID} lab",
         [OWN, (204, None)],
@@ -149,11 +133,7 @@ CALLS: list[tuple[str, Sequence[Answer], tuple[str, str, Any]]] = [
         [OWN, (200, {"actions": []})],
         ("GET", f"{P}/actions?limit=2", None),
     ),
-    (
-        f"pcloud host list {UUID}",
-        [OWN, (200, {"hosts": [HOST]})],
-        ("GET", f"{P}/hosts", None),
-    ),
+    (f"pcloud host list {UUID}", [OWN, (200, {"hosts": [HOST]})], ("GET", f"{P}/hosts", None)),
     (
         f"pcloud host show {UUID} left",
         [OWN, (200, {"host": HOST})],
@@ -188,11 +168,7 @@ CALLS: list[tuple[str, Sequence[Answer], tuple[str, str, Any]]] = [
         [OWN, (200, {"host": HOST})],
         ("PUT", f"{P}/hosts/left", {"host": {"name": "right", "state": "disabled"}}),
     ),
-    (
-        f"pcloud host remove {UUID} left",
-        [OWN, (204, None)],
-        ("DELETE", f"{P}/hosts/left", None),
-    ),
+    (f"pcloud host remove {UUID} left", [OWN, (204, None)], ("DELETE", f"{P}/hosts/left", None)),
     (
         f"pcloud host replace {UUID} left",
         [OWN, (200, {"host": HOST})],
@@ -218,9 +194,7 @@ CALLS: list[tuple[str, Sequence[Answer], tuple[str, str, Any]]] = [
 
 
 @pytest.mark.parametrize(("words", "answers", "asked"), CALLS, ids=[e[0] for e in CALLS])
-def test_a_command_asks(
-    words: str, answers: Sequence[Answer], asked: tuple[str, str, Any]
-) -> None:
+def test_a_command_asks(words: str, answers: Sequence[Answer], asked: tuple[str, str, Any]) -> None:
     service = Service(*answers)
     run(words, service)
     assert service.asked[-1] == asked

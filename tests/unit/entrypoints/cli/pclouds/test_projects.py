@@ -99,9 +99,7 @@ def test_the_own_project_is_known_by_the_token(caplog: pytest.LogCaptureFixture)
     assert caplog.text == ""
 
 
-def test_a_login_without_identity_names_projects_by_id(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_a_login_without_identity_names_projects_by_id(caplog: pytest.LogCaptureFixture) -> None:
     connection = connected(Service(), MINE, Identity(None, **closed()))
     connection.session.auth = Token("http://cloud/compute", "token")
     assert project_id(connection, UNKNOWN, LOG) == UNKNOWN

@@ -8,11 +8,7 @@ from pathlib import Path
 import pytest
 
 from innkeeper.clients import logins
-from innkeeper.entrypoints.cli.placement_import.progress import (
-    ImportBars,
-    ImportLines,
-    shown_on,
-)
+from innkeeper.entrypoints.cli.placement_import.progress import ImportBars, ImportLines, shown_on
 from innkeeper.main import main
 
 

@@ -85,12 +85,7 @@ class Silent:
 @pytest.mark.parametrize(
     ("source", "target", "others", "words"),
     [
-        (
-            picture(),
-            picture(provider()),
-            Others.REFUSE,
-            "has providers that the source has not",
-        ),
+        (picture(), picture(provider()), Others.REFUSE, "has providers that the source has not"),
         (picture(provider()), picture(provider(), consumer()), Others.REFUSE, "has consumers"),
         (
             picture(provider(traits=frozenset({"HW_NEW"}))),

@@ -40,9 +40,7 @@ def test_everything_can_be_ones_own() -> None:
     )
     made = scheduler.plan(table_of(*HOSTS), asking(count=3))
     assert [entry.host for entry in made.entries] == ["h4"]
-    assert [(each.filter_name, each.removed) for each in made.removals] == [
-        ("EvenHostsFilter", 2)
-    ]
+    assert [(each.filter_name, each.removed) for each in made.removals] == [("EvenHostsFilter", 2)]
 
 
 @pytest.mark.parametrize(
@@ -52,10 +50,7 @@ def test_everything_can_be_ones_own() -> None:
         ({"default_host_filters": ("X",)}, "There is no host filter 'X'"),
         ({"default_host_weighers": ("spred",)}, "There is no weigher 'spred'"),
         ({"weigher_multipliers": {"FreeMemory": 1.0}}, "not among 'default_host_weighers'"),
-        (
-            {"default_host_filters": (f"{OWN}:Halved",)},
-            f"host filter '{OWN}:Halved' has no READS",
-        ),
+        ({"default_host_filters": (f"{OWN}:Halved",)}, f"host filter '{OWN}:Halved' has no READS"),
         ({"default_host_filters": (f"{OWN}:None",)}, "cannot be had"),
         ({"default_host_weighers": ("no.such.module:Thing",)}, "cannot be had"),
         ({"scheduler_driver": f"{OWN}:EvenHosts"}, "cannot be made"),
@@ -73,9 +68,7 @@ def test_what_is_not_there_is_an_error_at_start(given: dict[str, Any], told: str
         scheduler_of(settings(**given))
 
 
-@pytest.mark.parametrize(
-    "name", ["", " ", ":", "a:", ":b", "a.b:", ".a", "a..b", "a:b:c", "a b"]
-)
+@pytest.mark.parametrize("name", ["", " ", ":", "a:", ":b", "a.b:", ".a", "a..b", "a:b:c", "a b"])
 @pytest.mark.parametrize(
     ("key", "noun"),
     [

@@ -26,13 +26,7 @@ def flavor(specs: Mapping[str, str] | None = None, *, swap_mb: int = 0) -> Flavo
     )
 
 
-GROUPED = [
-    "resources1:VCPU",
-    "resources_NET:VCPU",
-    "trait1:CUSTOM_FAST",
-    "traits:HW",
-    "trait\n:",
-]
+GROUPED = ["resources1:VCPU", "resources_NET:VCPU", "trait1:CUSTOM_FAST", "traits:HW", "trait\n:"]
 
 
 @pytest.mark.parametrize("key", GROUPED)
@@ -58,17 +52,13 @@ AMOUNTS = [
     pytest.param({"resources:DISK_GB": "0"}, {"DISK_GB": None}, id="nought takes none"),
     pytest.param({"resources:CUSTOM_GOLD": "3"}, {"CUSTOM_GOLD": 3}, id="a class of one's own"),
     pytest.param({"resources:CUSTOM_GOLD": "0"}, {"CUSTOM_GOLD": None}, id="none of it"),
-    pytest.param(
-        {"resources:VCPU": "2147483647"}, {"VCPU": 2**31 - 1}, id="the largest amount"
-    ),
+    pytest.param({"resources:VCPU": "2147483647"}, {"VCPU": 2**31 - 1}, id="the largest amount"),
     pytest.param({"resources:VCPU": "007"}, {"VCPU": 7}, id="leading noughts"),
 ]
 
 
 @pytest.mark.parametrize(("specs", "changed"), AMOUNTS)
-def test_resources_replace_amounts(
-    specs: dict[str, str], changed: dict[str, int | None]
-) -> None:
+def test_resources_replace_amounts(specs: dict[str, str], changed: dict[str, int | None]) -> None:
     shape = {"VCPU": 2, "MEMORY_MB": 512, "DISK_GB": 15}
     expected = {name: amount for name, amount in {**shape, **changed}.items() if amount}
     assert demands.of(flavor(specs), {}).amounts == expected

@@ -21,9 +21,7 @@ WIRE = ("group", "same_host", "different_host", "build_near_host_ip", "cidr")
 DEDICATED = ("pcloud", "pcloud_host", "pcloud_unasked", "reservation")
 
 
-def readers(
-    *filters: str, weighers: tuple[str, ...] = ("spread",), asked: Any = None
-) -> Readers:
+def readers(*filters: str, weighers: tuple[str, ...] = ("spread",), asked: Any = None) -> Readers:
     settings = Scheduling(default_host_filters=filters, default_host_weighers=weighers)
     return Schedulers(settings).readers(asked)
 
@@ -80,9 +78,7 @@ def test_a_misspelt_name_stands_for_the_nearest(name: str, meant: str | None) ->
         assert hint_names.judge({name: "x"}, found) == {name: "not read by any filter"}
     else:
         told = refusal({name: "x"}, found)
-        assert told.startswith(
-            f"There is no scheduler hint '{name}'; the nearest is '{meant}'."
-        )
+        assert told.startswith(f"There is no scheduler hint '{name}'; the nearest is '{meant}'.")
 
 
 def test_a_known_name_is_no_misspelling_of_another() -> None:

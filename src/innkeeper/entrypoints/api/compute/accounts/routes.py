@@ -82,9 +82,7 @@ QUOTA_ROUTES = (
         "GET",
         f"{_SET}/detail",
         quotas.detail,
-        Rule(
-            f"{_SET_RULE}:detail", PROJECT, "Show a project's quotas with what is used of them."
-        ),
+        Rule(f"{_SET_RULE}:detail", PROJECT, "Show a project's quotas with what is used of them."),
         "Show a project's quotas and their use.",
         query=schemas.QUOTAS,
     ),
@@ -92,9 +90,7 @@ QUOTA_ROUTES = (
         "GET",
         f"{_SET}/defaults",
         quotas.defaults,
-        Rule(
-            f"{_SET_RULE}:defaults", ANYBODY, "Show the quotas of projects that have none set."
-        ),
+        Rule(f"{_SET_RULE}:defaults", ANYBODY, "Show the quotas of projects that have none set."),
         "Show the default quotas.",
     ),
     Route(

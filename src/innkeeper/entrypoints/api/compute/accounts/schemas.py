@@ -21,12 +21,7 @@ _USER_ID = {**NAME}
 CREATE_KEYPAIR = closed(
     {
         "keypair": closed(
-            {
-                "name": _DOTTED,
-                "type": _KEY_TYPE,
-                "public_key": _PUBLIC_KEY,
-                "user_id": _USER_ID,
-            },
+            {"name": _DOTTED, "type": _KEY_TYPE, "public_key": _PUBLIC_KEY, "user_id": _USER_ID},
             ("name", "public_key"),
         )
     },

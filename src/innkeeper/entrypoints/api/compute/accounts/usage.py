@@ -60,9 +60,7 @@ async def _runs(
     marker = call.last("marker")
     limit = _limit(call)
     return await call.read(
-        lambda tx: usage.runs(
-            tx, start, stop, project_id=project_id, marker=marker, limit=limit
-        )
+        lambda tx: usage.runs(tx, start, stop, project_id=project_id, marker=marker, limit=limit)
     )
 
 
@@ -70,9 +68,7 @@ def _limit(call: Call) -> int | None:
     return limit_of(call) if call.options.of(UsageOptions).is_paged else None
 
 
-def _link(
-    call: Call, body: dict[str, Any], key: str, path: str, runs: Sequence[ServerRun]
-) -> None:
+def _link(call: Call, body: dict[str, Any], key: str, path: str, runs: Sequence[ServerRun]) -> None:
     if runs and len(runs) == _limit(call):
         behind = next_query(call, runs[-1].uuid)
         body[key] = [{"rel": "next", "href": f"{call.address}{path}?{behind}"}]

@@ -36,9 +36,7 @@ async def act(call: Call) -> Answer:
         )
     else:
         call.demand("os_compute_api:os-flavor-access:remove_tenant_access")
-        projects = await call.write(
-            lambda tx: flavors.remove_project(tx, flavor_id, project_id)
-        )
+        projects = await call.write(lambda tx: flavors.remove_project(tx, flavor_id, project_id))
     return _answer(flavor_id, projects)
 
 

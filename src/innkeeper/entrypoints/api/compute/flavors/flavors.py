@@ -59,9 +59,7 @@ async def update(call: Call) -> Answer:
     """Replace a flavor's description."""
     description = call.body["flavor"]["description"]
     flavor_id = call.params["flavor_id"]
-    flavor = await call.write(
-        lambda tx: flavors.describe(tx, flavor_id, description, now=call.now)
-    )
+    flavor = await call.write(lambda tx: flavors.describe(tx, flavor_id, description, now=call.now))
     return Answer(200, {"flavor": shown(call, flavor)})
 
 
@@ -75,9 +73,7 @@ async def delete(call: Call) -> Answer:
 def visible(tx: Any, call: Call) -> Flavor:
     """The flavor that the path names, if the caller may know of it."""
     context = call.context
-    return flavors.get(
-        tx, call.params["flavor_id"], context.project_id, is_admin=context.is_admin
-    )
+    return flavors.get(tx, call.params["flavor_id"], context.project_id, is_admin=context.is_admin)
 
 
 def shown(call: Call, flavor: Flavor) -> dict[str, Any]:

@@ -20,9 +20,7 @@ _INDEX_FLAVORS = Rule("os_compute_api:flavors:index", ANYBODY, "List the flavors
 
 FLAVOR_ROUTES = (
     Route("GET", _FLAVORS, flavors.index, _INDEX_FLAVORS, "List flavors.", query=schemas.LIST),
-    Route(
-        "POST", _FLAVORS, flavors.create, Rule(f"{_MANAGE}:create", ADMIN), body=schemas.CREATE
-    ),
+    Route("POST", _FLAVORS, flavors.create, Rule(f"{_MANAGE}:create", ADMIN), body=schemas.CREATE),
     Route(
         "GET",
         f"{_FLAVORS}/detail",

@@ -51,11 +51,7 @@ _LIST_VALUES = {
 }
 LIST = query(_LIST_VALUES)
 
-_DESCRIPTION = {
-    "type": ["string", "null"],
-    "maxLength": DESCRIPTION_MAX,
-    "pattern": TEXT_PATTERN,
-}
+_DESCRIPTION = {"type": ["string", "null"], "maxLength": DESCRIPTION_MAX, "pattern": TEXT_PATTERN}
 _FLAVOR = {
     "name": NAME,
     "id": {
@@ -80,18 +76,12 @@ _FLAVOR = {
     "description": _DESCRIPTION,
 }
 CREATE = closed({"flavor": closed(_FLAVOR, ("name", "ram", "vcpus", "disk"))}, ("flavor",))
-UPDATE = closed(
-    {"flavor": closed({"description": _DESCRIPTION}, ("description",))}, ("flavor",)
-)
+UPDATE = closed({"flavor": closed({"description": _DESCRIPTION}, ("description",))}, ("flavor",))
 
 _SPECS = {
     "type": "object",
     "patternProperties": {
-        METADATA_KEY_PATTERN: {
-            "type": "string",
-            "maxLength": 255,
-            "pattern": NO_NUL_PATTERN,
-        }
+        METADATA_KEY_PATTERN: {"type": "string", "maxLength": 255, "pattern": NO_NUL_PATTERN}
     },
     "additionalProperties": False,
     "maxProperties": ITEMS_MAX,

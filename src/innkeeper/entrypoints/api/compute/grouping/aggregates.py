@@ -79,9 +79,7 @@ async def update(call: Call) -> Answer:
 async def delete(call: Call) -> Answer:
     """Delete an aggregate without hosts."""
     row, kept_by = _row(call), _owners(call)
-    await call.write(
-        lambda tx: aggregates.delete(tx, row, call.now, kept_by), retry=WHOLE_HOSTS
-    )
+    await call.write(lambda tx: aggregates.delete(tx, row, call.now, kept_by), retry=WHOLE_HOSTS)
     return Answer(200)
 
 
@@ -124,8 +122,7 @@ async def cache_images(call: Call) -> Answer:
     if aggregate.hosts:
         raise HttpRefusal(
             UNSUPPORTED,
-            "Images are not cached ahead here: a host fetches one when a server is built from "
-            "it.",
+            "Images are not cached ahead here: a host fetches one when a server is built from it.",
         )
     return Answer(202)
 

@@ -48,8 +48,7 @@ _METADATA: Schema = {
 }
 
 CREATE_AGGREGATE = closed(
-    {"aggregate": closed({"name": NAME, "availability_zone": _ZONE}, ("name",))},
-    ("aggregate",),
+    {"aggregate": closed({"name": NAME, "availability_zone": _ZONE}, ("name",))}, ("aggregate",)
 )
 UPDATE_AGGREGATE = closed(
     {

@@ -43,9 +43,7 @@ async def index(call: Call) -> Answer:
     if project_id is None and not is_for_all:
         return Answer(200, {"server_groups": []})
     found, members = await call.read(
-        lambda tx: groups.page(
-            tx, None if is_for_all else project_id, limit=limit, offset=offset
-        )
+        lambda tx: groups.page(tx, None if is_for_all else project_id, limit=limit, offset=offset)
     )
     shown = [_shown(each, members.get(each.id, ())) for each in found]
     return Answer(200, {"server_groups": shown})

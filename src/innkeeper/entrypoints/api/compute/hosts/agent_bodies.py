@@ -35,9 +35,7 @@ _Ratio = Annotated[float, Meta(gt=0, le=RATIO_MAX)]
 _Name = Annotated[str, Meta(min_length=1, max_length=200, pattern=patterns.HOST_PATTERN)]
 _Short = Annotated[str, Meta(min_length=1, max_length=64, pattern=patterns.NAME_PATTERN)]
 _Zone = Annotated[str, Meta(min_length=1, max_length=255, pattern=patterns.AGENT_ZONE_PATTERN)]
-_Constant = Annotated[
-    str, Meta(min_length=1, max_length=255, pattern=patterns.CONSTANT_PATTERN)
-]
+_Constant = Annotated[str, Meta(min_length=1, max_length=255, pattern=patterns.CONSTANT_PATTERN)]
 _Text = Annotated[str, Meta(max_length=1024, pattern=patterns.NO_NUL_PATTERN)]
 _Whole = Annotated[int, Meta(ge=-FACT_NUMBER_MAX, le=FACT_NUMBER_MAX)]
 _Broken = Annotated[float, Meta(ge=-FACT_NUMBER_MAX, le=FACT_NUMBER_MAX)]
@@ -45,12 +43,10 @@ _FactName = Annotated[str, Meta(pattern=patterns.FACT_NAME_PATTERN)]
 _Plain = _Text | bool | _Whole | _Broken
 _List = Annotated[list[_Plain], Meta(max_length=FACTS_MAX)]
 _Inner = Annotated[
-    dict[_FactName, _Text | bool | _Whole | _Broken | _List],
-    Meta(max_length=FACTS_MAX),
+    dict[_FactName, _Text | bool | _Whole | _Broken | _List], Meta(max_length=FACTS_MAX)
 ]
 _Facts = Annotated[
-    dict[_FactName, _Text | bool | _Whole | _Broken | _List | _Inner],
-    Meta(max_length=FACTS_MAX),
+    dict[_FactName, _Text | bool | _Whole | _Broken | _List | _Inner], Meta(max_length=FACTS_MAX)
 ]
 # The usual form alone; UUIDs in other forms take the schema's way.
 _Uuid = Annotated[str, Meta(pattern=patterns.PLAIN_UUID_PATTERN)]
@@ -93,9 +89,9 @@ class HostBody(Struct, forbid_unknown_fields=True):
     capabilities: _Facts = {}
     booted_at: Annotated[str, Meta(pattern=patterns.MOMENT_PATTERN)] | UnsetType = UNSET
     servers: Annotated[list[_Uuid], Meta(max_length=SERVERS_MAX)] | UnsetType = UNSET
-    not_running: (
-        Annotated[dict[_Uuid, Literal[3, 4]], Meta(max_length=SERVERS_MAX)] | UnsetType
-    ) = UNSET
+    not_running: Annotated[dict[_Uuid, Literal[3, 4]], Meta(max_length=SERVERS_MAX)] | UnsetType = (
+        UNSET
+    )
 
 
 class ReportBody(Struct, forbid_unknown_fields=True):

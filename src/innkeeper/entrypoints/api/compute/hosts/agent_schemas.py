@@ -92,10 +92,7 @@ _HOST = closed(
         },
         "traits": {"type": "array", "items": _CONSTANT, "maxItems": TRAITS_MAX},
         "capabilities": FACTS,
-        "booted_at": {
-            "type": "string",
-            "pattern": MOMENT_PATTERN,
-        },
+        "booted_at": {"type": "string", "pattern": MOMENT_PATTERN},
         "servers": {"type": "array", "items": _UUID, "maxItems": SERVERS_MAX},
         "not_running": {
             "type": "object",
@@ -107,8 +104,7 @@ _HOST = closed(
     ("name", "inventories"),
 )
 REPORT = closed(
-    {"hosts": {"type": "array", "items": _HOST, "minItems": 1, "maxItems": HOSTS_MAX}},
-    ("hosts",),
+    {"hosts": {"type": "array", "items": _HOST, "minItems": 1, "maxItems": HOSTS_MAX}}, ("hosts",)
 )
 WORK = closed(
     {

@@ -68,9 +68,7 @@ async def index(call: Call) -> Answer:
     body: dict[str, Any] = {"agents": [_shown(call, each) for each in found]}
     if found and len(found) == limit:
         behind = next_query(call, found[-1].name)
-        body["agents_links"] = [
-            {"rel": "next", "href": f"{call.address}/v2.1/os-agents?{behind}"}
-        ]
+        body["agents_links"] = [{"rel": "next", "href": f"{call.address}/v2.1/os-agents?{behind}"}]
     return Answer(200, body)
 
 
@@ -101,11 +99,7 @@ async def report(call: Call) -> Answer:
     # Here and not there: what is written in a transaction may still be undone.
     _log_unknown(_id(call), known)
     shown = [
-        {
-            "name": each.name,
-            "provider_uuid": each.provider_uuid,
-            "service_id": each.service_uuid,
-        }
+        {"name": each.name, "provider_uuid": each.provider_uuid, "service_id": each.service_uuid}
         for each in known
     ]
     return Answer(200, {"hosts": shown})

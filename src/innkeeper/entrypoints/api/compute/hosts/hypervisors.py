@@ -219,11 +219,7 @@ def _uptime(booted_at: datetime | None, now: datetime) -> str | None:
 
 
 def _brief(call: Call, host: Host) -> Remembering:
-    shown = {
-        "id": host.provider_uuid,
-        "hypervisor_hostname": host.name,
-        **state(call, host),
-    }
+    shown = {"id": host.provider_uuid, "hypervisor_hostname": host.name, **state(call, host)}
     return Remembering(shown, {"id": host.id})
 
 

@@ -40,9 +40,7 @@ def by_agents(name: str, description: str = "") -> Rule:
     return Rule(name, AGENT, description, is_for_agents=True)
 
 
-_REGISTER_AGENTS = by_agents(
-    f"{_AGENT_RULE}:register", "Register an agent, and report its hosts."
-)
+_REGISTER_AGENTS = by_agents(f"{_AGENT_RULE}:register", "Register an agent, and report its hosts.")
 _UPDATE_SERVICES = Rule(
     f"{_SERVICE_RULE}:update", ADMIN, "Enable, disable or force down a compute service."
 )
@@ -52,9 +50,7 @@ _LIST_HYPERVISORS_IN_DETAIL = Rule(
     f"{_HYPERVISOR_RULE}:list-detail", ADMIN, "List hosts with what they have."
 )
 _SHOW_HYPERVISORS = Rule(f"{_HYPERVISOR_RULE}:show", ADMIN, "Show a host.")
-_SHOW_UPTIME = Rule(
-    f"{_HYPERVISOR_RULE}:uptime", ADMIN, "Show how long a host has been running."
-)
+_SHOW_UPTIME = Rule(f"{_HYPERVISOR_RULE}:uptime", ADMIN, "Show how long a host has been running.")
 
 AGENT_ROUTES = (
     Route(

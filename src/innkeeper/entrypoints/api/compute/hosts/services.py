@@ -91,9 +91,7 @@ async def _change_by_name(call: Call, wanted: ServiceChange) -> None:
     name, binary = call.body["host"], call.body["binary"]
     if binary != BINARY:
         raise NotFound(f"Could not find binary {binary} on host {name}.")
-    await call.write(
-        lambda tx: hosts.change_service(tx, hosts.by_name(tx, name), wanted, call.now)
-    )
+    await call.write(lambda tx: hosts.change_service(tx, hosts.by_name(tx, name), wanted, call.now))
 
 
 def _answered(call: Call, **said: Any) -> Answer:

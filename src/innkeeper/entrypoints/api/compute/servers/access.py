@@ -30,8 +30,7 @@ async def found(call: Call) -> Server:
 async def found_whole(call: Call) -> tuple[Server, dict[str, Host], list[str]]:
     """As :func:`found`, with the host that the server is on, by its name, and its groups."""
     server, (homes, group) = await _find(
-        call,
-        lambda tx, server: (servers.homes(tx, [server]), groups.uuid_of(tx, server.uuid)),
+        call, lambda tx, server: (servers.homes(tx, [server]), groups.uuid_of(tx, server.uuid))
     )
     return server, homes, [] if group is None else [group]
 

@@ -87,6 +87,4 @@ def in_words(error: Conflict, action: str) -> Conflict:
     fact, value = error.fact, error.value
     if fact == "status":
         fact, value = "vm_state", VM_STATES.get(value, value)
-    return Conflict(
-        f"Cannot '{action}' instance {error.server_uuid} while it is in {fact} {value}"
-    )
+    return Conflict(f"Cannot '{action}' instance {error.server_uuid} while it is in {fact} {value}")

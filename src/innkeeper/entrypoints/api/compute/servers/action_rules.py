@@ -29,15 +29,9 @@ _MOVE_RULES = (
     Rule(f"{_MIGRATE}:migrate", PROJECT_MANAGER, "Move a server to another host."),
     Rule(f"{_MIGRATE}:migrate:host", ADMIN, "Move a server to a given host."),
     Rule(
-        f"{_MIGRATE}:migrate_live",
-        PROJECT_MANAGER,
-        "Move a server to another host while it runs.",
+        f"{_MIGRATE}:migrate_live", PROJECT_MANAGER, "Move a server to another host while it runs."
     ),
-    Rule(
-        f"{_MIGRATE}:migrate_live:host",
-        ADMIN,
-        "Move a server to a given host while it runs.",
-    ),
+    Rule(f"{_MIGRATE}:migrate_live:host", ADMIN, "Move a server to a given host while it runs."),
     Rule("os_compute_api:os-evacuate", ADMIN, "Build a server anew whose host is lost."),
 )
 _SHELVE_RULES = (
@@ -59,11 +53,7 @@ _RECORD_RULES = (
         ADMIN,
         "Unlock a server that an administrator locked, and change locked servers.",
     ),
-    Rule(
-        "os_compute_api:os-admin-actions:reset_state",
-        ADMIN,
-        "Say what state a server is in.",
-    ),
+    Rule("os_compute_api:os-admin-actions:reset_state", ADMIN, "Say what state a server is in."),
     Rule("os_compute_api:os-deferred-delete:force", PROJECT_WRITER, "Delete a server at once."),
 )
 _HISTORY_RULES = (
@@ -73,10 +63,4 @@ _HISTORY_RULES = (
     Rule(f"{_MIGRATIONS}:index:host", ADMIN, "See the hosts of listed migrations."),
     Rule(f"{_OF_SERVER}:index:host", ADMIN, "See the hosts of a server's live migrations."),
 )
-ACTION_RULES = (
-    *_POWER_RULES,
-    *_MOVE_RULES,
-    *_SHELVE_RULES,
-    *_RECORD_RULES,
-    *_HISTORY_RULES,
-)
+ACTION_RULES = (*_POWER_RULES, *_MOVE_RULES, *_SHELVE_RULES, *_RECORD_RULES, *_HISTORY_RULES)

@@ -5,24 +5,14 @@ Always true: what stands under an action's name is closed, or nothing that is lo
 
 from __future__ import annotations
 
-from innkeeper.entrypoints.api.compute.servers.schemas import (
-    BOOLEAN,
-    DISK_CONFIG,
-    FLAVOR,
-    WORD,
-)
+from innkeeper.entrypoints.api.compute.servers.schemas import BOOLEAN, DISK_CONFIG, FLAVOR, WORD
 from innkeeper.entrypoints.api.microversions import Schema
 from innkeeper.entrypoints.api.patterns import DESTINATION_PATTERN, NO_NUL_PATTERN
 from innkeeper.entrypoints.api.schema_types import LENGTH_MAX, NAME, closed
 
 NOT_LOOKED_AT: Schema = {}
 """Of actions that take nothing: clients send null, an empty object, or whatever."""
-HOST: Schema = {
-    "type": "string",
-    "minLength": 1,
-    "maxLength": 255,
-    "pattern": DESTINATION_PATTERN,
-}
+HOST: Schema = {"type": "string", "minLength": 1, "maxLength": 255, "pattern": DESTINATION_PATTERN}
 HOST_OR_NULL: Schema = {**HOST, "type": ["string", "null"]}
 PASSWORD: Schema = {"type": "string", "maxLength": 255}
 AUTO_OR_BOOLEAN: Schema = {**BOOLEAN, "enum": [*BOOLEAN["enum"], "auto"]}
@@ -44,12 +34,7 @@ MIGRATE_LIVE = closed(
 )
 EVACUATE = closed({"host": HOST, "adminPass": PASSWORD})
 UNSHELVE = _or_null(
-    closed(
-        {
-            "availability_zone": {**NAME, "type": ["string", "null"]},
-            "host": HOST,
-        }
-    )
+    closed({"availability_zone": {**NAME, "type": ["string", "null"]}, "host": HOST})
 )
 _DEDICATED: Schema = {
     "type": "string",

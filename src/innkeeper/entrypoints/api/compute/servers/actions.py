@@ -44,9 +44,7 @@ ACTIONS: Mapping[str, ServerAction] = {
     ),
     "lock": ServerAction(LOCK, f"{_LOCKS}:lock", administration.lock),
     "migrate": ServerAction(MIGRATE, f"{_MIGRATES}:migrate", moves.migrate),
-    "os-migrateLive": ServerAction(
-        MIGRATE_LIVE, f"{_MIGRATES}:migrate_live", moves.migrate_live
-    ),
+    "os-migrateLive": ServerAction(MIGRATE_LIVE, f"{_MIGRATES}:migrate_live", moves.migrate_live),
     "os-resetState": ServerAction(
         RESET_STATE, "os_compute_api:os-admin-actions:reset_state", administration.reset_state
     ),
@@ -56,9 +54,7 @@ ACTIONS: Mapping[str, ServerAction] = {
     "reboot": ServerAction(REBOOT, f"{_SERVERS}:reboot", power.reboot),
     "resize": ServerAction(RESIZE, f"{_SERVERS}:resize", moves.resize),
     "resume": ServerAction(NOT_LOOKED_AT, f"{_SUSPENDS}:resume", power.resume),
-    "revertResize": ServerAction(
-        NOT_LOOKED_AT, f"{_SERVERS}:revert_resize", moves.revert_resize
-    ),
+    "revertResize": ServerAction(NOT_LOOKED_AT, f"{_SERVERS}:revert_resize", moves.revert_resize),
     "setDedicatedHosts": ServerAction(
         SET_DEDICATED_HOSTS, f"{_SERVERS}:set_dedicated_hosts", shelving.set_dedicated_hosts
     ),

@@ -169,9 +169,7 @@ def boot_request(call: Call, body: ServerCreateRequest) -> BootRequest:
 def _batch_id(call: Call, body: ServerCreateRequest, first: ServerId) -> str:
     # Whoever may join a batch must be trusted with it: a stranger's servers in somebody's list
     # would pass for theirs. The request is fine all the same, with an id of its own.
-    if body.batch_id is not None and call.allows(
-        NAMED_BATCH, project_id=call.context.project_id
-    ):
+    if body.batch_id is not None and call.allows(NAMED_BATCH, project_id=call.context.project_id):
         return body.batch_id
     # Called after its first server: beside its neighbours in an index, as that is.
     return f"r-{first}"
@@ -216,9 +214,7 @@ def _place(call: Call, body: ServerCreateRequest) -> tuple[str | None, str | Non
     named = [each for each in (body.host, body.hypervisor_hostname) if each is not None]
     if not named:
         return zone, host
-    call.demand(
-        "compute:servers:create:requested_destination", project_id=call.context.project_id
-    )
+    call.demand("compute:servers:create:requested_destination", project_id=call.context.project_id)
     if host is not None:
         raise Invalid("A host can be named in the availability zone or by itself, not both.")
     if len(set(named)) > 1:

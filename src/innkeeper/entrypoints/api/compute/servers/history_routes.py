@@ -37,11 +37,7 @@ HISTORY_ROUTES = (
         "GET",
         "/v2.1/os-migrations",
         migrations.index,
-        Rule(
-            "os_compute_api:os-migrations:index",
-            PROJECT_MANAGER,
-            "List a project's migrations.",
-        ),
+        Rule("os_compute_api:os-migrations:index", PROJECT_MANAGER, "List a project's migrations."),
         "List migrations.",
         query=history_schemas.MIGRATIONS,
     ),

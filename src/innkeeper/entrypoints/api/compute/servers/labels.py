@@ -123,9 +123,7 @@ async def add_tag(call: Call) -> Answer:
     """Add a tag to a server; 204 where it has it already."""
     tag = call.params["tag"]
     if not tag or len(tag) > TAG_CHARS_MAX or _TAG.search(tag) is None:
-        raise Invalid(
-            f"Invalid tag '{tag}': 1 to {TAG_CHARS_MAX} characters, and neither , nor /."
-        )
+        raise Invalid(f"Invalid tag '{tag}': 1 to {TAG_CHARS_MAX} characters, and neither , nor /.")
     is_new = await _write(call, lambda tx, server: labels.add_tag(tx, server, tag, call.now))
     if not is_new:
         return Answer(204)

@@ -129,9 +129,7 @@ async def force_complete(call: Call) -> Answer:
     migration_id, who = _number(call, server), asker(call, server)
     try:
         await call.write(
-            lambda tx: migrations.force_complete(
-                tx, server.uuid, migration_id, who, now=call.now
-            )
+            lambda tx: migrations.force_complete(tx, server.uuid, migration_id, who, now=call.now)
         )
     except WrongMigrationState as error:
         raise _in_words(error, "force complete") from error

@@ -96,15 +96,7 @@ async def _move(acting: Acting, work: Callable[..., Moved], *given: Any, **more:
 
     def decide(tx: Tx, context: DecisionContext) -> Moved:
         return work(
-            tx,
-            context,
-            server.uuid,
-            *given,
-            who,
-            **more,
-            seed=seed,
-            new_id=new_id,
-            now=call.now,
+            tx, context, server.uuid, *given, who, **more, seed=seed, new_id=new_id, now=call.now
         )
 
     moved: Moved = await call.decide(decide)

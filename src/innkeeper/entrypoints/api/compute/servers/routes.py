@@ -191,18 +191,14 @@ BELONGING_ROUTES = (
         "GET",
         f"{_ONE}/os-volume_attachments",
         unsupported.volumes,
-        Rule(
-            "os_compute_api:os-volumes-attachments:index", PROJECT, "List a server's volumes."
-        ),
+        Rule("os_compute_api:os-volumes-attachments:index", PROJECT, "List a server's volumes."),
         "List a server's volumes: it has none.",
     ),
     Route(
         "GET",
         f"{_ONE}/os-interface",
         unsupported.interfaces,
-        Rule(
-            "os_compute_api:os-attach-interfaces:list", PROJECT, "List a server's interfaces."
-        ),
+        Rule("os_compute_api:os-attach-interfaces:list", PROJECT, "List a server's interfaces."),
         "List a server's interfaces: it has none.",
     ),
     Route(
@@ -214,10 +210,4 @@ BELONGING_ROUTES = (
     ),
 )
 
-SERVER_ROUTES = (
-    *LIFE_ROUTES,
-    *METADATA_ROUTES,
-    *TAG_ROUTES,
-    *BELONGING_ROUTES,
-    *EXPLAIN_ROUTES,
-)
+SERVER_ROUTES = (*LIFE_ROUTES, *METADATA_ROUTES, *TAG_ROUTES, *BELONGING_ROUTES, *EXPLAIN_ROUTES)

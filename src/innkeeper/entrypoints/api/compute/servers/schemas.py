@@ -38,18 +38,9 @@ PROPERTIES_MAX = 128
 """Of objects whose keys are not ours."""
 
 
-WORD: Schema = {
-    "type": "string",
-    "minLength": 1,
-    "maxLength": 255,
-    "pattern": ANY_LINES_PATTERN,
-}
+WORD: Schema = {"type": "string", "minLength": 1, "maxLength": 255, "pattern": ANY_LINES_PATTERN}
 TEXT: Schema = {"type": "string", "maxLength": 255, "pattern": ANY_LINES_PATTERN}
-TEXT_OR_NULL: Schema = {
-    "type": ["string", "null"],
-    "maxLength": 255,
-    "pattern": ANY_LINES_PATTERN,
-}
+TEXT_OR_NULL: Schema = {"type": ["string", "null"], "maxLength": 255, "pattern": ANY_LINES_PATTERN}
 BOOLEAN: Schema = {"type": ["boolean", "string"], "enum": [*TRUE_WORDS, *FALSE_WORDS]}
 COUNT: Schema = {
     "type": ["integer", "string"],
@@ -71,12 +62,7 @@ FLAVOR: Schema = {
 }
 DISK_CONFIG: Schema = {"type": "string", "enum": ["AUTO", "MANUAL"]}
 ADDRESS: Schema = {"type": "string", "maxLength": 45, "pattern": ANY_LINES_PATTERN}
-FQDN: Schema = {
-    "type": "string",
-    "minLength": 2,
-    "maxLength": 255,
-    "pattern": HOSTNAME_PATTERN,
-}
+FQDN: Schema = {"type": "string", "minLength": 2, "maxLength": 255, "pattern": HOSTNAME_PATTERN}
 METADATA: Schema = {
     "type": "object",
     "patternProperties": {METADATA_KEY_PATTERN: TEXT},
@@ -84,12 +70,7 @@ METADATA: Schema = {
     # How many a server may have is a quota's to say.
     "maxProperties": ITEMS_MAX,
 }
-TAG: Schema = {
-    "type": "string",
-    "minLength": 1,
-    "maxLength": TAG_CHARS_MAX,
-    "pattern": TAG_PATTERN,
-}
+TAG: Schema = {"type": "string", "minLength": 1, "maxLength": TAG_CHARS_MAX, "pattern": TAG_PATTERN}
 TAGS: Schema = {"type": "array", "items": TAG, "maxItems": TAGS_MAX}
 
 
@@ -127,9 +108,7 @@ DEVICE: Schema = closed(
         "tag": TAG,
     }
 )
-HINTED_SERVERS: Schema = {
-    "oneOf": [UUID, {"type": "array", "items": UUID, "maxItems": ITEMS_MAX}]
-}
+HINTED_SERVERS: Schema = {"oneOf": [UUID, {"type": "array", "items": UUID, "maxItems": ITEMS_MAX}]}
 HINTED_FILTERS: Schema = {
     "oneOf": [WORD, {"type": "array", "items": WORD, "minItems": 1, "maxItems": 64}]
 }

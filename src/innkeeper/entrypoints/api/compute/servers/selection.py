@@ -73,9 +73,7 @@ def selection(call: Call, all_projects_rule: str) -> ServerSelection | None:
 
 
 def _allowed_filters(call: Call) -> dict[str, str]:
-    filters = {
-        name: values[-1] for name, values in call.query.items() if name not in PAGE_WORDS
-    }
+    filters = {name: values[-1] for name, values in call.query.items() if name not in PAGE_WORDS}
     if call.allows(ALL_FILTERS, project_id=call.context.project_id):
         return filters
     return {name: value for name, value in filters.items() if name in FOR_EVERYBODY}
@@ -178,9 +176,7 @@ def _metadata(filters: Mapping[str, str]) -> dict[str, str]:
         raise Invalid("Query parameter metadata is no JSON object of strings.") from error
 
 
-def _moments(
-    filters: Mapping[str, str],
-) -> tuple[dict[str, datetime], dict[str, datetime]]:
+def _moments(filters: Mapping[str, str]) -> tuple[dict[str, datetime], dict[str, datetime]]:
     since: dict[str, datetime] = {}
     until: dict[str, datetime] = {}
     for name, column in MOMENT_COLUMNS.items():

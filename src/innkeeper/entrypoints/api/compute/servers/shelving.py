@@ -52,7 +52,5 @@ async def set_dedicated_hosts(acting: Acting) -> Answer:
     """Change the pcloud or the reservation that a shelved server is to come back to."""
     wanted = acting.wanted or {}
     return await acting.write(
-        dedicated_hosts.change,
-        pcloud=wanted.get("pcloud"),
-        reservation=wanted.get("reservation"),
+        dedicated_hosts.change, pcloud=wanted.get("pcloud"), reservation=wanted.get("reservation")
     )

@@ -34,9 +34,7 @@ def changes(filters: Mapping[str, str]) -> tuple[datetime | None, datetime | Non
         for name in ("changes-since", "changes-before")
     )
     if first is not None and last is not None and first > last:
-        raise Invalid(
-            "The value of changes-since must be less than or equal to changes-before."
-        )
+        raise Invalid("The value of changes-since must be less than or equal to changes-before.")
     return first, last
 
 

@@ -18,9 +18,7 @@ from innkeeper.entrypoints.api.compute.servers.timestamps import micros
 from innkeeper.entrypoints.api.routing import Call
 from innkeeper.systems.compute.servers.servers import fault_message
 
-SHOWS_PROGRESS = frozenset(
-    {"ACTIVE", "BUILD", "MIGRATING", "REBUILD", "RESIZE", "VERIFY_RESIZE"}
-)
+SHOWS_PROGRESS = frozenset({"ACTIVE", "BUILD", "MIGRATING", "REBUILD", "RESIZE", "VERIFY_RESIZE"})
 """Shown statuses with a progress; nobody here measures any, so it is nought."""
 SHOWS_FAULT = (Status.ERROR, Status.DELETED)
 ROOT_DEVICE = "/dev/sda"

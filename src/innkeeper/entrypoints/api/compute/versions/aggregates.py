@@ -24,8 +24,5 @@ STEPS = (
             Edge("POST", f"{ONE}/action", down=_drop_uuid),
         ),
     ),
-    Step(
-        Version(2, 81),
-        "An aggregate's hosts can be asked to cache images; nobody here does.",
-    ),
+    Step(Version(2, 81), "An aggregate's hosts can be asked to cache images; nobody here does."),
 )

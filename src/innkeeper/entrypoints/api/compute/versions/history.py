@@ -99,13 +99,7 @@ STEPS = (
         Version(2, 59),
         "`limit`, `marker` and changes-since on migrations, which show their uuid.",
         (
-            Edge(
-                "GET",
-                MIGRATIONS,
-                query_before=_open_and_unpaged,
-                up=_unpaged,
-                down=_drop_uuid,
-            ),
+            Edge("GET", MIGRATIONS, query_before=_open_and_unpaged, up=_unpaged, down=_drop_uuid),
             Edge("GET", MIGRATIONS, down=_no_link),
             Edge("GET", SERVER_MIGRATIONS, down=_drop_uuid),
             Edge("GET", MIGRATION, down=_drop_uuid),

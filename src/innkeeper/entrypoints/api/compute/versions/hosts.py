@@ -77,18 +77,12 @@ STEPS = (
     Step(
         Version(2, 28),
         "A hypervisor's cpu_info is an object.",
-        (
-            Edge("GET", DETAIL, down=_cpu_facts_as_text),
-            Edge("GET", ONE, down=_cpu_facts_as_text),
-        ),
+        (Edge("GET", DETAIL, down=_cpu_facts_as_text), Edge("GET", ONE, down=_cpu_facts_as_text)),
     ),
     Step(
         Version(2, 33),
         "Hypervisors are listed in pages.",
-        (
-            Edge("GET", ALL, query_before=ANYTHING),
-            Edge("GET", DETAIL, query_before=ANYTHING),
-        ),
+        (Edge("GET", ALL, query_before=ANYTHING), Edge("GET", DETAIL, query_before=ANYTHING)),
     ),
     Step(
         Version(2, 53),

@@ -9,11 +9,7 @@ from __future__ import annotations
 from innkeeper.domain.versions import Version
 from innkeeper.entrypoints.api.compute.accounts.quotas import put_into
 from innkeeper.entrypoints.api.compute.accounts.schemas import QUOTA_NAMES, quota_set
-from innkeeper.entrypoints.api.compute.versions.edges import (
-    CLOSED_QUERIES,
-    Down,
-    opened,
-)
+from innkeeper.entrypoints.api.compute.versions.edges import CLOSED_QUERIES, Down, opened
 from innkeeper.entrypoints.api.microversions import Edge, Schema, Step
 from innkeeper.entrypoints.api.routing import Answer, Call
 
@@ -69,9 +65,7 @@ def _with_files(answer: Answer, call: Call) -> None:
 
 
 def _limits_with_files(answer: Answer, call: Call) -> None:
-    answer.body["limits"]["absolute"].update(
-        maxPersonality=FILES, maxPersonalitySize=FILE_BYTES
-    )
+    answer.body["limits"]["absolute"].update(maxPersonality=FILES, maxPersonalitySize=FILE_BYTES)
 
 
 def _wherever_shown(body_before: Schema, down: Down) -> tuple[Edge, ...]:

@@ -7,12 +7,7 @@ from collections.abc import Iterable
 from innkeeper.domain.versions import Version
 from innkeeper.entrypoints.api.compute.grouping.schemas import POLICIES
 from innkeeper.entrypoints.api.compute.grouping.server_groups import in_answer
-from innkeeper.entrypoints.api.compute.versions.edges import (
-    CLOSED_QUERIES,
-    Down,
-    dropping,
-    opened,
-)
+from innkeeper.entrypoints.api.compute.versions.edges import CLOSED_QUERIES, Down, dropping, opened
 from innkeeper.entrypoints.api.microversions import Edge, Schema, Step
 from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.entrypoints.api.schema_types import NAME, closed
@@ -47,11 +42,7 @@ def _put_into_list(answer: Answer, call: Call) -> None:
 
 def _wherever_shown(down: Down) -> tuple[Edge, ...]:
     """The same way down for every answer that shows groups."""
-    return (
-        Edge("GET", ALL, down=down),
-        Edge("GET", ONE, down=down),
-        Edge("POST", ALL, down=down),
-    )
+    return (Edge("GET", ALL, down=down), Edge("GET", ONE, down=down), Edge("POST", ALL, down=down))
 
 
 STEPS = (

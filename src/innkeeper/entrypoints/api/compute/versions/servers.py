@@ -101,12 +101,7 @@ PERSONALITY: Schema = {
     "items": closed({"path": {"type": "string"}, "contents": {"type": "string"}}),
     "maxItems": 64,
 }
-LABEL: Schema = {
-    "type": "string",
-    "minLength": 2,
-    "maxLength": 63,
-    "pattern": LABEL_PATTERN,
-}
+LABEL: Schema = {"type": "string", "minLength": 2, "maxLength": 63, "pattern": LABEL_PATTERN}
 
 # Ways up and down, by version.
 
@@ -217,26 +212,14 @@ STEPS = (
         "A boot may ask for networks by the words auto and none.",
         booted(body_with("server", networks=NICS)),
     ),
-    Step(
-        Version(2, 38),
-        "A listing refuses a status that does not exist.",
-        listed(_find_nothing),
-    ),
+    Step(Version(2, 38), "A listing refuses a status that does not exist.", listed(_find_nothing)),
     Step(
         Version(2, 42),
         "Networks of a boot may be tagged again.",
         booted(body_with("server", networks=NETWORKS_PLAIN)),
     ),
-    Step(
-        Version(2, 47),
-        "A server shows its flavor as it was at boot.",
-        shown(_link_to_flavor),
-    ),
-    Step(
-        Version(2, 52),
-        "Tags can be given at boot.",
-        booted(body_without("server", "tags")),
-    ),
+    Step(Version(2, 47), "A server shows its flavor as it was at boot.", shown(_link_to_flavor)),
+    Step(Version(2, 52), "Tags can be given at boot.", booted(body_without("server", "tags"))),
     Step(
         Version(2, 57),
         "A boot has no personality files any more.",
@@ -316,14 +299,8 @@ STEPS = (
         "Servers show the availability zone they are pinned to.",
         shown(dropping("pinned_availability_zone")),
     ),
+    Step(Version(2, 98), "A server's image shows its properties.", shown(_drop_image_properties)),
     Step(
-        Version(2, 98),
-        "A server's image shows its properties.",
-        shown(_drop_image_properties),
-    ),
-    Step(
-        Version(2, 100),
-        "Servers show their scheduler hints.",
-        shown(dropping("scheduler_hints")),
+        Version(2, 100), "Servers show their scheduler hints.", shown(dropping("scheduler_hints"))
     ),
 )

@@ -65,10 +65,7 @@ STEPS = (
         "`project_id` and `user_id` are required in `PUT /allocations/{consumer}`.",
         (Edge("PUT", CONSUMER_ALLOCATIONS, body_before=listed(has_owner=False)),),
     ),
-    Step(
-        Version(1, 9),
-        "`GET /usages` shows how much a project holds, or one user of it.",
-    ),
+    Step(Version(1, 9), "`GET /usages` shows how much a project holds, or one user of it."),
     Step(
         Version(1, 12),
         "`PUT /allocations/{consumer}` takes an object with providers as keys instead of a "
@@ -76,17 +73,13 @@ STEPS = (
         "`GET` shows `project_id` and `user_id`.",
         (
             Edge(
-                "PUT",
-                CONSUMER_ALLOCATIONS,
-                body_before=listed(has_owner=True),
-                up=_key_by_provider,
+                "PUT", CONSUMER_ALLOCATIONS, body_before=listed(has_owner=True), up=_key_by_provider
             ),
             Edge("GET", CONSUMER_ALLOCATIONS, down=without_in_body("project_id", "user_id")),
         ),
     ),
     Step(
-        Version(1, 13),
-        "`POST /allocations` replaces what several consumers hold, all or nothing.",
+        Version(1, 13), "`POST /allocations` replaces what several consumers hold, all or nothing."
     ),
     Step(
         Version(1, 28),
@@ -94,10 +87,7 @@ STEPS = (
         "empty `allocations` in a `PUT` lets go of everything.",
         (
             Edge(
-                "PUT",
-                CONSUMER_ALLOCATIONS,
-                body_before=NOT_EMPTY_BEFORE_1_28,
-                up=_any_generation,
+                "PUT", CONSUMER_ALLOCATIONS, body_before=NOT_EMPTY_BEFORE_1_28, up=_any_generation
             ),
             Edge("POST", ALLOCATIONS, body_before=consumers(BEFORE_1_28), up=_any_generation),
             Edge("GET", CONSUMER_ALLOCATIONS, down=without_in_body("consumer_generation")),
@@ -106,8 +96,7 @@ STEPS = (
     ),
     Step(
         Version(1, 30),
-        "`POST /reshaper` replaces what providers have and what consumers hold, all or "
-        "nothing.",
+        "`POST /reshaper` replaces what providers have and what consumers hold, all or nothing.",
     ),
     Step(
         Version(1, 34),

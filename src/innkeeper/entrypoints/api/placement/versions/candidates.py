@@ -16,11 +16,7 @@ from innkeeper.entrypoints.api.placement.candidate_schemas import (
 )
 from innkeeper.entrypoints.api.placement.candidates import CandidateOptions
 from innkeeper.entrypoints.api.placement.paths import CANDIDATES
-from innkeeper.entrypoints.api.placement.queries import (
-    by_suffix,
-    parse_required,
-    parse_resources,
-)
+from innkeeper.entrypoints.api.placement.queries import by_suffix, parse_required, parse_resources
 from innkeeper.entrypoints.api.routing import Answer, Call
 
 NUMBER = "[1-9][0-9]*"
@@ -79,9 +75,7 @@ def _refuse_bare_groups(call: Call) -> None:
             f"orphaned traits keys: {', '.join(traits)}"
         )
     aggregates = [
-        f"member_of{suffix}"
-        for suffix, _ in by_suffix(query, "member_of")
-        if suffix not in served
+        f"member_of{suffix}" for suffix, _ in by_suffix(query, "member_of") if suffix not in served
     ]
     if aggregates:
         raise Invalid(
@@ -92,9 +86,7 @@ def _refuse_bare_groups(call: Call) -> None:
         if any(suffix not in served for suffix, _ in by_suffix(query, word)):
             raise Invalid("All request groups must specify resources.")
     if not served:
-        raise Invalid(
-            "At least one request group (`resources` or `resources{$S}`) is required."
-        )
+        raise Invalid("At least one request group (`resources` or `resources{$S}`) is required.")
 
 
 STEPS = (

@@ -13,8 +13,7 @@ _leave_some = with_options(InventoryOptions, leaves_some=True)
 STEPS = (
     Step(
         Version(1, 5),
-        "`DELETE /resource_providers/{uuid}/inventories` takes everything away from a "
-        "provider.",
+        "`DELETE /resource_providers/{uuid}/inventories` takes everything away from a provider.",
     ),
     Step(
         Version(1, 26),

@@ -79,15 +79,10 @@ STEPS = (
     ),
     Step(
         Version(1, 6),
-        "Traits can be listed, created and deleted, and given to providers, which link to "
-        "them.",
+        "Traits can be listed, created and deleted, and given to providers, which link to them.",
         without_link("traits"),
     ),
-    Step(
-        Version(1, 11),
-        "Providers link to their allocations.",
-        without_link("allocations"),
-    ),
+    Step(Version(1, 11), "Providers link to their allocations.", without_link("allocations")),
     Step(
         Version(1, 14),
         "Nested providers: parent and root are shown and set, and `in_tree` narrows the list.",
@@ -109,9 +104,7 @@ STEPS = (
             Edge(
                 "GET",
                 PROVIDERS,
-                query_before=provider_query(
-                    "name", "uuid", "member_of", "resources", "in_tree"
-                ),
+                query_before=provider_query("name", "uuid", "member_of", "resources", "in_tree"),
             ),
         ),
     ),
