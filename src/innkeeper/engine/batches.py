@@ -44,7 +44,7 @@ from innkeeper.engine.commands import (
 )
 from innkeeper.engine.retry import LOOK_UPS_MAX, PASSING, Repeats
 from innkeeper.store.transactions import Store, Tx, step
-from innkeeper.systems.compute.boot.explanations import Question, Told
+from innkeeper.systems.compute.boot.dry_run import Explained, Question
 
 LOG = structlog.get_logger("innkeeper.decisions")
 T = TypeVar("T")
@@ -65,7 +65,7 @@ class Executor(Protocol):
     def already_booted(self, tx: Tx, request: BootRequest) -> Booted | None:
         """The answer to a request that an earlier commit has carried out; else ``None``."""
 
-    def explain(self, tx: Tx, question: Question) -> Told:
+    def explain(self, tx: Tx, question: Question) -> Explained:
         """Decide without writing, and tell why."""
 
     def decide(self, tx: Tx, work: Deciding[T], now: datetime) -> T:

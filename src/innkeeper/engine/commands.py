@@ -15,7 +15,7 @@ from innkeeper.domain.compute import Booted, BootRequest
 from innkeeper.domain.errors import Refusal
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.boot.context import DecisionContext
-from innkeeper.systems.compute.boot.explanations import Question, Told
+from innkeeper.systems.compute.boot.dry_run import Explained, Question
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -79,7 +79,7 @@ class Decide(Command[T_co]):
 
 
 @dataclass(frozen=True, slots=True)
-class Explain(Command[Told]):
+class Explain(Command[Explained]):
     """Decide as :class:`Boot` does, claim nothing, and tell why."""
 
     question: Question

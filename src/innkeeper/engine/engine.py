@@ -29,8 +29,8 @@ from innkeeper.engine.search import SearchThread
 from innkeeper.engine.wakeups import Wakeups
 from innkeeper.engine.writer import Writer
 from innkeeper.store.transactions import Store, greet
+from innkeeper.systems.compute.boot.dry_run import Explained, Question
 from innkeeper.systems.compute.boot.executor import BootExecutor
-from innkeeper.systems.compute.boot.explanations import Question, Told
 from innkeeper.systems.placement.candidates import CandidateSearcher
 
 T = TypeVar("T")
@@ -116,7 +116,7 @@ class Engine:
         """
         return await self.writer.submit(Decide(work, now))
 
-    async def explain(self, question: Question) -> Told:
+    async def explain(self, question: Question) -> Explained:
         """Decide as :meth:`boot` would, claim nothing, and tell why."""
         return await self.writer.submit(Explain(question))
 

@@ -14,7 +14,7 @@ from innkeeper.domain.errors import PluginFailed
 from innkeeper.domain.slices import Scheduling
 from innkeeper.domain.zones import Destination
 from innkeeper.store.queries.compute import servers
-from innkeeper.systems.compute.boot import decisions, plans
+from innkeeper.systems.compute.boot import decisions, dry_run
 from tests.support.clouds import NOW, Cloud, cloud_in, faults, reported
 from tests.support.own_plugins import FAILS_ONCE, SECRET
 
@@ -119,7 +119,7 @@ def test_a_plan_is_refused(make: Make, logs: list[Any]) -> None:
     cloud = rack_filter(make)
     request = cloud.request(hints=TROUBLE)
     (failed,) = cloud.carry_out(
-        ("decide", (lambda tx, context: plans.made(tx, context, request), NOW))
+        ("decide", (lambda tx, context: dry_run.plan(tx, context, request), NOW))
     )
     assert isinstance(failed, PluginFailed)
     assert len(failures(logs)) == 1
