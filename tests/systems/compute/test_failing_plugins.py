@@ -97,7 +97,7 @@ def test_what_went_wrong_is_for_administrators_alone(make: Make) -> None:
     # Details of faults are shown to administrators and to nobody else.
     assert server.fault["details"] == f"RackFilter: RuntimeError: {SECRET}"
     assert SECRET not in server.fault["message"]
-    told = cloud.read(lambda tx: decisions.told(tx, server, are_hosts_named=False))
+    told = cloud.read(lambda tx: decisions.shown(tx, server, are_hosts_named=False))
     assert (told["servers"], told["removed"], told["nearest"]) == (0, [], [])
     assert told["fault"] == server.fault["message"]
     assert SECRET not in str(told)

@@ -43,7 +43,7 @@ async def show(call: Call) -> Answer:
     """Show what is kept of the decision about one server."""
     server = await found_even_deleted(call)
     are_hosts_named = call.allows(HOSTS_RULE, project_id=server.project_id)
-    told = await call.read(lambda tx: decisions.told(tx, server, are_hosts_named=are_hosts_named))
+    told = await call.read(lambda tx: decisions.shown(tx, server, are_hosts_named=are_hosts_named))
     return Answer(200, {"explanation": told})
 
 
