@@ -77,7 +77,7 @@ def test_its_tokens_open_our_doors(keystone: Running, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("token", [None, "made-up", "\u00e9", "x" * 9000])
-def test_unknown_attributes_are_rejected(
+def test_tokens_that_keystone_rejects_are_unauthorized(
     keystone: Running, tmp_path: Path, token: str | None
 ) -> None:
     with beside(keystone, tmp_path) as service:

@@ -100,7 +100,7 @@ def test_the_file_is_taken_as_it_is() -> None:
     assert (done.returncode, "WARNING" in done.stderr) == (0, False), done.stderr
 
 
-def test_error_texts_reveal_no_numbers(cloud: tuple[Proxy, list[Started], str]) -> None:
+def test_the_proxy_does_not_expose_metrics(cloud: tuple[Proxy, list[Started], str]) -> None:
     proxy, services, _ = cloud
     assert proxy.http.get("/metrics").status_code == httpx.codes.FORBIDDEN
     assert services[0].http.get("/metrics").status_code == httpx.codes.OK

@@ -127,7 +127,7 @@ def test_an_acknowledged_claim_is_lost(told: Told) -> None:
     demand(told, "consumer ann", lost)
 
 
-def test_an_acknowledged_release_is_undone(told: Told) -> None:
+def test_a_claim_is_seen_again_after_its_acknowledged_release(told: Told) -> None:
     first = told.claim(1, 2, wish(None, 3))
     told.release(3, 4, ANN)
     told.consumer(5, 6, ANN, first, 1, {HOT: 3})
@@ -236,7 +236,7 @@ def test_a_provider_is_over_capacity(told: Told) -> None:
     demand(told, "provider hot", over, "12 of 10")
 
 
-def test_an_overcommitted_provider_accepts_no_claim(told: Told) -> None:
+def test_a_provider_overcommitted_by_a_resize_may_not_grow_its_use(told: Told) -> None:
     told.claim(1, 2, wish(None, 8))
     told.usages(3, 4, 2, 8)
     told.resize(5, 6, seen=2, total=5)
