@@ -37,7 +37,7 @@ _SET_ITEM = Rule(f"{_METADATA}:update", PROJECT_WRITER)
 _REMOVE_ITEM = Rule(f"{_METADATA}:delete", PROJECT_WRITER)
 _RECORD = Rule(f"{_EXPLAIN}:record", ADMIN, "Record decisions, and read the recordings.")
 
-LIFE_ROUTES = (
+LIFECYCLE_ROUTES = (
     Route("GET", _ALL, servers.index, _LIST, query=list_schemas.LIST),
     Route(
         "POST",
@@ -125,7 +125,7 @@ TAG_ROUTES = (
     ),
 )
 
-BELONGING_ROUTES = (
+ACTION_ROUTES = (
     # The handler also checks the rule of the action that the body names.
     Route("POST", f"{_ONE}/action", actions.act, _SHOW, body=actions.BODY, success=(200, 202)),
     Route("GET", f"{_ONE}/ips", unsupported.addresses, Rule("os_compute_api:ips:index", PROJECT)),
@@ -197,4 +197,4 @@ EXPLAIN_ROUTES = (
     ),
 )
 
-SERVER_ROUTES = (*LIFE_ROUTES, *METADATA_ROUTES, *TAG_ROUTES, *BELONGING_ROUTES, *EXPLAIN_ROUTES)
+SERVER_ROUTES = (*LIFECYCLE_ROUTES, *METADATA_ROUTES, *TAG_ROUTES, *ACTION_ROUTES, *EXPLAIN_ROUTES)
