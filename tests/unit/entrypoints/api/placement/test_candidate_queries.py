@@ -11,15 +11,15 @@ from hypothesis import strategies as st
 
 from innkeeper.domain.candidates import CandidateQuery, RequestGroup
 from innkeeper.domain.errors import Invalid
-from innkeeper.entrypoints.api.placement.api import PLACEMENT
 from innkeeper.entrypoints.api.placement.candidate_queries import (
     CLASSES_MAX,
     CONDITIONS_MAX,
     GROUPS_MAX,
+    LIST_CANDIDATES,
     candidate_query,
 )
-from innkeeper.entrypoints.api.placement.candidate_schemas import LIST_CANDIDATES
 from innkeeper.entrypoints.api.placement.faults import query_refusal
+from innkeeper.entrypoints.api.placement.routes import PLACEMENT
 from innkeeper.entrypoints.api.validation import Validator, query_for_schema
 
 A = "aaaaaaaa-aaaa-4aaa-8aaa-aaaaaaaaaaaa"
