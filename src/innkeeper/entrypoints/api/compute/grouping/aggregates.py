@@ -14,7 +14,7 @@ from innkeeper.engine.transactions import Tx
 from innkeeper.entrypoints.api.faults import HttpRefusal
 from innkeeper.entrypoints.api.pclouds import owned_aggregates
 from innkeeper.entrypoints.api.pclouds.calling import context
-from innkeeper.entrypoints.api.pclouds.ratio_rollout import bring_over_members
+from innkeeper.entrypoints.api.pclouds.ratio_rollout import roll_out_edited
 from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.systems.compute.grouping import aggregates
 from innkeeper.systems.compute.grouping.owned_aggregates import Keepers
@@ -94,7 +94,7 @@ async def act(call: Call) -> Answer:
     aggregate = await call.write(
         lambda tx: act_on(tx, row, wanted, call.now, kept_by), retry=WHOLE_HOSTS
     )
-    await bring_over_members(call, aggregate)
+    await roll_out_edited(call, aggregate)
     return _answered(aggregate)
 
 
