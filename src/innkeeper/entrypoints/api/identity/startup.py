@@ -24,7 +24,7 @@ from innkeeper.entrypoints.api.auth_agents import AgentsAuthenticator
 from innkeeper.entrypoints.api.identity import clouds_file, key_files, private_files
 from innkeeper.entrypoints.api.routing import Api
 from innkeeper.entrypoints.api.site import Authenticator
-from innkeeper.entrypoints.api.token_cache import Heard
+from innkeeper.entrypoints.api.token_cache import Epoch
 from innkeeper.systems.identity import catalog, first_start, passwords, tokens
 from innkeeper.systems.identity.tokens import Signer
 
@@ -70,11 +70,11 @@ def authenticator(
     signer: Signer | None,
     engine: Engine,
     clock: Clock,
-    heard: Heard | None = None,
+    epoch: Epoch | None = None,
 ) -> Authenticator:
     """The authenticator for the mode of identity; agents have credentials of their own in all.
 
-    ``heard`` reports the writes of other processes, if there are any.
+    ``epoch`` reports the writes of other processes, if there are any.
     """
     authenticating = settings.authenticating
     remember_s = authenticating.token_cache_s
@@ -94,10 +94,10 @@ def authenticator(
         )
         users = auth_keystone.authenticator(keystone, clock, remember_s, KEYSTONE_DEADLINE_S)
     elif signer is not None:
-        users = auth_builtin.authenticator(signer, engine, clock, remember_s, heard)
+        users = auth_builtin.authenticator(signer, engine, clock, remember_s, epoch)
     else:
         users = NoauthAuthenticator()
-    return AgentsAuthenticator(users, engine, clock, remember_s, heard)
+    return AgentsAuthenticator(users, engine, clock, remember_s, epoch)
 
 
 def services(settings: Settings, apis: Mapping[str, Api]) -> tuple[CatalogService, ...]:
