@@ -74,7 +74,6 @@ class RouteEndpoint:
         started_s = time.perf_counter()
         headers = request.headers
         request_id = "req-" + self.site.ids.uuid()
-        version: Version | None = None
         try:
             bytes_max = self._bytes_max(*self._routes.get(request.method, ()))
             with self.site.load.count(headers, self.site.settings.serving, bytes_max):

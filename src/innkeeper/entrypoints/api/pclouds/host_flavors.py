@@ -1,4 +1,4 @@
-"""Host flavors for everybody, and their pools for administrators."""
+"""Host flavors for all users, and their pools for administrators."""
 
 from __future__ import annotations
 

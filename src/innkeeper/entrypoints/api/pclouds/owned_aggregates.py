@@ -70,10 +70,10 @@ class FlavorAggregates(AggregateOwner):
         return key.startswith(PREFIX)
 
     def set_metadata(
-        self, tx: Tx, aggregate: Aggregate, wanted: Mapping[str, str | None], now: datetime
+        self, tx: Tx, aggregate: Aggregate, edits: Mapping[str, str | None], now: datetime
     ) -> None:
         flavor = self._flavor(tx, aggregate)
-        remaining = dict(wanted)
+        remaining = dict(edits)
         description = remaining.pop(DESCRIPTION, flavor.description)
         units = remaining.pop(UNITS, str(flavor.units))
         _refuse_changes(_flavor_metadata(flavor), remaining)
@@ -115,12 +115,12 @@ class PcloudAggregates(AggregateOwner):
         return key.startswith(PREFIX) or key in RATIOS
 
     def set_metadata(
-        self, tx: Tx, aggregate: Aggregate, wanted: Mapping[str, str | None], now: datetime
+        self, tx: Tx, aggregate: Aggregate, edits: Mapping[str, str | None], now: datetime
     ) -> None:
         """Rename or transfer a pcloud, change its projects and ratios, or enable its hosts."""
         pcloud = self._pcloud(tx, aggregate)
         present = self.metadata(tx, [aggregate])[aggregate.id]
-        changed = {key: text for key, text in wanted.items() if present.get(key) != text}
+        changed = {key: text for key, text in edits.items() if present.get(key) != text}
         facts: dict[str, Any] = {
             field: _ratio(key, changed.pop(key)) for key, field in RATIOS.items() if key in changed
         }

@@ -104,7 +104,10 @@ async def update(call: Call) -> Answer:
 
 
 async def delete(call: Call) -> Answer:
-    """Delete a pcloud without hosts; with ``force`` also if shelved servers refer to it."""
+    """Delete a pcloud without hosts.
+
+    With ``force`` it is deleted also if shelved servers refer to it.
+    """
     ctx, is_forced = context(call), call.last("force") in TRUE_WORDS
     await call.write(
         lambda tx: pclouds.delete(tx, owned(tx, call), ctx, is_forced=is_forced), retry=WHOLE_HOSTS

@@ -41,9 +41,9 @@ def fault_form(fault: Fault) -> tuple[bytes, str]:
         error = {"code": fault.status, "title": fault.title, "message": fault.message}
         return faults.encode({"error": error}), JSON
     generic, cause = _sentences(fault)
-    wanted = "" if fault.accept.strip() == "*/*" else fault.accept
-    html_quality = quality(wanted, HTML) if wanted.strip() else 0.0
-    json_quality = quality(wanted, JSON)
+    accept = "" if fault.accept.strip() == "*/*" else fault.accept
+    html_quality = quality(accept, HTML) if accept.strip() else 0.0
+    json_quality = quality(accept, JSON)
     if html_quality and html_quality >= json_quality:
         return _page(fault, generic, cause).encode(), HTML
     # A cause is one line, also where the schema library words it.
