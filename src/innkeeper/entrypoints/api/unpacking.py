@@ -95,7 +95,7 @@ async def parts(request: Request[Any, Any, Any], timeout_s: float) -> AsyncItera
     """The parts of the body; 408 after ``timeout_s`` without another one."""
     is_more = True
     while is_more:
-        with _timeout_as_408(f"No part of the body was received for {timeout_s:g} seconds."):
+        with _timeout_as_408(f"No more of the body was received for {timeout_s:g} seconds."):
             async with asyncio.timeout(timeout_s):
                 event = await request.receive()
         if event["type"] != "http.request":
