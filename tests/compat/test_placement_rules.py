@@ -12,7 +12,7 @@ from oslo_policy import policy as oslo
 from placement.policies import list_rules
 
 from innkeeper.domain.identity import RequestContext
-from innkeeper.entrypoints.api.placement.api import PLACEMENT
+from innkeeper.entrypoints.api.placement.routes import PLACEMENT
 from innkeeper.entrypoints.api.policy import OsloPolicy
 
 ROLES = ("admin", "service", "reader", "member")

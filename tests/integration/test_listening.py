@@ -122,7 +122,7 @@ def test_half_a_body_is_not_waited_for(service: Running, line: str, kind: str) -
     answer = said(service, head(line, more) + b'{"flavor"')
     assert answer.startswith(b"HTTP/1.1 408 Request Timeout\r\n")
     assert b"x-openstack-request-id: req-" in answer
-    assert b"No more of the body came" in answer
+    assert b"No more of the body was received" in answer
 
 
 def test_a_body_that_comes_slowly_is_taken(service: Running) -> None:

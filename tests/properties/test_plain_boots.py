@@ -13,8 +13,8 @@ from innkeeper.domain.versions import Version
 from innkeeper.entrypoints.api.compute.servers.bodies import ServerCreateRequest, create_request
 from innkeeper.entrypoints.api.compute.servers.plain import SINCE, decode
 from innkeeper.entrypoints.api.compute.servers.schemas import CREATE
-from innkeeper.entrypoints.api.compute_api import COMPUTE
 from innkeeper.entrypoints.api.microversions import Schema, passage
+from innkeeper.entrypoints.api.tables import COMPUTE
 from innkeeper.entrypoints.api.validation import Validator, decode_json
 
 

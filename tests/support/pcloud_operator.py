@@ -311,7 +311,7 @@ class PcloudOperator:
             for each in seen.runs
         ]
         now = self.movers.now
-        return json.dumps([record_views._shown_run(each, now, now) for each in told])
+        return json.dumps([record_views._shown_period(each, now, now) for each in told])
 
 
 def _actions(tx: Tx, pcloud: Pcloud) -> list[Any]:

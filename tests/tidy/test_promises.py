@@ -38,7 +38,7 @@ ROW = re.compile(r"^\| `([^`]+)` \| *(.*?) *\|", re.MULTILINE)
 REFUSALS = 400
 """Statuses from here on are refusals."""
 FORBIDDEN = 403
-MADE_BY = {"Route": 4, "_route": 3}
+MADE_BY = {"Route": 4}
 """What makes routes, and at which place it is given their summary."""
 PLACEHOLDER = re.compile(r"\{[^}]*\}")
 

@@ -16,11 +16,11 @@ from innkeeper.domain.moves import Asker
 from innkeeper.domain.pclouds import SizePolicy
 from innkeeper.domain.slices import Dedicating, Settings
 from innkeeper.domain.versions import Version
-from innkeeper.entrypoints.api.compute_api import COMPUTE
 from innkeeper.entrypoints.api.pclouds.routes import PCLOUD_ROUTES
 from innkeeper.entrypoints.api.policy import OsloPolicy
 from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.entrypoints.api.site import Site
+from innkeeper.entrypoints.api.tables import COMPUTE
 from innkeeper.store.queries.pclouds import pclouds as pcloud_rows
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.hosts import hosts as compute_hosts

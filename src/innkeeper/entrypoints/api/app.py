@@ -21,23 +21,15 @@ from innkeeper.entrypoints.api.routing import Api
 from innkeeper.entrypoints.api.site import Site, Tracer
 
 PROBES = (HttpMethod.GET, HttpMethod.HEAD)
-"""How balancers ask for a sign of life; some of them do not want to read it."""
+"""Methods of health checks; some load balancers use HEAD."""
 READY_WITHIN_S = 2.0
-"""How long the database may take to say that it is there."""
-METHODS = (
-    HttpMethod.GET,
-    HttpMethod.POST,
-    HttpMethod.PUT,
-    HttpMethod.PATCH,
-    HttpMethod.DELETE,
-    HttpMethod.HEAD,
-    HttpMethod.OPTIONS,
-)
-"""Every path takes them all, so that the answer to a wrong one is in the API's own form."""
+"""Timeout of the database's ping."""
+METHODS = tuple(method for method in HttpMethod if method != HttpMethod.TRACE)
+"""Every path takes all methods, so that the error for a wrong one is in the API's own form."""
 
 
 def make(site: Site, apis: Mapping[str, Api], is_ready: Callable[[], str | None]) -> Any:
-    """Build the application. ``is_ready`` gives the reason why not, or ``None``."""
+    """Build the application. ``is_ready`` returns why it is not, or ``None``."""
     mounts = {name: getattr(site.settings.serving, f"{name}_prefix") for name in apis}
     handlers: list[Any] = []
     endpoints: dict[str, RouteEndpoint] = {}
@@ -47,13 +39,13 @@ def make(site: Site, apis: Mapping[str, Api], is_ready: Callable[[], str | None]
             endpoint = RouteEndpoint(site, api, mounts[name], path)
             handlers.append(_handler(mounts[name] + path or "/", endpoint, site.tracing))
             by_path.append((openapi.pattern(mounts[name] + path), endpoint))
-        # Answers for the paths that are not there, in the form of the API they would be in.
+        # For unknown paths under the prefix, in the API's own form.
         endpoints[name] = RouteEndpoint(site, api, mounts[name], "")
     handlers += [_healthz, _readyz(site, is_ready), _metrics(site), _openapi(apis, mounts)]
     whole = Litestar(
         handlers,
         openapi_config=None,
-        exception_handlers={HTTPException: _strangers(endpoints, mounts, by_path)},
+        exception_handlers={HTTPException: _errors(endpoints, mounts, by_path)},
         request_max_body_size=None,
         logging_config=None,
     )
@@ -73,38 +65,38 @@ def _handler(path: str, endpoint: RouteEndpoint, tracing: Tracer | None) -> Any:
     return answer
 
 
-def _strangers(
+def _errors(
     endpoints: Mapping[str, RouteEndpoint],
     mounts: Mapping[str, str],
     by_path: Sequence[tuple[re.Pattern[str], RouteEndpoint]],
 ) -> Callable[[Request[Any, Any, Any], HTTPException], Any]:
-    """Answer paths and methods that Litestar knows no handler for, in the form of their API."""
+    """Answer paths and methods without a handler in the form of their API."""
 
     def answer(request: Request[Any, Any, Any], error: HTTPException) -> Response[Any]:
         path = request.scope["path"]
         if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
             for pattern, endpoint in by_path:
                 if pattern.fullmatch(path.rstrip("/")):
-                    return _Later(endpoint)
+                    return _Deferred(endpoint)
         best = max(
             (name for name in endpoints if path.startswith(mounts[name])),
             key=lambda name: len(mounts[name]),
             default=None,
         )
-        # Litestar refuses some malformed hosts by itself; the way of strangers does too.
+        # Litestar itself rejects some malformed hosts with 400.
         if best is None or error.status_code not in (
             HTTPStatus.NOT_FOUND,
             HTTPStatus.METHOD_NOT_ALLOWED,
             HTTPStatus.BAD_REQUEST,
         ):
             return Response({"error": error.detail}, status_code=error.status_code)
-        return _Later(endpoints[best].stranger)
+        return _Deferred(endpoints[best].answer_unknown)
 
     return answer
 
 
-class _Later(Response[Any]):
-    """Answers only after the caller was authenticated, which exception handlers cannot do."""
+class _Deferred(Response[Any]):
+    """Authenticates before it answers, which an exception handler cannot do: it is synchronous."""
 
     def __init__(self, answer: Callable[[Any], Awaitable[ASGIResponse]]) -> None:
         super().__init__(None)
@@ -122,14 +114,14 @@ class _Later(Response[Any]):
 
 @route("/healthz", http_method=PROBES, media_type=MediaType.TEXT, sync_to_thread=False)
 def _healthz() -> str:
-    """Tell that the process runs."""
+    """Answer while the process runs."""
     return "ok"
 
 
 def _readyz(site: Site, is_ready: Callable[[], str | None]) -> Any:
     @route("/readyz", http_method=PROBES, media_type=MediaType.TEXT)
     async def readyz() -> Response[str]:
-        """Tell whether requests can be served: decisions are made, and the store answers."""
+        """Answer 200 while decisions can be made and the database answers, and 503 otherwise."""
         reason = is_ready()
         if reason is None:
             try:
@@ -146,9 +138,9 @@ def _readyz(site: Site, is_ready: Callable[[], str | None]) -> Any:
 def _metrics(site: Site) -> Any:
     @get("/metrics", sync_to_thread=True)
     def give() -> Response[bytes]:
-        """Give all counters to Prometheus, those of other workers on the port included."""
-        told = metrics.exposition(of_workers=site.settings.serving.workers > 1)
-        return Response(told, headers={"content-type": CONTENT_TYPE_LATEST})
+        """Return all metrics for Prometheus, with those of other workers on the port."""
+        text = metrics.exposition(of_workers=site.settings.serving.workers > 1)
+        return Response(text, headers={"content-type": CONTENT_TYPE_LATEST})
 
     return give
 
@@ -158,7 +150,7 @@ def _openapi(apis: Mapping[str, Api], mounts: Mapping[str, str]) -> Any:
 
     @get("/openapi.json", sync_to_thread=False)
     def give() -> dict[str, Any]:
-        """Describe all routes at their newest versions."""
+        """Return the OpenAPI document."""
         return document
 
     return give

@@ -1,8 +1,8 @@
-"""From a request's headers to a context, in the ``none`` mode of identity.
+"""Authentication in the ``none`` mode of identity.
 
-The token itself names the caller: ``USER`` or ``USER:PROJECT``. The user ``admin`` has the
-role ``admin``; the header ``x-roles`` (a comma list) and ``x-project-id`` override. This is
-the field's convention for development and for tests; it keeps nobody out.
+The token itself names the caller: ``USER`` or ``USER:PROJECT``. The user ``admin`` has the role
+``admin``; the headers ``x-roles`` (separated by commas) and ``x-project-id`` override. This is
+OpenStack's noauth2 convention for development and tests; it protects nothing.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ NO_TOKEN = "The request you have made requires authentication."  # noqa: S105 - 
 
 
 class NoauthAuthenticator:
-    """Believes whatever the token says. See :mod:`innkeeper.entrypoints.api.auth`."""
+    """Trusts every token. See :mod:`innkeeper.entrypoints.api.auth`."""
 
     async def authenticate(self, headers: Mapping[str, str], request_id: str) -> RequestContext:
-        """Raises :class:`Unauthenticated` without a token only."""
+        """Raise :class:`Unauthenticated` only without a token."""
         token = headers.get("x-auth-token", "")
         user, _, project = token.partition(":")
         if not user:
@@ -42,4 +42,4 @@ class NoauthAuthenticator:
         )
 
     def forget(self) -> None:
-        """Nothing is remembered here."""
+        """Do nothing: no token is cached."""

@@ -1,4 +1,4 @@
-"""From an agent's own credential to a context, whatever the mode of identity is."""
+"""Authentication of agents by their own credentials, in every mode of identity."""
 
 from __future__ import annotations
 
@@ -9,45 +9,43 @@ from innkeeper.domain.identity import AgentCredential, RequestContext, Speaker
 from innkeeper.domain.ids import Clock
 from innkeeper.engine.engine import Engine
 from innkeeper.entrypoints.api.site import Authenticator
-from innkeeper.entrypoints.api.token_cache import Heard, Known, TokenCache
+from innkeeper.entrypoints.api.token_cache import CachedToken, Epoch, TokenCache
 from innkeeper.systems.identity import agent_credentials
 
 NEVER = timedelta(days=365)
-"""When a credential without an end is looked at again, if nothing else makes it happen."""
+"""Expiry of a cached credential that itself does not expire."""
 
 
 class AgentsAuthenticator:
-    """Knows agents by their credentials, and leaves everybody else to ``others``."""
+    """Authenticates agents by their credentials, and all other callers by ``users``."""
 
     def __init__(
         self,
-        others: Authenticator,
+        users: Authenticator,
         engine: Engine,
         clock: Clock,
         remember_s: float,
-        heard: Heard | None = None,
+        epoch: Epoch | None = None,
     ) -> None:
-        async def look(text: str, now: datetime) -> Known:
+        async def look_up(text: str, now: datetime) -> CachedToken:
             found = await engine.read(lambda tx: agent_credentials.holder(tx, text, now))
-            return Known(_context_of(found), found.expires_at or now + NEVER)
+            return CachedToken(_context_of(found), found.expires_at or now + NEVER)
 
-        self._others = others
-        self._agents = TokenCache(look, clock, remember_s, heard)
+        self._users = users
+        self._agents = TokenCache(look_up, clock, remember_s, epoch)
 
     async def authenticate(self, headers: Mapping[str, str], request_id: str) -> RequestContext:
-        """See :class:`innkeeper.entrypoints.api.site.Authenticator`."""
         is_agent = agent_credentials.is_one(headers.get("x-auth-token", ""))
-        who = self._agents if is_agent else self._others
-        return await who.authenticate(headers, request_id)
+        authenticator = self._agents if is_agent else self._users
+        return await authenticator.authenticate(headers, request_id)
 
     def forget(self) -> None:
-        """See :class:`innkeeper.entrypoints.api.site.Authenticator`."""
         self._agents.forget()
-        self._others.forget()
+        self._users.forget()
 
 
 def _context_of(credential: AgentCredential) -> RequestContext:
-    # No user's id has a colon in it, in any mode of identity.
+    # The id of a user has no colon in any mode of identity.
     name = f"agent:{credential.agent_name}"
     return RequestContext(
         request_id="",

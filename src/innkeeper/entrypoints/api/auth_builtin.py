@@ -1,4 +1,4 @@
-"""From a token of this service's own Identity API to a context."""
+"""Authentication by tokens of this service's own Identity API."""
 
 from __future__ import annotations
 
@@ -7,29 +7,26 @@ from datetime import datetime
 from innkeeper.domain.identity import RequestContext, TokenOwner
 from innkeeper.domain.ids import Clock
 from innkeeper.engine.engine import Engine
-from innkeeper.entrypoints.api.token_cache import Heard, Known, TokenCache
+from innkeeper.entrypoints.api.token_cache import CachedToken, Epoch, TokenCache
 from innkeeper.systems.identity import roles, tokens
 from innkeeper.systems.identity.tokens import Signer
 
 
 def authenticator(
-    signer: Signer, engine: Engine, clock: Clock, remember_s: float, heard: Heard | None = None
+    signer: Signer, engine: Engine, clock: Clock, remember_s: float, epoch: Epoch | None = None
 ) -> TokenCache:
-    """An authenticator for tokens that ``signer`` made.
+    """An authenticator for tokens of ``signer``; other texts are rejected without a query."""
 
-    A text that was not signed here is refused without a look at the store.
-    """
-
-    async def look(token: str, now: datetime) -> Known:
+    async def look_up(token: str, now: datetime) -> CachedToken:
         claims = signer.open(token, now)
         holder = await engine.read(lambda tx: tokens.holder(tx, claims))
-        return Known(context_of(holder), claims.expires_at)
+        return CachedToken(context_of(holder), claims.expires_at)
 
-    return TokenCache(look, clock, remember_s, heard)
+    return TokenCache(look_up, clock, remember_s, epoch)
 
 
 def context_of(holder: TokenOwner, request_id: str = "") -> RequestContext:
-    """Whom a token stands for, as requests carry it."""
+    """The request context of a token's owner."""
     project = holder.project
     return RequestContext(
         request_id=request_id,

@@ -1,7 +1,7 @@
-"""From a token of an external Keystone to a context.
+"""Authentication by tokens of an external Keystone.
 
-May be false: that a token which was revoked there a moment ago is refused here. It may be
-believed until what is remembered of it runs out.
+May be false: that a token revoked there is rejected here. It is accepted until its entry in the
+cache expires.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from innkeeper.clients.keystone import Keystone, Validated
 from innkeeper.domain.errors import Unauthenticated, Unavailable
 from innkeeper.domain.identity import RequestContext
 from innkeeper.domain.ids import Clock
-from innkeeper.entrypoints.api.token_cache import Known, TokenCache
+from innkeeper.entrypoints.api.token_cache import CachedToken, TokenCache
 
 THREADS = 4
 WRONG_TOKEN = "The request you have made requires authentication."  # noqa: S105 - a message
@@ -23,10 +23,10 @@ WRONG_TOKEN = "The request you have made requires authentication."  # noqa: S105
 def authenticator(
     keystone: Keystone, clock: Clock, remember_s: float, deadline_s: float
 ) -> TokenCache:
-    """An authenticator that asks a Keystone; 503 if it does not answer in ``deadline_s``."""
+    """An authenticator that asks Keystone; 503 if Keystone does not answer in ``deadline_s``."""
     pool = ThreadPoolExecutor(THREADS, thread_name_prefix="keystone")
 
-    async def look(token: str, _now: datetime) -> Known:
+    async def look_up(token: str, _now: datetime) -> CachedToken:
         loop = asyncio.get_running_loop()
         try:
             validated = await asyncio.wait_for(
@@ -36,9 +36,9 @@ def authenticator(
             raise Unavailable("The identity service does not answer.") from error
         if validated is None:
             raise Unauthenticated(WRONG_TOKEN)
-        return Known(_context_of(validated), validated.expires_at)
+        return CachedToken(_context_of(validated), validated.expires_at)
 
-    return TokenCache(look, clock, remember_s)
+    return TokenCache(look_up, clock, remember_s)
 
 
 def _context_of(validated: Validated) -> RequestContext:

@@ -1,8 +1,8 @@
-"""TLS for those who call: the service's certificate, renewed while it serves.
+"""The service's TLS certificate, which is reloaded while the service runs.
 
-Always true: nothing older than TLS 1.2 is spoken. A certificate that is renewed on the disk is
-in use for new connections soon after, without a restart; one that cannot be used is told of in
-the log, and the present one stays.
+Always true: connections use TLS 1.2 or newer. New connections use a certificate soon after it was
+renewed on the disk, without a restart. One that cannot be loaded is logged, and the present one
+stays in use.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from innkeeper.domain.slices import Serving
 
 LOG = structlog.get_logger("innkeeper.tls")
 LOOK_PERIOD_S = 10
-"""How often the files are looked at; certificates are renewed days before they end."""
+"""How often the files are checked; certificates are renewed days before they expire."""
 
 _Mark = tuple[tuple[int, int, int], ...]
 
@@ -34,16 +34,16 @@ class Certificates:
         self._mark = self._marked()
         self.context = _loaded(self._cert, self._key)
         if client_ca is not None:
-            _ask_clients(self.context, Path(client_ca))
+            _require_client_certificates(self.context, Path(client_ca))
 
     def renew(self) -> bool:
-        """Take what is in the files now, if it changed; tell whether it was taken."""
+        """Reload the files if they changed, and return whether they were reloaded."""
         try:
             mark = self._marked()
             if mark == self._mark:
                 return False
             self._mark = mark
-            # Tried apart first: a pair that does not fit must not spoil the present one.
+            # Loaded apart first: a key that does not match must not break the present context.
             _loaded(self._cert, self._key)
             _load(self.context, self._cert, self._key)
         except OSError as error:
@@ -61,53 +61,53 @@ class Certificates:
 
 
 def options(serving: Serving) -> dict[str, Any]:
-    """What the server has to be told to speak TLS; nothing where it is to speak plainly."""
+    """The server's options for TLS; none without a certificate in the settings."""
     if serving.tls_cert is None or serving.tls_key is None:
         return {}
     certificates = Certificates(serving.tls_cert, serving.tls_key, serving.tls_client_ca)
 
-    async def look() -> None:
+    async def reload() -> None:
         certificates.renew()
 
     return {
         "ssl_context_factory": lambda _config, _default: certificates.context,
-        "callback_notify": look,
+        "callback_notify": reload,
         "timeout_notify": LOOK_PERIOD_S,
     }
 
 
 def scheme(serving: Serving) -> str:
-    """With what addresses of the service begin."""
+    """The scheme of the service's addresses."""
     return "http" if serving.tls_cert is None else "https"
 
 
 def certified(serving: Serving, address: str) -> str:
-    """Where programs on this machine call: with TLS, where the certificate is good."""
+    """The address for programs on this machine: with TLS, the one that the certificate names."""
     if serving.tls_cert is None or serving.public_url is None:
         return address
     return serving.public_url.rstrip("/")
 
 
 def _loaded(cert: Path, key: Path) -> ssl.SSLContext:
-    made = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    made.minimum_version = ssl.TLSVersion.TLSv1_2
-    _load(made, cert, key)
-    return made
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    _load(context, cert, key)
+    return context
 
 
 def _load(context: ssl.SSLContext, cert: Path, key: Path) -> None:
     try:
-        # The library asks on the terminal for a passphrase that it is not given.
+        # Without a password the library would prompt for one on the terminal.
         context.load_cert_chain(cert, key, password="")
     except (ssl.SSLError, OSError) as error:
         why = getattr(error, "reason", None) or error.strerror or error
         raise OSError(f"Cannot use the certificate {cert} with the key {key}: {why}") from error
 
 
-def _ask_clients(context: ssl.SSLContext, client_ca: Path) -> None:
+def _require_client_certificates(context: ssl.SSLContext, client_ca: Path) -> None:
     try:
         context.load_verify_locations(client_ca)
     except (ssl.SSLError, OSError) as error:
         why = getattr(error, "reason", None) or error.strerror or error
-        raise OSError(f"Cannot use the authority of clients {client_ca}: {why}") from error
+        raise OSError(f"Cannot use the client authority {client_ca}: {why}") from error
     context.verify_mode = ssl.CERT_REQUIRED

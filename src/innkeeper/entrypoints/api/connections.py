@@ -1,8 +1,8 @@
-"""One client's connection: HTTP's parser, and how much and how long it may keep us waiting.
+"""Client connections: limits on the HTTP parser's memory and on the client's time.
 
-Always true: the parser keeps no more than ``HEAD_BYTES_MAX`` and one piece off the wire, and
-what a client began but for a body is whole within its time. Bodies have bounds of their own.
-The head of an answer leaves with the first part of its body, if that is there already.
+Always true: the parser keeps at most ``HEAD_BYTES_MAX`` and one read. A client completes the head
+of a request within its timeout; bodies have limits of their own. The head of an answer is sent
+together with the first part of its body, if that is ready.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from uvicorn.server import ServerState
 
 LOG = structlog.get_logger("innkeeper.api")
 HEAD_BYTES_MAX = 64 * 1024
-"""For the line of a request and its headers; stock clients send a few hundred bytes."""
+"""For the request line and the headers; stock clients send a few hundred bytes."""
 REFUSED_MAX = 64
-"""Connections beyond the last that may be, which are told so; further ones are just closed."""
+"""Connections over the limit that are answered with 503; any others are just closed."""
 FILES_KEPT = 128
-"""Files that are left for the database, for logs and for whatever else is opened."""
+"""File descriptors that are reserved for the database, logs and the like."""
 TOO_MANY = b"Too many connections are open."
 TOO_LARGE = b"The head of the request is too large."
 REFUSED = (
@@ -32,10 +32,10 @@ REFUSED = (
     b"connection: close\r\n\r\n%b" % (len(TOO_LARGE), TOO_LARGE)
 )
 GO_ON = b"HTTP/1.1 100 Continue\r\n\r\n"
-"""The server's own word ahead of an answer, for clients that wait with their body."""
+"""The interim answer to a client that waits before it sends its body."""
 SEPARATORS = len(b": \r\n")
 LISTENING_S = 0.05
-"""How long one goes on listening to a client whose time is over."""
+"""How long received data is still read after a client's timeout."""
 
 
 class HeadTooLarge(Exception):
@@ -43,37 +43,35 @@ class HeadTooLarge(Exception):
 
 
 class PatientConfig(uvicorn.Config):
-    """The server's configuration, and how long its clients may take."""
+    """The server's configuration, with the limits on clients."""
 
     def __init__(
         self, app: Any, client_timeout_s: float, connections_max: int, **more: Any
     ) -> None:
-        # Nothing here speaks over web sockets.
         super().__init__(app, http=Connection, ws="none", **more)
         self.client_timeout_s = client_timeout_s
-        self.connections_max = possible(connections_max)
+        self.connections_max = affordable(connections_max)
 
 
-def possible(connections_max: int) -> int:
-    """How many connections there can be; more files are asked for where that is too few.
+def affordable(connections_max: int) -> int:
+    """The number of connections that file descriptors allow, after raising their soft limit.
 
-    Where all files are in use, neither a database nor the next client can be reached, and what
-    is left to be done is not done either.
+    Without free descriptors the process could reach neither the database nor another client.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = connections_max + REFUSED_MAX + FILES_KEPT
-    if soft == resource.RLIM_INFINITY or soft >= wanted:
+    needed = connections_max + REFUSED_MAX + FILES_KEPT
+    if soft == resource.RLIM_INFINITY or soft >= needed:
         return connections_max
-    allowed = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    allowed = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
     resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, hard))
-    left = max(1, allowed - REFUSED_MAX - FILES_KEPT)
-    if left < connections_max / 2:
-        LOG.warning("few_files", files=allowed, connections=left)
-    return left
+    remaining = max(1, allowed - REFUSED_MAX - FILES_KEPT)
+    if remaining < connections_max / 2:
+        LOG.warning("few_files", files=allowed, connections=remaining)
+    return remaining
 
 
 async def refuse_connection(_scope: Any, _receive: Any, send: Any) -> None:
-    """Answer a request on a connection beyond the last that may be."""
+    """Answer a request on a connection over the limit."""
     headers = [
         (b"content-type", b"text/plain; charset=utf-8"),
         (b"content-length", str(len(TOO_MANY)).encode()),
@@ -85,7 +83,7 @@ async def refuse_connection(_scope: Any, _receive: Any, send: Any) -> None:
 
 
 class Connection(HttpToolsProtocol):
-    """Counts what the parser holds: what came since it last had something whole to give."""
+    """Counts the bytes that the parser holds: those since its last complete element."""
 
     def __init__(
         self,
@@ -99,29 +97,28 @@ class Connection(HttpToolsProtocol):
         self._connections_max = config.connections_max
         self._held_bytes = 0
         self._is_too_large = False
-        self._is_beyond = False
+        self._is_over_limit = False
         self._timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Begin; who connects has something to say."""
+        """Begin, and expect a request within the timeout."""
         super().connection_made(transport)
         if len(self.connections) > self._connections_max + REFUSED_MAX:
-            # Waiting for a request to answer would take a file for as long.
+            # Waiting for a request to answer would keep a file descriptor in use.
             transport.abort()
             return
-        self._is_beyond = self._are_too_many()
+        self._is_over_limit = self._are_too_many()
         self._timer = self.loop.call_later(self._timeout_s, self._give_up)
 
     def _are_too_many(self) -> bool:
         return len(self.connections) > self._connections_max
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """End, from either side."""
-        self._got_on()
+        self._note_progress()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Feed the parser; what is too much even when it took all of it is refused."""
+        """Feed the parser, and reject a head that is too large."""
         self._held_bytes += len(data)
         super().data_received(data)
         if self._held_bytes:
@@ -133,46 +130,44 @@ class Connection(HttpToolsProtocol):
                 self._timer = self.loop.call_later(self._timeout_s, self._give_up)
 
     def on_message_begin(self) -> None:
-        """Notice also a request that begins in one piece with the end of another."""
+        """Count a request that begins in the same read as the end of another."""
         self._held_bytes = self._held_bytes or 1
         super().on_message_begin()
 
     def on_headers_complete(self) -> None:
-        """Begin to answer, if the head is not too large; bytes behind it do not count."""
+        """Begin to answer, unless the head is too large; the bytes behind it do not count."""
         if self._held_bytes > HEAD_BYTES_MAX and self._head_bytes() > HEAD_BYTES_MAX:
             self._is_too_large = True
             raise HeadTooLarge
-        self._got_on()
-        if self._is_beyond and self._are_too_many():
-            # The connections that were there keep their places; this one ends with its answer.
+        self._note_progress()
+        if self._is_over_limit and self._are_too_many():
+            # Earlier connections stay; this one is closed after its answer.
             self.app = refuse_connection
         super().on_headers_complete()
         self.cycle.transport = _Joining(self.transport, self.loop)
 
     def on_body(self, body: bytes) -> None:
-        """Keep a part of the body for whoever reads it."""
-        self._got_on()
+        self._note_progress()
         super().on_body(body)
 
     def on_chunk_header(self) -> None:
-        """Get on to the next part of a body in parts, or to what stands behind the last."""
-        self._got_on()
+        """Note progress in a chunked body."""
+        self._note_progress()
 
     def on_message_complete(self) -> None:
-        """End a request."""
-        self._got_on()
+        self._note_progress()
         super().on_message_complete()
 
     def timeout_keep_alive_handler(self) -> None:
-        """Let a client go that asks for nothing more."""
-        # A process that did not run for a while finds its timers due before it hears what came
-        # meanwhile: a request that waits there would be cut off without having been read.
+        """Close an idle connection after a last read."""
+        # After a pause of the process its timers run before its reads. Without this delay a
+        # request that arrived meanwhile would be dropped unread.
         self.timeout_keep_alive_task = self.loop.call_later(
             LISTENING_S, super().timeout_keep_alive_handler
         )
 
     def send_400_response(self, msg: str) -> None:
-        """Answer what the parser does not take."""
+        """Answer a request that the parser rejects."""
         if self._is_too_large:
             self._refuse()
         else:
@@ -182,7 +177,7 @@ class Connection(HttpToolsProtocol):
         lines = (len(name) + len(value) + SEPARATORS for name, value in self.headers)
         return len(self.url) + sum(lines)
 
-    def _got_on(self) -> None:
+    def _note_progress(self) -> None:
         self._held_bytes = 0
         if self._timer is not None:
             self._timer.cancel()
@@ -191,20 +186,19 @@ class Connection(HttpToolsProtocol):
     def _refuse(self) -> None:
         is_idle = not isinstance(self.cycle, RequestResponseCycle)
         if is_idle or self.cycle.response_complete:
-            # In the middle of another answer it would be taken for a part of that.
+            # In the middle of an answer it would become a part of that.
             self.transport.write(REFUSED)
         self.transport.close()
 
     def _give_up(self) -> None:
-        # As with clients that ask for nothing more: what came is heard first.
+        # After a last read, as in timeout_keep_alive_handler.
         self._timer = self.loop.call_later(LISTENING_S, self.transport.close)
 
 
 class _Joining(asyncio.Transport):
-    """What one answer is written to: its head is not sent alone, which would wake the client
-    for nothing and take as long as sending all of it.
+    """Sends the head of an answer with its body: a packet of its own would cost as much as both.
 
-    It does not know the answer: the two would be garbage that only the collector can free.
+    It has no reference to the answer, because such a cycle would need the garbage collector.
     """
 
     __slots__ = ("_head", "_is_begun", "_loop", "_transport")
@@ -216,13 +210,13 @@ class _Joining(asyncio.Transport):
         self._is_begun = False
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
-        """Send, or keep what is the head."""
+        """Send, or keep the head."""
         if self._head:
             data, self._head = self._head + data, b""
         elif not self._is_begun and data != GO_ON:
             self._is_begun = True
             self._head = bytes(data)
-            # What is made of a stream comes later, and some answers have no body.
+            # The body may come later, or there may be none.
             self._loop.call_soon(self._send_head)
             return
         self._transport.write(data)
@@ -232,10 +226,8 @@ class _Joining(asyncio.Transport):
             self.write(b"")
 
     def close(self) -> None:
-        """Send what is left, and end."""
         self._send_head()
         self._transport.close()
 
     def is_closing(self) -> bool:
-        """Whether nothing can be sent any more."""
         return self._transport.is_closing()

@@ -1,7 +1,7 @@
-"""The way of one request: id, token, version, route, policy, body, handler, answer.
+"""The steps of a request: id, token, version, route, policy, body, handler, answer.
 
-The order is part of the contract: who has no token learns nothing about paths, and who may
-not do a thing learns nothing about its body.
+The order is part of the contract: without a token a client learns nothing about paths, and without
+permission nothing about bodies.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from innkeeper.domain.versions import Version
 from innkeeper.entrypoints.api import faults, metrics, unpacking
 from innkeeper.entrypoints.api.content_types import accepts
 from innkeeper.entrypoints.api.faults import HttpRefusal
-from innkeeper.entrypoints.api.microversions import Passage, Schema, VersionTable, passage, spans
+from innkeeper.entrypoints.api.microversions import Schema, VersionTable, passage, spans
 from innkeeper.entrypoints.api.routing import JSON, Answer, Api, Call, Route
 from innkeeper.entrypoints.api.site import Site
 from innkeeper.entrypoints.api.validation import Validator, decode_json, query_for_schema
@@ -29,26 +29,23 @@ from innkeeper.entrypoints.api.validation import Validator, decode_json, query_f
 LOG = structlog.get_logger("innkeeper.api")
 UNVERSIONED = Version(1, 0)
 BODILESS_STATUSES = frozenset({204, 304})
-VERSIONLESS = "x-innkeeper-versionless"
-"""Header of an answer that says which version it is in to nobody; it stays in this module."""
 
 
 class Checks:
-    """What one route does to a request at one version, prepared at its first use."""
+    """The checks of one route at one version, built at its first use."""
 
     def __init__(self, api: Api, route: Route, version: Version) -> None:
         steps = api.versions.after(version) if api.versions else []
-        self.way: Passage = passage(steps, route.method, route.path, route.body, route.query)
-        way = self.way
-        self.body = _validator(api, way.body, api.body_refusal)
-        self.query = _validator(api, way.query, api.query_refusal)
-        # The quick decoder skips the way up, and knows the newest form; older ones only as far
-        # back as its route says.
-        is_known = way.body is route.body or (
+        changes = passage(steps, route.method, route.path, route.body, route.query)
+        self.ups, self.downs = changes.ups, changes.downs
+        self.body = _validator(api, changes.body, api.body_refusal)
+        self.query = _validator(api, changes.query, api.query_refusal)
+        # The fast decoder skips the upgrades. It knows the newest schema, and those of older
+        # versions from ``decode_since`` on.
+        is_known = changes.body is route.body or (
             route.decode_since is not None and spans(route.decode_since, None, version)
         )
-        is_plain = not way.ups and is_known
-        self.decode = route.decode if is_plain else None
+        self.decode = route.decode if is_known and not changes.ups else None
 
 
 def _validator(api: Api, schema: Schema | None, wording: Callable[[Any], str]) -> Validator | None:
@@ -58,7 +55,7 @@ def _validator(api: Api, schema: Schema | None, wording: Callable[[Any], str]) -
 
 
 class RouteEndpoint:
-    """All methods of one path of one API, as a Litestar handler."""
+    """The Litestar handler of all methods of one path of an API."""
 
     def __init__(self, site: Site, api: Api, mount: str, path: str) -> None:
         self.site = site
@@ -77,17 +74,13 @@ class RouteEndpoint:
         started_s = time.perf_counter()
         headers = request.headers
         request_id = "req-" + self.site.ids.uuid()
-        version: Version | None = None
         try:
             bytes_max = self._bytes_max(*self._routes.get(request.method, ()))
             with self.site.load.count(headers, self.site.settings.serving, bytes_max):
                 answer, version = await self._carry_out(request, request_id)
             response = self._response(answer, request_id, version)
         except Exception as error:
-            version = _version_or_none(self.api.versions, headers)
-            answer = self.refusal(error, request_id, version, headers.get("accept", JSON))
-            self._challenge(answer, request)
-            response = self._response(answer, request_id, version)
+            answer, response = self._error(error, request, request_id)
         took_s = time.perf_counter() - started_s
         metrics.observe(self.api.name, self.path, request.method, answer.status, took_s)
         LOG.info(
@@ -100,20 +93,18 @@ class RouteEndpoint:
         )
         return response
 
-    async def stranger(self, request: Request[Any, Any, Any]) -> ASGIResponse:
-        """Answer for a path under this API's prefix that no route has."""
+    async def answer_unknown(self, request: Request[Any, Any, Any]) -> ASGIResponse:
+        """Answer a request for an unknown path under this API's prefix."""
         error: Refusal = NotFound("The resource could not be found.")
         request_id = "req-" + self.site.ids.uuid()
-        version = _version_or_none(self.api.versions, request.headers)
         try:
             self._origin(request)
             await self.site.authenticator.authenticate(request.headers, request_id)
             if self.api.versions is not None:
-                self.api.versions.wanted(request.headers)
+                self.api.versions.requested(request.headers)
         except Refusal as first:
             error = first
-        answer = self.refusal(error, request_id, version, request.headers.get("accept", JSON))
-        self._challenge(answer, request)
+        answer, response = self._error(error, request, request_id)
         LOG.info(
             "request",
             request_id=request_id,
@@ -121,16 +112,16 @@ class RouteEndpoint:
             path=request.scope["path"],
             status=answer.status,
         )
-        return self._response(answer, request_id, version)
+        return response
 
     async def _carry_out(
         self, request: Request[Any, Any, Any], request_id: str
     ) -> tuple[Answer, Version]:
-        # First of all: the refusal of a stranger holds the address too.
+        # First, because the 401 needs the address too.
         address = self._origin(request) + self.mount
         context = await self._authenticate(request, request_id)
         versions = self.api.versions
-        version = versions.wanted(request.headers) if versions else UNVERSIONED
+        version = versions.requested(request.headers) if versions else UNVERSIONED
         unpacking.check_announced(request)
         route = self._route(request.method, version, request.scope["raw_path"])
         checks = self._checks.get((route.method, version))
@@ -159,7 +150,7 @@ class RouteEndpoint:
         )
         await self._prepare(request, checks, call)
         answer = await route.handler(call)
-        for down in checks.way.downs:
+        for down in checks.downs:
             down(answer, call)
         return answer, version
 
@@ -168,8 +159,8 @@ class RouteEndpoint:
     ) -> RequestContext:
         every = [route for routes in self._routes.values() for route in routes]
         if any(route.rule is None for route in self._routes.get(request.method, every)):
-            # An open route does not even look at the token: version documents must answer.
-            # Nor does the refusal of a method that nothing behind an open path takes.
+            # An open route ignores the token, so that version documents always answer. So does
+            # the 405 for a method that an open path does not have.
             return RequestContext(request_id=request_id)
         return await self.site.authenticator.authenticate(request.headers, request_id)
 
@@ -183,17 +174,15 @@ class RouteEndpoint:
         self.site.policy.demand(route.rule.name, context, target)
 
     def _demand_project(self, context: RequestContext) -> None:
-        has_place = context.project_id is not None or context.speaker is not None
-        if not self.api.needs_project or context.is_admin or has_place:
+        has_project = context.project_id is not None or context.speaker is not None
+        if not self.api.needs_project or context.is_admin or has_project:
             return
-        raise Forbidden(
-            f"The {self.api.title} API needs a token for a project, and this one is for none."
-        )
+        raise Forbidden(f"The {self.api.title} API requires a token for a project.")
 
     def _route(self, method: str, version: Version, raw_path: bytes) -> Route:
         plain = raw_path.replace(b"%2F", b"/").replace(b"%2f", b"/")
-        # Litestar takes "/x//y" and "/x/" for "/x/y" and "/x". The first is what an id that is
-        # empty by mistake looks like, and the "y" would be taken for it.
+        # Litestar treats "/x//y" and "/x/" as "/x/y" and "/x". The first may come from an empty
+        # id, for which "y" would be mistaken.
         is_other_path = b"//" in plain or (self.api.has_exact_slashes and plain.endswith(b"/"))
         if self.path and is_other_path:
             raise NotFound("The resource could not be found.")
@@ -213,42 +202,40 @@ class RouteEndpoint:
         raise NotFound("The resource could not be found.")
 
     async def _prepare(self, request: Request[Any, Any, Any], checks: Checks, call: Call) -> None:
-        """Fill ``call.body`` and bring the call up to the newest version."""
+        """Fill ``call.body`` and upgrade the call to the newest version."""
         try:
             is_ready = await self._read_body(request, checks, call)
             if not is_ready:
-                for up in checks.way.ups:
+                for up in checks.ups:
                     up(call)
         except Invalid:
-            # What a body says of a thing that is not there need not be right.
+            # A missing resource is reported before a wrong body.
             if call.route.subject is not None:
                 await call.route.subject(call)
             raise
 
     async def _read_body(self, request: Request[Any, Any, Any], checks: Checks, call: Call) -> bool:
-        """Fill ``call.body``; True if it is in the handler's form already."""
+        """Fill ``call.body``; True if it needs no upgrade."""
         route, timeout_s = call.route, self.site.settings.serving.client_timeout_s
         if route.takes_stream:
             call.body = unpacking.parts(request, timeout_s)
             return False
-        # Of those who are not known yet, each could keep room from others for as long as a
-        # byte comes now and then.
+        # An unauthenticated client must not occupy the limits with a slow body.
         is_open = route.rule is None
-        body = await unpacking.body(request, self._bytes_max(route), timeout_s, is_hurried=is_open)
+        body = await unpacking.body(request, self._bytes_max(route), timeout_s, is_total=is_open)
         if checks.body is None:
-            # Nobody looks at a body that the route has no use for.
+            # A route without a body schema ignores the body.
             return False
         if checks.decode is not None:
-            quick = checks.decode(body)
-            if quick is not None:
-                call.body = quick
+            call.body = checks.decode(body)
+            if call.body is not None:
                 return True
         call.body = decode_json(body, whole_floats=self.api.takes_whole_floats)
         checks.body.check(call.body)
         return False
 
     def _bytes_max(self, *routes: Route) -> int:
-        """How long a body that is kept may be, for the most generous of these routes."""
+        """The largest body that any of these routes accepts."""
         settings = self.site.settings.serving.body_bytes_max
         return max(
             (min(settings, route.body_bytes_max or settings) for route in routes), default=settings
@@ -261,35 +248,30 @@ class RouteEndpoint:
             return public.rstrip("/")
         return f"{request.scope['scheme']}://{host}"
 
-    def refusal(
-        self, error: Exception, request_id: str, version: Version | None, accept: str
-    ) -> Answer:
+    def _error(
+        self, error: Exception, request: Request[Any, Any, Any], request_id: str
+    ) -> tuple[Answer, ASGIResponse]:
         """An exception in this API's own form."""
         if not isinstance(error, Refusal):
             LOG.error("accident", request_id=request_id, exc_info=error)
+        version = _version_or_none(self.api.versions, request.headers)
+        accept = request.headers.get("accept", JSON)
         fault = faults.fault_of(error, request_id, version, accept)
         body, media_type = self.api.fault_form(fault)
         answer = Answer(fault.status, body, {**fault.headers, "content-type": media_type})
-        if fault.is_versionless:
-            answer.headers[VERSIONLESS] = "yes"
-        return answer
-
-    def _challenge(self, answer: Answer, request: Request[Any, Any, Any]) -> None:
-        """Tell whoever needs a token where to get one."""
-        if answer.status != HTTPStatus.UNAUTHORIZED:
-            return
-        settings = self.site.settings
-        url = settings.authenticating.keystone_url
-        if settings.authenticating.auth != "keystone" or url is None:
-            url = self._origin(request) + settings.serving.identity_prefix
-        answer.headers["www-authenticate"] = f'Keystone uri="{url}"'
+        if answer.status == HTTPStatus.UNAUTHORIZED:
+            settings = self.site.settings
+            url = settings.authenticating.keystone_url
+            if settings.authenticating.auth != "keystone" or url is None:
+                url = self._origin(request) + settings.serving.identity_prefix
+            answer.headers["www-authenticate"] = f'Keystone uri="{url}"'
+        shown_version = None if fault.is_versionless else version
+        return answer, self._response(answer, request_id, shown_version)
 
     def _response(self, answer: Answer, request_id: str, version: Version | None) -> ASGIResponse:
         headers = answer.headers
         headers["x-openstack-request-id"] = request_id
         versions = self.api.versions
-        if headers.pop(VERSIONLESS, None) is not None:
-            version = None
         if versions is not None and version is not None:
             headers["openstack-api-version"] = f"{versions.service_types[0]} {version}"
             vary = "openstack-api-version"
@@ -302,7 +284,7 @@ class RouteEndpoint:
         if body is None:
             if answer.status not in BODILESS_STATUSES:
                 headers["content-length"] = "0"
-            # "Head response": what has no content has no type of content either.
+            # As a head response it has no content type.
             return ASGIResponse(status_code=answer.status, headers=headers, is_head_response=True)
         raw = body if isinstance(body, bytes) else faults.encode(body)
         return ASGIResponse(
@@ -311,7 +293,7 @@ class RouteEndpoint:
 
 
 def _check_headers(headers: Mapping[str, str], route: Route, checks: Checks) -> None:
-    """Refuse a request by what it says of its body, and of the answer that it wants."""
+    """Reject a request by its headers about the body and the accepted answer."""
     if route.answers is not None and not accepts(headers.get("accept"), route.answers):
         raise HttpRefusal(406, f"Only {route.answers} is provided")
     if route.takes_stream or checks.body is not None:
@@ -322,6 +304,6 @@ def _version_or_none(versions: VersionTable | None, headers: Mapping[str, str]) 
     if versions is None:
         return None
     try:
-        return versions.wanted(headers)
+        return versions.requested(headers)
     except HttpRefusal:
         return None

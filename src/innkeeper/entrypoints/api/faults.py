@@ -1,7 +1,7 @@
-"""Refusals as HTTP: one table from domain error to status, and each API's form of a body.
+"""Errors over HTTP: the table of statuses, and each API's form of an error.
 
-Always true: what a client reads about an error it can be trusted with; an accident (anything
-that is not a :class:`Refusal`) says no more than that it happened, and its request id.
+Always true: the answer to an unexpected error (any that is no :class:`Refusal`) has only a generic
+message and the request's id.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from innkeeper.domain import errors
 
 
 class HttpRefusal(errors.Refusal):
-    """A refusal that exists only in HTTP: wrong method, version, media type and alike.
+    """An error that exists only in HTTP, such as a wrong method, version or media type.
 
-    ``is_versionless`` answers carry no version header, because none was agreed on.
+    With ``is_versionless`` the answer has no version header, because the request has no valid one.
     """
 
     def __init__(
@@ -50,12 +50,12 @@ STATUSES: tuple[tuple[type[errors.Refusal], int], ...] = (
     (errors.PluginFailed, 503),
     (errors.Unavailable, 503),
 )
-"""Subclasses of these have the same status."""
+"""By class; subclasses have the same status."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """An error on its way out, before an API gives it its form."""
+    """An error before it has the form of an API."""
 
     status: int
     message: str
@@ -69,19 +69,18 @@ class Fault:
 
     @property
     def title(self) -> str:
-        """The status in words."""
+        """The phrase for the status."""
         return HTTPStatus(self.status).phrase
 
 
 FaultForm = Callable[[Fault], tuple[bytes, str]]
-"""Gives an API's body for a fault, and the body's media type."""
+"""Returns an error's body and its media type in the form of an API."""
 
 
 def fault_of(
     error: Exception, request_id: str, version: tuple[int, int] | None, accept: str
 ) -> Fault:
-    """Turn an exception into a fault; 500 for whatever is no refusal."""
-    headers: dict[str, str] = {}
+    """The fault for an exception; 500 for any that is no :class:`Refusal`."""
     if isinstance(error, HttpRefusal):
         return Fault(
             error.status,
@@ -94,15 +93,16 @@ def fault_of(
             error.extra,
             error.is_versionless,
         )
+    headers: dict[str, str] = {}
     if isinstance(error, errors.Unavailable | errors.TooManyAttempts):
         headers["retry-after"] = str(error.retry_after_s)
     for kind, status in STATUSES:
         if isinstance(error, kind):
             return Fault(status, error.message, error.code, request_id, version, accept, headers)
-    message = "An unexpected error happened here. The log tells more under the request's id."
+    message = "An unexpected error occurred. The log has the details under the request's id."
     return Fault(500, message, errors.Refusal.code, request_id, version, accept)
 
 
 def encode(body: Any) -> bytes:
-    """JSON of a body made of plain values."""
+    """Encode a body of plain values as JSON."""
     return msgspec.json.encode(body)

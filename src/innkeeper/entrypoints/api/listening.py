@@ -1,4 +1,4 @@
-"""Listening on a port: the ASGI server, and what stops it."""
+"""The ASGI server on its port, and how it stops."""
 
 from __future__ import annotations
 
@@ -17,70 +17,70 @@ from innkeeper.entrypoints.api.connections import PatientConfig
 
 
 def address_at(listener: socket.socket, scheme: str = "http") -> str:
-    """An address at which clients on this machine reach who listens there."""
+    """The address of a listening socket for clients on this machine."""
     host, port = listener.getsockname()[:2]
     return address_of(host, port, scheme)
 
 
 def address_of(host: str, port: int, scheme: str = "http") -> str:
-    """An address at which clients on this machine reach a service that listens there."""
-    # Who listens everywhere is not reached at "everywhere".
+    """The address of a service for clients on this machine."""
+    # A service that listens on every interface is called on the loopback one.
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - not listening
     return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
 
 
 BACKLOG = 2048
-"""Connections that may wait to be taken."""
+"""Connections that may wait to be accepted."""
 
 
 def bound(serving: Serving, *, is_shared: bool = False) -> socket.socket:
-    """A socket that listens where the settings say; others may do so too if it ``is_shared``.
+    """A socket that listens on the address of the settings, with other processes if ``is_shared``.
 
-    Raises :class:`OSError` for an address that cannot be listened on.
+    Raises :class:`OSError` for an address that cannot be used.
     """
-    made = _named(serving, is_shared=is_shared)
-    # Here already: of two who bind a port at the same time, only this tells the later one.
-    with _refusing(made, serving):
-        made.listen(BACKLOG)
-    return made
+    listener = _named(serving, is_shared=is_shared)
+    # At once: of two processes that bind a port at the same time, only listen() stops the later.
+    with _closing_on_error(listener, serving):
+        listener.listen(BACKLOG)
+    return listener
 
 
 def reserved(serving: Serving) -> socket.socket:
-    """A socket that holds a port for others to listen on together, and does not listen.
+    """A socket that reserves a port for several listeners, and does not listen itself.
 
-    Connections are spread by the kernel over those who listen. Raises :class:`OSError` for an
-    address that cannot be listened on, or that is taken by a stranger.
+    The kernel spreads connections over the listeners. Raises :class:`OSError` for an address that
+    cannot be used, or that another service uses.
     """
-    # Sockets that share a port do not mind each other, whoever has them.
+    # A shared socket would not notice another service that shares the port.
     bound(serving).close()
     return _named(serving, is_shared=True)
 
 
 def _named(serving: Serving, *, is_shared: bool) -> socket.socket:
-    made = socket.socket(socket.AF_INET6 if ":" in serving.host else socket.AF_INET)
-    with _refusing(made, serving):
-        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener = socket.socket(socket.AF_INET6 if ":" in serving.host else socket.AF_INET)
+    with _closing_on_error(listener, serving):
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if is_shared:
-            made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-        made.bind((serving.host, serving.port))
-    return made
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        listener.bind((serving.host, serving.port))
+    return listener
 
 
 @contextmanager
-def _refusing(made: socket.socket, serving: Serving) -> Iterator[None]:
+def _closing_on_error(listener: socket.socket, serving: Serving) -> Iterator[None]:
     try:
         yield
     except (OSError, ValueError) as error:
-        made.close()
-        # A name that is none, such as "a..b", is an error of its encoding.
+        listener.close()
+        # An invalid name, such as "a..b", raises an error of its encoding.
         why = (error.strerror if isinstance(error, OSError) else None) or error
         raise OSError(f"Cannot listen on {serving.host!r}, port {serving.port}: {why}.") from error
 
 
 def config_of(app: Any, serving: Serving) -> PatientConfig:
-    """What the server has to know to serve an application.
+    """The server's configuration for an application.
 
-    Raises :class:`OSError` where it is to speak TLS and its certificate cannot be used.
+    Raises :class:`OSError` for a certificate that cannot be used.
     """
     return PatientConfig(
         app,
@@ -99,15 +99,15 @@ def config_of(app: Any, serving: Serving) -> PatientConfig:
 
 
 BEAT_S = 1.0
-"""How often a server says that its event loop goes round."""
+"""Period of the heartbeat of a server's event loop."""
 
 
-def nobody_hears() -> None:
-    """Where nobody wants to know."""
+def no_beat() -> None:
+    """Report no heartbeat."""
 
 
 class _Server(uvicorn.Server):
-    """A server that tells that it goes on, and when it begins to stop."""
+    """A server that reports its heartbeat, and the begin of its shutdown."""
 
     def __init__(
         self, config: uvicorn.Config, on_stop: Callable[[], None], on_beat: Callable[[], None]
@@ -118,7 +118,7 @@ class _Server(uvicorn.Server):
         self._next_beat: asyncio.TimerHandle | None = None
 
     async def serve(self, sockets: list[socket.socket] | None = None) -> None:
-        # While it stops as well: whoever looks on must not take that for silence.
+        # The heartbeat continues during the shutdown, which may take long.
         self._beat()
         try:
             await super().serve(sockets)
@@ -131,17 +131,16 @@ class _Server(uvicorn.Server):
         self._next_beat = asyncio.get_running_loop().call_later(BEAT_S, self._beat)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        # Before it waits for the answers that are being made.
+        # Before it waits for requests in progress.
         self._on_stop()
         await super().shutdown(sockets)
 
 
 class Listening:
-    """A bound port and the server that will answer on it, until a signal stops it.
+    """A bound port and the server on it, until a signal stops it.
 
-    ``on_stop`` is called when the end begins: who waits long should not wait on. ``on_beat`` is
-    called every ``BEAT_S``, by the event loop. The socket may be one that other processes
-    listen on as well.
+    ``on_stop`` is called when the shutdown begins, to end long polls. ``on_beat`` is called every
+    ``BEAT_S`` by the event loop. Other processes may listen on the same socket.
     """
 
     def __init__(
@@ -150,23 +149,22 @@ class Listening:
         serving: Serving,
         on_stop: Callable[[], None],
         listener: socket.socket,
-        on_beat: Callable[[], None] = nobody_hears,
+        on_beat: Callable[[], None] = no_beat,
     ) -> None:
         self._server = _Server(config_of(app, serving), on_stop, on_beat)
         self._socket = listener
         for number in (signal.SIGTERM, signal.SIGINT):
-            # The server raises what stopped it once more when it is done; there is more to do
-            # then.
+            # The server would raise the signal again at its end, before the process cleans up.
             signal.signal(number, lambda *_: self.stop())
 
     def run(self) -> None:
-        """Serve; returns when everything in flight is answered after a stop."""
+        """Serve until a stop, and until all requests in progress are answered."""
         self._server.run(sockets=[self._socket])
 
     def stop(self) -> None:
-        """Take no more connections, and end when those that are there are served."""
+        """Accept no more connections, and end after those that are open."""
         self._server.should_exit = True
 
     def close(self) -> None:
-        """Give the port back."""
+        """Close the port."""
         self._socket.close()

@@ -1,8 +1,7 @@
-"""How much is under way in this process, and when that is enough.
+"""Limits on the requests in progress in this process, and on the bytes of their bodies.
 
-Always true: what is held of bodies that are being read or carried out is at most what the
-settings say, and so is the number of requests. Who comes on top of that is refused before any
-of the body is read, which costs next to nothing, and is told when to come again.
+Always true: neither exceeds its setting. Any other request is rejected before its body is read,
+with the time to retry.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ TOO_MANY = "Too many requests are under way. Please try again."
 
 
 class Load:
-    """Counts requests and the bytes of their bodies. Used on the event loop alone."""
+    """Counts requests and the bytes of their bodies, on the event loop."""
 
     def __init__(self) -> None:
         self.requests = 0
@@ -25,7 +24,7 @@ class Load:
 
     @contextmanager
     def count(self, headers: Mapping[str, str], serving: Serving, bytes_max: int) -> Iterator[None]:
-        """Count a request in until the block ends; its body is ``bytes_max`` long at most.
+        """Count a request, with a body of at most ``bytes_max``, until the block ends.
 
         Raises :class:`Unavailable` beyond a limit.
         """
@@ -43,10 +42,10 @@ class Load:
 
 
 def _announced(headers: Mapping[str, str], bytes_max: int) -> int:
-    """How long a body will be at most; nothing longer is kept, images included."""
+    """The most bytes that are kept of a body, an image included."""
     length = headers.get("content-length", "0")
     if length == "0" and "transfer-encoding" not in headers:
         return 0
-    # More digits than these say no more than "a lot".
-    is_told = length.isdecimal() and length.isascii() and len(length) <= 18  # noqa: PLR2004
-    return min(int(length), bytes_max) if is_told and length != "0" else bytes_max
+    # A longer number exceeds every limit.
+    is_number = length.isdecimal() and length.isascii() and len(length) <= 18  # noqa: PLR2004
+    return min(int(length), bytes_max) if is_number and length != "0" else bytes_max

@@ -1,7 +1,7 @@
-"""Where log lines go, and how they look.
+"""The setup of logging.
 
-Always true: nobody stumbles over a line that cannot be written. A log's reader may end before
-the service does, and a disk may be full; the line is lost then, and the work goes on.
+Always true: a line that cannot be written, because the disk is full or the reader has ended, is
+dropped, and the service goes on.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from innkeeper.clients.streams import LosingStream
 from innkeeper.domain.slices import Serving
 
 HIDDEN = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ufeff]")
-"""Characters that are not shown but done: controls, ends of lines, and turns of direction."""
+"""Control characters, line ends, and changes of direction."""
 
 
 def set_up_logs(serving: Serving, stream: TextIO | None = sys.__stderr__) -> None:
-    """One line per event, for people or as JSON for programs.
+    """Log one line per event, in logfmt or as JSON.
 
-    The default is the stream the process began with: whoever redirects sys.stderr may close it.
+    The default is the process's original stream: a redirected sys.stderr may be closed.
     """
     renderer: Any = _Visible(structlog.processors.LogfmtRenderer(bool_as_flag=False))
     if serving.log_format == "json":
@@ -41,30 +41,29 @@ def set_up_logs(serving: Serving, stream: TextIO | None = sys.__stderr__) -> Non
         wrapper_class=structlog.make_filtering_bound_logger(
             logging.getLevelNamesMapping()[serving.log_level.upper()]
         ),
-        # Only its two methods are used.
+        # The factory uses only the methods of ``LosingStream``.
         logger_factory=structlog.WriteLoggerFactory(LosingStream(stream)),  # type: ignore[arg-type]
         cache_logger_on_first_use=True,
     )
 
 
 class _Visible:
-    """Writes lines in which everything is seen, whoever's text they quote.
+    """Escapes hidden characters in lines, which may quote any client's text.
 
-    Paths are anybody's to choose, and a terminal does what control characters in them say.
-    Line feeds within the traceback of an accident are the program's own, and stay.
+    A terminal obeys control characters. Line feeds stay, because tracebacks have them.
     """
 
     def __init__(self, renderer: structlog.types.Processor) -> None:
         self._renderer = renderer
 
     def __call__(self, logger: Any, name: str, event: Any) -> str:
-        told = str(self._renderer(logger, name, event))
-        return HIDDEN.sub(lambda found: ascii(found[0])[1:-1], told)
+        line = str(self._renderer(logger, name, event))
+        return HIDDEN.sub(lambda found: ascii(found[0])[1:-1], line)
 
 
 def _as_json(event: Any, **_: Any) -> str:
     try:
         return msgspec.json.encode(event, enc_hook=repr).decode()
     except UnicodeEncodeError:
-        # Half a character, in a message that quotes somebody's text: the slower one escapes it.
+        # A lone surrogate in quoted text: the slower encoder escapes it.
         return json.dumps(event, default=repr)

@@ -1,4 +1,4 @@
-"""What the APIs count about their requests, beside :mod:`innkeeper.engine.metrics`."""
+"""Metrics of requests, beside those of :mod:`innkeeper.engine.metrics`."""
 
 from __future__ import annotations
 
@@ -21,5 +21,5 @@ def observe(api: str, path: str, method: str, status: int, took_s: float) -> Non
     child.observe(took_s)
 
 
-# Looking a child up by its labels costs more than counting.
+# The library's lookup by labels costs more than the observation.
 _CHILDREN: dict[tuple[str, str, str, int], Histogram] = {}

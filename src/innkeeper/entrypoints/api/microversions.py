@@ -1,17 +1,12 @@
-"""Microversions: requests up to the newest version, answers back down.
+"""Microversions: requests are upgraded to the newest version, and answers downgraded.
 
-Handlers know the newest version only. Older versions stand in a room's ``versions/`` folder:
-one module per resource, whose ``STEPS`` are rows in ascending order. A :class:`Step` holds
+Handlers know only the newest version. A room's ``versions/`` folder has the older ones: modules
+whose ``STEPS`` are in ascending order. A microversion that changed several modules' resources has a
+step in each.
 
-- its version and a sentence about the change,
-- edges: for each route it touched, the schemas in force *before* it, how a request of that time
-  is brought up, and how an answer of today is taken down.
-
-A microversion that changed several resources has a step in the module of each.
-
-Always true: a request of version V is checked against the schemas of V, then passes ``up`` of
-every step after V in ascending order; its answer passes ``down`` of the same steps in
-descending order.
+Always true: a request of version V is validated against the schemas of V, then passes ``up`` of
+every step after V in ascending order. Its answer passes ``down`` of the same steps in descending
+order.
 """
 
 from __future__ import annotations
@@ -29,13 +24,13 @@ Schema = Mapping[str, Any]
 
 
 def spans(since: Version | None, until: Version | None, version: Version) -> bool:
-    """Whether something that was there ``since`` one version ``until`` another has this one."""
+    """Whether ``version`` is from ``since`` to ``until``, both included."""
     after_first = since is None or version >= since
     return after_first and (until is None or version <= until)
 
 
 SchemaBefore = Schema | Callable[[Schema], Schema]
-"""The schema in force until a version: as a whole, or made of the one that followed it."""
+"""The schema before a version, or a function that makes it from the following one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +38,9 @@ class Edge:
     """What one microversion changed on one route.
 
     ``path`` is the route's template, or ``"*"`` for every route of the API; ``method`` may be
-    ``"*"`` as well. ``body_before`` and ``query_before`` are the schemas in force until this
-    version, where it changed them. ``up`` gets the call, ``down`` the answer and the call; see
-    ``routing``, which is not imported here, since it needs this module.
+    ``"*"`` as well. ``body_before`` and ``query_before`` are the schemas before this version, if it
+    changed them. ``up`` changes a call of the version before, and ``down`` an answer to it; their
+    classes are in ``routing``, which imports this module.
     """
 
     method: str
@@ -56,16 +51,15 @@ class Edge:
     down: Callable[[Any, Any], None] | None = None
 
     def touches(self, method: str, path: str) -> bool:
-        """Whether this edge is about the route."""
+        """Whether the edge applies to the route."""
         return self.method in ("*", method) and self.path in ("*", path)
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What one microversion changed about one resource: ``summary`` says it in a sentence.
+    """What one microversion changed about one resource, with a summary for the public pages.
 
-    There are no edges where the version only brought routes, or took some away; the routes
-    themselves say so (``since``, ``until``).
+    A version that only added or removed routes has no edges; see ``since`` and ``until`` of routes.
     """
 
     version: Version
@@ -76,21 +70,18 @@ class Step:
 class VersionModule(Protocol):
     """A module in a ``versions/`` folder."""
 
-    # A property, because nothing assigns it: a module's tuple then fits.
+    # Read-only, so that a module's tuple matches.
     @property
     def STEPS(self) -> Sequence[Step]:
         """What each microversion changed about the module's resource, in ascending order."""
 
 
 def merged(modules: Iterable[VersionModule]) -> tuple[Step, ...]:
-    """One step per version, ascending, with all that the modules say of it.
-
-    A sentence that several of them say stands there once.
-    """
+    """Merge the steps of modules: one per version, in ascending order, without equal summaries."""
     found: dict[Version, list[Step]] = {}
     for module in modules:
         versions = [step.version for step in module.STEPS]
-        assert versions == sorted(versions), f"{module} has its steps in ascending order"
+        assert versions == sorted(versions), f"the steps of {module} are in ascending order"
         for step in module.STEPS:
             found.setdefault(step.version, []).append(step)
     return tuple(
@@ -107,9 +98,8 @@ def merged(modules: Iterable[VersionModule]) -> tuple[Step, ...]:
 class VersionTable:
     """All microversions of one API.
 
-    ``service_types`` are the words that name this API in ``OpenStack-API-Version``;
-    ``legacy_header`` is an older header that carries the bare version, if there is one.
-    ``steps`` has one step per version, ascending.
+    ``service_types`` are the API's names in ``OpenStack-API-Version``. ``legacy_header`` is an
+    older header with the bare version. ``steps`` has one step per version, in ascending order.
     """
 
     service_types: tuple[str, ...]
@@ -127,7 +117,7 @@ class VersionTable:
         *modules: VersionModule,
         legacy_header: str | None = None,
     ) -> VersionTable:
-        """Make the table of the modules of an API's resources."""
+        """The table of an API's modules."""
         return cls(service_types, oldest, newest, merged(modules), legacy_header)
 
     def __post_init__(self) -> None:
@@ -135,8 +125,8 @@ class VersionTable:
         assert versions == sorted(set(versions)), "the steps are in ascending order"
         assert all(self.oldest < version <= self.newest for version in versions)
 
-    def wanted(self, headers: Mapping[str, str]) -> Version:
-        """Find the version a request asks for; without any it is the oldest.
+    def requested(self, headers: Mapping[str, str]) -> Version:
+        """The version of a request; the oldest if the request names none.
 
         Raises :class:`HttpRefusal` with 400 for a malformed and 406 for an unknown version.
         """
@@ -170,17 +160,17 @@ class VersionTable:
         return found
 
     def after(self, version: Version) -> list[Step]:
-        """The steps between ``version`` and the newest, ascending."""
+        """The steps after ``version``, in ascending order."""
         return [step for step in self.steps if version < step.version]
 
 
-# A number with more digits costs time to convert, and is no version of anything.
+# A number with more digits is slow to convert, and no version.
 _VERSION = re.compile(r"(-?[0-9]{1,99})\.(-?[0-9]{1,99})")
 
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """The way of one route's requests at one version: schemas, ups and downs, in order."""
+    """One route's schemas at one version, and its ups and downs in their order."""
 
     body: Schema | None
     query: Schema | None
@@ -191,10 +181,9 @@ class Passage:
 def passage(
     steps: Iterable[Step], method: str, path: str, body: Schema | None, query: Schema | None
 ) -> Passage:
-    """Work out a route's passage from the steps after a version, ascending.
+    """The passage of a route through the steps after a version, which are in ascending order.
 
-    ``body`` and ``query`` are the newest schemas; from the newest step on, each gives what was
-    in force before it.
+    ``body`` and ``query`` are the newest schemas.
     """
     edges = [edge for step in steps for edge in step.edges if edge.touches(method, path)]
     for edge in reversed(edges):
@@ -213,5 +202,5 @@ def _before(change: SchemaBefore | None, schema: Schema | None) -> Schema | None
         return schema
     if isinstance(change, Mapping):
         return change
-    assert schema is not None, "there is a schema to make the older one of"
+    assert schema is not None, "the older schema is made from a newer one"
     return change(schema)

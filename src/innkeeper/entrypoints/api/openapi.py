@@ -1,4 +1,4 @@
-"""The OpenAPI document, made from the same route tables that serve the requests."""
+"""The OpenAPI document, made from the route tables."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ _PARAMETER = re.compile(r"\{(\w+)\}")
 
 
 def litestar_path(path: str) -> str:
-    """A route's template as Litestar writes it."""
+    """A route's template in Litestar's syntax."""
     return _PARAMETER.sub(r"{\1:str}", path)
 
 
 def pattern(path: str) -> re.Pattern[str]:
-    """Matches the paths that a route's template stands for."""
+    """A pattern for the paths of a route's template."""
     parts = _PARAMETER.split(path)
-    # The names of the parameters are at the odd places.
+    # The names of the parameters are at the odd positions.
     return re.compile("[^/]+".join(re.escape(part) for part in parts[::2]))
 
 
 def document(apis: Mapping[str, Api], mounts: Mapping[str, str]) -> dict[str, Any]:
-    """Describe every route of every served API at its newest version."""
+    """Describe every route at its newest version."""
     paths: dict[str, dict[str, Any]] = {}
     for name, api in apis.items():
         for route in api.routes:
@@ -70,7 +70,7 @@ def _operation(api: Api, route: Route) -> dict[str, Any]:
         "parameters": parameters,
         "responses": {
             **{str(status): {"description": "Done."} for status in route.success},
-            "4XX": {"description": "Refused, in the API's own form."},
+            "4XX": {"description": "An error in the API's own form."},
         },
     }
     if route.rule is not None:
@@ -87,7 +87,7 @@ def _operation(api: Api, route: Route) -> dict[str, Any]:
 
 
 def _query(schema: Mapping[str, Any]) -> Mapping[str, Any]:
-    # A list of values on the wire is the parameter repeated.
+    # A list is sent as a repeated parameter.
     if schema.get("type") == "array" and isinstance(schema.get("items"), Mapping):
         items: Mapping[str, Any] = schema["items"]
         return items

@@ -1,9 +1,8 @@
-"""What an older request means, where neither the newest body nor the newest query can say it.
+"""Options of a request: what an older one means that the newest body and query cannot express.
 
-A resource that needs this has a frozen dataclass beside its handlers, such as
-``MoveOptions``. Its defaults are what the newest version means. A microversion's step sets
-fields on the way up (:func:`with_options`); the handler reads them
-(``call.options.of(MoveOptions)``).
+Such a resource has a frozen dataclass beside its handlers, such as ``MoveOptions``, with the newest
+version's meaning as defaults. A microversion's step sets fields (:func:`with_options`), and the
+handler reads them (``call.options.of(MoveOptions)``).
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ T = TypeVar("T")
 
 
 class Options:
-    """The options of one request, by their type."""
+    """The options of one request, by type."""
 
     __slots__ = ("_by_type",)
 
@@ -24,7 +23,7 @@ class Options:
         self._by_type: dict[type[Any], Any] = {}
 
     def of(self, kind: type[T]) -> T:
-        """The options of this type; as long as no step set any, its defaults."""
+        """The options of this type, with its defaults unless a step set them."""
         found: T | None = self._by_type.get(kind)
         return kind() if found is None else found
 
@@ -35,15 +34,15 @@ class Options:
 
 
 class HasOptions(Protocol):
-    """A call, as far as this module is concerned."""
+    """The part of a call that this module needs."""
 
     options: Options
 
 
 def with_options(kind: type[T], **fields: Any) -> Callable[[HasOptions], None]:
-    """A way up that sets these fields of the options of this type."""
-    made: Any = kind()
-    replace(made, **fields)  # A field that does not exist fails here, when the step is made.
+    """An upgrade that sets these fields of the options of this type."""
+    defaults: Any = kind()
+    replace(defaults, **fields)  # Fails early for an unknown field.
 
     def up(call: HasOptions) -> None:
         call.options.set(kind, **fields)

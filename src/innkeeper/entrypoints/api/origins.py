@@ -1,8 +1,7 @@
-"""Pages of other origins may use the APIs (CORS): consoles that live in a browser.
+"""Cross-origin requests (CORS), for consoles that run in a browser.
 
-Always true: the library's own middleware is not asked, since it leaves ``OPTIONS`` to routes,
-and ours take that method like any other wrong one. Whoever asks by ``OPTIONS`` is answered 200
-here, token or not, and learns what a browser must know and nothing else.
+Always true: ``OPTIONS`` is answered 200 without a token, with the headers of CORS alone. Litestar's
+own middleware is not used, because it leaves ``OPTIONS`` to the routes.
 """
 
 from __future__ import annotations
@@ -22,21 +21,21 @@ SIMPLE_HEADERS = (
     "Expires",
     "Last-Modified",
     "Pragma",
-    # Older than the word "project"; consoles of those days name theirs in it.
+    # From before projects had that name; older consoles still send it.
     "X-Tenant-Id",
 )
-"""What pages may always send."""
+"""Headers that pages may always send."""
 
 Headers = dict[str, str]
 
 
 def opened(app: Any, serving: Serving, ids: IdSource) -> Any:
-    """The application, open to the origins that the settings name, if they name any."""
+    """The application with CORS for the origins of the settings, if there are any."""
     return Origins(app, serving, ids) if serving.cors_allowed_origins else app
 
 
 class Origins:
-    """An application, and beside it what browsers are told about it."""
+    """An application with CORS."""
 
     def __init__(self, app: Any, serving: Serving, ids: IdSource) -> None:
         self._app = app
@@ -52,17 +51,17 @@ class Origins:
         )
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        """Answer one request, or hand it on."""
+        """Answer ``OPTIONS``, and pass on any other request."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        asked = {
+        headers = {
             name.decode("latin-1").lower(): value.decode("latin-1")
             for name, value in scope["headers"]
         }
-        origin = self._allowed(asked.get("origin"))
+        origin = self._allowed(headers.get("origin"))
         if scope["method"] == "OPTIONS":
-            await _answer(send, self._preflight(origin, asked), self._ids.uuid())
+            await _answer(send, self._preflight(origin, headers), self._ids.uuid())
         elif origin is None:
             await self._app(scope, receive, send)
         else:
@@ -73,32 +72,32 @@ class Origins:
             return origin
         return ANY_ORIGIN if ANY_ORIGIN in self._origins else None
 
-    def _preflight(self, origin: str | None, asked: Headers) -> Headers:
-        method = asked.get("access-control-request-method")
-        wanted = asked.get("access-control-request-headers", "")
-        names = [name.strip() for name in wanted.split(",") if name.strip()]
+    def _preflight(self, origin: str | None, request: Headers) -> Headers:
+        method = request.get("access-control-request-method")
+        text = request.get("access-control-request-headers", "")
+        names = [name.strip() for name in text.split(",") if name.strip()]
         is_allowed = method in self._methods and all(
             name.lower() in self._headers for name in names
         )
         if origin is None or method is None or not is_allowed:
             return {}
-        told = {
+        answer = {
             "vary": "Origin",
             "access-control-allow-origin": origin,
             **self._credentials,
             "access-control-allow-methods": method,
         }
         if self._max_age_s:
-            told["access-control-max-age"] = str(self._max_age_s)
+            answer["access-control-max-age"] = str(self._max_age_s)
         if names:
-            told["access-control-allow-headers"] = ",".join(names)
-        return told
+            answer["access-control-allow-headers"] = ",".join(names)
+        return answer
 
     def _simple(self, origin: str) -> Headers:
-        told = {"access-control-allow-origin": origin, **self._credentials}
+        answer = {"access-control-allow-origin": origin, **self._credentials}
         if self._expose:
-            told["access-control-expose-headers"] = self._expose
-        return told
+            answer["access-control-expose-headers"] = self._expose
+        return answer
 
 
 async def _answer(send: Any, headers: Headers, request_id: str) -> None:
@@ -112,7 +111,7 @@ def _raw(headers: Headers) -> list[tuple[bytes, bytes]]:
 
 
 def _adding(send: Any, headers: Headers) -> Any:
-    """Send an answer with further headers; what it varies by grows by the origin."""
+    """Send an answer with further headers, which varies by the origin too."""
 
     async def send_more(message: Any) -> None:
         if message["type"] == "http.response.start":

@@ -1,30 +1,45 @@
-"""Pages of a list: how long one may be, and the address of the next."""
+"""Pages of a list: their size, and the address of the next one."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 from urllib.parse import urlencode
 
 from innkeeper.domain.errors import Invalid
 from innkeeper.entrypoints.api.routing import Call
 
+T = TypeVar("T")
+
 DIGITS_MAX = 18
-"""A longer number is no page size, and would not fit the store's integers."""
+"""A longer number would not fit the store's integers."""
 
 
 def limit_of(call: Call) -> int:
-    """How many to give: what the client asks for, and at most what the settings allow."""
-    most = call.site.settings.serving.page_size_max
+    """The page size: the client's ``limit``, at most that of the settings."""
+    size_max = call.site.settings.serving.page_size_max
     text = call.last("limit")
     if text is None:
-        return most
+        return size_max
     if not (text.isascii() and text.isdigit()):
         raise Invalid("limit must be a number that is not negative")
-    return min(int(text[:DIGITS_MAX]), most)
+    return min(int(text[:DIGITS_MAX]), size_max)
 
 
 def next_query(call: Call, marker: str) -> str:
-    """The query of the page behind ``marker``: the present one, with another marker."""
+    """The query of the next page: the present one with another marker."""
     pairs = [
         (name, value) for name, values in call.query.items() if name != "marker" for value in values
     ]
     return urlencode([*pairs, ("marker", marker)])
+
+
+def next_link(
+    call: Call, name: str, found: Sequence[T], limit: int, marker_of: Callable[[T], object]
+) -> dict[str, Any]:
+    """``{name}_links`` with the address of the next page, if ``found`` exceeds ``limit``."""
+    if not len(found) > limit > 0:
+        return {}
+    path = call.route.path.format_map(call.params)
+    query = next_query(call, str(marker_of(found[limit - 1])))
+    return {f"{name}_links": [{"rel": "next", "href": f"{call.address}{path}?{query}"}]}

@@ -1,9 +1,8 @@
-"""Hashing passwords off the event loop and off the writer thread.
+"""Password hashing, off the event loop and off the writer thread.
 
-Always true: at most so many hashes are computed at once as there are threads, whoever asks;
-each takes memory and tens of milliseconds, and strangers can ask for them. Of those who try
-the same thing at the same time, one is at it and the others wait: so an attempt is counted
-before the next is let in.
+Always true: no more hashes are computed at once than there are threads, because each takes memory
+and tens of milliseconds, and needs no token. Attempts of the same kind are made one after the
+other, so that each is counted before the next.
 """
 
 from __future__ import annotations
@@ -23,22 +22,22 @@ T = TypeVar("T")
 
 THREADS = 2
 WAITING_MAX = 100
-"""Logins that may wait; at some 25 ms each, more would wait longer than a client does."""
+"""Logins that may wait; at about 25 ms each, more would exceed a client's timeout."""
 WAITING_FROM_ONE_MAX = WAITING_MAX // 2
-"""Those from one address: who tries one name after the other does not keep out everybody."""
-FULL = "Too many logins wait already."
+"""From one address, so that a client that tries many names does not block all others."""
+FULL = "Too many logins are waiting."
 
 
 @dataclass(slots=True)
 class _Turn:
-    """Who waits for the same thing."""
+    """The attempts of one kind."""
 
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     users: int = 0
 
 
 class PasswordThreads:
-    """Makes and checks hashes in threads of its own."""
+    """Computes and verifies hashes in threads of its own."""
 
     def __init__(self) -> None:
         self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="passwords")
@@ -48,17 +47,17 @@ class PasswordThreads:
         self._in_line_from: Counter[str] = Counter()
 
     @asynccontextmanager
-    async def turn(self, tried: Hashable, source: str) -> AsyncIterator[None]:
-        """Wait until nobody else in this process tries the same thing.
+    async def turn(self, attempt: Hashable, source: str) -> AsyncIterator[None]:
+        """Wait until no other task in this process makes the same attempt.
 
-        Raises :class:`Unavailable` where too many wait, or too many from ``source``.
+        Raises :class:`Unavailable` if too many wait, or too many from ``source``.
         """
         from_one = self._in_line_from
         if self._in_line >= WAITING_MAX or from_one[source] >= WAITING_FROM_ONE_MAX:
             raise Unavailable(FULL)
         self._in_line += 1
         from_one[source] += 1
-        turn = self._turns.setdefault(tried, _Turn())
+        turn = self._turns.setdefault(attempt, _Turn())
         turn.users += 1
         try:
             async with turn.lock:
@@ -70,7 +69,7 @@ class PasswordThreads:
                 del from_one[source]
             turn.users -= 1
             if not turn.users:
-                del self._turns[tried]
+                del self._turns[attempt]
 
     async def hash_of(self, password: str) -> str:
         """See :func:`innkeeper.systems.identity.passwords.hash_of`."""
@@ -81,7 +80,7 @@ class PasswordThreads:
         return await self._run(lambda: passwords.verify(password_hash, password))
 
     def stop(self) -> None:
-        """Let go of the threads."""
+        """Stop the threads."""
         self._pool.shutdown(wait=True, cancel_futures=True)
 
     async def _run(self, work: Callable[[], T]) -> T:

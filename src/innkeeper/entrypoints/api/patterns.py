@@ -1,8 +1,7 @@
-"""What texts in bodies and queries of the Compute API look like, as expressions and in words.
+"""The patterns in schemas of the Compute API, and their descriptions for error messages.
 
-A refusal gives the words: an expression tells most people nothing.
-
-Always true: every pattern in a schema of this API is one of these and has words; a test looks.
+Always true: every pattern in a schema of this API is one of these and has a description; a test
+checks it.
 """
 
 from __future__ import annotations
@@ -11,16 +10,16 @@ from collections.abc import Mapping
 
 from innkeeper.domain.pclouds import HOST_NAME_PATTERN
 
-# Python's "$" stands before a line's end as well.
+# Python's "$" also matches before a trailing newline.
 END = r"$(?!\n)"
 
 NAME_PATTERN = r"^(?!\s)[^\u0000-\u001f\u007f-\u009f]+(?<!\s)" + END
 SPACED_NAME_PATTERN = r"^(?=.*\S)[^\u0000-\u001f\u007f-\u009f]+" + END
-# A colon would end the zone where somebody names it together with a host.
+# A colon separates zone and host in "zone:host".
 ZONE_PATTERN = r"^(?!\s)[^:\u0000-\u001f\u007f-\u009f]+(?<!\s)" + END
 AGENT_ZONE_PATTERN = r"^[^:\s\u0000-\u001f]+" + END
 
-# Text of several lines. NUL is a character that not every database takes.
+# Text of several lines. Some databases reject NUL.
 TEXT_PATTERN = r"^[^\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f]*$"
 NO_NUL_PATTERN = r"^[^\u0000]*$"
 ANY_LINES_PATTERN = r"^[^\x00]*" + END
@@ -35,7 +34,7 @@ HOSTNAME_PATTERN = r"^[a-zA-Z0-9][a-zA-Z0-9\-.]*[a-zA-Z0-9]" + END
 LABEL_PATTERN = r"^[a-zA-Z0-9][a-zA-Z0-9\-]*[a-zA-Z0-9]" + END
 
 FLAVOR_ID_PATTERN = r"^(?! )[a-zA-Z0-9. _-]+(?<! )" + END
-# It is a part of a path, where dots alone are a direction, and of an aggregate's name.
+# It is part of a path, where "." and ".." have a meaning, and of an aggregate's name.
 HOST_FLAVOR_ID_PATTERN = r"^(?! )(?!\.{1,2}$)[a-zA-Z0-9. _-]*(?<! )" + END
 SPACED_KEY_NAME_PATTERN = "^(?! )[a-zA-Z0-9_ -]+(?<! )" + END
 DOTTED_KEY_NAME_PATTERN = "^(?! )[a-zA-Z0-9_ @.-]+(?<! )" + END
@@ -68,7 +67,7 @@ _LETTERS = "It must consist of the letters a-z and A-Z, digits"
 
 WORDS: Mapping[str, str] = {
     NAME_PATTERN: f"{_PRINTABLE}, and {_NO_WHITE_SPACE}.",
-    SPACED_NAME_PATTERN: f"{_PRINTABLE}, of which one at least is not white space.",
+    SPACED_NAME_PATTERN: f"{_PRINTABLE}, at least one of which is not white space.",
     ZONE_PATTERN: f"{_PRINTABLE} without a colon, and {_NO_WHITE_SPACE}.",
     AGENT_ZONE_PATTERN: f"{_PRINTABLE} without colons and white space.",
     HOST_NAME_PATTERN: (
@@ -129,4 +128,4 @@ WORDS: Mapping[str, str] = {
     RANGE_PATTERN: "It must be the end of a range of addresses, such as /24.",
     MOMENT_PATTERN: "It must be a time in UTC, such as 2030-01-31T12:30:00Z.",
 }
-"""The words for each pattern, as a refusal gives them."""
+"""The description of each pattern in an error message."""

@@ -1,4 +1,4 @@
-"""Periods in queries: from when to when usage is asked for."""
+"""Periods in queries for usage."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ _FORMATS = (
 
 
 def window(call: Call) -> tuple[datetime, datetime]:
-    """The parameters ``start`` and ``end``; up to now, where there is no end."""
+    """The parameters ``start`` and ``end``; the present by default."""
     stop = _moment(call.last("end"), call.now)
     return _moment(call.last("start"), stop), stop
 
 
-def _moment(text: str | None, otherwise: datetime) -> datetime:
+def _moment(text: str | None, default: datetime) -> datetime:
     if not text:
-        return otherwise
+        return default
     for form in _FORMATS:
         try:
-            # The API's times have no zone: they are UTC.
+            # The API's times are naive and in UTC.
             return datetime.strptime(text, form)  # noqa: DTZ007
         except ValueError:
             continue

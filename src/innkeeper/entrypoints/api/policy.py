@@ -1,6 +1,6 @@
-"""Who may do what: the rooms' rules in oslo.policy's language, and an operator's overrides.
+"""Authorization: the rooms' rules in oslo.policy's language, and an operator's overrides.
 
-Always true: a rule that no room registered allows nobody, whatever the overrides say.
+Always true: a rule that no room registered allows nothing, whatever the overrides say.
 """
 
 from __future__ import annotations
@@ -20,19 +20,18 @@ from innkeeper.domain.identity import RequestContext
 from innkeeper.entrypoints.api.routing import Rule
 
 FALLBACK = "default"
-"""The name under which the library looks for a rule that it does not find."""
+"""The rule that the library uses for an unknown one."""
 FILLED_IN = re.compile(r"%\([^()%]+\)s")
-"""What of a check is filled in from what is asked about."""
+"""A placeholder in a check, which the target fills."""
 VERDICTS_MAX = 65536
-"""Remembered verdicts; far more than there are rules times kinds of callers."""
+"""Cached verdicts; far more than there are pairs of a rule and a kind of caller."""
 
 
 class OsloPolicy:
-    """The verdicts of one set of rules.
+    """The verdicts of one set of rules, which are cached.
 
-    Rules see the caller's ``roles``, ``user_id``, ``project_id`` and ``system_scope``, whether
-    it ``is_agent`` with a credential of its own, and of the target whatever the handler names;
-    equal questions have equal answers, so they are remembered.
+    Checks see the caller's ``roles``, ``user_id``, ``project_id``, ``system_scope``, ``is_admin``
+    and ``is_agent``, and the target's attributes that the handler passes.
     """
 
     def __init__(
@@ -43,10 +42,10 @@ class OsloPolicy:
         new_defaults_only: bool = True,
         scopes_count: bool = True,
     ) -> None:
-        """Raises ``ValueError`` for overrides that cannot be read, or name no rule there is.
+        """Raise ``ValueError`` for overrides that cannot be read, or that name an unknown rule.
 
-        A rule that is overridden in vain leaves a door as open as it was, unnoticed. What an
-        operator says of a rule replaces its legacy default too.
+        An override of an unknown rule would silently protect nothing. An override replaces a rule's
+        legacy default too.
         """
         conf = cfg.ConfigOpts()
         conf([], project="innkeeper", default_config_files=[])
@@ -56,7 +55,7 @@ class OsloPolicy:
             rule.name for rule in rules if rule.needs_project_scope and scopes_count
         )
         self._for_agents = frozenset(rule.name for rule in rules if rule.is_for_agents)
-        # A name of the operator's own is a word for rules to use, and nothing to ask for.
+        # An operator's own names are for use in other rules only.
         self._names = frozenset(checks)
         if overrides is not None:
             checks |= _read(overrides, checks)
@@ -66,12 +65,10 @@ class OsloPolicy:
         self._verdicts: dict[Any, bool] = {}
 
     def allows(self, rule: str, context: RequestContext, target: Mapping[str, Any]) -> bool:
-        """See :class:`innkeeper.entrypoints.api.site.Policy`."""
         if rule not in self._names or (context.is_system and rule in self._needs_project):
             return False
         if context.speaker is not None and rule not in self._for_agents:
-            # Some checks let everybody in, and some those who have no project as nobody's
-            # things have none.
+            # An agent has no project, and would pass the checks of things without one.
             return False
         key = (
             rule,
@@ -91,7 +88,6 @@ class OsloPolicy:
         return verdict
 
     def demand(self, rule: str, context: RequestContext, target: Mapping[str, Any]) -> None:
-        """See :class:`innkeeper.entrypoints.api.site.Policy`."""
         if not self.allows(rule, context, target):
             raise Forbidden(f"Policy does not allow {rule} to be performed.")
 
@@ -116,8 +112,8 @@ def _credentials(context: RequestContext) -> dict[str, Any]:
 def _read(path: Path, known: Mapping[str, str]) -> dict[str, str]:
     try:
         text = path.read_text(encoding="utf-8")
-        # The loader makes nothing but plain values.
-        overrides = yaml.load(text, _EachOnce) or {}  # noqa: S506
+        # The loader is a SafeLoader.
+        overrides = yaml.load(text, _StrictLoader) or {}  # noqa: S506
     except RecursionError as error:
         raise ValueError(f"The policy file {path} is nested too deeply.") from error
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
@@ -126,11 +122,11 @@ def _read(path: Path, known: Mapping[str, str]) -> dict[str, str]:
         raise ValueError(f"The policy file {path} is no mapping of rules to checks.")
     if FALLBACK in overrides:
         raise ValueError(
-            f"The policy file {path} has a rule {FALLBACK!r}, which nobody would ask: every "
-            "rule has a check of its own."
+            f"The policy file {path} has a rule {FALLBACK!r}, which is never used: every rule "
+            "has a check of its own."
         )
     for name, check in overrides.items():
-        # A name without a colon is a word of the operator's own, for other rules to use.
+        # A name without a colon may be the operator's own, for use in other rules.
         if ":" in str(name) and name not in known:
             near = difflib.get_close_matches(str(name), known, n=1, cutoff=0.0)
             raise ValueError(f"The policy file {path} names {name!r}. Did you mean {near[0]!r}?")
@@ -140,21 +136,15 @@ def _read(path: Path, known: Mapping[str, str]) -> dict[str, str]:
 
 
 def _is_check(check: str) -> bool:
-    # What the library cannot read it takes for "nobody", and says so in its own log only.
+    # The library treats a malformed check as "!", and reports it only in its own log.
     parsed = oslo.Rules.from_dict({"rule": check})["rule"]
-    return (str(parsed) != "!" or check.strip() == "!") and _can_be_filled(check)
+    is_parsed = str(parsed) != "!" or check.strip() == "!"
+    # The library reports a malformed ``%(name)s`` only at a request.
+    return is_parsed and "%" not in FILLED_IN.sub("", check)
 
 
-def _can_be_filled(check: str) -> bool:
-    """Whether each ``%(name)s`` is one; the library finds out when a request comes."""
-    return "%" not in FILLED_IN.sub("", check)
-
-
-class _EachOnce(yaml.SafeLoader):
-    """Reads YAML in which no mapping has a name twice.
-
-    Usually the later one is taken, and whoever wrote the first would never hear of it.
-    """
+class _StrictLoader(yaml.SafeLoader):
+    """Rejects a mapping with the same name twice, where YAML would silently use the later one."""
 
     def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
         if isinstance(node, yaml.MappingNode):

@@ -1,11 +1,10 @@
-"""Files of recorded decisions: written by a thread of its own, found by their names, bounded.
+"""Files of recorded decisions, which a thread of its own writes.
 
-Always true: whoever decides does not wait for a file; no more files than the settings allow
-stay; a file is whole or not there, and only this service's user may read it, since names of
-hosts and projects are in it.
+Always true: a decision does not wait for its file. The number of files is limited by the settings.
+A file is complete, and only this service's user can read it, because it names hosts and projects.
 
-May be false: that every decision that was to be recorded is. Where they come faster than files
-are written, some are left out, and the log says how many.
+May be false: that every decision is recorded. If decisions are faster than the thread, some are
+skipped, and the log has their number.
 """
 
 from __future__ import annotations
@@ -28,15 +27,15 @@ from innkeeper.scheduling.recordings import Recording
 
 LOG = structlog.get_logger("innkeeper.recordings")
 WAITING_MAX = 8
-"""Recordings that may wait for the thread. Each holds a copy of the host table."""
+"""Recordings that may wait for the thread. Each has a copy of the host table."""
 NAME = re.compile(r"[0-9]{8}T[0-9]{12}-[A-Za-z0-9-]{1,64}\.zip")
-"""The moment first: by their names, files are in the order in which they were made."""
+"""The time comes first, so that names sort by age."""
 OWN_MODE, OWN_FOLDER_MODE = 0o600, 0o700
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """A file that is there."""
+class RecordingFile:
+    """A recording on the disk."""
 
     name: str
     size_bytes: int
@@ -55,22 +54,22 @@ class RecordingFiles:
         self._is_stopping = False
 
     def stop(self) -> None:
-        """Write what waits, and take no more."""
+        """Write the waiting recordings, and accept no more."""
         self._is_stopping = True
         self._thread.shutdown()
 
     def keep(self, recording: Recording) -> None:
-        """Have a recording written some time; called by the thread that decides."""
+        """Write a recording later; called by the deciding thread."""
         if self._is_stopping or not self._places.acquire(blocking=False):
             with self._counting:
                 self._left_out += 1
             return
-        self._thread.submit(self._write, recording).add_done_callback(_tell)
+        self._thread.submit(self._write, recording).add_done_callback(_log_error)
 
     async def save(self, recording: Recording) -> str:
-        """Write a recording now; gives the name of its file."""
+        """Write a recording, and return its file's name."""
         if self._is_stopping or not self._places.acquire(blocking=False):
-            raise Unavailable("Too many recordings wait to be written.")
+            raise Unavailable("Too many recordings are waiting to be written.")
         try:
             return await asyncio.get_running_loop().run_in_executor(
                 self._thread, self._write, recording
@@ -79,12 +78,12 @@ class RecordingFiles:
             LOG.error("recording_failed", exc_info=error)
             raise Unavailable("The recording could not be written.") from error
 
-    async def index(self) -> list[Found]:
-        """The files that are there, the newest first."""
+    async def index(self) -> list[RecordingFile]:
+        """The files, newest first."""
         return await asyncio.to_thread(lambda: sorted(self._found(), key=_newest_first))
 
     async def read(self, name: str) -> bytes:
-        """One file; :class:`NotFound` if there is none of that name."""
+        """The content of a file; :class:`NotFound` for an unknown name."""
         if NAME.fullmatch(name) is None:
             raise _unknown(name)
         try:
@@ -111,12 +110,12 @@ class RecordingFiles:
         for name in names[: -self._files_max]:
             (self._folder / name).unlink(missing_ok=True)
 
-    def _found(self) -> Iterator[Found]:
+    def _found(self) -> Iterator[RecordingFile]:
         if not self._folder.is_dir():
             return
         for each in os.scandir(self._folder):
             if NAME.fullmatch(each.name):
-                yield Found(each.name, each.stat().st_size)
+                yield RecordingFile(each.name, each.stat().st_size)
 
 
 def _name_of(recording: Recording) -> str:
@@ -126,25 +125,25 @@ def _name_of(recording: Recording) -> str:
 
 
 def _write_whole(path: Path, content: bytes) -> None:
-    # Under another name first: who lists the folder finds no half of a file.
+    # Under another name first, so that a list has no incomplete file.
     unfinished = path.with_name(f".{path.name}.part")
     try:
-        how = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
-        with os.fdopen(os.open(unfinished, how, OWN_MODE), "wb") as file:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
+        with os.fdopen(os.open(unfinished, flags, OWN_MODE), "wb") as file:
             file.write(content)
         unfinished.replace(path)
     finally:
         unfinished.unlink(missing_ok=True)
 
 
-def _tell(done: Future[str]) -> None:
+def _log_error(done: Future[str]) -> None:
     error = done.exception()
     if error is not None:
-        # A full disk, say. Decisions go on without being recorded.
+        # Decisions go on without being recorded, for example while the disk is full.
         LOG.error("recording_failed", exc_info=error)
 
 
-def _newest_first(each: Found) -> tuple[int, ...]:
+def _newest_first(each: RecordingFile) -> tuple[int, ...]:
     return tuple(-ord(letter) for letter in each.name)
 
 

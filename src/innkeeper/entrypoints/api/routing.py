@@ -1,7 +1,7 @@
-"""What a room tells the shell: routes, and what a handler gets and gives back.
+"""Routes, rules and APIs as the rooms declare them, and the calls and answers of their handlers.
 
-A handler is ``async def name(call: Call) -> Answer``; it translates between the API's words
-and a system's, and decides nothing.
+A handler is ``async def name(call: Call) -> Answer``. It translates between an API and a system,
+and decides nothing.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ JSON = "application/json"
 
 @dataclass(slots=True)
 class Answer:
-    """A handler's answer. ``body`` is made of plain values; ``None`` is an empty body.
+    """A handler's answer. ``body`` has plain values, or is ``None`` without a body.
 
-    ``bytes`` go out as they are, with ``content-type`` from ``headers``.
+    ``bytes`` are sent as they are, with the ``content-type`` of ``headers``.
     """
 
     status: int = 200
@@ -41,13 +41,12 @@ class Answer:
 
 @dataclass(slots=True)
 class Call:
-    """One request, checked, and brought up to the newest version.
+    """A request, validated and upgraded to the newest version.
 
-    ``version`` is the one the client speaks; handlers do not look at it. ``client`` is the
-    network address that it calls from, as far as proxies are believed. ``address`` is the
-    scheme, address and prefix under which the client reached this API, for links; ``mount``
-    is the prefix alone. ``query`` holds all values of each parameter, in order.
-    ``options`` say what an older request means that its body and its query cannot say.
+    ``version`` is the client's, which handlers ignore. ``client`` is the client's network address,
+    as reported by trusted proxies. ``address`` is scheme, host and prefix of this API for links,
+    and ``mount`` the prefix alone. ``query`` has all values of each parameter, in order.
+    ``options`` are what an older request means that the newest body and query cannot express.
     """
 
     site: Site
@@ -67,12 +66,12 @@ class Call:
 
     @property
     def rule(self) -> str:
-        """The name of the rule that guards the route, which must not be an open one."""
-        assert self.route.rule is not None, "a route that is open to strangers has no rule"
+        """The name of the route's rule; the route must not be open."""
+        assert self.route.rule is not None, "an open route has no rule"
         return self.route.rule.name
 
     def asker(self, *, may_override: bool = False) -> Asker:
-        """Who asks, in the words of the systems."""
+        """The caller, as the systems know it."""
         context = self.context
         return Asker(
             request_id=context.request_id,
@@ -88,14 +87,14 @@ class Call:
         return values[-1] if values else default
 
     async def read(self, work: Work[T]) -> T:
-        """Run ``work`` in a reading transaction, off the event loop."""
+        """Run ``work`` in a read transaction, off the event loop."""
         return await self.site.engine.read(work)
 
     async def write(self, work: Work[T], lines: int = 1, retry: Retry | None = None) -> T:
-        """Run ``work`` as one part of a group commit; returns when it is on the disk.
+        """Run ``work`` as a part of a group commit, and return when it is durable.
 
-        Whoever writes many ``lines`` says so, and shares the commit with fewer others. With a
-        row of the table of retries, ``work`` is done again as that row says.
+        ``lines`` is the number of rows; a commit with many rows is shared with fewer other writes.
+        ``retry`` repeats ``work`` after a conflict.
         """
         if retry is None:
             return await self.site.engine.write(work, lines)
@@ -105,23 +104,23 @@ class Call:
     async def write_together(
         self, work: Together[T], item: T, lines: int = 1, *, retry: Retry
     ) -> None:
-        """As :meth:`write`, with ``work`` done once for all who wait with it at the moment.
+        """As :meth:`write`, with one run of ``work`` for the items of all calls that wait.
 
-        ``work`` gives for each item ``None`` or its refusal, of which nothing was written.
+        ``work`` returns for each item ``None``, or an error if nothing was written for it.
         """
         engine, attempts_max = self.site.engine, retry.attempts(self.site.settings)
         await again(lambda: engine.write_together(work, item, lines), retry, attempts_max)
 
     async def decide(self, work: Deciding[T]) -> T:
-        """As :meth:`write`, for work that needs a host; it is given the means to decide too."""
+        """As :meth:`write`, for work that places servers; it gets the context of decisions too."""
         return await self.site.engine.decide(work, self.now)
 
     def allows(self, rule: str, **target: Any) -> bool:
-        """Whether policy lets the caller do ``rule`` to a thing with these attributes."""
+        """Whether policy allows ``rule`` for a target with these attributes."""
         return self.site.policy.allows(rule, self.context, target)
 
     def demand(self, rule: str, **target: Any) -> None:
-        """As :meth:`allows`, but raises :class:`Forbidden` with the rule's name."""
+        """Raise :class:`Forbidden` with the rule's name unless policy allows it."""
         self.site.policy.demand(rule, self.context, target)
 
 
@@ -130,13 +129,12 @@ Handler = Callable[[Call], Awaitable[Answer]]
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A policy rule: its name, its default in oslo.policy's language, and what it is about.
+    """A policy rule: its name, its default in oslo.policy's language, and its description.
 
-    A rule without a description says what the route that holds it says of itself.
-    ``legacy`` is a default of older days, by which the rule passes as well where the settings
-    say so. ``needs_project_scope`` refuses tokens for the whole system, unless they say
-    otherwise. ``is_for_agents`` lets in agents with a credential of their own, to whom all
-    other rules say no whatever their checks are.
+    A rule without a description takes its route's summary. ``legacy`` is an older default that the
+    settings may allow as well. ``needs_project_scope`` rejects tokens for the whole system, unless
+    the settings allow them. ``is_for_agents`` admits agents with credentials of their own; all
+    other rules reject them.
     """
 
     name: str
@@ -151,20 +149,18 @@ class Rule:
 class Route:
     """One method of one path. ``path`` is relative to the API's prefix.
 
-    ``rule`` must allow the call before its body is read; ``None`` leaves the route open to
-    everybody, token or not. ``summary`` is what the public pages say of the route; where it is
-    left out, the first paragraph of the handler's docstring says it. ``body`` and ``query`` are
-    the newest version's schemas; a route without a body schema accepts no body. ``decode`` may
-    turn the bytes of a plain good body into the handler's input at once; it returns ``None`` to
-    leave the body, and every error message, to the schema. It is asked at the newest version,
-    and at those from ``decode_since`` on, whose schemas take what it takes and mean the same.
-    ``media_types`` are those a body may come in.
-    ``takes_stream`` leaves the body unread: the handler finds an iterator of its parts, and
-    must not keep more of them than fits the memory.
-    ``body_bytes_max`` is a limit below that of the settings, for routes that are open.
-    ``answers`` is the media type of good answers; who does not accept it is told so (406).
-    ``policy_parameters`` are those of the query that the rule is to judge by as well.
-    ``subject`` raises the refusal that goes before any complaint about the body.
+    ``rule`` must allow the call before its body is read; ``None`` leaves the route open, also
+    without a token. ``summary`` is for the public pages; its default is the first paragraph of the
+    handler's docstring. ``body`` and ``query`` are the newest version's schemas; without a body
+    schema the body is ignored. ``decode`` may decode a valid body faster than the schema; it
+    returns ``None`` to leave the body and its errors to the schema. It is used at the newest
+    version, and at those from ``decode_since`` on, whose schemas accept and mean the same.
+    ``media_types`` are those of the body.
+    ``takes_stream`` gives the handler an iterator over the body, which it must not keep as a whole.
+    ``body_bytes_max`` is a limit below that of the settings, for open routes.
+    ``answers`` is the media type of answers; 406 if the client does not accept it.
+    ``policy_parameters`` are query parameters that the rule needs as its target.
+    ``subject`` raises errors that come before those about the body.
     ``is_refused_before`` answers 405 instead of 404 at versions before ``since``.
     """
 
@@ -190,31 +186,36 @@ class Route:
 
     def __post_init__(self) -> None:
         if not self.summary:
-            told, _, _ = (inspect.getdoc(self.handler) or "").partition("\n\n")
-            object.__setattr__(self, "summary", " ".join(told.split()))
+            summary, _, _ = (inspect.getdoc(self.handler) or "").partition("\n\n")
+            object.__setattr__(self, "summary", " ".join(summary.split()))
 
 
 def all_rules(routes: Iterable[Route], others: Iterable[Rule] = ()) -> tuple[Rule, ...]:
-    """The rules that routes hold, in their order, and others that only handlers ask."""
+    """The rules of routes, in their order, and others that only handlers check."""
     found: dict[str, Rule] = {}
     for route in routes:
         if route.rule is None:
             continue
         rule = route.rule
-        told = rule if rule.description else replace(rule, description=route.summary)
-        assert found.setdefault(rule.name, told) == told, f"one {rule.name}"
+        if not rule.description:
+            rule = replace(rule, description=route.summary)
+        assert found.setdefault(rule.name, rule) == rule, f"one {rule.name}"
     for rule in others:
-        assert rule.name not in found and rule.description, f"one {rule.name}, and what it is"
+        assert rule.name not in found and rule.description, f"one {rule.name}, with a description"
         found[rule.name] = rule
     return tuple(found.values())
 
 
 @dataclass(frozen=True, slots=True)
 class Api:
-    """One public API: a prefix, its routes, its dialect of errors and versions.
+    """One public API: its routes and rules, and its forms of errors and versions.
 
-    ``service_type`` is the word in the service catalog. ``body_refusal`` and
-    ``query_refusal`` word a schema's complaint as clients of this API know it.
+    ``service_type`` is its name in the service catalog. ``body_refusal`` and ``query_refusal`` word
+    schema violations. ``takes_whole_floats`` accepts ``8.0`` as ``8`` in a body.
+    ``has_most_telling_complaints`` reports the most relevant of a schema's violations, not the
+    first. With ``has_exact_slashes`` a trailing slash makes an unknown path. ``needs_project``
+    rejects tokens without a project, except an administrator's. ``catalog_path`` follows the prefix
+    in the catalog's address, such as ``/v3``.
     """
 
     name: str
@@ -228,12 +229,7 @@ class Api:
     query_refusal: Callable[[Any], str] = str
     has_single_query_values: bool = False
     takes_whole_floats: bool = False
-    """Whether ``8.0`` is as good as ``8`` in a body."""
     has_most_telling_complaints: bool = False
-    """Whether of a schema's complaints the one that tells most is made, not the first."""
     has_exact_slashes: bool = False
-    """Whether a slash at the end makes another path, which is not there."""
     needs_project: bool = False
-    """Whether a token without a project opens nothing here, unless it is an administrator's."""
     catalog_path: str = ""
-    """What the catalog's address has behind the prefix, such as ``/v3``."""

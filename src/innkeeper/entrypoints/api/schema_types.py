@@ -1,4 +1,4 @@
-"""Pieces of the Compute API's JSON schemas that many resources share."""
+"""Parts of JSON schemas that several resources share."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from innkeeper.entrypoints.api.patterns import (
 
 LENGTH_MAX = 255
 ITEMS_MAX = 1000
-"""Of anything that a body may hold many of, where nothing else says less."""
+"""Of any list or mapping in a body, unless a schema has a lower limit."""
 PROJECT_ID_MAX = 255
 TRUE_WORDS = (True, "True", "TRUE", "true", "1", "ON", "On", "on", "YES", "Yes", "yes")
 FALSE_WORDS = (False, "False", "FALSE", "false", "0", "OFF", "Off", "off", "NO", "No", "no")
@@ -52,16 +52,16 @@ def closed(properties: Mapping[str, Any], required: tuple[str, ...] = ()) -> dic
 def with_inner(
     schema: Schema, wrapper: str, others: Mapping[str, Schema], gone: tuple[str, ...] = ()
 ) -> Schema:
-    """A body's schema with other keys under ``wrapper``, and without those that are gone."""
+    """A body's schema with ``others`` under ``wrapper``, and without the keys in ``gone``."""
     inner = schema["properties"][wrapper]
-    assert set(gone) <= set(inner["properties"]), "only what is there can go"
-    left = {name: each for name, each in inner["properties"].items() if name not in gone}
-    changed = {**inner, "properties": {**left, **others}}
+    assert set(gone) <= set(inner["properties"]), "a key that is removed exists"
+    remaining = {name: each for name, each in inner["properties"].items() if name not in gone}
+    changed = {**inner, "properties": {**remaining, **others}}
     return {**schema, "properties": {**schema["properties"], wrapper: changed}}
 
 
 def query(parameters: Mapping[str, Schema], *, is_closed: bool = True) -> Schema:
-    """A query string: each parameter may be repeated, and the last one counts."""
+    """A query string whose parameters may be repeated; the last value counts."""
     return {
         "type": "object",
         "properties": {

@@ -1,4 +1,4 @@
-"""What the handlers of one process share: the engine, the clock, the policy."""
+"""What the handlers of one process share, such as the engine, the clock and the policy."""
 
 from __future__ import annotations
 
@@ -19,44 +19,44 @@ from innkeeper.systems.zones.sealing import Sealer
 
 
 class Policy(Protocol):
-    """Who may do what."""
+    """Authorization of calls."""
 
     def allows(self, rule: str, context: RequestContext, target: Mapping[str, Any]) -> bool:
-        """Whether ``rule`` lets the caller act on ``target``."""
+        """Whether ``rule`` allows the call on ``target``."""
 
     def demand(self, rule: str, context: RequestContext, target: Mapping[str, Any]) -> None:
-        """Raise :class:`Forbidden` where :meth:`allows` says no."""
+        """Raise :class:`Forbidden` unless :meth:`allows` is true."""
 
 
 class Authenticator(Protocol):
-    """Turns a request's headers into a context, by one of the three identity modes."""
+    """Turns a request's headers into a context, in one of the modes of identity."""
 
     async def authenticate(self, headers: Mapping[str, str], request_id: str) -> RequestContext:
-        """Raise :class:`Unauthenticated` where nobody vouches for the caller."""
+        """Raise :class:`Unauthenticated` without a valid token."""
 
     def forget(self) -> None:
-        """Remember nothing of any token: somebody's rights were taken away."""
+        """Invalidate all cached tokens, because roles or users have changed."""
 
 
 class Tracer(Protocol):
-    """Sends spans somewhere."""
+    """Sends spans to a collector."""
 
     def request(
         self, method: str, route: str, headers: Mapping[str, str]
     ) -> AbstractContextManager[Callable[[int, str], None]]:
-        """A span around one request; tell it the answer's status and the request's id."""
+        """A span around one request, which gets the answer's status and the request's id."""
 
     def stop(self) -> None:
-        """Send what is left."""
+        """Send the remaining spans."""
 
 
 @dataclass(slots=True)
 class Site:
-    """Handed to every call. Made by ``wiring`` once per process.
+    """A part of every call; ``wiring`` makes one per process.
 
-    ``services`` is what the service catalog holds. ``signer`` makes tokens in the ``builtin``
-    mode of identity, and is ``None`` in the others. ``sealer`` seals the entries of build
-    plans, and is ``None`` where the settings name no key.
+    ``services`` is the content of the service catalog. ``signer`` signs tokens in the ``builtin``
+    mode of identity, and is ``None`` in the others. ``sealer`` seals the entries of build plans,
+    and is ``None`` without a key in the settings.
     """
 
     settings: Settings

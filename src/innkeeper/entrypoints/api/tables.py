@@ -1,16 +1,50 @@
-"""All public APIs, by name: the one place that lists them."""
+"""All public APIs, by name. The Compute API has the rooms compute, pclouds and zones."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from innkeeper.entrypoints.api.compute_api import COMPUTE
+from innkeeper.entrypoints.api.compute import faults, rules
+from innkeeper.entrypoints.api.compute.accounts.routes import ACCOUNT_ROUTES
+from innkeeper.entrypoints.api.compute.documents import DOCUMENT_ROUTES
+from innkeeper.entrypoints.api.compute.flavors.routes import FLAVOR_ROUTES
+from innkeeper.entrypoints.api.compute.grouping.routes import GROUPING_ROUTES
+from innkeeper.entrypoints.api.compute.hosts.routes import HOST_ROUTES
+from innkeeper.entrypoints.api.compute.servers.history_routes import HISTORY_ROUTES
+from innkeeper.entrypoints.api.compute.servers.routes import SERVER_ROUTES
+from innkeeper.entrypoints.api.compute.versions.table import VERSIONS
 from innkeeper.entrypoints.api.identity.routes import IDENTITY
 from innkeeper.entrypoints.api.image.api import IMAGE
-from innkeeper.entrypoints.api.leases.api import RESERVATION
-from innkeeper.entrypoints.api.placement.api import PLACEMENT
-from innkeeper.entrypoints.api.routing import Api
+from innkeeper.entrypoints.api.leases.routes import RESERVATION
+from innkeeper.entrypoints.api.pclouds import routes as pcloud_routes
+from innkeeper.entrypoints.api.placement.routes import PLACEMENT
+from innkeeper.entrypoints.api.routing import Api, Route, all_rules
+from innkeeper.entrypoints.api.zones.plans import PLAN_ROUTES
 
+ROUTES: tuple[Route, ...] = (
+    *DOCUMENT_ROUTES,
+    *FLAVOR_ROUTES,
+    *ACCOUNT_ROUTES,
+    *HOST_ROUTES,
+    *GROUPING_ROUTES,
+    *pcloud_routes.PCLOUD_ROUTES,
+    *SERVER_ROUTES,
+    *PLAN_ROUTES,
+    *HISTORY_ROUTES,
+)
+COMPUTE = Api(
+    name="compute",
+    service_type="compute",
+    title="Compute",
+    routes=ROUTES,
+    rules=all_rules(ROUTES, (*rules.OTHER_RULES, *pcloud_routes.OTHER_RULES)),
+    fault_form=faults.form,
+    versions=VERSIONS,
+    body_refusal=faults.body_refusal,
+    query_refusal=faults.query_refusal,
+    needs_project=True,
+    catalog_path="/v2.1",
+)
 APIS: Mapping[str, Api] = {
     "compute": COMPUTE,
     "identity": IDENTITY,

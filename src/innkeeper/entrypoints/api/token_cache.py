@@ -1,10 +1,9 @@
-"""What is remembered of tokens, so that most requests cost no look at anything.
+"""A cache of tokens, so that most requests need no lookup.
 
-Always true: nothing is remembered past a token's end or longer than the setting says, nor by a
-clock that was set back since; what was being looked up while :meth:`TokenCache.forget` was
-called is not remembered at all; however many requests bring an unknown token at once, it is
-looked up once. Where other processes write
-what tokens stand for, it is asked for each request whether any of them did since it came.
+Always true: an entry expires with its token, or after the time in the settings, or if the clock is
+set back. A lookup during :meth:`TokenCache.forget` is not cached. Concurrent requests with the same
+unknown token share one lookup. If other processes change users and roles, every request first
+checks whether one has done so.
 """
 
 from __future__ import annotations
@@ -20,57 +19,56 @@ from innkeeper.domain.ids import Clock
 from innkeeper.entrypoints.api.auth import NO_TOKEN
 
 TOKENS_MAX = 10_000
-"""Tokens remembered at once, some kilobytes each at the very most."""
+"""Entries of the cache, some kilobytes each at most."""
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
-    """Whom a token stands for, and until when that may be believed."""
+class CachedToken:
+    """The context of a token, and when it expires."""
 
     context: RequestContext
     until: datetime
 
 
-Look = Callable[[str, datetime], Awaitable[Known]]
-"""Finds out about a token at a moment; raises :class:`Unauthenticated` if it is void."""
+LookUp = Callable[[str, datetime], Awaitable[CachedToken]]
+"""Validates a token at a time; raises :class:`Unauthenticated` if it is invalid."""
 
-Heard = Callable[[], Awaitable[int]]
-"""Gives a number that is another one than before if what tokens stand for was written."""
+Epoch = Callable[[], Awaitable[int]]
+"""Returns a number that changes with every change of users, roles and credentials."""
 
 
 class TokenCache:
-    """An authenticator that asks ``look`` about tokens it does not remember.
+    """An authenticator that caches the results of ``look_up``.
 
-    Without ``heard``, nobody but this process writes what tokens stand for.
+    Without ``epoch`` no other process changes users and roles.
     """
 
     def __init__(
-        self, look: Look, clock: Clock, remember_s: float, heard: Heard | None = None
+        self, look_up: LookUp, clock: Clock, remember_s: float, epoch: Epoch | None = None
     ) -> None:
-        self._heard = heard
-        self._number: int | None = None
-        self._look = look
+        self._epoch = epoch
+        self._seen_epoch: int | None = None
+        self._look_up = look_up
         self._clock = clock
         self._remember = timedelta(seconds=remember_s)
-        self._known: dict[str, tuple[Known, datetime]] = {}
-        self._asked: dict[str, asyncio.Task[Known]] = {}
-        self._times_forgotten = 0
+        self._cached: dict[str, tuple[CachedToken, datetime]] = {}
+        self._lookups: dict[str, asyncio.Task[CachedToken]] = {}
+        self._forget_count = 0
 
     async def authenticate(self, headers: Mapping[str, str], request_id: str) -> RequestContext:
-        """See :class:`innkeeper.entrypoints.api.site.Authenticator`."""
         token = headers.get("x-auth-token")
         if not token:
             raise Unauthenticated(NO_TOKEN)
-        if self._heard is not None:
-            number = await self._heard()
-            if number != self._number:
+        if self._epoch is not None:
+            epoch = await self._epoch()
+            if epoch != self._seen_epoch:
                 self.forget()
-                self._number = number
+                self._seen_epoch = epoch
         now = self._clock()
-        known, since = self._known.get(token, (None, now))
-        # Before it was learned: the clock was set back, and nobody knows how long ago that was.
+        known, since = self._cached.get(token, (None, now))
+        # A time before the lookup means that the clock was set back, and the age is unknown.
         if known is None or not since <= now < known.until:
-            known = await self._ask(token, now)
+            known = await self._shared_look_up(token, now)
         caller = known.context
         return RequestContext(
             request_id,
@@ -84,31 +82,30 @@ class TokenCache:
         )
 
     def forget(self) -> None:
-        """See :class:`innkeeper.entrypoints.api.site.Authenticator`."""
-        self._times_forgotten += 1
-        self._known.clear()
-        self._asked.clear()
+        self._forget_count += 1
+        self._cached.clear()
+        self._lookups.clear()
 
-    async def _ask(self, token: str, now: datetime) -> Known:
-        task = self._asked.get(token)
+    async def _shared_look_up(self, token: str, now: datetime) -> CachedToken:
+        task = self._lookups.get(token)
         if task is None:
-            task = asyncio.get_running_loop().create_task(self._find_out(token, now))
-            self._asked[token] = task
-        # One caller who goes away must not take the answer from the others.
+            task = asyncio.get_running_loop().create_task(self._look_up_and_cache(token, now))
+            self._lookups[token] = task
+        # A caller that is cancelled must not cancel the lookup for the others.
         return await asyncio.shield(task)
 
-    async def _find_out(self, token: str, now: datetime) -> Known:
-        times_forgotten = self._times_forgotten
+    async def _look_up_and_cache(self, token: str, now: datetime) -> CachedToken:
+        forget_count = self._forget_count
         try:
-            found = await self._look(token, now)
+            found = await self._look_up(token, now)
         finally:
-            if times_forgotten == self._times_forgotten:
-                self._asked.pop(token, None)
-        known = Known(found.context, min(found.until, now + self._remember))
-        if times_forgotten == self._times_forgotten:
-            self._known.pop(token, None)
-            if len(self._known) >= TOKENS_MAX:
-                # The oldest: dictionaries keep the order of insertion.
-                del self._known[next(iter(self._known))]
-            self._known[token] = (known, now)
+            if forget_count == self._forget_count:
+                self._lookups.pop(token, None)
+        known = CachedToken(found.context, min(found.until, now + self._remember))
+        if forget_count == self._forget_count:
+            self._cached.pop(token, None)
+            if len(self._cached) >= TOKENS_MAX:
+                # The oldest entry, in the order of insertion.
+                del self._cached[next(iter(self._cached))]
+            self._cached[token] = (known, now)
         return known

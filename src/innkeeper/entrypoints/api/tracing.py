@@ -1,8 +1,7 @@
-"""Traces of requests for those who collect them, by OpenTelemetry; needs the extra "tracing".
+"""Traces of requests by OpenTelemetry; needs the extra "tracing".
 
-A span covers a request from its arrival to its answer and continues the trace that the caller
-names in ``traceparent``. Spans are sent in the background; a collector that is away loses
-them, and nothing else.
+A span covers a request from its arrival to its answer, and continues the trace in ``traceparent``.
+Spans are sent in the background. If the collector does not answer, only spans are lost.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from opentelemetry.trace import SpanKind, Status, StatusCode
 
-ACCIDENT = 500
+SERVER_ERROR = 500
 
 
 class OpenTelemetryTracer:
@@ -32,7 +31,7 @@ class OpenTelemetryTracer:
     def request(
         self, method: str, route: str, headers: Mapping[str, str]
     ) -> Iterator[Callable[[int, str], None]]:
-        """A span around one request; tell it the answer's status and the request's id."""
+        """A span around one request, which gets the answer's status and the request's id."""
         with self._tracer.start_as_current_span(
             f"{method} {route}",
             context=extract(dict(headers)),
@@ -43,11 +42,11 @@ class OpenTelemetryTracer:
             def answered(status: int, request_id: str) -> None:
                 span.set_attribute("http.response.status_code", status)
                 span.set_attribute("openstack.request_id", request_id)
-                if status >= ACCIDENT:
+                if status >= SERVER_ERROR:
                     span.set_status(Status(StatusCode.ERROR))
 
             yield answered
 
     def stop(self) -> None:
-        """Send what is left, as far as the collector takes it."""
+        """Send the remaining spans."""
         self._provider.shutdown()

@@ -1,7 +1,7 @@
-"""Take a request apart: path, query and body, each with its limits.
+"""The path, query and body of a request, with their limits.
 
-Always true: nothing that leaves here holds a NUL character in a name or a value of path or
-query, and no body is larger, nor waited for longer, than the settings say.
+Always true: names and values of path and query have no NUL character. A body's size and time are
+limited by the settings.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from innkeeper.entrypoints.api.routing import Route
 
 NUL = "\0"
 HOST = re.compile(r"(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::([0-9]{1,5}))?")
-"""A name or an address, and maybe a port."""
+"""A name or an address, with or without a port."""
 PORT_MAX = 65535
 QUERY_FIELDS_MAX = 256
-"""More than any client has to ask; databases refuse questions that are made of too many."""
+"""More than any client needs; a database rejects a query with too many conditions."""
 
 
 def check_announced(request: Request[Any, Any, Any]) -> None:
-    """Raise :class:`Invalid` where a body's length is announced, and its kind is not."""
+    """Raise :class:`Invalid` for a body without a media type."""
     length = request.headers.get("content-length", "0")
     if length != "0" and not request.headers.get("content-type"):
         raise Invalid("content-type header required when content-length > 0")
 
 
 def check_media_type(route: Route, content_type: str) -> None:
-    """Raise the refusal 415 for a body of a kind that the route does not take."""
+    """Raise 415 for a body in a media type that the route does not accept."""
     media_type = content_type.partition(";")[0].strip().lower()
     if media_type not in route.media_types:
         raise HttpRefusal(
@@ -46,19 +46,19 @@ def check_media_type(route: Route, content_type: str) -> None:
 
 
 def host(request: Request[Any, Any, Any]) -> str:
-    """The host, and maybe the port, that the client called us by."""
-    called = request.headers.get("host", "localhost")
-    match = HOST.fullmatch(called)
+    """The host that the client addressed, with or without a port."""
+    name = request.headers.get("host", "localhost")
+    match = HOST.fullmatch(name)
     if match is None or int(match[1] or 0) > PORT_MAX:
-        raise Invalid("The header Host is no host with or without a port.")
-    return called
+        raise Invalid("The header Host is not valid.")
+    return name
 
 
 def params(request: Request[Any, Any, Any]) -> dict[str, str]:
     """The values in the path, by the names in the route's template."""
     found = {name: str(value) for name, value in request.path_params.items()}
     if any(NUL in value for value in found.values()):
-        # No thing's name has it, and not every database takes it in a question.
+        # No id has one, and some databases reject it.
         raise NotFound("The resource could not be found.")
     return found
 
@@ -77,7 +77,7 @@ def query(request: Request[Any, Any, Any]) -> dict[str, list[str]]:
     except (UnicodeDecodeError, ValueError) as error:
         raise Invalid("The query string is not UTF-8.") from error
     if any(NUL in name + value for name, value in pairs):
-        raise Invalid("The query string holds a NUL character.")
+        raise Invalid("The query string has a NUL character.")
     values: dict[str, list[str]] = {}
     for name, value in pairs:
         values.setdefault(name, []).append(value)
@@ -85,17 +85,17 @@ def query(request: Request[Any, Any, Any]) -> dict[str, list[str]]:
 
 
 class ClientGone(HttpRefusal):
-    """The client hung up before its request was whole; nobody reads the answer."""
+    """The client closed the connection before the end of the body; the answer is not read."""
 
     def __init__(self) -> None:
-        super().__init__(400, "The client hung up before the body had come.")
+        super().__init__(400, "The client closed the connection before the end of the body.")
 
 
 async def parts(request: Request[Any, Any, Any], timeout_s: float) -> AsyncIterator[bytes]:
-    """The body as it comes; the refusal 408 if ``timeout_s`` pass without more of it."""
+    """The parts of the body; 408 after ``timeout_s`` without another one."""
     is_more = True
     while is_more:
-        with _refusing(f"No more of the body came for {timeout_s:g} seconds."):
+        with _timeout_as_408(f"No more of the body was received for {timeout_s:g} seconds."):
             async with asyncio.timeout(timeout_s):
                 event = await request.receive()
         if event["type"] != "http.request":
@@ -105,20 +105,20 @@ async def parts(request: Request[Any, Any, Any], timeout_s: float) -> AsyncItera
 
 
 @contextmanager
-def _refusing(why: str) -> Iterator[None]:
+def _timeout_as_408(message: str) -> Iterator[None]:
     try:
         yield
     except TimeoutError as error:
-        # What comes of the body after all would be taken for the next request.
-        raise HttpRefusal(408, why, headers={"connection": "close"}) from error
+        # The rest of the body would be read as the next request.
+        raise HttpRefusal(408, message, headers={"connection": "close"}) from error
 
 
 async def body(
-    request: Request[Any, Any, Any], bytes_max: int, timeout_s: float, *, is_hurried: bool = False
+    request: Request[Any, Any, Any], bytes_max: int, timeout_s: float, *, is_total: bool = False
 ) -> bytes:
-    """The whole body, or :class:`TooLarge` before more than ``bytes_max`` of it is kept.
+    """The whole body; :class:`TooLarge` if it has more than ``bytes_max``.
 
-    If it ``is_hurried``, the time is for all of it, and not for each wait.
+    With ``is_total`` the timeout is for the whole body, and not for each part.
     """
     announced = request.headers.get("content-length", "0")
     if announced.isdigit() and int(announced) > bytes_max:
@@ -127,8 +127,8 @@ async def body(
         return b""
     pieces: list[bytes] = []
     kept = 0
-    with _refusing(f"The body was not whole within {timeout_s:g} seconds."):
-        async with asyncio.timeout(timeout_s if is_hurried else None):
+    with _timeout_as_408(f"The body was not complete within {timeout_s:g} seconds."):
+        async with asyncio.timeout(timeout_s if is_total else None):
             async for part in parts(request, timeout_s):
                 kept += len(part)
                 if kept > bytes_max:

@@ -1,6 +1,6 @@
-"""Bodies and queries against JSON schemas, with the ``jsonschema`` library's own words.
+"""Validation of bodies and queries against JSON schemas.
 
-Clients and their suites match on those words, so they are passed on as they are.
+Errors have the words of the ``jsonschema`` library, on which clients and their test suites match.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from innkeeper.domain.ids import is_uuid
 from innkeeper.entrypoints.api.microversions import Schema
 
 FORMATS = jsonschema.FormatChecker(formats=())
-"""Formats that the rooms' schemas use. The set is closed: an unknown format is a mistake."""
+"""The formats in schemas; any other one is a mistake."""
 
 EXACT_MAX = 2.0**53
-"""Below it a float and an integer that are equal are the same number."""
+"""Below it every integer is exact as a float."""
 DEPTH_MAX = 32
-"""Deeper bodies than any schema here has are refused before they cost anything."""
+"""More than any schema has; a deeper body is rejected before it is validated."""
 
 
 @FORMATS.checks("uuid")
@@ -31,10 +31,9 @@ def _is_uuid(thing: object) -> bool:
 
 
 def _within_limits(keyword: Any) -> Any:
-    """This keyword's check, which leaves alone what has too many items or properties.
+    """The keyword's check, skipped for a value with too many items or properties.
 
-    The limit's own keyword complains of it; to visit each of them first would cost a stranger
-    nothing and the service a lot.
+    The limit's own keyword reports those. Visiting each of them first would be expensive.
     """
 
     def check(validator: Any, value: Any, thing: Any, schema: Mapping[str, Any]) -> Iterator[Any]:
@@ -60,7 +59,7 @@ VISITING = (
     "properties",
     "uniqueItems",
 )
-"""Keywords that look at each item or property."""
+"""Keywords that visit each item or property."""
 
 LimitedValidator: Any = jsonschema.validators.extend(  # type: ignore[no-untyped-call]
     jsonschema.Draft4Validator,
@@ -68,16 +67,8 @@ LimitedValidator: Any = jsonschema.validators.extend(  # type: ignore[no-untyped
 )
 
 
-def first(errors: Iterator[Any]) -> Any:
-    """The first complaint, if there is any."""
-    return next(errors, None)
-
-
 class Validator:
-    """One schema, prepared once.
-
-    Of several complaints the first is made, or the one that is ``most_telling``.
-    """
+    """A prepared schema, which reports the first violation, or the ``most_telling`` one."""
 
     def __init__(
         self, schema: Schema, wording: Callable[[Any], str], *, most_telling: bool = False
@@ -85,24 +76,24 @@ class Validator:
         self._validator = LimitedValidator(schema, format_checker=FORMATS)
         self._wording = wording
         self._most_telling = most_telling
-        # Most requests have no query; what is said of that is the same every time.
+        # Most requests have no query, whose result is always the same.
         self._takes_nothing = self._validator.is_valid({})
 
     def check(self, thing: Any) -> None:
-        """Raise :class:`Invalid` with one complaint, in the API's wording."""
+        """Raise :class:`Invalid` for a violation, in the API's wording."""
         if self._takes_nothing and thing == {}:
             return
         errors = self._validator.iter_errors(thing)
-        pick = jsonschema.exceptions.best_match if self._most_telling else first
-        error = pick(errors)
+        best_match = jsonschema.exceptions.best_match
+        error = best_match(errors) if self._most_telling else next(errors, None)
         if error is not None:
             raise Invalid(self._wording(error))
 
 
 def decode_json(body: bytes, *, whole_floats: bool = False) -> Any:
-    """Decode a body; raises :class:`Invalid` for what is not JSON in UTF-8.
+    """Decode a body; raises :class:`Invalid` for any that is not JSON in UTF-8.
 
-    ``whole_floats`` takes numbers without a fraction for integers, however they are written.
+    ``whole_floats`` turns a float without a fraction into an integer.
     """
     try:
         thing = (WHOLE_FLOATS if whole_floats else PLAIN).decode(body)
@@ -111,8 +102,8 @@ def decode_json(body: bytes, *, whole_floats: bool = False) -> Any:
     if _is_deeper_than(thing, DEPTH_MAX):
         raise Invalid(f"Malformed JSON: nested deeper than {DEPTH_MAX} levels")
     if _NUL_ESCAPE in body and _has_nul(thing):
-        # Not every database can keep it, so none is asked to.
-        raise Invalid("Malformed JSON: a string holds a NUL character")
+        # Some databases reject it.
+        raise Invalid("Malformed JSON: a string has a NUL character")
     return thing
 
 
@@ -127,8 +118,7 @@ WHOLE_FLOATS = msgspec.json.Decoder(float_hook=_whole)
 
 
 def _in_known_words(body: bytes, error: Exception) -> Exception:
-    """The complaint of the standard library, which clients have met elsewhere; it forgives
-    more, though."""
+    """The standard library's error, as in the original, if that rejects the body too."""
     try:
         json.loads(body.decode())
     except (ValueError, RecursionError) as known:
@@ -157,7 +147,7 @@ def _is_deeper_than(thing: Any, levels: int) -> bool:
 
 
 def query_for_schema(query: Mapping[str, list[str]], is_single: bool) -> dict[str, Any]:
-    """The query as schemas see it: last values, or lists of values, by the API's custom."""
+    """The query as schemas see it: last values or lists of values, depending on the API."""
     if is_single:
         return {name: values[-1] for name, values in query.items()}
     return dict(query)

@@ -1,4 +1,4 @@
-"""What of an answer is sent in one piece, over a connection that keeps what it is told."""
+"""Connections: which parts of an answer are sent together, and the limit on connections."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ async def _slowly(send: Send) -> None:
 def answered(
     request: bytes, tell: Callable[[Send], Awaitable[None]] = _whole
 ) -> tuple[list[bytes], bool]:
-    """The pieces that a request is answered with, and whether the connection was ended."""
+    """The pieces of the answer, and whether the connection was closed."""
 
     async def app(_scope: Any, _receive: Any, send: Send) -> None:
         await tell(send)
@@ -116,7 +116,7 @@ def test_answers_are_sent_in_the_order_of_their_requests() -> None:
     assert is_closed
 
 
-def test_what_says_to_go_on_is_sent_before_the_answer() -> None:
+def test_100_continue_is_sent_before_the_answer() -> None:
     async def reading(scope: Any, receive: Any, send: Send) -> None:
         await receive()
         await _whole(send)
@@ -144,7 +144,7 @@ def test_what_says_to_go_on_is_sent_before_the_answer() -> None:
 @pytest.mark.parametrize(
     ("soft", "hard", "told"), [(300, 300, "108 300"), (300, 1000, "408 600"), (900, 900, "408 900")]
 )
-def test_there_are_no_more_connections_than_files(soft: int, hard: int, told: str) -> None:
+def test_connections_are_limited_by_file_descriptors(soft: int, hard: int, told: str) -> None:
     done = subprocess.run(
         [sys.executable, "-c", FILES, str(soft), str(hard)],
         capture_output=True,
@@ -156,7 +156,7 @@ def test_there_are_no_more_connections_than_files(soft: int, hard: int, told: st
 
 FILES = """
 import resource, sys
-from innkeeper.entrypoints.api.connections import possible
+from innkeeper.entrypoints.api.connections import affordable
 resource.setrlimit(resource.RLIMIT_NOFILE, (int(sys.argv[1]), int(sys.argv[2])))
-print(possible(408), resource.getrlimit(resource.RLIMIT_NOFILE)[0])
+print(affordable(408), resource.getrlimit(resource.RLIMIT_NOFILE)[0])
 """

@@ -1,4 +1,4 @@
-"""Accept headers, read."""
+"""The parser of Accept headers."""
 
 from __future__ import annotations
 
@@ -28,5 +28,5 @@ def test_these_accept_json(header: str | None) -> None:
     "header",
     ["text/plain", "application/xml", "*/*, application/json;q=0", "application/json;q=high"],
 )
-def test_these_do_not(header: str) -> None:
+def test_these_do_not_accept_json(header: str) -> None:
     assert not accepts(header, JSON)

@@ -1,4 +1,4 @@
-"""A server that is stopped for a while, and a client that asks meanwhile."""
+"""A server process that is paused, and a client that sends requests meanwhile."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import pytest
 
 PATIENCE_S = 0.1
-"""How long a client may take; the server is away for longer."""
+"""The client timeout; the server is paused for longer."""
 REQUEST = b"GET / HTTP/1.1\r\nhost: here\r\n\r\n"
 OK = b"HTTP/1.1 200 OK\r\n"
 SERVER = """
@@ -44,7 +44,7 @@ with asyncio.Runner(loop_factory=globals()[sys.argv[1]].new_event_loop) as runne
 
 
 class Server:
-    """A process that serves."""
+    """A server process."""
 
     def __init__(self, loop: str) -> None:
         self.listener = socket.create_server(("127.0.0.1", 0))
@@ -63,7 +63,7 @@ class Server:
 
     @contextlib.contextmanager
     def away(self) -> Iterator[None]:
-        """Stop it for longer than it waits for any client."""
+        """Pause it for longer than the client timeout."""
         self.process.send_signal(signal.SIGSTOP)
         begun_s = time.monotonic()
         yield
@@ -80,7 +80,7 @@ def server(request: pytest.FixtureRequest) -> Iterator[Server]:
     made.listener.close()
 
 
-def test_what_came_while_it_was_away_is_answered(server: Server) -> None:
+def test_requests_received_during_a_pause_are_answered(server: Server) -> None:
     with server.client() as waiting, server.client() as fresh:
         waiting.sendall(REQUEST)
         assert waiting.recv(1_000).startswith(OK)
@@ -91,7 +91,7 @@ def test_what_came_while_it_was_away_is_answered(server: Server) -> None:
         assert fresh.recv(1_000).startswith(OK)
 
 
-def test_a_client_that_says_nothing_more_is_let_go(server: Server) -> None:
+def test_an_idle_connection_is_closed(server: Server) -> None:
     heard = []
     for said in (b"", REQUEST[:10], REQUEST):
         with server.client() as client:

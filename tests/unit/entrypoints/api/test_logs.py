@@ -1,4 +1,4 @@
-"""Log lines that cannot be written are lost, and nobody stumbles over them."""
+"""Log lines that cannot be written are dropped without an error."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from innkeeper.entrypoints.api.logs import set_up_logs
 
 @pytest.fixture(autouse=True)
 def settings() -> Iterator[None]:
-    """Leave the log as it was found."""
+    """Restore the configuration of the log."""
     before = structlog.get_config()
     yield
     structlog.configure(**before)
 
 
 def unread() -> TextIO:
-    """A pipe that nobody reads from any more."""
+    """A pipe whose reader has closed it."""
     reading, writing = os.pipe()
     os.close(reading)
     return os.fdopen(writing, "w", buffering=1)
@@ -37,12 +37,12 @@ def closed() -> TextIO:
 
 
 def missing() -> None:
-    """What the process has in place of a stream if it was started without one."""
+    """The stream of a process that was started without one."""
 
 
 @pytest.mark.parametrize("stream", [unread, closed, missing])
 @pytest.mark.parametrize("form", ["console", "json"])
-def test_a_log_that_nobody_reads_stops_nobody(stream: Any, form: Any) -> None:
+def test_an_unwritable_log_raises_no_error(stream: Any, form: Any) -> None:
     broken = stream()
     set_up_logs(Serving(log_format=form), broken)
     log = structlog.get_logger("test")
@@ -53,7 +53,7 @@ def test_a_log_that_nobody_reads_stops_nobody(stream: Any, form: Any) -> None:
             broken.close()
 
 
-def test_half_characters_are_written_as_json() -> None:
+def test_lone_surrogates_are_escaped_in_json() -> None:
     stream = io.StringIO()
     set_up_logs(Serving(log_format="json"), stream)
     structlog.get_logger("test").error("odd", text="a\ud800", thing=object)
@@ -68,7 +68,7 @@ def test_a_line_is_an_event() -> None:
     assert stream.getvalue().count("\n") == 1
 
 
-def test_nothing_in_a_line_is_hidden() -> None:
+def test_hidden_characters_are_escaped() -> None:
     stream = io.StringIO()
     set_up_logs(Serving(log_format="console"), stream)
     log = structlog.get_logger("test")

@@ -1,4 +1,4 @@
-"""Steps of microversions: joined by version, and walked in order."""
+"""Steps of microversions: merged by version, and applied in order."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def table(*modules: Module) -> VersionTable:
     return VersionTable.of(("thing",), Version(1, 0), Version(1, 9), *modules)
 
 
-def test_a_version_that_several_resources_tell_of_is_one_step() -> None:
+def test_steps_of_several_modules_are_merged_by_version() -> None:
     first, second, third = (Edge("GET", path) for path in ("/a", "/b", "/c"))
     found = table(
         Module(
@@ -46,7 +46,7 @@ def test_steps_are_in_order_and_within_the_table(minors: tuple[int, ...]) -> Non
         table(Module(*(Step(Version(1, minor), "Something.") for minor in minors)))
 
 
-def test_each_schema_is_made_of_the_one_that_followed_it() -> None:
+def test_each_schema_is_made_from_the_following_one() -> None:
     def without_c(schema: Schema) -> Schema:
         return {"keys": [key for key in schema["keys"] if key != "c"]}
 
@@ -83,7 +83,7 @@ class Wished:
 
 @dataclass
 class Request:
-    """What a way up of options needs of a call."""
+    """The part of a call that an upgrade of options needs."""
 
     options: Options = field(default_factory=Options)
 
@@ -96,13 +96,13 @@ def test_options_are_the_newest_until_a_step_sets_them() -> None:
     assert request.options.of(Wished) == Wished(is_fast=True, is_safe=False)
 
 
-def test_an_option_that_does_not_exist_is_found_when_the_step_is_made() -> None:
+def test_an_unknown_option_fails_when_the_step_is_made() -> None:
     with pytest.raises(TypeError):
         with_options(Wished, is_dear=True)
 
 
 @pytest.mark.parametrize("name", [name for name, api in APIS.items() if api.versions])
-def test_every_edge_is_about_a_route(name: str) -> None:
+def test_every_edge_applies_to_a_route(name: str) -> None:
     api = APIS[name]
     assert api.versions is not None
     known = {(route.method, route.path) for route in api.routes}

@@ -1,4 +1,4 @@
-"""Overrides of policy: taken where they can be read, and refused aloud where not."""
+"""Overrides of policy: applied if they are valid, and rejected with an error if not."""
 
 from __future__ import annotations
 
@@ -36,18 +36,18 @@ def test_an_override_changes_its_rule_alone(tmp_path: Path) -> None:
     assert made.allows("room:open", SOMEBODY, {})
 
 
-def test_words_of_the_operators_own(tmp_path: Path) -> None:
+def test_names_of_the_operators_own(tmp_path: Path) -> None:
     made = policy(tmp_path, 'readers: "role:reader"\n"room:shut": "rule:readers"\n')
     assert made.allows("room:shut", SOMEBODY, {})
 
 
 @pytest.mark.parametrize("name", ["readers", "room:nowhere", "default", ""])
-def test_nothing_opens_a_rule_that_no_room_has(tmp_path: Path, name: str) -> None:
+def test_an_unknown_rule_is_never_allowed(tmp_path: Path, name: str) -> None:
     made = policy(tmp_path, 'readers: "@"\n')
     assert not made.allows(name, SOMEBODY, {})
 
 
-def test_nobody_is_a_check(tmp_path: Path) -> None:
+def test_a_check_may_reject_every_caller(tmp_path: Path) -> None:
     assert not policy(tmp_path, '"room:open": "!"\n').allows("room:open", SOMEBODY, {})
 
 
@@ -72,11 +72,11 @@ def test_an_empty_file_changes_nothing(tmp_path: Path) -> None:
         pytest.param("a: [\n", "Cannot read", id="no YAML"),
     ],
 )
-def test_what_cannot_be_meant_is_refused(tmp_path: Path, text: str, words: str) -> None:
+def test_invalid_overrides_are_rejected(tmp_path: Path, text: str, words: str) -> None:
     with pytest.raises(ValueError, match=words):
         policy(tmp_path, text)
 
 
-def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+def test_a_missing_file_is_rejected(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="Cannot read"):
         OsloPolicy(RULES, tmp_path / "nowhere.yaml")

@@ -1,4 +1,4 @@
-"""The files of recorded decisions: whole, few, and nobody else's to read."""
+"""The files of recorded decisions: complete, limited in number, and private."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def some_files(tmp_path: Path) -> Iterator[RecordingFiles]:
     files.stop()
 
 
-def test_what_is_saved_can_be_read_and_is_nobody_elses(
+def test_a_saved_recording_can_be_read_and_is_private(
     files: RecordingFiles, tmp_path: Path
 ) -> None:
     name = asyncio.run(files.save(made(1)))
@@ -48,7 +48,7 @@ def test_what_is_saved_can_be_read_and_is_nobody_elses(
     assert [each.name for each in folder.iterdir()] == [name]
 
 
-def test_the_newest_stay(files: RecordingFiles) -> None:
+def test_the_newest_files_are_kept(files: RecordingFiles) -> None:
     names = [asyncio.run(files.save(made(second))) for second in (1, 5, 2, 4, 3)]
     there = asyncio.run(files.index())
     # By the moments of the decisions, whenever they came to be written.
@@ -72,23 +72,23 @@ def test_other_files_are_left_alone(files: RecordingFiles, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("name", ["", "..", "../secret", "a/b", "\0", "x" * 300])
-def test_no_other_place_can_be_named(files: RecordingFiles, name: str) -> None:
+def test_names_outside_the_folder_are_rejected(files: RecordingFiles, name: str) -> None:
     with pytest.raises(NotFound):
         asyncio.run(files.read(name))
 
 
-def test_labels_become_names_of_files(files: RecordingFiles) -> None:
+def test_labels_become_file_names(files: RecordingFiles) -> None:
     name = asyncio.run(files.save(made(1, label="../r 1\n" + "x" * 100)))
     assert name.startswith("20261120T200001000000----r-1-xxx")
     assert asyncio.run(files.read(name))
 
 
-def test_before_the_first_there_are_none(files: RecordingFiles) -> None:
+def test_without_a_recording_the_list_is_empty(files: RecordingFiles) -> None:
     assert asyncio.run(files.index()) == []
 
 
 class Slow(dict[str, object]):
-    """A state that cannot be written before somebody allows it."""
+    """A state whose encoding blocks until the test releases it."""
 
     def __init__(self, gate: threading.Event) -> None:
         super().__init__(MOMENT.state)
@@ -99,7 +99,7 @@ class Slow(dict[str, object]):
         return super().keys()
 
 
-def test_who_decides_does_not_wait(files: RecordingFiles, tmp_path: Path) -> None:
+def test_a_decision_does_not_wait_for_its_file(files: RecordingFiles, tmp_path: Path) -> None:
     gate = threading.Event()
     slow = Moment(MOMENT.columns, Slow(gate))
     try:
@@ -113,7 +113,7 @@ def test_who_decides_does_not_wait(files: RecordingFiles, tmp_path: Path) -> Non
     assert len(list((tmp_path / "recordings").iterdir())) == 1
 
 
-def test_a_disk_that_refuses_stops_nobody(tmp_path: Path) -> None:
+def test_a_failing_disk_does_not_stop_decisions(tmp_path: Path) -> None:
     (tmp_path / "recordings").write_text("in the way")
     files = RecordingFiles(tmp_path / "recordings", files_max=3)
     files.keep(made(1))

@@ -1,4 +1,4 @@
-"""Whoever may only look changes nothing; whoever has no role, but a project, works in it."""
+"""Readers cannot change anything; users without a role work in their project."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from innkeeper.entrypoints.api.routing import Api
 from innkeeper.entrypoints.api.tables import APIS
 
 READING = frozenset({"GET", "HEAD"})
-ASKED_AGAIN = frozenset(
+CHECKED_BY_HANDLERS = frozenset(
     {
         "os_compute_api:os-explain:explain",
         "os_compute_api:os-flavor-access:action",
@@ -18,7 +18,7 @@ ASKED_AGAIN = frozenset(
         "os_compute_api:zones:select",
     }
 )
-"""Rules of routes that write nothing, or whose actions have a rule each."""
+"""Rules of routes that write nothing, or whose actions have rules of their own."""
 ACTIONS = ("os_compute_api:os-lock-server:lock", "os_compute_api:os-lock-server:unlock")
 OWN = {"project_id": "p", "user_id": "u"}
 ROOMS = [pytest.param(APIS[name], id=name) for name in ("compute", "image")]
@@ -29,10 +29,10 @@ def caller(*roles: str) -> RequestContext:
 
 
 def writing(api: Api) -> set[str]:
-    """The rules of what changes something."""
+    """The rules of routes that write."""
     rules = {route.rule for route in api.routes if route.method not in READING}
     names = {rule.name for rule in rules if rule is not None}
-    return names - set(ASKED_AGAIN)
+    return names - set(CHECKED_BY_HANDLERS)
 
 
 @pytest.mark.parametrize("api", ROOMS)
@@ -45,7 +45,7 @@ def test_readers_change_nothing(api: Api) -> None:
 @pytest.mark.parametrize(
     "roles", [pytest.param((), id="no role"), ("member", "reader"), ("reader", "service")]
 )
-def test_others_change_what_is_theirs(api: Api, roles: tuple[str, ...]) -> None:
+def test_writers_change_resources_of_their_project(api: Api, roles: tuple[str, ...]) -> None:
     policy = OsloPolicy(api.rules, None)
     theirs = [
         rule.name
@@ -65,7 +65,7 @@ def test_administrators_change_everything(api: Api) -> None:
 
 
 @pytest.mark.parametrize("rule", ACTIONS)
-def test_actions_ask_for_themselves(rule: str) -> None:
+def test_actions_have_rules_of_their_own(rule: str) -> None:
     policy = OsloPolicy(APIS["compute"].rules, None)
     assert not policy.allows(rule, caller("reader"), OWN)
     assert policy.allows(rule, caller("member", "reader"), OWN)

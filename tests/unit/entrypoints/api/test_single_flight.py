@@ -1,4 +1,4 @@
-"""A question that is shared: each answer is as of a moment after the call."""
+"""A shared query: each result is from after the call."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MANY = 50
 
 
 class World:
-    """Something that changes, and is asked about with some delay."""
+    """A state that changes, and is read with some delay."""
 
     def __init__(self) -> None:
         self.state = 0
@@ -24,7 +24,7 @@ class World:
         self.is_broken = False
 
     async def ask(self) -> int:
-        """The state as of the call, which is the oldest that an answer may tell."""
+        """The state at the call, which is the oldest that a result may have."""
         self.asked += 1
         self.at_once += 1
         self.most_at_once = max(self.most_at_once, self.at_once)
@@ -42,7 +42,7 @@ def finish(story: Coroutine[Any, Any, None]) -> None:
     asyncio.run(story)
 
 
-def test_no_answer_is_older_than_its_question() -> None:
+def test_no_result_is_older_than_its_call() -> None:
     async def story() -> None:
         world = World()
         shared = SingleFlight(world.ask)
@@ -64,7 +64,7 @@ def test_no_answer_is_older_than_its_question() -> None:
     finish(story())
 
 
-def test_who_comes_together_shares_one_question() -> None:
+def test_concurrent_callers_share_one_query() -> None:
     async def story() -> None:
         world = World()
         shared = SingleFlight(world.ask)
@@ -74,7 +74,7 @@ def test_who_comes_together_shares_one_question() -> None:
     finish(story())
 
 
-def test_a_question_that_fails_fails_for_those_who_asked_it() -> None:
+def test_an_error_is_raised_for_the_callers_of_its_query() -> None:
     async def story() -> None:
         world = World()
         shared = SingleFlight(world.ask)
@@ -93,7 +93,7 @@ def test_a_question_that_fails_fails_for_those_who_asked_it() -> None:
     finish(story())
 
 
-def test_one_who_goes_away_takes_no_answer_from_others() -> None:
+def test_a_cancelled_caller_does_not_cancel_the_query() -> None:
     async def story() -> None:
         shared = SingleFlight(World().ask)
         gone, stays = asyncio.create_task(shared()), asyncio.create_task(shared())

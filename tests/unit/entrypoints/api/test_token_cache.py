@@ -1,4 +1,4 @@
-"""What is remembered of tokens, and what is not."""
+"""The cache of tokens: what it keeps, and when it looks a token up again."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import pytest
 
 from innkeeper.domain.errors import Unauthenticated
 from innkeeper.domain.identity import RequestContext
-from innkeeper.entrypoints.api.token_cache import TOKENS_MAX, Known, TokenCache
+from innkeeper.entrypoints.api.token_cache import TOKENS_MAX, CachedToken, TokenCache
 
 NOON = datetime(2026, 1, 1, 12)  # noqa: DTZ001 - the core's clock is naive and in UTC
 REMEMBER_S = 10.0
 
 
 class Issuer:
-    """Knows every token but ``void``, counts the questions, and is its own clock."""
+    """Validates every token but ``void``, counts lookups, and has a clock."""
 
     def __init__(self, lifetime_s: float = 3600.0) -> None:
         self.asked: list[str] = []
@@ -28,13 +28,13 @@ class Issuer:
         self.answers.set()
         self.cache = TokenCache(self.look, lambda: self.now, REMEMBER_S)
 
-    async def look(self, token: str, now: datetime) -> Known:
+    async def look(self, token: str, now: datetime) -> CachedToken:
         """Answer once ``answers`` is set."""
         self.asked.append(token)
         await self.answers.wait()
         if token == "void":
             raise Unauthenticated("It is void.")
-        return Known(RequestContext("", token, roles=frozenset({"member"})), self.until)
+        return CachedToken(RequestContext("", token, roles=frozenset({"member"})), self.until)
 
     async def use(self, token: str) -> RequestContext:
         """Authenticate with a token."""
@@ -45,7 +45,7 @@ def finish(story: Coroutine[Any, Any, None]) -> None:
     asyncio.run(story)
 
 
-def test_a_token_is_asked_for_once_and_for_a_while() -> None:
+def test_a_token_is_cached_for_the_time_in_the_settings() -> None:
     async def story() -> None:
         issuer = Issuer()
         first = await issuer.use("a")
@@ -61,7 +61,7 @@ def test_a_token_is_asked_for_once_and_for_a_while() -> None:
     finish(story())
 
 
-def test_a_token_is_not_believed_past_its_end() -> None:
+def test_a_token_is_not_accepted_after_its_expiry() -> None:
     async def story() -> None:
         issuer = Issuer(lifetime_s=2)
         await issuer.use("a")
@@ -72,7 +72,7 @@ def test_a_token_is_not_believed_past_its_end() -> None:
     finish(story())
 
 
-def test_many_at_once_ask_once() -> None:
+def test_concurrent_requests_share_one_lookup() -> None:
     async def story() -> None:
         issuer = Issuer()
         issuer.answers.clear()
@@ -88,7 +88,7 @@ def test_many_at_once_ask_once() -> None:
     finish(story())
 
 
-def test_what_was_asked_before_forgetting_is_not_remembered_after() -> None:
+def test_a_lookup_during_an_invalidation_is_not_cached() -> None:
     async def story() -> None:
         issuer = Issuer()
         issuer.answers.clear()
@@ -104,7 +104,7 @@ def test_what_was_asked_before_forgetting_is_not_remembered_after() -> None:
     finish(story())
 
 
-def test_refusals_are_not_remembered() -> None:
+def test_rejections_are_not_cached() -> None:
     async def story() -> None:
         issuer = Issuer()
         for _ in range(2):
@@ -117,7 +117,7 @@ def test_refusals_are_not_remembered() -> None:
     finish(story())
 
 
-def test_there_is_an_end_to_memory() -> None:
+def test_the_cache_is_bounded() -> None:
     async def story() -> None:
         issuer = Issuer()
         for number in range(TOKENS_MAX + 1):
@@ -130,7 +130,7 @@ def test_there_is_an_end_to_memory() -> None:
     finish(story())
 
 
-def test_what_others_wrote_makes_it_forget() -> None:
+def test_writes_of_other_processes_invalidate_the_cache() -> None:
     async def story() -> None:
         issuer = Issuer()
         numbers = [1]
@@ -153,7 +153,7 @@ def test_what_others_wrote_makes_it_forget() -> None:
     finish(story())
 
 
-def test_what_is_being_looked_up_while_others_write_is_looked_up_anew() -> None:
+def test_a_lookup_during_a_write_of_another_process_is_repeated() -> None:
     async def story() -> None:
         issuer = Issuer()
         numbers = [1]
@@ -179,7 +179,7 @@ def test_what_is_being_looked_up_while_others_write_is_looked_up_anew() -> None:
     finish(story())
 
 
-def test_a_clock_that_is_set_back_makes_nothing_remembered_longer() -> None:
+def test_setting_the_clock_back_extends_no_entry() -> None:
     async def story() -> None:
         issuer = Issuer()
         await issuer.use("a")
@@ -193,7 +193,7 @@ def test_a_clock_that_is_set_back_makes_nothing_remembered_longer() -> None:
     finish(story())
 
 
-def test_a_clock_that_is_set_forward_has_it_asked_for_again() -> None:
+def test_setting_the_clock_forward_expires_entries() -> None:
     async def story() -> None:
         issuer = Issuer()
         await issuer.use("a")

@@ -1,4 +1,4 @@
-"""Bodies that are far too large cost nothing but a complaint, whatever route they are for."""
+"""Bodies with too many items are rejected at little cost, on every route."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ROUTES = [
 ]
 MANY = 200_000
 WITHIN_S = 0.5
-"""To visit so many items takes longer; to count them takes a thousandth of it."""
+"""Visiting so many items takes longer; counting them takes a thousandth of it."""
 
 
 def bodies(api: Api, route: Route) -> Iterator[Schema]:
@@ -41,7 +41,7 @@ def bodies(api: Api, route: Route) -> Iterator[Schema]:
 
 
 def unlimited(schema: Mapping[str, Any], path: str = "") -> Iterator[str]:
-    """Where arrays, or objects with keys of the client's choice, have no largest size."""
+    """Paths of arrays, and of objects with arbitrary keys, without a limit."""
     kinds = schema.get("type", ())
     kinds = [kinds] if isinstance(kinds, str) else kinds
     if ("array" in kinds or "items" in schema) and "maxItems" not in schema:
@@ -63,7 +63,7 @@ def unlimited(schema: Mapping[str, Any], path: str = "") -> Iterator[str]:
 
 
 @pytest.mark.parametrize(("api", "route"), ROUTES)
-def test_whatever_can_be_many_has_a_limit(api: Api, route: Route) -> None:
+def test_every_list_and_mapping_has_a_limit(api: Api, route: Route) -> None:
     found = {complaint for body in bodies(api, route) for complaint in unlimited(body)}
     assert found == set()
 
@@ -103,7 +103,7 @@ def server(**more: Any) -> dict[str, Any]:
         ),
     ],
 )
-def test_too_many_are_refused_unseen(schema: Schema, body: Any) -> None:
+def test_too_many_items_are_rejected_unvisited(schema: Schema, body: Any) -> None:
     validator = Validator(schema, lambda error: str(error.message)[-80:])
     started_s = time.process_time()
     with pytest.raises(Invalid):
@@ -111,7 +111,7 @@ def test_too_many_are_refused_unseen(schema: Schema, body: Any) -> None:
     assert time.process_time() - started_s < WITHIN_S
 
 
-def test_as_many_as_may_be_are_looked_at() -> None:
+def test_items_within_the_limit_are_validated() -> None:
     schema = {"type": "array", "items": {"type": "string"}, "maxItems": 2}
     validator = Validator(schema, lambda error: str(error.message))
     validator.check(["a", "b"])

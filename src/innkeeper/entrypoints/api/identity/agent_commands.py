@@ -1,7 +1,6 @@
-"""What operators do on the service's own machine about the credentials of agents.
+"""Commands about the credentials of agents, for operators on the service's own machine.
 
-It is the way in before there is any administrator to log in as, and where Keystone is the one
-who makes tokens.
+They work before there is an administrator to log in as, and where Keystone issues the tokens.
 """
 
 from __future__ import annotations
@@ -29,15 +28,15 @@ DAYS_MAX = LIFETIME_S_MAX // DAY_S
 def carry_out(
     database: Database, options: Mapping[str, Any], ids: IdSource, now: datetime
 ) -> list[str]:
-    """Issue a credential, or take all of an agent back; gives the lines that tell of it.
+    """Issue a credential, or revoke all of an agent, and return the lines to print.
 
-    Raises :class:`Invalid` for options that say nothing sensible.
+    Raises :class:`Invalid` for invalid options.
     """
     name: str = options["agent_name"]
     _must_fit(name, HOST_PATTERN, "name of an agent")
     if options["revoke"]:
         count = database.write(lambda tx: agent_credentials.revoke_all(tx, name))
-        return [f"{count} credentials of the agent {name} are taken back."]
+        return [f"{count} credentials of the agent {name} are revoked."]
     hosts: Sequence[str] = options["agent_hosts"] or ()
     for pattern in hosts:
         _must_fit(pattern, PATTERN_HOSTS, "pattern of host names")
@@ -60,7 +59,7 @@ def carry_out(
         )
         if into is None:
             return text
-        # Before it is valid: nobody can be left with a valid one that is nowhere.
+        # Written before the commit, so that no valid credential is ever lost.
         private_files.write(into, text + "\n")
         return f"The credential of the agent {name} is in {into.resolve()}."
 

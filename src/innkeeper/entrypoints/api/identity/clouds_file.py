@@ -1,11 +1,10 @@
-"""The file in which the stock clients find the administrator's login.
+"""The file from which stock clients read the administrator's login.
 
 Always true: it is a private file, and other clouds in it stay as they are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,7 @@ CLOUD = "innkeeper"
 
 @dataclass(frozen=True, slots=True)
 class CloudLogin:
-    """What the file holds."""
+    """The login in the file."""
 
     auth_url: str
     user: str
@@ -30,41 +29,10 @@ class CloudLogin:
 
 
 def write(directory: Path, login: CloudLogin) -> Path:
-    """Write the login; other clouds in the file stay. Gives the file's path."""
+    """Write the login and return the file's path."""
     path = directory / NAME
     content = _content(path)
-    content["clouds"][CLOUD] = _cloud(login)
-    private_files.write(path, yaml.safe_dump(content, sort_keys=False, allow_unicode=True))
-    return path
-
-
-def move(directory: Path, auth_url: str) -> None:
-    """Write the address anew where it is another than the file says.
-
-    A file that is not there, or that does not know this cloud, stays as it is.
-    """
-    path = directory / NAME
-    content = _content(path)
-    auth = _auth(content)
-    if auth and auth.get("auth_url") != auth_url:
-        auth["auth_url"] = auth_url
-        private_files.write(path, yaml.safe_dump(content, sort_keys=False, allow_unicode=True))
-
-
-def read_auth_url(directory: Path) -> str | None:
-    """The address that the file gives, if it does."""
-    found = _auth(_content(directory / NAME)).get("auth_url")
-    return found if isinstance(found, str) else None
-
-
-def _auth(content: dict[str, Any]) -> dict[str, Any]:
-    cloud = content["clouds"].get(CLOUD)
-    auth = cloud.get("auth") if isinstance(cloud, dict) else None
-    return auth if isinstance(auth, dict) else {}
-
-
-def _cloud(login: CloudLogin) -> Mapping[str, Any]:
-    return {
+    content["clouds"][CLOUD] = {
         "auth_type": "password",
         "auth": {
             "auth_url": login.auth_url,
@@ -77,6 +45,30 @@ def _cloud(login: CloudLogin) -> Mapping[str, Any]:
         "region_name": login.region,
         "identity_api_version": 3,
     }
+    private_files.write(path, yaml.safe_dump(content, sort_keys=False, allow_unicode=True))
+    return path
+
+
+def move(directory: Path, auth_url: str) -> None:
+    """Update the address in the file, if the file exists and has this cloud."""
+    path = directory / NAME
+    content = _content(path)
+    auth = _auth(content)
+    if auth and auth.get("auth_url") != auth_url:
+        auth["auth_url"] = auth_url
+        private_files.write(path, yaml.safe_dump(content, sort_keys=False, allow_unicode=True))
+
+
+def read_auth_url(directory: Path) -> str | None:
+    """The address in the file, if it has one."""
+    found = _auth(_content(directory / NAME)).get("auth_url")
+    return found if isinstance(found, str) else None
+
+
+def _auth(content: dict[str, Any]) -> dict[str, Any]:
+    cloud = content["clouds"].get(CLOUD)
+    auth = cloud.get("auth") if isinstance(cloud, dict) else None
+    return auth if isinstance(auth, dict) else {}
 
 
 def _content(path: Path) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What several resources of the Identity API share: links, lists, truth, domains."""
+"""What the resources of the Identity API share: links, lists, booleans and the domain."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from innkeeper.domain.errors import NotFound
 from innkeeper.domain.identity import DEFAULT_DOMAIN_ID, DEFAULT_DOMAIN_NAME
-from innkeeper.entrypoints.api.routing import Call
+from innkeeper.entrypoints.api.routing import Answer, Call
 
 DOMAIN = {"id": DEFAULT_DOMAIN_ID, "name": DEFAULT_DOMAIN_NAME}
 _FALSE = frozenset({"0", "false", "no", "off"})
@@ -20,43 +20,53 @@ def origin(call: Call) -> str:
 
 
 def self_link(call: Call, *parts: str) -> dict[str, str]:
-    """A thing's link to itself."""
+    """A resource's link to itself."""
     return {"self": "/".join((f"{call.address}/v3", *parts))}
 
 
-def listed(call: Call, name: str, things: list[dict[str, Any]]) -> dict[str, Any]:
-    """A list, whole, as the API gives lists."""
+def listed(call: Call, name: str, things: list[dict[str, Any]]) -> Answer:
+    """The answer of a list, which this API does not page."""
     link = f"{call.address}{call.route.path}".format_map(call.params)
-    return {name: things, "links": {"next": None, "self": link, "previous": None}}
+    return Answer(200, {name: things, "links": {"next": None, "self": link, "previous": None}})
+
+
+def changes(fields: Mapping[str, Any], *names: str) -> dict[str, Any]:
+    """Those fields of a body, and ``description`` and ``enabled`` under their stored names."""
+    found = {name: fields[name] for name in names if name in fields}
+    if "description" in fields:
+        found["description"] = fields["description"] or ""
+    if "enabled" in fields:
+        found["is_enabled"] = fields["enabled"]
+    return found
 
 
 def is_true(text: str | None) -> bool:
-    """Whether a parameter says yes; one without a value does."""
+    """Whether a parameter is true, as one without a value is."""
     return text is not None and text.lower() not in _FALSE
 
 
 def yes_or_no(text: str | None) -> bool | None:
-    """The truth a filter asks for; ``None`` where it is not given."""
+    """The value of a boolean filter; ``None`` without the filter."""
     return None if text is None else is_true(text)
 
 
 def check_domain(fields: Mapping[str, Any]) -> None:
-    """Raise :class:`NotFound` unless a body's domain is the one there is."""
+    """Raise :class:`NotFound` for a body that names another domain than the one there is."""
     domain_id = fields.get("domain_id")
     if domain_id not in (None, DEFAULT_DOMAIN_ID):
         raise NotFound(f"Could not find domain: {domain_id}.")
 
 
 def is_elsewhere(call: Call) -> bool:
-    """Whether a list asks for the things of another domain, where there are none."""
+    """Whether a list is filtered by another domain, which is empty."""
     return call.last("domain_id", DEFAULT_DOMAIN_ID) != DEFAULT_DOMAIN_ID
 
 
 def time_text(when: datetime) -> str:
-    """A moment as tokens show it."""
+    """A time as tokens show it."""
     return when.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 def new_id(call: Call) -> str:
-    """A new id, without dashes as this API has them."""
+    """A new id, without dashes as in this API."""
     return call.site.ids.uuid().replace("-", "")

@@ -1,4 +1,4 @@
-"""Version documents: where clients begin."""
+"""Version documents, which clients request first."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from innkeeper.entrypoints.api.routing import Answer, Call
 
 VERSION = "v3.14"
 UPDATED = "2020-04-07T00:00:00Z"
-"""The day of that version of the API; clients show it and nothing more."""
+"""The date of that version of the API, which clients only show."""
 
 
 def _version(call: Call) -> dict[str, Any]:
@@ -23,7 +23,7 @@ def _version(call: Call) -> dict[str, Any]:
 
 
 async def choices(call: Call) -> Answer:
-    """List the versions there are, which is one."""
+    """List the versions."""
     body = {"versions": {"values": [_version(call)]}}
     return Answer(300, body, {"location": f"{call.address}/v3/"})
 

@@ -1,4 +1,4 @@
-"""The Identity API's form of an error, and how it words a schema's complaint."""
+"""The Identity API's form of an error, and its wording of schema violations."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any
 from innkeeper.entrypoints.api.faults import Fault, encode
 
 SECRET_FIELDS = frozenset({"password", "original_password", "token"})
-"""What is wrong with these is said without quoting them."""
+"""An error about these never quotes them."""
 LOGIN = "auth"
-"""The same goes for whatever is wrong with a login: secrets stand in its wrong places."""
+"""Nor does an error about a login: a secret may stand in the wrong field."""
 QUOTING_NOTHING = frozenset({"required", "additionalProperties"})
-"""Complaints that name fields, and no values."""
+"""Violations whose texts name fields and no values."""
 
 
 def form(fault: Fault) -> tuple[bytes, str]:
@@ -21,7 +21,7 @@ def form(fault: Fault) -> tuple[bytes, str]:
 
 
 def body_refusal(error: Any) -> str:
-    """A complaint about a body."""
+    """A violation in a body."""
     path = [str(part) for part in error.path]
     if not path:
         return str(error.message)
@@ -32,6 +32,6 @@ def body_refusal(error: Any) -> str:
 
 
 def query_refusal(error: Any) -> str:
-    """A complaint about a query string."""
+    """A violation in a query string."""
     name = f" '{error.path[0]}'" if error.path else ""
     return f"Invalid query parameter{name}: {error.message}"

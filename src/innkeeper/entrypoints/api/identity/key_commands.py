@@ -1,7 +1,6 @@
-"""What operators do with the encryption keys: look at them, take a new one, drop the old.
+"""Commands about the encryption keys: show and rotate them, and drop old ones.
 
-Always true: a key is in the file before anything is sealed with it, and stays there until
-nothing is.
+Always true: a key is in the file before a secret is sealed with it, and for as long as one is.
 """
 
 from __future__ import annotations
@@ -21,18 +20,18 @@ ACTS = ("show", "rotate", "drop-old", "reset")
 
 
 def carry_out(act: str, database: Database, path: Path, draw: Draw, now: datetime) -> list[str]:
-    """Do one of :data:`ACTS`; gives the lines that tell of it.
+    """Do one of :data:`ACTS`, and return the lines to print.
 
     Raises :class:`~innkeeper.entrypoints.api.identity.key_files.KeyFileError`.
     """
     if act == "show":
         return database.read(lambda tx: _shown(tx, path))
-    doing: dict[str, Callable[[Tx], list[str]]] = {
+    acts: dict[str, Callable[[Tx], list[str]]] = {
         "rotate": lambda tx: _rotate(tx, path, draw, now),
         "drop-old": lambda tx: _drop_old(tx, path),
         "reset": lambda tx: _reset(tx, path, draw),
     }
-    return database.write(doing[act])
+    return database.write(acts[act])
 
 
 def _shown(tx: Tx, path: Path) -> list[str]:
@@ -52,7 +51,7 @@ def _shown(tx: Tx, path: Path) -> list[str]:
 def _rotate(tx: Tx, path: Path, draw: Draw, now: datetime) -> list[str]:
     key_files.secret_box_for(tx, path, draw)
     keys = [draw(KEY_BYTES), *key_files.read(path)]
-    # Before anything is sealed with it: who dies here leaves a key too many and loses nothing.
+    # Written first: a crash from here on leaves an unused key and loses nothing.
     key_files.write(path, keys)
     secret_box = SecretBox(keys, draw)
     count = secret_boxes.reseal(tx, secret_box, now) + tokens.seal_signing_key(tx, secret_box, now)
@@ -74,7 +73,7 @@ def _reset(tx: Tx, path: Path, draw: Draw) -> list[str]:
     if not path.exists():
         key_files.write(path, [draw(KEY_BYTES)])
     lost = secret_boxes.forget_lost(tx, SecretBox(key_files.read(path), draw))
-    lines = [f"{name}: forgotten, no key here opens it" for name in lost]
+    lines = [f"{name}: forgotten, because no key here opens it" for name in lost]
     if tokens.KEY_NAME in lost:
-        lines.append("All tokens are void once the service is started anew on all machines.")
-    return lines or ["Everything that is sealed can be opened; nothing was forgotten."]
+        lines.append("All tokens are invalid once the service has restarted on all machines.")
+    return lines or ["All sealed secrets can be opened; nothing was forgotten."]

@@ -1,8 +1,7 @@
-"""The file with the keys that seal secrets: one key per line, the first of which seals.
+"""The file with the keys that seal secrets: one key per line. The first one seals.
 
-Always true: the file is its owner's alone, or it is not used. It is made when the first secret
-is to be sealed, and never where the database holds something that is sealed already: a key of
-its own would help nobody there.
+Always true: a file that others than its owner can read is not used. The file is created with the
+first secret, and never where the database has sealed secrets already, which a new key cannot open.
 """
 
 from __future__ import annotations
@@ -26,17 +25,17 @@ OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
 class KeyFileError(OSError):
-    """The key file cannot be used; the message says why, and what to do."""
+    """The key file cannot be used; the message has the reason and the remedy."""
 
 
 def path_of(storing: Storing) -> Path:
-    """Where the file is."""
+    """The file's path."""
     named = storing.encryption_key_file
     return Path(storing.data_dir) / NAME if named is None else Path(named)
 
 
 def read(path: Path) -> list[bytes]:
-    """The keys. Raises :class:`KeyFileError` where there are none to be used."""
+    """The keys. Raises :class:`KeyFileError` if there are none, or the file cannot be used."""
     try:
         if path.stat().st_mode & OTHERS:
             raise KeyFileError(
@@ -69,7 +68,7 @@ def _key(line: str) -> bytes:
 
 
 def write(path: Path, keys: Sequence[bytes]) -> None:
-    """Write the file anew."""
+    """Write or replace the file."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     lines = [base64.urlsafe_b64encode(key).decode() + "\n" for key in keys]
     try:
@@ -79,11 +78,10 @@ def write(path: Path, keys: Sequence[bytes]) -> None:
 
 
 def secret_box_for(tx: Tx, path: Path, draw: Draw) -> SecretBox:
-    """The safe of this machine, with a new key in a new file where nothing is sealed yet.
+    """This machine's secret box, with a new key in a new file if nothing is sealed yet.
 
-    To be called in a writing transaction: of those who start at the same time the later ones
-    see what the first has sealed, and look for its file. Raises :class:`KeyFileError` where
-    something is sealed and the file, or a key in it, is missing.
+    Call it in a write transaction: a process that starts at the same time then sees what the first
+    one sealed. Raises :class:`KeyFileError` if the key of a sealed secret is missing.
     """
     sealed = secret_boxes.used_keys(tx)
     if not path.exists() and not sealed:

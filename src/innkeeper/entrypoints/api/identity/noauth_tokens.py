@@ -1,7 +1,7 @@
-"""Tokens in the ``none`` mode of identity: any password will do, and the token is the name.
+"""Tokens in the ``none`` mode of identity: any password is accepted, and the token is the name.
 
-So the stock clients can be used there too, with any user, project and password. See
-:mod:`innkeeper.entrypoints.api.auth` for what such a token means.
+So stock clients work in this mode too, with any user, project and password. See
+:mod:`innkeeper.entrypoints.api.auth` for the meaning of such a token.
 """
 
 from __future__ import annotations
@@ -13,20 +13,22 @@ from typing import Any
 
 from innkeeper.domain.errors import Invalid, NotFound, Unauthenticated
 from innkeeper.domain.identity import Role
-from innkeeper.entrypoints.api.identity.token_documents import Shown
+from innkeeper.entrypoints.api.identity.token_documents import TokenView
 from innkeeper.entrypoints.api.routing import Call
 from innkeeper.systems.identity import roles
 from innkeeper.systems.identity.logins import NamedEntity, Scope
 from innkeeper.systems.identity.tokens import PASSWORD, TOKEN
 
 ADMIN = "admin"
+SUBJECT = "x-subject-token"
+UNKNOWN_TOKEN = "Could not recognize the token."  # noqa: S105 - a message
 _NAME = re.compile(r"[!-9;-~]{1,255}")
-"""What fits between the colons of a header: visible ASCII without one."""
+"""Visible ASCII without a colon, which separates user and project in the token."""
 _TOKEN = re.compile(rf"({_NAME.pattern})(?::({_NAME.pattern}))?")
 
 
-def issue(call: Call, identity: Mapping[str, Any], scope: Scope) -> tuple[Shown, str]:
-    """What a token stands for, and the token."""
+def issue(call: Call, identity: Mapping[str, Any], scope: Scope) -> tuple[TokenView, str]:
+    """The view of a new token, and the token."""
     if PASSWORD in identity["methods"]:
         fields = identity[PASSWORD]["user"]
         user: str = fields.get("id") or fields.get("name") or ""
@@ -49,21 +51,26 @@ def _project(user: str, scope: Scope) -> str | None:
     return named.id or named.name
 
 
-def subject(call: Call) -> Shown:
-    """What the token stands for that the call is about."""
-    text = call.headers.get("x-subject-token")
+def subject_header(call: Call) -> str:
+    """The token that the call is about; :class:`Invalid` without it."""
+    text = call.headers.get(SUBJECT)
     if not text:
         raise Invalid("The header X-Subject-Token is missing.")
-    match = _TOKEN.fullmatch(text)
+    return text
+
+
+def subject(call: Call) -> TokenView:
+    """The view of the token in the header ``X-Subject-Token``."""
+    match = _TOKEN.fullmatch(subject_header(call))
     if match is None:
-        raise NotFound("Could not recognize the token.")
+        raise NotFound(UNKNOWN_TOKEN)
     return _shown(call, match[1], match[2] or match[1])
 
 
-def _shown(call: Call, user: str, project: str | None) -> Shown:
+def _shown(call: Call, user: str, project: str | None) -> TokenView:
     names = sorted(roles.names_with_implied([ADMIN])) if user == ADMIN else []
     lifetime = timedelta(seconds=call.site.settings.authenticating.token_lifetime_s)
-    return Shown(
+    return TokenView(
         user=(user, user),
         project=None if project is None else (project, project),
         roles=tuple(Role(name, name) for name in names),

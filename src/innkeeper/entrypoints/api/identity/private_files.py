@@ -1,7 +1,7 @@
 """Files with secrets in them.
 
-Always true: nobody but a file's owner can read it, not even for a moment; it is whole, or as it
-was before, whatever dies while it is written.
+Always true: only a file's owner can read it, from its first moment on. A write that is interrupted
+leaves the previous file as it was.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from pathlib import Path
 
 
 def write(path: Path, text: str) -> None:
-    """Put a file with this text in the place of whatever is there."""
-    # A new file, which its owner alone can open from its first moment on.
+    """Write or replace a file."""
+    # ``mkstemp`` makes a file with mode 0600.
     descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     draft = Path(name)
     try:
@@ -22,15 +22,11 @@ def write(path: Path, text: str) -> None:
             file.flush()
             os.fsync(file.fileno())
         draft.replace(path)
-        _settle(path.parent)
+        # The directory too, so that the new name survives a crash.
+        directory = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(directory)
+        finally:
+            os.close(directory)
     finally:
         draft.unlink(missing_ok=True)
-
-
-def _settle(directory: Path) -> None:
-    """Have the name itself on the disk, and not only what it names."""
-    descriptor = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -12,8 +12,7 @@ from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.systems.identity import projects
 
 
-def view(call: Call, project: Project) -> dict[str, Any]:
-    """A project as the API shows it."""
+def _view(call: Call, project: Project) -> dict[str, Any]:
     return {
         "id": project.id,
         "name": project.name,
@@ -31,9 +30,13 @@ def view(call: Call, project: Project) -> dict[str, Any]:
 def _check(fields: Mapping[str, Any]) -> None:
     conventions.check_domain(fields)
     if fields.get("is_domain"):
-        raise Invalid("There is one domain here, and no other can be made.")
+        raise Invalid("There is one domain, and no other can be created.")
     if fields.get("parent_id") not in (None, DEFAULT_DOMAIN_ID):
-        raise Invalid("A project's parent here is always the domain.")
+        raise Invalid("The parent of a project is always the domain.")
+
+
+def _listed(call: Call, found: list[Project]) -> Answer:
+    return conventions.listed(call, "projects", [_view(call, each) for each in found])
 
 
 async def find(call: Call) -> Answer:
@@ -43,19 +46,28 @@ async def find(call: Call) -> Answer:
         or call.last("parent_id", DEFAULT_DOMAIN_ID) != DEFAULT_DOMAIN_ID
         or conventions.is_true(call.last("is_domain"))
     )
+    if is_nowhere:
+        return _listed(call, [])
     name, is_enabled = call.last("name"), conventions.yes_or_no(call.last("enabled"))
-    found: list[Project] = []
-    if not is_nowhere:
-        found = await call.read(lambda tx: projects.find(tx, name=name, is_enabled=is_enabled))
-    return Answer(200, conventions.listed(call, "projects", [view(call, each) for each in found]))
+    return _listed(
+        call, await call.read(lambda tx: projects.find(tx, name=name, is_enabled=is_enabled))
+    )
 
 
 async def of_user(call: Call) -> Answer:
     """List the projects on which a user has a role."""
     user_id = call.params["user_id"]
     call.demand("identity:list_user_projects", user_id=user_id)
-    found = await call.read(lambda tx: projects.of_user(tx, user_id))
-    return Answer(200, conventions.listed(call, "projects", [view(call, each) for each in found]))
+    return _listed(call, await call.read(lambda tx: projects.of_user(tx, user_id)))
+
+
+async def of_caller(call: Call) -> Answer:
+    """List the projects that the caller can log in to."""
+    found = await call.read(lambda tx: projects.of_user(tx, call.context.user_id or ""))
+    if call.site.signer is None and call.context.project_id is not None:
+        # Without tokens of its own the service stores no users; they can log in to any project.
+        found = [Project(call.context.project_id, call.context.project_id)]
+    return _listed(call, [each for each in found if each.is_enabled])
 
 
 async def show(call: Call) -> Answer:
@@ -63,39 +75,33 @@ async def show(call: Call) -> Answer:
     project_id = call.params["project_id"]
     call.demand("identity:get_project", project_id=project_id)
     project = await call.read(lambda tx: projects.get(tx, project_id))
-    return Answer(200, {"project": view(call, project)})
+    return Answer(200, {"project": _view(call, project)})
 
 
 async def create(call: Call) -> Answer:
     """Create a project."""
     fields = call.body["project"]
     _check(fields)
-    wanted = Project(
+    new = Project(
         id=conventions.new_id(call),
         name=fields["name"],
         description=fields.get("description") or "",
         is_enabled=fields.get("enabled", True),
         created_at=call.now,
     )
-    project = await call.write(lambda tx: projects.create(tx, wanted))
-    return Answer(201, {"project": view(call, project)})
+    project = await call.write(lambda tx: projects.create(tx, new))
+    return Answer(201, {"project": _view(call, project)})
 
 
 async def update(call: Call) -> Answer:
     """Change a project."""
     fields = call.body["project"]
     _check(fields)
-    changes: dict[str, Any] = {}
-    if "name" in fields:
-        changes["name"] = fields["name"]
-    if "description" in fields:
-        changes["description"] = fields["description"] or ""
-    if "enabled" in fields:
-        changes["is_enabled"] = fields["enabled"]
+    changes = conventions.changes(fields, "name")
     project_id = call.params["project_id"]
     project = await call.write(lambda tx: projects.update(tx, project_id, changes))
     call.site.authenticator.forget()
-    return Answer(200, {"project": view(call, project)})
+    return Answer(200, {"project": _view(call, project)})
 
 
 async def delete(call: Call) -> Answer:

@@ -1,4 +1,4 @@
-"""Roles, and who has which on what."""
+"""Roles and role assignments."""
 
 from __future__ import annotations
 
@@ -11,11 +11,10 @@ from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.systems.identity import roles
 
 NEVER_MATCHING = ("group.id", "scope.domain.id", "scope.system", "scope.OS-INHERIT:inherited_to")
-"""Filters for kinds of assignments that there are none of here."""
+"""Filters for kinds of assignments that do not exist here."""
 
 
-def view(call: Call, role: Role) -> dict[str, Any]:
-    """A role as the API shows it."""
+def _view(call: Call, role: Role) -> dict[str, Any]:
     return {
         "id": role.id,
         "name": role.name,
@@ -29,24 +28,24 @@ def view(call: Call, role: Role) -> dict[str, Any]:
 async def find(call: Call) -> Answer:
     """List roles."""
     found: list[Role] = []
-    # Roles belong to no domain, so there are none in any.
+    # Roles belong to no domain, so a filter by domain matches none.
     if not call.last("domain_id"):
         found = await call.read(lambda tx: roles.find(tx, name=call.last("name")))
-    return Answer(200, conventions.listed(call, "roles", [view(call, each) for each in found]))
+    return conventions.listed(call, "roles", [_view(call, each) for each in found])
 
 
 async def show(call: Call) -> Answer:
     """Show a role."""
     role = await call.read(lambda tx: roles.get(tx, call.params["role_id"]))
-    return Answer(200, {"role": view(call, role)})
+    return Answer(200, {"role": _view(call, role)})
 
 
 async def create(call: Call) -> Answer:
     """Create a role."""
     fields = call.body["role"]
-    wanted = Role(conventions.new_id(call), fields["name"], fields.get("description"))
-    role = await call.write(lambda tx: roles.create(tx, wanted, now=call.now))
-    return Answer(201, {"role": view(call, role)})
+    new = Role(conventions.new_id(call), fields["name"], fields.get("description"))
+    role = await call.write(lambda tx: roles.create(tx, new, now=call.now))
+    return Answer(201, {"role": _view(call, role)})
 
 
 async def update(call: Call) -> Answer:
@@ -55,7 +54,7 @@ async def update(call: Call) -> Answer:
     changes = {key: fields[key] for key in ("name", "description") if key in fields}
     role = await call.write(lambda tx: roles.update(tx, call.params["role_id"], changes))
     call.site.authenticator.forget()
-    return Answer(200, {"role": view(call, role)})
+    return Answer(200, {"role": _view(call, role)})
 
 
 async def delete(call: Call) -> Answer:
@@ -69,7 +68,7 @@ async def find_granted(call: Call) -> Answer:
     """List the roles of a user on a project."""
     user_id, project_id = call.params["user_id"], call.params["project_id"]
     found = await call.read(lambda tx: roles.of_user(tx, user_id, project_id))
-    return Answer(200, conventions.listed(call, "roles", [view(call, each) for each in found]))
+    return conventions.listed(call, "roles", [_view(call, each) for each in found])
 
 
 def _grant_of(call: Call) -> tuple[str, str, str]:
@@ -77,21 +76,21 @@ def _grant_of(call: Call) -> tuple[str, str, str]:
 
 
 async def check(call: Call) -> Answer:
-    """Tell whether a user has a role on a project."""
+    """Check that a user has a role on a project."""
     if not await call.read(lambda tx: roles.is_granted(tx, *_grant_of(call))):
         raise NotFound("The user does not have this role on this project.")
     return Answer(204)
 
 
 async def grant(call: Call) -> Answer:
-    """Give a user a role on a project."""
+    """Assign a role on a project to a user."""
     await call.write(lambda tx: roles.grant(tx, *_grant_of(call)))
     call.site.authenticator.forget()
     return Answer(204)
 
 
 async def withdraw(call: Call) -> Answer:
-    """Take a role from a user on a project."""
+    """Remove a role on a project from a user."""
     await call.write(lambda tx: roles.withdraw(tx, *_grant_of(call), now=call.now))
     call.site.authenticator.forget()
     return Answer(204)
@@ -106,17 +105,12 @@ def _assignment(call: Call, each: Assignment, has_names: bool) -> dict[str, Any]
         user |= {"name": each.user_name, "domain": conventions.DOMAIN}
         project |= {"name": each.project_name, "domain": conventions.DOMAIN}
         role |= {"name": each.role.name}
-    link = conventions.self_link(call, *parts)["self"]
-    return {
-        "role": role,
-        "user": user,
-        "scope": {"project": project},
-        "links": {"assignment": link},
-    }
+    link = {"assignment": conventions.self_link(call, *parts)["self"]}
+    return {"role": role, "user": user, "scope": {"project": project}, "links": link}
 
 
 async def assignments(call: Call) -> Answer:
-    """List who has which role on what."""
+    """List role assignments."""
     user_id = call.last("user.id")
     call.demand("identity:list_role_assignments", user_id=user_id)
     found: list[Assignment] = []
@@ -132,4 +126,4 @@ async def assignments(call: Call) -> Answer:
         )
     has_names = conventions.is_true(call.last("include_names"))
     shown = [_assignment(call, each, has_names) for each in found]
-    return Answer(200, conventions.listed(call, "role_assignments", shown))
+    return conventions.listed(call, "role_assignments", shown)

@@ -1,38 +1,36 @@
-"""The Identity API: URL and method to handler and policy."""
+"""The Identity API: its routes, their policy rules, and the API as a whole.
+
+The rules have Keystone's names. A rule about the caller's own thing is checked twice: by the
+route with the caller as the target, and by the handler with the thing's real owner.
+"""
 
 from __future__ import annotations
 
+from innkeeper.entrypoints.api.checks import ADMIN, ANYBODY, PROJECT, USER
 from innkeeper.entrypoints.api.identity import (
     catalog,
     documents,
-    domains,
-    logins,
     projects,
     roles,
     schemas,
     tokens,
     users,
 )
-from innkeeper.entrypoints.api.identity.checks import (
-    ADMIN,
-    ADMIN_OR_SELF,
-    ADMIN_SERVICE_OR_SELF,
-    ANYBODY,
-    PROJECT,
-    SELF,
-)
 from innkeeper.entrypoints.api.identity.faults import body_refusal, form, query_refusal
 from innkeeper.entrypoints.api.routing import Api, Route, Rule, all_rules
 
+SELF = "user_id:%(user_id)s"
+USER_OR_SERVICE = f"role:admin or role:service or {SELF}"
+
 TOKENS = "/v3/auth/tokens"
 LOGIN_BYTES_MAX = 64 * 1024
-"""Whoever logs in is a stranger still, and has little to say."""
+"""A login comes from an unknown client, and is small."""
 GRANTS = "/v3/projects/{project_id}/users/{user_id}/roles"
 GRANT = f"{GRANTS}/{{role_id}}"
 
 _AUTH = (
-    Route("GET", "", documents.choices, None, "List the versions.", success=(300,)),
-    # With its slash: clients ask for it with and without.
+    Route("GET", "", documents.choices, None, success=(300,)),
+    # With its slash: clients request it with and without.
     Route("GET", "/v3/", documents.show, None),
     Route(
         "POST",
@@ -43,45 +41,15 @@ _AUTH = (
         success=(201,),
         body_bytes_max=LOGIN_BYTES_MAX,
     ),
+    Route("GET", TOKENS, tokens.show, Rule("identity:validate_token", USER_OR_SERVICE)),
+    Route("HEAD", TOKENS, tokens.check, Rule("identity:check_token", USER_OR_SERVICE)),
+    Route("DELETE", TOKENS, tokens.revoke, Rule("identity:revoke_token", USER), success=(204,)),
+    Route("GET", "/v3/auth/catalog", catalog.show, Rule("identity:get_auth_catalog", ANYBODY)),
     Route(
-        "GET",
-        TOKENS,
-        tokens.show,
-        Rule("identity:validate_token", ADMIN_SERVICE_OR_SELF, "Show what a token stands for."),
-        "Show a token.",
+        "GET", "/v3/auth/projects", projects.of_caller, Rule("identity:get_auth_projects", ANYBODY)
     ),
     Route(
-        "HEAD",
-        TOKENS,
-        tokens.check,
-        Rule("identity:check_token", ADMIN_SERVICE_OR_SELF, "Ask whether a token is valid."),
-        "Check a token.",
-    ),
-    Route(
-        "DELETE",
-        TOKENS,
-        tokens.revoke,
-        Rule("identity:revoke_token", ADMIN_OR_SELF),
-        success=(204,),
-    ),
-    Route(
-        "GET",
-        "/v3/auth/catalog",
-        catalog.show,
-        Rule("identity:get_auth_catalog", ANYBODY, "Show the service catalog."),
-    ),
-    Route(
-        "GET",
-        "/v3/auth/projects",
-        logins.find_projects,
-        Rule("identity:get_auth_projects", ANYBODY),
-    ),
-    Route(
-        "GET",
-        "/v3/auth/domains",
-        logins.find_domains,
-        Rule("identity:get_auth_domains", ANYBODY),
-        "List the domains one can log in to.",
+        "GET", "/v3/auth/domains", catalog.no_domains, Rule("identity:get_auth_domains", ANYBODY)
     ),
 )
 
@@ -127,11 +95,10 @@ _USERS = (
         "/v3/users",
         users.create,
         Rule("identity:create_user", ADMIN),
-        "Create a user.",
         body=schemas.USER_CREATE,
         success=(201,),
     ),
-    Route("GET", "/v3/users/{user_id}", users.show, Rule("identity:get_user", ADMIN_OR_SELF)),
+    Route("GET", "/v3/users/{user_id}", users.show, Rule("identity:get_user", USER)),
     Route(
         "PATCH",
         "/v3/users/{user_id}",
@@ -151,7 +118,6 @@ _USERS = (
         "/v3/users/{user_id}/password",
         users.change_password,
         Rule("identity:change_password", SELF),
-        "Change one's own password.",
         body=schemas.PASSWORD_CHANGE,
         success=(204,),
     ),
@@ -159,8 +125,7 @@ _USERS = (
         "GET",
         "/v3/users/{user_id}/projects",
         projects.of_user,
-        Rule("identity:list_user_projects", ADMIN_OR_SELF),
-        "List the projects of a user.",
+        Rule("identity:list_user_projects", USER),
     ),
 )
 
@@ -192,21 +157,14 @@ _ROLES = (
         success=(204,),
     ),
     Route("GET", GRANTS, roles.find_granted, Rule("identity:list_grants", ADMIN)),
-    Route(
-        "HEAD",
-        GRANT,
-        roles.check,
-        Rule("identity:check_grant", ADMIN, "Ask whether a user has a role on a project."),
-        "Check a user's role on a project.",
-        success=(204,),
-    ),
+    Route("HEAD", GRANT, roles.check, Rule("identity:check_grant", ADMIN), success=(204,)),
     Route("PUT", GRANT, roles.grant, Rule("identity:create_grant", ADMIN), success=(204,)),
     Route("DELETE", GRANT, roles.withdraw, Rule("identity:revoke_grant", ADMIN), success=(204,)),
     Route(
         "GET",
         "/v3/role_assignments",
         roles.assignments,
-        Rule("identity:list_role_assignments", ADMIN_OR_SELF, "List who has which role where."),
+        Rule("identity:list_role_assignments", USER),
         query=schemas.ASSIGNMENT_QUERY,
     ),
 )
@@ -215,29 +173,25 @@ _CLOUD = (
     Route(
         "GET",
         "/v3/domains",
-        domains.find,
+        catalog.find_domains,
         Rule("identity:list_domains", ADMIN),
         query=schemas.DOMAIN_QUERY,
     ),
     Route(
-        "GET",
-        "/v3/domains/{domain_id}",
-        domains.show,
-        Rule("identity:get_domain", ANYBODY),
-        "Show a domain.",
+        "GET", "/v3/domains/{domain_id}", catalog.show_domain, Rule("identity:get_domain", ANYBODY)
     ),
     Route(
         "GET",
         "/v3/services",
         catalog.find_services,
-        Rule("identity:list_services", ADMIN, "List the services of the catalog."),
+        Rule("identity:list_services", ADMIN),
         query=schemas.SERVICE_QUERY,
     ),
     Route(
         "GET",
         "/v3/services/{service_id}",
         catalog.show_service,
-        Rule("identity:get_service", ADMIN, "Show a service of the catalog."),
+        Rule("identity:get_service", ADMIN),
     ),
     Route(
         "GET",
@@ -250,22 +204,17 @@ _CLOUD = (
         "GET",
         "/v3/endpoints/{endpoint_id}",
         catalog.show_endpoint,
-        Rule("identity:get_endpoint", ADMIN, "Show an address of a service."),
+        Rule("identity:get_endpoint", ADMIN),
     ),
     Route(
         "GET",
         "/v3/regions",
-        domains.find_regions,
+        catalog.find_regions,
         Rule("identity:list_regions", ANYBODY),
-        "List regions.",
         query=schemas.REGION_QUERY,
     ),
     Route(
-        "GET",
-        "/v3/regions/{region_id}",
-        domains.show_region,
-        Rule("identity:get_region", ANYBODY),
-        "Show a region.",
+        "GET", "/v3/regions/{region_id}", catalog.show_region, Rule("identity:get_region", ANYBODY)
     ),
 )
 

@@ -9,25 +9,25 @@ NAME_LENGTH_MAX = 255
 PROJECT_NAME_LENGTH_MAX = 64
 ID_LENGTH_MAX = 64
 PASSWORD_LENGTH_MAX = 4096
-"""Hashing takes any length; a limit keeps strangers from making it take long."""
+"""A limit on the work that an unknown client can cause; hashing accepts any length."""
 DESCRIPTION_LENGTH_MAX = 65535
 TOKEN_LENGTH_MAX = 8192
 PROPERTIES_MAX = 16
-"""Of objects whose keys are not ours."""
+"""Of objects with arbitrary keys."""
 
 CONTROLS = {"type": "string", "pattern": "[\\u0000-\\u001f\\u007f]"}
-"""Characters that no name has."""
+"""Characters that are rejected in names."""
 
 
 def _object(properties: Mapping[str, Any], *required: str, **more: Any) -> dict[str, Any]:
-    made: dict[str, Any] = {
+    schema = {
         "type": "object",
         "properties": dict(properties),
         "additionalProperties": False,
         **more,
     }
-    # Draft 4 wants at least one name in "required".
-    return {**made, "required": list(required)} if required else made
+    # Draft 4 requires at least one name in "required".
+    return {**schema, "required": list(required)} if required else schema
 
 
 def _name(length_max: int) -> dict[str, Any]:
@@ -35,7 +35,7 @@ def _name(length_max: int) -> dict[str, Any]:
         "type": "string",
         "minLength": 1,
         "maxLength": length_max,
-        # A name of nothing but spaces cannot be told from none.
+        # A name of spaces alone looks like no name.
         "pattern": "[^\\s]",
         "not": CONTROLS,
     }
@@ -52,7 +52,7 @@ TEXT = {
 PASSWORD = {"type": "string", "minLength": 1, "maxLength": PASSWORD_LENGTH_MAX}
 ENABLED = {"type": "boolean"}
 NO_OPTIONS = {"type": "object", "maxProperties": 0}
-STRANGE = {"type": "object", "maxProperties": PROPERTIES_MAX}
+ANY_OBJECT = {"type": "object", "maxProperties": PROPERTIES_MAX}
 NO_TAGS = {"type": "array", "maxItems": 0}
 
 DOMAIN = _object({"id": ID, "name": NAME}, minProperties=1)
@@ -62,52 +62,29 @@ SCOPE = {
         _object({"project": NAMED_PROJECT}, "project"),
         _object({"domain": DOMAIN}, "domain"),
         _object({"system": _object({"all": {"type": "boolean"}}, "all")}, "system"),
-        _object({"unscoped": STRANGE}, "unscoped"),
+        _object({"unscoped": ANY_OBJECT}, "unscoped"),
         {"type": "string", "enum": ["unscoped"]},
     ]
 }
-LOGIN = _object(
+_METHODS = {
+    "type": "array",
+    "items": {"type": "string", "maxLength": NAME_LENGTH_MAX},
+    "minItems": 1,
+    "maxItems": 10,
+}
+_LOGIN_USER = _object({"id": ID, "name": NAME, "domain": DOMAIN, "password": PASSWORD}, "password")
+_IDENTITY = _object(
     {
-        "auth": _object(
-            {
-                "identity": _object(
-                    {
-                        "methods": {
-                            "type": "array",
-                            "items": {"type": "string", "maxLength": NAME_LENGTH_MAX},
-                            "minItems": 1,
-                            "maxItems": 10,
-                        },
-                        "password": _object(
-                            {
-                                "user": _object(
-                                    {
-                                        "id": ID,
-                                        "name": NAME,
-                                        "domain": DOMAIN,
-                                        "password": PASSWORD,
-                                    },
-                                    "password",
-                                )
-                            },
-                            "user",
-                        ),
-                        "token": _object(
-                            {"id": {"type": "string", "maxLength": TOKEN_LENGTH_MAX}}, "id"
-                        ),
-                    },
-                    "methods",
-                    # Other methods bring data of their own; they are refused by name.
-                    additionalProperties=STRANGE,
-                    maxProperties=PROPERTIES_MAX,
-                ),
-                "scope": SCOPE,
-            },
-            "identity",
-        )
+        "methods": _METHODS,
+        "password": _object({"user": _LOGIN_USER}, "user"),
+        "token": _object({"id": {"type": "string", "maxLength": TOKEN_LENGTH_MAX}}, "id"),
     },
-    "auth",
+    "methods",
+    # Other methods have data of their own; they are rejected by name.
+    additionalProperties=ANY_OBJECT,
+    maxProperties=PROPERTIES_MAX,
 )
+LOGIN = _object({"auth": _object({"identity": _IDENTITY, "scope": SCOPE}, "identity")}, "auth")
 
 _PROJECT = {
     "name": _name(PROJECT_NAME_LENGTH_MAX),
@@ -134,46 +111,40 @@ _USER = {
 }
 USER_CREATE = _object({"user": _object(_USER, "name")}, "user")
 USER_UPDATE = _object({"user": _object(_USER)}, "user")
-PASSWORD_CHANGE = _object(
-    {
-        "user": _object(
-            {"password": PASSWORD, "original_password": PASSWORD}, "password", "original_password"
-        )
-    },
-    "user",
-)
+_PASSWORDS = {"password": PASSWORD, "original_password": PASSWORD}
+PASSWORD_CHANGE = _object({"user": _object(_PASSWORDS, *_PASSWORDS)}, "user")
 
 _ROLE = {
     "name": NAME,
     "description": TEXT,
-    # Roles of a domain are not here; the stock client says null.
+    # Roles of a domain are not supported; the stock client sends null.
     "domain_id": {"type": "null"},
     "options": NO_OPTIONS,
 }
 ROLE_CREATE = _object({"role": _object(_ROLE, "name")}, "role")
 ROLE_UPDATE = _object({"role": _object(_ROLE)}, "role")
 
-_ANY = {"type": "string"}
-DOMAIN_QUERY = _object({"name": _ANY, "enabled": _ANY})
-PROJECT_QUERY = _object(
-    {"name": _ANY, "enabled": _ANY, "domain_id": _ANY, "parent_id": _ANY, "is_domain": _ANY}
-)
-USER_QUERY = _object({"name": _ANY, "enabled": _ANY, "domain_id": _ANY})
-ROLE_QUERY = _object({"name": _ANY, "domain_id": _ANY})
-SERVICE_QUERY = _object({"name": _ANY, "type": _ANY})
-ENDPOINT_QUERY = _object({"service_id": _ANY, "interface": _ANY, "region_id": _ANY, "region": _ANY})
-REGION_QUERY = _object({"parent_region_id": _ANY})
-ASSIGNMENT_QUERY = _object(
-    {
-        "user.id": _ANY,
-        "group.id": _ANY,
-        "role.id": _ANY,
-        "scope.project.id": _ANY,
-        "scope.domain.id": _ANY,
-        "scope.system": _ANY,
-        "scope.OS-INHERIT:inherited_to": _ANY,
-        "effective": _ANY,
-        "include_names": _ANY,
-        "include_subtree": _ANY,
-    }
+
+def _query(*names: str) -> dict[str, Any]:
+    return _object({name: {"type": "string"} for name in names})
+
+
+DOMAIN_QUERY = _query("name", "enabled")
+PROJECT_QUERY = _query("name", "enabled", "domain_id", "parent_id", "is_domain")
+USER_QUERY = _query("name", "enabled", "domain_id")
+ROLE_QUERY = _query("name", "domain_id")
+SERVICE_QUERY = _query("name", "type")
+ENDPOINT_QUERY = _query("service_id", "interface", "region_id", "region")
+REGION_QUERY = _query("parent_region_id")
+ASSIGNMENT_QUERY = _query(
+    "user.id",
+    "group.id",
+    "role.id",
+    "scope.project.id",
+    "scope.domain.id",
+    "scope.system",
+    "scope.OS-INHERIT:inherited_to",
+    "effective",
+    "include_names",
+    "include_subtree",
 )

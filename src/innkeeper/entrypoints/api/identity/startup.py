@@ -1,7 +1,7 @@
-"""What a serving process does about identity before it opens its doors.
+"""What a serving process prepares about identity before it accepts requests.
 
 Always true: the administrator's password is written to the login file before the transaction
-that makes it valid is committed. A start that dies between the two is simply made again.
+that makes it valid is committed. A start that crashes between the two can be repeated.
 """
 
 from __future__ import annotations
@@ -24,32 +24,32 @@ from innkeeper.entrypoints.api.auth_agents import AgentsAuthenticator
 from innkeeper.entrypoints.api.identity import clouds_file, key_files, private_files
 from innkeeper.entrypoints.api.routing import Api
 from innkeeper.entrypoints.api.site import Authenticator
-from innkeeper.entrypoints.api.token_cache import Heard
+from innkeeper.entrypoints.api.token_cache import Epoch
 from innkeeper.systems.identity import catalog, first_start, passwords, tokens
 from innkeeper.systems.identity.tokens import Signer
 
 LOG = structlog.get_logger("innkeeper.identity")
 KEYSTONE_TIMEOUT_S = 5.0
-"""How long one answer of a Keystone may take."""
+"""Timeout of one request to Keystone."""
 KEYSTONE_DEADLINE_S = 12.0
-"""How long checking one token may take: our own login, its check, and waiting for a thread."""
+"""Timeout of a token's validation: the service's own login, the check, and the thread queue."""
 AGENT_TOKEN_FILE = "agent.token"  # noqa: S105 - a file's name
 AGENT_TOKEN_LIFETIME_S = 3600.0
 AGENT_TOKEN_PERIOD_S = 600.0
-"""How often the embedded agent's token is made anew: several times in one's life, so that no
-single failure matters."""
+"""How often the embedded agent's token is renewed: several times within its lifetime, so that a
+single failure does no harm."""
 
 Draw = Callable[[], str]
-"""Gives a new text that nobody can guess."""
+"""Returns a new random text."""
 
 
 def signer(
     database: Database, storing: Storing, draw: Callable[[int], bytes], now: datetime
 ) -> Signer:
-    """What makes tokens, with the key of this database.
+    """The signer of tokens, with the key of this database.
 
-    Raises :class:`~innkeeper.entrypoints.api.identity.key_files.KeyFileError` where the file is
-    missing, or not the right one, with which that key is sealed.
+    Raises :class:`~innkeeper.entrypoints.api.identity.key_files.KeyFileError` if the key file that
+    opens the signing key is missing or wrong.
     """
     path = key_files.path_of(storing)
 
@@ -70,28 +70,21 @@ def authenticator(
     signer: Signer | None,
     engine: Engine,
     clock: Clock,
-    heard: Heard | None = None,
+    epoch: Epoch | None = None,
 ) -> Authenticator:
-    """What turns tokens into callers, by the mode of identity; agents have their own in all.
+    """The authenticator for the mode of identity; agents have credentials of their own in all.
 
-    ``heard`` tells of what other processes wrote, where there are any.
+    ``epoch`` reports the writes of other processes, if there are any.
     """
-    remember_s = settings.authenticating.token_cache_s
-    others = _of_users(settings, signer, engine, clock, heard)
-    return AgentsAuthenticator(others, engine, clock, remember_s, heard)
-
-
-def _of_users(
-    settings: Settings, signer: Signer | None, engine: Engine, clock: Clock, heard: Heard | None
-) -> Authenticator:
     authenticating = settings.authenticating
     remember_s = authenticating.token_cache_s
+    users: Authenticator
     if authenticating.auth == "keystone":
-        # Imported where it is wanted: the library takes a third of a second to load.
+        # Imported only if needed: the library takes a third of a second to load.
         from innkeeper.clients.keystone import Keystone  # noqa: PLC0415
         from innkeeper.entrypoints.api import auth_keystone  # noqa: PLC0415
 
-        asked = Keystone(
+        keystone = Keystone(
             authenticating.keystone_url or "",
             user=authenticating.keystone_user or "",
             password=authenticating.keystone_password or "",
@@ -99,14 +92,16 @@ def _of_users(
             domain=authenticating.keystone_domain,
             timeout_s=KEYSTONE_TIMEOUT_S,
         )
-        return auth_keystone.authenticator(asked, clock, remember_s, KEYSTONE_DEADLINE_S)
-    if signer is not None:
-        return auth_builtin.authenticator(signer, engine, clock, remember_s, heard)
-    return NoauthAuthenticator()
+        users = auth_keystone.authenticator(keystone, clock, remember_s, KEYSTONE_DEADLINE_S)
+    elif signer is not None:
+        users = auth_builtin.authenticator(signer, engine, clock, remember_s, epoch)
+    else:
+        users = NoauthAuthenticator()
+    return AgentsAuthenticator(users, engine, clock, remember_s, epoch)
 
 
 def services(settings: Settings, apis: Mapping[str, Api]) -> tuple[CatalogService, ...]:
-    """What the service catalog holds: every served API."""
+    """The services in the catalog: every served API."""
     return tuple(
         catalog.service(
             name, api.service_type, getattr(settings.serving, f"{name}_prefix") + api.catalog_path
@@ -116,7 +111,7 @@ def services(settings: Settings, apis: Mapping[str, Api]) -> tuple[CatalogServic
 
 
 def auth_url(settings: Settings, address: str) -> str:
-    """Where the Identity API is, for clients of a service that listens on ``address``."""
+    """The address of the Identity API of a service that listens on ``address``."""
     serving = settings.serving
     return (serving.public_url or address).rstrip("/") + serving.identity_prefix + "/v3"
 
@@ -124,10 +119,9 @@ def auth_url(settings: Settings, address: str) -> str:
 def prepare_logins(
     database: Database, settings: Settings, address: str, ids: IdSource, draw: Draw, now: datetime
 ) -> Path | None:
-    """Do what the first start does, and give the login file that it wrote.
+    """Create the administrator at the first start, and return the login file.
 
-    At later starts nothing is done and ``None`` given, but for the address in the file, which
-    is kept true.
+    Later starts only update the address in the file, and return ``None``.
     """
     directory = _directory(settings)
     if database.read(first_start.is_done):
@@ -150,9 +144,9 @@ def prepare_logins(
 def reset_password(
     database: Database, settings: Settings, address: str, ids: IdSource, draw: Draw, now: datetime
 ) -> Path:
-    """Give the administrator a new password, and the login file that now holds it.
+    """Set a new administrator's password, and return the login file with it.
 
-    The address stays as the file says, if it says one.
+    An address in the file is kept.
     """
     directory = _directory(settings)
     password = draw()
@@ -169,32 +163,30 @@ def reset_password(
 def write_agent_token(
     database: Database, settings: Settings, signer: Signer | None, ids: IdSource, now: datetime
 ) -> Path:
-    """Make a token for the agent that this process starts by itself; gives the token's file.
+    """Issue a token for the embedded agent, and return the token's file.
 
-    Without a ``signer`` everybody is trusted, and the token is the one that administrators use.
+    Without a ``signer`` every caller is trusted, and the token is the administrator's.
     """
-    token = "admin" if signer is None else _agent_token(database, signer, ids, now)
+    token = first_start.ADMIN
+    if signer is not None:
+        token = database.read(
+            lambda tx: tokens.mint(
+                tx,
+                signer,
+                first_start.AGENT,
+                first_start.SERVICE_PROJECT,
+                audit_id=ids.uuid().replace("-", ""),
+                now=now,
+                lifetime_s=AGENT_TOKEN_LIFETIME_S,
+            )
+        )
     path = _directory(settings) / AGENT_TOKEN_FILE
     private_files.write(path, token + "\n")
     return path
 
 
-def _agent_token(database: Database, signer: Signer, ids: IdSource, now: datetime) -> str:
-    return database.read(
-        lambda tx: tokens.mint(
-            tx,
-            signer,
-            first_start.AGENT,
-            first_start.SERVICE_PROJECT,
-            audit_id=ids.uuid().replace("-", ""),
-            now=now,
-            lifetime_s=AGENT_TOKEN_LIFETIME_S,
-        )
-    )
-
-
 def how_to_log_in(path: Path) -> str:
-    """What to tell whoever started the service for the first time."""
+    """The text to print after the first start."""
     return (
         "\nThis is the first start. The administrator's login is in\n"
         f"  {path.resolve()}\n"

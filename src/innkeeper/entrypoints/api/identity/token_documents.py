@@ -1,4 +1,4 @@
-"""A token as the API shows it, whoever vouches for it."""
+"""A token as the API shows it, in every mode of identity."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from innkeeper.entrypoints.api.routing import Call
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
-    """What a token's document tells of it."""
+class TokenView:
+    """The content of a token's document; user and project are an id and a name."""
 
     user: tuple[str, str]
     project: tuple[str, str] | None
@@ -24,18 +24,13 @@ class Shown:
     expires_at: datetime
 
 
-def document(call: Call, shown: Shown) -> dict[str, Any]:
+def document(call: Call, shown: TokenView) -> dict[str, Any]:
     """A token's document; with a project it has roles and the catalog."""
     user_id, user_name = shown.user
-    user = {
-        "id": user_id,
-        "name": user_name,
-        "domain": conventions.DOMAIN,
-        "password_expires_at": None,
-    }
+    user = {"id": user_id, "name": user_name, "domain": conventions.DOMAIN}
     token: dict[str, Any] = {
         "methods": list(shown.methods),
-        "user": user,
+        "user": {**user, "password_expires_at": None},
         "audit_ids": list(shown.audit_ids),
         "expires_at": conventions.time_text(shown.expires_at),
         "issued_at": conventions.time_text(shown.issued_at),

@@ -1,7 +1,7 @@
-"""Tokens: issued for a password or for another token, shown, and voided.
+"""Tokens: issued for a password or for another token, shown, and revoked.
 
-Always true: a refused login tells nothing about why, and takes the same time whether or not
-the user exists.
+Always true: a rejected login gives no reason, and takes the same time whether or not the user
+exists.
 """
 
 from __future__ import annotations
@@ -12,25 +12,23 @@ from typing import Any
 from innkeeper.domain.errors import Invalid, NotFound, Unauthenticated
 from innkeeper.domain.identity import Role, TokenOwner, User
 from innkeeper.engine.transactions import Tx
-from innkeeper.entrypoints.api.identity import conventions, noauth_tokens, password_checks
-from innkeeper.entrypoints.api.identity.token_documents import Shown, document
+from innkeeper.entrypoints.api.identity import conventions, noauth_tokens, users
+from innkeeper.entrypoints.api.identity.noauth_tokens import SUBJECT, UNKNOWN_TOKEN
+from innkeeper.entrypoints.api.identity.token_documents import TokenView, document
 from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.systems.identity import logins, roles, tokens
 from innkeeper.systems.identity.logins import NamedEntity, Scope
 from innkeeper.systems.identity.tokens import PASSWORD, TOKEN, Claims, Signer
 
-SUBJECT = "x-subject-token"
-UNKNOWN_TOKEN = "Could not recognize the token."  # noqa: S105 - a message
 
-
-def _shown(holder: TokenOwner, all_roles: tuple[Role, ...], claims: Claims) -> Shown:
+def _shown(holder: TokenOwner, all_roles: tuple[Role, ...], claims: Claims) -> TokenView:
     user, project = holder.user, holder.project
-    return Shown(
+    return TokenView(
         user=(user.id, user.name),
         project=None if project is None else (project.id, project.name),
         roles=all_roles,
         methods=claims.methods,
-        # In this API's form: the token itself, and where the chain began.
+        # In this API's form: the id of the token itself, and of the first in its chain.
         audit_ids=(claims.audit_ids[0], *claims.audit_ids[1:][-1:]),
         issued_at=claims.issued_at,
         expires_at=claims.expires_at,
@@ -50,12 +48,12 @@ def _scope(auth: Mapping[str, Any]) -> Scope:
         return Scope(is_unscoped=True)
     if "project" in scope:
         return Scope(project=_named(scope["project"]))
-    # Nobody has a role on the domain or on the whole system; there are none to have.
+    # No role can be assigned on the domain or on the whole system.
     raise Unauthenticated(logins.REFUSED)
 
 
 async def issue(call: Call) -> Answer:
-    """Log in."""
+    """Issue a token for a password or for another token."""
     auth = call.body["auth"]
     methods = auth["identity"]["methods"]
     if methods not in ([PASSWORD], [TOKEN]):
@@ -80,35 +78,28 @@ def _holder_and_roles(tx: Tx, user: User, scope: Scope) -> tuple[TokenOwner, tup
 
 async def _by_password(
     call: Call, signer: Signer, identity: Mapping[str, Any], scope: Scope
-) -> tuple[Shown, str]:
+) -> tuple[TokenView, str]:
     fields = identity[PASSWORD]["user"]
-    who = _named(fields)
-    user = await call.read(lambda tx: logins.user_named(tx, who))
-    name = who.id or who.name or ""
-    is_right = await password_checks.is_right(call, user, name, fields["password"])
+    named = _named(fields)
+    user = await call.read(lambda tx: logins.user_named(tx, named))
+    name = named.id or named.name or ""
+    is_right = await users.is_password_of(call, user, name, fields["password"])
     if user is None or not is_right:
         raise Unauthenticated(logins.REFUSED)
     known = user
-
-    # Only now: a look at the scope would take time that a stranger's login does not take.
-    # Whatever happened to the user since the first look has moved the stamp that goes into
-    # the token, and leaves it void.
-    def look(tx: Tx) -> tuple[TokenOwner, tuple[Role, ...]]:
-        return _holder_and_roles(tx, known, scope)
-
-    holder, all_roles = await call.read(look)
+    # Not read before: an unknown user's login would then take less time. A change of the user
+    # since the first read advances the stamp in the token, which makes the token invalid.
+    holder, all_roles = await call.read(lambda tx: _holder_and_roles(tx, known, scope))
     return _signed(call, signer, holder, all_roles, None)
 
 
 async def _by_token(
     call: Call, signer: Signer, identity: Mapping[str, Any], scope: Scope
-) -> tuple[Shown, str]:
+) -> tuple[TokenView, str]:
     claims = signer.open(identity[TOKEN]["id"], call.now)
-
-    def look(tx: Tx) -> tuple[TokenOwner, tuple[Role, ...]]:
-        return _holder_and_roles(tx, tokens.holder(tx, claims).user, scope)
-
-    holder, all_roles = await call.read(look)
+    holder, all_roles = await call.read(
+        lambda tx: _holder_and_roles(tx, tokens.holder(tx, claims).user, scope)
+    )
     return _signed(call, signer, holder, all_roles, claims)
 
 
@@ -118,7 +109,7 @@ def _signed(
     holder: TokenOwner,
     all_roles: tuple[Role, ...],
     parent: Claims | None,
-) -> tuple[Shown, str]:
+) -> tuple[TokenView, str]:
     methods = (PASSWORD,) if parent is None else tuple(sorted({TOKEN, *parent.methods}))
     claims, token = signer.issue(
         lambda: tokens.claims_for(
@@ -133,17 +124,15 @@ def _signed(
     return _shown(holder, all_roles, claims), token
 
 
-async def _subject(call: Call, signer: Signer, rule: str) -> tuple[Claims, Shown]:
-    text = call.headers.get(SUBJECT)
-    if not text:
-        raise Invalid("The header X-Subject-Token is missing.")
+async def _subject(call: Call, signer: Signer, rule: str) -> tuple[Claims, TokenView]:
+    text = noauth_tokens.subject_header(call)
     try:
         claims = signer.open(text, call.now)
     except Unauthenticated as error:
         raise NotFound(UNKNOWN_TOKEN) from error
     call.demand(rule, user_id=claims.user_id)
 
-    def look(tx: Tx) -> Shown:
+    def look(tx: Tx) -> TokenView:
         holder = tokens.holder(tx, claims)
         return _shown(holder, roles.with_implied(tx, holder.roles), claims)
 
@@ -154,7 +143,7 @@ async def _subject(call: Call, signer: Signer, rule: str) -> tuple[Claims, Shown
 
 
 async def show(call: Call) -> Answer:
-    """Show what a token stands for."""
+    """Show a token's user, project and roles."""
     signer = call.site.signer
     if signer is None:
         shown = noauth_tokens.subject(call)
@@ -165,7 +154,7 @@ async def show(call: Call) -> Answer:
 
 
 async def check(call: Call) -> Answer:
-    """Tell whether a token is valid."""
+    """Check that a token is valid."""
     signer = call.site.signer
     if signer is None:
         noauth_tokens.subject(call)
@@ -175,10 +164,10 @@ async def check(call: Call) -> Answer:
 
 
 async def revoke(call: Call) -> Answer:
-    """Void a token."""
+    """Revoke a token."""
     signer = call.site.signer
     if signer is None:
-        # Whoever writes the name again has the token again.
+        # A token that is a name cannot be made invalid.
         noauth_tokens.subject(call)
         return Answer(204)
     claims, _ = await _subject(call, signer, "identity:revoke_token")

@@ -1,24 +1,49 @@
 """Users and their passwords.
 
-Always true: a password is hashed before the write begins, and shown to nobody.
+Always true: a password is hashed before the write begins, and never shown. A wrong password is
+counted, or a right one accepted, before the next attempt of the same kind begins. An attempt
+that must wait computes no hash.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
-from innkeeper.domain.errors import Unauthenticated
+from innkeeper.domain.errors import Unauthenticated, Unavailable
 from innkeeper.domain.identity import DEFAULT_DOMAIN_ID, User
-from innkeeper.entrypoints.api.identity import conventions, password_checks
+from innkeeper.entrypoints.api.identity import conventions
 from innkeeper.entrypoints.api.routing import Answer, Call
-from innkeeper.systems.identity import users
+from innkeeper.systems.identity import attempts, users
+from innkeeper.systems.identity.attempts import AttemptLimits
 
 NO_PASSWORD = ""
 
 
-def view(call: Call, user: User) -> dict[str, Any]:
-    """A user as the API shows it."""
+async def is_password_of(call: Call, user: User | None, name: str, password: str) -> bool:
+    """Whether ``password`` is the user's; never for an unknown ``name``.
+
+    Raises :class:`TooManyAttempts` after too many failures from the same place.
+    """
+    settings = call.site.settings.authenticating
+    limits = AttemptLimits(settings.login_failures_free, settings.login_wait_max_s)
+    attempt = attempts.attempt(name if user is None else user.id, call.client)
+    password_hash = None if user is None else user.password_hash
+    async with call.site.passwords.turn(attempt, attempt.source):
+        now = call.site.clock()
+        failures = await call.read(lambda tx: attempts.check(tx, attempt, limits, now))
+        if not await call.site.passwords.verify(password_hash, password):
+            await call.write(lambda tx: attempts.fail(tx, attempt, limits, now))
+            return False
+        if failures:
+            # A right password is accepted also while the database takes no writes.
+            with suppress(Unavailable):
+                await call.write(lambda tx: attempts.succeed(tx, attempt))
+    return True
+
+
+def _view(call: Call, user: User) -> dict[str, Any]:
     shown: dict[str, Any] = {
         "id": user.id,
         "name": user.name,
@@ -38,13 +63,7 @@ def view(call: Call, user: User) -> dict[str, Any]:
 
 async def _changes(call: Call, fields: Mapping[str, Any]) -> dict[str, Any]:
     conventions.check_domain(fields)
-    changes: dict[str, Any] = {
-        key: fields[key] for key in ("name", "email", "default_project_id") if key in fields
-    }
-    if "description" in fields:
-        changes["description"] = fields["description"] or ""
-    if "enabled" in fields:
-        changes["is_enabled"] = fields["enabled"]
+    changes = conventions.changes(fields, "name", "email", "default_project_id")
     if "password" in fields:
         password = fields["password"]
         changes["password_hash"] = (
@@ -59,7 +78,7 @@ async def find(call: Call) -> Answer:
     found: list[User] = []
     if not conventions.is_elsewhere(call):
         found = await call.read(lambda tx: users.find(tx, name=name, is_enabled=is_enabled))
-    return Answer(200, conventions.listed(call, "users", [view(call, each) for each in found]))
+    return conventions.listed(call, "users", [_view(call, each) for each in found])
 
 
 async def show(call: Call) -> Answer:
@@ -67,20 +86,23 @@ async def show(call: Call) -> Answer:
     user_id = call.params["user_id"]
     call.demand("identity:get_user", user_id=user_id)
     user = await call.read(lambda tx: users.get(tx, user_id))
-    return Answer(200, {"user": view(call, user)})
+    return Answer(200, {"user": _view(call, user)})
 
 
 async def create(call: Call) -> Answer:
-    """Create a user; without a password nobody can log in as that user."""
+    """Create a user.
+
+    A user without a password cannot log in.
+    """
     changes = await _changes(call, call.body["user"])
-    wanted = User(
+    new = User(
         id=conventions.new_id(call),
         tokens_valid_from=call.now,
         created_at=call.now,
         **{"password_hash": NO_PASSWORD, **changes},
     )
-    user = await call.write(lambda tx: users.create(tx, wanted))
-    return Answer(201, {"user": view(call, user)})
+    user = await call.write(lambda tx: users.create(tx, new))
+    return Answer(201, {"user": _view(call, user)})
 
 
 async def update(call: Call) -> Answer:
@@ -89,7 +111,7 @@ async def update(call: Call) -> Answer:
     changes = await _changes(call, call.body["user"])
     user = await call.write(lambda tx: users.update(tx, user_id, changes, now=call.now))
     call.site.authenticator.forget()
-    return Answer(200, {"user": view(call, user)})
+    return Answer(200, {"user": _view(call, user)})
 
 
 async def delete(call: Call) -> Answer:
@@ -100,15 +122,13 @@ async def delete(call: Call) -> Answer:
 
 
 async def change_password(call: Call) -> Answer:
-    """Change one's own password, knowing the old one."""
-    user_id = call.params["user_id"]
+    """Change the caller's password."""
+    user_id, fields = call.params["user_id"], call.body["user"]
     call.demand("identity:change_password", user_id=user_id)
-    fields = call.body["user"]
-    passwords = call.site.passwords
     user = await call.read(lambda tx: users.get(tx, user_id))
-    if not await password_checks.is_right(call, user, user_id, fields["original_password"]):
+    if not await is_password_of(call, user, user_id, fields["original_password"]):
         raise Unauthenticated("The original password is wrong.")
-    new_hash = await passwords.hash_of(fields["password"])
+    new_hash = await call.site.passwords.hash_of(fields["password"])
     await call.write(
         lambda tx: users.change_password(
             tx, user_id, old_hash=user.password_hash, new_hash=new_hash, now=call.now

@@ -1,4 +1,4 @@
-"""Bodies about leases in the room's words, and what is refused of them in clients' words."""
+"""Bodies of the Reservation API as domain objects, with the original's errors."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FORMAT = "%Y-%m-%d %H:%M"
 NOW = "now"
 WHOLE_HOSTS = "physical:host"
 SHOWN_MAX = 60
-"""Characters of what was sent that a refusal repeats."""
+"""Characters of the client's text that an error quotes."""
 NEEDED = ("name", "start_date", "end_date", "reservations")
 HOST_WORDS = frozenset(
     {"resource_type", "min", "max", "hypervisor_properties", "resource_properties", "before_end"}
@@ -22,7 +22,7 @@ PROPERTIES = ("hypervisor_properties", "resource_properties", "before_end")
 
 
 def demand_all(body: Mapping[str, Any]) -> None:
-    """Refuse a new lease that lacks something, or asks for what is not here yet."""
+    """Reject a new lease without a required parameter, or with one that is not supported yet."""
     _demand(body, NEEDED)
     if body.get("before_end_date"):
         raise Invalid("The parameter before_end_date is not supported yet.")
@@ -31,9 +31,9 @@ def demand_all(body: Mapping[str, Any]) -> None:
 
 
 def _demand(given: Mapping[str, Any], names: Sequence[str]) -> None:
-    lacking = [name for name in names if name not in given]
-    if lacking:
-        raise Invalid(f"Missing parameter {','.join(lacking)}")
+    missing = [name for name in names if name not in given]
+    if missing:
+        raise Invalid(f"Missing parameter {','.join(missing)}")
 
 
 def name_of(given: Any) -> str:
@@ -44,11 +44,11 @@ def name_of(given: Any) -> str:
 
 
 def new_name(body: Mapping[str, Any]) -> str:
-    """What a lease is to be called; nothing else of it can be changed so far."""
-    strange = sorted(body.keys() - {"name"})
-    if strange:
+    """The new name of a lease; nothing else can be changed yet."""
+    unknown = sorted(body.keys() - {"name"})
+    if unknown:
         raise Invalid(
-            f"Changing {strange[0][:SHOWN_MAX]} of a lease is not supported yet; only its name "
+            f"Changing {unknown[0][:SHOWN_MAX]} of a lease is not supported yet; only its name "
             "can be changed."
         )
     _demand(body, ["name"])
@@ -56,7 +56,7 @@ def new_name(body: Mapping[str, Any]) -> str:
 
 
 def window_of(body: Mapping[str, Any], now: datetime) -> Window:
-    """When a lease is to be; one that is to begin in this minute begins at once."""
+    """The window of a lease. A start within the current minute means now."""
     start, end = _moment(body["start_date"], now), _moment(body["end_date"], now)
     if start < now.replace(second=0, microsecond=0):
         raise Invalid("Start date must be later than current date")
@@ -70,7 +70,7 @@ def _moment(text: str, now: datetime) -> datetime:
     if text == NOW:
         return now
     try:
-        # In UTC, without saying so, as all moments of the core are.
+        # Naive and in UTC, like all times of the core.
         return datetime.strptime(text, FORMAT)  # noqa: DTZ007
     except ValueError as error:
         raise Invalid(
@@ -81,10 +81,10 @@ def _moment(text: str, now: datetime) -> datetime:
 def hosts_of(
     reservations: Sequence[Mapping[str, Any]], ids: Sequence[str]
 ) -> list[HostReservationRequest]:
-    """What a lease is to reserve, under these ids."""
+    """The reservations of a lease, with these ids."""
     found = [_hosts(each, uuid) for each, uuid in zip(reservations, ids, strict=True)]
     if sum(each.hosts_max for each in found) > HOSTS_MAX:
-        raise Invalid(f"Malformed parameter max (a lease has {HOSTS_MAX} hosts at most)")
+        raise Invalid(f"Malformed parameter max (a lease has at most {HOSTS_MAX} hosts)")
     return found
 
 
@@ -93,12 +93,11 @@ def _hosts(given: Mapping[str, Any], uuid: str) -> HostReservationRequest:
     kind = given["resource_type"]
     if kind != WHOLE_HOSTS:
         raise Invalid(
-            f"The {str(kind)[:SHOWN_MAX]} resource type is not supported; so far there is "
-            f"{WHOLE_HOSTS} alone."
+            f"The {str(kind)[:SHOWN_MAX]} resource type is not supported; only {WHOLE_HOSTS} is."
         )
-    strange = sorted(given.keys() - HOST_WORDS)
-    if strange:
-        raise Invalid(f"Malformed parameter {strange[0][:SHOWN_MAX]}: there is none of that name")
+    unknown = sorted(given.keys() - HOST_WORDS)
+    if unknown:
+        raise Invalid(f"Malformed parameter {unknown[0][:SHOWN_MAX]}: it is unknown")
     for name in PROPERTIES:
         if given.get(name) not in (None, ""):
             raise Invalid(f"The parameter {name} is not supported yet.")

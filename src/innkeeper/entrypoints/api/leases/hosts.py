@@ -1,4 +1,4 @@
-"""The hosts that are kept for leases, for administrators."""
+"""The hosts of the freepool, for administrators."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from innkeeper.domain.errors import Invalid, NotFound
 from innkeeper.domain.leases import FreepoolHost
 from innkeeper.engine.retry import WHOLE_HOSTS
 from innkeeper.entrypoints.api.faults import encode
-from innkeeper.entrypoints.api.leases.leases import context, second
+from innkeeper.entrypoints.api.leases.leases import lease_context, second
 from innkeeper.entrypoints.api.paging import DIGITS_MAX, limit_of
 from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.systems.leases import freepool
@@ -16,40 +16,34 @@ from innkeeper.systems.leases.context import LeaseContext
 
 
 async def index(call: Call) -> Answer:
-    """List the hosts that are kept for leases."""
-    limit, after = limit_of(call), _after(call)
-    found = await call.read(lambda tx: freepool.page(tx, after=after, limit=limit))
-    told = context(call)
-    return Answer(200, {"hosts": [_shown(each, told) for each in found]})
+    """List the hosts of the freepool."""
+    limit, marker = limit_of(call), call.last("marker") or "0"
+    if not _is_number(marker):
+        raise Invalid(f"The marker {marker[:36]} is no host.")
+    found = await call.read(lambda tx: freepool.page(tx, after=int(marker), limit=limit))
+    context = lease_context(call)
+    return Answer(200, {"hosts": [_shown(each, context) for each in found]})
 
 
 async def show(call: Call) -> Answer:
-    """Show a host that is kept for leases."""
+    """Show a host of the freepool."""
     row = _number(call.params["host_id"])
     found = await call.read(lambda tx: freepool.get(tx, row))
-    return Answer(200, {"host": _shown(found, context(call))})
+    return Answer(200, {"host": _shown(found, lease_context(call))})
 
 
 async def add(call: Call) -> Answer:
-    """Keep an empty host for leases."""
+    """Add an empty host to the freepool."""
     name = call.body["name"]
-    made = await call.write(lambda tx: freepool.add(tx, name, call.now), retry=WHOLE_HOSTS)
-    return Answer(201, {"host": _shown(made, context(call))})
+    host = await call.write(lambda tx: freepool.add(tx, name, call.now), retry=WHOLE_HOSTS)
+    return Answer(201, {"host": _shown(host, lease_context(call))})
 
 
 async def remove(call: Call) -> Answer:
-    """Keep a host for leases no more."""
+    """Remove a host that no lease holds from the freepool."""
     row = _number(call.params["host_id"])
     await call.write(lambda tx: freepool.remove(tx, row, call.now), retry=WHOLE_HOSTS)
     return Answer(204)
-
-
-def _after(call: Call) -> int:
-    """The row behind which a page begins; one that is gone by now will do as well."""
-    marker = call.last("marker") or "0"
-    if not _is_number(marker):
-        raise Invalid(f"The marker {marker[:36]} is no host.")
-    return int(marker)
 
 
 def _number(text: str) -> int:
@@ -62,8 +56,8 @@ def _is_number(text: str) -> bool:
     return text.isascii() and text.isdigit() and len(text) <= DIGITS_MAX
 
 
-def _shown(host: FreepoolHost, told: LeaseContext) -> dict[str, Any]:
-    is_up = host.is_up(told.now, told.service_down_time_s)
+def _shown(host: FreepoolHost, context: LeaseContext) -> dict[str, Any]:
+    is_up = host.is_up(context.now, context.service_down_time_s)
     return {
         "id": str(host.host_id),
         "hypervisor_hostname": host.name,

@@ -1,4 +1,4 @@
-"""Leases for the projects that make them."""
+"""Leases, for the projects that own them."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from innkeeper.domain.leases import (
 from innkeeper.engine.retry import WHOLE_HOSTS
 from innkeeper.engine.transactions import Tx
 from innkeeper.entrypoints.api.leases import bodies
-from innkeeper.entrypoints.api.leases.rules import LEASES
 from innkeeper.entrypoints.api.paging import limit_of
 from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.systems.leases import leases
 from innkeeper.systems.leases.context import LeaseContext
 
+RULE = "blazar:leases"
+ALL_PROJECTS = f"{RULE}:get:all_projects"
 LINES_OF_A_HOST = 4
-"""Things that are written when a lease gets a host: the hold, the host's own row, where its
-provider is, and what others are told."""
+"""Rows that are written for each host of a lease: hold, host, provider, and change."""
 LINES_OF_AN_END = 100
-"""How many hosts and servers the lease has is not known before."""
+"""Rows that are written at an end; the number of hosts and servers is not known before."""
 STATUSES = {
     LeaseStatus.PENDING: "PENDING",
     LeaseStatus.STARTING: "STARTING",
@@ -51,8 +51,8 @@ EVENT_STATUSES = {
 }
 
 
-def context(call: Call) -> LeaseContext:
-    """What the leases room is told of this call."""
+def lease_context(call: Call) -> LeaseContext:
+    """The context of this call for the leases system."""
     return LeaseContext(
         service_down_time_s=call.site.settings.computing.service_down_time_s,
         asker=call.asker(),
@@ -61,33 +61,31 @@ def context(call: Call) -> LeaseContext:
     )
 
 
-def project(call: Call) -> str:
-    """The project that the caller acts for."""
+def _project(call: Call) -> str:
     project_id = call.context.project_id
     if project_id is None:
-        raise Invalid("Leases belong to a project; the token names none.")
+        raise Invalid("A lease belongs to a project, and the token has none.")
     return project_id
 
 
 async def index(call: Call) -> Answer:
-    """List leases, the newest first."""
+    """List leases, newest first."""
     limit = limit_of(call)
-    project_id = None if call.allows(f"{LEASES}:get:all_projects") else project(call)
-
-    def read(tx: Tx) -> list[Lease]:
-        return leases.page(tx, project_id=project_id, after=call.last("marker"), limit=limit)
-
-    return Answer(200, {"leases": [shown(each) for each in await call.read(read)]})
+    project_id = None if call.allows(ALL_PROJECTS) else _project(call)
+    found = await call.read(
+        lambda tx: leases.page(tx, project_id=project_id, after=call.last("marker"), limit=limit)
+    )
+    return Answer(200, {"leases": [_shown(each) for each in found]})
 
 
 async def create(call: Call) -> Answer:
-    """Make a lease."""
+    """Create a lease, which holds whole hosts for a window of time."""
     body = call.body
     bodies.demand_all(body)
     request = LeaseRequest(
         uuid=call.site.ids.uuid(),
         name=bodies.name_of(body["name"]),
-        project_id=project(call),
+        project_id=_project(call),
         user_id=call.context.user_id or "",
         window=bodies.window_of(body, call.now),
         reservations=tuple(
@@ -98,59 +96,57 @@ async def create(call: Call) -> Answer:
         start_uuid=call.site.ids.uuid(),
         end_uuid=call.site.ids.uuid(),
     )
-    told, most = context(call), sum(each.hosts_max for each in request.reservations)
-    made = await call.write(
-        lambda tx: leases.create(tx, request, told), 1 + most * LINES_OF_A_HOST, WHOLE_HOSTS
+    context, hosts_max = lease_context(call), sum(each.hosts_max for each in request.reservations)
+    lease = await call.write(
+        lambda tx: leases.create(tx, request, context), 1 + hosts_max * LINES_OF_A_HOST, WHOLE_HOSTS
     )
-    return Answer(201, {"lease": shown(made)})
+    return Answer(201, {"lease": _shown(lease)})
 
 
 async def show(call: Call) -> Answer:
     """Show a lease."""
-    return Answer(200, {"lease": shown(await call.read(lambda tx: _owned(tx, call)))})
+    return Answer(200, {"lease": _shown(await call.read(lambda tx: _owned(tx, call)))})
 
 
 async def update(call: Call) -> Answer:
     """Rename a lease."""
     await call.read(lambda tx: _owned(tx, call))
-    name, told = bodies.new_name(call.body), context(call)
-
-    def write(tx: Tx) -> Lease:
-        return leases.rename(tx, _owned(tx, call), name, told)
-
-    return Answer(200, {"lease": shown(await call.write(write, retry=WHOLE_HOSTS))})
+    name, context = bodies.new_name(call.body), lease_context(call)
+    lease = await call.write(
+        lambda tx: leases.rename(tx, _owned(tx, call), name, context), retry=WHOLE_HOSTS
+    )
+    return Answer(200, {"lease": _shown(lease)})
 
 
 async def delete(call: Call) -> Answer:
-    """End a lease."""
-    told = context(call)
+    """End a lease, and delete the servers on its hosts."""
+    context = lease_context(call)
     await call.write(
-        lambda tx: leases.delete(tx, _owned(tx, call), told), LINES_OF_AN_END, WHOLE_HOSTS
+        lambda tx: leases.delete(tx, _owned(tx, call), context), LINES_OF_AN_END, WHOLE_HOSTS
     )
     return Answer(204)
 
 
 def _owned(tx: Tx, call: Call) -> Lease:
-    """The lease that the path names, if the route's rule lets the caller do that to it.
+    """The lease in the path, if the route's rule allows the call.
 
-    Who may look at it, and no more, is told so; to all others it is not there.
+    Otherwise a caller that may see the lease gets 403, and any other 404.
     """
     rule = call.rule
     found = leases.get(tx, call.params["lease_id"])
     if not call.allows(rule, project_id=found.project_id):
-        if not call.allows(f"{LEASES}:get", project_id=found.project_id):
+        if not call.allows(f"{RULE}:get", project_id=found.project_id):
             raise leases.unknown(call.params["lease_id"])
         call.demand(rule, project_id=found.project_id)
     return found
 
 
-def shown(lease: Lease) -> dict[str, Any]:
-    """A lease as clients know it."""
+def _shown(lease: Lease) -> dict[str, Any]:
     return {
         "id": lease.uuid,
         "name": lease.name,
-        "start_date": moment(lease.start_at),
-        "end_date": moment(lease.end_at),
+        "start_date": _microsecond(lease.start_at),
+        "end_date": _microsecond(lease.end_at),
         "status": STATUSES[lease.status],
         "degraded": False,
         "user_id": lease.user_id,
@@ -187,18 +183,18 @@ def _event(lease: Lease, each: LeaseEvent) -> dict[str, Any]:
         "id": each.uuid,
         "lease_id": lease.uuid,
         "event_type": EVENT_TYPES[each.kind],
-        "time": moment(each.due_at),
+        "time": _microsecond(each.due_at),
         "status": EVENT_STATUSES[each.state],
         "created_at": second(lease.created_at),
         "updated_at": second(each.updated_at),
     }
 
 
-def moment(value: datetime) -> str:
-    """A moment in the form that clients parse, which has microseconds."""
+def _microsecond(value: datetime) -> str:
+    # Clients parse these times, and require the microseconds.
     return value.isoformat(timespec="microseconds")
 
 
 def second(value: datetime) -> str:
-    """A moment to the second, as records of this API have it."""
+    """A time to the second, as in this API's ``created_at``."""
     return value.isoformat(sep=" ", timespec="seconds")

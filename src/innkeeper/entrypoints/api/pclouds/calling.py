@@ -1,10 +1,9 @@
-"""What handlers of host flavors and pclouds have in common: terms, visibility, moments."""
+"""What the handlers of host flavors and pclouds share: context, visibility and times."""
 
 from __future__ import annotations
 
 from datetime import datetime
 
-from innkeeper.domain.errors import Invalid
 from innkeeper.domain.pclouds import Pcloud
 from innkeeper.engine.transactions import Tx
 from innkeeper.entrypoints.api.routing import Call
@@ -14,12 +13,11 @@ from innkeeper.systems.pclouds.context import PcloudContext
 PCLOUDS = "os_compute_api:os-pclouds"
 FLAVORS = "os_compute_api:os-host-flavors"
 LINES_OF_A_HOST = 10
-"""Things that are written when a host comes to a pcloud or has other ratios: its own row, what
-it gives out, what is paid for it, and what others are told."""
+"""Rows that are written when a host joins a pcloud or gets other ratios."""
 
 
 def context(call: Call) -> PcloudContext:
-    """What the pclouds room is told of this call."""
+    """The context of this call for the pclouds system."""
     return PcloudContext(
         settings=call.site.settings.dedicating,
         service_down_time_s=call.site.settings.computing.service_down_time_s,
@@ -31,9 +29,9 @@ def context(call: Call) -> PcloudContext:
 
 
 def owned(tx: Tx, call: Call) -> Pcloud:
-    """The pcloud that the path names, if the route's rule lets the caller do that to it.
+    """The pcloud in the path, if the route's rule allows the call.
 
-    Who may look at it, or use it, and no more is told so; to all others it is not there.
+    Otherwise a caller that may see or use the pcloud gets 403, and any other 404.
     """
     found = pclouds.get(tx, call.params["pcloud_id"])
     demand_owned(tx, call, found)
@@ -41,7 +39,7 @@ def owned(tx: Tx, call: Call) -> Pcloud:
 
 
 def demand_owned(tx: Tx, call: Call, found: Pcloud) -> None:
-    """Refuse what :func:`owned` refuses, of the pcloud that the path names."""
+    """Raise what :func:`owned` raises, for a pcloud that has been read."""
     rule = call.rule
     if not call.allows(rule, project_id=found.project_id):
         _demand_seen(tx, call, found)
@@ -49,17 +47,16 @@ def demand_owned(tx: Tx, call: Call, found: Pcloud) -> None:
 
 
 def seen(tx: Tx, call: Call) -> Pcloud:
-    """The pcloud that the path names, if the caller may look at it, or use it."""
+    """The pcloud in the path, if the caller may see or use it."""
     found = pclouds.get(tx, call.params["pcloud_id"])
     _demand_seen(tx, call, found)
     return found
 
 
 def used(tx: Tx, call: Call) -> Pcloud:
-    """The pcloud that the path names, if the caller may speak for the project in the path.
+    """The pcloud in the path, if the caller may act for the project in the path.
 
-    That is for the project's own members, and for administrators: an owner does not speak for
-    its guests.
+    Members of the project and administrators may; the pcloud's owner may not act for its guests.
     """
     found = seen(tx, call)
     call.demand(call.rule, project_id=call.params["tenant_id"])
@@ -67,34 +64,26 @@ def used(tx: Tx, call: Call) -> Pcloud:
 
 
 def let_out(tx: Tx, call: Call) -> Pcloud:
-    """The pcloud that the path names, if the caller may let the project in the path out of it.
+    """The pcloud in the path, if the caller may withdraw the access of the project in the path.
 
-    Its owner may let out any; whoever else speaks for a project that may use it, that one. A
-    guest that is let out already finds it as little as any stranger.
+    The pcloud's owner may do so for any project, and a guest for itself. For a project without
+    access the pcloud does not exist.
     """
     found = pclouds.get(tx, call.params["pcloud_id"])
     project_id = call.params["tenant_id"]
-    speaks_for_it = call.allows(call.rule, project_id=project_id)
-    if not (speaks_for_it and pclouds.may_use(tx, found, project_id)):
+    acts_for_it = call.allows(call.rule, project_id=project_id)
+    if not (acts_for_it and pclouds.may_use(tx, found, project_id)):
         demand_owned(tx, call, found)
     return found
 
 
 def _demand_seen(tx: Tx, call: Call, pcloud: Pcloud) -> None:
-    sees_it = call.allows(f"{PCLOUDS}:show", project_id=pcloud.project_id)
-    if not sees_it and not pclouds.may_use(tx, pcloud, call.context.project_id):
+    is_visible = call.allows(f"{PCLOUDS}:show", project_id=pcloud.project_id)
+    if not is_visible and not pclouds.may_use(tx, pcloud, call.context.project_id):
         raise pclouds.unknown(call.params["pcloud_id"])
 
 
-def project(call: Call) -> str:
-    """The project that the caller acts for."""
-    project_id = call.context.project_id
-    if project_id is None:
-        raise Invalid("Pclouds belong to a project; the token names none.")
-    return project_id
-
-
 def moment(value: datetime) -> str:
-    """A moment as this API writes it, and keeps it: in UTC, without saying so."""
-    assert value.tzinfo is None, "what has a zone might be of another one"
+    """A time as this API writes it: naive, in UTC."""
+    assert value.tzinfo is None, "times are naive and in UTC"
     return value.isoformat(timespec="microseconds")

@@ -1,14 +1,14 @@
 """Edits of the aggregates of host flavors and pclouds, carried out as what they mean.
 
-Always true: what an administrator does to such an aggregate is done by the same functions as
-what its owner asks for, and refused where those refuse. Keys that say what is so (whose host is
-which, what kind an aggregate is) can be written as they are, and not otherwise.
+Always true: an administrator's edit calls the same functions as the owner's request, and is
+rejected where that is. Read-only keys, such as the kind of an aggregate, accept only their present
+value. Source of the keys: the three tables of the seed *Whole Host Allocation*.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -24,64 +24,70 @@ from innkeeper.domain.pclouds import (
     RATIO_MIN,
     HostFlavor,
     Pcloud,
+    PcloudHost,
 )
 from innkeeper.engine.transactions import Tx
 from innkeeper.entrypoints.api.patterns import NAME_PATTERN
-from innkeeper.entrypoints.api.pclouds import metadata
 from innkeeper.entrypoints.api.schema_types import LENGTH_MAX
 from innkeeper.systems.compute.grouping.owned_aggregates import AggregateOwner, Keepers
-from innkeeper.systems.pclouds import aggregates as pcloud_aggregates
 from innkeeper.systems.pclouds import host_flavors, hosts, pclouds
+from innkeeper.systems.pclouds.aggregates import (
+    DESCRIPTION,
+    FLAVOR_ID,
+    HOST,
+    HOST_STATE,
+    ID,
+    NAME,
+    OWNER,
+    PREFIX,
+    TYPE,
+    UNITS,
+    project_of,
+)
 from innkeeper.systems.pclouds.context import PcloudContext
 
-RATIOS = {metadata.CPU_RATIO: "cpu_ratio", metadata.RAM_RATIO: "ram_ratio"}
+CPU_RATIO, RAM_RATIO = "cpu_allocation_ratio", "ram_allocation_ratio"
+POOL_TYPE, PCLOUD_TYPE, PROJECT_VALUE = "host_flavor_pool", "pcloud", "pcloud-tenant"
+ENABLED, DISABLED = "enabled", "disabled"
+RATIOS = {CPU_RATIO: "cpu_ratio", RAM_RATIO: "ram_ratio"}
 UNITS_DIGITS_MAX = len(str(UNIT_MAX))
-NAME = re.compile(NAME_PATTERN)
+PRINTABLE = re.compile(NAME_PATTERN)
 
 
 def owners(context: PcloudContext) -> Keepers:
-    """Who keeps the aggregates of this room."""
-    return {HOST_FLAVOR_KIND: FlavorAggregates(context), PCLOUD_KIND: PcloudAggregates(context)}
+    """The owners of the aggregates of this room, by kind."""
+    return {HOST_FLAVOR_KIND: FlavorAggregates(), PCLOUD_KIND: PcloudAggregates(context)}
 
 
 class FlavorAggregates(AggregateOwner):
-    """Keeps the aggregates whose hosts are a host flavor's pool."""
-
-    def __init__(self, context: PcloudContext) -> None:
-        self._context = context
+    """Owns the aggregates whose hosts are the pool of a host flavor."""
 
     def metadata(self, tx: Tx, kept: Sequence[Aggregate]) -> Mapping[int, Mapping[str, str]]:
-        """See :class:`AggregateOwner`."""
         found = host_flavors.by_aggregates(tx, [each.id for each in kept])
-        return {row: metadata.of_flavor(flavor) for row, flavor in found.items()}
+        return {row: _flavor_metadata(flavor) for row, flavor in found.items()}
 
     def keeps_key(self, key: str) -> bool:
-        """See :class:`AggregateOwner`."""
-        return key.startswith(pcloud_aggregates.PREFIX)
+        return key.startswith(PREFIX)
 
     def set_metadata(
-        self, tx: Tx, aggregate: Aggregate, wanted: Mapping[str, str | None], now: datetime
+        self, tx: Tx, aggregate: Aggregate, edits: Mapping[str, str | None], now: datetime
     ) -> None:
-        """Change description and units."""
         flavor = self._flavor(tx, aggregate)
-        ours = dict(wanted)
-        description = ours.pop(pcloud_aggregates.DESCRIPTION, flavor.description)
-        units = ours.pop(pcloud_aggregates.UNITS, str(flavor.units))
-        metadata.refuse_changes(metadata.of_flavor(flavor), ours)
+        remaining = dict(edits)
+        description = remaining.pop(DESCRIPTION, flavor.description)
+        units = remaining.pop(UNITS, str(flavor.units))
+        _refuse_changes(_flavor_metadata(flavor), remaining)
         if description is None or units is None or not _is_count(units):
-            raise Invalid("A host flavor has a description, and units that are a number.")
+            raise Invalid("A host flavor needs a description, and a number of units.")
         host_flavors.update(tx, flavor.flavor_id, description, int(units), now)
 
     def add_host(self, tx: Tx, aggregate: Aggregate, host: Host, now: datetime) -> None:
-        """Put a host into the pool."""
         host_flavors.add_host(tx, self._flavor(tx, aggregate), host.name, now)
 
     def remove_host(self, tx: Tx, aggregate: Aggregate, host: Host, now: datetime) -> None:
-        """Take a host out of the pool."""
         host_flavors.remove_host(tx, self._flavor(tx, aggregate), host.name, now)
 
     def delete(self, tx: Tx, aggregate: Aggregate, now: datetime) -> None:
-        """Forget the host flavor."""
         host_flavors.delete(tx, self._flavor(tx, aggregate).flavor_id)
 
     def _flavor(self, tx: Tx, aggregate: Aggregate) -> HostFlavor:
@@ -89,42 +95,40 @@ class FlavorAggregates(AggregateOwner):
 
 
 class PcloudAggregates(AggregateOwner):
-    """Keeps the aggregates that are pclouds."""
+    """Owns the aggregates that are pclouds."""
 
     def __init__(self, context: PcloudContext) -> None:
         self._context = context
 
     def metadata(self, tx: Tx, kept: Sequence[Aggregate]) -> Mapping[int, Mapping[str, str]]:
-        """See :class:`AggregateOwner`."""
         found = pclouds.by_aggregates(tx, [each.id for each in kept])
         whole = list(found.values())
         projects, members = pclouds.projects(tx, whole), hosts.of_pclouds(tx, whole)
         return {
-            aggregate_id: metadata.of_pcloud(
+            aggregate_id: _pcloud_metadata(
                 pcloud, projects.get(pcloud.id, {}), members.get(pcloud.id, ())
             )
             for aggregate_id, pcloud in found.items()
         }
 
     def keeps_key(self, key: str) -> bool:
-        """See :class:`AggregateOwner`."""
-        return key.startswith(pcloud_aggregates.PREFIX) or key in RATIOS
+        return key.startswith(PREFIX) or key in RATIOS
 
     def set_metadata(
-        self, tx: Tx, aggregate: Aggregate, wanted: Mapping[str, str | None], now: datetime
+        self, tx: Tx, aggregate: Aggregate, edits: Mapping[str, str | None], now: datetime
     ) -> None:
-        """Rename, give away, let in, let out, open and close, and set ratios."""
+        """Rename or transfer a pcloud, change its projects and ratios, or enable its hosts."""
         pcloud = self._pcloud(tx, aggregate)
         present = self.metadata(tx, [aggregate])[aggregate.id]
-        changed = {key: text for key, text in wanted.items() if present.get(key) != text}
+        changed = {key: text for key, text in edits.items() if present.get(key) != text}
         facts: dict[str, Any] = {
             field: _ratio(key, changed.pop(key)) for key, field in RATIOS.items() if key in changed
         }
-        if pcloud_aggregates.NAME in changed:
-            facts["name"] = _name(changed.pop(pcloud_aggregates.NAME))
-        owner = changed.pop(pcloud_aggregates.OWNER, pcloud.project_id)
+        if NAME in changed:
+            facts["name"] = _name(changed.pop(NAME))
+        owner = changed.pop(OWNER, pcloud.project_id)
         if owner is None:
-            raise Invalid("A pcloud has an owner.")
+            raise Invalid("A pcloud must have an owner.")
         pcloud = pclouds.update(tx, pcloud, facts, self._context)
         pcloud = pclouds.transfer(tx, pcloud, owner, self._context)
         for key, text in changed.items():
@@ -133,38 +137,62 @@ class PcloudAggregates(AggregateOwner):
     def _set(
         self, tx: Tx, pcloud: Pcloud, key: str, text: str | None, present: Mapping[str, str]
     ) -> None:
-        project_id = pcloud_aggregates.project_of(key)
+        project_id = project_of(key)
         if project_id is not None and text is None:
             pclouds.drop(tx, pcloud, project_id, self._context)
-        elif project_id is not None and text == metadata.PROJECT_VALUE:
+        elif project_id is not None and text == PROJECT_VALUE:
             pclouds.authorize(tx, pcloud, project_id, self._context)
-        elif key in present and key.startswith(pcloud_aggregates.HOST_STATE) and text in _STATES:
-            member = hosts.by_machine(tx, key.removeprefix(pcloud_aggregates.HOST_STATE))
-            assert member is not None, "what the pcloud says of a machine is of one of its own"
-            is_enabled = text == metadata.ENABLED
+        elif key in present and key.startswith(HOST_STATE) and text in (ENABLED, DISABLED):
+            member = hosts.by_machine(tx, key.removeprefix(HOST_STATE))
+            assert member is not None, "the key is that of a host of the pcloud"
+            is_enabled = text == ENABLED
             hosts.set_state(tx, pcloud, member, self._context, is_enabled=is_enabled)
         else:
-            metadata.refuse_changes(present, {key: text})
+            _refuse_changes(present, {key: text})
 
     def add_host(self, tx: Tx, aggregate: Aggregate, host: Host, now: datetime) -> None:
-        """Allocate this very host to the pcloud, under a name that gives nothing away."""
+        """Allocate this very host to the pcloud, under a generated name."""
         hosts.allocate_this(tx, self._pcloud(tx, aggregate), host, self._context)
 
     def remove_host(self, tx: Tx, aggregate: Aggregate, host: Host, now: datetime) -> None:
-        """Release a host."""
         pcloud, member = self._pcloud(tx, aggregate), hosts.by_row(tx, host.id)
-        assert member is not None, "who is in the aggregate is in the pcloud"
+        assert member is not None, "a host of the aggregate is one of the pcloud"
         hosts.release(tx, pcloud, member, self._context)
 
     def delete(self, tx: Tx, aggregate: Aggregate, now: datetime) -> None:
-        """Forget the pcloud."""
         pclouds.delete(tx, self._pcloud(tx, aggregate), self._context)
 
     def _pcloud(self, tx: Tx, aggregate: Aggregate) -> Pcloud:
         return pclouds.by_aggregates(tx, [aggregate.id])[aggregate.id]
 
 
-_STATES = (metadata.ENABLED, metadata.DISABLED)
+def _flavor_metadata(flavor: HostFlavor) -> dict[str, str]:
+    return {
+        TYPE: POOL_TYPE,
+        FLAVOR_ID: flavor.flavor_id,
+        DESCRIPTION: flavor.description,
+        UNITS: str(flavor.units),
+    }
+
+
+def _pcloud_metadata(
+    pcloud: Pcloud, projects: Iterable[str], hosts: Iterable[PcloudHost]
+) -> dict[str, str]:
+    metadata = {TYPE: PCLOUD_TYPE, ID: pcloud.uuid, NAME: pcloud.name, OWNER: pcloud.project_id}
+    ratios = {CPU_RATIO: pcloud.cpu_ratio, RAM_RATIO: pcloud.ram_ratio}
+    metadata |= {key: f"{ratio:.15g}" for key, ratio in ratios.items() if ratio is not None}
+    metadata |= {f"{PREFIX}{project_id}": PROJECT_VALUE for project_id in projects}
+    for host in hosts:
+        metadata[f"{HOST}{host.name}"] = host.hostname
+        metadata[f"{HOST_STATE}{host.hostname}"] = ENABLED if host.is_enabled else DISABLED
+    return metadata
+
+
+def _refuse_changes(present: Mapping[str, str], changes: Mapping[str, str | None]) -> None:
+    """Raise :class:`Invalid` for the first key with another value than the present one."""
+    for key, text in sorted(changes.items()):
+        if present.get(key) != text:
+            raise Invalid(f"The key {key} is read-only.")
 
 
 def _is_count(text: str) -> bool:
@@ -177,11 +205,11 @@ def _ratio(key: str, text: str | None) -> float | None:
         return None
     ratio = number_of(text)
     if ratio is None or not RATIO_MIN <= ratio <= RATIO_MAX:
-        raise Invalid(f"{key} is a number from {RATIO_MIN} to {RATIO_MAX:.0f}.")
+        raise Invalid(f"{key} must be a number from {RATIO_MIN} to {RATIO_MAX:.0f}.")
     return ratio
 
 
 def _name(text: str | None) -> str:
-    if text is None or len(text) > LENGTH_MAX or NAME.match(text) is None:
-        raise Invalid(f"A pcloud's name has 1 to {LENGTH_MAX} characters, all of them printable.")
+    if text is None or len(text) > LENGTH_MAX or PRINTABLE.match(text) is None:
+        raise Invalid(f"A pcloud's name must have 1 to {LENGTH_MAX} printable characters.")
     return text

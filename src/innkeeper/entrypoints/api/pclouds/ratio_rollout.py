@@ -1,7 +1,7 @@
-"""Ratios of pclouds, brought to their hosts in several steps, each a commit of its own.
+"""The rollout of a pcloud's ratios to its hosts, in several commits.
 
-Always true: what is wanted was written before; whatever becomes of a step here, the service's
-periodic work brings over the hosts that are left.
+Always true: the pcloud's new ratios were committed before. If a step fails, the service's periodic
+task completes the rollout.
 """
 
 from __future__ import annotations
@@ -17,26 +17,25 @@ from innkeeper.systems.pclouds import pclouds, ratio_rollout
 from innkeeper.systems.pclouds.ratio_rollout import ROLLED_OUT_AT_ONCE
 
 
-async def bring_over(call: Call, uuid: str, left: int) -> None:
-    """Go on until the hosts that are left have the ratios of their pcloud."""
-    told = context(call)
+async def roll_out(call: Call, uuid: str, remaining: int) -> None:
+    """Continue the rollout to the remaining hosts."""
+    ctx = context(call)
 
     def go_on(tx: Tx) -> int:
-        return ratio_rollout.go_on(tx, uuid, told)
+        return ratio_rollout.go_on(tx, uuid, ctx)
 
-    # As many steps as it takes. More are for whoever wants something else meanwhile.
-    for _ in range(0, left, ROLLED_OUT_AT_ONCE):
+    # No more steps than these hosts need: another request may change the ratios meanwhile.
+    for _ in range(0, remaining, ROLLED_OUT_AT_ONCE):
         try:
-            still_left = await call.write(go_on, ROLLED_OUT_AT_ONCE * LINES_OF_A_HOST, WHOLE_HOSTS)
+            if not await call.write(go_on, ROLLED_OUT_AT_ONCE * LINES_OF_A_HOST, WHOLE_HOSTS):
+                return
         except (Unavailable, ConcurrentUpdate):
-            # What was asked for is written, and comes about without this request as well.
-            return
-        if not still_left:
+            # The periodic task completes the rollout.
             return
 
 
-async def bring_over_members(call: Call, aggregate: Aggregate) -> None:
-    """As :func:`bring_over`, if the aggregate is a pcloud whose ratios were edited."""
+async def roll_out_edited(call: Call, aggregate: Aggregate) -> None:
+    """As :func:`roll_out`, if the edited aggregate is that of a pcloud."""
     if aggregate.kind != PCLOUD_KIND:
         return
 
@@ -44,4 +43,4 @@ async def bring_over_members(call: Call, aggregate: Aggregate) -> None:
         found = pclouds.by_aggregates(tx, [aggregate.id]).get(aggregate.id)
         return 0 if found is None else ratio_rollout.left(tx, [found]).get(found.id, 0)
 
-    await bring_over(call, aggregate.uuid, await call.read(look))
+    await roll_out(call, aggregate.uuid, await call.read(look))

@@ -1,4 +1,4 @@
-"""What projects pay for whole hosts, and how many units they may hold."""
+"""Usage of whole hosts by projects, for billing, and quotas of units."""
 
 from __future__ import annotations
 
@@ -9,15 +9,12 @@ from innkeeper.domain.amounts import UNIT_MAX
 from innkeeper.domain.compute import UNLIMITED
 from innkeeper.domain.errors import Invalid
 from innkeeper.domain.pclouds import BillingPeriod
-from innkeeper.engine.transactions import Tx
-from innkeeper.entrypoints.api.paging import limit_of, next_query
+from innkeeper.entrypoints.api.paging import limit_of, next_link
 from innkeeper.entrypoints.api.pclouds.calling import PCLOUDS, context, moment
 from innkeeper.entrypoints.api.periods import window
 from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.entrypoints.api.schema_types import PROJECT_ID_MAX
 from innkeeper.systems.pclouds import billing_periods, quotas
-from innkeeper.systems.pclouds.billing_periods import PcloudUsage
-from innkeeper.systems.pclouds.quotas import Units
 
 USAGE_PATH = "/v2.1/os-pcloud-usage"
 MONTH = timedelta(days=31)
@@ -26,7 +23,7 @@ QUOTAS = "os_compute_api:os-pcloud-quotas"
 
 
 async def usage(call: Call) -> Answer:
-    """Report the hours of whole hosts within a period, by project; a month, unless told."""
+    """Report the hours of whole hosts within a period, by project; a month by default."""
     start, stop = window(call)
     if not call.last("start"):
         start = max(stop, BEGINNING + MONTH) - MONTH
@@ -40,70 +37,60 @@ async def usage(call: Call) -> Answer:
     elif project_id != call.context.project_id:
         call.demand(f"{PCLOUDS}:usage:all_projects")
     elif project_id is None:
-        raise Invalid("The token names no project; ask for all_projects.")
+        raise Invalid("The token has no project; use all_projects.")
     after = 0 if marker is None else int(marker)
-
-    def read(tx: Tx) -> list[BillingPeriod]:
-        return billing_periods.page(
+    found = await call.read(
+        lambda tx: billing_periods.page(
             tx, start, stop, project_id=project_id, after=after, limit=limit + 1
         )
+    )
+    usages = [
+        {
+            "project_id": each.project_id,
+            "host_hours": each.host_hours,
+            "unit_hours": each.unit_hours,
+            "hosts": [_shown_period(period, start, stop) for period in each.periods],
+        }
+        for each in billing_periods.by_project(found[:limit], start, stop)
+    ]
+    body = {"pcloud_usages": usages, "start": moment(start), "stop": moment(stop)}
+    link = next_link(call, "pcloud_usages", found, limit, lambda each: each.id)
+    return Answer(200, {**body, **link})
 
-    found = await call.read(read)
-    told = billing_periods.by_project(found[:limit], start, stop)
-    body: dict[str, Any] = {
-        "pcloud_usages": [_shown(each, start, stop) for each in told],
-        "start": moment(start),
-        "stop": moment(stop),
-    }
-    if len(found) > limit > 0:
-        query = next_query(call, str(found[limit - 1].id))
-        href = f"{call.address}{USAGE_PATH}?{query}"
-        body["pcloud_usages_links"] = [{"rel": "next", "href": href}]
-    return Answer(200, body)
 
-
-def _shown(usage: PcloudUsage, start: datetime, stop: datetime) -> dict[str, Any]:
+def _shown_period(period: BillingPeriod, start: datetime, stop: datetime) -> dict[str, Any]:
     return {
-        "project_id": usage.project_id,
-        "host_hours": usage.host_hours,
-        "unit_hours": usage.unit_hours,
-        "hosts": [_shown_run(each, start, stop) for each in usage.periods],
-    }
-
-
-def _shown_run(run: BillingPeriod, start: datetime, stop: datetime) -> dict[str, Any]:
-    return {
-        "pcloud_id": run.pcloud_uuid,
-        "name": run.host_name,
-        "host_flavor": run.flavor_id,
-        "units": run.units,
-        "started_at": moment(run.started_at),
-        "ended_at": None if run.ended_at is None else moment(run.ended_at),
-        "hours": run.hours_in(start, stop),
+        "pcloud_id": period.pcloud_uuid,
+        "name": period.host_name,
+        "host_flavor": period.flavor_id,
+        "units": period.units,
+        "started_at": moment(period.started_at),
+        "ended_at": None if period.ended_at is None else moment(period.ended_at),
+        "hours": period.hours_in(start, stop),
     }
 
 
 async def show_quota(call: Call) -> Answer:
-    """Show how many units a project may hold, and holds."""
+    """Show a project's quota of units, and how many it holds."""
     project_id = call.params["project_id"]
     call.demand(f"{QUOTAS}:show", project_id=project_id)
     return await _quota(call, project_id)
 
 
 async def set_quota(call: Call) -> Answer:
-    """Set how many units a project may hold; what it holds already stays."""
+    """Set a project's quota of units; hosts that it holds stay."""
     project_id, limit = call.params["project_id"], call.body["pcloud_quota"]["units"]
     if len(project_id) > PROJECT_ID_MAX:
         raise Invalid(f"A project's id has at most {PROJECT_ID_MAX} characters.")
     if not UNLIMITED <= limit <= UNIT_MAX:
         raise Invalid(f"units is not between {UNLIMITED} and {UNIT_MAX}")
-    told = context(call)
-    await call.write(lambda tx: quotas.set_limit(tx, project_id, limit, told))
+    ctx = context(call)
+    await call.write(lambda tx: quotas.set_limit(tx, project_id, limit, ctx))
     return await _quota(call, project_id)
 
 
 async def reset_quota(call: Call) -> Answer:
-    """Go back to the default."""
+    """Reset a project's quota of units to the default."""
     project_id = call.params["project_id"]
     await call.write(lambda tx: quotas.reset(tx, project_id))
     return Answer(204)
@@ -111,10 +98,6 @@ async def reset_quota(call: Call) -> Answer:
 
 async def _quota(call: Call, project_id: str) -> Answer:
     settings = call.site.settings.dedicating
-
-    def read(tx: Tx) -> Units:
-        return quotas.of_project(tx, project_id, settings)
-
-    units = await call.read(read)
+    units = await call.read(lambda tx: quotas.of_project(tx, project_id, settings))
     shown = {"project_id": project_id, "units": units.limit, "in_use": units.in_use}
     return Answer(200, {"pcloud_quota": shown})

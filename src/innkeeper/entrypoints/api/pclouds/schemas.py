@@ -1,6 +1,8 @@
-"""What may be said about host flavors and pclouds."""
+"""Schemas of bodies and queries about host flavors and pclouds."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 from innkeeper.domain.amounts import UNIT_MAX
 from innkeeper.domain.pclouds import HOST_NAME_MAX, HOST_NAME_PATTERN, RATIO_MAX, RATIO_MIN
@@ -24,7 +26,7 @@ from innkeeper.entrypoints.api.schema_types import (
 )
 
 HOSTS_MAX = 100
-"""Hosts that are asked for at once."""
+"""Hosts in one request."""
 POLICY_HOSTS_MAX = 100_000
 IDLE_MAX_S = 366 * 24 * 3600
 _FLAVOR_ID: Schema = {
@@ -46,39 +48,25 @@ _RATIO: Schema = {"type": ["number", "null"], "minimum": RATIO_MIN, "maximum": R
 _ZONE: Schema = {**ZONE, "type": ["string", "null"]}
 _STATE: Schema = {"type": "string", "enum": ["enabled", "disabled"]}
 _BOOLEAN_WORDS = [each for each in (*TRUE_WORDS, *FALSE_WORDS) if isinstance(each, str)]
-"""A query holds texts alone."""
+"""A query has only strings."""
 _COUNT: Schema = {"type": "integer", "minimum": 0, "maximum": POLICY_HOSTS_MAX}
 
-CREATE_FLAVOR = closed(
-    {
-        "host_flavor": closed(
-            {"id": _FLAVOR_ID, "description": _TEXT, "units": _UNITS}, ("id", "units")
-        )
-    },
-    ("host_flavor",),
-)
+_NEW_FLAVOR = closed({"id": _FLAVOR_ID, "description": _TEXT, "units": _UNITS}, ("id", "units"))
+CREATE_FLAVOR = closed({"host_flavor": _NEW_FLAVOR}, ("host_flavor",))
 UPDATE_FLAVOR = closed(
     {"host_flavor": {**closed({"description": _TEXT, "units": _UNITS}), "minProperties": 1}},
     ("host_flavor",),
 )
 ADD_POOL_HOST = closed({"host": closed({"hostname": _HOSTNAME}, ("hostname",))}, ("host",))
-UPDATE_POOL_HOST = closed(
-    {
-        "host": closed(
-            {
-                "maintenance": {
-                    "type": ["string", "null"],
-                    "minLength": 1,
-                    "maxLength": LENGTH_MAX,
-                    "pattern": NO_NUL_PATTERN,
-                }
-            },
-            ("maintenance",),
-        )
-    },
-    ("host",),
-)
+_REASON: Schema = {
+    "type": ["string", "null"],
+    "minLength": 1,
+    "maxLength": LENGTH_MAX,
+    "pattern": NO_NUL_PATTERN,
+}
+UPDATE_POOL_HOST = closed({"host": closed({"maintenance": _REASON}, ("maintenance",))}, ("host",))
 
+_IDLE: Schema = {"type": ["integer", "null"], "minimum": 0, "maximum": IDLE_MAX_S}
 _SIZE: Schema = {
     **closed(
         {
@@ -86,11 +74,7 @@ _SIZE: Schema = {
             "max_hosts": _COUNT,
             "host_flavor": _FLAVOR_ID,
             "availability_zone": _ZONE,
-            "release_after_idle_s": {
-                "type": ["integer", "null"],
-                "minimum": 0,
-                "maximum": IDLE_MAX_S,
-            },
+            "release_after_idle_s": _IDLE,
             "min_free_vcpus": {"type": "integer", "minimum": 1, "maximum": UNIT_MAX},
         },
         ("max_hosts", "host_flavor"),
@@ -107,48 +91,32 @@ _PCLOUD = {
 CREATE_PCLOUD = closed({"pcloud": closed(_PCLOUD, ("name",))}, ("pcloud",))
 UPDATE_PCLOUD = closed({"pcloud": {**closed(_PCLOUD), "minProperties": 1}}, ("pcloud",))
 
-_WANTED = closed(
+_NEW_HOST = closed(
     {"name": _HOST_NAME, "host_flavor": _FLAVOR_ID, "availability_zone": _ZONE, "state": _STATE},
     ("name", "host_flavor"),
 )
+_TOKEN: Schema = {"type": "string", "minLength": 1, "maxLength": 64, "pattern": VISIBLE_PATTERN}
 ALLOCATE = closed(
     {
-        "host": _WANTED,
-        "hosts": {"type": "array", "minItems": 1, "maxItems": HOSTS_MAX, "items": _WANTED},
-        "client_token": {
-            "type": "string",
-            "minLength": 1,
-            "maxLength": 64,
-            "pattern": VISIBLE_PATTERN,
-        },
+        "host": _NEW_HOST,
+        "hosts": {"type": "array", "minItems": 1, "maxItems": HOSTS_MAX, "items": _NEW_HOST},
+        "client_token": _TOKEN,
     }
 )
 UPDATE_HOST = closed(
     {"host": {**closed({"name": _HOST_NAME, "state": _STATE}), "minProperties": 1}}, ("host",)
 )
 HOST_ACTION = closed({"replace": closed({})}, ("replace",))
-SET_QUOTA = closed(
-    {
-        "pcloud_quota": closed(
-            {"units": {"type": "integer", "minimum": -1, "maximum": UNIT_MAX}}, ("units",)
-        )
-    },
-    ("pcloud_quota",),
-)
+_LIMIT: Schema = {"type": "integer", "minimum": -1, "maximum": UNIT_MAX}
+SET_QUOTA = closed({"pcloud_quota": closed({"units": _LIMIT}, ("units",))}, ("pcloud_quota",))
 
 PAGES = query(PAGE_VALUES)
-NUMBERED_PAGES = query({"limit": NUMBER_VALUE, "marker": NUMBER_VALUE})
 PCLOUDS = query(
     {**PAGE_VALUES, "all_projects": ANY_VALUE, "project_id": ANY_VALUE, "name": ANY_VALUE}
 )
 DELETE_PCLOUD = query({"force": {"type": "string", "enum": _BOOLEAN_WORDS}})
+_NUMBERED: Mapping[str, Schema] = {"limit": NUMBER_VALUE, "marker": NUMBER_VALUE}
+NUMBERED_PAGES = query(_NUMBERED)
 USAGE = query(
-    {
-        "limit": NUMBER_VALUE,
-        "marker": NUMBER_VALUE,
-        "start": ANY_VALUE,
-        "end": ANY_VALUE,
-        "project_id": ANY_VALUE,
-        "all_projects": ANY_VALUE,
-    }
+    {**_NUMBERED, **dict.fromkeys(("start", "end", "project_id", "all_projects"), ANY_VALUE)}
 )

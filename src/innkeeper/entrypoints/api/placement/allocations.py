@@ -1,4 +1,4 @@
-"""``/allocations``, and the allocations of providers: who holds what."""
+"""``/allocations``, the allocations of providers, ``/usages`` and ``/reshaper``."""
 
 from __future__ import annotations
 
@@ -7,24 +7,28 @@ from dataclasses import dataclass
 from typing import Any
 
 from innkeeper.domain.placement import Allocation
-from innkeeper.engine.retry import ALLOCATIONS
+from innkeeper.engine.retry import ALLOCATIONS, RESHAPE
 from innkeeper.entrypoints.api.placement import caching
+from innkeeper.entrypoints.api.placement.inventories import inventory_of
 from innkeeper.entrypoints.api.routing import Answer, Call
-from innkeeper.systems.placement import allocations
+from innkeeper.systems.placement import allocations, usages
+from innkeeper.systems.placement import reshape as reshape_rules
 from innkeeper.systems.placement.allocations import AllocationUpdate, AllocationUpdates
-from innkeeper.systems.placement.usages import UNTYPED
+from innkeeper.systems.placement.reshape import ProviderShape
 
 
 @dataclass(frozen=True, slots=True)
 class AllocationOptions:
-    """What older versions mean by writing allocations."""
+    """What a write of allocations means at older versions.
+
+    With ``asks_no_generation`` the consumer's generation is not compared.
+    """
 
     asks_no_generation: bool = False
-    """Whether consumers are taken at whatever generation they are."""
 
 
 async def show(call: Call) -> Answer:
-    """Show what a consumer holds; one that is not there holds nothing."""
+    """Show the allocations of a consumer; an unknown consumer has none."""
     held = await call.read(lambda tx: allocations.of_consumer(tx, call.params["consumer"]))
     lines: dict[str, dict[str, Any]] = {}
     for each in held.allocations:
@@ -37,12 +41,12 @@ async def show(call: Call) -> Answer:
         body["project_id"] = held.consumer.project_id
         body["user_id"] = held.consumer.user_id
         body["consumer_generation"] = held.consumer.generation
-        body["consumer_type"] = held.consumer.consumer_type or UNTYPED
-    return Answer(body=body, headers=_dated(call, held.allocations))
+        body["consumer_type"] = held.consumer.consumer_type or usages.UNTYPED
+    return Answer(body=body, headers=_headers(call, held.allocations))
 
 
 async def list_of_provider(call: Call) -> Answer:
-    """Show what is held of a provider, by consumer."""
+    """List the allocations of a resource provider, by consumer."""
     given = await call.read(lambda tx: allocations.of_provider(tx, call.params["uuid"]))
     lines: dict[str, dict[str, Any]] = {}
     for each in given.allocations:
@@ -52,15 +56,14 @@ async def list_of_provider(call: Call) -> Answer:
         )
         line["resources"][each.class_name] = each.used
     body = {"allocations": lines, "resource_provider_generation": given.generation}
-    return Answer(body=body, headers=_dated(call, given.allocations))
+    return Answer(body=body, headers=_headers(call, given.allocations))
 
 
-def _dated(call: Call, found: list[Allocation]) -> dict[str, str]:
+def _headers(call: Call, found: list[Allocation]) -> dict[str, str]:
     return caching.headers(call, (each.created_at for each in found))
 
 
-def update(call: Call, consumer: str, body: Mapping[str, Any]) -> AllocationUpdate:
-    """What a body wants a consumer to hold."""
+def _update(call: Call, consumer: str, body: Mapping[str, Any]) -> AllocationUpdate:
     return AllocationUpdate(
         consumer=consumer,
         resources={uuid: line["resources"] for uuid, line in body["allocations"].items()},
@@ -72,38 +75,66 @@ def update(call: Call, consumer: str, body: Mapping[str, Any]) -> AllocationUpda
     )
 
 
-async def must_be_uuid(call: Call) -> None:
-    """Raise :class:`Invalid` for a consumer who cannot be."""
+async def demand_uuid(call: Call) -> None:
+    """Raise :class:`Invalid` for a consumer whose id is no UUID."""
     allocations.consumer_uuid(call.params["consumer"])
 
 
 async def replace(call: Call) -> Answer:
-    """Replace what a consumer holds."""
-    await _write(call, [update(call, call.params["consumer"], call.body)])
-    return Answer(204)
+    """Replace the allocations of a consumer."""
+    return await _write(call, [_update(call, call.params["consumer"], call.body)])
 
 
 async def replace_many(call: Call) -> Answer:
-    """Replace what several consumers hold; all of them, or none."""
-    updates = [update(call, consumer, body) for consumer, body in call.body.items()]
-    await _write(call, updates)
-    return Answer(204)
+    """Replace the allocations of several consumers, all or nothing."""
+    return await _write(call, [_update(call, name, body) for name, body in call.body.items()])
 
 
-async def _write(call: Call, updates: Sequence[AllocationUpdate]) -> None:
+async def _write(call: Call, updates: Sequence[AllocationUpdate]) -> Answer:
     item = AllocationUpdates(updates, call.now)
     await call.write_together(
         allocations.write_together, item, line_count(updates), retry=ALLOCATIONS
     )
+    return Answer(204)
 
 
 def line_count(updates: Iterable[AllocationUpdate]) -> int:
-    """How much there is to write: each amount, and each consumer without any."""
+    """How many rows to write: one for each amount, and for each consumer without any."""
     return sum(max(1, sum(map(len, each.resources.values()))) for each in updates)
 
 
 async def delete(call: Call) -> Answer:
-    """Take away all that a consumer holds."""
+    """Delete the allocations of a consumer."""
     consumer = call.params["consumer"]
     await call.write(lambda tx: allocations.delete(tx, consumer, call.now))
+    return Answer(204)
+
+
+async def show_usages(call: Call) -> Answer:
+    """Show the usages of a project, by consumer type."""
+    project_id = call.last("project_id")
+    assert project_id is not None, "the query's schema requires it"
+    user_id, consumer_type = call.last("user_id"), call.last("consumer_type")
+    found = await call.read(lambda tx: usages.of_project(tx, project_id, user_id, consumer_type))
+    body = {
+        kind: {"consumer_count": usage.consumers, **usage.used} for kind, usage in found.items()
+    }
+    return Answer(body={"usages": body}, headers=caching.headers(call))
+
+
+async def reshape(call: Call) -> Answer:
+    """Replace inventories and allocations together, all or nothing."""
+    shapes = {
+        uuid: ProviderShape(
+            each["resource_provider_generation"],
+            {name: inventory_of(line) for name, line in each["inventories"].items()},
+        )
+        for uuid, each in call.body["inventories"].items()
+    }
+    updates = [_update(call, name, body) for name, body in call.body["allocations"].items()]
+    await call.write(
+        lambda tx: reshape_rules.replace(tx, shapes, updates, call.now),
+        line_count(updates) + sum(1 + len(each.inventories) for each in shapes.values()),
+        RESHAPE,
+    )
     return Answer(204)

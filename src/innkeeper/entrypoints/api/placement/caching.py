@@ -1,4 +1,4 @@
-"""The headers that tell when what is shown was last changed, and that it must be asked anew."""
+"""Caching headers: when the answer last changed, and that it must be revalidated."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from innkeeper.entrypoints.api.routing import Call
 
 
 def headers(call: Call, moments: Iterable[datetime] = ()) -> dict[str, str]:
-    """``last-modified`` is the newest of the moments; the present one if there are none."""
+    """``last-modified`` is the newest of the moments, or the present without any."""
     newest = max(moments, default=call.now)
     return {
         "last-modified": format_datetime(newest.replace(tzinfo=UTC), usegmt=True),

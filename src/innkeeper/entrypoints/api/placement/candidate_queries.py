@@ -1,29 +1,20 @@
-"""The query of a search for allocation candidates, read as its newest version means it.
+"""The query of a search for allocation candidates: its schema, and its meaning.
 
-Always true: what comes out of here has groups with different suffixes, at least one of them
-with amounts, and no more groups and conditions than a search can be asked for.
+Always true: the groups of a parsed query have different suffixes, at least one of them has
+amounts, and groups and conditions are within their limits.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from innkeeper.domain.amounts import UNIT_MAX
 from innkeeper.domain.candidates import UNSUFFIXED, CandidateQuery, RequestGroup
 from innkeeper.domain.errors import Invalid
 from innkeeper.domain.ids import ProviderUuid, canonical_uuid
-from innkeeper.entrypoints.api.placement.candidate_schemas import (
-    GROUP_WORDS,
-    IN_TREE,
-    ISOLATE,
-    LIMIT_PATTERN,
-    MEMBER_OF,
-    NAME,
-    POLICIES,
-    REQUIRED,
-    RESOURCES,
-)
+from innkeeper.entrypoints.api.microversions import Schema
 from innkeeper.entrypoints.api.placement.queries import (
     ANY_OF,
     DIGITS_MAX,
@@ -34,26 +25,61 @@ from innkeeper.entrypoints.api.placement.queries import (
     parse_resources,
     parse_traits,
 )
+from innkeeper.entrypoints.api.placement.schemas import closed, parameter
 
 BAD_VALUE = "query.bad_value"
 DUPLICATE_KEY = "query.duplicate_key"
 MISSING_VALUE = "query.missing_value"
 
 GROUPS_MAX = 64
-"""In one query. A server with sixteen devices and ten ports of two groups each asks for 37."""
+"""In one query. A server with sixteen devices and ten ports of two groups each needs 37."""
 CONDITIONS_MAX = 1024
-"""Of all groups together; each name of a class, a trait, an aggregate or a group in
-``same_subtree`` is one. Sixteen a group are many."""
+"""Of all groups together. Each class, trait, aggregate, and group in ``same_subtree`` counts."""
 CLASSES_MAX = 256
-"""In the unsuffixed group, whose classes are combined one below the other."""
+"""In the unsuffixed group, whose classes are combined with each other."""
+
+NAME = "[a-zA-Z0-9_-]{1,64}"
+RESOURCES, REQUIRED, MEMBER_OF, IN_TREE = "resources", "required", "member_of", "in_tree"
+GROUP_WORDS = (RESOURCES, REQUIRED, MEMBER_OF, IN_TREE)
+"""The parameters of a group; a suffix behind the word names the group."""
+LIMIT_PATTERN = "^[1-9][0-9]*$"
+ISOLATE = "isolate"
+POLICIES = ["none", ISOLATE]
 
 _GROUP_WORD = re.compile(rf"({'|'.join(GROUP_WORDS)})({NAME})?")
+_PARAMETERS = {
+    "limit": parameter(pattern=LIMIT_PATTERN),
+    "group_policy": parameter(enum=POLICIES),
+    "root_required": parameter(),
+    "same_subtree": parameter(),
+}
+
+
+def plain(*names: str) -> Schema:
+    """The schema of a query for one group with these further parameters."""
+    names = (RESOURCES, *names)
+    return closed({name: _PARAMETERS.get(name, parameter()) for name in names}, [RESOURCES])
+
+
+def grouped(suffix: str, *names: str, words: tuple[str, ...] = GROUP_WORDS) -> Schema:
+    """The schema of a query for groups with such suffixes, or none, and these parameters."""
+    properties: dict[str, Any] = {word: parameter() for word in words}
+    properties |= {name: _PARAMETERS[name] for name in names}
+    return {
+        "type": "object",
+        "properties": properties,
+        "patternProperties": {f"^{word}({suffix})?$": parameter() for word in words},
+        "additionalProperties": False,
+    }
+
+
+LIST_CANDIDATES = grouped(NAME, *_PARAMETERS)
 
 
 def candidate_query(
     query: Mapping[str, list[str]], *, takes_one_of_a_tree: bool = False
 ) -> CandidateQuery:
-    """What a query asks for. Raises :class:`Invalid` for what is malformed or too much."""
+    """Parse a query. Raises :class:`Invalid` for a malformed or too large one."""
     root_required, root_forbidden = _root_traits(query.get("root_required", ()))
     subtrees = tuple(_subtree(value) for value in query.get("same_subtree", ()))
     groups = parse_groups(query)
@@ -80,14 +106,14 @@ def candidate_query(
 
 
 def parse_groups(query: Mapping[str, list[str]]) -> dict[str, RequestGroup]:
-    """Read all groups of a query, by suffix, in the order of their first parameters."""
+    """Parse all groups of a query, by suffix, in the order of their first parameters."""
     suffixes: dict[str, None] = {}
     for name in query:
         match = _GROUP_WORD.fullmatch(name)
         if match is not None:
             suffixes[match[2] or UNSUFFIXED] = None
         elif name.startswith(GROUP_WORDS):
-            # The schema's "$" lets a line's end pass, which is in no group's name.
+            # The schema's "$" accepts a trailing newline, which no group's name has.
             raise Invalid(f"{WRONG}{name!r} names no group")
     if len(suffixes) > GROUPS_MAX:
         raise Invalid(f"{WRONG}More than {GROUPS_MAX} request groups in one query.")
@@ -117,8 +143,8 @@ def _tree(text: str) -> ProviderUuid:
     return ProviderUuid(canonical)
 
 
-# Of these two, if they are repeated, the first counts, as clients know it; schemas may have
-# seen another one.
+# The first of repeated values counts for these two, as in the original. The schema may have
+# checked another one.
 def _policy(values: Sequence[str]) -> str | None:
     if values and values[0] not in POLICIES:
         raise Invalid(f"{WRONG}{values[0]!r} is not one of {POLICIES}")
@@ -131,7 +157,7 @@ def _limit(values: Sequence[str]) -> int | None:
     digits = values[0].removesuffix("\n")
     if re.match(LIMIT_PATTERN, values[0]) is None:
         raise Invalid(f"{WRONG}{values[0]!r} does not match {LIMIT_PATTERN!r}")
-    # A longer number is beyond all candidates there can be, and costs time to convert.
+    # A longer number exceeds any number of candidates, and is slow to convert.
     return int(digits) if len(digits) <= DIGITS_MAX else UNIT_MAX
 
 
@@ -166,7 +192,7 @@ def _subtree(value: str) -> frozenset[str]:
 
 
 def _check_amounts(groups: Mapping[str, RequestGroup], tied: frozenset[str]) -> None:
-    """One group at least asks for amounts; those that do not are tied to others by place."""
+    """Require amounts in one group at least; groups without any must be in a subtree."""
     bare = [suffix for suffix, group in groups.items() if not group.resources]
     if len(bare) == len(groups):
         raise Invalid(

@@ -1,7 +1,6 @@
 """``/allocation_candidates``: where a request could be served.
 
-An answer may hold a thousand candidates, so it is built in few steps: what is a mapping of
-plain values already goes out as it is.
+An answer may hold a thousand candidates, so mappings of plain values are sent uncopied.
 """
 
 from __future__ import annotations
@@ -21,14 +20,16 @@ LOG = structlog.get_logger("innkeeper.placement")
 
 @dataclass(frozen=True, slots=True)
 class CandidateOptions:
-    """What older versions mean by asking for allocation candidates."""
+    """What a search for allocation candidates means at older versions.
+
+    With ``takes_one_of_a_tree`` no candidate uses two providers of one tree.
+    """
 
     takes_one_of_a_tree: bool = False
-    """Whether no candidate takes from two providers of the same tree."""
 
 
 def view(found: FoundCandidates) -> dict[str, Any]:
-    """Candidates and summaries as clients see them."""
+    """Candidates and summaries as the API shows them."""
     return {
         "allocation_requests": [
             {
@@ -52,7 +53,7 @@ def view(found: FoundCandidates) -> dict[str, Any]:
 
 
 async def index(call: Call) -> Answer:
-    """List ways to serve a request, and the providers they take from."""
+    """List the allocation candidates for a request."""
     is_flat = call.options.of(CandidateOptions).takes_one_of_a_tree
     query = candidate_query(call.query, takes_one_of_a_tree=is_flat)
     found, body = await call.site.engine.find(query, view)

@@ -1,4 +1,4 @@
-"""``/resource_classes``: the names of what can be had."""
+"""``/resource_classes``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from innkeeper.entrypoints.api.validation import Validator
 from innkeeper.systems.placement import classes
 
 NAMES = Validator(schemas.CUSTOM_CLASS, faults.body_refusal)
-"""A name in the path is refused in the same words as one in a body."""
+"""Rejects a name in the path in the same words as one in a body."""
 
 
 def _path(name: str) -> str:
@@ -28,7 +28,7 @@ def _answer(call: Call, found: NamedThing) -> Answer:
 
 
 async def index(call: Call) -> Answer:
-    """List all resource classes."""
+    """List resource classes."""
     found = await call.read(classes.listing)
     return Answer(
         body={"resource_classes": [_view(call, each) for each in found]},
@@ -37,7 +37,7 @@ async def index(call: Call) -> Answer:
 
 
 async def create(call: Call) -> Answer:
-    """Create a custom class."""
+    """Create a custom resource class."""
     name = call.body["name"]
     await call.write(lambda tx: classes.create(tx, name, call.now))
     return Answer(201, headers={"location": call.address + _path(name)})
@@ -50,7 +50,7 @@ async def show(call: Call) -> Answer:
 
 
 async def ensure(call: Call) -> Answer:
-    """Create a custom class unless it is there."""
+    """Create a custom resource class unless it exists."""
     name = call.params["name"]
     NAMES.check({"name": name})
     is_new = await call.write(lambda tx: classes.ensure(tx, name, call.now))
@@ -58,12 +58,12 @@ async def ensure(call: Call) -> Answer:
 
 
 async def rename(call: Call) -> Answer:
-    """Give a custom class another name."""
+    """Rename a custom resource class."""
     name, new_name = call.params["name"], call.body["name"]
     return _answer(call, await call.write(lambda tx: classes.rename(tx, name, new_name, call.now)))
 
 
 async def delete(call: Call) -> Answer:
-    """Delete a custom class."""
+    """Delete a custom resource class."""
     await call.write(lambda tx: classes.delete(tx, call.params["name"]))
     return Answer(204)

@@ -1,7 +1,7 @@
-"""The quick way in for the most frequent body: what one consumer is to hold.
+"""A fast decoder for the most frequent body: the allocations of one consumer.
 
-Always true: it takes no body that the schema would refuse. What it does not take, for good
-reasons or not, the schema judges and words.
+Always true: it accepts no body that the schema would reject. Any other body is left to the
+schema, which also words the error.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ _CONSUMER = msgspec.json.Decoder(_Consumer)
 
 
 def decode_consumer(body: bytes) -> Any:
-    """The body as the handler takes it; ``None`` leaves it to the schema."""
+    """Decode a body for the handler; ``None`` leaves it to the schema."""
     if b"\\" in body:
-        # Escapes may hide characters that are refused; uuids and names need none.
+        # Escapes may hide rejected characters; UUIDs and names need none.
         return None
     try:
         _CONSUMER.decode(body)

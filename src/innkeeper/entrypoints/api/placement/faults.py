@@ -1,4 +1,4 @@
-"""The Placement API's form of an error, and its words for what a schema has to complain of."""
+"""The Placement API's form of an error, and its wording of schema violations."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TEXT = "text/plain"
 NEWLINE = "\n"
 CODE_PREFIX = "placement."
 COMPLAINT_MAX = 16000
-"""A complaint quotes the schema and the body; what comes first says which and where."""
+"""Characters of a violation, which quotes the schema and the body; its start says enough."""
 
 GENERIC = {
     400: "The server could not comply with the request since it is either malformed or "
@@ -31,22 +31,22 @@ GENERIC = {
     500: "The server has either erred or is incapable of performing the requested operation.",
     503: "The server is currently unavailable. Please try again at a later time.",
 }
-"""The sentence that every cause stands behind, by status."""
+"""The sentence that comes before the cause, by status."""
 
 
 def fault_form(fault: Fault) -> tuple[bytes, str]:
     """See :data:`innkeeper.entrypoints.api.faults.FaultForm`."""
     if fault.status == HTTPStatus.UNAUTHORIZED:
-        # The one answer that upstream leaves to its authentication layer, in that one's form.
+        # The original leaves this answer to its authentication middleware, and so its form.
         error = {"code": fault.status, "title": fault.title, "message": fault.message}
         return faults.encode({"error": error}), JSON
     generic, cause = _sentences(fault)
-    wanted = "" if fault.accept.strip() == "*/*" else fault.accept
-    html_quality = quality(wanted, HTML) if wanted.strip() else 0.0
-    json_quality = quality(wanted, JSON)
+    accept = "" if fault.accept.strip() == "*/*" else fault.accept
+    html_quality = quality(accept, HTML) if accept.strip() else 0.0
+    json_quality = quality(accept, JSON)
     if html_quality and html_quality >= json_quality:
         return _page(fault, generic, cause).encode(), HTML
-    # Causes are one line each here, also those of the schema library.
+    # A cause is one line, also where the schema library words it.
     detail = f"{generic}\n\n {cause.replace(NEWLINE, ' ')}  "
     if json_quality:
         return faults.encode({"errors": [_error(fault, detail)]}), JSON
@@ -54,10 +54,10 @@ def fault_form(fault: Fault) -> tuple[bytes, str]:
 
 
 def _sentences(fault: Fault) -> tuple[str, str]:
-    """What is said of every such status, and what is said of this case."""
+    """The sentence for the status, and the cause of this error."""
     generic, cause = GENERIC.get(fault.status, fault.title), fault.message
     if fault.status == HTTPStatus.METHOD_NOT_ALLOWED:
-        # A method of other versions is the one that comes without a list of those allowed.
+        # Only a method of other versions comes without a list of allowed methods.
         return cause, generic if "allow" in fault.headers else ""
     if fault.status == HTTPStatus.NOT_ACCEPTABLE:
         accept = JSON if fault.accept.strip() in ("", "*/*") else fault.accept
@@ -89,10 +89,10 @@ def _error(fault: Fault, detail: str) -> dict[str, Any]:
 
 
 def body_refusal(error: Any) -> str:
-    """What is wrong with a body, in the schema library's own words."""
+    """A violation in a body, in the schema library's own words."""
     return f"JSON does not validate: {error}"[:COMPLAINT_MAX]
 
 
 def query_refusal(error: Any) -> str:
-    """What is wrong with a query, in the schema library's own words."""
+    """A violation in a query, in the schema library's own words."""
     return f"Invalid query string parameters: {error}"[:COMPLAINT_MAX]

@@ -1,4 +1,4 @@
-"""``/resource_providers/{uuid}/inventories``: what providers have."""
+"""``/resource_providers/{uuid}/inventories``: the inventories of providers."""
 
 from __future__ import annotations
 
@@ -17,14 +17,20 @@ FIELDS = ("total", "reserved", "min_unit", "max_unit", "step_size", "allocation_
 
 @dataclass(frozen=True, slots=True)
 class InventoryOptions:
-    """What older versions mean by writing inventories."""
+    """What a write of inventories means at older versions.
+
+    With ``leaves_some`` an inventory that is reserved as a whole is rejected.
+    """
 
     leaves_some: bool = False
-    """Whether an inventory is refused if all of it is reserved."""
+
+
+def _leaves_some(call: Call) -> bool:
+    return call.options.of(InventoryOptions).leaves_some
 
 
 def inventory_of(body: Mapping[str, Any]) -> Inventory:
-    """What a body tells of one class."""
+    """The inventory of one class in a body."""
     given = {name: body[name] for name in FIELDS if name in body}
     if "allocation_ratio" in given:
         given["allocation_ratio"] = float(given["allocation_ratio"])
@@ -50,71 +56,59 @@ def _one(call: Call, shown: ProviderInventories) -> Answer:
 
 
 async def index(call: Call) -> Answer:
-    """Show all that a provider has."""
+    """List the inventories of a resource provider."""
     return _all(call, await call.read(lambda tx: inventories.listing(tx, call.params["uuid"])))
 
 
 async def create(call: Call) -> Answer:
-    """Give a provider one more class."""
+    """Add an inventory to a resource provider."""
     uuid, name = call.params["uuid"], call.body["resource_class"]
-    inventory = inventory_of(call.body)
-    leaves_some = call.options.of(InventoryOptions).leaves_some
-    answer = _one(
-        call,
-        await call.write(
-            lambda tx: inventories.add(tx, uuid, name, inventory, call.now, leaves_some=leaves_some)
-        ),
+    new, leaves_some = inventory_of(call.body), _leaves_some(call)
+    shown = await call.write(
+        lambda tx: inventories.add(tx, uuid, name, new, call.now, leaves_some=leaves_some)
     )
+    answer = _one(call, shown)
     answer.status = 201
     answer.headers["location"] = f"{call.address}/resource_providers/{uuid}/inventories/{name}"
     return answer
 
 
 async def replace(call: Call) -> Answer:
-    """Replace all that a provider has."""
+    """Replace all inventories of a resource provider."""
     uuid, seen = call.params["uuid"], call.body["resource_provider_generation"]
-    wanted = {name: inventory_of(each) for name, each in call.body["inventories"].items()}
-    leaves_some = call.options.of(InventoryOptions).leaves_some
-    return _all(
-        call,
-        await call.write(
-            lambda tx: inventories.replace(
-                tx, uuid, seen, wanted, call.now, leaves_some=leaves_some
-            )
-        ),
+    new = {name: inventory_of(each) for name, each in call.body["inventories"].items()}
+    leaves_some = _leaves_some(call)
+    shown = await call.write(
+        lambda tx: inventories.replace(tx, uuid, seen, new, call.now, leaves_some=leaves_some)
     )
+    return _all(call, shown)
 
 
 async def delete_all(call: Call) -> Answer:
-    """Take everything away from a provider."""
+    """Delete all inventories of a resource provider."""
     await call.write(lambda tx: inventories.remove_all(tx, call.params["uuid"], call.now))
     return Answer(204)
 
 
 async def show(call: Call) -> Answer:
-    """Show what a provider has of one class."""
+    """Show a resource provider's inventory of one class."""
     uuid, name = call.params["uuid"], call.params["resource_class"]
     return _one(call, await call.read(lambda tx: inventories.get(tx, uuid, name)))
 
 
 async def update(call: Call) -> Answer:
-    """Replace what a provider has of one class."""
+    """Replace a resource provider's inventory of one class."""
     uuid, name = call.params["uuid"], call.params["resource_class"]
-    seen = call.body["resource_provider_generation"]
-    inventory = inventory_of(call.body)
-    leaves_some = call.options.of(InventoryOptions).leaves_some
-    return _one(
-        call,
-        await call.write(
-            lambda tx: inventories.change(
-                tx, uuid, name, seen, inventory, call.now, leaves_some=leaves_some
-            )
-        ),
+    seen, new = call.body["resource_provider_generation"], inventory_of(call.body)
+    leaves_some = _leaves_some(call)
+    shown = await call.write(
+        lambda tx: inventories.change(tx, uuid, name, seen, new, call.now, leaves_some=leaves_some)
     )
+    return _one(call, shown)
 
 
 async def delete(call: Call) -> Answer:
-    """Take one class away from a provider."""
+    """Delete a resource provider's inventory of one class."""
     uuid, name = call.params["uuid"], call.params["resource_class"]
     await call.write(lambda tx: inventories.remove(tx, uuid, name, call.now))
     return Answer(204)

@@ -1,4 +1,4 @@
-"""Paths of the Placement API that both its routes and its older versions name."""
+"""Paths that both the routes and the older versions of the Placement API name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``/resource_providers``: the providers themselves."""
+"""``/resource_providers``: the providers, their aggregates and their usages."""
 
 from __future__ import annotations
 
@@ -10,21 +10,24 @@ from innkeeper.engine.transactions import Tx
 from innkeeper.entrypoints.api.placement import caching
 from innkeeper.entrypoints.api.placement.queries import provider_query
 from innkeeper.entrypoints.api.routing import Answer, Call
-from innkeeper.systems.placement import providers
+from innkeeper.systems.placement import aggregates, providers, usages
+from innkeeper.systems.placement.aggregates import ProviderAggregates
 
 LINKS = ("inventories", "usages", "aggregates", "traits", "allocations")
 
 
 @dataclass(frozen=True, slots=True)
 class ProviderOptions:
-    """What older versions mean by an update of a provider."""
+    """What an update of a provider means at older versions.
+
+    With ``only_roots_move`` a provider that has a parent keeps it.
+    """
 
     only_roots_move: bool = False
-    """Whether a provider that has a parent keeps it."""
 
 
 def view(provider: Provider, mount: str) -> dict[str, Any]:
-    """A provider as clients see it."""
+    """A provider as the API shows it."""
     own = f"{mount}/resource_providers/{provider.uuid}"
     links = [{"rel": "self", "href": own}]
     links += [{"rel": name, "href": f"{own}/{name}"} for name in LINKS]
@@ -43,13 +46,13 @@ def _answer(call: Call, provider: Provider) -> Answer:
     return Answer(body=view(provider, call.mount), headers=headers)
 
 
-async def must_be_there(call: Call) -> None:
-    """Raise :class:`NotFound` for a provider that is not there."""
+async def demand_provider(call: Call) -> None:
+    """Raise :class:`NotFound` for an unknown provider."""
     await call.read(lambda tx: providers.get(tx, call.params["uuid"]))
 
 
 async def index(call: Call) -> Answer:
-    """List providers."""
+    """List resource providers."""
     query = provider_query(call)
     found = await call.read(lambda tx: providers.listing(tx, query))
     return Answer(
@@ -59,27 +62,22 @@ async def index(call: Call) -> Answer:
 
 
 async def create(call: Call) -> Answer:
-    """Create a provider."""
-    body = call.body
-    uuid = body.get("uuid") or call.site.ids.uuid()
-    provider = await call.write(
-        lambda tx: providers.create(
-            tx, uuid, body["name"], body.get("parent_provider_uuid"), now=call.now
-        )
-    )
+    """Create a resource provider."""
+    name, parent = call.body["name"], call.body.get("parent_provider_uuid")
+    uuid = call.body.get("uuid") or call.site.ids.uuid()
+    provider = await call.write(lambda tx: providers.create(tx, uuid, name, parent, now=call.now))
     answer = _answer(call, provider)
     answer.headers["location"] = f"{call.address}/resource_providers/{provider.uuid}"
     return answer
 
 
 async def show(call: Call) -> Answer:
-    """Show a provider."""
-    provider = await call.read(lambda tx: providers.get(tx, call.params["uuid"]))
-    return _answer(call, provider)
+    """Show a resource provider."""
+    return _answer(call, await call.read(lambda tx: providers.get(tx, call.params["uuid"])))
 
 
 async def update(call: Call) -> Answer:
-    """Rename a provider, and hang it elsewhere if the body speaks of a parent."""
+    """Rename a resource provider, or move it to another parent."""
     uuid, body = call.params["uuid"], call.body
     only_roots = call.options.of(ProviderOptions).only_roots_move
 
@@ -94,6 +92,36 @@ async def update(call: Call) -> Answer:
 
 
 async def delete(call: Call) -> Answer:
-    """Delete a provider."""
+    """Delete a resource provider."""
     await call.write(lambda tx: providers.delete(tx, call.params["uuid"], call.now))
     return Answer(204)
+
+
+def _aggregates(call: Call, found: ProviderAggregates) -> Answer:
+    body = {"aggregates": found.aggregates, "resource_provider_generation": found.generation}
+    return Answer(body=body, headers=caching.headers(call))
+
+
+async def list_aggregates(call: Call) -> Answer:
+    """List the aggregates of a resource provider."""
+    uuid = call.params["uuid"]
+    return _aggregates(call, await call.read(lambda tx: aggregates.of_provider(tx, uuid)))
+
+
+async def replace_aggregates(call: Call) -> Answer:
+    """Replace the aggregates of a resource provider.
+
+    A null generation, as older versions send it, is neither compared nor advanced.
+    """
+    uuid, names = call.params["uuid"], call.body["aggregates"]
+    seen = call.body["resource_provider_generation"]
+    return _aggregates(
+        call, await call.write(lambda tx: aggregates.replace(tx, uuid, seen, names, call.now))
+    )
+
+
+async def show_usages(call: Call) -> Answer:
+    """Show the usages of a resource provider."""
+    found = await call.read(lambda tx: usages.of_provider(tx, call.params["uuid"]))
+    body = {"resource_provider_generation": found.generation, "usages": dict(found.used)}
+    return Answer(body=body, headers=caching.headers(call))

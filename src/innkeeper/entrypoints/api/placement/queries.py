@@ -1,4 +1,4 @@
-"""What the query parameters of searches for providers say: amounts, traits, aggregates."""
+"""Query parameters of searches for providers: amounts, traits and aggregates."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ ANY_OF = "in:"
 NOT = "!"
 DIGITS_MAX = len(str(UNIT_MAX))
 CONDITIONS_MAX = 256
-"""That all must hold. Databases refuse questions that are made of too many."""
+"""In one query. A database rejects a query with too many conditions."""
 WRONG = "Invalid query string parameters: "
 TRAITS_FORM = "HW_CPU_X86_VMX,!CUSTOM_MAGIC"
 ANY_TRAIT_FORM = "in:HW_CPU_X86_VMX,CUSTOM_MAGIC"
 
 
 def provider_query(call: Call) -> ProviderQuery:
-    """What a call of the list asks for. Raises :class:`Invalid` for malformed parameters."""
+    """The query of the provider list. Raises :class:`Invalid` for malformed parameters."""
     member_of, not_member_of = parse_member_of(call.query.get("member_of", []))
     required, forbidden = parse_required(call.query.get("required", []))
     text = call.last("resources")
@@ -46,7 +46,7 @@ def _uuid(text: str | None) -> ProviderUuid | None:
 
 
 def by_suffix(query: Mapping[str, list[str]], word: str) -> Iterator[tuple[str, list[str]]]:
-    """The values of the parameters that begin with a word, by what stands behind it."""
+    """The values of the parameters that begin with ``word``, by the suffix behind it."""
     for name, values in query.items():
         if name.startswith(word):
             yield name.removeprefix(word), values
@@ -80,21 +80,21 @@ def _amount(name: str, text: str) -> int:
     if not significant or text.startswith("-"):
         got = f"-{significant}" if significant else "0"
         raise Invalid(f"Requested resource {name} requires amount >= 1. Got: {got}.")
-    # What no unit rule can allow need not be told apart any further.
+    # An amount that no inventory allows need not be exact.
     return int(significant) if len(significant) <= DIGITS_MAX else UNIT_MAX + 1
 
 
 def parse_required(values: list[str]) -> tuple[tuple[frozenset[str], ...], frozenset[str]]:
-    """Read all values of ``required``: sets of which one trait must be there, and traits that
-    must not be there."""
+    """Read all values of ``required``: sets of traits of which one is required each, and
+    forbidden traits."""
     required: list[frozenset[str]] = []
     forbidden: set[str] = set()
     for value in values:
         if value.startswith(ANY_OF):
             required.append(_any_of(value))
         else:
-            wanted, unwanted = parse_traits(value)
-            required += (frozenset({name}) for name in wanted)
+            names, unwanted = parse_traits(value)
+            required += (frozenset({name}) for name in names)
             forbidden |= unwanted
     return tuple(required), frozenset(forbidden)
 
@@ -111,7 +111,7 @@ def _any_of(value: str) -> frozenset[str]:
 
 
 def parse_traits(value: str) -> tuple[list[str], set[str]]:
-    """Read one value where no choice is offered: traits to have, and traits not to have."""
+    """Read one value without ``in:``: required and forbidden traits."""
     names = [name.strip() for name in value.split(",")]
     if not all(name.lstrip(NOT) for name in names):
         raise no_trait(TRAITS_FORM, value)
@@ -120,7 +120,7 @@ def parse_traits(value: str) -> tuple[list[str], set[str]]:
 
 
 def no_trait(form: str, value: str) -> Invalid:
-    """The refusal of a value with a comma, and nothing before or behind it."""
+    """The error for a value with an empty trait."""
     return Invalid(
         f"{WRONG}Expected 'required' parameter value of the form: {form}. "
         f"Got an empty trait in: {value}"
@@ -128,15 +128,15 @@ def no_trait(form: str, value: str) -> Invalid:
 
 
 def no_choice(value: str) -> Invalid:
-    """The refusal of ``in:`` where no choice is offered."""
+    """The error for ``in:`` where it is not supported."""
     return Invalid(
         f"{WRONG}The format '{ANY_TRAIT_FORM}' only supported since microversion 1.39. Got: {value}"
     )
 
 
 def parse_member_of(values: list[str]) -> tuple[tuple[frozenset[str], ...], frozenset[str]]:
-    """Read all values of ``member_of``: sets of which one aggregate must be there, and
-    aggregates that must not be there."""
+    """Read all values of ``member_of``: sets of aggregates of which one is required each, and
+    forbidden aggregates."""
     required: list[frozenset[str]] = []
     forbidden: set[str] = set()
     for value in values:

@@ -1,4 +1,4 @@
-"""The version document, which clients read before they have a token."""
+"""The version document, which needs no token."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from innkeeper.entrypoints.api.routing import Answer, Call
 
 
 async def show(call: Call) -> Answer:
-    """Tell the range of microversions."""
+    """Show the range of microversions."""
     versions = call.api.versions
     assert versions is not None
     document = {
@@ -15,7 +15,7 @@ async def show(call: Call) -> Answer:
         "min_version": str(versions.oldest),
         "max_version": str(versions.newest),
         "status": "CURRENT",
-        # Empty: relative to wherever the client found this document.
+        # Empty: relative to the address of this document.
         "links": [{"rel": "self", "href": ""}],
     }
     return Answer(body={"versions": [document]}, headers=caching.headers(call))

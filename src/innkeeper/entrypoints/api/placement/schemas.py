@@ -1,7 +1,7 @@
-"""What bodies and queries of the Placement API may hold, at its newest version.
+"""Schemas of bodies and queries of the Placement API at its newest version.
 
-Always true: schemas are closed. The functions make those of older versions, which lack
-properties or ask for fewer of them.
+Always true: schemas are closed. The functions build those of older versions too, which have or
+require fewer properties.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from innkeeper.domain.amounts import RATIO_MAX, UNIT_MAX
 from innkeeper.entrypoints.api.microversions import Schema
 
 UUID_PATTERN = "^[0-9a-fA-F-]{36}$"
-"""Of keys. Whether what looks like it is a uuid turns out where the thing is looked for."""
+"""Of keys. The lookup finds out whether a key of this form is a UUID."""
 CLASS_PATTERN = "^[A-Z0-9_]+$"
 CUSTOM_PATTERN = "^CUSTOM_[A-Z0-9_]+$"
 NAME_MAX = 200
@@ -21,7 +21,7 @@ NAME_MAX = 200
 LONG_NAME_MAX = 255
 """Of everything else."""
 ITEMS_MAX = 1000
-"""Of anything that a body may hold many of."""
+"""Of any list or mapping in a body."""
 
 UUID: Schema = {"type": "string", "format": "uuid"}
 GENERATION: Schema = {"type": "integer"}
@@ -30,7 +30,7 @@ GENERATION: Schema = {"type": "integer"}
 def closed(properties: dict[str, Any], required: Collection[str] = ()) -> dict[str, Any]:
     """An object with these properties and no others."""
     schema: dict[str, Any] = {"type": "object", "properties": properties}
-    # Of complaints that tell equally much the first is made, so what is missing comes first.
+    # Of equally relevant violations the first is reported, so ``required`` comes first.
     if required:
         schema["required"] = list(required)
     schema["additionalProperties"] = False
@@ -38,7 +38,7 @@ def closed(properties: dict[str, Any], required: Collection[str] = ()) -> dict[s
 
 
 def keyed(pattern: str, value: Schema, **more: Any) -> dict[str, Any]:
-    """An object whose keys look alike."""
+    """An object whose keys match a pattern."""
     return {
         "type": "object",
         "patternProperties": {pattern: value},
@@ -49,7 +49,7 @@ def keyed(pattern: str, value: Schema, **more: Any) -> dict[str, Any]:
 
 
 def parameter(**schema: Any) -> dict[str, Any]:
-    """A query parameter; of one that is repeated the schema sees the last value."""
+    """A query parameter; the schema sees the last value of a repeated one."""
     return {"type": "string", **schema}
 
 
@@ -67,7 +67,7 @@ _PROVIDER_PARAMETERS = {
 
 
 def provider_query(*names: str) -> Schema:
-    """The list's query with these parameters."""
+    """The query of the provider list with these parameters."""
     return closed({name: _PROVIDER_PARAMETERS[name] for name in names})
 
 
@@ -80,12 +80,13 @@ CREATE_PROVIDER = closed(
 CHANGE_PROVIDER = closed({"name": _PROVIDER_NAME, "parent_provider_uuid": _PARENT}, ["name"])
 
 # Inventories.
+_POSITIVE = {"type": "integer", "minimum": 1, "maximum": UNIT_MAX}
 _INVENTORY: dict[str, Any] = {
-    "total": {"type": "integer", "minimum": 1, "maximum": UNIT_MAX},
-    "reserved": {"type": "integer", "minimum": 0, "maximum": UNIT_MAX},
-    "min_unit": {"type": "integer", "minimum": 1, "maximum": UNIT_MAX},
-    "max_unit": {"type": "integer", "minimum": 1, "maximum": UNIT_MAX},
-    "step_size": {"type": "integer", "minimum": 1, "maximum": UNIT_MAX},
+    "total": _POSITIVE,
+    "reserved": {**_POSITIVE, "minimum": 0},
+    "min_unit": _POSITIVE,
+    "max_unit": _POSITIVE,
+    "step_size": _POSITIVE,
     "allocation_ratio": {"type": "number", "maximum": RATIO_MAX},
 }
 ADD_INVENTORY = closed(
@@ -103,7 +104,7 @@ CHANGE_INVENTORY = closed(
 REPLACE_INVENTORIES = closed(
     {
         "resource_provider_generation": GENERATION,
-        # As a single inventory is shown, it can be sent back: the generation in it is ignored.
+        # An inventory may be sent as it is shown, with a generation, which is ignored.
         "inventories": keyed(
             CLASS_PATTERN,
             closed({"resource_provider_generation": GENERATION, **_INVENTORY}, ["total"]),
@@ -163,7 +164,7 @@ _MAPPINGS: Schema = {
         }
     },
 }
-"""What came out of a search for candidates. Nobody reads it, so it may hold anything else."""
+"""The mappings of an allocation candidate. They are ignored."""
 
 
 def consumer(
@@ -173,14 +174,10 @@ def consumer(
     has_mappings: bool = True,
     has_type: bool = True,
 ) -> dict[str, Any]:
-    """What one consumer is to hold, as some version has it."""
+    """The allocations of one consumer, as some version has them."""
     line = closed({"generation": GENERATION, "resources": RESOURCES}, ["resources"])
     lines = keyed(UUID_PATTERN, line, **({} if may_be_empty else {"minProperties": 1}))
-    properties: dict[str, Any] = {
-        "allocations": lines,
-        "project_id": IDENTIFIER,
-        "user_id": IDENTIFIER,
-    }
+    properties = {"allocations": lines, "project_id": IDENTIFIER, "user_id": IDENTIFIER}
     required = ["allocations", "project_id", "user_id"]
     if has_generation:
         properties["consumer_generation"] = {"type": ["integer", "null"]}
@@ -190,17 +187,17 @@ def consumer(
     if has_type:
         properties["consumer_type"] = CONSUMER_TYPE
         required.append("consumer_type")
-    # Here clients know the complaint of what is too much before that of what is missing.
+    # The original reports an unknown property before a missing one here.
     return {**closed(properties), "required": required}
 
 
 def consumers(one: Schema) -> Schema:
-    """What several consumers are to hold."""
+    """The allocations of several consumers."""
     return keyed(UUID_PATTERN, one, minProperties=1)
 
 
 def listed(*, has_owner: bool) -> Schema:
-    """What one consumer is to hold, from the time when allocations were a list."""
+    """The allocations of one consumer from before 1.12, when they were a list."""
     line = closed(
         {"resource_provider": closed({"uuid": UUID}, ["uuid"]), "resources": RESOURCES},
         ["resource_provider", "resources"],
@@ -219,7 +216,7 @@ WRITE_CONSUMERS = consumers(WRITE_CONSUMER)
 
 
 def reshaping(one: Schema) -> Schema:
-    """What providers are to have and consumers are to hold, in one breath."""
+    """Inventories and allocations to be replaced together."""
     return closed(
         {
             "inventories": keyed(UUID_PATTERN, REPLACE_INVENTORIES, minProperties=1),

@@ -15,9 +15,9 @@ FLAGS = {"true": True, "false": False}
 
 
 async def index(call: Call) -> Answer:
-    """List traits, all of them or those that match."""
-    which = {**_named(call.last("name")), **_associated(call.last("associated"))}
-    found = await call.read(lambda tx: traits.listing(tx, **which))
+    """List traits."""
+    filters = {**_named(call.last("name")), **_associated(call.last("associated"))}
+    found = await call.read(lambda tx: traits.listing(tx, **filters))
     return Answer(
         body={"traits": [each.name for each in found]},
         headers=caching.headers(call, (each.updated_at for each in found)),
@@ -53,13 +53,13 @@ def _bodiless(call: Call, status: int, found: NamedThing) -> Answer:
 
 
 async def show(call: Call) -> Answer:
-    """Tell whether a trait is there."""
+    """Check that a trait exists."""
     name = call.params["name"]
     return _bodiless(call, 204, await call.read(lambda tx: traits.get(tx, name)))
 
 
 async def ensure(call: Call) -> Answer:
-    """Create a custom trait unless it is there."""
+    """Create a custom trait unless it exists."""
     name = call.params["name"]
     found, is_new = await call.write(lambda tx: traits.ensure(tx, name, call.now))
     answer = _bodiless(call, 201 if is_new else 204, found)
@@ -84,13 +84,13 @@ def _of_provider(call: Call, found: ProviderTraits) -> Answer:
 
 
 async def list_of_provider(call: Call) -> Answer:
-    """List a provider's traits."""
+    """List the traits of a resource provider."""
     uuid = call.params["uuid"]
     return _of_provider(call, await call.read(lambda tx: traits.of_provider(tx, uuid)))
 
 
 async def replace_of_provider(call: Call) -> Answer:
-    """Replace a provider's traits."""
+    """Replace the traits of a resource provider."""
     uuid, body = call.params["uuid"], call.body
     seen = body["resource_provider_generation"]
     return _of_provider(
@@ -99,7 +99,7 @@ async def replace_of_provider(call: Call) -> Answer:
 
 
 async def delete_of_provider(call: Call) -> Answer:
-    """Take all traits away from a provider."""
+    """Remove all traits from a resource provider."""
     uuid = call.params["uuid"]
     await call.write(lambda tx: traits.replace(tx, uuid, None, (), call.now))
     return Answer(204)

@@ -1,7 +1,7 @@
-"""Where servers would go, told without saying where: weights, and sealed entries.
+"""Build plans: weights and sealed entries for servers to be created later, at all versions.
 
-Always true: nothing is claimed, and no name of a host is in the answer. **The lower weight
-wins** here, as it always did on this wire; inside, the higher one does.
+Always true: nothing is claimed, and the answer names no host. **The lower weight wins** on this
+wire, as in the original; elsewhere the higher one does.
 """
 
 from __future__ import annotations
@@ -11,8 +11,12 @@ from functools import partial
 from innkeeper.domain.errors import Conflict
 from innkeeper.domain.ids import IdSource
 from innkeeper.domain.key_rings import NONCE_BYTES
+from innkeeper.entrypoints.api.checks import PROJECT
+from innkeeper.entrypoints.api.compute.servers import list_schemas as server_list_schemas
+from innkeeper.entrypoints.api.compute.servers import plain as servers_plain
+from innkeeper.entrypoints.api.compute.servers import schemas as server_schemas
 from innkeeper.entrypoints.api.compute.servers.bodies import SEED_BITS, checked_body
-from innkeeper.entrypoints.api.routing import Answer, Call
+from innkeeper.entrypoints.api.routing import Answer, Call, Route, Rule
 from innkeeper.systems.compute.boot import dry_run, entries
 from innkeeper.systems.zones.select import offers
 
@@ -20,24 +24,40 @@ NONCE_MASK = (1 << 8 * NONCE_BYTES) - 1
 
 
 async def select(call: Call) -> Answer:
-    """Plan a body of ``POST /servers``; what would refuse the boot refuses this too."""
+    """Plan servers, and seal the place of each in an entry.
+
+    Raises the same errors as the creation of these servers.
+    """
     sealer = call.site.sealer
     if sealer is None:
         raise Conflict(
-            "This zone makes no build plans for others: it has no key for them (the setting "
+            "This zone makes no build plans: it has no key for them (the setting "
             "build_plan_encryption_key)."
         )
     _, request = await checked_body(call)
     planned = await call.decide(lambda tx, context: dry_run.plan(tx, context, request))
-    made = offers(
-        planned, entries.scope_of(request), sealer, partial(nonce, call.site.ids), call.now
+    offered = offers(
+        planned, entries.scope_of(request), sealer, partial(_nonce, call.site.ids), call.now
     )
-    # Not "-0.0", which some readers of JSON stumble over.
-    weights = [{"weight": 0.0 - each.weight, "blob": each.sealed} for each in made]
+    # Not "-0.0", which some JSON parsers reject.
+    weights = [{"weight": 0.0 - each.weight, "blob": each.sealed} for each in offered]
     return Answer(200, {"weights": weights})
 
 
-def nonce(ids: IdSource) -> bytes:
-    """As many random bytes as a nonce has."""
+def _nonce(ids: IdSource) -> bytes:
     number = ids.seed() << SEED_BITS | ids.seed()
     return (number & NONCE_MASK).to_bytes(NONCE_BYTES, "big")
+
+
+PLAN_ROUTES = (
+    Route(
+        "POST",
+        "/v2.1/zones/select",
+        select,
+        Rule("os_compute_api:zones:select", PROJECT),
+        body=server_schemas.PLANNED,
+        query=server_list_schemas.NOTHING,
+        decode=servers_plain.decode,
+        decode_since=servers_plain.SINCE,
+    ),
+)

@@ -1,4 +1,4 @@
-"""The login file: for its owner alone, whole, and considerate of what else is in it."""
+"""The login file: private, complete, and with its other clouds unchanged."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_a_link_is_not_followed(tmp_path: Path) -> None:
     assert not path.is_symlink()
 
 
-def test_it_says_what_clients_read(tmp_path: Path) -> None:
+def test_it_has_the_fields_that_clients_read(tmp_path: Path) -> None:
     path = clouds_file.write(tmp_path, LOGIN)
     assert yaml.safe_load(path.read_text())["clouds"]["innkeeper"] == {
         "auth_type": "password",
@@ -68,7 +68,7 @@ def test_other_clouds_stay(tmp_path: Path) -> None:
     assert "innkeeper" in clouds
 
 
-def test_the_address_moves_alone(tmp_path: Path) -> None:
+def test_only_the_address_is_updated(tmp_path: Path) -> None:
     path = clouds_file.write(tmp_path, LOGIN)
     untouched = path.stat().st_ino
     clouds_file.move(tmp_path, LOGIN.auth_url)
@@ -80,7 +80,7 @@ def test_the_address_moves_alone(tmp_path: Path) -> None:
     )
 
 
-def test_what_is_not_ours_is_left_alone(tmp_path: Path) -> None:
+def test_a_file_without_this_cloud_is_unchanged(tmp_path: Path) -> None:
     clouds_file.move(tmp_path, "http://elsewhere/v3")
     assert list(tmp_path.iterdir()) == []
     for text in ("", "[1]", "clouds: 3", "clouds: {innkeeper: 3}", "{", "clouds: {x: {}}"):

@@ -1,4 +1,4 @@
-"""The query of a search for allocation candidates, read."""
+"""The parser of the query for allocation candidates."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from hypothesis import strategies as st
 
 from innkeeper.domain.candidates import CandidateQuery, RequestGroup
 from innkeeper.domain.errors import Invalid
-from innkeeper.entrypoints.api.placement.api import PLACEMENT
 from innkeeper.entrypoints.api.placement.candidate_queries import (
     CLASSES_MAX,
     CONDITIONS_MAX,
     GROUPS_MAX,
+    LIST_CANDIDATES,
     candidate_query,
 )
-from innkeeper.entrypoints.api.placement.candidate_schemas import LIST_CANDIDATES
 from innkeeper.entrypoints.api.placement.faults import query_refusal
+from innkeeper.entrypoints.api.placement.routes import PLACEMENT
 from innkeeper.entrypoints.api.validation import Validator, query_for_schema
 
 A = "aaaaaaaa-aaaa-4aaa-8aaa-aaaaaaaaaaaa"
@@ -59,7 +59,7 @@ def test_one_group() -> None:
     assert asked == CandidateQuery(groups=(group,), limit=7)
 
 
-def test_groups_stay_in_the_order_they_were_asked_in() -> None:
+def test_groups_stay_in_the_order_of_the_query() -> None:
     asked = read(
         "required_B=T&resources_A=VCPU:1&resources=DISK_GB:1&resources_B=VCPU:2&group_policy=none"
     )
@@ -77,7 +77,7 @@ def test_one_suffixed_group_needs_no_policy() -> None:
     assert not read("resources1=VCPU:1&resources=VCPU:2").is_isolated
 
 
-def test_places_in_a_tree() -> None:
+def test_constraints_on_trees() -> None:
     asked = read(
         "resources_A=VCPU:1&required_B=T&same_subtree=_A, _B&same_subtree=_A"
         "&root_required=HW_A,!!HW_B&group_policy=none"
@@ -88,13 +88,13 @@ def test_places_in_a_tree() -> None:
     assert asked.groups[1].resources == {}
 
 
-def test_who_knows_no_trees_takes_one_provider_of_each() -> None:
+def test_older_versions_use_one_provider_of_a_tree() -> None:
     query = {"resources": ["VCPU:1"]}
     assert candidate_query(query, takes_one_of_a_tree=True).takes_one_of_a_tree
     assert not candidate_query(query).takes_one_of_a_tree
 
 
-def test_which_of_repeated_ones_counts() -> None:
+def test_which_of_repeated_parameters_counts() -> None:
     asked = read(
         f"resources=VCPU:1&resources=VCPU:2&in_tree={A}&in_tree={B}&limit=1&limit=2"
         "&group_policy=isolate&group_policy=none"
@@ -187,7 +187,7 @@ def test_a_trait_in_one_choice_may_be_forbidden() -> None:
         ("colour=red", "undefined_code", "'colour' does not match any of the regexes"),
     ],
 )
-def test_refusals_as_clients_know_them(query: str, code: str, message: str) -> None:
+def test_errors_have_the_texts_of_the_original(query: str, code: str, message: str) -> None:
     found_code, found = refusal(query)
     assert found_code == code
     assert message in found
@@ -263,7 +263,7 @@ VALUES = st.one_of(
 
 
 @given(st.dictionaries(NAMES, st.lists(VALUES, min_size=1, max_size=3)))
-def test_whatever_comes_is_read_or_refused(query: dict[str, list[str]]) -> None:
+def test_any_query_is_parsed_or_rejected(query: dict[str, list[str]]) -> None:
     try:
         asked = checked(query)
     except Invalid as refused:

@@ -1,4 +1,4 @@
-"""How much a client's allocations are to write, which bounds what shares their commit."""
+"""The number of rows to write, which limits the writes that share a commit."""
 
 from __future__ import annotations
 

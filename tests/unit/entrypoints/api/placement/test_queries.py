@@ -1,4 +1,4 @@
-"""The query parameters of searches for providers, read."""
+"""The parsers of query parameters."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_an_amount_beyond_all_units_stays_a_small_number() -> None:
     assert parse_resources("VCPU:" + "9" * 5000) == {"VCPU": 2**31}
 
 
-def test_a_class_is_left_to_who_knows_the_classes() -> None:
+def test_class_names_are_not_validated() -> None:
     assert parse_resources(":1, VCPU:+2") == {"": 1, " VCPU": 2}
 
 
@@ -46,7 +46,7 @@ def test_a_class_is_left_to_who_knows_the_classes() -> None:
         ("VCPU:-007", "Requested resource VCPU requires amount >= 1. Got: -7."),
     ],
 )
-def test_other_resources_are_refused(text: str, message: str) -> None:
+def test_malformed_resources_are_rejected(text: str, message: str) -> None:
     with pytest.raises(Invalid) as refusal:
         parse_resources(text)
     assert refusal.value.message.endswith(message) or refusal.value.message.startswith(message)
@@ -64,13 +64,13 @@ def test_every_trait_has_a_name(value: str) -> None:
         parse_required([value])
 
 
-def test_nothing_is_forbidden_in_a_choice() -> None:
+def test_any_of_accepts_no_forbidden_trait() -> None:
     with pytest.raises(Invalid, match=r"does not support forbidden traits\. Got: in:A,!B"):
         parse_required(["in:A,!B"])
 
 
-def test_a_choice_stands_alone() -> None:
-    """Elsewhere the word is a part of a name, which no trait has."""
+def test_any_of_must_begin_the_value() -> None:
+    """Elsewhere ``in:`` is part of a name, which no trait has."""
     assert parse_required(["A,in:B", "!in:C"]) == (
         (frozenset({"A"}), frozenset({"in:B"})),
         frozenset({"in:C"}),
@@ -90,6 +90,6 @@ def test_several_aggregates_need_a_prefix(value: str) -> None:
 
 
 @pytest.mark.parametrize("value", ["", "rack", "in:rack", f"in:{A},!{B}", "in:", f"!!{A}"])
-def test_other_memberships_are_refused(value: str) -> None:
+def test_malformed_memberships_are_rejected(value: str) -> None:
     with pytest.raises(Invalid, match=r"to contain valid UUID\(s\)"):
         parse_member_of([value])

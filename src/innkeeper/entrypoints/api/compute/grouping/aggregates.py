@@ -15,7 +15,7 @@ from innkeeper.entrypoints.api.compute.timestamps import micros
 from innkeeper.entrypoints.api.faults import HttpRefusal
 from innkeeper.entrypoints.api.pclouds import owned_aggregates
 from innkeeper.entrypoints.api.pclouds.calling import context
-from innkeeper.entrypoints.api.pclouds.ratio_rollout import bring_over_members
+from innkeeper.entrypoints.api.pclouds.ratio_rollout import roll_out_edited
 from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.systems.compute.grouping import aggregates
 from innkeeper.systems.compute.grouping.owned_aggregates import Keepers
@@ -87,7 +87,7 @@ async def act(call: Call) -> Answer:
     aggregate = await call.write(
         lambda tx: carry_out(tx, row, value, call.now, owners), retry=WHOLE_HOSTS
     )
-    await bring_over_members(call, aggregate)
+    await roll_out_edited(call, aggregate)
     return _answered(aggregate)
 
 

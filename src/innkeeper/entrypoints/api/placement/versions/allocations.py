@@ -65,11 +65,10 @@ STEPS = (
         "`project_id` and `user_id` are required in `PUT /allocations/{consumer}`.",
         (Edge("PUT", CONSUMER_ALLOCATIONS, body_before=listed(has_owner=False)),),
     ),
-    Step(Version(1, 9), "`GET /usages` shows how much a project holds, or one user of it."),
+    Step(Version(1, 9), "`GET /usages` shows the usages of a project, or of one of its users."),
     Step(
         Version(1, 12),
-        "`PUT /allocations/{consumer}` takes an object with providers as keys instead of a "
-        "list; "
+        "`PUT /allocations/{consumer}` takes an object with providers as keys instead of a list; "
         "`GET` shows `project_id` and `user_id`.",
         (
             Edge(
@@ -79,12 +78,13 @@ STEPS = (
         ),
     ),
     Step(
-        Version(1, 13), "`POST /allocations` replaces what several consumers hold, all or nothing."
+        Version(1, 13),
+        "`POST /allocations` replaces the allocations of several consumers, all or nothing.",
     ),
     Step(
         Version(1, 28),
         "`consumer_generation` is required in writes of allocations, compared, and shown; an "
-        "empty `allocations` in a `PUT` lets go of everything.",
+        "empty `allocations` in a `PUT` deletes all allocations of the consumer.",
         (
             Edge(
                 "PUT", CONSUMER_ALLOCATIONS, body_before=NOT_EMPTY_BEFORE_1_28, up=_any_generation
@@ -96,7 +96,7 @@ STEPS = (
     ),
     Step(
         Version(1, 30),
-        "`POST /reshaper` replaces what providers have and what consumers hold, all or nothing.",
+        "`POST /reshaper` replaces inventories and allocations together, all or nothing.",
     ),
     Step(
         Version(1, 34),

@@ -10,7 +10,7 @@ CODES_SINCE = Version(1, 23)
 
 
 def shows_code(version: tuple[int, int] | None) -> bool:
-    """Whether an error's form has a code; it has none while no version was agreed on."""
+    """Whether an error has a code; it has none if the request's version is not valid."""
     return version is not None and version >= CODES_SINCE
 
 
@@ -25,6 +25,6 @@ STEPS = (
         "Answers have the headers `last-modified` and `cache-control: no-cache`.",
         (Edge("*", "*", down=_undate),),
     ),
-    # Errors pass no edges; their form asks the function above.
+    # Errors pass no edges; their form calls ``shows_code``.
     Step(CODES_SINCE, "Errors have a `code`."),
 )

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from innkeeper.domain.errors import Invalid
 from innkeeper.domain.versions import Version
-from innkeeper.entrypoints.api.microversions import Edge, Step
+from innkeeper.entrypoints.api.microversions import Edge, SchemaBefore, Step
 from innkeeper.entrypoints.api.options import with_options
-from innkeeper.entrypoints.api.placement.candidate_schemas import (
+from innkeeper.entrypoints.api.placement.candidate_queries import (
     MEMBER_OF,
     NAME,
     REQUIRED,
@@ -17,10 +17,11 @@ from innkeeper.entrypoints.api.placement.candidate_schemas import (
 from innkeeper.entrypoints.api.placement.candidates import CandidateOptions
 from innkeeper.entrypoints.api.placement.paths import CANDIDATES
 from innkeeper.entrypoints.api.placement.queries import by_suffix, parse_required, parse_resources
+from innkeeper.entrypoints.api.placement.versions.edges import Down, Up
 from innkeeper.entrypoints.api.routing import Answer, Call
 
 NUMBER = "[1-9][0-9]*"
-"""A group's suffix as it was before groups had names."""
+"""A group's suffix before groups had names."""
 
 
 def _listed(answer: Answer, _call: Call) -> None:
@@ -36,18 +37,17 @@ def _hide_traits(answer: Answer, _call: Call) -> None:
         del summary["traits"]
 
 
-def _keep_wanted(answer: Answer, call: Call) -> None:
+def _keep_requested(answer: Answer, call: Call) -> None:
     values = [values[-1] for _, values in by_suffix(call.query, "resources")]
-    wanted = {name for text in values for name in parse_resources(text)}
+    requested = {name for text in values for name in parse_resources(text)}
     for summary in answer.body["provider_summaries"].values():
         resources = summary["resources"]
-        summary["resources"] = {name: resources[name] for name in resources if name in wanted}
+        summary["resources"] = {name: resources[name] for name in resources if name in requested}
 
 
 def _keep_named(answer: Answer, _call: Call) -> None:
     body = answer.body
     requests = body["allocation_requests"]
-    # In the order of the summaries, and each of them once.
     named = {uuid for request in requests for uuid in request["allocations"]}
     body["provider_summaries"] = {
         uuid: {"resources": summary["resources"], "traits": summary["traits"]}
@@ -89,99 +89,83 @@ def _refuse_bare_groups(call: Call) -> None:
         raise Invalid("At least one request group (`resources` or `resources{$S}`) is required.")
 
 
+def _step(
+    minor: int,
+    summary: str,
+    *,
+    query_before: SchemaBefore | None = None,
+    up: Up | None = None,
+    down: Down | None = None,
+) -> Step:
+    edge = Edge("GET", CANDIDATES, query_before=query_before, up=up, down=down)
+    return Step(Version(1, minor), summary, (edge,))
+
+
 STEPS = (
     Step(
         Version(1, 10),
-        "`GET /allocation_candidates` lists ways to serve a request: whole sets of "
-        "allocations, "
+        "`GET /allocation_candidates` lists ways to serve a request: whole sets of allocations, "
         "and a summary of the providers in them.",
     ),
-    Step(
-        Version(1, 12),
-        "Allocation candidates come as objects with providers as keys, not as lists.",
-        (Edge("GET", CANDIDATES, down=_listed),),
-    ),
-    Step(
-        Version(1, 16),
-        "`limit` on allocation candidates: at most so many.",
-        (Edge("GET", CANDIDATES, query_before=plain()),),
-    ),
-    Step(
-        Version(1, 17),
+    _step(12, "Allocation candidates are keyed by provider instead of listed.", down=_listed),
+    _step(16, "`limit` on allocation candidates.", query_before=plain()),
+    _step(
+        17,
         "`required` on allocation candidates; the summaries of providers show `traits`.",
-        (Edge("GET", CANDIDATES, query_before=plain("limit"), down=_hide_traits),),
+        query_before=plain("limit"),
+        down=_hide_traits,
     ),
-    Step(
-        Version(1, 21),
+    _step(
+        21,
         "`member_of` on allocation candidates: one aggregate, or `in:` and several.",
-        (Edge("GET", CANDIDATES, query_before=plain("limit", REQUIRED)),),
+        query_before=plain("limit", REQUIRED),
     ),
-    Step(
-        Version(1, 25),
-        "Numbered groups on allocation candidates (`resources1`, `required1`, `member_of1`), "
-        "each "
-        "served by one provider; `group_policy` says whether two may be served by the same.",
-        (Edge("GET", CANDIDATES, query_before=plain("limit", REQUIRED, MEMBER_OF)),),
+    _step(
+        25,
+        "Numbered groups on allocation candidates (`resources1`, `required1`, `member_of1`), each "
+        "served by one provider; `group_policy` says whether one provider may serve two of them.",
+        query_before=plain("limit", REQUIRED, MEMBER_OF),
     ),
-    Step(
-        Version(1, 27),
+    _step(
+        27,
         "The summaries of allocation candidates show all classes of a provider, not only those "
-        "that were asked for.",
-        (Edge("GET", CANDIDATES, down=_keep_wanted),),
+        "of the request.",
+        down=_keep_requested,
     ),
-    Step(
-        Version(1, 29),
-        "Allocation candidates may take from several providers of a tree; their summaries hold "
-        "every provider of each tree, with parent and root.",
-        (
-            Edge(
-                "GET",
-                CANDIDATES,
-                up=with_options(CandidateOptions, takes_one_of_a_tree=True),
-                down=_keep_named,
-            ),
+    _step(
+        29,
+        "Allocation candidates may use several providers of a tree; their summaries hold every "
+        "provider of each tree, with parent and root.",
+        up=with_options(CandidateOptions, takes_one_of_a_tree=True),
+        down=_keep_named,
+    ),
+    _step(
+        31,
+        "`in_tree` on allocation candidates: only providers in the tree of this one.",
+        query_before=grouped(
+            NUMBER, "limit", "group_policy", words=(RESOURCES, REQUIRED, MEMBER_OF)
         ),
     ),
-    Step(
-        Version(1, 31),
-        "`in_tree` on allocation candidates: only providers of the tree of this one.",
-        (
-            Edge(
-                "GET",
-                CANDIDATES,
-                query_before=grouped(
-                    NUMBER, "limit", "group_policy", words=(RESOURCES, REQUIRED, MEMBER_OF)
-                ),
-            ),
-        ),
-    ),
-    Step(
-        Version(1, 33),
+    _step(
+        33,
         "Groups on allocation candidates have names (`resources_NET`), not only numbers.",
-        (Edge("GET", CANDIDATES, query_before=grouped(NUMBER, "limit", "group_policy")),),
+        query_before=grouped(NUMBER, "limit", "group_policy"),
     ),
-    Step(
-        Version(1, 34),
-        "`mappings` tells which providers serve which group of an allocation candidate.",
-        (Edge("GET", CANDIDATES, down=_unmap),),
+    _step(
+        34,
+        "`mappings` shows which providers serve which group of an allocation candidate.",
+        down=_unmap,
     ),
-    Step(
-        Version(1, 35),
-        "`root_required` on allocation candidates: traits that the root has, or has not.",
-        (Edge("GET", CANDIDATES, query_before=grouped(NAME, "limit", "group_policy")),),
+    _step(
+        35,
+        "`root_required` on allocation candidates: required and forbidden traits of the root.",
+        query_before=grouped(NAME, "limit", "group_policy"),
     ),
-    Step(
-        Version(1, 36),
-        "`same_subtree` on allocation candidates: the providers of these groups are below one "
-        "of "
-        "them; groups named there may ask for no amounts.",
-        (
-            Edge(
-                "GET",
-                CANDIDATES,
-                query_before=grouped(NAME, "limit", "group_policy", "root_required"),
-                up=_refuse_bare_groups,
-            ),
-        ),
+    _step(
+        36,
+        "`same_subtree` on allocation candidates: one of the providers of these groups is an "
+        "ancestor of the others; groups named there may request no amounts.",
+        query_before=grouped(NAME, "limit", "group_policy", "root_required"),
+        up=_refuse_bare_groups,
     ),
 )

@@ -1,4 +1,4 @@
-"""Pieces of edges that several resources have alike."""
+"""Parts of edges that several resources share."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Down = Callable[[Answer, Call], None]
 
 
 def without_in_body(*names: str) -> Down:
-    """A way down that takes fields out of a body."""
+    """A downgrade that removes fields from a body."""
 
     def down(answer: Answer, _call: Call) -> None:
         for name in names:

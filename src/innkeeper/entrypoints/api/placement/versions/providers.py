@@ -1,4 +1,4 @@
-"""What microversions changed about providers, their links and their aggregates."""
+"""What microversions changed about providers, their inventories, and resource classes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,14 @@ from typing import Any
 from innkeeper.domain.versions import Version
 from innkeeper.entrypoints.api.microversions import Edge, Schema, Step
 from innkeeper.entrypoints.api.options import with_options
-from innkeeper.entrypoints.api.placement.paths import AGGREGATES, PROVIDER, PROVIDERS
+from innkeeper.entrypoints.api.placement.inventories import InventoryOptions
+from innkeeper.entrypoints.api.placement.paths import (
+    AGGREGATES,
+    INVENTORIES,
+    INVENTORY,
+    PROVIDER,
+    PROVIDERS,
+)
 from innkeeper.entrypoints.api.placement.providers import ProviderOptions
 from innkeeper.entrypoints.api.placement.schemas import AGGREGATE_LIST, provider_query
 from innkeeper.entrypoints.api.placement.versions.edges import without_in_body
@@ -18,7 +25,7 @@ PARENT = "parent_provider_uuid"
 
 
 def shown(change: Callable[[dict[str, Any]], None]) -> tuple[Edge, ...]:
-    """Edges that change every view of a provider on its way out."""
+    """Edges that change every view of a provider in an answer."""
 
     def down(answer: Answer, _call: Call) -> None:
         if answer.body is not None:
@@ -30,7 +37,7 @@ def shown(change: Callable[[dict[str, Any]], None]) -> tuple[Edge, ...]:
 
 
 def without_link(name: str) -> tuple[Edge, ...]:
-    """Edges that take one link out of every view of a provider."""
+    """Edges that remove one link from every view of a provider."""
 
     def change(view: dict[str, Any]) -> None:
         view["links"] = [link for link in view["links"] if link["rel"] != name]
@@ -38,9 +45,13 @@ def without_link(name: str) -> tuple[Edge, ...]:
     return shown(change)
 
 
+def _queried_by(*names: str) -> tuple[Edge, ...]:
+    return (Edge("GET", PROVIDERS, query_before=provider_query(*names)),)
+
+
 def _without_parent(schema: Schema) -> Schema:
-    left = {key: each for key, each in schema["properties"].items() if key != PARENT}
-    return {**schema, "properties": left}
+    remaining = {key: each for key, each in schema["properties"].items() if key != PARENT}
+    return {**schema, "properties": remaining}
 
 
 def _flatten(view: dict[str, Any]) -> None:
@@ -59,6 +70,7 @@ def _hide(answer: Answer, _call: Call) -> None:
     answer.headers.pop("cache-control", None)
 
 
+_leave_some = with_options(InventoryOptions, leaves_some=True)
 _no_generation = without_in_body("resource_provider_generation")
 
 STEPS = (
@@ -68,30 +80,39 @@ STEPS = (
         without_link("aggregates"),
     ),
     Step(
+        Version(1, 2),
+        "Resource classes can be listed, shown, created, renamed and deleted; custom ones begin "
+        "with `CUSTOM_`.",
+    ),
+    Step(
         Version(1, 3),
         "`member_of` on the provider list: one aggregate, or `in:` and several.",
-        (Edge("GET", PROVIDERS, query_before=provider_query("name", "uuid")),),
+        _queried_by("name", "uuid"),
     ),
     Step(
         Version(1, 4),
         "`resources` on the provider list: amounts that must fit.",
-        (Edge("GET", PROVIDERS, query_before=provider_query("name", "uuid", "member_of")),),
+        _queried_by("name", "uuid", "member_of"),
+    ),
+    Step(
+        Version(1, 5),
+        "`DELETE /resource_providers/{uuid}/inventories` deletes all inventories of a provider.",
     ),
     Step(
         Version(1, 6),
         "Traits can be listed, created and deleted, and given to providers, which link to them.",
         without_link("traits"),
     ),
+    Step(
+        Version(1, 7),
+        "`PUT /resource_classes/{name}` creates a class or confirms it, and takes no body.",
+    ),
     Step(Version(1, 11), "Providers link to their allocations.", without_link("allocations")),
     Step(
         Version(1, 14),
-        "Nested providers: parent and root are shown and set, and `in_tree` narrows the list.",
+        "Nested providers: parent and root are shown and set, and `in_tree` filters the list.",
         (
-            Edge(
-                "GET",
-                PROVIDERS,
-                query_before=provider_query("name", "uuid", "member_of", "resources"),
-            ),
+            *_queried_by("name", "uuid", "member_of", "resources"),
             Edge("POST", PROVIDERS, body_before=_without_parent),
             Edge("PUT", PROVIDER, body_before=_without_parent),
             *shown(_flatten),
@@ -99,19 +120,13 @@ STEPS = (
     ),
     Step(
         Version(1, 18),
-        "`required` on the provider list: traits that must be there.",
-        (
-            Edge(
-                "GET",
-                PROVIDERS,
-                query_before=provider_query("name", "uuid", "member_of", "resources", "in_tree"),
-            ),
-        ),
+        "`required` on the provider list: required traits.",
+        _queried_by("name", "uuid", "member_of", "resources", "in_tree"),
     ),
     Step(
         Version(1, 19),
         "Aggregates of providers are sent and shown with the generation, which is compared and "
-        "moved; before, the body was a bare list.",
+        "advanced; before, the body was a bare list.",
         (
             Edge("GET", AGGREGATES, down=_no_generation),
             Edge("PUT", AGGREGATES, body_before=AGGREGATE_LIST, up=_wrap, down=_no_generation),
@@ -123,8 +138,17 @@ STEPS = (
         (Edge("POST", PROVIDERS, down=_hide),),
     ),
     Step(
+        Version(1, 26),
+        "`reserved` may be as large as `total`.",
+        (
+            Edge("PUT", INVENTORIES, up=_leave_some),
+            Edge("POST", INVENTORIES, up=_leave_some),
+            Edge("PUT", INVENTORY, up=_leave_some),
+        ),
+    ),
+    Step(
         Version(1, 37),
-        "A provider's parent can be changed and taken away; before, it could only be set once.",
+        "A provider's parent can be changed and removed; before, it could only be set once.",
         (Edge("PUT", PROVIDER, up=with_options(ProviderOptions, only_roots_move=True)),),
     ),
 )

@@ -1,4 +1,4 @@
-"""What microversions changed about the queries that providers and candidates are found by."""
+"""What microversions changed about the queries for providers and candidates."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from innkeeper.entrypoints.api.routing import Call
 
 
 def found_by(up: Up) -> tuple[Edge, ...]:
-    """The same way up for both lists."""
+    """Edges that change the requests for both lists."""
     return (Edge("GET", PROVIDERS, up=up), Edge("GET", CANDIDATES, up=up))
 
 
@@ -30,7 +30,7 @@ FORM = "HW_CPU_X86_VMX,CUSTOM_MAGIC"
 def _refuse_forbidden_traits(call: Call) -> None:
     value = call.last("required")
     if value is None or value.startswith(ANY_OF):
-        # A choice came later still, and its own step refuses it.
+        # ``in:`` came with a later version, whose step rejects it.
         return
     names = [name.strip() for name in value.split(",")]
     if not all(name.lstrip(NOT) for name in names):
@@ -48,7 +48,7 @@ def _refuse_repeated_member_of(call: Call) -> None:
 
 def _refuse_forbidden_aggregates(call: Call) -> None:
     for suffix, values in by_suffix(call.query, "member_of"):
-        # Read first: what is malformed is told as such at every version.
+        # Parse first: a malformed value has the same error at every version.
         _, forbidden = parse_member_of(values)
         if forbidden:
             raise Invalid(
@@ -72,7 +72,7 @@ STEPS = (
     ),
     Step(
         Version(1, 24),
-        "`member_of` can be repeated; all of them must hold.",
+        "`member_of` can be repeated; a provider must match all of them.",
         found_by(_refuse_repeated_member_of),
     ),
     Step(
@@ -82,7 +82,7 @@ STEPS = (
     ),
     Step(
         Version(1, 39),
-        "`in:` in `required` asks for any of several traits, and `required` can be repeated.",
+        "`in:` in `required` requires any of several traits, and `required` can be repeated.",
         found_by(_keep_last_required),
     ),
 )

@@ -8,8 +8,6 @@ from innkeeper.entrypoints.api.placement.versions import (
     allocations,
     answers,
     candidates,
-    classes,
-    inventories,
     providers,
     queries,
 )
@@ -19,8 +17,6 @@ VERSIONS = VersionTable.of(
     Version(1, 0),
     Version(1, 39),
     providers,
-    inventories,
-    classes,
     candidates,
     allocations,
     queries,
