@@ -121,7 +121,7 @@ def _wide_lines(file: File) -> Iterator[Finding]:
     for number, line in enumerate(file.text.splitlines(), start=1):
         if line.lstrip().startswith("```"):
             is_code = not is_code
-        is_exempt = is_code or line.startswith("|") or "](" in line
+        is_exempt = is_code or line.lstrip().startswith("|") or "](" in line
         if len(line) > COLUMNS_MAX and not is_exempt:
             yield Finding(file.path, number, f"{len(line)} columns: {line}")
 

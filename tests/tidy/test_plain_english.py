@@ -15,6 +15,7 @@ HELD = (
     "CHANGELOG.md",
     "README.md",
     "docs/explanation/",
+    "docs/howto/",
     "docs/index.md",
     "docs/operations/",
     "docs/tutorial/",
