@@ -13,11 +13,14 @@ from tests.tidy.tree import File, files
 
 HELD = (
     "CHANGELOG.md",
+    "CONTRIBUTING.md",
     "README.md",
+    "SECURITY.md",
     "docs/explanation/",
     "docs/howto/",
     "docs/index.md",
     "docs/operations/",
+    "docs/reference/",
     "docs/tutorial/",
 )
 """Files and folders that have been edited."""
