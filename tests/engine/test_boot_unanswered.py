@@ -15,7 +15,6 @@ from innkeeper.domain.errors import Busy, Doubtful
 from innkeeper.engine.retry import LOOK_UPS_MAX
 from innkeeper.store.queries.compute import servers
 from innkeeper.store.transactions import Store, Tx
-from innkeeper.systems.compute.boot import recovery
 from innkeeper.systems.compute.flavors import flavors
 from innkeeper.systems.compute.servers import servers as server_rules
 from tests.support.clouds import NOW, SMALL, Cloud, cloud_in, reported
@@ -161,11 +160,11 @@ def other(name: str) -> Any:
 
 def test_what_did_not_happen_is_not_found(cloud: Cloud) -> None:
     request = cloud.request(2)
-    assert cloud.read(lambda tx: recovery.already_booted(tx, request)) is None
+    assert cloud.read(lambda tx: cloud.executor.already_booted(tx, request)) is None
     cloud.boot(request)
     (server, _) = request.server_ids
     cloud.write(lambda tx: server_rules.finish_deletes(tx, [server], NOW))
-    assert cloud.read(lambda tx: recovery.already_booted(tx, request)) == Booted(
+    assert cloud.read(lambda tx: cloud.executor.already_booted(tx, request)) == Booted(
         request.batch_id, request.server_ids
     ), "a server that was deleted in between was booted all the same"
 

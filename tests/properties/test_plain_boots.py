@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from innkeeper.domain.errors import Invalid
 from innkeeper.domain.versions import Version
-from innkeeper.entrypoints.api.compute.servers.bodies import ServerCreateRequest, asked
+from innkeeper.entrypoints.api.compute.servers.bodies import ServerCreateRequest, create_request
 from innkeeper.entrypoints.api.compute.servers.plain import SINCE, decode
 from innkeeper.entrypoints.api.compute.servers.schemas import CREATE
 from innkeeper.entrypoints.api.compute_api import COMPUTE
@@ -118,7 +118,7 @@ def slowly(body: bytes) -> ServerCreateRequest | None:
             schema.check(thing)
     except Invalid:
         return None
-    return asked(thing)
+    return create_request(thing)
 
 
 @given(BODIES)

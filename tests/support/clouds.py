@@ -25,8 +25,8 @@ from innkeeper.store.backends.sqlite import Sqlite
 from innkeeper.store.queries.compute import agents
 from innkeeper.store.transactions import Store, Tx
 from innkeeper.systems.compute import audit as compute_audit
+from innkeeper.systems.compute.boot.dry_run import Question
 from innkeeper.systems.compute.boot.executor import BootExecutor
-from innkeeper.systems.compute.boot.explanations import Question
 from innkeeper.systems.compute.flavors import flavors
 from innkeeper.systems.compute.hosts import hosts, reports_audit
 from innkeeper.systems.placement import audit as placement_audit

@@ -10,8 +10,8 @@ from innkeeper.domain.compute import Booted
 from innkeeper.domain.ids import ServerId
 from innkeeper.domain.zones import Planned
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute.boot import plans
-from innkeeper.systems.compute.boot.entries import Stale, Used
+from innkeeper.systems.compute.boot import dry_run
+from innkeeper.systems.compute.boot.entries import EntryStale, EntryUsed
 from tests.support.candidate_checks import CandidateChecks
 
 COUNT = 3
@@ -42,7 +42,7 @@ class Planner:
         request = self._cloud.request(1, COUNT, project_id=project_id, hints=hints, now=now)
 
         def made(tx: Tx, context: Any) -> tuple[Planned, ...]:
-            return plans.made(tx, context, request)
+            return dry_run.plan(tx, context, request)
 
         (answer,) = self._cloud.carry_out(("decide", (made, now)))
         assert isinstance(answer, tuple), answer
@@ -70,5 +70,5 @@ class Planner:
             checks.welcome(where.server_id, kept.hints)
             assert checks.seen.servers[where.server_id]["host"] == where.host
             return
-        assert isinstance(answer, Used if where.server_id in self.made else Stale), answer
+        assert isinstance(answer, EntryUsed if where.server_id in self.made else EntryStale), answer
         checks.demand_unchanged()

@@ -99,13 +99,15 @@ def _of_paragraph(
 
 def written_in(file: File) -> Iterator[Paragraph]:
     """Give the docstrings and comments of a module, and its texts of several words."""
+    read = set()
     for node in ast.walk(file.tree()):
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            read.add(node.value)
             text = node.value.value
             for each in paragraphs(inspect.cleandoc(text)) if isinstance(text, str) else ():
                 plain = re.sub(r"``[^`]*``|:\w+:`[^`]*`", "code", each.text)
                 yield Paragraph(node.lineno + each.line - 1, plain, each.is_prose)
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node not in read:
             yield Paragraph(node.lineno, node.value, is_prose=False)
     gathered: list[str] = []
     for number, line in enumerate([*file.text.splitlines(), ""], start=1):

@@ -25,7 +25,7 @@ TYPE = re.compile(r"^# TYPE (\w+) (\w+)$", re.MULTILINE)
 def exposed() -> set[str]:
     """The names of all numbers that a service tells, with those of histograms' parts."""
     names: set[str] = set()
-    for name, kind in TYPE.findall(metrics.told().decode()):
+    for name, kind in TYPE.findall(metrics.exposition().decode()):
         names |= {name + end for end in OF_A_HISTOGRAM} if kind == "histogram" else {name}
     return names
 

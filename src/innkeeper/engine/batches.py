@@ -1,20 +1,21 @@
-"""Carrying out one batch of steps in one commit, and what becomes of it when that fails.
+"""Executes one batch of commands in one commit, and decides what follows a failure.
 
-Always true: each step has one answer, and an answer that is no error is on the disk. Repeats
-are bounded in number and time, and paused at random, so that processes which failed together do
-not come back together.
+Always true: each command gets one answer, and a successful answer is on the disk. Retries are
+bounded in number and time, with random pauses, so that processes which failed together do not
+return together.
 
-What is repeated, and what is not (:mod:`innkeeper.engine.retry` has the numbers):
+What is retried (:mod:`innkeeper.engine.retry` has the numbers):
 
-- Where another transaction was in the way, or the database was gone before the commit was
-  sent, nothing has happened: the whole batch is tried again, on another connection.
-- Who has waited for other writers in vain is refused; each step alone would wait as long.
-- A batch that fails for another reason is repeated step by step: one of them is poison. That
-  ends with the first step that finds the database gone, or others in the way for too long.
-- Where the answer to the commit did not arrive, boots are looked up, by the ids of their
-  servers, in the transaction that would repeat them. It writes, so it has waited for the end of
-  the lost one. Any other step is answered that nobody knows: if it was done, a repeat would be
-  refused, and its client told that it had not been.
+- After a conflict with another transaction, or a connection lost before the commit was sent,
+  nothing was written: the whole batch is retried on another connection.
+- A batch that timed out waiting for other writers is refused; each command alone would wait as
+  long.
+- A batch that fails for any other reason is executed command by command, since one of them is at
+  fault. That ends when the database is unreachable, or a command times out waiting.
+- Where the answer to the commit was lost, boots are looked up by their servers' ids, in the
+  transaction that would repeat them. That transaction writes, so it waits for the end of the lost
+  one. Other commands are answered that their outcome is unknown: a retry of one that was
+  committed would be refused, and its client would believe that it had failed.
 """
 
 from __future__ import annotations
@@ -44,46 +45,46 @@ from innkeeper.engine.commands import (
 )
 from innkeeper.engine.retry import LOOK_UPS_MAX, PASSING, Repeats
 from innkeeper.store.transactions import Store, Tx, step
-from innkeeper.systems.compute.boot.explanations import Question, Told
+from innkeeper.systems.compute.boot.dry_run import Explained, Question
 
 LOG = structlog.get_logger("innkeeper.decisions")
 T = TypeVar("T")
 
 OF_ALL = (Busy, Unreachable)
-"""What is no fault of any step: whoever comes next is told so as well."""
+"""Errors that no command causes: the rest of the batch gets the same answer."""
 
 
 class Executor(Protocol):
-    """What the thread needs of the rooms: boots in bulk, and the host table kept in step."""
+    """What the writer thread needs of the compute room: boots in bulk, and the host table."""
 
     def begin(self, tx: Tx) -> None:
         """Start the work of one transaction."""
 
     def boot(self, tx: Tx, requests: Sequence[BootRequest]) -> Sequence[Booted | Refusal]:
-        """Decide on and write all requests; an exception in the list is that one's refusal."""
+        """Decide on and write all requests; a request's outcome may be its refusal."""
 
     def already_booted(self, tx: Tx, request: BootRequest) -> Booted | None:
-        """The answer to a request that an earlier commit has carried out; else ``None``."""
+        """The outcome of a request that an earlier commit has written; else ``None``."""
 
-    def explain(self, tx: Tx, question: Question) -> Told:
-        """Decide without writing, and tell why."""
+    def explain(self, tx: Tx, question: Question) -> Explained:
+        """Decide without writing, and explain the decision."""
 
     def decide(self, tx: Tx, work: Deciding[T], now: datetime) -> T:
-        """Do work that decides; it is given the transaction and the means to decide."""
+        """Run work that decides, with the transaction and a decision context."""
 
     def follow(self, tx: Tx) -> None:
         """Bring the host table up to all that ``tx`` sees."""
 
     def forget(self) -> None:
-        """Throw away what the last transaction did to the host table; it did not happen."""
+        """Undo what the last transaction did to the host table; it was rolled back."""
 
 
 @dataclass(slots=True)
 class PendingCommand:
-    """One command that waits, and where its answer goes.
+    """One waiting command, and the future that gets its answer.
 
-    ``outcome`` is the answer, or the exception that is raised in its place. A boot that has
-    ``look_ups`` may have been carried out before, so it is looked up first.
+    ``outcome`` is the answer or the exception. A boot with ``look_ups`` may have been committed
+    before, so it is looked up first.
     """
 
     command: Command[object]
@@ -92,8 +93,8 @@ class PendingCommand:
     outcome: object = None
 
 
-def nobody_late(batch: Sequence[PendingCommand]) -> Sequence[PendingCommand]:
-    """No more steps than a batch has."""
+def no_more(batch: Sequence[PendingCommand]) -> Sequence[PendingCommand]:
+    """Add no commands to a batch."""
     del batch
     return ()
 
@@ -102,13 +103,13 @@ def carry_out(
     store: Store,
     executor: Executor,
     batch: list[PendingCommand],
-    late: Callable[[Sequence[PendingCommand]], Sequence[PendingCommand]] = nobody_late,
+    late: Callable[[Sequence[PendingCommand]], Sequence[PendingCommand]] = no_more,
 ) -> list[object]:
-    """Carry out one batch in one commit; an exception in the list is that step's answer.
+    """Execute one batch in one commit; gives each command's answer, which may be an exception.
 
-    ``late`` gives steps that are to be added to the batch: those that came while it waited for
-    its turn to write. As many processes as there are wait, and a batch that leaves half full
-    makes the other half wait for all of them once more.
+    ``late`` gives commands to add to the batch, which came while it waited for its turn to write.
+    Every other process takes a turn before this one's next: a command that misses the batch waits
+    for all of them.
     """
     repeats = Repeats()
     outcomes: list[object] | None = None
@@ -124,7 +125,7 @@ def _attempt(
     late: Callable[[Sequence[PendingCommand]], Sequence[PendingCommand]],
     repeats: Repeats,
 ) -> list[object] | None:
-    """The steps' answers; ``None`` if nothing happened and it is worth another attempt."""
+    """The commands' answers; ``None`` if nothing was written and the batch is to be retried."""
     started_s = time.perf_counter()
     try:
         outcomes = _commit(store, executor, batch, late)
@@ -147,19 +148,19 @@ def _attempt(
 def _one_by_one(
     store: Store, executor: Executor, batch: Sequence[PendingCommand], error: Exception
 ) -> list[object]:
-    """Answer the steps of a batch that raised ``error``, each for itself."""
+    """Execute the commands of a batch that raised ``error``, each in a commit of its own."""
     if len(batch) == 1:
         if isinstance(error, Unavailable) or not isinstance(error, Refusal):
             LOG.error("batch_failed", steps=1, exc_info=error)
         return [error]
-    # One of them is poison. Alone, it cannot take the others with it.
+    # One of them is at fault. Alone, it cannot fail the others.
     LOG.warning("batch_repeated", steps=len(batch), error=str(error))
     answers: list[object] = []
     for each in batch:
         (answer,) = carry_out(store, executor, [each])
         answers.append(answer)
         if isinstance(answer, OF_ALL):
-            # Each of the others would wait as long, one after the other, and be told the same.
+            # Each of the others would wait as long, one after the other, for the same answer.
             return answers + [answer] * (len(batch) - len(answers))
     return answers
 
@@ -167,17 +168,17 @@ def _one_by_one(
 def _after_doubt(
     store: Store, executor: Executor, batch: Sequence[PendingCommand], error: Doubtful
 ) -> list[object]:
-    """Answer the steps of a batch whose commit nobody has answered."""
+    """Answer the commands of a batch whose commit was not acknowledged."""
     LOG.error("commit_in_doubt", steps=len(batch), exc_info=error)
-    asked = [_asked_again(each) for each in batch]
-    again = [each for each in asked if each is not None]
+    retried = [_retried(each) for each in batch]
+    again = [each for each in retried if each is not None]
     answers = iter(carry_out(store, executor, again) if again else [])
-    # Whoever could not be looked up is still in doubt, whatever the reason was.
-    return [error if each is None else _known(next(answers), error) for each in asked]
+    # A boot that could not be looked up is still in doubt, whatever the reason was.
+    return [error if each is None else _known(next(answers), error) for each in retried]
 
 
-def _asked_again(each: PendingCommand) -> PendingCommand | None:
-    """How a step is repeated that may be done already; ``None`` if it cannot be."""
+def _retried(each: PendingCommand) -> PendingCommand | None:
+    """How to repeat a command that may have been committed; ``None`` if that is not safe."""
     if isinstance(each.command, Explain):
         return each
     if isinstance(each.command, Boot) and each.look_ups < LOOK_UPS_MAX:
@@ -204,7 +205,7 @@ def _count(batch: Sequence[PendingCommand], outcomes: Sequence[object], took_s: 
         metrics.BATCH.observe(len(batch))
         metrics.COMMIT.observe(took_s)
     except Exception as error:
-        # What was committed is not undone by a number that nobody could make of it.
+        # A metric that cannot be counted must not fail a batch that is committed.
         LOG.error("commit_uncounted", exc_info=error)
 
 
@@ -214,14 +215,14 @@ def _commit(
     batch: list[PendingCommand],
     late: Callable[[Sequence[PendingCommand]], Sequence[PendingCommand]],
 ) -> list[object]:
-    asked_s = time.perf_counter()
+    begun_s = time.perf_counter()
     with store.write() as tx:
-        metrics.TURN.observe(time.perf_counter() - asked_s)
+        metrics.TURN.observe(time.perf_counter() - begun_s)
         batch += late(batch)
         outcomes: list[object] = [None] * len(batch)
         executor.begin(tx)
-        # Boots first: they are decided on the host table as of the last commit, which the
-        # other steps of this batch are about to change.
+        # Boots first: they are decided on the host table as of the last commit, which the other
+        # commands of this batch are about to change.
         _boot(tx, executor, batch, outcomes)
         _write_together(tx, batch, outcomes)
         for i, each in enumerate(batch):
@@ -251,7 +252,7 @@ def _boot(
 
 
 def _write_together(tx: Tx, batch: Sequence[PendingCommand], outcomes: list[object]) -> None:
-    """Do for all at once what several steps want done; they need no savepoints."""
+    """Run the work that several commands share once for all their items, without savepoints."""
     alike: dict[Together[object], tuple[list[int], list[object]]] = {}
     for i, each in enumerate(batch):
         if isinstance(each.command, WriteTogether):
@@ -279,5 +280,5 @@ def _alone(tx: Tx, executor: Executor, command: Command[object]) -> object:
 def _kind_of(answer: object) -> str:
     if isinstance(answer, Exception):
         return "refused"
-    assert isinstance(answer, Booted), "a boot that was not refused has ended"
+    assert isinstance(answer, Booted), "a boot ends in servers or in a refusal"
     return "placed" if answer.fault is None else "no_valid_host"

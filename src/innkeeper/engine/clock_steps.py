@@ -1,9 +1,9 @@
-"""Steps of the wall clock, found out by a clock that has none.
+"""Steps of the wall clock, detected with a monotonic clock.
 
-Always true: time that only seemed to pass counts for nobody's being late. A machine that slept
-for an hour, or whose clock was set forward by one, has not waited for an hour.
+Always true: a deadline does not count time that the wall clock skipped. A machine that slept for
+an hour, or whose clock was set forward by one, has not waited for an hour.
 
-May be false: that a step is told at once. It is dated to when somebody looks.
+May be false: that a step is dated right. It is dated to the next call of :meth:`forward_s`.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from collections.abc import Callable
 from innkeeper.domain.ids import Clock
 
 LEAST_S = 1.0
-"""Clocks are slewed all the time; less than this is none of our business."""
+"""Smaller steps are ignored, since clocks are slewed all the time."""
 
 
 class ClockSteps:
-    """Remembers by how much the wall clock went ahead of the steady one, and when."""
+    """Records by how much the wall clock went ahead of the monotonic one, and when."""
 
     def __init__(self, clock: Clock, steady_s: Callable[[], float]) -> None:
         self._clock = clock
@@ -26,7 +26,7 @@ class ClockSteps:
         self._steps: list[tuple[float, float]] = []
 
     def forward_s(self, within_s: float) -> float:
-        """How much the wall clock went ahead within the last so many true seconds."""
+        """How far the wall clock went ahead within the last ``within_s`` monotonic seconds."""
         wall, steady_s = self._clock(), self._steady_s()
         ahead_s = (wall - self._last[0]).total_seconds() - (steady_s - self._last[1])
         self._last = (wall, steady_s)

@@ -1,7 +1,7 @@
-"""What the writer thread can be asked to do: a command each, typed by its answer.
+"""Commands to the writer thread, each typed by its answer.
 
-Always true: a command is not changed once it is made. A ``Boot`` and an ``Explain`` are plain
-data, so another process could carry them out as they are. The other three hold a function.
+Always true: commands are immutable. ``Boot`` and ``Explain`` are plain data, so another process
+could execute them. The other three hold a function.
 """
 
 from __future__ import annotations
@@ -15,35 +15,35 @@ from innkeeper.domain.compute import Booted, BootRequest
 from innkeeper.domain.errors import Refusal
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.boot.context import DecisionContext
-from innkeeper.systems.compute.boot.explanations import Question, Told
+from innkeeper.systems.compute.boot.dry_run import Explained, Question
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
 Work = Callable[[Tx], T]
-"""Reads or writes in a transaction that it is given. It may be done more than once: what an
-attempt that failed has written is undone."""
+"""Reads or writes in the given transaction. It may run more than once: a failed attempt is rolled
+back."""
 Together = Callable[[Tx, Sequence[T]], Sequence[Refusal | None]]
-"""Writes many items in one transaction, and gives for each why it was refused, if it was. Of
-what it refuses it has written nothing; if it raises, the transaction ends."""
+"""Writes many items in one transaction, and gives for each its refusal or ``None``. It writes
+nothing of a refused item; if it raises, the transaction is rolled back."""
 Deciding = Callable[[Tx, DecisionContext], T]
-"""Work that chooses a host. It leaves the host table as it is, and writes its own claims."""
+"""Work that chooses a host. It leaves the host table unchanged, and writes its own claims."""
 
 
 class Command(Generic[T_co]):
-    """Something to do in the next group commit; its answer is a ``T_co``, or it raises."""
+    """Work for the next group commit; its answer is a ``T_co``, or it raises."""
 
     __slots__ = ()
 
     @property
     def lines(self) -> int:
-        """About how many things it writes: the more, the fewer commands share its commit."""
+        """About how many rows it writes: the more, the fewer commands share its commit."""
         return 1
 
 
 @dataclass(frozen=True, slots=True)
 class Write(Command[T_co]):
-    """Do ``work``, and undo it alone if it is refused."""
+    """Run ``work``; a refusal rolls back this command alone."""
 
     work: Work[T_co]
     lines: int = 1
@@ -51,7 +51,7 @@ class Write(Command[T_co]):
 
 @dataclass(frozen=True, slots=True)
 class WriteTogether(Command[None], Generic[T]):
-    """Do ``work`` once for the items of all commands that name the same work."""
+    """Run ``work`` once for the items of all commands that name the same work."""
 
     work: Together[T]
     item: T
@@ -60,13 +60,13 @@ class WriteTogether(Command[None], Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class Boot(Command[Booted]):
-    """Decide on a boot request and claim for it, together with the others of its batch."""
+    """Decide on a boot request and claim for it, together with the batch's other requests."""
 
     request: BootRequest
 
     @property
     def lines(self) -> int:
-        """A line for each server."""
+        """One line per server."""
         return self.request.count_max
 
 
@@ -79,7 +79,7 @@ class Decide(Command[T_co]):
 
 
 @dataclass(frozen=True, slots=True)
-class Explain(Command[Told]):
-    """Decide as :class:`Boot` does, claim nothing, and tell why."""
+class Explain(Command[Explained]):
+    """Decide as :class:`Boot` does, claim nothing, and explain the decision."""
 
     question: Question

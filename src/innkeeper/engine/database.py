@@ -1,6 +1,6 @@
-"""A database as a command uses it: a transaction at a time, without the threads of a service.
+"""A database as commands use it: one transaction at a time, without a service's threads.
 
-Always true: what ``write`` returned from without an error is on the disk.
+Always true: what ``write`` has returned from is on the disk.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 class Database:
-    """What commands and the start of a service hold; ``store`` is for the engine alone."""
+    """For commands and the start of a service; only the engine uses ``store``."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
@@ -25,6 +25,6 @@ class Database:
             return work(tx)
 
     def write(self, work: Work[T]) -> T:
-        """Run ``work`` in a transaction that is undone if it raises."""
+        """Run ``work`` in a transaction that is rolled back if it raises."""
         with self.store.write() as tx:
             return work(tx)

@@ -1,7 +1,7 @@
-"""The engine of one process: the threads that read, write, decide and search, as one thing.
+"""The engine of one process: the threads that read, write, decide and search.
 
-Always true: a read and a search see every write that was acknowledged before they were asked
-for. Nothing here knows who asks, or in which API.
+Always true: a read or a search sees every write that was acknowledged before it began. Nothing
+here knows the caller or its API.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from innkeeper.engine.search import SearchThread
 from innkeeper.engine.wakeups import Wakeups
 from innkeeper.engine.writer import Writer
 from innkeeper.store.transactions import Store, greet
+from innkeeper.systems.compute.boot.dry_run import Explained, Question
 from innkeeper.systems.compute.boot.executor import BootExecutor
-from innkeeper.systems.compute.boot.explanations import Question, Told
 from innkeeper.systems.placement.candidates import CandidateSearcher
 
 T = TypeVar("T")
@@ -61,14 +61,14 @@ class Engine:
         store.listen(self.wakeups.wake)
 
     def load(self) -> None:
-        """Read the host table. May be repeated where the database was not there."""
+        """Read the host table. May be repeated if the database was unreachable."""
         with self._store.read() as tx:
             self._executor.load(tx)
 
     def start(self, *, watches_orders: bool) -> None:
-        """Begin to work, once the host table is loaded.
+        """Start the threads, once the host table is loaded.
 
-        With ``watches_orders`` the agents that wait here hear of what other processes commit.
+        With ``watches_orders`` agents that wait here are woken for other processes' commits too.
         """
         self._is_started = True
         self.writer.start()
@@ -77,7 +77,7 @@ class Engine:
             self._orders.start()
 
     def stop(self, timeout_s: float) -> None:
-        """Finish what was begun, and take in nothing more."""
+        """Finish the work in progress and refuse new work."""
         self._orders.stop()
         if self._is_started:
             self.writer.stop(timeout_s)
@@ -89,43 +89,43 @@ class Engine:
         return await self._readers.run(work)
 
     async def ping(self) -> None:
-        """Have the database say anything at all."""
+        """Check that the database answers."""
         await self._readers.run(greet)
 
     async def write(self, work: Work[T], lines: int = 1) -> T:
         """Run ``work`` in the next group commit; its refusal is raised here.
 
-        ``lines`` is about how many things it writes: what shares a commit with it is fewer, the
-        more they are.
+        ``lines`` is about how many rows it writes; commands with more lines share a commit with
+        fewer others.
         """
         return await self.writer.submit(Write(work, lines))
 
     async def write_together(self, work: Together[T], item: T, lines: int = 1) -> None:
-        """Run ``work`` in the next group commit, once for all items that wait for it."""
+        """Run ``work`` in the next group commit, once for all waiting items."""
         await self.writer.submit(WriteTogether(work, item, lines))
 
     async def boot(self, request: BootRequest) -> Booted:
-        """Decide on and claim for a boot request, together with others that wait."""
+        """Decide on a boot request and claim for it, in one batch with other requests."""
         return await self.writer.submit(Boot(request))
 
     async def decide(self, work: Deciding[T], now: datetime) -> T:
-        """As :meth:`write`, with the means to decide.
+        """As :meth:`write`, with a decision context.
 
-        ``work`` finds the host table as its transaction sees it, leaves it so, and writes its
-        claims.
+        ``work`` gets the host table as its transaction sees it, leaves it unchanged, and writes
+        its claims itself.
         """
         return await self.writer.submit(Decide(work, now))
 
-    async def explain(self, question: Question) -> Told:
-        """Decide as :meth:`boot` would, claim nothing, and tell why."""
+    async def explain(self, question: Question) -> Explained:
+        """Decide as :meth:`boot` would, claim nothing, and explain the decision."""
         return await self.writer.submit(Explain(question))
 
     async def find(
-        self, query: CandidateQuery, told: Callable[[FoundCandidates], T]
+        self, query: CandidateQuery, render: Callable[[FoundCandidates], T]
     ) -> tuple[FoundCandidates, T]:
         """Search the columns of all providers for allocation candidates.
 
-        Gives what was found, and what ``told`` makes of it off the event loop. Raises
-        :class:`Invalid` for a class or a trait that is not there.
+        Gives the candidates, and what ``render`` makes of them off the event loop. Raises
+        :class:`Invalid` for an unknown resource class or trait.
         """
-        return await self._search.find(query, told)
+        return await self._search.find(query, render)

@@ -1,7 +1,7 @@
-"""What the service counts about itself, in Prometheus' form at ``/metrics``.
+"""The service's metrics, served in Prometheus' format at ``/metrics``.
 
-Always true: with several workers each number is the sum of what all of them counted, those that
-have ended included, whichever of them is asked.
+Always true: with several workers a counter is the sum over all of them, ended ones included,
+whichever worker answers.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from prometheus_client.multiprocess import MultiProcessCollector, mark_process_d
 from innkeeper.domain.errors import Busy, Refusal, Unavailable
 
 FOLDER_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
-"""Names the folder where workers keep their numbers. The library reads it when it is loaded, so
-it has to be there from a process's start on."""
+"""The folder where workers keep their numbers. The library reads the variable when it is imported,
+so it must be set before the process starts."""
 
 BATCH = Histogram(
     "innkeeper_commit_steps",
@@ -27,7 +27,7 @@ COMMIT = Histogram(
     "Time of one group commit, from its first statement to its end.",
     buckets=(0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1.0, 5.0),
 )
-BOOTS = Counter("innkeeper_boots_total", "Boot requests, by how they ended.", ("outcome",))
+BOOTS = Counter("innkeeper_boots_total", "Boot requests, by outcome.", ("outcome",))
 
 REFUSALS = Counter(
     "innkeeper_no_valid_host_total",
@@ -37,7 +37,7 @@ REFUSALS = Counter(
 
 TURNS = Counter(
     "innkeeper_periodic_turns_total",
-    "Turns at periodic work that fell to this process, by task.",
+    "Turns at periodic tasks that this process took, by task.",
     ("task",),
 )
 
@@ -48,7 +48,7 @@ TURN = Histogram(
 )
 FAILURES = Counter(
     "innkeeper_commit_failures_total",
-    "Commits that did not come to be: others were in the way, or the database was.",
+    "Commits that failed, after a conflict or because of the database.",
     ("why",),
 )
 WAITING = Gauge(
@@ -56,18 +56,18 @@ WAITING = Gauge(
 )
 CONNECTIONS = Gauge(
     "innkeeper_connections",
-    "Connections to the database: most that there may be, and those that are in use.",
+    "Connections to the database: the maximum, and those in use.",
     ("pool", "what"),
     multiprocess_mode="livesum",
 )
 FOLLOWED = Gauge(
     "innkeeper_followed_timestamp_seconds",
-    "When a process last brought its host table up to what is committed; the oldest of all.",
+    "When a process last brought its host table up to date; the oldest of all processes.",
     multiprocess_mode="livemin",
 )
 DIFFERENCES = Counter(
     "innkeeper_table_differences_total",
-    "Differences between a process's host table and the database, where it was compared.",
+    "Differences found between a process's host table and the database.",
 )
 COMPARED = Counter(
     "innkeeper_table_rows_compared_total",
@@ -75,17 +75,17 @@ COMPARED = Counter(
 )
 REPLACED = Counter(
     "innkeeper_workers_replaced_total",
-    "Workers that were started in the place of one that had ended, or was killed as it hung.",
+    "Workers started in place of one that had ended, or was killed because it hung.",
     ("why",),
 )
 BUSY, UNAVAILABLE, OVERTAKEN, FAILED = "busy", "unavailable", "overtaken", "failed"
 for _why in (BUSY, UNAVAILABLE, OVERTAKEN, FAILED):
-    # A rate of what was not counted yet is none; that of 0 is 0.
+    # Created at 0, so that rates exist from the start.
     FAILURES.labels(_why)
 
 
 def lost(error: Exception) -> None:
-    """Count a commit that did not come to be."""
+    """Count a failed commit."""
     if isinstance(error, Unavailable):
         why = BUSY if isinstance(error, Busy) else UNAVAILABLE
     else:
@@ -94,12 +94,12 @@ def lost(error: Exception) -> None:
 
 
 def forget(pid: int, folder: Path) -> None:
-    """Leave out what a worker said of its present, now that it has ended; its counts stay."""
+    """Drop the gauges of a worker that has ended; its counters stay."""
     mark_process_dead(pid, str(folder))  # type: ignore[no-untyped-call]
 
 
-def told(*, of_workers: bool = False) -> bytes:
-    """All numbers, as Prometheus reads them; ``of_workers`` if they are in that folder."""
+def exposition(*, of_workers: bool = False) -> bytes:
+    """All metrics in Prometheus' format; ``of_workers`` reads them from the workers' folder."""
     if not of_workers:
         return generate_latest()
     registry = CollectorRegistry()

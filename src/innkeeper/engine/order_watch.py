@@ -1,11 +1,11 @@
 """Wakes agents for orders that other processes have committed.
 
-Always true: while anybody waits for orders, one question per period finds those of all agents,
-and nothing is asked while nobody waits. Orders have the numbers in which they were committed,
-so what is behind the last number seen is what is new.
+Always true: while agents wait, one query per period finds the new orders of all of them; while
+none waits, nothing is queried. Orders are numbered in commit order, so the new ones are those
+after the last number seen.
 
-May be false: that it wakes an agent for an order that was another one's before. An agent that
-waits looks now and then.
+May be false: that an agent is woken for an order that moved to it from another agent. Waiting
+agents also poll.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ STOP_S = 5.0
 
 
 class OrderWatch:
-    """One thread for all agents that wait at this process."""
+    """One thread for all agents that wait in this process."""
 
     def __init__(self, store: Store, wakeups: Wakeups) -> None:
         self._store = store
@@ -36,11 +36,11 @@ class OrderWatch:
         self._thread = threading.Thread(target=self._run, name="watching", daemon=True)
 
     def start(self) -> None:
-        """Begin to watch, as soon as anybody waits."""
+        """Start the thread; it watches while an agent waits."""
         self._thread.start()
 
     def stop(self) -> None:
-        """End, and let nobody wait."""
+        """End the thread and wake all waiting agents."""
         self._is_stopping.set()
         self._wakeups.stop()
         if self._thread.is_alive():
@@ -52,7 +52,7 @@ class OrderWatch:
                 continue
             self._is_stopping.wait(PERIOD_S if self._has_looked() else AFTER_FAILURE_S)
             if not self._wakeups.has_listener(work.TOPIC):
-                # Until somebody waits again, all that is committed goes by unseen.
+                # Nothing is watched until an agent waits again, so the last number is stale.
                 self._last = None
 
     def _has_looked(self) -> bool:
@@ -67,7 +67,7 @@ class OrderWatch:
         if self._last is None:
             with self._store.read() as tx:
                 self._last = work.newest(tx)
-            # Those who wait already looked before this. Who comes from now on looks after it.
+            # Agents that wait already have polled before this; later ones poll after it.
             self._wakeups.wake_all(work.TOPIC)
             return
         with self._store.read() as tx:

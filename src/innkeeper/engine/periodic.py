@@ -1,7 +1,7 @@
-"""What a service does again and again, whether anybody asks or not.
+"""The periodic tasks of a service.
 
-Always true: all of it may be done late, or twice. What writes for the whole cloud is done by
-one of all processes each time; the rest is about this process alone.
+Always true: every task may run late, or twice. A task that writes for the whole cloud is run by
+one of all processes each time; the others concern this process alone.
 """
 
 from __future__ import annotations
@@ -38,21 +38,21 @@ SWEEP_PERIOD_S = 10.0
 PRUNE_PERIOD_S = 60.0
 MEASURE_PERIOD_S = 5.0
 PROBE_PERIOD_S = 5.0
-"""How soon it is noticed that a database takes no writes, or does again, if nobody writes."""
+"""How soon an idle service notices that its database refuses writes, or accepts them again."""
 PROBE = "probe"
 BY_ITSELF = "upkeep"
-"""Stands in records for the request, where nobody asked."""
+"""The request id in records of what a periodic task did."""
 STEPS_MAX = 100
-"""Steps that one pcloud or lease is given at a turn; the other tasks wait for them."""
+"""Steps for one pcloud or lease in one turn; the other tasks wait for them."""
 TABLE_AUDIT_PERIOD_S = 20.0
 """A table of 35,000 hosts is compared once an hour."""
 TASK_TIMEOUT_S = 60.0
-"""How long a periodic task waits for its commit; then it tries again at its next turn."""
+"""How long a task waits for its commit before it leaves it to its next turn."""
 
 
 @dataclass(frozen=True, slots=True)
 class PeriodicTask:
-    """Something to be done again and again. ``work`` tells how many things it did."""
+    """Work to run every ``period_s``; ``work`` returns how many things it did."""
 
     name: str
     period_s: float
@@ -73,7 +73,7 @@ class PeriodicTasks:
         self._audited_row = 0
 
     def tasks(self) -> list[PeriodicTask]:
-        """All of it, each with its period."""
+        """All tasks, with their periods."""
         timeout_s = self._settings.computing.order_timeout_s
         context = ResultSettings.of(self._settings.scheduling, self._settings.computing)
         steps = ClockSteps(self._clock, time.monotonic)
@@ -98,7 +98,7 @@ class PeriodicTasks:
         ]
 
     def _of_pclouds(self) -> list[PeriodicTask]:
-        """What pclouds want done that nobody asks for at the moment."""
+        """The tasks that look after pclouds."""
 
         def clear(tx: Tx) -> int:
             requests.forget_old(tx, self._clock())
@@ -112,13 +112,13 @@ class PeriodicTasks:
                 lambda tx: pclouds.forget_old_actions(tx, self._context()),
             ),
             self._of_each("pcloud_sizes", sizes.due, self._keep_size),
-            self._of_each("pcloud_ratios", ratio_rollout.due, self._settle),
+            self._of_each("pcloud_ratios", ratio_rollout.due, self._roll_out),
         ]
 
     def _of_each(
         self, name: str, due: Callable[[Tx], list[str]], act: Callable[[str], int]
     ) -> PeriodicTask:
-        """A task that does something to several pclouds or leases, each in its own step."""
+        """A task that acts on each pcloud or lease that is due, in a transaction of its own."""
 
         def take_turn(tx: Tx) -> list[str]:
             is_ours = periodic.take_turn(tx, name, SWEEP_PERIOD_S, self._clock())
@@ -131,17 +131,17 @@ class PeriodicTasks:
         return PeriodicTask(name, SWEEP_PERIOD_S, work)
 
     def _keep_size(self, uuid: str) -> int:
-        """Bring a pcloud nearer to the size that it keeps."""
+        """Bring a pcloud nearer to the size that its policy keeps."""
 
         def keep(tx: Tx) -> int:
             return sizes.keep(tx, uuid, self._context())
 
         return self._write(keep)
 
-    def _settle(self, uuid: str) -> int:
-        """Bring hosts over to their pcloud's ratios, where whoever wanted that came to an end.
+    def _roll_out(self, uuid: str) -> int:
+        """Finish a rollout of ratios whose request ended early; gives the number of steps.
 
-        Gives the number of steps. Where somebody is still at it, the two share the work.
+        A request that is still at work shares the steps with this task.
         """
 
         def go_on(tx: Tx) -> int:
@@ -153,9 +153,9 @@ class PeriodicTasks:
         return steps
 
     def _carry_out(self, uuid: str) -> int:
-        """Do what is due of a lease, in as many steps as it has servers for.
+        """Run the due events of a lease, in as many steps as its servers need.
 
-        Gives how much was done: nothing, of one that waits for an agent.
+        Gives how much was done; nothing for a lease that waits for an agent.
         """
 
         def go_on(tx: Tx) -> int:
@@ -185,7 +185,7 @@ class PeriodicTasks:
         )
 
     def _probe(self) -> int:
-        """Write something, unless somebody has just done so: a full disk looks healthy."""
+        """Write something if nothing was written lately: reads do not notice a full disk."""
         if time.perf_counter() - self._store.written_at_s < PROBE_PERIOD_S:
             return 0
         mark = partial(periodic.leave_mark, name=PROBE, now=self._clock())
@@ -193,7 +193,7 @@ class PeriodicTasks:
         return 0
 
     def _measure(self) -> int:
-        """Tell what can only be seen by looking now and then."""
+        """Set the gauges that must be sampled."""
         metrics.WAITING.set(self._writer.waiting)
         for name, engine in self._store.engines._asdict().items():
             pool = engine.pool
@@ -215,7 +215,7 @@ class PeriodicTasks:
         return len(done.told)
 
     def _in_turn(self, name: str, period_s: float, act: Callable[[Tx], int]) -> PeriodicTask:
-        """A task that one of all processes does each time."""
+        """A task that one of all processes runs each time."""
 
         def take_turn(tx: Tx) -> int:
             if not periodic.take_turn(tx, name, period_s, self._clock()):
@@ -230,7 +230,7 @@ class PeriodicTasks:
 
 
 def _done(act: Callable[[str], int], uuid: str, name: str) -> int:
-    """Act on one of several; if that is refused, it is still due, and holds up no others."""
+    """Act on one pcloud or lease; a refusal is logged, and it stays due for the next turn."""
     try:
         return act(uuid)
     except Unavailable:

@@ -1,7 +1,7 @@
-"""Reading off the event loop: a few threads, each with its own view of the store.
+"""Reads off the event loop, in a few threads with a transaction each.
 
-Always true: no more reads wait than would be answered before their clients give up; one that
-finds the database gone is tried again a few times, since it has changed nothing.
+Always true: no more reads wait than can be answered before their clients give up. A read that
+loses the database is retried a few times, since it changes nothing.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from innkeeper.store.transactions import Store, Tx
 
 T = TypeVar("T")
 WAITING_MAX = 2_000
-"""Reads that may wait or be under way. Eight threads answer as many within a few seconds."""
+"""Reads that may wait or run. Eight threads answer as many within a few seconds."""
 
 
 class ReaderThreads:
-    """Reads in threads of its own, so that the event loop never waits for the database."""
+    """Threads that read, so that the event loop never waits for the database."""
 
     def __init__(self, store: Store, threads: int) -> None:
         self._store = store
@@ -51,5 +51,5 @@ class ReaderThreads:
         return found[0]
 
     def stop(self) -> None:
-        """Let running reads end."""
+        """Wait for running reads."""
         self._pool.shutdown(wait=True)

@@ -1,12 +1,12 @@
-"""Every retry of the service in one table: who repeats what, how often, and how it ends.
+"""Every retry of the service in one table: what is retried where, how often, and how it ends.
 
-Always true: a retry on which a client waits is bounded in number or in time. An attempt is
-repeated only if nothing of it remains, or if it is looked up first. Pauses are drawn at random
-around their lengths: processes that failed together must not come back together.
+Always true: a retry for which a client waits is bounded in number or in time. An attempt is
+retried only if it was rolled back, or if its outcome is looked up first. Pauses vary at random
+around their lengths, so that processes which failed together do not return together.
 
-The code takes its numbers from the rows. Floors below this one cannot import them, so a loop
-there has numbers of its own, and a test compares. Clients of the service (the agent, the import
-of another Placement) have retries of their own.
+The code takes its numbers from the rows. Floors below this one cannot import them: a loop there
+has numbers of its own, and a test compares them. Clients of the service (the agent, the import of
+another Placement) have retries of their own.
 """
 
 from __future__ import annotations
@@ -35,18 +35,17 @@ LOG = structlog.get_logger("innkeeper.decisions")
 T = TypeVar("T")
 
 LOOK_UPS_MAX = 3
-"""How often a boot is looked up whose commit was not answered."""
+"""How often a boot is looked up whose commit was not acknowledged."""
 JITTER_OF = 1_000
 REPEAT_WITHIN_S = 3.0
-"""No repeat of a batch begins later: others wait for the thread meanwhile, and are better
-refused."""
+"""No retry of a batch begins later: the commands that wait for the thread are better refused."""
 CAUSE = "Another thread concurrently updated the resource provider data. Please retry your update"
-"""Clients of Placement know a conflict that they should repeat by these words."""
+"""Clients of Placement recognise by these words a conflict that they should retry."""
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """A number that operators choose, by its name in the settings."""
+    """A number from the settings, by its name there."""
 
     name: str
     of: Callable[[Settings], float]
@@ -56,11 +55,10 @@ class Setting:
 class Retry:
     """One row of the table.
 
-    ``errors`` are those after which something is repeated, in the modules ``where``.
-    ``attempts_max`` counts the first attempt too, so 1 is no retry at all. After ``within_s``
-    no attempt is begun. ``pauses_s`` come before the repeats, the last one again and again.
-    ``answer`` is what the client sees in the end; where :func:`again` raises the error, it is
-    the message itself.
+    The modules ``where`` retry after ``errors``. ``attempts_max`` counts the first attempt too,
+    so 1 means no retry. After ``within_s`` no attempt begins. ``pauses_s`` come before the
+    retries; the last one repeats. ``answer`` is what the client sees in the end; for
+    :func:`again` it is the message itself.
     """
 
     errors: tuple[type[Exception], ...]
@@ -73,7 +71,7 @@ class Retry:
     pauses_s: tuple[float, ...] = ()
 
     def attempts(self, settings: Settings) -> int:
-        """How often it is tried at most; only of a row with a bound in number."""
+        """The largest number of attempts, of a row that bounds their number."""
         most = self.attempts_max
         assert most is not None, "bounded in time, not in number"
         return int(most.of(settings)) if isinstance(most, Setting) else most
@@ -83,15 +81,15 @@ class Retry:
 
 CLAIM = Retry(
     errors=(ProviderChanged,),
-    happened="a host changed after the plan had looked at it",
-    repeated="the look, the plan and the claim, in the same transaction",
+    happened="a host changed after the plan had read it",
+    repeated="the read, the plan and the claim, in the same transaction",
     where=("systems/compute/boot/boot.py",),
     attempts_max=Setting("claim_attempts_max", lambda it: it.scheduling.claim_attempts_max),
     answer="409: The chosen hosts kept changing; trying again may help.",
 )
 ALLOCATIONS = Retry(
     errors=(Overtaken,),
-    happened="another writer came between the look at a provider and the write",
+    happened="another writer changed a provider between the read and the write",
     repeated="the whole write of allocations, in a transaction of its own",
     where=("entrypoints/api/placement/allocations.py",),
     attempts_max=Setting(
@@ -101,7 +99,7 @@ ALLOCATIONS = Retry(
 )
 RESHAPE = Retry(
     errors=(Overtaken,),
-    happened="another writer came between the look at a provider and the write",
+    happened="another writer changed a provider between the read and the write",
     repeated="the whole reshape, in a transaction of its own",
     where=("entrypoints/api/placement/reshaper.py",),
     attempts_max=ALLOCATIONS.attempts_max,
@@ -109,24 +107,24 @@ RESHAPE = Retry(
 )
 WHOLE_HOSTS = Retry(
     errors=(Overtaken,),
-    happened="another writer came between the look at a host and the write",
-    repeated="the whole act on pclouds, host flavors, aggregates or leases, in a transaction "
+    happened="another writer changed a host between the read and the write",
+    repeated="the whole action on pclouds, host flavors, aggregates or leases, in a transaction "
     "of its own",
     where=(
         "entrypoints/api/pclouds",
         "entrypoints/api/compute/grouping/aggregates.py",
         "entrypoints/api/leases",
     ),
-    # As many as of allocations. It is no setting: a writer that loses this often has found
-    # something else than bad luck.
+    # As many as for allocations. It is no setting: a writer that loses this often has another
+    # problem than bad luck.
     attempts_max=10,
     answer="Other requests changed the same hosts each time that this one was tried. Nothing "
     "was changed. Repeat the request.",
 )
 ALL_ELSE = Retry(
     errors=(Overtaken, ConcurrentUpdate),
-    happened="another writer came between, or a generation is not the one that the client named",
-    repeated="nothing: the client looks again and decides",
+    happened="another writer was faster, or the client named an old generation",
+    repeated="nothing: the client reads again and decides",
     where=("systems",),
     attempts_max=1,
     answer="409, with the reason",
@@ -136,8 +134,8 @@ ALL_ELSE = Retry(
 
 PASSING = Retry(
     errors=(Collided, Unreachable),
-    happened="another transaction was in the way, or the database was gone before the commit "
-    "was sent; nothing was changed",
+    happened="a conflict with another transaction, or a connection lost before the commit was "
+    "sent; nothing was changed",
     repeated="the whole batch, or the read, on another connection",
     where=("engine/batches.py", "engine/readers.py"),
     attempts_max=4,
@@ -159,10 +157,10 @@ ONE_BY_ONE = Retry(
     errors=(Exception,),
     happened="a batch failed for another reason, such as a full disk or a defect in one of its "
     "commands; nothing was changed",
-    repeated="each command alone, up to the first that finds the database gone or busy",
+    repeated="each command alone, up to the first that finds the database unreachable or busy",
     where=("engine/batches.py",),
     attempts_max=2,
-    answer="what the command alone met: 500, or 503",
+    answer="the error of the command alone: 500, or 503",
 )
 DOUBT = Retry(
     errors=(Doubtful,),
@@ -170,32 +168,32 @@ DOUBT = Retry(
     repeated="boots, which are looked up first by the ids of their servers; nothing else",
     where=("engine/batches.py",),
     attempts_max=1 + LOOK_UPS_MAX,
-    answer="503 that says that nobody knows",
+    answer="503, which says that the outcome is unknown",
 )
 NEXT_TURN = Retry(
     errors=(Refusal,),
-    happened="periodic work was refused, for any of these reasons",
-    repeated="the task at its next turn, since what was due is still due",
+    happened="a periodic task was refused, for any of these reasons",
+    repeated="the task at its next turn, since its work is still due",
     where=("engine/periodic.py",),
     pauses_s=(10.0,),
-    answer="nobody waits for it; the log tells",
+    answer="none; the refusal is logged",
 )
 
 # -- a start -----------------------------------------------------------------------------------
 
 START = Retry(
     errors=(Unreachable, Busy, Doubtful),
-    happened="the database was not there when a service started",
-    repeated="the step of the start, which looks first whether it is done",
+    happened="the database was unreachable when a service started",
+    repeated="the step of the start, which first checks whether it is done",
     where=("entrypoints/worker/database_wait.py",),
     within_s=Setting("database_wait_s", lambda it: it.storing.database_wait_s),
     pauses_s=(0.25, 0.5, 1.0, 2.0, 4.0, 5.0),
     answer="the program ends with status 3",
 )
 START_ON_FILE = Retry(
-    # A file that cannot be opened does not come by itself, nor does room on its disk.
+    # A file that cannot be opened, and a full disk, do not mend themselves.
     errors=(Busy,),
-    happened="another process held the file of the database when a service started",
+    happened="another process had locked the database file when a service started",
     repeated=START.repeated,
     where=START.where,
     within_s=START.within_s,
@@ -204,20 +202,20 @@ START_ON_FILE = Retry(
 )
 UPGRADE = Retry(
     errors=(Busy,),
-    happened="another program was bringing the schema up",
-    repeated="the look whether it is up",
+    happened="another program was upgrading the schema",
+    repeated="the check whether the upgrade is done",
     where=("store/schema.py",),
     within_s=600.0,
     pauses_s=(0.2, 0.4, 0.8, 1.6, 3.2, 5.0),
-    answer="the program ends and says so",
+    answer="the program ends with a message",
 )
 GALERA_WRITER = Retry(
     errors=(Unreachable,),
-    happened="several programs named another Galera node the writer at the same time",
-    repeated="the look for the writer",
+    happened="several programs named different Galera nodes the writer at the same time",
+    repeated="the search for the writer",
     where=("store/backends/galera.py",),
     attempts_max=3,
-    answer="as of any database that is not there",
+    answer="as for any unreachable database",
 )
 
 TABLE = (
@@ -239,11 +237,10 @@ TABLE = (
 
 
 async def again(attempt: Callable[[], Awaitable[T]], retry: Retry, attempts_max: int) -> T:
-    """Wait for ``attempt``, and for another one after each error of the row's.
+    """Await ``attempt``, and another one after each of the row's errors.
 
-    Each attempt is a command of its own, which looks at the store anew. What a lost one wrote
-    is undone. Raises :class:`ConcurrentUpdate` with the row's answer if ``attempts_max`` of
-    them were lost.
+    Each attempt is a command of its own, which reads the store again; a failed one is rolled
+    back. Raises :class:`ConcurrentUpdate` with the row's answer after ``attempts_max`` attempts.
     """
     for _ in range(attempts_max):
         try:
@@ -255,14 +252,14 @@ async def again(attempt: Callable[[], Awaitable[T]], retry: Retry, attempts_max:
 
 
 class Repeats:
-    """The attempts at one piece of work that the database could not take."""
+    """Counts and paces the retries of one piece of work."""
 
     def __init__(self) -> None:
         self._begun_s = time.perf_counter()
         self._pauses = iter(PASSING.pauses_s)
 
     def wait(self) -> bool:
-        """Wait until it is time for the next attempt; at once False if there is to be none."""
+        """Wait until it is time for the next attempt; false at once if there is none."""
         pause_s = next(self._pauses, None)
         if pause_s is None or time.perf_counter() - self._begun_s > REPEAT_WITHIN_S:
             return False
@@ -271,8 +268,5 @@ class Repeats:
 
 
 def _jitter() -> float:
-    """Some number from 0 to 1 that processes do not share: the last digits of a fine clock.
-
-    What failed at the same moment must not come back at the same moment.
-    """
+    """A number from 0 to 1 that differs between processes: the last digits of a fine clock."""
     return time.perf_counter_ns() // 100 % JITTER_OF / JITTER_OF

@@ -1,7 +1,6 @@
-"""The name of an open transaction, for what hands work to the engine.
+"""The type of an open transaction, for handlers that submit work to the engine.
 
-Work is a function of a transaction. It passes the transaction on to a system, and never asks
-anything of it by itself: only the store speaks SQL.
+Work is a function of a transaction, which it only passes on to a system: only the store has SQL.
 """
 
 from __future__ import annotations

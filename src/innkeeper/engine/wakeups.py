@@ -1,8 +1,8 @@
-"""Wakes requests that wait for something to be committed.
+"""Wakes requests that wait for a commit.
 
-Always true: a wake-up that comes between listening and waiting is not lost. May be false: that
-there is one for each commit. Other processes commit too, and this one may come to know of it
-late, so a request that waits also looks now and then.
+Always true: a wake-up between listening and waiting is not lost. May be false: that each commit
+sends one. Other processes commit too, and this one may learn of it late, so waiting requests also
+poll.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Waiter = tuple[asyncio.AbstractEventLoop, asyncio.Event]
 
 
 class Wakeups:
-    """Wake-ups by topic and name. They are sent from any thread, and come to event loops."""
+    """Wake-ups by topic and name, sent from any thread to waiters on event loops."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -26,12 +26,12 @@ class Wakeups:
 
     @property
     def is_stopping(self) -> bool:
-        """Whether the service is about to stop: a request that waits gives up then."""
+        """Whether the service is stopping; waiting requests then give up."""
         return self._is_stopping
 
     @contextmanager
     def listen(self, topic: str, name: str) -> Iterator[asyncio.Event]:
-        """An event that each wake-up for the name sets, until the block ends."""
+        """An event that every wake-up for the name sets, until the block ends."""
         event = asyncio.Event()
         waiter = (asyncio.get_running_loop(), event)
         key = (topic, name)
@@ -60,15 +60,12 @@ class Wakeups:
         _wake(woken)
 
     def has_listener(self, topic: str) -> bool:
-        """Whether anybody listens for a name of a topic."""
+        """Whether a request listens for a name of the topic."""
         with self._lock:
             return self._is_awaited(topic)
 
     def await_listener(self, topic: str) -> bool:
-        """Sleep until somebody listens for a name of a topic; whether there is one.
-
-        There may be none once the service is about to stop.
-        """
+        """Block until a request listens for a name of the topic; false if the service stops."""
         with self._lock:
             self._has_come.wait_for(lambda: self._is_stopping or self._is_awaited(topic))
             return self._is_awaited(topic)
@@ -77,7 +74,7 @@ class Wakeups:
         return any(key[0] == topic for key in self._waiters)
 
     def stop(self) -> None:
-        """Wake everybody, since the service is about to stop."""
+        """Wake all requests, since the service is stopping."""
         with self._lock:
             self._is_stopping = True
             self._has_come.notify_all()
@@ -90,6 +87,6 @@ def _wake(waiters: Iterable[Waiter]) -> None:
         try:
             loop.call_soon_threadsafe(event.set)
         except RuntimeError:
-            # The loop was closed meanwhile, and the request is gone with it. The sender has
-            # committed already and must not be told of a failure.
+            # The loop was closed, and the request with it. The sender has committed already and
+            # must not see a failure.
             continue

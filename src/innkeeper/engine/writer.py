@@ -1,11 +1,10 @@
-"""The one thread that decides and writes: whatever waits at the same moment shares a commit.
+"""The one thread that decides and writes; commands that wait at the same moment share a commit.
 
-Always true: a step is answered only after the commit that carries it; each step stands or
-falls alone; only this thread touches the host table, so no decision sees half a claim.
+Always true: a command is answered only after its commit; each command succeeds or fails alone;
+only this thread touches the host table, so no decision sees half a claim. Every accepted command
+is answered, even if the thread itself ends.
 
-Always true: every step that was taken in is answered, even if the thread itself ends. How a
-batch is carried out, and what becomes of it when the database fails, is in
-:mod:`innkeeper.engine.batches`.
+:mod:`innkeeper.engine.batches` executes a batch, and handles failures of the database.
 """
 
 from __future__ import annotations
@@ -29,32 +28,32 @@ LOG = structlog.get_logger("innkeeper.decisions")
 T = TypeVar("T")
 
 BATCH_MAX = 256
-"""Steps in one commit. Larger ones make the first in it wait for the last."""
+"""Commands in one commit. In a larger batch the first command waits too long for the last."""
 LINES_MAX = 2_000
-"""A batch ends with the step that brings it to so many lines. A line is a thing to write: one
-amount of an allocation, one server. One client's body can hold thousands of them."""
+"""A batch is closed by the command that brings it to so many lines. A line is about one row: an
+amount of an allocation, a server. One client's body can hold thousands of them."""
 GATHER_S = 0.003
 GATHER_MAX_S = 0.006
-"""Where several steps came together the last time, others are on their way: their requests are
-being read. A commit waits until as many are here as were answered then, or as long as they keep
-coming, and not for long. To look whether they do takes the interpreter from who brings them, so
-it is looked once or twice."""
+"""After a batch of several commands their clients are about to send the next ones. The next
+commit waits until as many commands are there, or while more keep coming, for ``GATHER_MAX_S`` at
+most. Each look takes the interpreter from the threads that bring commands, so the writer looks
+once or twice only."""
 FAILURES_MAX = 5
-"""Batches in a row of which nothing was carried out, before the service is not ready."""
+"""Batches in a row without a success, before the service reports that it is not ready."""
 WAITING_MAX = 10_000
-"""Steps that may wait. More would not be answered before their clients give up."""
+"""Commands that may wait. More would not be answered before their clients give up."""
 
 
 class Writer:
-    """Takes steps from any thread, carries them out in batches, and answers them."""
+    """Takes commands from any thread, executes them in batches, and answers them."""
 
     def __init__(self, store: Store, executor: Executor) -> None:
         self._store = store
         self._executor = executor
         self._waiting: deque[PendingCommand] = deque()
         self._wakeup = threading.Event()
-        # So many must wait before the thread is woken: each wake-up takes the interpreter from
-        # those who bring the next.
+        # The thread is woken only when so many wait: each wake-up takes the interpreter from the
+        # threads that bring the next command.
         self._wanted = 1
         self._thread = threading.Thread(target=self._run, name="decisions", daemon=True)
         self._is_stopping = False
@@ -65,52 +64,52 @@ class Writer:
         self._is_at_work = False
 
     def start(self) -> None:
-        """Begin to work."""
+        """Start the thread."""
         self._thread.start()
 
     def stop(self, timeout_s: float) -> None:
-        """Finish what waits, then end. New steps are refused from now on."""
+        """Finish the waiting commands, then end. New commands are refused from now on."""
         self._is_stopping = True
         self._wakeup.set()
         self._thread.join(timeout_s)
 
     @property
     def is_alive(self) -> bool:
-        """Whether steps are being carried out."""
+        """Whether the thread takes commands."""
         return self._thread.is_alive() and not self._has_ended
 
     @property
     def is_failing(self) -> bool:
-        """Whether nothing was written for a while, and not because of what was asked for.
+        """Whether the last batches all failed, for no fault of their commands.
 
-        Periodic tasks write as well, so this is over soon after its cause is.
+        Periodic tasks write as well, so this ends soon after its cause.
         """
         return self._failures >= FAILURES_MAX
 
     @property
     def progress(self) -> int | None:
-        """How many batches were begun; ``None`` while there is nothing to be done."""
+        """How many batches were begun; ``None`` while no command waits."""
         return self._batches if self._is_at_work or self._waiting else None
 
     @property
     def thread_id(self) -> int | None:
-        """The interpreter's number of the thread, once it has begun."""
+        """The thread's identifier, once it has started."""
         return self._thread.ident
 
     @property
     def waiting(self) -> int:
-        """How many steps wait."""
+        """How many commands wait."""
         return len(self._waiting)
 
     def submit_and_wait(self, command: Command[T], timeout_s: float) -> T:
-        """As :meth:`submit`, for a thread that may wait."""
+        """As :meth:`submit`, for a thread that may block."""
         with closing(asyncio.new_event_loop()) as loop:
             return loop.run_until_complete(asyncio.wait_for(self.submit(command), timeout_s))
 
     async def submit(self, command: Command[T]) -> T:
-        """Have a command carried out in the next group commit; its refusal is raised here.
+        """Execute a command in the next group commit; its refusal is raised here.
 
-        Raises :class:`Unavailable` at once where too many wait, or the service is stopping.
+        Raises :class:`Unavailable` at once if too many wait, or the service is stopping.
         """
         if self._is_stopping or not self.is_alive:
             raise Unavailable("The service is stopping.")
@@ -121,9 +120,9 @@ class Writer:
         if len(self._waiting) >= self._wanted and not self._wakeup.is_set():
             self._wakeup.set()
         if self._has_ended:
-            # It ended between the look above and now, and may not have seen this step.
+            # It ended after the check above, and may not have seen this command.
             self._refuse(self._left())
-        # Commands of all types share a batch; each is answered by what its own type promises.
+        # Commands of all types share a batch; each type fixes the type of its own answer.
         return cast("T", await future)
 
     def _run(self) -> None:
@@ -139,7 +138,7 @@ class Writer:
                 self._is_at_work = False
                 batch = []
         finally:
-            # Whatever brought it down: who waits here would wait for good.
+            # Whatever ended the thread: nothing else would ever answer these.
             self._has_ended = True
             self._refuse([*batch, *self._left()])
 
@@ -150,21 +149,21 @@ class Writer:
                 left.append(self._waiting.popleft())
         return left
 
-    def _refuse(self, steps: Sequence[PendingCommand]) -> None:
-        self._answer(steps, [Unavailable("No decisions are being made.")] * len(steps))
+    def _refuse(self, commands: Sequence[PendingCommand]) -> None:
+        self._answer(commands, [Unavailable("No decisions are being made.")] * len(commands))
 
     def _take(self) -> list[PendingCommand]:
-        """All that waits, and in company what is about to; nothing once there is an end."""
-        # More than once: who was late to ring for a step that is done already rings in vain.
+        """The next batch; empty once the thread is to end."""
+        # In a loop: the wake-up for a command of the last batch may come late.
         while not self._waiting and not self._is_stopping:
             self._await(1, None)
-        # A step that waited alone is not made to wait: nobody else is about to come.
+        # A command that came alone is not delayed: no other is expected.
         if self._answered > 1:
             self._gather()
         return self._late(())
 
     def _late(self, batch: Sequence[PendingCommand]) -> list[PendingCommand]:
-        """What waits now and has room in a batch beside these."""
+        """The waiting commands for which the batch has room."""
         found: list[PendingCommand] = []
         room = BATCH_MAX - len(batch)
         lines = sum(each.command.lines for each in batch)
@@ -181,10 +180,10 @@ class Writer:
             self._await(self._answered, GATHER_S)
 
     def _await(self, count: int, timeout_s: float | None) -> None:
-        """Sleep until so many steps wait, the time is over or the thread is to end."""
+        """Sleep until so many commands wait, the time is over or the thread is to end."""
         self._wanted = count
         self._wakeup.clear()
-        # After the event is cleared, so that nobody can come in unheard.
+        # Checked after the event is cleared, so that no command is missed.
         if len(self._waiting) < count and not self._is_stopping:
             self._wakeup.wait(timeout_s)
 
@@ -194,23 +193,23 @@ class Writer:
             each.outcome = outcome
             if each.future is not None:
                 by_loop.setdefault(each.future.get_loop(), []).append(each)
-        for loop, steps in by_loop.items():
+        for loop, answered in by_loop.items():
             try:
                 # One wake-up for all: each costs a system call.
-                loop.call_soon_threadsafe(_settle, steps)
+                loop.call_soon_threadsafe(_resolve, answered)
             except RuntimeError:
-                # The loop is closed: its clients are gone, and the work is done all the same.
-                LOG.warning("answers_lost", steps=len(steps))
+                # The loop is closed and its clients are gone; the commands are committed.
+                LOG.warning("answers_lost", steps=len(answered))
 
 
-def _settle(steps: Sequence[PendingCommand]) -> None:
-    for each in steps:
+def _resolve(commands: Sequence[PendingCommand]) -> None:
+    for each in commands:
         future = each.future
         if future is None or future.done():
             continue
         if isinstance(each.outcome, StopIteration):
-            # A future takes anything but this one, which would end the coroutine that waits.
-            error = RuntimeError("A step ended an iteration that was not its own.")
+            # The one exception that a future refuses, since it would end the awaiting coroutine.
+            error = RuntimeError("A command raised StopIteration.")
             error.__cause__ = each.outcome
             future.set_exception(error)
         elif isinstance(each.outcome, Exception):
@@ -220,6 +219,6 @@ def _settle(steps: Sequence[PendingCommand]) -> None:
 
 
 def _fails(outcome: object) -> bool:
-    """Whether a step was not carried out for no fault of who asked for it."""
+    """Whether a command failed for no fault of its client."""
     is_refused = isinstance(outcome, Refusal) and not isinstance(outcome, Unavailable)
     return isinstance(outcome, Exception) and not is_refused

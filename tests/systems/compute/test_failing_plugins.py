@@ -14,7 +14,7 @@ from innkeeper.domain.errors import PluginFailed
 from innkeeper.domain.slices import Scheduling
 from innkeeper.domain.zones import Destination
 from innkeeper.store.queries.compute import servers
-from innkeeper.systems.compute.boot import decisions, plans
+from innkeeper.systems.compute.boot import decisions, dry_run
 from tests.support.clouds import NOW, Cloud, cloud_in, faults, reported
 from tests.support.own_plugins import FAILS_ONCE, SECRET
 
@@ -97,7 +97,7 @@ def test_what_went_wrong_is_for_administrators_alone(make: Make) -> None:
     # Details of faults are shown to administrators and to nobody else.
     assert server.fault["details"] == f"RackFilter: RuntimeError: {SECRET}"
     assert SECRET not in server.fault["message"]
-    told = cloud.read(lambda tx: decisions.told(tx, server, are_hosts_named=False))
+    told = cloud.read(lambda tx: decisions.shown(tx, server, are_hosts_named=False))
     assert (told["servers"], told["removed"], told["nearest"]) == (0, [], [])
     assert told["fault"] == server.fault["message"]
     assert SECRET not in str(told)
@@ -119,7 +119,7 @@ def test_a_plan_is_refused(make: Make, logs: list[Any]) -> None:
     cloud = rack_filter(make)
     request = cloud.request(hints=TROUBLE)
     (failed,) = cloud.carry_out(
-        ("decide", (lambda tx, context: plans.made(tx, context, request), NOW))
+        ("decide", (lambda tx, context: dry_run.plan(tx, context, request), NOW))
     )
     assert isinstance(failed, PluginFailed)
     assert len(failures(logs)) == 1

@@ -125,7 +125,7 @@ def read(operator: PcloudOperator, uuid: str, *, is_admin: bool) -> tuple[str, A
         server = servers.by_uuid(tx, ServerId(uuid))
         assert server is not None
         assert server.fault is not None
-        told = decisions.told(tx, server, are_hosts_named=is_admin)
+        told = decisions.shown(tx, server, are_hosts_named=is_admin)
         return server_rules.fault_message(server.fault, is_counted=is_admin), told
 
     seen: tuple[str, Any] = operator.cloud.read(look)

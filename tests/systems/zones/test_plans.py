@@ -17,8 +17,8 @@ from innkeeper.domain.slices import Computing
 from innkeeper.domain.zones import EntryScope, Planned
 from innkeeper.store.queries.compute import quota_usages, servers
 from innkeeper.store.transactions import Store, Tx
-from innkeeper.systems.compute.boot import entries, plans, recovery
-from innkeeper.systems.compute.boot.entries import Expired, Stale, Used
+from innkeeper.systems.compute.boot import dry_run, entries
+from innkeeper.systems.compute.boot.entries import EntryExpired, EntryStale, EntryUsed
 from innkeeper.systems.compute.hosts import hosts
 from innkeeper.systems.compute.servers import servers as server_rules
 from innkeeper.systems.zones.sealing import NotOurs, Sealer
@@ -45,7 +45,7 @@ def planned(cloud: Cloud, count: int, **more: Any) -> tuple[Planned, ...]:
     request = cloud.request(1, count, **more)
 
     def work(tx: Tx, context: Any) -> tuple[Planned, ...]:
-        return plans.made(tx, context, request)
+        return dry_run.plan(tx, context, request)
 
     (answer,) = cloud.carry_out(("decide", (work, NOW)))
     assert isinstance(answer, tuple), answer
@@ -87,7 +87,7 @@ def test_of_one_batch_the_first_makes_it(cloud: Cloud) -> None:
     made, other, *told = cloud.boot(first, plain, second, third)
     assert isinstance(made, Booted) and isinstance(other, Booted)
     assert made.server_ids == (plan.destination.server_id,)
-    assert [type(each) for each in told] == [Used, Used]
+    assert [type(each) for each in told] == [EntryUsed, EntryUsed]
     assert plan.destination.server_id in str(told[0])
     assert cloud.read(lambda tx: quota_usages.of_projects(tx, {"project"}))["project"].servers == 2
 
@@ -101,7 +101,7 @@ def test_of_one_batch_the_first_that_is_in_order_makes_it(cloud: Cloud) -> None:
     )
     assert [type(each) for each in (refused, again)] == [Invalid, Invalid]
     assert isinstance(made, Booted) and made.fault is None
-    assert isinstance(told, Used)
+    assert isinstance(told, EntryUsed)
 
 
 def test_an_entry_ends_unless_its_server_is_there(cloud: Cloud) -> None:
@@ -110,7 +110,7 @@ def test_an_entry_ends_unless_its_server_is_there(cloud: Cloud) -> None:
     cloud.boot(bringing(cloud, made))
     late = NOW + timedelta(seconds=SEALER_S)
     answers = cloud.boot(*(replace(bringing(cloud, each), now=late) for each in (made, unused)))
-    assert [type(each) for each in answers] == [Used, Expired]
+    assert [type(each) for each in answers] == [EntryUsed, EntryExpired]
     assert isinstance(
         cloud.boot(replace(bringing(cloud, unused), now=late - timedelta(microseconds=1)))[0],
         Booted,
@@ -121,7 +121,7 @@ def test_of_two_processes_the_first_makes_it(cloud: Cloud) -> None:
     beside = cloud.beside()
     (plan,) = planned(cloud, 1)
     assert isinstance(beside.boot(bringing(cloud, plan))[0], Booted)
-    assert [type(each) for each in cloud.boot(bringing(cloud, plan))] == [Used]
+    assert [type(each) for each in cloud.boot(bringing(cloud, plan))] == [EntryUsed]
     beside.close()
 
 
@@ -129,7 +129,7 @@ def test_a_server_that_was_deleted_was_made_all_the_same(cloud: Cloud) -> None:
     (plan,) = planned(cloud, 1)
     cloud.boot(bringing(cloud, plan))
     cloud.write(lambda tx: server_rules.finish_deletes(tx, [plan.destination.server_id], NOW))
-    assert [type(each) for each in cloud.boot(bringing(cloud, plan))] == [Used]
+    assert [type(each) for each in cloud.boot(bringing(cloud, plan))] == [EntryUsed]
 
 
 def test_a_host_that_was_filled_refuses_and_nothing_is_left(cloud: Cloud) -> None:
@@ -139,7 +139,7 @@ def test_a_host_that_was_filled_refuses_and_nothing_is_left(cloud: Cloud) -> Non
     used = cloud.read(lambda tx: quota_usages.of_projects(tx, {"project"}))
     first, second = bringing(cloud, plan), bringing(cloud, plan)
     answers = cloud.boot(first, second)
-    assert [type(each) for each in answers] == [Stale, Stale], "both are told the same"
+    assert [type(each) for each in answers] == [EntryStale, EntryStale], "both are told the same"
     assert plan.destination.host not in str(answers[0]).split()
     assert cloud.read(lambda tx: servers.ever_known(tx, first.server_ids)) == set()
     assert cloud.read(lambda tx: quota_usages.of_projects(tx, {"project"})) == used
@@ -153,7 +153,7 @@ def test_another_process_that_was_faster_leaves_no_room(cloud: Cloud) -> None:
     plan = planned(cloud, 1)[0]
     beside = cloud.beside()
     beside.boot(*(cloud.request(1, forced_host=plan.destination.host) for _ in range(4)))
-    assert [type(each) for each in cloud.boot(bringing(cloud, plan))] == [Stale]
+    assert [type(each) for each in cloud.boot(bringing(cloud, plan))] == [EntryStale]
     beside.close()
 
 
@@ -161,10 +161,10 @@ def test_a_host_that_got_the_name_of_another_is_not_meant(cloud: Cloud) -> None:
     plan = planned(cloud, 1)[0]
     host = cloud.host(plan.destination.host)
     cloud.write(lambda tx: hosts.remove_service(tx, host, NOW))
-    assert [type(each) for each in cloud.boot(bringing(cloud, plan))] == [Stale]
+    assert [type(each) for each in cloud.boot(bringing(cloud, plan))] == [EntryStale]
     cloud.report(reported(host.name))
     assert cloud.host(host.name).provider_uuid != host.provider_uuid
-    assert [type(each) for each in cloud.boot(bringing(cloud, plan))] == [Stale]
+    assert [type(each) for each in cloud.boot(bringing(cloud, plan))] == [EntryStale]
 
 
 def test_no_room_in_the_quota(tmp_path: Path) -> None:
@@ -196,9 +196,9 @@ def test_who_was_not_heard_of_finds_the_server_and_others_that_it_is_there(cloud
     cloud.store = DeafStore(cloud.store.backend, cloud.store.engines)
     mine, another = bringing(cloud, plan), bringing(cloud, plan)
     assert isinstance(cloud.boot(mine)[0], Booted)
-    assert cloud.read(lambda tx: recovery.already_booted(tx, mine)) is not None
-    assert cloud.read(lambda tx: recovery.already_booted(tx, another)) is None
-    assert isinstance(cloud.boot(another)[0], Used)
+    assert cloud.read(lambda tx: cloud.executor.already_booted(tx, mine)) is not None
+    assert cloud.read(lambda tx: cloud.executor.already_booted(tx, another)) is None
+    assert isinstance(cloud.boot(another)[0], EntryUsed)
 
 
 def test_an_entry_is_for_what_was_asked(cloud: Cloud) -> None:

@@ -147,7 +147,7 @@ def _metrics(site: Site) -> Any:
     @get("/metrics", sync_to_thread=True)
     def give() -> Response[bytes]:
         """Give all counters to Prometheus, those of other workers on the port included."""
-        told = metrics.told(of_workers=site.settings.serving.workers > 1)
+        told = metrics.exposition(of_workers=site.settings.serving.workers > 1)
         return Response(told, headers={"content-type": CONTENT_TYPE_LATEST})
 
     return give

@@ -28,9 +28,8 @@ from innkeeper.store.queries.compute import servers as server_rows
 from innkeeper.store.queries.compute.orders import NewOrder
 from innkeeper.store.transactions import Tx, step
 from innkeeper.systems.compute import audit
-from innkeeper.systems.compute.boot import specs
 from innkeeper.systems.compute.boot.boot import CONSUMER_TYPE
-from innkeeper.systems.compute.flavors import demands
+from innkeeper.systems.compute.flavors import demands, flavors
 from innkeeper.systems.compute.hosts import reports_audit as agent_reports_audit
 from innkeeper.systems.compute.moves import audit as move_audit
 from innkeeper.systems.compute.moves.moving import MIGRATION_TYPE
@@ -86,7 +85,7 @@ def _claim_all(tx: Tx, server: Server, now: datetime) -> bool:
     texts = {name: str(value) for name, value in server.image_properties.items()}
     update = AllocationUpdate(
         server.uuid,
-        {host.provider_uuid: demands.of(specs.flavor_of(server.flavor), texts).amounts},
+        {host.provider_uuid: demands.of(flavors.of_facts(server.flavor), texts).amounts},
         asks_no_generation=True,
         project_id=server.project_id,
         user_id=server.user_id,

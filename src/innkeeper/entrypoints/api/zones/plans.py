@@ -11,10 +11,9 @@ from functools import partial
 from innkeeper.domain.errors import Conflict
 from innkeeper.domain.ids import IdSource
 from innkeeper.domain.key_rings import NONCE_BYTES
-from innkeeper.entrypoints.api.compute.servers.bodies import SEED_BITS
-from innkeeper.entrypoints.api.compute.servers.checked_bodies import judged
+from innkeeper.entrypoints.api.compute.servers.bodies import SEED_BITS, checked_body
 from innkeeper.entrypoints.api.routing import Answer, Call
-from innkeeper.systems.compute.boot import entries, plans
+from innkeeper.systems.compute.boot import dry_run, entries
 from innkeeper.systems.zones.select import offers
 
 NONCE_MASK = (1 << 8 * NONCE_BYTES) - 1
@@ -28,8 +27,8 @@ async def select(call: Call) -> Answer:
             "This zone makes no build plans for others: it has no key for them (the setting "
             "build_plan_encryption_key)."
         )
-    _, request = await judged(call)
-    planned = await call.decide(lambda tx, context: plans.made(tx, context, request))
+    _, request = await checked_body(call)
+    planned = await call.decide(lambda tx, context: dry_run.plan(tx, context, request))
     made = offers(
         planned, entries.scope_of(request), sealer, partial(nonce, call.site.ids), call.now
     )

@@ -1,4 +1,4 @@
-"""What deciding needs beside the transaction; made by the desk, handed to whoever places."""
+"""The decision context: everything but the transaction that a decision needs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from innkeeper.systems.compute.boot.recordings import Recorder
 
 @dataclass(frozen=True, slots=True)
 class DecisionContext:
-    """The host table and its follower, the schedulers, and the settings."""
+    """The host table with its follower, the schedulers, and the settings."""
 
     follower: Follower
     schedulers: Schedulers
@@ -29,11 +29,11 @@ class DecisionContext:
 
     @property
     def scheduler(self) -> Scheduler:
-        """The one that decides where a request names no filters of its own."""
+        """The scheduler for requests that name no filters."""
         return self.schedulers.default
 
     def is_others(self, spec: RequestSpec, host: str) -> bool:
-        """Whether a host is dedicated, and not to this request; which no force overcomes."""
+        """Whether a host is dedicated to others, which even a forced host does not override."""
         index = self.follower.table.index_by_name.get(host)
         if index is None:
             return False
@@ -41,20 +41,20 @@ class DecisionContext:
         return not allowed[0]
 
     def decide(self, scheduler: Scheduler, spec: RequestSpec) -> BuildPlan:
-        """Have a scheduler decide; what it chose is off the table then.
+        """Let a scheduler decide; the table is depleted by its choice.
 
-        Raises :class:`PluginFailed`, and the table is as it was then.
+        Raises :class:`PluginFailed` with the table unchanged.
         """
         try:
             return scheduler.plan(self.follower.table, spec)
         except PluginFailed:
             if isinstance(scheduler, GuardedDriver):
-                # Nobody knows what it took, nor whether it gave all of that back.
+                # The failed driver may have depleted hosts without undoing it.
                 self.follower.distrust()
             raise
 
     def plan(self, spec: RequestSpec) -> BuildPlan:
-        """Decide, and take nothing: for callers that write their claims themselves."""
+        """Decide with the table unchanged, for callers that write their claims themselves."""
         made = self.decide(self.scheduler, spec)
         depletion.undo(self.follower.table, spec, made)
         return made

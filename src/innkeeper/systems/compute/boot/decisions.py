@@ -1,6 +1,6 @@
-"""What is kept with a server of the decision that placed it, or found no place for it.
+"""What is kept with a server about the decision that placed it, or found no valid host.
 
-Always true: a decision is told of as it was made, whatever table and settings are since.
+Always true: a decision is shown as it was made, whatever the table and the settings are today.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ from innkeeper.systems.compute.servers.servers import fault_message
 
 NOBODY_REFUSED = Refused((), ())
 HAS_DEDICATED = "has_dedicated"
-"""False where no hosts were kept for somebody then; else what only administrators read. Older
-programs wrote true. They tell nobody what is under this key, whatever it is."""
+"""False where no host was dedicated at that time; else the part that only administrators see.
+Older programs wrote true, and show nobody what is under this key."""
 COUNTED = "missing_counted"
-"""Under it: what filters miss with numbers of hosts, by the filters' names."""
+"""The key below it: texts with numbers of hosts, by the filters' names."""
 ON_HOSTS = ("host", "alternates")
-"""What of a kept decision names hosts; so do the items of lists that have ``host``."""
+"""The keys of a decision, and of items in its lists, that name hosts."""
 
 
 @dataclass(frozen=True, slots=True)
 class DecisionRecord:
-    """What is to be written with the servers of one request.
+    """What to write with the servers of one request.
 
-    ``servers`` has one item for each; where they found no place, all have ``request``.
+    ``servers`` has an item for each; where no valid host was found, all get ``request``.
     """
 
     request: Mapping[str, Any] | None = None
@@ -46,7 +46,7 @@ class DecisionRecord:
     refused: Refused = NOBODY_REFUSED
 
     def of_server(self, number: int) -> Mapping[str, Any] | None:
-        """What is to be written with one server, by its place in the request."""
+        """What to write with one server, by its index in the request."""
         return self.servers[number] if self.servers else self.request
 
 
@@ -54,18 +54,18 @@ NOTHING_KEPT = DecisionRecord()
 
 
 def of_placed(
-    context: DecisionContext, taken: ResolvedRequest, made: BuildPlan, moment: Moment | None
+    context: DecisionContext, resolved: ResolvedRequest, made: BuildPlan, moment: Moment | None
 ) -> DecisionRecord:
-    """What to keep of a plan that is off the table; ``moment`` is the table before it."""
+    """The record of a plan by which the table is depleted; ``moment`` is the table before."""
     if moment is not None:
-        context.recorder.keep(_asked(taken), made, moment)
+        context.recorder.keep(_request(resolved), made, moment)
     setting = context.scheduling.explain_decisions
     if setting == "off":
         return NOTHING_KEPT
-    scheduler = context.schedulers.of(taken.filters)
-    shared = _shared(context, scheduler, taken, made)
+    scheduler = context.schedulers.of(resolved.filters)
+    shared = _shared(context, scheduler, resolved, made)
     if setting == "full":
-        shared |= _full(context, scheduler, taken.spec, made)
+        shared |= _full(context, scheduler, resolved.spec, made)
     servers = [
         {
             **shared,
@@ -80,56 +80,58 @@ def of_placed(
 
 
 def of_refused(
-    context: DecisionContext, taken: ResolvedRequest, made: BuildPlan, moment: Moment | None
+    context: DecisionContext, resolved: ResolvedRequest, made: BuildPlan, moment: Moment | None
 ) -> DecisionRecord:
-    """What to keep of a plan with too few places, whose amounts are on the table again."""
+    """The record of a plan with too few hosts, which has been undone on the table."""
     table = context.follower.table
     moment = moment or context.recorder.after_failure(table)
     if moment is not None:
-        context.recorder.keep(_asked(taken), made, moment)
+        context.recorder.keep(_request(resolved), made, moment)
     if context.scheduling.explain_decisions == "off":
         return NOTHING_KEPT
-    scheduler = context.schedulers.of(taken.filters)
-    refused = explaining.refused(scheduler.pipeline, table, taken.spec, made)
+    scheduler = context.schedulers.of(resolved.filters)
+    refused = explaining.refused(scheduler.pipeline, table, resolved.spec, made)
     request = {
-        **_shared(context, scheduler, taken, made),
+        **_shared(context, scheduler, resolved, made),
         **_refused(context, refused),
-        "decided_by": _deciders(context, scheduler, taken.spec),
+        "decided_by": _deciders(context, scheduler, resolved.spec),
     }
     return DecisionRecord(request=request, refused=refused)
 
 
-def of_failed(context: DecisionContext, taken: ResolvedRequest, made: BuildPlan) -> DecisionRecord:
-    """What to keep of a decision that a plug-in kept from being made; ``made`` is empty."""
+def of_failed(
+    context: DecisionContext, resolved: ResolvedRequest, made: BuildPlan
+) -> DecisionRecord:
+    """The record of a decision that failed with a plug-in; ``made`` is empty."""
     if context.scheduling.explain_decisions == "off":
         return NOTHING_KEPT
-    shared = _shared(context, context.schedulers.of(taken.filters), taken, made)
-    nobody = explanation_values.refused(NOBODY_REFUSED, are_hosts_named=True, is_counted=False)
-    return DecisionRecord(request={**shared, **nobody})
+    shared = _shared(context, context.schedulers.of(resolved.filters), resolved, made)
+    nothing = explanation_values.refused(NOBODY_REFUSED, are_hosts_named=True, is_counted=False)
+    return DecisionRecord(request={**shared, **nothing})
 
 
-def _asked(taken: ResolvedRequest) -> DecisionRequest:
-    request = taken.request
-    return DecisionRequest(taken.spec, taken.filters, request.now, request.batch_id)
+def _request(resolved: ResolvedRequest) -> DecisionRequest:
+    request = resolved.request
+    return DecisionRequest(resolved.spec, resolved.filters, request.now, request.batch_id)
 
 
 def _shared(
-    context: DecisionContext, scheduler: Scheduler, taken: ResolvedRequest, made: BuildPlan
+    context: DecisionContext, scheduler: Scheduler, resolved: ResolvedRequest, made: BuildPlan
 ) -> dict[str, Any]:
     shared = {
-        "decided_at": taken.request.now.isoformat(timespec="microseconds") + "Z",
+        "decided_at": resolved.request.now.isoformat(timespec="microseconds") + "Z",
         "hosts": made.hosts,
         "candidates": made.candidates,
-        "wanted": taken.spec.count,
+        "wanted": resolved.spec.count,
         "room": len(made.entries),
         "removed": [
             {"filter": each.filter_name, "removed": each.removed} for each in made.removals
         ],
-        "decided_by": {"driver": scheduler.NAME, "seed": taken.spec.seed},
+        "decided_by": {"driver": scheduler.NAME, "seed": resolved.spec.seed},
         HAS_DEDICATED: _for_administrators(context, NOBODY_REFUSED),
     }
-    if taken.request.hints:
-        shared["unread_hints"] = explanation_values.unread_hints(taken.unread)
+    if resolved.request.hints:
+        shared["unread_hints"] = explanation_values.unread_hints(resolved.unread)
     return shared
 
 
@@ -163,11 +165,11 @@ def _deciders(context: DecisionContext, scheduler: Scheduler, spec: RequestSpec)
     return explanation_values.deciders(explaining.deciders(scheduler, size, spec.seed))
 
 
-# -- told again --------------------------------------------------------------------------------
+# -- shown later -------------------------------------------------------------------------------
 
 
-def told(tx: Tx, server: Server, *, are_hosts_named: bool) -> dict[str, Any]:
-    """What is kept of the decision about a server; :class:`NotFound` if nothing is."""
+def shown(tx: Tx, server: Server, *, are_hosts_named: bool) -> dict[str, Any]:
+    """The kept decision about a server; raises :class:`NotFound` if none is kept."""
     kept = decisions.of_server(tx, server.uuid)
     if kept is None:
         raise NotFound(f"No decision is kept of server {server.uuid}.")
@@ -183,14 +185,14 @@ def told(tx: Tx, server: Server, *, are_hosts_named: bool) -> dict[str, Any]:
         answer["unread_hints"] = []
     if are_hosts_named:
         return answer | {"removed": _counted(kept)}
-    # Of what was kept before it was known, it may be so.
+    # Decisions kept by older programs do not say, so hosts may have been dedicated.
     had_dedicated = kept.get(HAS_DEDICATED, True)
     nameless = _without_names(answer)
     return explanation_values.uncounted(nameless) if had_dedicated else nameless
 
 
 def _counted(kept: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """What the filters did, as administrators read it."""
+    """What the filters removed, as administrators see it."""
     inside = kept.get(HAS_DEDICATED)
     counted = inside.get(COUNTED, {}) if isinstance(inside, Mapping) else {}
     return [

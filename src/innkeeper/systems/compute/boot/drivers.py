@@ -1,7 +1,7 @@
-"""The scheduler that the settings describe: its driver, filters and weighers, by their names.
+"""Builds the scheduler of the settings from the names of its driver, filters and weighers.
 
-Always true: an unknown name is an error at start, and so is a plug-in that cannot be used. A
-filter that is silently left out would place servers where they must not be.
+Always true: an unknown name or an unusable plug-in is an error at start. A filter that was left
+out silently would place servers on hosts where they must not be.
 """
 
 from __future__ import annotations
@@ -29,31 +29,28 @@ from innkeeper.systems.compute.grouping import hint_names
 from innkeeper.systems.compute.grouping.hint_names import Readers
 
 ALWAYS = (FORCED_HOST, REFUSED_HOSTS, PCLOUD, LEASE, CAPACITY)
-"""A host that an administrator names is no matter of taste, nor are those where a server is
-already or failed, nor those that are dedicated to somebody: who forgot to name those filters
-would open them all. Nor is capacity: claims prove that nothing moved since it was found to
-suffice, so somebody must have looked."""
+"""Filters that are in force even where the settings do not name them: an operator who forgot one
+would open dedicated hosts to everybody. Capacity is among them because a claim only proves that a
+provider has not changed since the filter found its capacity sufficient."""
 TENANCY = frozenset({"AggregateMultiTenancyIsolation"})
-"""Whose hosts are whose is not for a request to say: where the settings name these, no request
-does without them."""
+"""Filters that separate projects. Where the settings name one, no request can leave it out."""
 PARTS_MAX = 16
-"""Of so many servers of one request it is kept what each weigher gave to their hosts: of all of
-a thousand, it would take as long as deciding."""
+"""For so many servers of a request the weight of each weigher is kept. For all of a thousand
+servers that would take as long as the decision itself."""
 OWN = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*(:[^\W\d]\w*)?")
-"""How one's own is named: a module, or something in one."""
+"""The name of a plug-in: a module, or an object in one."""
 SETTINGS = {
     "driver": "scheduler_driver",
     "host filter": "default_host_filters",
     "weigher": "default_host_weighers",
 }
-"""Where what a noun stands for is named."""
+"""The setting that names each kind of part."""
 OF_REQUESTS_MAX = 8
-"""Sets of filters that requests named lately; their schedulers are kept, and remember."""
+"""Sets of filters that requests named lately, whose schedulers are cached."""
 
 
 class NamesNothing(ValueError):
-    """A name that stands for no driver, filter or weigher that can be used; ``noun`` says
-    which of them it should."""
+    """A name without a usable driver, filter or weigher; ``noun`` says which was expected."""
 
     def __init__(self, noun: str, message: str) -> None:
         super().__init__(message)
@@ -61,9 +58,9 @@ class NamesNothing(ValueError):
 
 
 class Schedulers:
-    """The scheduler of the settings, and those for requests that name their filters.
+    """The scheduler of the settings, and schedulers for requests that name their filters.
 
-    Raises ``ValueError`` for settings that name what is none.
+    Raises ``ValueError`` for a wrong name in the settings.
     """
 
     def __init__(self, settings: Scheduling) -> None:
@@ -82,28 +79,28 @@ class Schedulers:
     def of(self, names: tuple[str, ...] | None) -> Scheduler:
         """The scheduler with these host filters in place of the default ones.
 
-        Raises :class:`Invalid` for a name that is none, and for a filter that counts servers
-        where the settings have none that does: then nobody counts them.
+        Raises :class:`Invalid` for an unknown name. The same for a filter that counts servers
+        where no filter or weigher of the settings does: the host table has no counts then.
         """
         if names is None:
             return self.default
-        asked = self.names_of(names)
-        if asked not in self._of_requests:
-            made = self._made(asked)
+        filters = self.names_of(names)
+        if filters not in self._of_requests:
+            made = self._made(filters)
             if len(self._of_requests) >= OF_REQUESTS_MAX:
                 self._of_requests.clear()
-            self._of_requests[asked] = made
-        return self._of_requests[asked]
+            self._of_requests[filters] = made
+        return self._of_requests[filters]
 
     def readers(self, names: tuple[str, ...] | None) -> Readers:
-        """Who reads which hints of a request with these host filters; raises as :meth:`of`."""
+        """Which filters and weighers read which hints of such a request; raises as :meth:`of`."""
         if names is None:
             return self._readers
         filters = self.of(names).pipeline.filters
         return hint_names.readers(filters, self._weighers, self._readers.known)
 
     def names_of(self, names: tuple[str, ...] | None) -> tuple[str, ...]:
-        """The filters that a request gets which names these, or none at all."""
+        """The filters in force for a request that names ``names``, or names none."""
         default = self._settings.default_host_filters
         if names is None:
             return default
@@ -124,9 +121,9 @@ class Schedulers:
 
 
 def scheduler_of(settings: Scheduling, filters: Iterable[str] | None = None) -> Scheduler:
-    """Make the scheduler; with other ``filters`` than the settings', if they are named.
+    """Make the scheduler, with ``filters`` in place of those of the settings.
 
-    Raises ``ValueError`` for a name that is none.
+    Raises ``ValueError`` for an unknown name.
     """
     names = settings.default_host_filters if filters is None else filters
     pipeline = Pipeline(filters_of(names), _weighers_of(settings))
@@ -141,7 +138,7 @@ def scheduler_of(settings: Scheduling, filters: Iterable[str] | None = None) -> 
 
 
 def _driver_made(name: str, driver: Any, pipeline: Pipeline, choice: Choice) -> Scheduler:
-    # What is no class is not called at all: who knows what it would do.
+    # Anything but a class is not called at all, since the call could have side effects.
     if not isinstance(driver, type) or not hasattr(driver, "plan"):
         raise NamesNothing(
             "driver", f"The driver {name!r} cannot be made: it is no class that has a 'plan'."
@@ -161,7 +158,7 @@ def _driver_made(name: str, driver: Any, pipeline: Pipeline, choice: Choice) -> 
 
 
 def rules_of(settings: Scheduling) -> Rules:
-    """What filters and weighers are told."""
+    """The settings that filters and weighers read."""
     return Rules(
         servers_per_host_max=settings.max_instances_per_host,
         busy_servers_per_host_max=settings.max_io_ops_per_host,
@@ -177,17 +174,17 @@ def rules_of(settings: Scheduling) -> Rules:
 
 
 def filters_of(names: Iterable[str]) -> tuple[Filter, ...]:
-    """The filters of these names, and those that are always in force."""
-    wanted = dict.fromkeys((FORCED_HOST, *names, *ALWAYS))
+    """The filters of these names, and the ones that are always in force."""
+    in_force = dict.fromkeys((FORCED_HOST, *names, *ALWAYS))
     noun = "host filter"
     return tuple(
         _checked(noun, each, _named(noun, each, FILTERS, "innkeeper.filters"), Filter)
-        for each in wanted
+        for each in in_force
     )
 
 
 def multipliers_of(settings: Scheduling) -> dict[str, float]:
-    """The weighers of the settings by name, sets of them told apart, and their multipliers."""
+    """The multipliers of the settings' weighers, by name; sets of weighers are expanded."""
     multipliers: dict[str, float] = {}
     for name in settings.default_host_weighers:
         multipliers |= WEIGHER_SETS.get(name, {name: 1.0})
@@ -214,7 +211,7 @@ def _weighers_of(settings: Scheduling) -> tuple[Weighed, ...]:
 def _named(
     noun: str, name: str, ours: Mapping[str, Any], group: str, sets: Iterable[str] = ()
 ) -> Any:
-    """What a name stands for: one of ours, an entry point, or ``package.module:name``."""
+    """Resolve a name: a built-in one, an entry point, or ``package.module:name``."""
     if name in ours:
         return ours[name]
     found = [each for each in entry_points(group=group) if each.name == name]
@@ -225,17 +222,17 @@ def _named(
             return _imported(name)
     except BROKEN_IMPORT as error:
         why = ": ".join([type(error).__name__, *str(error).strip().splitlines()[:1]])
-        raise NamesNothing(noun, f"The {noun} {name!r} cannot be had ({why}).") from error
+        raise NamesNothing(noun, f"The {noun} {name!r} cannot be imported ({why}).") from error
     known = ", ".join(sorted([*ours, *sets]))
     raise NamesNothing(
         noun,
-        f"There is no {noun} {name!r}. There are: {known}; one's own is named as "
+        f"There is no {noun} {name!r}. There are: {known}; a plug-in is named as "
         "package.module:name.",
     )
 
 
 def _checked(noun: str, name: str, found: Any, kind: type) -> Any:
-    """What was found, if it can be used; one's own is guarded."""
+    """Check a filter or weigher; a plug-in is returned guarded."""
     _complete(noun, name, found, kind)
     if name in FILTERS or name in WEIGHERS:
         return found
@@ -246,9 +243,9 @@ def _checked(noun: str, name: str, found: Any, kind: type) -> Any:
 
 
 def _complete(noun: str, name: str, found: Any, kind: type) -> Any:
-    """What was found, if it has all that its kind has."""
-    wanted = [*kind.__annotations__, *(each for each in vars(kind) if each[0] != "_")]
-    lacking = [each for each in dict.fromkeys(wanted) if not hasattr(found, each)]
+    """Check that an object has everything that its protocol demands."""
+    required = [*kind.__annotations__, *(each for each in vars(kind) if each[0] != "_")]
+    lacking = [each for each in dict.fromkeys(required) if not hasattr(found, each)]
     if lacking:
         raise NamesNothing(noun, f"The {noun} {name!r} has no {', '.join(lacking)}.")
     return found

@@ -1,11 +1,10 @@
-"""Filters, weighers and drivers of the operator's own, kept from doing harm when they fail.
+"""Guards the operator's own filters, weighers and drivers, so that their failures do no harm.
 
-Always true of a guarded plug-in: every error that it raises, and every answer of a wrong kind,
-becomes :class:`PluginFailed` with its name, and the decision is not made. Only where it fails
-to explain (``missing``, ``missing_counted`` and ``lacks``), other words take the place of its
-own.
+Always true: an error of a guarded plug-in, or an answer of the wrong type, raises
+:class:`PluginFailed` with its name, and the decision is not made. Only a failure to explain
+(``missing``, ``missing_counted``, ``lacks``) is replaced by a standard text.
 
-What comes with Innkeeper is not guarded, so that deciding costs as much as before.
+Filters and weighers of Innkeeper itself are not guarded: that saves time in each decision.
 """
 
 from __future__ import annotations
@@ -29,18 +28,18 @@ from innkeeper.snapshot.columns import HostTable
 LOG = structlog.get_logger("innkeeper.compute")
 
 FIELDS = frozenset(each.name for each in fields(RequestSpec)) | {"names_dedicated"}
-"""What a plug-in may name in ``READS``."""
+"""The fields that a plug-in may name in ``READS``."""
 FACTS = ("NAME", "REASON", "READS", "AGGREGATE_KEY", "NEEDS_SERVERS", "HINTS")
 NUMBERS = "biuf"
-"""Kinds of arrays that hold numbers: truth values, whole numbers and others."""
+"""NumPy's dtype kinds that are numbers: booleans, integers and floats."""
 PLUGIN_ERRORS = (Exception, SystemExit)
-"""What a plug-in may raise without harm to others. Some libraries exit on bad input: a process
-that did so in the middle of a decision would make no more of them."""
+"""Errors of plug-ins that are caught. Some libraries exit on bad input, which would end the
+process in the middle of a decision."""
 TRIAL_AMOUNTS = {"VCPU": 1, "MEMORY_MB": 1024, "DISK_GB": 10}
 
 
 class WrongAnswer(TypeError):
-    """A plug-in gave something else than was asked for."""
+    """A plug-in returned a value of the wrong type or shape."""
 
 
 class _Guard:
@@ -60,15 +59,15 @@ class _Guard:
         trace: TracebackType | None,
     ) -> None:
         if isinstance(error, PLUGIN_ERRORS) and not isinstance(error, PluginFailed):
-            raise PluginFailed(self._noun, self._plugin, _told(error)) from error
+            raise PluginFailed(self._noun, self._plugin, _line_of(error)) from error
 
 
-def _told(error: BaseException) -> str:
+def _line_of(error: BaseException) -> str:
     return ": ".join([type(error).__name__, *str(error).strip().splitlines()[:1]])
 
 
 def log(failure: PluginFailed) -> None:
-    """Tell the operator which plug-in failed, and how."""
+    """Log which plug-in failed, and how."""
     LOG.error(
         "plugin_failed",
         kind=failure.noun,
@@ -79,7 +78,7 @@ def log(failure: PluginFailed) -> None:
 
 
 class Guarded:
-    """A filter or weigher of the operator's own; it has what the plug-in has, and no more."""
+    """A plug-in filter or weigher with the same attributes, each call checked."""
 
     def __init__(self, noun: str, found: Any) -> None:
         for name in FACTS:
@@ -97,7 +96,7 @@ class Guarded:
 
 
 Check = Callable[[str, Any, HostTable, tuple[Any, ...]], Any]
-"""Gives the answer of a method, or raises; told the method, the table and what else it got."""
+"""Returns a valid answer, or raises; gets the method's name, its answer and its arguments."""
 
 
 def _checked(guard: _Guard, method: Any, name: str, check: Check) -> Callable[..., Any]:
@@ -112,27 +111,27 @@ def _worded(guard: _Guard, method: Any, name: str, words: Any) -> Callable[..., 
     def call(hosts: HostTable, spec: RequestSpec, *more: Any) -> Any:
         try:
             with guard:
-                return _said(method(hosts, spec, *more), name, words)
+                return _valid(method(hosts, spec, *more), name, words)
         except PluginFailed as failure:
-            # The decision is made, and stands; these are words about it.
+            # The decision is made already; this only explains it.
             log(failure)
             return words.instead(f"the {failure.noun} {failure.plugin} failed to say more")
 
     return call
 
 
-def _said(told: Any, name: str, words: Any) -> Any:
-    if not words.is_right(told):
-        raise WrongAnswer(f"{name} gave {_kind(told)}, not {words.wanted}")
-    return told
+def _valid(answer: Any, name: str, words: Any) -> Any:
+    if not words.is_valid(answer):
+        raise WrongAnswer(f"{name} gave {_kind(answer)}, not {words.expected}")
+    return answer
 
 
 class _Sentence:
-    wanted = "a text"
+    expected = "a text"
 
     @staticmethod
-    def is_right(told: Any) -> bool:
-        return isinstance(told, str)
+    def is_valid(answer: Any) -> bool:
+        return isinstance(answer, str)
 
     @staticmethod
     def instead(text: str) -> Any:
@@ -140,11 +139,11 @@ class _Sentence:
 
 
 class _Lines:
-    wanted = "a list of texts"
+    expected = "a list of texts"
 
     @staticmethod
-    def is_right(told: Any) -> bool:
-        return isinstance(told, list | tuple) and all(isinstance(each, str) for each in told)
+    def is_valid(answer: Any) -> bool:
+        return isinstance(answer, list | tuple) and all(isinstance(e, str) for e in answer)
 
     @staticmethod
     def instead(text: str) -> Any:
@@ -152,10 +151,10 @@ class _Lines:
 
 
 def _array(name: str, answer: Any, kinds: str, count: int | None) -> Any:
-    """An answer that is an array of one dimension, of one of these kinds, and as long."""
+    """Check for a one-dimensional array of these dtype kinds, with ``count`` items."""
     if not isinstance(answer, np.ndarray) or answer.dtype.kind not in kinds:
-        wanted = "truth values" if kinds == "b" else "numbers"
-        raise WrongAnswer(f"{name} gave {_kind(answer)}, not an array of {wanted}")
+        expected = "truth values" if kinds == "b" else "numbers"
+        raise WrongAnswer(f"{name} gave {_kind(answer)}, not an array of {expected}")
     is_long = answer.ndim == 1 and count in (None, answer.shape[0])
     if not is_long:
         raise WrongAnswer(f"{name} gave an array of the shape {answer.shape}, not ({count},)")
@@ -206,7 +205,7 @@ def _admits(name: str, answer: Any, hosts: HostTable, more: tuple[Any, ...]) -> 
 
 def _stamp(name: str, answer: Any, hosts: HostTable, more: tuple[Any, ...]) -> Any:
     stamp = answer.tobytes() if isinstance(answer, np.ndarray) else frozen(answer)
-    # Stamps are compared with those from before. What has no hash may have no plain "equal".
+    # Stamps are compared with earlier ones; a value without a hash may not compare safely.
     hash(stamp)
     return stamp
 
@@ -223,7 +222,7 @@ WORDS: dict[str, Any] = {"missing": _Sentence, "missing_counted": _Sentence, "la
 
 
 class GuardedDriver:
-    """A driver of the operator's own. When it fails, what it took of the table may be lost."""
+    """A plug-in driver. When it fails, the host table may keep some of what it depleted."""
 
     def __init__(self, driver: Scheduler) -> None:
         self.NAME = driver.NAME
@@ -244,9 +243,9 @@ class GuardedDriver:
 
 
 def why_unusable(found: Any) -> str | None:
-    """Why a filter or weigher cannot be used, to be read after its name; ``None`` if it can.
+    """Why a filter or weigher cannot be used, as the rest of a sentence; ``None`` if it can.
 
-    It names fields and hints as it should, and answers of a table without hosts.
+    It must name fields and hints correctly, and answer for a host table without hosts.
     """
     return _misnamed(found) or _failing(found)
 
@@ -276,7 +275,7 @@ def _failing(found: Any) -> str | None:
                 _ask(guarded, ("mask", "column"), hosts, spec, rows)
             _ask(guarded, ("scale", "stamp", "few"), hosts, spec)
             if hasattr(found, "missing"):
-                _said(found.missing(hosts, spec), "missing", _Sentence)
+                _valid(found.missing(hosts, spec), "missing", _Sentence)
     except PluginFailed as failure:
         return f"fails on a table without hosts ({failure.why})"
     return None
@@ -289,7 +288,7 @@ def _ask(guarded: Guarded, methods: Iterable[str], *given: Any) -> None:
 
 
 def why_driver_unusable(driver: Scheduler) -> str | None:
-    """As :func:`why_unusable`, of a driver that was made already."""
+    """As :func:`why_unusable`, for a driver."""
     try:
         GuardedDriver(driver).plan(*_trial())
     except PluginFailed as failure:
@@ -303,7 +302,7 @@ def _are_names(named: Any) -> bool:
 
 
 def _trial() -> tuple[HostTable, RequestSpec]:
-    """A table without hosts that knows the usual classes, and a plain request."""
+    """A host table without hosts that knows the usual classes, and a plain request."""
     hosts = HostTable()
     hosts.knows_servers = True
     for name in TRIAL_AMOUNTS:

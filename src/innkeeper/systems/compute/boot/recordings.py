@@ -1,7 +1,7 @@
-"""Decisions of the compute room, recorded as far as the settings wish it.
+"""Records decisions of the compute room, as the setting ``record_decisions`` says.
 
-Always true: recording changes no decision. The columns are copied between decisions, in the
-thread that decides; all other work is for whoever is handed the recording.
+Always true: recording changes no decision. The writer thread copies the columns between
+decisions; all other work is done where the recording is handed to.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from innkeeper.systems.compute.boot import drivers
 from innkeeper.systems.compute.boot.drivers import Schedulers
 
 Keep = Callable[[Recording], None]
-"""Takes a recording over, and does not wait."""
+"""Takes a recording, without blocking."""
 
 
 @dataclass(frozen=True, slots=True)
 class DecisionRequest:
-    """What a decision was about: the request, the filters that it named, when, and what it is
-    called."""
+    """What a decision was about. ``filters`` are those that the request named; ``label`` names the
+    recording."""
 
     spec: RequestSpec
     filters: tuple[str, ...] | None
@@ -35,36 +35,36 @@ class DecisionRequest:
 
 
 class Recorder:
-    """Copies what decisions are made of. ``keep`` takes the recordings over."""
+    """Copies host tables for recordings, and hands finished ones to ``keep``."""
 
     def __init__(self, settings: Scheduling, schedulers: Schedulers, keep: Keep | None) -> None:
         self._settings = settings
         self._schedulers = schedulers
         self._keep = keep
-        self._wish = "none" if keep is None else settings.record_decisions
+        self._setting = "none" if keep is None else settings.record_decisions
 
     def before(self, table: HostTable) -> Moment | None:
-        """Copy a table before it is decided on, if every decision is to be recorded."""
-        return recording.copy_of(table) if self._wish == "all" else None
+        """Copy the table before a decision, if every decision is recorded."""
+        return recording.copy_of(table) if self._setting == "all" else None
 
     def after_failure(self, table: HostTable) -> Moment | None:
-        """Copy a table after a decision that is off it again, if those are to be recorded."""
-        return recording.copy_of(table) if self._wish == "failed" else None
+        """Copy the table after an undone decision, if failed ones are recorded."""
+        return recording.copy_of(table) if self._setting == "failed" else None
 
-    def keep(self, asked: DecisionRequest, made: BuildPlan, moment: Moment) -> None:
-        """Hand a decision over, with the copy of its table."""
+    def keep(self, request: DecisionRequest, made: BuildPlan, moment: Moment) -> None:
+        """Hand over the recording of a decision."""
         if self._keep is not None:
-            self._keep(self.made_of(asked, made, moment))
+            self._keep(self.made_of(request, made, moment))
 
-    def made_of(self, asked: DecisionRequest, made: BuildPlan, moment: Moment) -> Recording:
+    def made_of(self, request: DecisionRequest, made: BuildPlan, moment: Moment) -> Recording:
         """The recording of one decision."""
         settings = self._settings
         recipe = Recipe(
             driver=settings.scheduler_driver,
-            filters=self._schedulers.names_of(asked.filters),
+            filters=self._schedulers.names_of(request.filters),
             weighers=tuple(drivers.multipliers_of(settings).items()),
             subset_size=settings.host_subset_size,
             attempts_max=settings.build_attempts_max,
         )
-        when = asked.now.isoformat(timespec="microseconds") + "Z"
-        return Recording(moment, asked.spec, recipe, made, when, asked.label)
+        when = request.now.isoformat(timespec="microseconds") + "Z"
+        return Recording(moment, request.spec, recipe, made, when, request.label)

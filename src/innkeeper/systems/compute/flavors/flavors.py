@@ -10,6 +10,7 @@ import dataclasses
 import re
 from collections.abc import Collection, Mapping
 from datetime import datetime
+from typing import Any
 
 from innkeeper.domain.compute import Flavor
 from innkeeper.domain.errors import AlreadyExists, Conflict, Invalid, NotFound
@@ -170,3 +171,23 @@ def remove_project(tx: Tx, flavor_id: str, project_id: str) -> list[str]:
     if not flavors.remove_project(tx, flavor.id, project_id):
         raise NotFound(f"Flavor access not found for {flavor_id} / {project_id} combination.")
     return flavors.projects_of(tx, flavor.id)
+
+
+def facts_of(flavor: Flavor) -> dict[str, Any]:
+    """A flavor as a server keeps it."""
+    return {
+        "id": flavor.flavor_id,
+        "name": flavor.name,
+        "vcpus": flavor.vcpus,
+        "memory_mb": flavor.memory_mb,
+        "disk_gb": flavor.disk_gb,
+        "ephemeral_gb": flavor.ephemeral_gb,
+        "swap_mb": flavor.swap_mb,
+        "extra_specs": dict(flavor.extra_specs),
+    }
+
+
+def of_facts(facts: Mapping[str, Any]) -> Flavor:
+    """The flavor that a server keeps; its row may have changed since, or be gone."""
+    more = {name: value for name, value in facts.items() if name != "id"}
+    return Flavor(id=0, flavor_id=facts["id"], **more)

@@ -18,8 +18,7 @@ from innkeeper.store.narrowing import Only
 from innkeeper.store.queries.compute import audit, reports_audit
 from innkeeper.store.queries.compute import servers as server_rows
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute.boot import specs
-from innkeeper.systems.compute.flavors import demands
+from innkeeper.systems.compute.flavors import demands, flavors
 from innkeeper.systems.compute.moves import moving
 from innkeeper.systems.compute.moves.moving import MIGRATION_TYPE
 
@@ -109,7 +108,7 @@ class _Takes:
         found = self._known.get(key)
         if found is None:
             texts = {name: str(value) for name, value in properties.items()}
-            found = self._known[key] = demands.of(specs.flavor_of(flavor), texts).amounts
+            found = self._known[key] = demands.of(flavors.of_facts(flavor), texts).amounts
         return found
 
 

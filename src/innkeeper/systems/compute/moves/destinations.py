@@ -17,7 +17,7 @@ from innkeeper.scheduling import reasons
 from innkeeper.scheduling.facts import masks
 from innkeeper.store.queries.compute import hosts, migrations
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute.boot import specs
+from innkeeper.systems.compute.boot import request_resolver
 from innkeeper.systems.compute.boot.context import DecisionContext
 from innkeeper.systems.compute.servers import servers
 
@@ -58,7 +58,7 @@ def elsewhere(
     A host that is forced is not judged by the scheduler. Raises :class:`Conflict` if it is
     down.
     """
-    spec = specs.of_server(
+    spec = request_resolver.spec_of_server(
         tx,
         context,
         server,

@@ -29,9 +29,8 @@ from innkeeper.store.queries.compute import migrations
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import images
 from innkeeper.systems.compute.accounts import quotas
-from innkeeper.systems.compute.boot import specs
+from innkeeper.systems.compute.boot import request_resolver
 from innkeeper.systems.compute.boot.context import DecisionContext
-from innkeeper.systems.compute.boot.request_resolver import flavor_facts
 from innkeeper.systems.compute.flavors import flavors
 from innkeeper.systems.compute.moves import completion, destinations, moving
 from innkeeper.systems.compute.moves.destinations import NoValidHost, Place
@@ -62,13 +61,13 @@ def resize(
     refused = destinations.refused_hosts(tx, server)
     if context.computing.allow_resize_to_same_host:
         refused -= {servers.demand_host(server)}
-    spec = specs.of_server(
+    spec = request_resolver.spec_of_server(
         tx, context, server, flavor=flavor, now=now, seed=drawn["seed"], refused_hosts=refused
     )
     place = destinations.find(context, spec)
     if isinstance(place, NoValidHost):
         return moving.nowhere(tx, server, ActionName.RESIZE, asker, place, now)
-    start = Start(MigrationKind.RESIZE, MigrationStatus.MIGRATING, flavor_facts(flavor))
+    start = Start(MigrationKind.RESIZE, MigrationStatus.MIGRATING, flavors.facts_of(flavor))
     made = _begin(tx, server, place, asker, start, drawn["new_id"], now)
     moving.count_up(tx, server.project_id, made)
     return Moved(made.id)

@@ -19,7 +19,7 @@ from innkeeper.store.queries.compute import hosts, orders
 from innkeeper.store.queries.compute import servers as server_rows
 from innkeeper.store.queries.compute.orders import OpenOrder
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute.boot import specs
+from innkeeper.systems.compute.boot import request_resolver
 from innkeeper.systems.compute.boot.context import DecisionContext
 from innkeeper.systems.compute.grouping import dedications
 from innkeeper.systems.compute.moves import dedicated_hosts, destinations, moving
@@ -171,7 +171,7 @@ def unshelve(
     _demand_place(tx, context, server, zone, host)
     server = replace(server, hints=dedications.still_bound(tx, server.hints, server.project_id))
     dedicated_hosts.demand_there(tx, server, now)
-    spec = specs.of_server(
+    spec = request_resolver.spec_of_server(
         tx, context, server, now=now, seed=seed, forced_host=host, availability_zone=zone
     )
     place = destinations.find(context, spec)

@@ -1,7 +1,8 @@
-"""From the body of a boot to the request that the compute room understands.
+"""Turns the body of ``POST /servers`` into the boot request of the compute room.
 
-Always true: :class:`ServerCreateRequest` holds what a body says, whichever way it was decoded;
-what a schema cannot judge (addresses, base64, devices, places) is judged here, once for both.
+Always true: a boot, a build plan and an explanation of the same body are refused in the same
+words before the decision. What no schema can check (addresses, base64, block devices, hosts) is
+checked here, however the body was decoded.
 """
 
 from __future__ import annotations
@@ -20,8 +21,10 @@ from innkeeper.domain.errors import Invalid
 from innkeeper.domain.ids import IdSource, ServerId, canonical_uuid
 from innkeeper.entrypoints.api.routing import Call
 from innkeeper.entrypoints.api.schema_types import TRUE_WORDS
+from innkeeper.systems.compute.accounts import quotas
 from innkeeper.systems.compute.grouping.hint_names import FILTER_HINTS
 from innkeeper.systems.compute.grouping.hints import names_hosts
+from innkeeper.systems.compute.servers import labels
 
 HINT_KEYS = ("os:scheduler_hints", "OS-SCH-HNT:scheduler_hints")
 HINTS_BYTES_MAX = 16 * 1024
@@ -41,7 +44,7 @@ NAME_CHARS_MAX = 255
 
 @dataclass(slots=True)
 class ServerCreateRequest:
-    """One body of ``POST /servers``, decoded; nothing in it was judged beyond its form."""
+    """A decoded body of ``POST /servers``, of which only the form has been checked."""
 
     name: str
     flavor: str
@@ -71,7 +74,25 @@ class ServerCreateRequest:
     blob: str | None = None
 
 
-def asked(body: Mapping[str, Any]) -> ServerCreateRequest:
+async def checked_body(call: Call) -> tuple[ServerCreateRequest, BootRequest]:
+    """Read and check the body; raises what a boot would be refused with."""
+    body = call.body if isinstance(call.body, ServerCreateRequest) else create_request(call.body)
+    request = boot_request(call, body)
+    if body.metadata:
+        labels.check_metadata(body.metadata, await metadata_items_max(call, request.project_id))
+    return body, request
+
+
+async def metadata_items_max(call: Call, project_id: str | None) -> int:
+    """How many metadata items the project's quota allows a server."""
+    default = quotas.defaults(call.site.settings.computing)
+    if project_id is None:
+        return default.metadata_items
+    limits = await call.read(lambda tx: quotas.limits(tx, project_id, default))
+    return limits.metadata_items
+
+
+def create_request(body: Mapping[str, Any]) -> ServerCreateRequest:
     """Read a body that the schema accepted."""
     server = body["server"]
     hints: Mapping[str, Any] = next((body[key] for key in HINT_KEYS if key in body), {})
@@ -120,7 +141,7 @@ def _is_true(value: Any) -> bool:
 
 
 def boot_request(call: Call, body: ServerCreateRequest) -> BootRequest:
-    """Judge what was asked, and make the request. Raises :class:`Invalid` or Forbidden."""
+    """Check a decoded body and make the request. Raises :class:`Invalid` or Forbidden."""
     count_min, count_max = _counts(call, body)
     zone, forced_host = _place(call, body)
     ids = call.site.ids
@@ -134,7 +155,7 @@ def boot_request(call: Call, body: ServerCreateRequest) -> BootRequest:
     if any(name in body.hints for name in FILTER_HINTS):
         call.demand("os_compute_api:servers:create:host_filters", project_id=project_id)
     if names_hosts(body.hints):
-        # Whether the filter is in force or not, which is known only when the request is judged.
+        # Even where the filter is not in force, which only the decision knows.
         call.demand(FORCED_HOST, project_id=project_id)
     server_ids = tuple(ServerId(ids.uuid()) for _ in range(count_max))
     return BootRequest(
@@ -167,16 +188,16 @@ def boot_request(call: Call, body: ServerCreateRequest) -> BootRequest:
 
 
 def _batch_id(call: Call, body: ServerCreateRequest, first: ServerId) -> str:
-    # Whoever may join a batch must be trusted with it: a stranger's servers in somebody's list
-    # would pass for theirs. The request is fine all the same, with an id of its own.
+    # Only trusted callers may choose the batch: another project's servers in a batch's list
+    # would pass for its own. Other callers get a new id.
     if body.batch_id is not None and call.allows(NAMED_BATCH, project_id=call.context.project_id):
         return body.batch_id
-    # Called after its first server: beside its neighbours in an index, as that is.
+    # Named after its first server: batches made together are then neighbours in the index.
     return f"r-{first}"
 
 
 def password(call: Call, body: ServerCreateRequest) -> str:
-    """The administrator's password that the answer names: the one given, or a new one."""
+    """The administrator's password in the answer: the requested one, or a new one."""
     return body.password or made_password(call.site.ids)
 
 
@@ -206,7 +227,7 @@ def _counts(call: Call, body: ServerCreateRequest) -> tuple[int, int]:
 
 
 def _place(call: Call, body: ServerCreateRequest) -> tuple[str | None, str | None]:
-    """The availability zone, and the host that an administrator named, by whichever way."""
+    """The availability zone, and the host that an administrator named in any of the ways."""
     zone, host = _parse_zone(body.availability_zone)
     if host is not None:
         project = {"project_id": call.context.project_id}
@@ -228,7 +249,7 @@ def _parse_zone(text: str | None) -> tuple[str | None, str | None]:
     if len(parts) > len(("zone", "host", "node")) or (len(parts) > 1 and not hosts):
         raise Invalid("Unable to parse availability_zone: it is ZONE, ZONE:HOST or :HOST.")
     if len(set(hosts)) > 1:
-        # Zone, host, node: here a host is one node, of the same name.
+        # ZONE:HOST:NODE: a host here is one node, of the same name.
         raise Invalid(f"Compute host {hosts[0]}:{hosts[1]} could not be found.")
     return zone or None, hosts[0] if hosts else None
 

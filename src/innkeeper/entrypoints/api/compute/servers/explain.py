@@ -1,7 +1,6 @@
-"""Where a boot would go now, or why nowhere, and what was decided about servers that there are:
-answers of Innkeeper's own.
+"""Explanations of boots and of existing servers' decisions; Innkeeper's own API.
 
-Always true: nothing is claimed, and nobody but an administrator reads names of hosts.
+Always true: nothing is claimed, and only administrators see names of hosts.
 """
 
 from __future__ import annotations
@@ -9,12 +8,12 @@ from __future__ import annotations
 from typing import Any
 
 from innkeeper.entrypoints.api.compute.servers.access import found_even_deleted
-from innkeeper.entrypoints.api.compute.servers.checked_bodies import judged
+from innkeeper.entrypoints.api.compute.servers.bodies import checked_body
 from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.entrypoints.api.schema_types import TRUE_WORDS
 from innkeeper.scheduling import explanation_values
 from innkeeper.systems.compute.boot import decisions
-from innkeeper.systems.compute.boot.explanations import Question, Told
+from innkeeper.systems.compute.boot.dry_run import Explained, Question
 
 HOSTS_RULE = "os_compute_api:os-explain:hosts"
 RECORD_RULE = "os_compute_api:os-explain:record"
@@ -29,33 +28,33 @@ async def explain(call: Call) -> Answer:
     is_record_wanted = call.last("record") in TRUE_WORDS
     if is_record_wanted:
         call.demand(RECORD_RULE, project_id=project_id)
-    _, request = await judged(call)
+    _, request = await checked_body(call)
     question = Question(request, host, is_record_wanted)
-    told: Told = await call.site.engine.explain(question)
+    explained: Explained = await call.site.engine.explain(question)
     shown: dict[str, Any] = explanation_values.explanation(
-        told.explanation, are_hosts_named=call.allows(HOSTS_RULE, project_id=project_id)
+        explained.explanation, are_hosts_named=call.allows(HOSTS_RULE, project_id=project_id)
     )
-    if told.recording is not None:
-        shown["recording"] = await call.site.recordings.save(told.recording)
+    if explained.recording is not None:
+        shown["recording"] = await call.site.recordings.save(explained.recording)
     return Answer(200, {"explanation": shown})
 
 
 async def show(call: Call) -> Answer:
-    """Tell what is kept of the decision about one server."""
+    """Show what is kept of the decision about one server."""
     server = await found_even_deleted(call)
     are_hosts_named = call.allows(HOSTS_RULE, project_id=server.project_id)
-    told = await call.read(lambda tx: decisions.told(tx, server, are_hosts_named=are_hosts_named))
+    told = await call.read(lambda tx: decisions.shown(tx, server, are_hosts_named=are_hosts_named))
     return Answer(200, {"explanation": told})
 
 
 async def recordings(call: Call) -> Answer:
-    """List the recordings that there are."""
+    """List the recordings of decisions."""
     there = await call.site.recordings.index()
     shown = [{"name": each.name, "size": each.size_bytes} for each in there]
     return Answer(200, {"recordings": shown})
 
 
 async def recording(call: Call) -> Answer:
-    """Give one recording, as it is to be replayed."""
+    """Download one recording, as `innkeeper replay` reads it."""
     content = await call.site.recordings.read(call.params["name"])
     return Answer(200, content, {"content-type": "application/zip"})

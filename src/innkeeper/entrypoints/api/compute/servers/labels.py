@@ -12,7 +12,7 @@ from innkeeper.domain.errors import Conflict, Invalid, NotFound
 from innkeeper.engine.transactions import Tx
 from innkeeper.entrypoints.api.compute.servers.access import found, may_override
 from innkeeper.entrypoints.api.compute.servers.acting import in_words
-from innkeeper.entrypoints.api.compute.servers.checked_bodies import metadata_items_max
+from innkeeper.entrypoints.api.compute.servers.bodies import metadata_items_max
 from innkeeper.entrypoints.api.patterns import TAG_PATTERN
 from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.systems.compute.servers import labels, servers

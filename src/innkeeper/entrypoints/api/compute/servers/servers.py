@@ -13,8 +13,7 @@ from innkeeper.engine.transactions import Tx
 from innkeeper.entrypoints.api.compute.servers import view as servers_view
 from innkeeper.entrypoints.api.compute.servers.access import found, found_whole
 from innkeeper.entrypoints.api.compute.servers.acting import asker, in_words
-from innkeeper.entrypoints.api.compute.servers.bodies import checked_address, password
-from innkeeper.entrypoints.api.compute.servers.checked_bodies import judged
+from innkeeper.entrypoints.api.compute.servers.bodies import checked_address, checked_body, password
 from innkeeper.entrypoints.api.compute.servers.selection import selection
 from innkeeper.entrypoints.api.paging import next_query
 from innkeeper.entrypoints.api.routing import Answer, Call
@@ -24,8 +23,8 @@ from innkeeper.systems.compute.servers import servers
 
 
 async def create(call: Call) -> Answer:
-    """Boot one or several servers; those that find no host exist all the same, in ERROR."""
-    body, request = await judged(call)
+    """Boot one or several servers; a server without a valid host exists in ERROR."""
+    body, request = await checked_body(call)
     if body.blob is not None:
         request = entries.opened(request, call.site.sealer, body.blob)
     booted = await call.site.engine.boot(request)

@@ -1,0 +1,92 @@
+"""Decides as a boot does and claims nothing: build plans for other zones, and explanations.
+
+Always true: a request that a boot would refuse is refused in the same words, and the host table
+is unchanged afterwards. Where a plug-in fails, a boot's servers would be in ERROR; here
+:class:`PluginFailed` is raised.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from innkeeper.domain.compute import BootRequest
+from innkeeper.domain.errors import Invalid
+from innkeeper.domain.explaining import Explanation
+from innkeeper.domain.ids import HostIndex
+from innkeeper.domain.zones import Destination, Planned
+from innkeeper.scheduling import depletion, explaining, reasons
+from innkeeper.scheduling.recordings import Recording
+from innkeeper.snapshot import recording
+from innkeeper.snapshot.columns import HostTable
+from innkeeper.store.queries.compute import hosts
+from innkeeper.store.transactions import Tx
+from innkeeper.systems.compute.boot.context import DecisionContext
+from innkeeper.systems.compute.boot.recordings import DecisionRequest
+from innkeeper.systems.compute.boot.request_resolver import RequestResolver
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A boot to explain; ``host`` is one host that the caller wants explained in particular."""
+
+    request: BootRequest
+    host: str | None = None
+    is_record_wanted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """The explanation, and the recording of the decision if one was requested."""
+
+    explanation: Explanation
+    recording: Recording | None
+
+
+def plan(tx: Tx, context: DecisionContext, request: BootRequest) -> tuple[Planned, ...]:
+    """Plan a request under the server ids that booting the plan's entries will use.
+
+    Shorter than requested where fewer hosts than servers are found.
+    """
+    resolved = RequestResolver(tx, context, [request]).resolve(request)
+    made = context.decide(context.schedulers.of(resolved.filters), resolved.spec)
+    depletion.undo(context.follower.table, resolved.spec, made)
+    uuids = hosts.provider_uuids(tx, [entry.provider_id for entry in made.entries])
+    return tuple(
+        Planned(Destination(server_id, entry.host, uuids[entry.provider_id]), entry.weight)
+        for server_id, entry in zip(request.server_ids, made.entries, strict=False)
+    )
+
+
+def explain(tx: Tx, context: DecisionContext, question: Question) -> Explained:
+    """Decide on a boot, and explain the decision."""
+    table, request = context.follower.table, question.request
+    resolved = RequestResolver(tx, context, [request]).resolve(request)
+    row = None if question.host is None else _row(table, question.host)
+    moment = recording.copy_of(table) if question.is_record_wanted else None
+    scheduler = context.schedulers.of(resolved.filters)
+    made = context.decide(scheduler, resolved.spec)
+    depletion.undo(table, resolved.spec, made)
+    deciders = explaining.deciders(scheduler, context.scheduling.host_subset_size, request.seed)
+    explanation = explaining.explain(scheduler.pipeline, table, resolved.spec, made, deciders, row)
+    explanation = replace(explanation, unread=resolved.unread)
+    if len(made.entries) < request.count_min:
+        nearest = (explanation.then or explanation).nearest
+        has_dedicated = explanation.has_dedicated
+        explanation = replace(
+            explanation,
+            fault=reasons.sentence(made, request.count_min, nearest, has_dedicated=has_dedicated),
+            counted_fault=reasons.counted(made, request.count_min, nearest),
+            chosen=(),
+        )
+    recorded = None
+    if moment is not None:
+        decision = DecisionRequest(resolved.spec, resolved.filters, request.now, request.batch_id)
+        recorded = context.recorder.made_of(decision, made, moment)
+    return Explained(explanation, recorded)
+
+
+def _row(table: HostTable, name: str) -> HostIndex:
+    index = table.index_by_name.get(name)
+    if index is None:
+        raise Invalid(f"Compute host {name} could not be found.")
+    return index

@@ -1,0 +1,181 @@
+"""The rows of booted servers: the servers, their quota usage, group members and build orders.
+
+Always true: all rows of a batch are written in the transaction of its claims.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from innkeeper.domain.compute import Booted, BootRequest, OrderKind, Power, Status, Task
+from innkeeper.domain.ids import AgentId, ServerId
+from innkeeper.domain.placing import Entry
+from innkeeper.scheduling import reasons
+from innkeeper.store.queries.compute import orders, quota_usages
+from innkeeper.store.queries.compute import servers as server_rows
+from innkeeper.store.queries.compute.orders import NewOrder
+from innkeeper.store.transactions import Tx
+from innkeeper.systems.compute.boot.decisions import DecisionRecord
+from innkeeper.systems.compute.boot.request_resolver import ResolvedRequest
+from innkeeper.systems.compute.grouping import dedications, groups
+from innkeeper.systems.compute.servers import servers
+
+HOSTNAME_MAX = 63
+"""Octets of one label of a domain name (RFC 1035)."""
+_NOT_IN_LABEL = re.compile(r"[^a-z0-9-]+")
+
+
+@dataclass(frozen=True, slots=True)
+class NewServers:
+    """The servers of one request. Those in ERROR have no ``entries``.
+
+    ``agents`` and ``automatic_pclouds`` go with the entries; the latter is empty where the
+    request names its dedicated hosts, or none takes it in.
+    """
+
+    resolved: ResolvedRequest
+    booted: Booted
+    record: DecisionRecord
+    entries: Sequence[Entry] = ()
+    agents: Sequence[AgentId] = ()
+    automatic_pclouds: Sequence[str | None] = ()
+
+
+def write(tx: Tx, batch: Sequence[NewServers]) -> None:
+    """Write everything about the servers of a batch."""
+    if not batch:
+        return
+    new_orders: list[NewOrder] = []
+    members: dict[int, list[ServerId]] = {}
+    usages: dict[str, list[int]] = {}
+    for each in batch:
+        request, flavor = each.resolved.request, each.resolved.flavor
+        new_orders += _orders(each)
+        if each.resolved.group_id is not None:
+            members.setdefault(each.resolved.group_id, []).extend(each.booted.server_ids)
+        usage = usages.setdefault(request.project_id, [0, 0, 0])
+        for column, amount in enumerate((1, flavor.vcpus, flavor.memory_mb)):
+            usage[column] += amount * len(each.booted.server_ids)
+    server_rows.insert_many(tx, [row for each in batch for row in _rows(each)])
+    orders.add(tx, new_orders, batch[0].resolved.request.now)
+    for group_id, server_ids in members.items():
+        groups.add_members(tx, group_id, server_ids)
+    for project_id, (count, vcpus, memory_mb) in usages.items():
+        quota_usages.add_usage(tx, project_id, count, vcpus, memory_mb)
+
+
+def _rows(new: NewServers) -> list[dict[str, Any]]:
+    request, shared = new.resolved.request, _shared_columns(new.resolved)
+    shared["fault"] = _fault(new.booted, request.now)
+    rows = []
+    for index, server_id in enumerate(new.booted.server_ids):
+        entry = new.entries[index] if new.entries else None
+        row = {
+            **shared,
+            "uuid": server_id,
+            "name": _name(request, index),
+            "hostname": _hostname(request, index, server_id),
+            "launch_index": index,
+            "status": Status.ERROR if entry is None else Status.BUILD,
+            "task_state": None if entry is None else Task.SPAWNING,
+            "host": None if entry is None else entry.host,
+            "provider_id": None if entry is None else entry.provider_id,
+            "decision": new.record.of_server(index),
+        }
+        pcloud = new.automatic_pclouds[index] if new.automatic_pclouds else None
+        if pcloud is not None:
+            # The request did not name the pcloud; the hint keeps the server there in a move.
+            row["hints"] = dedications.taken_in(request.hints, pcloud)
+        rows.append(row)
+    return rows
+
+
+def _orders(new: NewServers) -> list[NewOrder]:
+    return [
+        NewOrder(
+            agent_id=new.agents[index],
+            host=entry.host,
+            server_uuid=new.booted.server_ids[index],
+            kind=OrderKind.BUILD,
+            body=_order_body(new.resolved, _name(new.resolved.request, index)),
+            alternates=entry.alternates,
+            request_id=new.resolved.request.request_id,
+        )
+        for index, entry in enumerate(new.entries)
+    ]
+
+
+def _fault(booted: Booted, now: datetime) -> dict[str, Any] | None:
+    if booted.fault is None:
+        return None
+    details = booted.details if booted.refused is None else reasons.details(booted.refused)
+    return servers.fault(booted.fault, now, details, booted.counted_fault)
+
+
+def _name(request: BootRequest, index: int) -> str:
+    """One server's name; several of a request get numbers, as with Nova."""
+    return request.name if request.count_max == 1 else f"{request.name}-{index + 1}"
+
+
+def _hostname(request: BootRequest, index: int, server_id: str) -> str:
+    """The name that a server can give itself: the requested one, or one made from its name."""
+    if request.hostname is not None:
+        is_numbered = request.count_max > 1
+        return f"{request.hostname}-{index + 1}" if is_numbered else request.hostname
+    name = _name(request, index)
+    label = _NOT_IN_LABEL.sub("-", name.lower()).strip("-")[:HOSTNAME_MAX].strip("-")
+    return label or f"server-{server_id}"
+
+
+def _shared_columns(resolved: ResolvedRequest) -> dict[str, Any]:
+    """The columns that all servers of one request have alike."""
+    request, flavor, image = resolved.request, resolved.flavor, resolved.image
+    return {
+        "description": request.description,
+        "project_id": request.project_id,
+        "user_id": request.user_id,
+        "batch_id": request.batch_id,
+        "flavor": resolved.facts,
+        "flavor_id": flavor.flavor_id,
+        "vcpus": flavor.vcpus,
+        "memory_mb": flavor.memory_mb,
+        "disk_gb": flavor.all_disk_gb,
+        "image_id": request.image_id,
+        "image_properties": dict(image.properties) if image is not None else {},
+        "asked_az": request.availability_zone,
+        "key_name": request.key_name,
+        "has_config_drive": request.has_config_drive,
+        "user_data": request.user_data,
+        "metadata": dict(request.metadata),
+        "tags": list(request.tags),
+        "hints": dict(request.hints),
+        "request_id": request.request_id,
+        "access_ip_v4": request.access_ip_v4,
+        "access_ip_v6": request.access_ip_v6,
+        "power_state": Power.NO_STATE,
+        "is_locked": False,
+        "locked_reason": None,
+        "created_at": request.now,
+        "updated_at": request.now,
+        "launched_at": None,
+        "deleted_at": None,
+    }
+
+
+def _order_body(resolved: ResolvedRequest, name: str) -> Mapping[str, Any]:
+    """What an agent must know to build one server."""
+    request = resolved.request
+    return {
+        "name": name,
+        "project_id": request.project_id,
+        "flavor": resolved.facts,
+        "image_id": request.image_id,
+        "key_name": request.key_name,
+        "has_config_drive": request.has_config_drive,
+        "user_data": request.user_data,
+        "metadata": dict(request.metadata),
+    }

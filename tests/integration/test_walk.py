@@ -1,0 +1,87 @@
+"""The walk of a boot in ARCHITECTURE.md, against a real boot."""
+
+from __future__ import annotations
+
+import re
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from litestar.testing import TestClient
+from structlog.testing import capture_logs
+
+from innkeeper import wiring
+from innkeeper.settings import load
+from tests.tidy.tree import ROOT, SOURCE
+
+ADMIN = {"X-Auth-Token": "admin"}
+OWNER = {"X-Auth-Token": "user:project", "OpenStack-API-Version": "compute 2.37"}
+FLAVOR = {"id": "v1", "name": "v1", "ram": 64, "vcpus": 1, "disk": 1}
+HOST = {
+    "name": "h1",
+    "inventories": {"VCPU": {"total": 8}, "MEMORY_MB": {"total": 8000}, "DISK_GB": {"total": 99}},
+}
+STEP = re.compile(r"^\| \d+ \| `([\w/]+\.py)`", re.MULTILINE)
+
+
+def test_a_boot_passes_the_files_of_the_walk_in_their_order(tmp_path: Path) -> None:
+    journey = (ROOT / "ARCHITECTURE.md").read_text("utf-8").split("\n### ")[1]
+    walk = STEP.findall(journey)
+    assert len(walk) > 1
+    entered = list(dict.fromkeys(path for path in files_of_a_boot(tmp_path) if path in walk))
+    assert entered == walk
+
+
+def files_of_a_boot(folder: Path) -> list[str]:
+    """The source files in which a function was called by a boot, in order."""
+    called: list[str] = []
+
+    def profile(frame: FrameType, event: str, arg: Any) -> None:
+        del arg
+        path = frame.f_code.co_filename
+        if event == "call" and path.startswith(str(SOURCE)):
+            called.append(Path(path).relative_to(SOURCE).as_posix())
+
+    environ = {"INNKEEPER_AUTH": "none", "INNKEEPER_DATA_DIR": str(folder)}
+    # Threads take the profiler over when they start, so it is set before the service starts.
+    with profiled(profile), capture_logs():
+        service = wiring.Service(load(None, environ))
+        service.start()
+        try:
+            with TestClient(service.app) as client:
+                furnish(client)
+                called.clear()
+                body = {"server": {"name": "s", "flavorRef": "v1", "networks": "none"}}
+                answer = client.post("/compute/v2.1/servers", json=body, headers=OWNER)
+                assert answer.status_code == 202, answer.text
+                return called.copy()
+        finally:
+            service.stop()
+
+
+@contextmanager
+def profiled(profile: Any) -> Iterator[None]:
+    before = threading.getprofile()
+    threading.setprofile(profile)
+    try:
+        yield
+    finally:
+        threading.setprofile(before)
+        sys.setprofile(None)
+
+
+def furnish(client: TestClient[Any]) -> None:
+    """Make a flavor and a host."""
+
+    def ask(method: str, path: str, body: Any) -> Any:
+        answer = client.request(method, f"/compute/v2.1{path}", json=body, headers=ADMIN)
+        assert answer.is_success, answer.text
+        return answer.json()
+
+    ask("POST", "/flavors", {"flavor": FLAVOR})
+    agent = ask("POST", "/os-agents", {"agent": {"name": "a", "driver": "fake"}})["agent"]
+    ask("PUT", f"/os-agents/{agent['id']}/hosts", {"hosts": [HOST]})
