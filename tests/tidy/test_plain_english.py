@@ -11,7 +11,15 @@ from tests.tidy.exceptions import judge
 from tests.tidy.prose import findings
 from tests.tidy.tree import File, files
 
-HELD = ("CHANGELOG.md", "CONTRIBUTING.md", "README.md", "SECURITY.md", "changelog.d/", "docs/")
+HELD = (
+    "ARCHITECTURE.md",
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "README.md",
+    "SECURITY.md",
+    "changelog.d/",
+    "docs/",
+)
 """Files and folders that have been edited."""
 
 
