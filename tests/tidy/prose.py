@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from tests.tidy.tree import File, Finding, files
 
 WORDS_MAX = 40
-COLUMNS_MAX = 120
+COLUMNS_MAX = 100
 WHO = re.compile(
     r"\b(of|to|by|from|for|with|at|on|in|about|against|behind|between|than|as|until)"
     r"\s+who(m|ever|mever)?\b",
