@@ -118,7 +118,7 @@ def test_a_server_outlives_its_pcloud(service: Started) -> None:
     assert (last["Action"], last["Detail"]) == ("delete", "shelved servers that name it: 1")
 
 
-def test_it_comes_to_another_pcloud(service: Started) -> None:
+def test_a_shelved_server_returns_to_another_pcloud(service: Started) -> None:
     mine, bob = alice(service), service.login("bob", "secret-of-bob", "shop")
     uuid = shown(service, "web")["id"]
     refused = service.refuses(*CHANGE, "set", "--pcloud", "third", "web", login=mine)
@@ -134,7 +134,7 @@ def test_it_comes_to_another_pcloud(service: Started) -> None:
     assert [each["Action"] for each in done[:2]] == ["unshelve", "setDedicatedHosts"]
 
 
-def test_it_comes_to_ordinary_hosts(service: Started) -> None:
+def test_a_shelved_server_returns_to_ordinary_hosts(service: Started) -> None:
     shelve(service, "web")
     release(service, "second")
     # An administrator may do so as well.

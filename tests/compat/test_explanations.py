@@ -35,7 +35,7 @@ def boot(service: Started, flavor: str, name: str) -> None:
     )
 
 
-def test_a_fault_tells_administrators_by_name(service: Started) -> None:
+def test_administrators_see_hosts_by_name_in_a_fault(service: Started) -> None:
     boot(service, "vast", "wall")
     fault = service.ask("server", "show", "wall")["fault"]
     assert "CapacityFilter removed 3" in fault["message"]
@@ -44,7 +44,7 @@ def test_a_fault_tells_administrators_by_name(service: Started) -> None:
     assert "The nearest hosts:\nhost-" in fault["details"]
 
 
-def test_a_fault_tells_users_without_names(service: Started) -> None:
+def test_users_see_no_host_names_in_a_fault(service: Started) -> None:
     service.do("project", "create", "lab")
     service.do("user", "create", "--password", "secret-of-alice", "--project", "lab", "alice")
     service.do("role", "add", "--user", "alice", "--project", "lab", "member")
@@ -66,7 +66,7 @@ def test_a_fault_tells_users_without_names(service: Started) -> None:
     assert "403" in refused
 
 
-def test_hints_that_nothing_reads_are_told(service: Started) -> None:
+def test_unread_hints_are_listed(service: Started) -> None:
     ask = ("server", "explain", "--flavor", "small", "--hint", "colour=red")
     assert service.ask(*ask)["unread_hints"] == "colour: not read by any filter"
     assert "unread_hints" not in service.ask("server", "explain", "--flavor", "small")
@@ -74,7 +74,7 @@ def test_hints_that_nothing_reads_are_told(service: Started) -> None:
     assert "the nearest is 'pcloud'" in refused
 
 
-def test_what_was_decided_about_a_server(service: Started) -> None:
+def test_a_servers_decision_is_shown(service: Started) -> None:
     boot(service, "small", "web")
     told = service.ask("server", "explain", "web")
     home = service.ask("server", "show", "web")["OS-EXT-SRV-ATTR:host"]

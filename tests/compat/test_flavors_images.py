@@ -127,7 +127,7 @@ def test_quotas_and_limits(service: Started) -> None:
     assert service.ask("limits", "show", "--rate") == []
 
 
-def test_what_is_asked_on_the_way(service: Started) -> None:
+def test_requests_made_along_the_way(service: Started) -> None:
     assert service.ask("usage", "show")["Servers"] == []
     assert service.ask("usage", "list") == []
     assert service.ask("availability", "zone", "list", "--compute") == []

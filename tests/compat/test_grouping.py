@@ -42,7 +42,7 @@ def remove(service: Started, *names: str) -> None:
     service.do("server", "delete", "--wait", *names)
 
 
-def test_an_aggregate_comes_and_goes(service: Started) -> None:
+def test_an_aggregate_is_created_and_deleted(service: Started) -> None:
     made = service.ask("aggregate", "create", "--property", "ssd=true", "fast")
     assert (made["name"], made["availability_zone"]) == ("fast", None)
     assert "already exists" in service.refuses("aggregate", "create", "fast")
@@ -95,7 +95,7 @@ def test_an_aggregate_makes_a_zone(service: Started) -> None:
     service.refuses("server", "create", *BOOT, "--availability-zone", "west", "nowhere")
 
 
-def test_a_server_group_comes_and_goes(service: Started) -> None:
+def test_a_server_group_is_created_and_deleted(service: Started) -> None:
     rule = ("--policy", "anti-affinity", "--rule", "max_server_per_host=2")
     made = service.ask("server", "group", "create", *rule, "pairs")
     assert made["policy"] == "anti-affinity"

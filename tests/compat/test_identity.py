@@ -18,7 +18,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Started]:
         yield running
 
 
-def test_the_first_start_says_how_to_log_in(service: Started) -> None:
+def test_the_first_start_prints_how_to_log_in(service: Started) -> None:
     assert stat.S_IMODE(service.login_file.stat().st_mode) == stat.S_IRUSR | stat.S_IWUSR
     told = "".join(service.told)
     assert str(service.login_file) in told

@@ -77,7 +77,7 @@ def test_its_tokens_open_our_doors(keystone: Running, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("token", [None, "made-up", "\u00e9", "x" * 9000])
-def test_what_it_does_not_know_stays_outside(
+def test_tokens_that_keystone_rejects_are_unauthorized(
     keystone: Running, tmp_path: Path, token: str | None
 ) -> None:
     with beside(keystone, tmp_path) as service:
@@ -92,7 +92,9 @@ def test_there_is_no_second_identity_api(keystone: Running, tmp_path: Path) -> N
         assert service.call("GET", "/identity/v3", token=None).status_code == 404
 
 
-def test_where_it_refuses_us_nobody_is_blamed_but_us(keystone: Running, tmp_path: Path) -> None:
+def test_keystones_refusal_of_the_service_is_not_the_clients_fault(
+    keystone: Running, tmp_path: Path
+) -> None:
     with beside(keystone, tmp_path, keystone_password="wrong") as service:
         answer = service.call("GET", "/compute/v2.1/flavors", token=admin(keystone))
         assert answer.status_code == 503

@@ -55,14 +55,14 @@ def test_every_method_of_every_path(pair: Pair) -> None:
     pair.agree(heads)
 
 
-def test_what_is_shown_at_every_version(pair: Pair) -> None:
+def test_fields_shown_at_every_version(pair: Pair) -> None:
     queries = ("", "?name=here", "?required=HW_CPU_X86_AVX", "?member_of=in:x")
     asks = [Ask("GET", PROVIDERS + query) for query in queries]
     asks += [Ask("GET", path) for path in (PROVIDER, STRANGER, "/", "/usages?project_id=p")]
     pair.agree(at(VERSIONS, *asks))
 
 
-def test_what_is_there_at_which_version(pair: Pair) -> None:
+def test_routes_at_every_version(pair: Pair) -> None:
     versions = ("1.1", "1.2", "1.4", "1.5", "1.6", "1.7", "1.8", "1.9", "1.12", "1.13", "1.29")
     asks = [Ask("GET", path) for path in (*PATHS, "/reshaper", "/allocation_candidates")]
     asks += [Ask("DELETE", f"{STRANGER}/inventories"), Ask("POST", "/allocations", {})]
@@ -111,7 +111,7 @@ def test_versions(pair: Pair) -> None:
     pair.agree(asks)
 
 
-def test_what_is_accepted(pair: Pair) -> None:
+def test_accepted_bodies_agree(pair: Pair) -> None:
     headers = (
         "application/json",
         "application/json, text/plain",

@@ -75,7 +75,7 @@ def without_generations(answer: Any) -> Any:
     return answer
 
 
-def test_nova_is_told_the_same_by_both(tmp_path: Path) -> None:
+def test_nova_gets_the_same_answers_from_both(tmp_path: Path) -> None:
     roles = "admin,service"
     with running(tmp_path / "data") as service:
         ours = played(tmp_path / "a", with_token(f"{service.url}/placement"), roles)

@@ -58,7 +58,7 @@ def test_aggregates_come_in_the_order_of_joining(pair: Pair) -> None:
     pair.agree(asks)
 
 
-def test_an_aggregate_that_is_joined_again_comes_last(pair: Pair) -> None:
+def test_an_aggregate_that_is_rejoined_is_listed_last(pair: Pair) -> None:
     path, first, second = f"{PROVIDERS}/{uuid(50)}/aggregates", uuid(51), uuid(52)
     asks = [made(50, "fifty")]
     wanted = ([first], [first, second], [second])

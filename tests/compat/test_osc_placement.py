@@ -81,7 +81,7 @@ def own_options(parser: argparse.ArgumentParser) -> set[str]:
 
 
 @pytest.mark.filterwarnings("ignore:The osc_lib.version module:DeprecationWarning")
-def test_the_client_has_these_commands_and_options_and_no_others() -> None:
+def test_the_client_has_exactly_these_commands_and_options() -> None:
     found = {
         entry.name.replace("_", " "): own_options(entry.load()(None, None).get_parser(""))
         for entry in importlib.metadata.entry_points(group=GROUP)

@@ -168,7 +168,7 @@ def test_a_project_that_is_gone_is_let_out_by_its_id(cloud: Cloud, keystone: Sta
     assert cloud.let_in() == {cloud.ids["lab"]}
 
 
-def test_only_a_service_that_has_the_projects_refuses_an_id_of_nobody(
+def test_only_builtin_identity_refuses_unknown_project_ids(
     cloud: Cloud, request: pytest.FixtureRequest
 ) -> None:
     add = ("project", "add", "web", UNKNOWN)

@@ -117,7 +117,7 @@ def test_the_samples_are_what_the_commands_print(story: Story) -> None:
         assert page == printed, "Run `make samples`."
 
 
-def test_what_differs_from_run_to_run_keeps_its_place() -> None:
+def test_values_that_differ_per_run_keep_their_place() -> None:
     normal = Normal("http://127.0.0.1:41234")
     first, second = "01a203ca-9d2c-7db2-ac68-4655a4b0494d", "01a203ca97627176af5babf30978bb31"
     text = f"| {first} | {second} | 2026-11-22T15:05:39.445048 |"

@@ -161,7 +161,7 @@ def test_a_project_makes_pclouds(
     assert service.ask("pcloud", "show", made["id"])["name"] == "web"
 
 
-def test_what_a_pcloud_says_is_changed(service: Started, alice: dict[str, str]) -> None:
+def test_a_pclouds_properties_are_changed(service: Started, alice: dict[str, str]) -> None:
     def change(*words: str) -> Any:
         service.do("pcloud", "set", *words, "web", login=alice)
         return service.ask("pcloud", "show", "web", login=alice)
@@ -187,7 +187,9 @@ def test_what_a_pcloud_says_is_changed(service: Started, alice: dict[str, str]) 
     assert "HTTP 400" in refused
 
 
-def test_hosts_are_taken_under_names_of_ones_own(service: Started, alice: dict[str, str]) -> None:
+def test_hosts_are_allocated_under_names_of_the_owner(
+    service: Started, alice: dict[str, str]
+) -> None:
     add = ("pcloud", "host", "add", "web", "--host-flavor", "big")
     (one,) = service.ask(*add, "--availability-zone", "nova", "front door", login=alice)
     assert (one["Name"], one["State"], one["Health"]) == ("front door", "disabled", "available")
@@ -251,7 +253,7 @@ def machine_of(service: Started, name: str) -> Any:
 # -- seen by the stock commands ----------------------------------------------------------------
 
 
-def test_aggregates_say_what_the_seed_says(
+def test_aggregates_carry_the_seeds_metadata(
     service: Started, alice: dict[str, str], lab: str
 ) -> None:
     pcloud = service.ask("pcloud", "show", "web", login=alice)["id"]
@@ -304,7 +306,7 @@ def test_servers_come_to_the_pcloud_that_they_name(service: Started, alice: dict
     service.do("server", "delete", "--wait", "inside", "outside", login=alice)
 
 
-def test_another_project_is_let_in_and_sent_away(
+def test_another_project_is_authorized_and_removed(
     service: Started, alice: dict[str, str], bob: dict[str, str], lab: str, shop: str
 ) -> None:
     pcloud = service.ask("pcloud", "show", "web", login=alice)["id"]
@@ -336,7 +338,7 @@ def test_another_project_is_let_in_and_sent_away(
     assert "No project has the name" in service.refuses("pcloud", "project", "add", pcloud, "shpo")
 
 
-def test_a_guest_says_for_itself_that_it_is_taken_in(
+def test_a_guest_accepts_automatic_placement_itself(
     service: Started, alice: dict[str, str], bob: dict[str, str], lab: str, shop: str
 ) -> None:
     service.do("pcloud", "project", "add", "web", shop, login=alice)
@@ -366,7 +368,7 @@ def test_a_guest_says_for_itself_that_it_is_taken_in(
 # -- records -----------------------------------------------------------------------------------
 
 
-def test_what_was_done_is_told(service: Started, alice: dict[str, str], lab: str) -> None:
+def test_actions_are_listed(service: Started, alice: dict[str, str], lab: str) -> None:
     listed = service.ask("pcloud", "action", "list", "--long", "web", login=alice)
     done = column(listed, "Action")
     assert (done[0], done[-1]) == ("drop", "create")

@@ -15,7 +15,7 @@ from tests.support.running import Running, running
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(360)]
 
 
-def test_a_whole_cloud_moves_and_moves_once(filled: Original, target: Running, bring: Run) -> None:
+def test_a_whole_cloud_is_copied_once(filled: Original, target: Running, bring: Run) -> None:
     theirs, ours = of_original(filled), of_ours(target)
 
     status, told, _ = bring(filled.url, at(target), "--dry-run")

@@ -32,7 +32,7 @@ ENDS_WITHIN_S = 60.0
         "target: writing final inventories: 2 of 2",
     ],
 )
-def test_what_was_killed_goes_on(
+def test_a_killed_import_continues(
     filled: Original, target: Running, bring: Run, moment: str
 ) -> None:
     with begun(filled.url, at(target)) as program:
@@ -59,9 +59,7 @@ def test_it_can_be_interrupted(target: Running) -> None:
             assert last == "innkeeper placement-import: interrupted; run it again to go on.\n"
 
 
-def test_findings_that_nobody_reads_to_their_end_are_no_accident(
-    filled: Original, target: Running
-) -> None:
+def test_a_closed_pipe_is_not_an_error(filled: Original, target: Running) -> None:
     with begun(filled.url, at(target), "--verify-only") as program:
         assert program.stdout is not None
         program.stdout.close()
@@ -70,7 +68,7 @@ def test_findings_that_nobody_reads_to_their_end_are_no_accident(
         assert not any("rror" in line for line in program.stderr)
 
 
-def test_names_that_the_target_does_not_know_are_told_before_anything_is_written(
+def test_unknown_names_are_reported_before_the_first_write(
     source: Original, target: Running, bring: Run, tmp_path: Path
 ) -> None:
     theirs = of_original(source)

@@ -85,7 +85,7 @@ def test_defaults_judge_alike(tmp_path: Path, new_defaults: bool) -> None:
     assert disagreements(theirs, ours) == []
 
 
-def test_scopes_count_unless_the_operator_says_otherwise() -> None:
+def test_scopes_are_enforced_by_default() -> None:
     system = RequestContext("req-1", user_id="u", roles=frozenset({"admin"}), is_system=True)
     strict = OsloPolicy(PLACEMENT.rules, None, new_defaults_only=False)
     loose = OsloPolicy(PLACEMENT.rules, None, new_defaults_only=False, scopes_count=False)

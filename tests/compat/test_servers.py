@@ -31,7 +31,7 @@ def shown(service: Started, name: str) -> Any:
     return service.ask("server", "show", name)
 
 
-def test_one_server_comes_and_goes(service: Started) -> None:
+def test_one_server_is_booted_and_deleted(service: Started) -> None:
     made = service.ask("server", "create", *BOOT, "--wait", "one")
     assert made["status"] == "ACTIVE"
     assert made["OS-EXT-STS:power_state"] in (1, "Running")
@@ -42,7 +42,7 @@ def test_one_server_comes_and_goes(service: Started) -> None:
     assert "one" in service.refuses("server", "show", "one")
 
 
-def test_what_a_server_holds_is_seen_from_both_sides(service: Started) -> None:
+def test_a_servers_allocations_show_in_both_apis(service: Started) -> None:
     made = service.ask("server", "create", *BOOT, "--wait", "holding")
     (held,) = service.ask("resource", "provider", "allocation", "show", made["id"])
     assert held["resources"] == {"VCPU": 1, "MEMORY_MB": 64, "DISK_GB": 1}
@@ -83,7 +83,7 @@ def test_many_at_once(service: Started) -> None:
     assert service.ask("server", "list", "--name", "many") == []
 
 
-def test_what_owners_write_on_servers(service: Started) -> None:
+def test_metadata_and_tags_of_servers(service: Started) -> None:
     service.ask("server", "create", *BOOT, "--property", "role=web", "--wait", "labelled")
     service.do(
         "server", "set", "--property", "rack=7", "--tag", "green", "--name", "named", "labelled"
@@ -104,7 +104,7 @@ def test_what_owners_write_on_servers(service: Started) -> None:
     service.do("server", "delete", "--wait", "named")
 
 
-def test_what_fits_nowhere_says_why(service: Started) -> None:
+def test_a_server_without_a_valid_host_has_a_fault(service: Started) -> None:
     service.ask("flavor", "create", "--ram", "999999999", "--disk", "1", "--vcpus", "1", "vast")
     service.do("quota", "set", "--ram", "-1", "admin")
     boot = ("--flavor", "vast", "--block-device", BLANK, "--nic", "none")

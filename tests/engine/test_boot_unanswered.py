@@ -67,7 +67,7 @@ def doubt() -> Doubtful:
     return Doubtful("The database did not say.")
 
 
-def test_one_boot_finds_its_servers(cloud: Cloud) -> None:
+def test_an_unacknowledged_boot_finds_its_servers(cloud: Cloud) -> None:
     turn_deaf(cloud, doubt())
     request = cloud.request(2)
     (answer,) = cloud.boot(request)
@@ -76,7 +76,9 @@ def test_one_boot_finds_its_servers(cloud: Cloud) -> None:
     assert cloud.boot(cloud.request(6)) != []
 
 
-def test_every_boot_of_a_batch_finds_its_servers(cloud: Cloud, logs: list[Any]) -> None:
+def test_every_unacknowledged_boot_of_a_batch_finds_its_servers(
+    cloud: Cloud, logs: list[Any]
+) -> None:
     turn_deaf(cloud, doubt())
     placed, nowhere, some = cloud.request(3), cloud.request(6), cloud.request(1, 9)
     answers = cloud.boot(placed, nowhere, some)
@@ -92,7 +94,7 @@ def test_every_boot_of_a_batch_finds_its_servers(cloud: Cloud, logs: list[Any]) 
     assert cloud.table.used["VCPU"].sum() == 8
 
 
-def test_a_repeated_boot_that_is_not_heard_of_either_finds_its_servers(cloud: Cloud) -> None:
+def test_a_boot_unacknowledged_twice_finds_its_servers(cloud: Cloud) -> None:
     """The batch is undone by one that cannot be written; then a commit is not heard of."""
     turn_deaf(cloud, doubt())
     good = cloud.request(2)
@@ -101,7 +103,7 @@ def test_a_repeated_boot_that_is_not_heard_of_either_finds_its_servers(cloud: Cl
     assert isinstance(answers[1], Exception)
 
 
-def test_who_is_never_heard_of_is_told_that_nobody_knows(cloud: Cloud) -> None:
+def test_a_boot_never_acknowledged_has_an_unknown_outcome(cloud: Cloud) -> None:
     turn_deaf(cloud, *(doubt() for _ in range(LOOK_UPS_MAX + 1)))
     request = cloud.request(2)
     assert [type(each) for each in cloud.boot(request)] == [Doubtful]
@@ -109,12 +111,12 @@ def test_who_is_never_heard_of_is_told_that_nobody_knows(cloud: Cloud) -> None:
     assert cloud.boot(cloud.request(6)) != []
 
 
-def test_who_cannot_be_looked_up_is_told_that_nobody_knows(cloud: Cloud) -> None:
+def test_a_boot_that_cannot_be_looked_up_has_an_unknown_outcome(cloud: Cloud) -> None:
     turn_deaf(cloud, doubt(), Busy("others"))
     assert [type(each) for each in cloud.boot(cloud.request())] == [Doubtful]
 
 
-def test_a_boot_that_did_not_happen_is_carried_out_by_its_look_up(cloud: Cloud) -> None:
+def test_a_boot_that_was_rolled_back_is_executed_by_its_look_up(cloud: Cloud) -> None:
     cloud.store = LosingOnce(cloud.store)
     request = cloud.request(2)
     assert cloud.boot(request) == [Booted(request.batch_id, request.server_ids)]
@@ -138,7 +140,7 @@ class LosingOnce(Store):
                 raise doubt()
 
 
-def test_a_write_that_may_have_happened_is_not_repeated(cloud: Cloud) -> None:
+def test_a_write_with_an_unknown_outcome_is_not_retried(cloud: Cloud) -> None:
     turn_deaf(cloud, doubt())
     request = cloud.request(1)
     made = flavors.create
@@ -158,7 +160,7 @@ def other(name: str) -> Any:
     return type(SMALL)(id=0, flavor_id=name, name=name, vcpus=1, memory_mb=1, disk_gb=0)
 
 
-def test_what_did_not_happen_is_not_found(cloud: Cloud) -> None:
+def test_a_boot_that_was_rolled_back_is_not_found(cloud: Cloud) -> None:
     request = cloud.request(2)
     assert cloud.read(lambda tx: cloud.executor.already_booted(tx, request)) is None
     cloud.boot(request)
@@ -169,6 +171,6 @@ def test_what_did_not_happen_is_not_found(cloud: Cloud) -> None:
     ), "a server that was deleted in between was booted all the same"
 
 
-def test_who_waited_for_others_does_not_look(cloud: Cloud) -> None:
+def test_a_busy_batch_is_not_looked_up(cloud: Cloud) -> None:
     turn_deaf(cloud, Busy("others"))
     assert [type(each) for each in cloud.boot(cloud.request())] == [Busy]

@@ -55,7 +55,7 @@ class LongRead:
     """As the desk of a thread that searches: reading the providers takes that long."""
 
 
-def test_a_write_goes_through_while_every_other_thread_reads(store: Store, tmp_path: Path) -> None:
+def test_a_write_succeeds_while_all_reader_threads_read(store: Store, tmp_path: Path) -> None:
     long_read = LongRead()
     readers = ReaderThreads(store, READERS)
     executor: Any = long_read
@@ -96,7 +96,7 @@ def test_a_write_goes_through_while_every_other_thread_reads(store: Store, tmp_p
         cloud.close()
 
 
-def test_a_write_goes_through_while_more_read_than_there_are_connections(store: Store) -> None:
+def test_a_write_succeeds_while_more_threads_read_than_connections_exist(store: Store) -> None:
     long_read = LongRead()
     connections = READERS + wiring.READERS_BESIDE
     many = 2 * connections

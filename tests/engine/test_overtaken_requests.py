@@ -144,7 +144,7 @@ REQUESTS = [take_a_host, take_several, put_into_aggregate, lease, keep_for_lease
 
 @pytest.mark.parametrize("overtakes", [0, 1, ATTEMPTS_MAX - 1])
 @pytest.mark.parametrize("request_of", REQUESTS)
-def test_a_request_that_is_overtaken_is_tried_again(
+def test_an_overtaken_request_is_retried(
     operator: PcloudOperator, request_of: Callable[..., tuple[Asking, Any]], overtakes: int
 ) -> None:
     ask, answer = request_of(operator, overtakes)
@@ -153,7 +153,7 @@ def test_a_request_that_is_overtaken_is_tried_again(
 
 
 @pytest.mark.parametrize("request_of", REQUESTS)
-def test_in_the_end_the_client_is_told_to_repeat_it(
+def test_after_the_last_attempt_the_client_is_told_to_retry(
     operator: PcloudOperator, request_of: Callable[..., tuple[Asking, Any]]
 ) -> None:
     before = operator.world()

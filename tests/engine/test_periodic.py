@@ -92,7 +92,7 @@ def begin(serving: Serving, ratio: float) -> None:
     )
 
 
-def test_ratios_that_somebody_began_come_to_all_hosts(serving: Serving) -> None:
+def test_an_interrupted_ratio_rollout_is_finished(serving: Serving) -> None:
     begin(serving, 5.0)
     assert found(serving).is_rolling_out
     assert serving.run("pcloud_ratios", 0) == 1
@@ -106,7 +106,7 @@ def test_ratios_that_somebody_began_come_to_all_hosts(serving: Serving) -> None:
     assert serving.run("pcloud_ratios", SWEEP_PERIOD_S) == 0
 
 
-def test_what_was_done_long_ago_is_forgotten(serving: Serving) -> None:
+def test_old_actions_are_deleted(serving: Serving) -> None:
     def actions() -> int:
         return len(serving.cloud.read(lambda tx: pclouds.actions(tx, UUID, limit=1000)))
 
@@ -160,7 +160,7 @@ def test_a_replaced_host_goes_when_it_is_empty(serving: Serving) -> None:
     assert "m01~1" not in names_in(serving)
 
 
-def test_what_was_answered_to_a_client_is_known_for_a_day_and_no_longer(serving: Serving) -> None:
+def test_idempotency_tokens_expire_after_a_day(serving: Serving) -> None:
     def answered() -> str | None:
         found: str | None = serving.cloud.read(
             lambda tx: requests.answered(tx, pclouds.get(tx, UUID), "token", "asked")
@@ -177,7 +177,7 @@ def test_what_was_answered_to_a_client_is_known_for_a_day_and_no_longer(serving:
     assert answered() is None
 
 
-def test_a_lease_that_is_overtaken_keeps_no_other_one_waiting(tmp_path: Path) -> None:
+def test_an_overtaken_lease_event_delays_no_other(tmp_path: Path) -> None:
     operator = LeaseOperator(Movers(tmp_path, reported("a1"), reported("b1")))
     operator.keep("a1", "b1")
     made = [operator.lease((1, 1), start=60) for _ in range(2)]

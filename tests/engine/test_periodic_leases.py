@@ -82,7 +82,7 @@ def serving(tmp_path: Path) -> Iterator[Serving]:
     operator.movers.close()
 
 
-def test_leases_begin_and_end_by_themselves(serving: Serving) -> None:
+def test_leases_start_and_end_on_time(serving: Serving) -> None:
     operator = serving.operator
     lease = operator.lease((2, 2), start=HOUR_S, end=2 * HOUR_S)
     assert serving.run(0) == 0
@@ -107,7 +107,7 @@ def filled(operator: LeaseOperator, count: int) -> Lease:
     return lease
 
 
-def test_many_servers_go_in_several_steps(serving: Serving) -> None:
+def test_many_servers_are_deleted_in_steps(serving: Serving) -> None:
     operator, at_once = serving.operator, events.DELETED_AT_ONCE
     lease = filled(operator, at_once + 4)
     assert serving.run(HOUR_S) == at_once + 4
@@ -116,7 +116,7 @@ def test_many_servers_go_in_several_steps(serving: Serving) -> None:
     assert operator.status(lease) == LeaseStatus.ENDING
 
 
-def test_servers_that_their_agents_see_to_are_not_asked_again(serving: Serving) -> None:
+def test_servers_being_deleted_get_no_second_order(serving: Serving) -> None:
     operator, movers, at_once = (serving.operator, serving.operator.movers, events.DELETED_AT_ONCE)
     lease, counter = filled(operator, at_once + 4), Counter(serving.operator.cloud)
     movers.wait(HOUR_S)
@@ -138,7 +138,7 @@ def test_servers_that_their_agents_see_to_are_not_asked_again(serving: Serving) 
     assert len(movers.waiting("destroy")) == at_once + 4
 
 
-def test_one_that_is_refused_holds_up_no_others(serving: Serving) -> None:
+def test_a_refused_task_delays_no_other(serving: Serving) -> None:
     operator = serving.operator
     first, second = (operator.lease((1, 1), start=HOUR_S, end=9 * HOUR_S) for _ in range(2))
     serving.writer.refused_calls = {2}

@@ -91,12 +91,12 @@ def test_answers_are_made_in_the_thread_that_searches(searching: SearchThread) -
     assert name.startswith("searching")
 
 
-def test_what_is_wrong_with_a_query_is_told(searching: SearchThread) -> None:
+def test_a_wrong_query_is_refused(searching: SearchThread) -> None:
     with pytest.raises(Invalid, match="Nothing is asked for"):
         asyncio.run(searching.find(CandidateQuery(()), told))
 
 
-def test_the_end_of_the_service_ends_a_search_and_begins_no_other(
+def test_a_stopping_service_ends_the_search_and_starts_no_other(
     searching: SearchThread, searcher: Puzzler
 ) -> None:
     async def search_and_stop() -> list[Any]:
@@ -114,7 +114,7 @@ def test_the_end_of_the_service_ends_a_search_and_begins_no_other(
         asyncio.run(searching.find(EASY, told))
 
 
-def test_a_client_who_goes_away_leaves_the_thread_to_others(
+def test_a_disconnected_clients_search_frees_the_thread(
     searching: SearchThread, searcher: Puzzler
 ) -> None:
     async def give_up() -> None:
@@ -127,14 +127,16 @@ def test_a_client_who_goes_away_leaves_the_thread_to_others(
     assert asyncio.run(searching.find(EASY, told))[0] is NOTHING
 
 
-def test_who_has_waited_too_long_is_told_so(searching: SearchThread, searcher: Puzzler) -> None:
+def test_a_search_that_waited_too_long_is_refused(
+    searching: SearchThread, searcher: Puzzler
+) -> None:
     long_ago_s = time.perf_counter() - WAIT_S - 1.0
     with pytest.raises(Unavailable):
         searching._search(EASY, told, long_ago_s)
     assert not searcher.is_searching.is_set()
 
 
-def test_providers_that_cannot_be_read_at_the_start_are_logged_and_no_end(
+def test_a_failed_first_read_of_providers_is_logged_and_retried(
     cloud: Cloud, searcher: Puzzler
 ) -> None:
     searcher.is_broken = True

@@ -119,7 +119,7 @@ def log_to(stream: Any) -> None:
     )
 
 
-def test_a_log_that_nobody_reads_changes_no_answer(cloud: Cloud, unread: Any) -> None:
+def test_a_broken_log_stream_changes_no_answer(cloud: Cloud, unread: Any) -> None:
     log_to(LosingStream(unread))
     boom = ZeroDivisionError()
     told = answers(
@@ -129,7 +129,7 @@ def test_a_log_that_nobody_reads_changes_no_answer(cloud: Cloud, unread: Any) ->
 
 
 @ENDS_BY_ACCIDENT
-def test_who_waits_when_the_thread_ends_is_told_so(cloud: Cloud, unread: Any) -> None:
+def test_commands_that_wait_when_the_thread_ends_are_refused(cloud: Cloud, unread: Any) -> None:
     """Here by a log that does raise; nothing else in the thread is known to."""
     log_to(unread)
     thread = started(cloud)
@@ -141,14 +141,14 @@ def test_who_waits_when_the_thread_ends_is_told_so(cloud: Cloud, unread: Any) ->
 
 
 @ENDS_BY_ACCIDENT
-def test_a_step_that_ends_the_thread_ends_what_waits_with_it(cloud: Cloud) -> None:
+def test_a_command_that_kills_the_thread_refuses_the_waiting_ones(cloud: Cloud) -> None:
     thread = started(cloud)
     told = answers(thread, raising(SystemExit(3)), written(waits_for_the_others))
     assert [type(each) for each in told] == [Unavailable, Unavailable]
     assert not thread.is_alive
 
 
-def test_a_step_may_raise_what_no_future_takes(cloud: Cloud) -> None:
+def test_a_command_may_raise_stop_iteration(cloud: Cloud) -> None:
     with capture_logs():
         told = answers(started(cloud), raising(StopIteration(7)), written(waits_for_the_others))
     assert isinstance(told[0], RuntimeError)
@@ -177,7 +177,7 @@ class OddDesk:
         """See ``Desk``."""
 
 
-def test_what_cannot_be_counted_is_answered_all_the_same(cloud: Cloud) -> None:
+def test_a_failing_metric_changes_no_answer(cloud: Cloud) -> None:
     request = cloud.request()
     with capture_logs() as logs:
         told = answers(
@@ -189,7 +189,7 @@ def test_what_cannot_be_counted_is_answered_all_the_same(cloud: Cloud) -> None:
     assert [each["event"] for each in logs] == ["commit_uncounted"]
 
 
-def test_whatever_waited_is_done_before_the_thread_stops(cloud: Cloud) -> None:
+def test_waiting_commands_finish_before_the_thread_stops(cloud: Cloud) -> None:
     thread = started(cloud)
     told = answers(thread, *[written(waits_for_the_others) for _ in range(600)])
     assert told == ["done"] * 600
@@ -200,7 +200,7 @@ def joined(work: Callable[[Tx, Sequence[Any]], list[Any]], item: Any) -> Ask:
     return lambda thread: thread.submit(WriteTogether(work, item))
 
 
-def test_what_is_written_together_is_refused_one_by_one(cloud: Cloud) -> None:
+def test_items_of_one_work_are_refused_one_by_one(cloud: Cloud) -> None:
     seen: list[list[int]] = []
 
     def work(tx: Tx, items: Sequence[int]) -> list[Any]:
@@ -213,7 +213,7 @@ def test_what_is_written_together_is_refused_one_by_one(cloud: Cloud) -> None:
     assert sorted(item for items in seen for item in items) == [0, 1, 2, 3]
 
 
-def test_who_has_much_to_write_shares_a_commit_with_fewer(cloud: Cloud) -> None:
+def test_large_commands_share_a_commit_with_fewer_others(cloud: Cloud) -> None:
     seen: list[int] = []
 
     def work(tx: Tx, items: Sequence[int]) -> list[Any]:
@@ -228,7 +228,7 @@ def test_who_has_much_to_write_shares_a_commit_with_fewer(cloud: Cloud) -> None:
     assert max(seen) == 2
 
 
-def test_one_who_breaks_what_is_written_together_does_so_alone(cloud: Cloud) -> None:
+def test_an_item_that_fails_shared_work_fails_alone(cloud: Cloud) -> None:
     def work(tx: Tx, items: Sequence[int]) -> list[Any]:
         tx.exec_driver_sql("UPDATE agents SET name = name || ?", (f" {len(items)}",))
         if 3 in items:
@@ -248,7 +248,7 @@ def breaks(tx: Tx) -> None:
     raise RuntimeError("The disk is gone.")
 
 
-def test_a_service_whose_writes_all_fail_says_so_until_one_succeeds(cloud: Cloud) -> None:
+def test_a_service_is_failing_until_one_write_succeeds(cloud: Cloud) -> None:
     thread = Writer(cloud.store, cloud.executor)
     thread.start()
 
@@ -270,7 +270,7 @@ def test_a_service_whose_writes_all_fail_says_so_until_one_succeeds(cloud: Cloud
         thread.stop(WITHIN_S)
 
 
-def test_many_threads_that_come_and_go_are_all_answered(cloud: Cloud) -> None:
+def test_commands_from_many_threads_are_all_answered(cloud: Cloud) -> None:
     """Who rings late, for a step that is done already, ends nothing."""
     thread = started(cloud)
     told: list[str] = []
@@ -291,7 +291,7 @@ def test_many_threads_that_come_and_go_are_all_answered(cloud: Cloud) -> None:
         thread.stop(WITHIN_S)
 
 
-def test_company_that_does_not_come_again_is_not_waited_for_long(cloud: Cloud) -> None:
+def test_the_writer_waits_only_briefly_for_further_commands(cloud: Cloud) -> None:
     thread = started(cloud)
 
     async def twenty_and_then_one() -> float:

@@ -98,7 +98,7 @@ PAIRS = [("east", "west"), ("west", "east")]
 
 
 @pytest.mark.parametrize(("mine", "other"), PAIRS)
-def test_no_agent_does_anything_in_the_place_of_another(
+def test_no_agent_can_act_for_another(
     service: Running, racks: dict[str, Rack], mine: str, other: str
 ) -> None:
     one, two = racks[mine], racks[other]
@@ -134,7 +134,7 @@ def test_no_agent_does_anything_in_the_place_of_another(
 
 
 @pytest.mark.parametrize(("mine", "other"), PAIRS)
-def test_results_of_anothers_orders_are_no_news(
+def test_results_for_another_agents_orders_are_ignored(
     service: Running, racks: dict[str, Rack], mine: str, other: str
 ) -> None:
     """Told under one's own name they are like those of orders that never were."""
@@ -149,7 +149,7 @@ def test_results_of_anothers_orders_are_no_news(
 
 
 @pytest.mark.parametrize(("mine", "other"), PAIRS)
-def test_what_one_agent_says_of_anothers_servers_counts_for_nothing(
+def test_reports_about_another_agents_servers_are_ignored(
     service: Running, racks: dict[str, Rack], mine: str, other: str
 ) -> None:
     one, two = racks[mine], racks[other]
@@ -167,7 +167,7 @@ def test_what_one_agent_says_of_anothers_servers_counts_for_nothing(
     assert ("destroy", server_id) not in left, "only the one who named it may be told so"
 
 
-def test_a_silent_agents_hosts_go_to_who_is_named(tmp_path: Path) -> None:
+def test_a_silent_agents_hosts_move_to_the_named_agent(tmp_path: Path) -> None:
     """Without patterns nobody takes over what another agent has, however silent that one is."""
     with running(tmp_path, service_down_time_s=0.05) as service:
         east = rack(service, "east")
@@ -204,7 +204,7 @@ def test_a_credential_takes_an_agent_over_from_a_user(service: Running) -> None:
     assert service.call("POST", beat, "admin").status_code == 204, "administrators may"
 
 
-def test_revoked_replaced_and_ended_ones_open_nothing(tmp_path: Path) -> None:
+def test_revoked_replaced_and_expired_credentials_are_refused(tmp_path: Path) -> None:
     with running(tmp_path, token_cache_s=30.0) as service:
         first = issued(service, "a")
         one = Rack(service, "a", first["credential"])
@@ -232,12 +232,14 @@ def test_revoked_replaced_and_ended_ones_open_nothing(tmp_path: Path) -> None:
     ],
 )
 @pytest.mark.parametrize("auth", ["builtin", "none"])
-def test_what_was_never_issued_opens_nothing(tmp_path: Path, text: str, auth: str) -> None:
+def test_a_credential_that_was_never_issued_is_refused(
+    tmp_path: Path, text: str, auth: str
+) -> None:
     with running(tmp_path, auth=auth) as service:
         assert Rack(service, "x", text).register().status_code in (401, 403)
 
 
-def test_the_text_is_told_once(service: Running) -> None:
+def test_a_credential_is_shown_once(service: Running) -> None:
     made = issued(service, "told", hosts=["told-*"], lifetime_s=3600)
     assert made["credential"].startswith(f"agent.{made['id']}.")
     shown = service.call("GET", f"{CREDENTIALS}/{made['id']}")
@@ -285,7 +287,7 @@ def test_in_pages(service: Running) -> None:
         {"agent_name": "a", "secret": "mine"},
     ],
 )
-def test_what_cannot_be_issued(service: Running, wrong: dict[str, Any]) -> None:
+def test_credentials_that_cannot_be_issued(service: Running, wrong: dict[str, Any]) -> None:
     answer = service.call("POST", CREDENTIALS, json={"agent_credential": wrong})
     assert answer.status_code == 400, answer.text
 
@@ -323,7 +325,7 @@ def _refused(service: Running, credential: str) -> int:
     return int(Rack(service, "rack-9", credential).register().status_code)
 
 
-def test_beside_a_keystone_that_is_away(tmp_path: Path) -> None:
+def test_agents_log_in_while_keystone_is_down(tmp_path: Path) -> None:
     """Agents do not depend on it: their credentials are this service's own."""
     keystone = {
         "keystone_url": "http://127.0.0.1:9/v3",
@@ -345,7 +347,7 @@ def test_beside_a_keystone_that_is_away(tmp_path: Path) -> None:
     "wrong",
     [["a b"], ["ok", "--hosts", "a b"], ["ok", "--days", "0"], ["ok", "--days", "999999999"]],
 )
-def test_a_command_that_says_nothing_sensible(
+def test_a_wrong_command_line_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], wrong: list[str]
 ) -> None:
     assert main(["agent-credential", *wrong, "--data-dir", str(tmp_path)]) == 2

@@ -75,7 +75,7 @@ def test_an_order_that_a_killed_agent_took_is_given_again(tmp_path: Path) -> Non
             eventually(lambda: status(service, server_id), "ACTIVE")
 
 
-def test_a_failed_build_says_why_and_a_deleted_server_goes(tmp_path: Path) -> None:
+def test_a_failed_build_has_a_fault_and_a_deleted_server_disappears(tmp_path: Path) -> None:
     options = ("--hosts", "2", "--fail-builds-on", "host-*")
     with (
         running(tmp_path / "service", **SETTINGS) as service,
@@ -91,7 +91,7 @@ def test_a_failed_build_says_why_and_a_deleted_server_goes(tmp_path: Path) -> No
         eventually(lambda: status(service, server_id), "gone")
 
 
-def test_a_server_deleted_while_its_host_was_away_is_destroyed_there(tmp_path: Path) -> None:
+def test_a_server_deleted_while_its_host_was_down_is_destroyed_later(tmp_path: Path) -> None:
     state = tmp_path / "agent"
     options = ("--hosts", "2", "--name", "rack")
     with running(tmp_path / "service", **SETTINGS) as service:
@@ -120,7 +120,7 @@ def test_two_agents_cannot_share_a_folder(tmp_path: Path) -> None:
             assert second.wait(WITHIN_S) == 2
 
 
-def test_what_an_agent_keeps_is_its_owners(tmp_path: Path) -> None:
+def test_an_agents_files_are_readable_by_their_owner_alone(tmp_path: Path) -> None:
     state = tmp_path / "agent"
     with (
         running(tmp_path / "service", **SETTINGS) as service,
@@ -170,7 +170,7 @@ def test_an_agent_takes_a_new_token_from_its_file(tmp_path: Path) -> None:
             eventually(state, ["up"])
 
 
-def test_an_agent_stops_when_it_is_told_to(tmp_path: Path) -> None:
+def test_an_agent_stops_on_a_signal(tmp_path: Path) -> None:
     with running(tmp_path / "service", **SETTINGS) as service:
         program = start(service.url, tmp_path / "agent", "--name", "one")
         eventually(lambda: states(service), {"host-1": "up"})

@@ -100,13 +100,15 @@ def test_the_file_is_taken_as_it_is() -> None:
     assert (done.returncode, "WARNING" in done.stderr) == (0, False), done.stderr
 
 
-def test_numbers_are_not_told_by_way_of_it(cloud: tuple[Proxy, list[Started], str]) -> None:
+def test_the_proxy_does_not_expose_metrics(cloud: tuple[Proxy, list[Started], str]) -> None:
     proxy, services, _ = cloud
     assert proxy.http.get("/metrics").status_code == httpx.codes.FORBIDDEN
     assert services[0].http.get("/metrics").status_code == httpx.codes.OK
 
 
-def test_nobody_is_believed_about_where_they_are(cloud: tuple[Proxy, list[Started], str]) -> None:
+def test_forwarded_addresses_are_ignored_by_default(
+    cloud: tuple[Proxy, list[Started], str],
+) -> None:
     proxy, _, _ = cloud
     user = {"name": "admin", "password": "wrong", "domain": {"id": "default"}}
     body = {"auth": {"identity": {"methods": ["password"], "password": {"user": user}}}}

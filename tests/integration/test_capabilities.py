@@ -22,7 +22,7 @@ HOST = {
 }
 
 
-def test_what_an_agent_no_longer_says_is_unknown_after_three_periods(tmp_path: Path) -> None:
+def test_capabilities_expire_after_three_silent_periods(tmp_path: Path) -> None:
     with running(tmp_path, capabilities_max_age_s=3 * PERIOD_S) as service:
         agent = _agent(service)
         _flavors(service)

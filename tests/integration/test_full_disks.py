@@ -71,7 +71,7 @@ def until_ready_is(service: Running, status: int) -> str:
     return readiness(service)[1]
 
 
-def test_a_full_disk_refuses_writes_loses_nothing_and_is_told(disk: Path) -> None:
+def test_a_full_disk_refuses_writes_loses_nothing_and_is_reported(disk: Path) -> None:
     with running(disk) as service:
         assert make(service, 0).status_code == 200
         fill(disk)
@@ -89,7 +89,7 @@ def test_a_full_disk_refuses_writes_loses_nothing_and_is_told(disk: Path) -> Non
         assert make(service, 9).status_code == 200
 
 
-def test_a_full_disk_is_noticed_though_nobody_writes(disk: Path) -> None:
+def test_a_full_disk_is_noticed_without_client_writes(disk: Path) -> None:
     with running(disk) as service:
         assert until_ready_is(service, 200) == "ready"
         fill(disk)

@@ -126,7 +126,7 @@ def test_all_processes_write_to_one_node(shared: Callable[[], Store]) -> None:
     assert len({port_of(shared()) for _ in range(3)}) == 1
 
 
-def test_who_writes_elsewhere_is_refused_at_the_commit(
+def test_a_commit_through_an_old_writer_node_is_refused(
     nodes: Galera, shared: Callable[[], Store]
 ) -> None:
     store = shared()
@@ -204,7 +204,7 @@ def test_a_story_is_true_in_a_cluster(nodes: Galera, tmp_path: Path) -> None:
         tell(story, service)
 
 
-def test_a_service_goes_on_when_its_node_is_killed(nodes: Galera, tmp_path: Path) -> None:
+def test_a_service_survives_the_death_of_its_node(nodes: Galera, tmp_path: Path) -> None:
     url = nodes.fresh()
     struck: list[Node] = []
 

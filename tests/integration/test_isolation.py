@@ -155,7 +155,7 @@ def send(made: Parties, who: Party, entry: tuple[str, str, Any], ids: dict[str, 
 
 
 @pytest.mark.parametrize("entry", EVERYTHING, ids=ids_of)
-def test_a_strangers_thing_is_like_none(sides: Sides, entry: tuple[str, str, Any]) -> None:
+def test_another_projects_resource_looks_absent(sides: Sides, entry: tuple[str, str, Any]) -> None:
     made, who, _, theirs = sides
     before = made.rows()
     nothings = dict.fromkeys(theirs, NOBODYS) | {"migration_id": "999999"}
@@ -207,7 +207,7 @@ LISTS = (
 
 
 @pytest.mark.parametrize("path", LISTS)
-def test_lists_hold_nothing_of_strangers(sides: Sides, path: str) -> None:
+def test_lists_leave_out_other_projects_resources(sides: Sides, path: str) -> None:
     made, who, word, theirs = sides
     named = {**theirs, "word": word, "own": str(who.project_id), "me": who.user_id}
     answer = made.ask(who, "GET", path.format_map(named))
@@ -251,7 +251,7 @@ REFUSED_LISTS = (
 
 
 @pytest.mark.parametrize("path", REFUSED_LISTS)
-def test_who_asks_for_strangers_things_is_refused_alike(sides: Sides, path: str) -> None:
+def test_requests_about_other_projects_are_refused_alike(sides: Sides, path: str) -> None:
     made, who, word, theirs = sides
     status, told = send(made, who, ("GET", path, None), theirs)
     assert status == 403, told
@@ -274,7 +274,7 @@ MARKERS = (
 
 
 @pytest.mark.parametrize("path", MARKERS)
-def test_pages_do_not_begin_behind_what_is_a_strangers(sides: Sides, path: str) -> None:
+def test_another_projects_resource_is_no_marker(sides: Sides, path: str) -> None:
     made, who, _, theirs = sides
     own = {"own": str(who.project_id)}
     mine = "birch server_id" if who is made.birch else "server_id"
@@ -325,7 +325,7 @@ BOOTING = ("servers", "os-explain", "zones/select")
 
 @pytest.mark.parametrize("path", [f"{COMPUTE}/{each}" for each in BOOTING])
 @pytest.mark.parametrize("wish", WISHES, ids=str)
-def test_no_boot_can_use_or_find_out_what_is_a_strangers(
+def test_a_boot_neither_uses_nor_reveals_other_projects_resources(
     sides: Sides, path: str, wish: dict[str, Any]
 ) -> None:
     made, who, word, theirs = sides
@@ -350,7 +350,7 @@ def test_names_may_be_the_same_in_both(sides: Sides) -> None:
     good(made.ask(who, "DELETE", f"{COMPUTE}/os-server-groups/{answer['server_group']['id']}"))
 
 
-def test_one_projects_quota_is_not_used_by_the_other(sides: Sides) -> None:
+def test_a_quota_counts_its_own_project_alone(sides: Sides) -> None:
     made, who, _, _ = sides
     limits = good(made.ask(who, "GET", f"{COMPUTE}/limits"))["limits"]["absolute"]
     assert limits["totalInstancesUsed"] == limits["totalCoresUsed"] == 1
@@ -371,7 +371,7 @@ def test_an_image_cannot_be_taken_over(sides: Sides) -> None:
     good(made.ask(who, "DELETE", f"{IMAGE}/images/{own}"))
 
 
-def test_tokens_of_others_cannot_be_read_or_voided(sides: Sides) -> None:
+def test_other_users_tokens_can_be_neither_read_nor_revoked(sides: Sides) -> None:
     made, who, _, _ = sides
     other = made.amber if who is made.birch else made.birch
     for method in ("GET", "HEAD", "DELETE"):
@@ -381,7 +381,7 @@ def test_tokens_of_others_cannot_be_read_or_voided(sides: Sides) -> None:
     assert made.ask(other, "GET", f"{COMPUTE}/servers").status_code == 200
 
 
-def test_nobody_logs_in_to_a_strangers_project(sides: Sides) -> None:
+def test_a_login_to_another_users_project_is_refused(sides: Sides) -> None:
     made, who, _, theirs = sides
     body = {
         "auth": {
@@ -395,7 +395,7 @@ def test_nobody_logs_in_to_a_strangers_project(sides: Sides) -> None:
     assert (told.status_code, told.text) == (twin.status_code, twin.text) == (401, twin.text)
 
 
-def test_the_names_of_hosts_are_told_to_administrators_only(sides: Sides) -> None:
+def test_only_administrators_see_names_of_hosts(sides: Sides) -> None:
     made, who, _, _ = sides
     mine = "birch server_id" if who is made.birch else "server_id"
     server = made.things[mine]
@@ -431,7 +431,7 @@ def hashed(*parts: str) -> str:
     return hashlib.sha224("".join(parts).encode()).hexdigest()
 
 
-def test_a_host_has_an_id_for_each_project_that_nobody_guesses(sides: Sides) -> None:
+def test_a_host_id_is_per_project_and_cannot_be_guessed(sides: Sides) -> None:
     made, who, _, _ = sides
     other = made.amber if who is made.birch else made.birch
     prefix = "birch " if who is made.birch else ""

@@ -96,7 +96,7 @@ def test_a_service_waits_for_its_database(tmp_path: Path, server: Postgresql | M
         server.start()
 
 
-def test_who_waits_ends_when_told(tmp_path: Path, server: Postgresql | Mariadb) -> None:
+def test_a_waiting_start_ends_on_a_signal(tmp_path: Path, server: Postgresql | Mariadb) -> None:
     url = server.fresh()
     server.stop()
     try:
@@ -135,7 +135,9 @@ def refused(folder: Path, url: str) -> str:
     return line
 
 
-def test_who_is_not_let_in_is_told_at_once(tmp_path: Path, server: Postgresql | Mariadb) -> None:
+def test_a_refused_login_ends_the_start_at_once(
+    tmp_path: Path, server: Postgresql | Mariadb
+) -> None:
     url = server.fresh()
     line = refused(tmp_path / "1", url.rpartition("/")[0] + "/nowhere")
     assert "nowhere" in line
@@ -145,7 +147,9 @@ def test_who_is_not_let_in_is_told_at_once(tmp_path: Path, server: Postgresql | 
     assert PASSWORD not in stranger
 
 
-def test_a_wrong_password_is_told_at_once(tmp_path: Path, server: Postgresql | Mariadb) -> None:
+def test_a_wrong_password_ends_the_start_at_once(
+    tmp_path: Path, server: Postgresql | Mariadb
+) -> None:
     url = server.fresh()
     if isinstance(server, Mariadb):
         line = refused(tmp_path, with_password(url, PASSWORD))

@@ -165,7 +165,7 @@ def test_links_are_made_of_the_host(service: Running, host: str) -> None:
     assert f"http://{host}/compute/v2.1".encode() in answer
 
 
-def test_who_hangs_up_in_a_body_is_no_accident(
+def test_a_client_that_disconnects_in_a_body_is_not_an_error(
     service: Running, capfd: pytest.CaptureFixture[str]
 ) -> None:
     more = "openstack-api-version: placement 1.39\r\ncontent-length: 100\r\n"

@@ -133,7 +133,7 @@ def test_more_connections_than_may_be_are_refused(service: Running) -> None:
         assert kept.get("/healthz").text == "ok"
 
 
-def test_connections_that_are_there_keep_their_places(service: Running) -> None:
+def test_open_connections_keep_their_places(service: Running) -> None:
     with ExitStack() as stack:
         kept = [stack.enter_context(client_of(service)) for _ in range(6)]
         assert [each.get("/healthz").text for each in kept] == ["ok"] * 6

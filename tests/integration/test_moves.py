@@ -139,7 +139,7 @@ def test_a_server_is_sent_while_it_runs(tmp_path: Path, end: str) -> None:
             becomes(service, server_id, "ACTIVE", "right-1")
 
 
-def test_a_lost_hosts_server_is_built_anew_and_its_rest_destroyed(tmp_path: Path) -> None:
+def test_an_evacuated_server_is_rebuilt_and_its_remains_destroyed(tmp_path: Path) -> None:
     with (
         running(tmp_path / "service", **SETTINGS) as service,
         agent(service.url, tmp_path / "right", *named("right")),
@@ -189,7 +189,7 @@ def test_servers_are_switched_off_and_on(tmp_path: Path) -> None:
         becomes(service, server_id, "ACTIVE", "left-1")
 
 
-def test_what_is_asked_to_fail_leaves_the_server_where_it_was(tmp_path: Path) -> None:
+def test_a_failed_move_leaves_the_server_on_its_host(tmp_path: Path) -> None:
     with two_ends(tmp_path) as service:
         server_id = boot(service, metadata={"fail-arrive": "no disk"})
         act(service, server_id, migrate=None)
@@ -197,7 +197,7 @@ def test_what_is_asked_to_fail_leaves_the_server_where_it_was(tmp_path: Path) ->
         eventually(lambda: moves_under_way(service, server_id), False)
 
 
-def test_a_build_that_fails_goes_on_to_the_next_host(tmp_path: Path) -> None:
+def test_a_failed_build_is_retried_on_the_next_host(tmp_path: Path) -> None:
     with two_ends(tmp_path, "--fail-builds-on", "left-*") as service:
         ids = [boot(service, host=None) for _ in range(3)]
         for server_id in ids:

@@ -32,7 +32,7 @@ def servers() -> Iterator[Patroni]:
     made.wait_whole()
 
 
-def test_a_service_goes_on_when_the_primary_is_killed(servers: Patroni, tmp_path: Path) -> None:
+def test_a_service_survives_the_death_of_the_primary(servers: Patroni, tmp_path: Path) -> None:
     struck: list[Node] = []
 
     def strike() -> None:

@@ -210,7 +210,7 @@ class Client:
         self.doubt.clear()
 
 
-def test_whoever_dies_leaves_no_half_done_allocation(at: Site) -> None:
+def test_a_killed_process_leaves_no_half_done_allocation(at: Site) -> None:
     at.add_pool("spare", 5)
     clients = [
         Client(number, at, at.pcloud((RED, GREEN)[number % 2]), random.Random(number))  # noqa: S311

@@ -102,7 +102,7 @@ def lost(asked: Future[httpx.Response]) -> bool:
     return False
 
 
-def test_two_who_ask_the_same_take_turns(at: Site) -> None:
+def test_two_requests_with_one_token_take_turns(at: Site) -> None:
     at.add_pool("twice", TAKEN)
     uuid = at.pcloud(RED)
     with ThreadPoolExecutor(2) as pool:
@@ -113,7 +113,7 @@ def test_two_who_ask_the_same_take_turns(at: Site) -> None:
     assert [each["name"] for each in at.world().members_of(uuid)] == names()
 
 
-def test_who_asks_again_after_a_crash_goes_on_with_what_is_left(at: Site) -> None:
+def test_a_repeated_request_continues_after_a_crash(at: Site) -> None:
     at.add_pool("again", TAKEN)
     is_lost = False
     for turn in range(ROUNDS_MAX):

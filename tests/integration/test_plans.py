@@ -38,7 +38,7 @@ def server(**more: Any) -> dict[str, Any]:
     return {"server": {"name": "web", "flavorRef": "v1", "networks": "none", **more}}
 
 
-def test_of_many_who_bring_an_entry_one_makes_its_server(tmp_path: Path) -> None:
+def test_one_of_many_requests_with_an_entry_boots_its_server(tmp_path: Path) -> None:
     with running(tmp_path, build_plan_encryption_key=[KEY]) as service:
         secrets = hosts_in(service)
         made = ask(service, "POST", "/zones/select", TOKEN, json=server(max_count=10))

@@ -58,7 +58,9 @@ def files_in(data_dir: Path) -> list[Path]:
     return sorted((data_dir / "recordings").glob("*.zip"))
 
 
-def test_every_decision_comes_out_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_recorded_decision_is_reproduced(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     with running(tmp_path, record_decisions="all", **BOUNDLESS) as service:
         furnish(service)
         wishes = [("small", 1), ("large", 2), ("vast", 1), ("small", 3)] * 3
@@ -72,7 +74,9 @@ def test_every_decision_comes_out_again(tmp_path: Path, capsys: pytest.CaptureFi
         assert each.stat().st_mode & 0o777 == 0o600
 
 
-def test_only_what_failed_is_recorded(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_only_failed_decisions_are_recorded(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     with running(tmp_path, record_decisions="failed", **BOUNDLESS) as service:
         furnish(service)
         boot(service, "small")
@@ -83,7 +87,7 @@ def test_only_what_failed_is_recorded(tmp_path: Path, capsys: pytest.CaptureFixt
     assert "CapacityFilter removed 5" in capsys.readouterr().out
 
 
-def test_nothing_is_recorded_unless_somebody_asks(tmp_path: Path) -> None:
+def test_nothing_is_recorded_by_default(tmp_path: Path) -> None:
     with running(tmp_path) as service:
         furnish(service)
         boot(service, "small")
@@ -91,7 +95,7 @@ def test_nothing_is_recorded_unless_somebody_asks(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("wish", ["brief", "full"])
-def test_what_is_kept_of_a_decision(tmp_path: Path, wish: str) -> None:
+def test_decisions_are_kept_as_the_setting_says(tmp_path: Path, wish: str) -> None:
     with running(tmp_path, explain_decisions=wish, **BOUNDLESS) as service:
         furnish(service)
         alone = boot(service, "small")

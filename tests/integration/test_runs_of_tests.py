@@ -162,7 +162,7 @@ UNDISTURBED = """
         program.send_signal(signal.SIGINT)
         assert program.wait(60) == -signal.SIGINT
 
-    def test_the_run_goes_on():
+    def test_the_run_continues():
         for each in PROTECTED_FROM:
             os.kill(os.getpid(), each)
 

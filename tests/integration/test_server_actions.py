@@ -159,7 +159,7 @@ def test_another_host(cloud: Cloud) -> None:
     assert newest["status"] == "completed"
 
 
-def test_put_away(cloud: Cloud) -> None:
+def test_a_server_is_shelved(cloud: Cloud) -> None:
     server = cloud.boot("shelved")
     cloud.act(server, "shelve")
     assert cloud.becomes(server, "SHELVED_OFFLOADED") is None

@@ -125,7 +125,7 @@ def cloud(
         yield started
 
 
-def test_what_is_booted_at_one_is_seen_at_the_other(cloud: Cloud) -> None:
+def test_a_boot_in_one_process_is_visible_in_the_other(cloud: Cloud) -> None:
     whole = cloud.flavor(VCPUS)
     candidates = f"/placement/allocation_candidates?resources=VCPU:{VCPUS}"
 
@@ -146,7 +146,7 @@ def test_what_is_booted_at_one_is_seen_at_the_other(cloud: Cloud) -> None:
         assert cloud.shown(at, server_id) == httpx.codes.NOT_FOUND
 
 
-def test_what_was_sold_at_one_is_not_chosen_at_the_other(cloud: Cloud) -> None:
+def test_capacity_claimed_in_one_process_is_not_chosen_in_the_other(cloud: Cloud) -> None:
     """Hosts that one process has just filled are full for the next decision of the other."""
     whole = cloud.flavor(VCPUS)
     services = (cloud.first, cloud.second)
@@ -192,7 +192,7 @@ def asked(at: Started, token: str) -> int:
     return int(at.call("GET", "/compute/v2.1/servers", token).status_code)
 
 
-def test_a_token_that_was_revoked_at_one_is_void_at_the_other(cloud: Cloud) -> None:
+def test_a_token_revoked_in_one_process_is_refused_in_the_other(cloud: Cloud) -> None:
     cloud.project("short")
     for _ in range(5):
         token = logged_in(cloud.first, "short-user", PASSWORD, "short")
@@ -205,7 +205,7 @@ def test_a_token_that_was_revoked_at_one_is_void_at_the_other(cloud: Cloud) -> N
         assert asked(cloud.second, token) == httpx.codes.UNAUTHORIZED
 
 
-def test_a_role_that_was_taken_at_one_is_gone_at_the_other(cloud: Cloud) -> None:
+def test_a_role_revoked_in_one_process_is_gone_in_the_other(cloud: Cloud) -> None:
     project_id, user_id, token = cloud.project("former")
     assert asked(cloud.second, token) == OK
     path = cloud.role(project_id, user_id)
@@ -213,7 +213,7 @@ def test_a_role_that_was_taken_at_one_is_gone_at_the_other(cloud: Cloud) -> None
     assert asked(cloud.second, token) == httpx.codes.UNAUTHORIZED
 
 
-def test_a_user_who_is_shut_out_under_load_is_shut_out(cloud: Cloud) -> None:
+def test_a_user_disabled_under_load_is_refused(cloud: Cloud) -> None:
     """However many requests share a question, none is answered by what was known before."""
     _, user_id, token = cloud.project("shut")
     seen: list[tuple[float, int]] = []
@@ -243,7 +243,7 @@ def test_a_user_who_is_shut_out_under_load_is_shut_out(cloud: Cloud) -> None:
     assert OK in {status for _, status in seen}
 
 
-def test_an_order_given_at_one_reaches_the_agent_that_waits_at_the_other(cloud: Cloud) -> None:
+def test_an_order_of_one_process_wakes_an_agent_waiting_at_the_other(cloud: Cloud) -> None:
     path = f"/compute/v2.1/os-agents/{cloud.agent_id}/work"
 
     def waiting(after: int, wait_s: float) -> Any:
@@ -266,7 +266,7 @@ def test_an_order_given_at_one_reaches_the_agent_that_waits_at_the_other(cloud: 
         last = order["id"]
 
 
-def test_one_that_is_stopped_in_the_middle_comes_back_right(cloud: Cloud) -> None:
+def test_a_process_that_was_paused_continues_correctly(cloud: Cloud) -> None:
     """It holds up the others for as long as the database lets it; nothing is lost by that."""
     acknowledged: list[str] = []
     statuses: set[int] = set()
@@ -329,7 +329,7 @@ def flavors(at: Started, token: str) -> set[str]:
         path = f"/compute/v2.1/flavors?marker={page[-1]['id']}"
 
 
-def test_what_is_done_now_and_then_is_done_by_one(cloud: Cloud) -> None:
+def test_periodic_tasks_run_in_one_process_at_a_time(cloud: Cloud) -> None:
     services = (cloud.first, cloud.second)
     eventually(lambda: sum(map(turns, services)) > 0, within_s=3 * SWEEP_PERIOD_S)
     possible = (time.monotonic() - cloud.begun_s) / (EARLY * SWEEP_PERIOD_S) + 1

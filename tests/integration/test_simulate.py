@@ -177,7 +177,7 @@ def test_numbers_need_no_matplotlib_and_plots_say_that_they_do(tmp_path: Path) -
         ("raise ValueError\n", "(ValueError)"),
     ],
 )
-def test_a_broken_matplotlib_is_told_before_the_replay(
+def test_a_broken_matplotlib_is_reported_before_the_replay(
     tmp_path: Path, package: str, told: str
 ) -> None:
     (tmp_path / "matplotlib").mkdir()
@@ -217,7 +217,7 @@ def test_a_broken_matplotlib_is_told_before_the_replay(
         (["--trace", "synthetic:1"], "--hosts"),
     ],
 )
-def test_what_is_wrong_is_told_in_a_line(arguments: list[str], told: str) -> None:
+def test_errors_are_reported_in_one_line(arguments: list[str], told: str) -> None:
     done = simulate(*arguments)
     assert done.returncode == 2
     assert told in done.stderr
@@ -225,7 +225,7 @@ def test_what_is_wrong_is_told_in_a_line(arguments: list[str], told: str) -> Non
     assert done.stdout == ""
 
 
-def test_where_nothing_can_be_written_that_is_told(tmp_path: Path) -> None:
+def test_an_unwritable_folder_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("", encoding="utf-8")
     arguments = ("--hosts", "5x64c256g", "--trace", "synthetic:0.01")
     done = simulate(*arguments, "--out", str(tmp_path / "file"))
@@ -234,7 +234,7 @@ def test_where_nothing_can_be_written_that_is_told(tmp_path: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
-def test_who_serves_draws_nothing() -> None:
+def test_a_service_does_not_import_matplotlib() -> None:
     """The service's weight must not grow by what only plots need."""
     code = (
         "import sys; from innkeeper import commands, main; main.parser();"

@@ -84,7 +84,7 @@ def test_after_a_few_wrong_passwords_one_has_to_wait(pair: tuple[Running, Clock]
     assert statuses(service, FREE) == [401] * FREE, "counted anew after the right one"
 
 
-def test_no_name_is_told_from_another_by_it(pair: tuple[Running, Clock]) -> None:
+def test_known_and_unknown_names_are_throttled_alike(pair: tuple[Running, Clock]) -> None:
     service, _ = pair
     told = {}
     for name in ("ann", "nobody"):
@@ -105,14 +105,14 @@ def test_by_id_or_by_name_it_is_one_user(pair: tuple[Running, Clock]) -> None:
     assert attempt(service, "wrong").status_code == 429
 
 
-def test_who_is_elsewhere_does_not_wait(pair: tuple[Running, Clock]) -> None:
+def test_clients_at_other_addresses_do_not_wait(pair: tuple[Running, Clock]) -> None:
     service, _ = pair
     assert statuses(service, FREE + 1, source="198.51.100.7")[-1] == 429
     assert attempt(service, PASSWORD, source="203.0.113.9").status_code == 201
     assert attempt(service, PASSWORD, source="198.51.100.7").status_code == 429
 
 
-def test_nobody_is_believed_about_where_they_are_but_proxies(tmp_path: Path) -> None:
+def test_only_proxies_may_report_client_addresses(tmp_path: Path) -> None:
     with clocked(tmp_path, trusted_proxies=["192.0.2.0/24"]) as (service, _):
         answers = [
             attempt(service, "wrong", source=f"198.51.100.{n}").status_code for n in range(FREE + 1)
@@ -135,9 +135,7 @@ def test_many_at_the_same_time_are_counted_one_by_one(pair: tuple[Running, Clock
     assert sorted(answers) == [401] * FREE + [429] * (12 - FREE)
 
 
-def test_who_tries_many_names_keeps_nobody_else_from_logging_in(
-    pair: tuple[Running, Clock],
-) -> None:
+def test_guessing_many_names_blocks_no_other_login(pair: tuple[Running, Clock]) -> None:
     service, _ = pair
     threads = service.service.site.passwords
 
@@ -158,7 +156,7 @@ def test_who_tries_many_names_keeps_nobody_else_from_logging_in(
     assert sum(of_one) == WAITING_FROM_ONE_MAX < WAITING_MAX
 
 
-def test_changing_ones_password_is_no_way_around(pair: tuple[Running, Clock]) -> None:
+def test_changing_a_password_obeys_the_same_limit(pair: tuple[Running, Clock]) -> None:
     service, clock = pair
     answer = attempt(service, PASSWORD)
     token, user_id = answer.headers["x-subject-token"], answer.json()["token"]["user"]["id"]

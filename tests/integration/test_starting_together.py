@@ -73,7 +73,7 @@ def opened() -> Iterator[Callable[[str], Store]]:
         yield open_store
 
 
-def test_one_makes_the_schema_and_the_others_wait(
+def test_one_process_creates_the_schema_while_others_wait(
     urls: list[str], opened: Callable[[str], Store]
 ) -> None:
     stores = [opened(urls[number % len(urls)]) for number in range(len(APART_S))]

@@ -105,7 +105,7 @@ def locked(state_dir: Path) -> bool:
 
 
 @pytest.mark.parametrize("number", range(BURSTS))
-def test_an_agent_that_is_told_to_stop_again_and_again(tmp_path: Path, number: int) -> None:
+def test_an_agent_survives_repeated_stop_signals(tmp_path: Path, number: int) -> None:
     program = start(NOWHERE, tmp_path / "agent", "--name", f"agent-{number}")
     eventually(lambda: locked(tmp_path / "agent"), True)
     end_s = time.monotonic() + WITHIN_S
@@ -117,7 +117,7 @@ def test_an_agent_that_is_told_to_stop_again_and_again(tmp_path: Path, number: i
     assert program.returncode == 0
 
 
-def test_an_agent_whose_parent_is_gone_already_does_not_begin(tmp_path: Path) -> None:
+def test_an_agent_without_its_parent_does_not_start(tmp_path: Path) -> None:
     other = os.getppid()
     program = start(NOWHERE, tmp_path / "agent", "--with-parent", str(other))
     assert program.wait(WITHIN_S) == 0
@@ -157,7 +157,7 @@ def test_an_agent_stops_with_its_parent(tmp_path: Path, is_early: bool) -> None:
         assert output.read() == b""
 
 
-def test_an_agent_goes_on_when_nobody_reads_its_log(tmp_path: Path) -> None:
+def test_an_agent_continues_when_its_log_has_no_reader(tmp_path: Path) -> None:
     reading, writing = os.pipe()
     os.close(reading)
     command = ["--driver", "fake", "--url", f"{NOWHERE}/compute", "--name", "one"]

@@ -97,7 +97,7 @@ def is_let_in(made: Parties, route: Route, party: Party, roles: tuple[str, ...])
 
 
 @pytest.mark.parametrize(("api", "route"), guarded())
-def test_strangers_are_refused_and_change_nothing(
+def test_unauthenticated_requests_are_refused_and_change_nothing(
     made: Parties, before: dict[str, set[str]], api: Api, route: Route
 ) -> None:
     path, rest = request_of(api, route, made)
@@ -119,7 +119,7 @@ def test_strangers_are_refused_and_change_nothing(
     assert lost(before, made.rows_of(before)) == {}
 
 
-def test_agents_are_strangers_to_everything_but_their_own_routes(made: Parties) -> None:
+def test_agents_may_use_their_own_routes_alone(made: Parties) -> None:
     answer = made.ask(
         made.admin,
         "POST",

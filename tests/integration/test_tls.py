@@ -90,7 +90,7 @@ def test_service_and_agents_over_tls(tmp_path: Path, authority: Authority) -> No
             httpx.get(url.replace("https:", "http:") + "/healthz", trust_env=False)
 
 
-def test_only_those_are_heard_who_have_a_certificate(tmp_path: Path, authority: Authority) -> None:
+def test_a_client_without_a_certificate_is_refused(tmp_path: Path, authority: Authority) -> None:
     clients = Authority(tmp_path, "clients")
     strangers = Authority(tmp_path, "strangers")
     ours, theirs = clients.pair("rack"), strangers.pair("stranger")
@@ -193,9 +193,7 @@ def test_settings_that_do_not_go_together(wrong: dict[str, Any]) -> None:
         load(None, environ={}, overrides=wrong)
 
 
-def test_an_agent_is_told_what_is_wrong_with_its_files(
-    tmp_path: Path, authority: Authority
-) -> None:
+def test_an_agent_reports_wrong_files(tmp_path: Path, authority: Authority) -> None:
     pair = authority.pair("rack")
     with pytest.raises(Invalid, match="authorities"):
         trust_of(str(tmp_path / "nowhere"), None, None)

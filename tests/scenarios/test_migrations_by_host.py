@@ -10,7 +10,7 @@ NEWEST = {"openstack-api-version": "compute 2.100"}
 HOSTS = ("left", "right")
 
 
-def test_filters_by_host_are_for_those_who_read_hosts(tmp_path: Path) -> None:
+def test_filters_by_host_need_the_right_to_see_hosts(tmp_path: Path) -> None:
     policy = tmp_path / "policy.yaml"
     policy.write_text('"os_compute_api:os-migrations:index": ""\n')
     with running(tmp_path / "data", policy_file=str(policy)) as service:

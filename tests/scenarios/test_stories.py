@@ -11,7 +11,7 @@ from tests.support.databases import DATABASES
 FOLDER = Path(__file__).parent
 
 
-def test_stories_are_told_on_every_backend() -> None:
+def test_every_backend_runs_every_story() -> None:
     assert set(DATABASES) == set(BACKENDS)
     told = {path.stem.removeprefix("test_stories_") for path in FOLDER.glob("test_stories_*")}
     assert told == set(BACKENDS)

@@ -33,7 +33,7 @@ def token(service: Running) -> str:
     return str(service.call("POST", LOGIN, None, json=auth).headers["x-subject-token"])
 
 
-def test_strangers_have_little_to_say(service: Running) -> None:
+def test_unauthenticated_bodies_are_bounded_more_tightly(service: Running) -> None:
     headers = {"content-type": "application/json"}
     answer = service.call("POST", LOGIN, None, content=b" " * LOGIN_BYTES_MAX, headers=headers)
     assert answer.status_code == 400
@@ -43,7 +43,7 @@ def test_strangers_have_little_to_say(service: Running) -> None:
     assert answer.json()["error"]["message"] == "The body is larger than 65536 bytes."
 
 
-def test_others_have_more(service: Running, token: str) -> None:
+def test_authenticated_bodies_may_be_larger(service: Running, token: str) -> None:
     body = {"name": "a", "text": "x" * 65535, "more": "y" * 65535}
     assert service.call("POST", "/image/v2/images", token, json=body).status_code == 201
 

@@ -127,7 +127,7 @@ class Story:
 
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("actions", [CARRIED, SENT, LOST, SHELVED])
-def test_what_is_on_a_host_is_held_there(
+def test_servers_hold_allocations_on_their_hosts(
     tmp_path: Path, actions: tuple[str, ...], seed: int
 ) -> None:
     story = Story(tmp_path, seed, actions)

@@ -59,7 +59,7 @@ def test_every_program_is_kept_out_of_the_core() -> None:
     assert sources == [f"innkeeper.entrypoints.{name}" for name in built]
 
 
-def test_no_way_in_reaches_the_store_by_itself() -> None:
+def test_entrypoints_do_not_import_the_store() -> None:
     contract = contracts()["importlinter:contract:no-store-in-entrypoints"]
     assert contract["source_modules"].split() == ["innkeeper.entrypoints"]
     assert contract["forbidden_modules"].split() == ["innkeeper.store"]

@@ -45,7 +45,7 @@ def test_fragments_have_a_type_and_are_short() -> None:
     judge("fragment", _findings(fragments()))
 
 
-def test_what_is_found() -> None:
+def test_violations_are_found() -> None:
     bad = {
         "+name.changed.md": "It is faster.",
         "name.fix.md": "It is faster.",

@@ -30,7 +30,7 @@ def test_there_are_no_drawers() -> None:
     judge("drawer", drawers)
 
 
-def test_names_say_what_a_thing_is() -> None:
+def test_names_are_specific() -> None:
     judge("banned-name", (hit for file in python_files(SOURCE) for hit in banned_names(file)))
 
 
@@ -121,7 +121,7 @@ def glossary_words() -> set[str]:
     return {"".join(part.capitalize() for part in re.split("[ -]", word)) for word in words}
 
 
-def test_an_alias_says_which_module_it_is() -> None:
+def test_an_alias_keeps_the_modules_name() -> None:
     """``servers as server_rows`` adds a word; ``servers as rows`` would hide one."""
     hits = [
         finding(file, node, f"{alias.name} as {alias.asname}")
@@ -160,7 +160,7 @@ def test_package_files_import_nothing() -> None:
     judge("import-in-package", hits)
 
 
-def test_modules_say_what_they_are_for() -> None:
+def test_modules_have_docstrings() -> None:
     hits = [
         Finding(file.path, 1, "no docstring")
         for file in python_files(SOURCE)

@@ -48,7 +48,7 @@ def test_pins_keep_the_bounds() -> None:
             assert requirement.specifier.contains(version, prereleases=True), line
 
 
-def test_the_tests_run_with_what_is_shipped() -> None:
+def test_the_tests_run_with_the_pinned_requirements() -> None:
     assert pins("runtime.txt").items() <= pins("dev.txt").items()
 
 

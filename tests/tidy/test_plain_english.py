@@ -28,7 +28,7 @@ def held() -> tuple[File, ...]:
     return tuple(file for file in markdown if file.path.startswith(HELD))
 
 
-def test_the_list_names_what_is_there() -> None:
+def test_the_list_names_existing_files() -> None:
     paths = [file.path for file in held()]
     assert [each for each in HELD if not any(path.startswith(each) for path in paths)] == []
 
@@ -53,7 +53,7 @@ ROW = LONG.replace("\n", " ")
         ("a" * 101 + "\n", 1, "101 columns"),
     ],
 )
-def test_what_is_found(text: str, line: int, told: str) -> None:
+def test_violations_are_found(text: str, line: int, told: str) -> None:
     (found,) = findings(File("page.md", text))
     assert found.line == line
     assert found.text.startswith(told)
@@ -70,5 +70,5 @@ def test_what_is_found(text: str, line: int, told: str) -> None:
         f"- {LONG[:99]}\n- {LONG[:99]}\n",
     ],
 )
-def test_what_is_allowed(text: str) -> None:
+def test_other_text_is_allowed(text: str) -> None:
     assert list(findings(File("page.md", text))) == []

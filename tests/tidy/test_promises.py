@@ -126,7 +126,7 @@ def test_there_are_apis() -> None:
 
 
 @pytest.mark.parametrize("name", generate.PAGES)
-def test_pages_say_what_the_program_says(name: str) -> None:
+def test_pages_quote_the_programs_output(name: str) -> None:
     """So every microversion, route and rule has its row; ``make reference`` writes them."""
     path = REFERENCE / name
     written = path.read_text(encoding="utf-8") if path.exists() else ""
@@ -159,7 +159,7 @@ def test_every_route_has_a_policy() -> None:
     assert unknown == []
 
 
-def test_every_route_says_what_it_does() -> None:
+def test_every_route_has_a_summary() -> None:
     assert [str(place) for _, route, place in routes() if not route.summary.strip()] == []
 
 
@@ -187,7 +187,7 @@ def told_by(handler: Any) -> str:
     return " ".join((inspect.getdoc(handler) or "").partition("\n\n")[0].split())
 
 
-def test_each_sentence_about_a_route_is_said_once() -> None:
+def test_route_summaries_are_not_repeated() -> None:
     """The handler says it first, then the route, then the rule: each only what is new."""
     found = list(given_summaries())
     assert found
@@ -255,7 +255,7 @@ def test_every_route_has_a_story() -> None:
     judge("untold-route", [place for _, _, place in routes() if place.text not in told])
 
 
-def test_every_route_of_placement_has_a_story_of_who_is_refused() -> None:
+def test_every_placement_route_has_a_story_of_a_refused_caller() -> None:
     told = {text for text, statuses in told_routes().items() if FORBIDDEN in statuses}
     guarded = [place for api, route, place in routes() if api.name == "placement" and route.rule]
     judge("unrefused-route", [place for place in guarded if place.text not in told])

@@ -50,7 +50,7 @@ def test_files_speak_of_the_project_alone() -> None:
     judge("work-in-progress", search(WORK_IN_PROGRESS, our_texts(), re.IGNORECASE))
 
 
-def test_what_is_left_to_do_says_why() -> None:
+def test_open_ends_have_a_reason() -> None:
     """A note of work to do is a sentence with a reason in it, or it is not left behind."""
     code = [file for file in our_texts() if file.name == "Makefile" or "." in file.name]
     code = [file for file in code if not file.path.endswith(".md")]

@@ -1,4 +1,4 @@
-"""What a server shows in each microversion that changed it, to administrators and to owners."""
+"""The fields of a server at each microversion that changed them, for administrators and owners."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ ADDED = {
     "2.96": {"pinned_availability_zone"},
     "2.100": {"scheduler_hints"},
 }
-"""What each microversion added to a server, wherever it is shown."""
+"""Fields that each microversion added to a server, in lists and alone."""
 ALONE = ("2.71", "server_groups")
 ADMINISTRATORS = {"host_status"} | {
     f"{ATTRIBUTES}{name}"
@@ -88,12 +88,12 @@ VERSIONS = ("2.1", "2.2", *ADDED, "2.46", "2.47", "2.70", "2.71", "2.74", "2.89"
 
 
 def number(version: str) -> int:
-    """The part behind the point, which is what counts."""
+    """The minor version."""
     return int(version.partition(".")[2])
 
 
 def expected(version: str, *, is_alone: bool, is_admin: bool) -> set[str]:
-    """The fields of a server that is being built."""
+    """The fields of a server in BUILD."""
     fields = set(FIRST)
     for since, names in ADDED.items():
         if number(version) >= number(since):
@@ -108,7 +108,7 @@ def expected(version: str, *, is_alone: bool, is_admin: bool) -> set[str]:
 
 
 class Booted:
-    """A service with one server of the project ``red``."""
+    """A service with one server of project ``red``."""
 
     def __init__(self, service: Running) -> None:
         self.service = service
@@ -131,7 +131,7 @@ class Booted:
         token: str = "admin:red",
         version: str = "2.100",
     ) -> Any:
-        """Send one request that must go well, and give its answer."""
+        """Send a request that must succeed, and return its answer."""
         headers = {"openstack-api-version": f"compute {version}"}
         answer = self.service.call(
             method, f"/compute/v2.1{path}", token, headers=headers, json=body
@@ -142,7 +142,7 @@ class Booted:
 
 @pytest.fixture(scope="module")
 def booted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Booted]:
-    """One service for all versions: they only read."""
+    """One service for all tests: they only read."""
     folder: Path = tmp_path_factory.mktemp("service")
     with running(folder) as service:
         yield Booted(service)
@@ -166,13 +166,13 @@ def test_flavor_and_image(booted: Booted, version: str) -> None:
     assert shown["image"] == ""
 
 
-def test_a_short_list_has_three_fields(booted: Booted) -> None:
+def test_a_list_without_details_has_three_fields(booted: Booted) -> None:
     (listed,) = booted.ask("GET", "/servers")["servers"]
     assert set(listed) == {"id", "name", "links"}
     assert [link["rel"] for link in listed["links"]] == ["self", "bookmark"]
 
 
-def test_updates_answer_in_short_before_they_answer_in_full(booted: Booted) -> None:
+def test_the_answer_of_an_update_has_fewer_fields_before_2_75(booted: Booted) -> None:
     path, body = f"/servers/{booted.id}", {"server": {"name": "web"}}
     whole = booted.ask("PUT", path, body)["server"]
     assert set(whole) == expected("2.100", is_alone=True, is_admin=True)

@@ -100,7 +100,7 @@ def demand(told: Told, *words: str) -> None:
         assert each in problem
 
 
-def test_one_after_the_other(told: Told) -> None:
+def test_sequential_operations(told: Told) -> None:
     first = told.claim(1, 2, wish(None, 3))
     told.consumer(3, 4, ANN, first, 1, {HOT: 3})
     second = told.claim(5, 6, wish(1, 5))
@@ -127,7 +127,7 @@ def test_an_acknowledged_claim_is_lost(told: Told) -> None:
     demand(told, "consumer ann", lost)
 
 
-def test_an_acknowledged_claim_comes_back_after_its_release(told: Told) -> None:
+def test_a_claim_is_seen_again_after_its_acknowledged_release(told: Told) -> None:
     first = told.claim(1, 2, wish(None, 3))
     told.release(3, 4, ANN)
     told.consumer(5, 6, ANN, first, 1, {HOT: 3})
@@ -189,7 +189,7 @@ def test_half_of_a_claim_is_there(told: Told) -> None:
     demand(told, "consumer ann", "found {'other': 2}")
 
 
-def test_who_is_told_that_nothing_is_there_has_read_that(told: Told) -> None:
+def test_an_answer_of_not_found_is_a_read(told: Told) -> None:
     told.claim(1, 2, wish(None, 3))
     gone = told.release(3, 4, ANN, outcome=REFUSED, status=404)
     demand(told, "consumer ann", gone)
@@ -203,7 +203,7 @@ def test_a_move_arrives_and_does_not_leave(told: Told) -> None:
     demand(told, "consumer ann")
 
 
-def test_a_move_without_an_answer_is_whole(told: Told) -> None:
+def test_an_unacknowledged_move_is_atomic(told: Told) -> None:
     told.claim(1, 2, wish(None, 3))
     move = told.claim(3, 4, Wish(ANN, 1, {}), wish(None, 3, BOB), outcome=UNKNOWN)
     told.consumer(5, 6, BOB, move, 1, {HOT: 3})
@@ -236,7 +236,7 @@ def test_a_provider_is_over_capacity(told: Told) -> None:
     demand(told, "provider hot", over, "12 of 10")
 
 
-def test_what_shrank_below_its_use_may_not_grow(told: Told) -> None:
+def test_a_provider_overcommitted_by_a_resize_may_not_grow_its_use(told: Told) -> None:
     told.claim(1, 2, wish(None, 8))
     told.usages(3, 4, 2, 8)
     told.resize(5, 6, seen=2, total=5)
@@ -267,7 +267,7 @@ def test_use_grows_within_a_generation(told: Told) -> None:
     demand(told, "provider hot", grown, "same generation")
 
 
-def test_a_read_goes_back_behind_another_one(told: Told) -> None:
+def test_a_read_is_older_than_an_earlier_read(told: Told) -> None:
     told.claim(0, 9, wish(None, 3))
     told.usages(1, 2, 2, 3)
     told.usages(1.5, 4, 1, 0)
@@ -276,7 +276,7 @@ def test_a_read_goes_back_behind_another_one(told: Told) -> None:
     demand(told, "provider hot", late, "generation 1 after")
 
 
-def test_a_read_does_not_see_what_was_acknowledged(told: Told) -> None:
+def test_a_read_misses_an_acknowledged_write(told: Told) -> None:
     told.claim(1, 2, wish(None, 3))
     told.usages(1.5, 2.5, 1, 0)
     assert told.problems() == []
@@ -317,7 +317,7 @@ def server(name: str, **more: Any) -> dict[str, Any]:
     return {"name": name, "status": "ACTIVE", "held": {HOT: SERVER}, **more}
 
 
-def test_servers_are_there_once_and_whole(told: Told) -> None:
+def test_each_server_exists_once_with_its_allocations(told: Told) -> None:
     name, maybe = boot(told), boot(told, UNKNOWN)
     servers(told, uuid=server(name), other=server(maybe))
     assert told.problems() == []

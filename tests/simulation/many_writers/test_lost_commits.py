@@ -23,7 +23,7 @@ SECONDS = 8.0
 SHARE = 0.1
 
 
-def test_what_is_repeated_is_not_taken_for_refused(server: Postgresql, tmp_path: Path) -> None:
+def test_a_retried_request_does_not_count_as_refused(server: Postgresql, tmp_path: Path) -> None:
     dice = Random(SEED)  # noqa: S311 - to be repeated
     wire = Wire(server.port, dice)
     url = server.fresh().replace(f":{server.port}/", f":{wire.port}/")

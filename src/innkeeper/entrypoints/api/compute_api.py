@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from innkeeper.entrypoints.api.compute import faults, rules
 from innkeeper.entrypoints.api.compute.accounts.routes import ACCOUNT_ROUTES
-from innkeeper.entrypoints.api.compute.document_routes import DOCUMENT_ROUTES
+from innkeeper.entrypoints.api.compute.documents import DOCUMENT_ROUTES
 from innkeeper.entrypoints.api.compute.flavors.routes import FLAVOR_ROUTES
 from innkeeper.entrypoints.api.compute.grouping.routes import GROUPING_ROUTES
 from innkeeper.entrypoints.api.compute.hosts.routes import HOST_ROUTES

@@ -1,25 +1,27 @@
-"""The Compute API's version documents, open to everybody, and its list of extensions."""
+"""The Compute API's version documents, which need no token, and its list of extensions."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from innkeeper.entrypoints.api.routing import Answer, Call
+from innkeeper.entrypoints.api.checks import ANYBODY
+from innkeeper.entrypoints.api.routing import Answer, Call, Route, Rule
 
 UPDATED = "2013-07-23T11:33:21Z"
-"""When the public API v2.1 began, which every service of it says here."""
+"""The date of API v2.1, which all its implementations show here."""
 
 
 async def versions(call: Call) -> Answer:
     """List the API's versions: there is one."""
-    return Answer(200, {"versions": [_version(call)]}, _no_version())
+    # This document is older than microversions, so the answer names none.
+    return Answer(200, {"versions": [_version(call)]}, {"x-innkeeper-versionless": "yes"})
 
 
 async def version(call: Call) -> Answer:
-    """Describe v2.1; clients read from it which microversions they may ask for."""
+    """Describe v2.1, with the range of its microversions."""
     document = _version(call)
-    described = call.address.removesuffix(call.mount) + "/openapi.json"
-    document["links"].append({"rel": "describedby", "type": "application/json", "href": described})
+    openapi = call.address.removesuffix(call.mount) + "/openapi.json"
+    document["links"].append({"rel": "describedby", "type": "application/json", "href": openapi})
     document["media-types"] = [
         {"base": "application/json", "type": "application/vnd.openstack.compute+json;version=2.1"}
     ]
@@ -27,7 +29,7 @@ async def version(call: Call) -> Answer:
 
 
 async def extensions(call: Call) -> Answer:
-    """No extensions: since v2.1 all of the API is one whole."""
+    """List the API's extensions: v2.1 has none."""
     return Answer(200, {"extensions": []})
 
 
@@ -44,6 +46,9 @@ def _version(call: Call) -> dict[str, Any]:
     }
 
 
-def _no_version() -> dict[str, str]:
-    # The list of versions is older than microversions and speaks none of them.
-    return {"x-innkeeper-versionless": "yes"}
+DOCUMENT_ROUTES = (
+    Route("GET", "", versions, None),
+    # With a trailing slash, so that the route answers with and without it.
+    Route("GET", "/v2.1/", version, None),
+    Route("GET", "/v2.1/extensions", extensions, Rule("os_compute_api:extensions", ANYBODY)),
+)

@@ -1,4 +1,4 @@
-"""Errors as the Compute API words them: one key that names the kind, a code and a message."""
+"""Errors in the form of the Compute API: one key that names the kind, a code and a message."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ KEYS = {
     501: "notImplemented",
     503: "serviceUnavailable",
 }
-"""Nova's word for each status; whatever else happens is a ``computeFault``."""
+"""Nova's key for each status; any other status is a ``computeFault``."""
 _UNKNOWN_SERVER = re.compile(r"\AServer (?=.* could not be found\.\Z)", re.DOTALL)
 SECRET_FIELDS = frozenset({"adminpass", "admin_pass", "password", "user_data"})
-"""Of servers, in small letters, and as they are misspelt; no complaint quotes them."""
+"""Fields of servers that errors never quote, in lower case, with common misspellings."""
 MASK = "***"
 SHOWN_MAX = 200
-"""Characters of a refused value that are repeated to who sent it."""
+"""Characters of a rejected value that an error quotes."""
 
 
 def form(fault: Fault) -> tuple[bytes, str]:
     """The body of a fault, and its media type."""
     if fault.status == 401:  # noqa: PLR2004 - a status
-        # What stands before Nova refuses tokens has its own form, and clients know that one.
+        # The middleware before Nova rejects tokens in its own form, which clients expect.
         body = {"error": {"code": 401, "title": fault.title, "message": fault.message}}
         return encode(body), "application/json"
     key = KEYS.get(fault.status, "computeFault")
@@ -54,17 +54,17 @@ def _wording(fault: Fault) -> str:
         )
     if message.startswith("Policy does not allow "):
         return message.replace("does not", "doesn't", 1)
-    # Clients look servers and their groups up by name first, and match on this sentence.
+    # Clients look servers and server groups up by name first, and match on this sentence.
     return _UNKNOWN_SERVER.sub("Instance ", message, count=1)
 
 
 def body_refusal(error: Any) -> str:
-    """A schema's complaint about a body."""
+    """Word a validation error of a body."""
     return _refusal(error, "field/attribute", error.path[-1] if error.path else None)
 
 
 def query_refusal(error: Any) -> str:
-    """A schema's complaint about a query. Its values are lists, so the name comes first."""
+    """Word a validation error of a query; its values are lists, so the name comes first."""
     return _refusal(error, "query parameters", error.path[0] if error.path else None)
 
 
@@ -83,7 +83,7 @@ def _refusal(error: Any, noun: str, name: Any) -> str:
 
 
 def _in_words(error: Any) -> str | None:
-    """What a text must look like, instead of an expression; ``None`` for other complaints."""
+    """The meaning of a pattern in words; ``None`` for errors that are not about a pattern."""
     if error.validator == "pattern":
         return WORDS.get(error.validator_value)
     if error.validator != "additionalProperties":
@@ -92,23 +92,20 @@ def _in_words(error: Any) -> str | None:
     if len(patterns) != 1 or patterns[0] not in WORDS:
         return None
     known = error.schema.get("properties", {})
-    wrong = next(
-        each
-        for each in error.instance
-        if each not in known and re.search(patterns[0], each) is None
-    )
-    return f"The key {wrong!r} is not possible. {WORDS[patterns[0]]}"
+    keys = (each for each in error.instance if each not in known)
+    wrong = next(each for each in keys if re.search(patterns[0], each) is None)
+    return f"The key {wrong!r} is not allowed. {WORDS[patterns[0]]}"
 
 
 def _is_secret(name: Any) -> bool:
     return str(name).lower() in SECRET_FIELDS
 
 
-def _masked(thing: Any) -> Any:
-    """The same without what nobody should read in a complaint about something else."""
-    if isinstance(thing, dict):
-        return {name: MASK if _is_secret(name) else _masked(value) for name, value in thing.items()}
-    return [_masked(each) for each in thing] if isinstance(thing, list) else thing
+def _masked(value: Any) -> Any:
+    """The value with its secret fields masked."""
+    if isinstance(value, dict):
+        return {name: MASK if _is_secret(name) else _masked(part) for name, part in value.items()}
+    return [_masked(each) for each in value] if isinstance(value, list) else value
 
 
 def _shortened(text: str, length_max: int) -> str:

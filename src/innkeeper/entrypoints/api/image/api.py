@@ -1,4 +1,4 @@
-"""The Image API, as the shell serves it."""
+"""The Image API, as the server mounts it."""
 
 from __future__ import annotations
 

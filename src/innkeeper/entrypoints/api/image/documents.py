@@ -1,4 +1,4 @@
-"""The Image API's versions and the forms of its bodies."""
+"""The Image API's version document and its JSON schemas."""
 
 from __future__ import annotations
 
@@ -6,28 +6,25 @@ from innkeeper.entrypoints.api.image.schemas import IMAGE_DOCUMENT, IMAGES_DOCUM
 from innkeeper.entrypoints.api.routing import Answer, Call
 
 NEWEST_MINOR = 7
-"""2.7 brought hidden images and the long hashes; what came later moves bits between stores."""
+"""2.7 added hidden images and SHA-512 hashes; later versions only move data between stores."""
 
 
 async def versions(call: Call) -> Answer:
-    """List the versions. There is no best one, so the status says "multiple choices"."""
+    """List the API's versions."""
     links = [{"rel": "self", "href": f"{call.address}/v2/"}]
+    older = [("SUPPORTED", minor) for minor in range(NEWEST_MINOR - 1, -1, -1)]
     listed = [
-        {
-            "id": f"v2.{minor}",
-            "status": "CURRENT" if minor == NEWEST_MINOR else "SUPPORTED",
-            "links": links,
-        }
-        for minor in range(NEWEST_MINOR, -1, -1)
+        {"id": f"v2.{minor}", "status": status, "links": links}
+        for status, minor in [("CURRENT", NEWEST_MINOR), *older]
     ]
     return Answer(300, {"versions": listed})
 
 
 async def image_schema(call: Call) -> Answer:
-    """Describe an image."""
+    """Show the JSON schema of an image."""
     return Answer(200, IMAGE_DOCUMENT)
 
 
 async def images_schema(call: Call) -> Answer:
-    """Describe a list of images."""
+    """Show the JSON schema of a list of images."""
     return Answer(200, IMAGES_DOCUMENT)

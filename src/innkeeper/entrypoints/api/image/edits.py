@@ -1,4 +1,4 @@
-"""Bodies as images: what is created, and what a patch makes of one."""
+"""Images from request bodies: new ones, and existing ones after a JSON patch."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from innkeeper.entrypoints.api.validation import LimitedValidator
 PROPERTIES_MAX = 128
 PROPERTY_NAME_MAX = 255
 TAGS_MAX = 128
-PLACE_DIGITS_MAX = 4
-_KEPT = frozenset({"id"})
+INDEX_DIGITS_MAX = 4
 _VALIDATORS = {
     name: LimitedValidator(schema) for name, schema in {**WRITABLE, "": PROPERTY}.items()
 }
-"""By word; the empty one is for properties."""
+"""By attribute; the empty name is for properties."""
 
 
 def new(call: Call, body: Mapping[str, Any]) -> Image:
     """The image that a body describes."""
     for name in body:
-        _refuse_fixed(name)
+        _reject_read_only(name)
     image = Image(
         id=body.get("id", "").lower() or call.site.ids.uuid(),
         name=None,
-        owner=_owner(call),
+        # A token without a project: the user owns the image.
+        owner=call.context.project_id or call.context.user_id or "",
         visibility="shared",
         status="queued",
         disk_format=None,
@@ -49,20 +49,20 @@ def new(call: Call, body: Mapping[str, Any]) -> Image:
         updated_at=call.now,
     )
     for name, value in body.items():
-        if name not in _KEPT:
+        if name != "id":
             image = _with(call, image, name, value)
     return image
 
 
 def patched(call: Call, image: Image, changes: Sequence[Mapping[str, Any]]) -> Image:
-    """The image after a patch; raises for the first change that cannot be."""
+    """The image after a patch; raises for the first invalid change."""
     for change in changes:
-        name, place = _target(change["path"])
-        _refuse_fixed(name)
-        if name in _KEPT:
+        name, index = _target(change["path"])
+        _reject_read_only(name)
+        if name == "id":
             raise Forbidden(f"Attribute '{name}' is read-only.")
-        if place is not None:
-            image = _with(call, image, name, _spliced(image.tags, place, change))
+        if index is not None:
+            image = _with(call, image, name, _spliced(image.tags, index, change))
         elif change["op"] == "remove":
             image = _without(image, name)
         else:
@@ -80,28 +80,28 @@ def _value(change: Mapping[str, Any]) -> Any:
 
 
 def _target(path: str) -> tuple[str, str | None]:
-    """The word that a pointer names, and the place in the tags, which are a list."""
+    """The attribute that a JSON pointer names, and the index if it points into the tags."""
     steps = [step.replace("~1", "/").replace("~0", "~") for step in path.split("/")[1:]]
     if len(steps) == 1:
         return steps[0], None
-    if len(steps) == 2 and steps[0] == "tags":  # noqa: PLR2004 - a word and a place
+    if len(steps) == 2 and steps[0] == "tags":  # noqa: PLR2004 - an attribute and an index
         return steps[0], steps[1]
     raise Invalid(f"Invalid JSON pointer for this resource: '{path[:PROPERTY_NAME_MAX]}'")
 
 
-def _spliced(tags: Sequence[str], place: str, change: Mapping[str, Any]) -> list[Any]:
-    """The tags after one of them was added, replaced or removed."""
+def _spliced(tags: Sequence[str], index: str, change: Mapping[str, Any]) -> list[Any]:
+    """The tags after one is added, replaced or removed."""
     changed: list[Any] = list(tags)
     is_add = change["op"] == "add"
-    most = len(changed) if is_add else len(changed) - 1
-    if place == "-" and is_add:
-        at = most
-    elif place.isascii() and place.isdigit() and len(place) <= PLACE_DIGITS_MAX:
-        at = int(place)
+    last = len(changed) if is_add else len(changed) - 1
+    if index == "-" and is_add:
+        at = last
+    elif index.isascii() and index.isdigit() and len(index) <= INDEX_DIGITS_MAX:
+        at = int(index)
     else:
-        raise Invalid("A place in the tags is a number, or - for their end.")
-    if at > most:
-        raise Conflict(f"There is no tag at place {at}.")
+        raise Invalid("The index of a tag must be a number, or - for the end of the list.")
+    if at > last:
+        raise Conflict(f"There is no tag at index {at}.")
     if is_add:
         changed.insert(at, _value(change))
     elif change["op"] == "remove":
@@ -111,12 +111,7 @@ def _spliced(tags: Sequence[str], place: str, change: Mapping[str, Any]) -> list
     return changed
 
 
-def _owner(call: Call) -> str:
-    # A token may be for no project at all; then the user is all there is.
-    return call.context.project_id or call.context.user_id or ""
-
-
-def _refuse_fixed(name: str) -> None:
+def _reject_read_only(name: str) -> None:
     if name in READ_ONLY:
         raise Forbidden(f"Attribute '{name}' is read-only.")
     if name in RESERVED:
@@ -124,16 +119,16 @@ def _refuse_fixed(name: str) -> None:
 
 
 def _with(call: Call, image: Image, name: str, value: Any) -> Image:
-    complaint = next(_VALIDATORS[name if name in WRITABLE else ""].iter_errors(value), None)
-    if complaint is not None:
-        raise Invalid(f"Invalid value for '{name}': {complaint.message[:PROPERTY_NAME_MAX]}")
+    error = next(_VALIDATORS[name if name in WRITABLE else ""].iter_errors(value), None)
+    if error is not None:
+        raise Invalid(f"Invalid value for '{name}': {error.message[:PROPERTY_NAME_MAX]}")
     if name == "tags":
         return with_tags(image, value)
     if name in WRITABLE:
         _demand(call, image, name, value)
         return dataclasses.replace(image, **{FIELDS[name]: value})
     if len(name) > PROPERTY_NAME_MAX or "\0" in name or not name:
-        raise Invalid("A property's name has 1 to 255 characters.")
+        raise Invalid("A property's name must have 1 to 255 characters.")
     properties = {**image.properties, name: value}
     if len(properties) > PROPERTIES_MAX:
         raise TooLarge(
@@ -165,11 +160,11 @@ def _demand(call: Call, image: Image, name: str, value: Any) -> None:
 
 
 def with_tags(image: Image, tags: Sequence[str]) -> Image:
-    """The image with these tags, each once."""
-    once = tuple(dict.fromkeys(tags))
-    if len(once) > TAGS_MAX:
+    """The image with these tags, without duplicates."""
+    unique = tuple(dict.fromkeys(tags))
+    if len(unique) > TAGS_MAX:
         raise TooLarge(
             "The limit has been exceeded on the number of allowed image tags. "
-            f"Attempted: {len(once)}, Maximum: {TAGS_MAX}"
+            f"Attempted: {len(unique)}, Maximum: {TAGS_MAX}"
         )
-    return dataclasses.replace(image, tags=once)
+    return dataclasses.replace(image, tags=unique)

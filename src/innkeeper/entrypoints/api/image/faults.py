@@ -1,4 +1,4 @@
-"""Errors as the Image API words them: a small page, or JSON for who asks for nothing else."""
+"""Errors in the form of the Image API: HTML, or JSON for clients that accept only JSON."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from innkeeper.entrypoints.api.faults import Fault, encode
 
 SHOWN_MAX = 400
-"""Characters of a schema's complaint that are shown; it repeats what was sent."""
+"""Characters of a validation error that are shown; it quotes the request."""
 
 
 def form(fault: Fault) -> tuple[bytes, str]:
@@ -26,7 +26,7 @@ def form(fault: Fault) -> tuple[bytes, str]:
 
 
 def refusal(error: Any) -> str:
-    """A schema's complaint about a body or a query."""
+    """Word a validation error of a body or a query."""
     where = "/".join(str(step) for step in error.path)
     message = f"Provided object does not match schema 'image': {error.message}"
     if len(message) > SHOWN_MAX:

@@ -1,23 +1,23 @@
-"""The bits of images: measured as they come in, and kept nowhere.
+"""The data of images: measured during the upload, and not stored.
 
-Scheduling needs to know how large an image is and clients that what arrived is what was sent;
-neither needs the bits to stay. Agents have images of their own.
+The scheduler needs an image's size, and clients compare its checksum; neither needs the data.
+Agents have their own images.
 """
 
 from __future__ import annotations
 
 import hashlib
 
-from innkeeper.domain.compute import Image
 from innkeeper.domain.errors import NotFound, TooLarge
+from innkeeper.entrypoints.api.image.images import visible
 from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.systems.compute import images
 
 
 async def upload(call: Call) -> Answer:
-    """Measure what is uploaded; the image is active from then on."""
+    """Upload an image's data, which is measured but not stored; the image becomes active."""
     context, image_id = call.context, call.params["image_id"]
-    # Asked before the bits come, so that nobody sends them in vain, and again when all came.
+    # Check before the upload, so that no client uploads in vain, and again after it.
     await call.read(
         lambda tx: images.uploadable(tx, image_id, context.project_id, is_admin=context.is_admin)
     )
@@ -38,16 +38,11 @@ async def upload(call: Call) -> Answer:
 
 
 async def download(call: Call) -> Answer:
-    """Say that there are no bits: none yet, or none that are kept."""
-    context, image_id = call.context, call.params["image_id"]
-    image: Image = await call.read(
-        lambda tx: images.get(tx, image_id, context.project_id, is_admin=context.is_admin)
-    )
+    """Download an image's data: 204 before the upload, 404 after it, as data is not stored."""
+    image = await call.read(lambda tx: visible(tx, call))
     if image.size_bytes is None:
         return Answer(204)
-    raise NotFound(
-        f"Image {image_id} is known here, but its data is not kept: this is a catalogue only."
-    )
+    raise NotFound(f"The data of image {image.id} is not stored here: this is a catalog only.")
 
 
 async def _measure(call: Call) -> tuple[int, str, str]:
@@ -56,7 +51,7 @@ async def _measure(call: Call) -> tuple[int, str, str]:
     if announced.isdigit() and len(announced) < len(str(2**63)) and int(announced) > bytes_max:
         raise TooLarge(f"The image is larger than {bytes_max} bytes.")
     size = 0
-    # Clients compare this one; it protects from accidents, not from people.
+    # Clients compare the MD5 sum; it detects accidents, not attacks.
     checksum = hashlib.md5(usedforsecurity=False)
     sha512 = hashlib.sha512()
     async for part in call.body:

@@ -1,12 +1,14 @@
-"""Images: listed, shown, created, changed, deleted."""
+"""Images: list, show, create, update, delete."""
 
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from typing import Any
 
 from innkeeper.domain.compute import Image
 from innkeeper.domain.errors import Forbidden, Invalid, NotFound
+from innkeeper.engine.transactions import Tx
 from innkeeper.entrypoints.api.image import edits
 from innkeeper.entrypoints.api.image.listing import selection
 from innkeeper.entrypoints.api.image.view import shown
@@ -17,10 +19,8 @@ from innkeeper.systems.compute import images
 
 async def index(call: Call) -> Answer:
     """List images."""
-    wanted = selection(call)
-    marker = call.last("marker")
-    limit = limit_of(call)
-    found = await call.read(lambda tx: images.page(tx, wanted, marker, limit))
+    selected, marker, limit = selection(call), call.last("marker"), limit_of(call)
+    found = await call.read(lambda tx: images.page(tx, selected, marker, limit))
     body: dict[str, Any] = {"images": [shown(image) for image in found]}
     first = next_query(call, "").removesuffix("marker=").removesuffix("&")
     body["first"] = f"/v2/images?{first}" if first else "/v2/images"
@@ -31,20 +31,20 @@ async def index(call: Call) -> Answer:
 
 
 async def show(call: Call) -> Answer:
-    """Show one image."""
-    image = await call.read(lambda tx: _visible(tx, call))
+    """Show an image."""
+    image = await call.read(lambda tx: visible(tx, call))
     return Answer(200, shown(image))
 
 
 async def create(call: Call) -> Answer:
-    """Create an image; its words that are not the API's own become its properties."""
+    """Create an image; fields that the API does not define become its properties."""
     image = edits.new(call, call.body)
-    made = await call.write(lambda tx: images.create(tx, image))
-    return Answer(201, shown(made), {"location": f"{call.address}/v2/images/{made.id}"})
+    created = await call.write(lambda tx: images.create(tx, image))
+    return Answer(201, shown(created), {"location": f"{call.address}/v2/images/{created.id}"})
 
 
 async def update(call: Call) -> Answer:
-    """Change an image, all changes of the patch or none."""
+    """Change an image: all changes of the patch, or none."""
     changed = await _change(call, lambda image: edits.patched(call, image, call.body))
     return Answer(200, shown(changed))
 
@@ -59,16 +59,16 @@ async def delete(call: Call) -> Answer:
 
 
 async def add_tag(call: Call) -> Answer:
-    """Put a tag on an image; it may be there already."""
+    """Add a tag to an image, unless it has the tag already."""
     tag = call.params["tag"]
     if len(tag) > edits.PROPERTY_NAME_MAX:
-        raise Invalid("A tag has at most 255 characters.")
+        raise Invalid("A tag must have at most 255 characters.")
     await _change(call, lambda image: edits.with_tags(image, [*image.tags, tag]))
     return Answer(204)
 
 
 async def remove_tag(call: Call) -> Answer:
-    """Take a tag from an image."""
+    """Remove a tag from an image."""
     tag = call.params["tag"]
 
     def without(image: Image) -> Image:
@@ -81,29 +81,30 @@ async def remove_tag(call: Call) -> Answer:
 
 
 async def deactivate(call: Call) -> Answer:
-    """Keep new servers from an image."""
-    await _change(call, lambda image: _at(image, "active", "deactivated"))
+    """Deactivate an image: new servers cannot boot from it."""
+    await _change(call, lambda image: _with_status(image, "active", "deactivated"))
     return Answer(204)
 
 
 async def reactivate(call: Call) -> Answer:
-    """Let servers start from an image again."""
-    await _change(call, lambda image: _at(image, "deactivated", "active"))
+    """Reactivate an image: servers can boot from it again."""
+    await _change(call, lambda image: _with_status(image, "deactivated", "active"))
     return Answer(204)
 
 
-def _at(image: Image, before: str, after: str) -> Image:
+def _with_status(image: Image, before: str, after: str) -> Image:
     if image.status not in (before, after):
         raise Forbidden(f"Image status transition from {image.status} to {after} is not allowed")
     return dataclasses.replace(image, status=after)
 
 
-def _visible(tx: Any, call: Call) -> Image:
+def visible(tx: Tx, call: Call) -> Image:
+    """The image in the path; raises :class:`NotFound` unless the caller may see it."""
     context = call.context
     return images.get(tx, call.params["image_id"], context.project_id, is_admin=context.is_admin)
 
 
-async def _change(call: Call, edit: Any) -> Image:
+async def _change(call: Call, edit: Callable[[Image], Image]) -> Image:
     context, image_id = call.context, call.params["image_id"]
     return await call.write(
         lambda tx: images.change(

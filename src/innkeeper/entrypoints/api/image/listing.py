@@ -1,4 +1,4 @@
-"""A query string as a selection of images."""
+"""The query of an image list as a selection for the compute system."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from innkeeper.domain.amounts import UNIT_MAX
 from innkeeper.domain.compute import Image
 from innkeeper.domain.errors import Invalid
 from innkeeper.domain.listing import ImageSelection
-from innkeeper.entrypoints.api.image.schemas import VISIBILITIES
+from innkeeper.entrypoints.api.image.schemas import PARAMETERS, VISIBILITIES
 from innkeeper.entrypoints.api.image.view import FIELDS
 from innkeeper.entrypoints.api.routing import Call
 
@@ -29,35 +29,17 @@ SORT_KEYS = frozenset(
         "min_disk",
     }
 )
-_WORDS = ("id", "name", "status", "disk_format", "container_format")
-"""Filters that take ``in:`` and several values."""
-_EXACT_WORDS = ("owner", "checksum", "os_hash_value")
+_LISTS = ("id", "name", "status", "disk_format", "container_format")
+"""Filters that also take ``in:`` and several values."""
+_EXACT = ("owner", "checksum", "os_hash_value")
 _FLAGS = ("protected", "os_hidden")
 _AMOUNTS = ("min_ram", "min_disk")
-_NOT_PROPERTIES = frozenset(
-    {
-        *_WORDS,
-        *_EXACT_WORDS,
-        *_FLAGS,
-        *_AMOUNTS,
-        "limit",
-        "marker",
-        "sort",
-        "sort_key",
-        "sort_dir",
-        "visibility",
-        "tag",
-        "size_min",
-        "size_max",
-        "member_status",
-    }
-)
 SIZE_MAX = 2**63 - 1
 
 
 def selection(call: Call) -> ImageSelection:
-    """What the query asks for; raises :class:`Invalid` for what it cannot ask."""
-    exact = _exact(call)
+    """The images that the query selects; raises :class:`Invalid` for malformed filters."""
+    exact = _exact_filters(call)
     visibility = call.last("visibility")
     if visibility is not None and visibility != "all":
         if visibility not in VISIBILITIES:
@@ -67,7 +49,7 @@ def selection(call: Call) -> ImageSelection:
     return ImageSelection(
         exact=exact,
         viewer=None if call.context.is_admin else call.context.project_id or "",
-        # A community image is found by who looks for such ones, or knows its id or owner.
+        # Community images are listed only by visibility, id or owner.
         with_community=is_searched,
         size_bytes_min=_amount(call, "size_min", SIZE_MAX),
         size_bytes_max=_amount(call, "size_max", SIZE_MAX),
@@ -76,12 +58,12 @@ def selection(call: Call) -> ImageSelection:
     )
 
 
-def _exact(call: Call) -> dict[str, tuple[Any, ...]]:
+def _exact_filters(call: Call) -> dict[str, tuple[Any, ...]]:
     exact: dict[str, tuple[Any, ...]] = {}
-    for name in _WORDS:
+    for name in _LISTS:
         if name in call.query:
             exact[FIELDS[name]] = _values(call.query[name][-1])
-    for name in _EXACT_WORDS:
+    for name in _EXACT:
         if name in call.query:
             exact[FIELDS[name]] = (call.query[name][-1],)
     for name in _AMOUNTS:
@@ -90,7 +72,7 @@ def _exact(call: Call) -> dict[str, tuple[Any, ...]]:
     for name in _FLAGS:
         if name in call.query:
             exact[FIELDS[name]] = (_flag(call, name),)
-    # Hidden ones are shown to who asks for them only.
+    # Hidden images are listed only on request.
     exact.setdefault("is_hidden", (False,))
     return exact
 
@@ -104,7 +86,9 @@ def _values(text: str) -> tuple[str, ...]:
         if rest.startswith('"'):
             value, quote, rest = rest[1:].partition('"')
             if not quote or (rest and not rest.startswith(",")):
-                raise Invalid("Invalid filter value: the quote is not closed, or goes on.")
+                raise Invalid(
+                    "Invalid filter value: the quote is not closed, or is not followed by a comma."
+                )
             rest = rest.removeprefix(",")
         else:
             value, _, rest = rest.partition(",")
@@ -112,13 +96,13 @@ def _values(text: str) -> tuple[str, ...]:
     return tuple(values)
 
 
-def _amount(call: Call, name: str, most: int) -> int | None:
+def _amount(call: Call, name: str, maximum: int) -> int | None:
     text = call.last(name)
     if text is None:
         return None
     if not (text.isascii() and text.isdigit()):
-        raise Invalid(f"Filter {name} must be a whole number that is not negative.")
-    return most if len(text) > len(str(most)) else min(int(text), most)
+        raise Invalid(f"Filter {name} must be a non-negative integer.")
+    return maximum if len(text) > len(str(maximum)) else min(int(text), maximum)
 
 
 def _flag(call: Call, name: str) -> bool:
@@ -133,23 +117,22 @@ def _sort(call: Call) -> tuple[tuple[str, bool], ...]:
         if "sort_key" in call.query or "sort_dir" in call.query:
             raise Invalid("Old and new sorting syntax cannot be combined")
         pairs = [part.strip().partition(":") for part in (call.last("sort") or "").split(",")]
-        wanted = [(key, direction or "desc") for key, _, direction in pairs]
+        requested = [(key, direction or "desc") for key, _, direction in pairs]
     else:
         keys = call.query.get("sort_key", ["created_at"])
         directions = call.query.get("sort_dir", ["desc"])
         if len(directions) not in (1, len(keys)):
             raise Invalid("Number of sort dirs does not match the number of sort keys")
-        wanted = [
-            (key, directions[0] if len(directions) == 1 else directions[i])
-            for i, key in enumerate(keys)
-        ]
+        if len(directions) == 1:
+            directions = directions * len(keys)
+        requested = list(zip(keys, directions, strict=True))
     sort: dict[str, bool] = {}
-    for key, direction in wanted:
+    for key, direction in requested:
         if key not in SORT_KEYS:
             raise Invalid(f"Invalid sort key: {key[:255]}. It must be one of {sorted(SORT_KEYS)}")
         if direction not in ("asc", "desc"):
             raise Invalid(f"Invalid sort direction: {direction[:255]}")
-        # A key that comes again orders nothing.
+        # A repeated key has no effect.
         sort.setdefault(FIELDS[key], direction == "desc")
     sort.setdefault("id", next(iter(sort.values())))
     return tuple(sort.items())
@@ -157,9 +140,7 @@ def _sort(call: Call) -> tuple[tuple[str, bool], ...]:
 
 def _accepts(call: Call) -> Callable[[Image], bool] | None:
     tags = frozenset(call.query.get("tag", ()))
-    properties = {
-        name: values[-1] for name, values in call.query.items() if name not in _NOT_PROPERTIES
-    }
+    properties = {name: values[-1] for name, values in call.query.items() if name not in PARAMETERS}
     if not tags and not properties:
         return None
 

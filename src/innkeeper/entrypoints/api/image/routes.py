@@ -12,70 +12,32 @@ _IMAGES = "/v2/images"
 _ONE = "/v2/images/{image_id}"
 _TAG = "/v2/images/{image_id}/tags/{tag}"
 
-_MODIFY_IMAGE = Rule("modify_image", WRITER, "Change an image of one's own project.")
-_GET_IMAGE_SCHEMA = Rule("get_image_schema", ANYBODY, "Read the form of images.")
+_ADD_IMAGE = Rule("add_image", WRITER, "Create an image in the caller's project.")
+_MODIFY_IMAGE = Rule("modify_image", WRITER, "Change an image of the caller's project.")
+_DELETE_IMAGE = Rule("delete_image", WRITER, "Delete an image of the caller's project.")
+_GET_IMAGE_SCHEMA = Rule("get_image_schema", ANYBODY, "Show the JSON schemas of images.")
 
 ROUTES = (
-    Route("GET", "", documents.versions, None, "List the API's versions.", success=(300,)),
+    Route("GET", "", documents.versions, None, success=(300,)),
+    Route("GET", _IMAGES, images.index, Rule("get_images", ANYBODY), query=schemas.LIST),
+    Route("POST", _IMAGES, images.create, _ADD_IMAGE, body=schemas.CREATE, success=(201,)),
+    Route("GET", _ONE, images.show, Rule("get_image", ANYBODY)),
     Route(
-        "GET",
-        _IMAGES,
-        images.index,
-        Rule("get_images", ANYBODY, "List the images one may see."),
-        query=schemas.LIST,
+        "PATCH", _ONE, images.update, _MODIFY_IMAGE, body=schemas.PATCH, media_types=(PATCH_TYPE,)
     ),
-    Route(
-        "POST",
-        _IMAGES,
-        images.create,
-        Rule("add_image", WRITER, "Create an image in one's own project."),
-        "Create an image.",
-        body=schemas.CREATE,
-        success=(201,),
-    ),
-    Route(
-        "GET",
-        _ONE,
-        images.show,
-        Rule("get_image", ANYBODY, "Show an image one may see."),
-        "Show an image.",
-    ),
-    Route(
-        "PATCH",
-        _ONE,
-        images.update,
-        _MODIFY_IMAGE,
-        "Change an image.",
-        body=schemas.PATCH,
-        media_types=(PATCH_TYPE,),
-    ),
-    Route(
-        "DELETE",
-        _ONE,
-        images.delete,
-        Rule("delete_image", WRITER, "Delete an image of one's own project."),
-        success=(204,),
-    ),
+    Route("DELETE", _ONE, images.delete, _DELETE_IMAGE, success=(204,)),
     Route(
         "PUT",
         f"{_ONE}/file",
         files.upload,
-        Rule("upload_image", WRITER, "Upload for an image of one's own project."),
-        "Measure an image's data.",
+        Rule("upload_image", WRITER, "Upload the data of an image of the caller's project."),
         media_types=(BITS_TYPE,),
         takes_stream=True,
         success=(204,),
     ),
-    Route(
-        "GET",
-        f"{_ONE}/file",
-        files.download,
-        Rule("download_image", ANYBODY, "Ask for the bits of an image one may see."),
-        "Ask for an image's data, which is not kept.",
-        success=(204,),
-    ),
-    Route("PUT", _TAG, images.add_tag, _MODIFY_IMAGE, "Tag an image.", success=(204,)),
-    Route("DELETE", _TAG, images.remove_tag, _MODIFY_IMAGE, "Untag an image.", success=(204,)),
+    Route("GET", f"{_ONE}/file", files.download, Rule("download_image", ANYBODY), success=(204,)),
+    Route("PUT", _TAG, images.add_tag, _MODIFY_IMAGE, success=(204,)),
+    Route("DELETE", _TAG, images.remove_tag, _MODIFY_IMAGE, success=(204,)),
     Route(
         "POST",
         f"{_ONE}/actions/deactivate",
@@ -90,18 +52,6 @@ ROUTES = (
         Rule("reactivate", ADMIN),
         success=(204,),
     ),
-    Route(
-        "GET",
-        "/v2/schemas/image",
-        documents.image_schema,
-        _GET_IMAGE_SCHEMA,
-        "Describe the form of an image.",
-    ),
-    Route(
-        "GET",
-        "/v2/schemas/images",
-        documents.images_schema,
-        _GET_IMAGE_SCHEMA,
-        "Describe the form of a list of images.",
-    ),
+    Route("GET", "/v2/schemas/image", documents.image_schema, _GET_IMAGE_SCHEMA),
+    Route("GET", "/v2/schemas/images", documents.images_schema, _GET_IMAGE_SCHEMA),
 )

@@ -1,19 +1,19 @@
-"""Checks of the Image API's policy rules, and the rules that handlers ask themselves.
+"""Default checks of the Image API's policy rules, and the rules that only handlers check.
 
-Whose image it is, the room itself looks at.
+Always true: the compute system checks which project owns an image; these rules do not.
 """
 
 from __future__ import annotations
 
+from innkeeper.entrypoints.api import checks
 from innkeeper.entrypoints.api.routing import Rule
 
-ADMIN = "role:admin"
-ANYBODY = "@"
-WRITER = "role:admin or role:member or role:service or not role:reader"
-"""Everybody but those who may only look."""
+ADMIN, ANYBODY = checks.ADMIN, checks.ANYBODY
+WRITER = f"{ADMIN} or {checks.WRITER}"
+"""All callers except those with the role ``reader`` alone."""
 
 OTHER_RULES = (
-    Rule("publicize_image", ADMIN, "Show an image to all projects."),
-    Rule("communitize_image", WRITER, "Let all projects use an image who know of it."),
-    Rule("set_image_owner", ADMIN, "Put an image into a project that is not one's own."),
+    Rule("publicize_image", ADMIN, "Make an image public."),
+    Rule("communitize_image", WRITER, "Make an image a community image."),
+    Rule("set_image_owner", ADMIN, "Set another project as the owner of an image."),
 )

@@ -1,5 +1,7 @@
-"""What clients may say about images. Unlike elsewhere the objects are open: any other word
-with a text as its value is a property of the image."""
+"""Schemas of requests about images.
+
+Unlike in other APIs, objects are open: any other key with a string value is a property.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,7 @@ from innkeeper.entrypoints.api.microversions import Schema
 
 LENGTH_MAX = 255
 ITEMS_MAX = 1000
-"""Of what a body may hold many of. How many an image may have, the room says itself."""
+"""Items in a body; the limits of one image are checked when it is edited."""
 VISIBILITIES = ("public", "private", "shared", "community")
 CONTAINER_FORMATS = ("ami", "ari", "aki", "bare", "ovf", "ova", "docker", "compressed")
 DISK_FORMATS = (
@@ -66,17 +68,16 @@ WRITABLE: dict[str, Schema] = {
     "owner": {**_TEXT, "minLength": 1},
     "tags": TAGS,
 }
-"""The words a PATCH may replace, and what each may be."""
+"""Attributes that a PATCH may replace, with their schemas."""
 PROPERTY: Schema = {"type": "string", "maxLength": 65535, "pattern": NO_NUL}
 
-_READ_ONLY_ANYTHING: dict[str, Schema] = {name: {} for name in sorted(READ_ONLY | RESERVED)}
 CREATE: Schema = {
     "type": "object",
     "properties": {
         **WRITABLE,
         "id": {"type": "string", "pattern": _UUID},
-        # Let through here, so that the refusal can say why.
-        **_READ_ONLY_ANYTHING,
+        # Accepted here, so that the handler can word the error.
+        **{name: {} for name in sorted(READ_ONLY | RESERVED)},
     },
     "additionalProperties": PROPERTY,
     "maxProperties": ITEMS_MAX,
@@ -96,8 +97,8 @@ PATCH: Schema = {
     "maxItems": ITEMS_MAX,
 }
 
-_WORD = {"type": "array", "items": {"type": "string", "pattern": NO_NUL}}
-_KNOWN = (
+_VALUES = {"type": "array", "items": {"type": "string", "pattern": NO_NUL}}
+PARAMETERS = (
     "limit",
     "marker",
     "sort",
@@ -121,11 +122,11 @@ _KNOWN = (
     "size_max",
     "member_status",
 )
+"""Query parameters that the API defines; any other one filters by a property."""
 LIST: Schema = {
     "type": "object",
-    "properties": {name: _WORD for name in _KNOWN},
-    # Any other parameter is a property that the image must have.
-    "additionalProperties": _WORD,
+    "properties": {name: _VALUES for name in PARAMETERS},
+    "additionalProperties": _VALUES,
 }
 
 IMAGE_DOCUMENT: dict[str, Any] = {
@@ -152,7 +153,7 @@ IMAGE_DOCUMENT: dict[str, Any] = {
         {"rel": "describedby", "href": "{schema}"},
     ],
 }
-"""What ``GET /v2/schemas/image`` tells a client of the form of an image."""
+"""The answer of ``GET /v2/schemas/image``."""
 IMAGES_DOCUMENT: dict[str, Any] = {
     "name": "images",
     "properties": {

@@ -1,4 +1,4 @@
-"""An image in the API's words, and the words an image of ours is made of."""
+"""Images as the Image API shows them."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ FIELDS = {
     "created_at": "created_at",
     "updated_at": "updated_at",
 }
-"""The API's words, and the fields of an image they stand for. Other words are properties."""
+"""The API's attributes, and the fields of :class:`Image` behind them."""
 PLAIN_FORMATS = frozenset({"raw", "iso"})
-"""Formats in which a disk is as large as its file."""
+"""Disk formats whose virtual size is the file's size."""
 
 
 def shown(image: Image) -> dict[str, Any]:
-    """An image in the API's words, its properties among them."""
+    """An image in the API's form, with its properties."""
     path = f"/v2/images/{image.id}"
     is_plain = image.disk_format in PLAIN_FORMATS
     return {
@@ -56,7 +56,7 @@ def shown(image: Image) -> dict[str, Any]:
         "created_at": _moment(image.created_at),
         "updated_at": _moment(image.updated_at),
         "tags": list(image.tags),
-        # Below the API's root, wherever that is: clients put it before these themselves.
+        # Relative to the API's root; clients prepend its address.
         "self": path,
         "file": f"{path}/file",
         "schema": "/v2/schemas/image",

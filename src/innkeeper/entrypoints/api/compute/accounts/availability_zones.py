@@ -1,59 +1,47 @@
-"""Availability zones, and the hosts in them for administrators."""
+"""Availability zones, with their hosts for administrators."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from innkeeper.domain.compute import HostStatus
+from innkeeper.entrypoints.api.compute.hosts.services import BINARY
+from innkeeper.entrypoints.api.compute.timestamps import micros
 from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.systems.compute.accounts import availability_zones
 
-SERVICE = "nova-compute"
-"""What the Compute API calls the service on a host."""
-
 
 async def index(call: Call) -> Answer:
-    """List the zones."""
+    """List availability zones."""
     down_s = call.site.settings.computing.service_down_time_s
     zones = await call.read(lambda tx: availability_zones.usable(tx, down_s, now=call.now))
-    return Answer(
-        200,
-        {
-            "availabilityZoneInfo": [
-                {"zoneName": zone, "zoneState": {"available": is_usable}, "hosts": None}
-                for zone, is_usable in zones.items()
-            ]
-        },
-    )
+    shown = [_zone(name, is_usable, None) for name, is_usable in zones.items()]
+    return Answer(200, {"availabilityZoneInfo": shown})
 
 
 async def detail(call: Call) -> Answer:
-    """List the zones with their hosts."""
+    """List availability zones with their hosts."""
     zones = await call.read(availability_zones.with_hosts)
-    return Answer(
-        200,
-        {
-            "availabilityZoneInfo": [
-                {
-                    "zoneName": zone,
-                    "zoneState": {
-                        "available": any(
-                            _is_up(call, host) and not host.is_disabled for host in hosts
-                        )
-                    },
-                    "hosts": {host.name: {SERVICE: _shown(call, host)} for host in hosts},
-                }
-                for zone, hosts in zones.items()
-            ]
-        },
-    )
+    shown = [
+        _zone(
+            name,
+            any(_is_up(call, host) and not host.is_disabled for host in hosts),
+            {host.name: {BINARY: _service(call, host)} for host in hosts},
+        )
+        for name, hosts in zones.items()
+    ]
+    return Answer(200, {"availabilityZoneInfo": shown})
 
 
-def _shown(call: Call, host: HostStatus) -> dict[str, Any]:
+def _zone(name: str, is_available: bool, hosts: Any) -> dict[str, Any]:
+    return {"zoneName": name, "zoneState": {"available": is_available}, "hosts": hosts}
+
+
+def _service(call: Call, host: HostStatus) -> dict[str, Any]:
     return {
         "available": _is_up(call, host),
         "active": not host.is_disabled,
-        "updated_at": host.last_seen_at.strftime("%Y-%m-%dT%H:%M:%S.%f"),
+        "updated_at": micros(host.last_seen_at),
     }
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Any
 
 from innkeeper.domain.compute import Keypair
 from innkeeper.domain.errors import Invalid
 from innkeeper.entrypoints.api.compute.accounts.quotas import default_limits
-from innkeeper.entrypoints.api.paging import limit_of, next_query
+from innkeeper.entrypoints.api.compute.links import next_page
+from innkeeper.entrypoints.api.compute.timestamps import micros
+from innkeeper.entrypoints.api.paging import limit_of
 from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.systems.compute.accounts import keypairs, public_keys, quotas
 
@@ -23,21 +24,19 @@ async def index(call: Call) -> Answer:
     found = await call.read(lambda tx: keypairs.page(tx, user_id, marker, limit))
     body: dict[str, Any] = {"keypairs": [{"keypair": _short(each)} for each in found]}
     if found and len(found) == limit:
-        behind = next_query(call, found[-1].name)
-        href = f"{call.address}/v2.1/os-keypairs?{behind}"
-        body["keypairs_links"] = [{"rel": "next", "href": href}]
+        body["keypairs_links"] = next_page(call, "os-keypairs", found[-1].name)
     return Answer(200, body)
 
 
 async def show(call: Call) -> Answer:
-    """Show one keypair."""
+    """Show a user's keypair."""
     user_id = _user(call, "show")
     keypair = await call.read(lambda tx: keypairs.get(tx, user_id, call.params["name"]))
     body = {
         **_short(keypair),
         "user_id": keypair.user_id,
         "id": keypair.id,
-        "created_at": _moment(keypair.created_at),
+        "created_at": micros(keypair.created_at),
         "updated_at": None,
         "deleted": False,
         "deleted_at": None,
@@ -46,7 +45,7 @@ async def show(call: Call) -> Answer:
 
 
 async def create(call: Call) -> Answer:
-    """Keep a public key, or make a pair where the client's version still may ask for one."""
+    """Import a public key; before 2.92 the service can generate the pair."""
     body = call.body["keypair"]
     user_id = body.get("user_id") or call.context.user_id or ""
     call.demand(f"{_RULE}:create", user_id=user_id)
@@ -55,10 +54,10 @@ async def create(call: Call) -> Answer:
     if "public_key" in body:
         public_key = body["public_key"]
     elif key_type == public_keys.SSH:
-        made = public_keys.generate("innkeeper")
-        public_key, private_key = made.public_key, made.private_key
+        generated = public_keys.generate("innkeeper")
+        public_key, private_key = generated.public_key, generated.private_key
     else:
-        raise Invalid("Keypairs of the type x509 can be imported, and are not made here.")
+        raise Invalid("Keypairs of type x509 can be imported, but not generated.")
     keypair = Keypair(
         user_id=user_id,
         name=body["name"],
@@ -68,7 +67,7 @@ async def create(call: Call) -> Answer:
         created_at=call.now,
     )
     if len(user_id) > USER_ID_MAX:
-        raise Invalid(f"A user's id has at most {USER_ID_MAX} characters.")
+        raise Invalid(f"A user id has at most {USER_ID_MAX} characters.")
     project_id = call.context.project_id or ""
     default = default_limits(call)
     await call.write(
@@ -81,22 +80,14 @@ async def create(call: Call) -> Answer:
 
 
 async def delete(call: Call) -> Answer:
-    """Delete a keypair."""
+    """Delete a user's keypair."""
     user_id = _user(call, "delete")
     await call.write(lambda tx: keypairs.delete(tx, user_id, call.params["name"]))
     return Answer(204)
 
 
-def in_answer(answer: Answer) -> list[dict[str, Any]]:
-    """The keypairs in an answer, be it a list or one of them."""
-    body: dict[str, Any] = answer.body
-    if "keypair" in body:
-        return [body["keypair"]]
-    return [each["keypair"] for each in body["keypairs"]]
-
-
 def _user(call: Call, verb: str) -> str:
-    """Whose keypairs this is about; raises unless the caller may ask."""
+    """The user whose keypairs are requested; raises unless policy allows the caller."""
     user_id = call.last("user_id") or call.context.user_id or ""
     call.demand(f"{_RULE}:{verb}", user_id=user_id)
     return user_id
@@ -109,7 +100,3 @@ def _short(keypair: Keypair) -> dict[str, Any]:
         "fingerprint": keypair.fingerprint,
         "type": keypair.key_type,
     }
-
-
-def _moment(moment: datetime) -> str:
-    return moment.strftime("%Y-%m-%dT%H:%M:%S.%f")

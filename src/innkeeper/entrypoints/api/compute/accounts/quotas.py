@@ -1,13 +1,13 @@
-"""Quota sets and limits: how much a project may have, and has."""
+"""Quota sets and limits: what a project may use, and what it uses."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from innkeeper.domain.amounts import UNIT_MAX
 from innkeeper.domain.compute import UNLIMITED, Limits
 from innkeeper.domain.errors import Invalid
+from innkeeper.engine.transactions import Tx
 from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.entrypoints.api.schema_types import PROJECT_ID_MAX
 from innkeeper.systems.compute.accounts import quotas
@@ -22,9 +22,9 @@ FIELDS = {
     "server_group_members": "server_group_members",
     "server_groups": "server_groups",
 }
-"""The API's words for limits, in the order in which it shows them, and ours."""
+"""Limits in the API's order: the API's name, and the field of :class:`Limits`."""
 COUNTED = {"cores": "vcpus", "instances": "servers", "ram": "memory_mb"}
-"""Those of which a project's servers use some."""
+"""Quotas that a project's servers use up."""
 GROUPS = "server_groups"
 TRUE_WORDS = (True, "True", "true", "1")
 _RULE = "os_compute_api:os-quota-sets"
@@ -38,76 +38,69 @@ async def show(call: Call) -> Answer:
 
 
 async def detail(call: Call) -> Answer:
-    """Show a project's quotas with what is used of them."""
+    """Show a project's quotas and their use."""
     project_id = _project(call, "detail")
     limits, used = await call.read(lambda tx: _both(tx, call, project_id))
-    return Answer(
-        200,
-        {
-            "quota_set": {
-                "id": project_id,
-                **{
-                    name: {"limit": limit, "in_use": used.get(name, 0), "reserved": 0}
-                    for name, limit in _shown(limits).items()
-                },
-            }
-        },
-    )
+    quota_set = {
+        name: {"limit": limit, "in_use": used.get(name, 0), "reserved": 0}
+        for name, limit in _shown(limits).items()
+    }
+    return Answer(200, {"quota_set": {"id": project_id, **quota_set}})
 
 
 async def defaults(call: Call) -> Answer:
-    """Show the quotas of a project for which none were set."""
+    """Show the default quotas."""
     body = {"id": call.params["project_id"], **_shown(default_limits(call))}
     return Answer(200, {"quota_set": body})
 
 
 async def update(call: Call) -> Answer:
-    """Set some of a project's quotas."""
+    """Set a project's quotas."""
     project_id = call.params["project_id"]
     if len(project_id) > PROJECT_ID_MAX:
-        raise Invalid(f"A project's id has at most {PROJECT_ID_MAX} characters.")
-    body = dict(call.body["quota_set"])
+        raise Invalid(f"A project id has at most {PROJECT_ID_MAX} characters.")
+    body = call.body["quota_set"]
     is_forced = body.get("force") in TRUE_WORDS
-    wanted = {name: _limit(name, body[name]) for name in FIELDS if name in body}
+    requested = {name: _limit(name, body[name]) for name in FIELDS if name in body}
 
-    def work(tx: Any) -> Limits:
+    def work(tx: Tx) -> Limits:
         if not is_forced:
             _, used = _both(tx, call, project_id)
-            _refuse_below(wanted, used)
-        in_house = {FIELDS[name]: limit for name, limit in wanted.items()}
-        return quotas.update(tx, project_id, in_house, default_limits(call))
+            _reject_below(requested, used)
+        values = {FIELDS[name]: limit for name, limit in requested.items()}
+        return quotas.update(tx, project_id, values, default_limits(call))
 
     limits = await call.write(work)
     return Answer(200, {"quota_set": _shown(limits)})
 
 
 async def delete(call: Call) -> Answer:
-    """Go back to the defaults."""
+    """Reset a project's quotas to the defaults."""
     project_id = call.params["project_id"]
     await call.write(lambda tx: quotas.reset(tx, project_id))
     return Answer(202)
 
 
 async def show_class(call: Call) -> Answer:
-    """Show the defaults, which is what every class of quotas has."""
+    """Show the default quotas as a quota class; all classes have the same."""
     body = {"id": call.params["class_id"], **_shown(default_limits(call))}
     return Answer(200, {"quota_class_set": body})
 
 
 async def limits(call: Call) -> Answer:
-    """Show what a project may have in all, and has."""
+    """Show a project's limits and their use."""
     project_id = call.last("tenant_id") or call.context.project_id or ""
     if project_id != call.context.project_id:
         call.demand("os_compute_api:limits:other_project", project_id=project_id)
-    most, used = await call.read(lambda tx: _both(tx, call, project_id))
+    maxima, used = await call.read(lambda tx: _both(tx, call, project_id))
     absolute = {
-        "maxTotalCores": most.vcpus,
-        "maxTotalInstances": most.servers,
-        "maxTotalKeypairs": most.keypairs,
-        "maxServerMeta": most.metadata_items,
-        "maxTotalRAMSize": most.memory_mb,
-        "maxServerGroups": most.server_groups,
-        "maxServerGroupMembers": most.server_group_members,
+        "maxTotalCores": maxima.vcpus,
+        "maxTotalInstances": maxima.servers,
+        "maxTotalKeypairs": maxima.keypairs,
+        "maxServerMeta": maxima.metadata_items,
+        "maxTotalRAMSize": maxima.memory_mb,
+        "maxServerGroups": maxima.server_groups,
+        "maxServerGroupMembers": maxima.server_group_members,
         "totalRAMUsed": used["ram"],
         "totalCoresUsed": used["cores"],
         "totalInstancesUsed": used["instances"],
@@ -117,7 +110,7 @@ async def limits(call: Call) -> Answer:
 
 
 def put_into(answer: Answer, older: Mapping[str, int]) -> None:
-    """Add quotas of older versions, in the form that the answer has; nothing uses them."""
+    """Add the quotas of older versions, in the form that the answer has; their use is 0."""
     quota_set = answer.body.get("quota_set") or answer.body["quota_class_set"]
     is_detailed = isinstance(quota_set["cores"], dict)
     for name, limit in older.items():
@@ -125,7 +118,7 @@ def put_into(answer: Answer, older: Mapping[str, int]) -> None:
 
 
 def default_limits(call: Call) -> Limits:
-    """The limits of a project for which none were set."""
+    """The limits of a project without quotas of its own."""
     return quotas.defaults(call.site.settings.computing)
 
 
@@ -135,15 +128,12 @@ def _project(call: Call, verb: str) -> str:
     return project_id
 
 
-def _both(tx: Any, call: Call, project_id: str) -> tuple[Limits, dict[str, int]]:
-    """What a project may have, and has, of what is counted by project; the other limits hold
-    for a user, a server or a group."""
+def _both(tx: Tx, call: Call, project_id: str) -> tuple[Limits, dict[str, int]]:
+    """A project's limits, and its use of those that are counted by project."""
     used = quotas.used(tx, project_id)
     counted = {name: getattr(used, field) for name, field in COUNTED.items()}
-    return (
-        quotas.limits(tx, project_id, default_limits(call)),
-        {**counted, GROUPS: groups.count(tx, project_id)},
-    )
+    counted[GROUPS] = groups.count(tx, project_id)
+    return quotas.limits(tx, project_id, default_limits(call)), counted
 
 
 def _shown(limits: Limits) -> dict[str, int]:
@@ -151,7 +141,7 @@ def _shown(limits: Limits) -> dict[str, int]:
 
 
 def _limit(name: str, value: int | str) -> int:
-    # The schema bounds numbers only, and a number may come as a text.
+    # The schema bounds JSON numbers only; clients may send a number as a string.
     limit = int(value)
     if not UNLIMITED <= limit <= UNIT_MAX:
         raise Invalid(
@@ -161,8 +151,8 @@ def _limit(name: str, value: int | str) -> int:
     return limit
 
 
-def _refuse_below(wanted: dict[str, int], used: dict[str, int]) -> None:
-    for name, limit in wanted.items():
+def _reject_below(requested: dict[str, int], used: dict[str, int]) -> None:
+    for name, limit in requested.items():
         if limit != UNLIMITED and limit < used.get(name, 0):
             raise Invalid(
                 f"Quota limit {limit} for {name} must be greater than or equal to already "

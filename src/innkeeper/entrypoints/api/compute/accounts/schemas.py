@@ -1,4 +1,4 @@
-"""What clients may say about keypairs, quotas, limits, usage and zones."""
+"""Schemas of requests about keypairs, quotas, limits and usage."""
 
 from __future__ import annotations
 
@@ -12,24 +12,22 @@ from innkeeper.entrypoints.api.schema_types import ANY_VALUE, NAME, PAGE_VALUES,
 
 _KEY_NAME = {"type": "string", "minLength": 1, "maxLength": 255}
 SPACED_NAME = {**_KEY_NAME, "pattern": SPACED_KEY_NAME_PATTERN}
-"""Of a keypair, as older versions have it."""
+"""A keypair's name in older versions."""
 _DOTTED = {**_KEY_NAME, "pattern": DOTTED_KEY_NAME_PATTERN}
 _KEY_TYPE = {"type": "string", "enum": ["ssh", "x509"]}
 _PUBLIC_KEY = {"type": "string", "minLength": 1, "maxLength": 65535}
-_USER_ID = {**NAME}
 
 CREATE_KEYPAIR = closed(
     {
         "keypair": closed(
-            {"name": _DOTTED, "type": _KEY_TYPE, "public_key": _PUBLIC_KEY, "user_id": _USER_ID},
+            {"name": _DOTTED, "type": _KEY_TYPE, "public_key": _PUBLIC_KEY, "user_id": NAME},
             ("name", "public_key"),
         )
     },
     ("keypair",),
 )
-_KEYPAIR_VALUES = {"user_id": ANY_VALUE}
-KEYPAIR = query(_KEYPAIR_VALUES)
-KEYPAIRS = query({**_KEYPAIR_VALUES, **PAGE_VALUES})
+KEYPAIR = query({"user_id": ANY_VALUE})
+KEYPAIRS = query({"user_id": ANY_VALUE, **PAGE_VALUES})
 
 _LIMIT = {
     "type": ["integer", "string"],
@@ -52,26 +50,19 @@ _BOOLEANS = [True, False, "True", "False", "true", "false", "1", "0"]
 
 def quota_set(names: tuple[str, ...]) -> dict[str, object]:
     """A body that sets some of these quotas."""
-    return closed(
-        {
-            "quota_set": closed(
-                {
-                    **{name: _LIMIT for name in names},
-                    "force": {"type": ["boolean", "string"], "enum": _BOOLEANS},
-                    # Clients repeat the path's project here, and it was never looked at.
-                    "tenant_id": {"type": "string", "maxLength": 255},
-                }
-            )
-        },
-        ("quota_set",),
-    )
+    quotas = {
+        **{name: _LIMIT for name in names},
+        "force": {"type": ["boolean", "string"], "enum": _BOOLEANS},
+        # Clients repeat the path's project here; it is ignored.
+        "tenant_id": {"type": "string", "maxLength": 255},
+    }
+    return closed({"quota_set": closed(quotas)}, ("quota_set",))
 
 
 UPDATE_QUOTAS = quota_set(QUOTA_NAMES)
 QUOTAS = query({"user_id": ANY_VALUE})
 
-_LIMITS_VALUES = {"tenant_id": ANY_VALUE, "reserved": ANY_VALUE}
-LIMITS = query(_LIMITS_VALUES)
+LIMITS = query({"tenant_id": ANY_VALUE, "reserved": ANY_VALUE})
 
 _WINDOW = {"start": ANY_VALUE, "end": ANY_VALUE}
 USAGE = query({**_WINDOW, **PAGE_VALUES})

@@ -1,4 +1,4 @@
-"""What projects used in a time: the hours of their servers."""
+"""Usage of projects: the hours that their servers ran in a period."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from datetime import datetime
 from typing import Any
 
 from innkeeper.domain.usage import ServerRun, total
-from innkeeper.entrypoints.api.paging import limit_of, next_query
+from innkeeper.entrypoints.api.compute.links import next_page
+from innkeeper.entrypoints.api.compute.timestamps import micros
+from innkeeper.entrypoints.api.paging import limit_of
 from innkeeper.entrypoints.api.periods import window
 from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.systems.compute.accounts import usage
@@ -16,14 +18,14 @@ from innkeeper.systems.compute.accounts import usage
 
 @dataclass(frozen=True, slots=True)
 class UsageOptions:
-    """What older versions mean by asking for usage."""
+    """What older versions mean by a request for usage."""
 
     is_paged: bool = True
-    """Whether the answer is cut into pages; otherwise it is given as a whole."""
+    """Whether the answer is paged; otherwise it holds everything."""
 
 
 async def index(call: Call) -> Answer:
-    """List the usage of all projects."""
+    """List the usage of all projects in a period."""
     start, stop = window(call)
     runs = await _runs(call, start, stop, None)
     by_project: dict[str, list[ServerRun]] = {}
@@ -36,12 +38,12 @@ async def index(call: Call) -> Answer:
             for project_id, mine in by_project.items()
         ]
     }
-    _link(call, body, "tenant_usages_links", "/v2.1/os-simple-tenant-usage", runs)
+    _link(call, body, "tenant_usages_links", "os-simple-tenant-usage", runs)
     return Answer(200, body)
 
 
 async def show(call: Call) -> Answer:
-    """Show one project's usage, which may be nothing at all."""
+    """Show a project's usage in a period."""
     project_id = call.params["project_id"]
     call.demand("os_compute_api:os-simple-tenant-usage:show", project_id=project_id)
     start, stop = window(call)
@@ -49,16 +51,14 @@ async def show(call: Call) -> Answer:
     body: dict[str, Any] = {
         "tenant_usage": _shown(call, project_id, runs, start, stop, is_detailed=True)
     }
-    path = f"/v2.1/os-simple-tenant-usage/{project_id}"
-    _link(call, body, "tenant_usage_links", path, runs)
+    _link(call, body, "tenant_usage_links", f"os-simple-tenant-usage/{project_id}", runs)
     return Answer(200, body)
 
 
 async def _runs(
     call: Call, start: datetime, stop: datetime, project_id: str | None
 ) -> list[ServerRun]:
-    marker = call.last("marker")
-    limit = _limit(call)
+    marker, limit = call.last("marker"), _limit(call)
     return await call.read(
         lambda tx: usage.runs(tx, start, stop, project_id=project_id, marker=marker, limit=limit)
     )
@@ -70,8 +70,7 @@ def _limit(call: Call) -> int | None:
 
 def _link(call: Call, body: dict[str, Any], key: str, path: str, runs: Sequence[ServerRun]) -> None:
     if runs and len(runs) == _limit(call):
-        behind = next_query(call, runs[-1].uuid)
-        body[key] = [{"rel": "next", "href": f"{call.address}{path}?{behind}"}]
+        body[key] = next_page(call, path, runs[-1].uuid)
 
 
 def _shown(
@@ -90,8 +89,8 @@ def _shown(
         "total_vcpus_usage": added.vcpu_hours,
         "total_memory_mb_usage": added.memory_mb_hours,
         "total_local_gb_usage": added.disk_gb_hours,
-        "start": _text(start),
-        "stop": _text(stop),
+        "start": micros(start),
+        "stop": micros(stop),
     }
     if is_detailed:
         body["server_usages"] = [_server(call, run, start, stop) for run in runs]
@@ -110,12 +109,8 @@ def _server(call: Call, run: ServerRun, start: datetime, stop: datetime) -> dict
         "vcpus": run.vcpus,
         "memory_mb": run.memory_mb,
         "local_gb": run.disk_gb,
-        "started_at": _text(run.launched_at),
-        "ended_at": None if run.deleted_at is None else _text(run.deleted_at),
+        "started_at": micros(run.launched_at),
+        "ended_at": micros(run.deleted_at),
         "state": "terminated" if run.deleted_at is not None else run.status.lower(),
         "uptime": max(0, int((ended - run.launched_at).total_seconds())),
     }
-
-
-def _text(moment: datetime) -> str:
-    return moment.strftime("%Y-%m-%dT%H:%M:%S.%f")

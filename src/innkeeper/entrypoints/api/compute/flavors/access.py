@@ -1,4 +1,4 @@
-"""Which projects may use a private flavor."""
+"""The projects that may use a private flavor."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from innkeeper.systems.compute.flavors import flavors
 
 @dataclass(frozen=True, slots=True)
 class AccessOptions:
-    """What older versions mean by giving a flavor to a project."""
+    """What older versions mean by granting access to a flavor."""
 
     takes_public: bool = False
-    """Whether a public flavor can be given to a project."""
+    """Whether a project can be granted access to a public flavor."""
 
 
 async def index(call: Call) -> Answer:
-    """List the projects."""
+    """List the projects that may use a private flavor."""
     flavor_id = call.params["flavor_id"]
     projects = await call.read(lambda tx: flavors.projects_of(tx, flavor_id))
     return _answer(flavor_id, projects)
 
 
 async def act(call: Call) -> Answer:
-    """Give a flavor to a project, or take it away."""
+    """Grant a project access to a private flavor, or revoke it."""
     flavor_id = call.params["flavor_id"]
-    ((action, about),) = call.body.items()
-    project_id = about["tenant"]
+    ((action, arguments),) = call.body.items()
+    project_id = arguments["tenant"]
     if action == "addTenantAccess":
         call.demand("os_compute_api:os-flavor-access:add_tenant_access")
         takes_public = call.options.of(AccessOptions).takes_public
@@ -41,11 +41,5 @@ async def act(call: Call) -> Answer:
 
 
 def _answer(flavor_id: str, projects: list[str]) -> Answer:
-    return Answer(
-        200,
-        {
-            "flavor_access": [
-                {"flavor_id": flavor_id, "tenant_id": project_id} for project_id in projects
-            ]
-        },
-    )
+    shown = [{"flavor_id": flavor_id, "tenant_id": project_id} for project_id in projects]
+    return Answer(200, {"flavor_access": shown})

@@ -1,4 +1,4 @@
-"""What flavors ask for beyond their shape."""
+"""Extra specs of flavors: what they require beyond their size."""
 
 from __future__ import annotations
 
@@ -12,34 +12,34 @@ from innkeeper.systems.compute.flavors import flavors
 
 @dataclass(frozen=True, slots=True)
 class ExtraSpecOptions:
-    """What older versions mean by setting extra specs."""
+    """What older versions mean by a request that sets extra specs."""
 
     is_checked: bool = True
-    """Whether the values that placing reads are checked."""
+    """Whether the values that the scheduler reads are validated."""
 
 
 async def index(call: Call) -> Answer:
-    """All extra specs of a flavor."""
+    """List a flavor's extra specs."""
     flavor = await call.read(lambda tx: visible(tx, call))
     return Answer(200, {"extra_specs": dict(flavor.extra_specs)})
 
 
 async def show(call: Call) -> Answer:
-    """One extra spec of a flavor."""
+    """Show one extra spec of a flavor."""
     key = call.params["key"]
     flavor = await call.read(lambda tx: visible(tx, call))
     return Answer(200, {key: flavors.extra_spec(flavor, key)})
 
 
 async def create(call: Call) -> Answer:
-    """Add extra specs; those with the same keys are replaced."""
+    """Add extra specs to a flavor, replacing those with the same keys."""
     specs = call.body["extra_specs"]
     await _add(call, specs)
     return Answer(200, {"extra_specs": specs})
 
 
 async def update(call: Call) -> Answer:
-    """Set the one extra spec that path and body name alike."""
+    """Set one extra spec of a flavor."""
     key = call.params["key"]
     if key not in call.body:
         raise Invalid("Request body and URI mismatch")
@@ -48,7 +48,7 @@ async def update(call: Call) -> Answer:
 
 
 async def delete(call: Call) -> Answer:
-    """Remove one extra spec."""
+    """Remove one extra spec from a flavor."""
     flavor_id, key = call.params["flavor_id"], call.params["key"]
     await call.write(lambda tx: flavors.remove_extra_spec(tx, flavor_id, key, now=call.now))
     return Answer(200)

@@ -1,4 +1,4 @@
-"""Flavors: listed, shown, created, described, deleted."""
+"""Flavors: list, show, create, update, delete."""
 
 from __future__ import annotations
 
@@ -9,12 +9,15 @@ from innkeeper.domain.amounts import RATIO_MAX, UNIT_MAX
 from innkeeper.domain.compute import Flavor
 from innkeeper.domain.errors import Invalid
 from innkeeper.domain.listing import FlavorSelection
+from innkeeper.engine.transactions import Tx
 from innkeeper.entrypoints.api.compute.flavors.schemas import SORT_KEYS
-from innkeeper.entrypoints.api.paging import limit_of, next_query
+from innkeeper.entrypoints.api.compute.links import links_to, next_page
+from innkeeper.entrypoints.api.paging import limit_of
 from innkeeper.entrypoints.api.patterns import FLAVOR_ID_PATTERN
 from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.systems.compute.flavors import flavors
 
+SPECS_RULE = "os_compute_api:os-flavor-extra-specs:index"
 TRUE_WORDS = frozenset({"1", "t", "true", "on", "y", "yes"})
 FALSE_WORDS = frozenset({"0", "f", "false", "off", "n", "no"})
 _ID = re.compile(FLAVOR_ID_PATTERN)
@@ -22,13 +25,13 @@ _NUMBER = re.compile(r"[0-9]{1,18}")
 
 
 async def index(call: Call) -> Answer:
-    """List flavors by id, name and description."""
-    found, links = await _page(call, "/v2.1/flavors")
+    """List flavors."""
+    found, links = await _page(call, "flavors")
     listed = [
         {
             "id": flavor.flavor_id,
             "name": flavor.name,
-            "links": _links(call, flavor.flavor_id),
+            "links": links_to(call, f"flavors/{flavor.flavor_id}"),
             "description": flavor.description,
         }
         for flavor in found
@@ -37,13 +40,13 @@ async def index(call: Call) -> Answer:
 
 
 async def detail(call: Call) -> Answer:
-    """List flavors with all there is to say of them."""
-    found, links = await _page(call, "/v2.1/flavors/detail")
+    """List flavors with details."""
+    found, links = await _page(call, "flavors/detail")
     return Answer(200, {"flavors": [shown(call, flavor) for flavor in found], **links})
 
 
 async def show(call: Call) -> Answer:
-    """Show one flavor."""
+    """Show a flavor."""
     flavor = await call.read(lambda tx: visible(tx, call))
     return Answer(200, {"flavor": shown(call, flavor)})
 
@@ -51,12 +54,12 @@ async def show(call: Call) -> Answer:
 async def create(call: Call) -> Answer:
     """Create a flavor."""
     flavor = _from_body(call, call.body["flavor"])
-    made = await call.write(lambda tx: flavors.create(tx, flavor, now=call.now))
-    return Answer(200, {"flavor": shown(call, made)})
+    created = await call.write(lambda tx: flavors.create(tx, flavor, now=call.now))
+    return Answer(200, {"flavor": shown(call, created)})
 
 
 async def update(call: Call) -> Answer:
-    """Replace a flavor's description."""
+    """Set a flavor's description."""
     description = call.body["flavor"]["description"]
     flavor_id = call.params["flavor_id"]
     flavor = await call.write(lambda tx: flavors.describe(tx, flavor_id, description, now=call.now))
@@ -70,8 +73,8 @@ async def delete(call: Call) -> Answer:
     return Answer(202)
 
 
-def visible(tx: Any, call: Call) -> Flavor:
-    """The flavor that the path names, if the caller may know of it."""
+def visible(tx: Tx, call: Call) -> Flavor:
+    """The flavor in the path; raises :class:`NotFound` unless the caller may see it."""
     context = call.context
     return flavors.get(tx, call.params["flavor_id"], context.project_id, is_admin=context.is_admin)
 
@@ -89,51 +92,29 @@ def shown(call: Call, flavor: Flavor) -> dict[str, Any]:
         "vcpus": flavor.vcpus,
         "os-flavor-access:is_public": flavor.is_public,
         "rxtx_factor": flavor.rxtx_factor,
-        "links": _links(call, flavor.flavor_id),
+        "links": links_to(call, f"flavors/{flavor.flavor_id}"),
         "description": flavor.description,
     }
-    if call.allows(
-        "os_compute_api:os-flavor-extra-specs:index", project_id=call.context.project_id
-    ):
+    if call.allows(SPECS_RULE, project_id=call.context.project_id):
         body["extra_specs"] = dict(flavor.extra_specs)
     return body
 
 
-def in_answer(answer: Answer) -> list[dict[str, Any]]:
-    """The flavors in an answer, be it a list or one of them."""
-    body: dict[str, Any] = answer.body
-    if "flavor" in body:
-        return [body["flavor"]]
-    listed: list[dict[str, Any]] = body["flavors"]
-    return listed
-
-
-def _links(call: Call, flavor_id: str) -> list[dict[str, str]]:
-    return [
-        {"rel": "self", "href": f"{call.address}/v2.1/flavors/{flavor_id}"},
-        {"rel": "bookmark", "href": f"{call.address}/flavors/{flavor_id}"},
-    ]
-
-
 async def _page(call: Call, path: str) -> tuple[list[Flavor], dict[str, Any]]:
-    selection = _selection(call)
-    limit = limit_of(call)
-    marker = call.last("marker")
-    is_admin = call.context.is_admin
+    selection, is_admin = _selection(call), call.context.is_admin
+    limit, marker = limit_of(call), call.last("marker")
     found = await call.read(
         lambda tx: flavors.page(tx, selection, marker, limit, is_admin=is_admin)
     )
-    links: dict[str, Any] = {}
-    if found and len(found) == limit:
-        behind = next_query(call, found[-1].flavor_id)
-        links["flavors_links"] = [{"rel": "next", "href": f"{call.address}{path}?{behind}"}]
+    is_full = found and len(found) == limit
+    links = {"flavors_links": next_page(call, path, found[-1].flavor_id)} if is_full else {}
     return found, links
 
 
 def _selection(call: Call) -> FlavorSelection:
     is_admin = call.context.is_admin
     return FlavorSelection(
-        # Only an administrator may ask for private ones; others have theirs anyway.
+        # Only administrators may filter by this; other callers also get their private flavors.
         is_public=_is_public(call.last("is_public")) if is_admin else True,
         project_id=call.context.project_id,
         memory_mb_min=_amount(call, "minRam", "min_ram"),
@@ -167,9 +148,9 @@ def _amount(call: Call, name: str, shown_name: str) -> int:
 
 
 def _from_body(call: Call, body: dict[str, Any]) -> Flavor:
-    wanted_id = body.get("id")
-    # Whole numbers were ids of flavors once, and scripts still send them as numbers.
-    flavor_id = call.site.ids.uuid() if wanted_id is None else str(wanted_id)
+    requested_id = body.get("id")
+    # Flavor ids were integers once, and scripts still send them as JSON numbers.
+    flavor_id = call.site.ids.uuid() if requested_id is None else str(requested_id)
     if _ID.fullmatch(flavor_id) is None:
         raise Invalid(
             "Invalid input received: flavor id can only contain letters, numbers, periods, "
@@ -196,11 +177,11 @@ def _from_body(call: Call, body: dict[str, Any]) -> Flavor:
     )
 
 
-def _count(name: str, value: int | str, least: int) -> int:
-    # The schema has bounds for numbers only; a number may come as a text.
+def _count(name: str, value: int | str, minimum: int) -> int:
+    # The schema bounds JSON numbers only; clients may send a number as a string.
     number = int(value)
-    if number < least:
-        raise Invalid(f"Invalid input received: {name} must be >= {least}")
+    if number < minimum:
+        raise Invalid(f"Invalid input received: {name} must be >= {minimum}")
     if number > UNIT_MAX:
         raise Invalid(f"Invalid input received: {name} must be <= {UNIT_MAX}")
     return number

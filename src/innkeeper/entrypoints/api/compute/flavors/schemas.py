@@ -1,4 +1,4 @@
-"""What clients may say about flavors; closed, so that a typo is not silently nothing."""
+"""Schemas of requests about flavors; closed, so that a typo is rejected rather than ignored."""
 
 from __future__ import annotations
 
@@ -39,17 +39,18 @@ SORT_KEYS = {
     "updated_at": "updated_at",
     "vcpus": "vcpus",
 }
-"""The API's sort keys, and what they are called here."""
+"""The API's sort keys, and the fields they sort by."""
 
-_LIST_VALUES = {
-    **PAGE_VALUES,
-    "is_public": ANY_VALUE,
-    "minRam": ANY_VALUE,
-    "minDisk": ANY_VALUE,
-    "sort_key": {"type": "string", "enum": sorted(SORT_KEYS)},
-    "sort_dir": {"type": "string", "enum": ["asc", "desc"]},
-}
-LIST = query(_LIST_VALUES)
+LIST = query(
+    {
+        **PAGE_VALUES,
+        "is_public": ANY_VALUE,
+        "minRam": ANY_VALUE,
+        "minDisk": ANY_VALUE,
+        "sort_key": {"type": "string", "enum": sorted(SORT_KEYS)},
+        "sort_dir": {"type": "string", "enum": ["asc", "desc"]},
+    }
+)
 
 _DESCRIPTION = {"type": ["string", "null"], "maxLength": DESCRIPTION_MAX, "pattern": TEXT_PATTERN}
 _FLAVOR = {

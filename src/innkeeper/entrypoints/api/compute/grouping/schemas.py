@@ -1,4 +1,4 @@
-"""What may be said about aggregates and server groups."""
+"""Schemas of requests about aggregates and server groups."""
 
 from __future__ import annotations
 
@@ -21,19 +21,9 @@ from innkeeper.entrypoints.api.schema_types import (
     query,
 )
 
-_SPACED_NAME: Schema = {
-    "type": "string",
-    "minLength": 1,
-    "maxLength": LENGTH_MAX,
-    "pattern": SPACED_NAME_PATTERN,
-}
+_SPACED_NAME: Schema = {**NAME, "pattern": SPACED_NAME_PATTERN}
 _ZONE: Schema = {"oneOf": [ZONE, {"type": "null"}]}
-_HOST: Schema = {
-    "type": "string",
-    "minLength": 1,
-    "maxLength": LENGTH_MAX,
-    "pattern": AGGREGATE_HOST_PATTERN,
-}
+_HOST: Schema = {**NAME, "pattern": AGGREGATE_HOST_PATTERN}
 _METADATA: Schema = {
     "type": "object",
     "patternProperties": {
@@ -66,7 +56,7 @@ AGGREGATE_ACTION: Schema = {
         "remove_host": closed({"host": _HOST}, ("host",)),
         "set_metadata": closed({"metadata": _METADATA}, ("metadata",)),
     },
-    # The handler says that there is no such action.
+    # The handler rejects unknown actions.
     "additionalProperties": {},
     "minProperties": 1,
     "maxProperties": 1,

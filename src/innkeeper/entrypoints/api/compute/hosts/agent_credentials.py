@@ -1,6 +1,6 @@
-"""Credentials of agents: issued by administrators, listed, taken back.
+"""Credentials of agents: administrators issue, list and revoke them.
 
-Always true: the text of a credential is in the answer that issues it, and in no other.
+Always true: only the answer that issues a credential holds its secret text.
 """
 
 from __future__ import annotations
@@ -8,33 +8,32 @@ from __future__ import annotations
 from typing import Any
 
 from innkeeper.domain.identity import AgentCredential
-from innkeeper.entrypoints.api.paging import limit_of, next_query
+from innkeeper.entrypoints.api.compute.links import next_page
+from innkeeper.entrypoints.api.paging import limit_of
 from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.systems.identity import agent_credentials
 
-PATH = "/v2.1/os-agent-credentials"
-
 
 async def create(call: Call) -> Answer:
-    """Issue a credential; this answer alone has its text."""
-    asked = call.body["agent_credential"]
-    made, text = await call.write(
+    """Issue a credential for an agent; only this answer holds its text."""
+    requested = call.body["agent_credential"]
+    issued, text = await call.write(
         lambda tx: agent_credentials.issue(
             tx,
-            asked["agent_name"],
-            hosts=tuple(asked.get("hosts", ())),
-            lifetime_s=asked.get("lifetime_s"),
-            is_replacing=asked.get("replace", False),
+            requested["agent_name"],
+            hosts=tuple(requested.get("hosts", ())),
+            lifetime_s=requested.get("lifetime_s"),
+            is_replacing=requested.get("replace", False),
             ids=call.site.ids,
             now=call.now,
         )
     )
     call.site.authenticator.forget()
-    return Answer(201, {"agent_credential": {**_shown(made), "credential": text}})
+    return Answer(201, {"agent_credential": {**_shown(issued), "credential": text}})
 
 
 async def index(call: Call) -> Answer:
-    """List credentials."""
+    """List the credentials of agents."""
     limit, marker, name = limit_of(call), call.last("marker"), call.last("agent_name")
     if name is not None:
         found = await call.read(lambda tx: agent_credentials.of_agent(tx, name))
@@ -42,22 +41,19 @@ async def index(call: Call) -> Answer:
         found = await call.read(lambda tx: agent_credentials.page(tx, marker, limit))
     body: dict[str, Any] = {"agent_credentials": [_shown(each) for each in found]}
     if name is None and found and len(found) == limit:
-        behind = next_query(call, found[-1].id)
-        body["agent_credentials_links"] = [
-            {"rel": "next", "href": f"{call.address}{PATH}?{behind}"}
-        ]
+        body["agent_credentials_links"] = next_page(call, "os-agent-credentials", found[-1].id)
     return Answer(200, body)
 
 
 async def show(call: Call) -> Answer:
-    """Show one credential."""
+    """Show a credential of an agent, without its text."""
     credential_id = call.params["credential_id"]
     found = await call.read(lambda tx: agent_credentials.get(tx, credential_id))
     return Answer(200, {"agent_credential": _shown(found)})
 
 
 async def delete(call: Call) -> Answer:
-    """Take one credential back."""
+    """Revoke a credential of an agent."""
     credential_id = call.params["credential_id"]
     await call.write(lambda tx: agent_credentials.revoke(tx, credential_id))
     call.site.authenticator.forget()
@@ -65,11 +61,11 @@ async def delete(call: Call) -> Answer:
 
 
 def _shown(credential: AgentCredential) -> dict[str, Any]:
-    ends = credential.expires_at
+    expires_at = credential.expires_at
     return {
         "id": credential.id,
         "agent_name": credential.agent_name,
         "hosts": list(credential.hosts),
         "created_at": f"{credential.created_at.isoformat()}Z",
-        "expires_at": None if ends is None else f"{ends.isoformat()}Z",
+        "expires_at": None if expires_at is None else f"{expires_at.isoformat()}Z",
     }

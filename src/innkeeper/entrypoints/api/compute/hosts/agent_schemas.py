@@ -1,4 +1,4 @@
-"""What agents may say: who they are, what their hosts have, how their orders ended."""
+"""Schemas of what agents send, and of requests about their credentials."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from innkeeper.entrypoints.api.patterns import (
 from innkeeper.entrypoints.api.schema_types import ANY_VALUE, PAGE_VALUES, closed, query
 
 HOSTS_MAX = 500
-"""Hosts in one report. More would hold up the other writes while it is carried out."""
+"""Hosts in one report; a larger one would delay other writes for too long."""
 SERVERS_MAX = 10_000
 TRAITS_MAX = 1000
 ORDERS_MAX = 500
 RESULTS_MAX = 500
 FACTS_MAX = 256
 FACT_NUMBER_MAX = 2**53
-"""Beyond this a whole number is no longer exact where it is compared."""
+"""Above this, integers lose precision when they are compared as floats."""
 FAULT_MAX = 4000
 RATIO_MAX = 1_000_000
 WAIT_S_MAX = 3600
@@ -52,8 +52,7 @@ def _facts(value: Any) -> dict[str, Any]:
     }
 
 
-_LIST = {"type": "array", "items": _PLAIN, "maxItems": FACTS_MAX}
-_FLAT = {"anyOf": [_TEXT, _NUMBER, {"type": "boolean"}, _LIST]}
+_FLAT = {"anyOf": [*_PLAIN["anyOf"], {"type": "array", "items": _PLAIN, "maxItems": FACTS_MAX}]}
 FACTS = _facts({"anyOf": [*_FLAT["anyOf"], _facts(_FLAT)]})
 
 REGISTER = closed(
@@ -125,7 +124,6 @@ RESULTS = closed(
     {"results": {"type": "array", "items": _RESULT, "minItems": 1, "maxItems": RESULTS_MAX}},
     ("results",),
 )
-LIST = query(PAGE_VALUES)
 
 HOST_PATTERNS_MAX = 100
 LIFETIME_S_MAX = 10 * 366 * 24 * 3600

@@ -1,13 +1,14 @@
-"""What agents call: they register, report their hosts, are heard, take work, tell results.
+"""The API of agents: register, report hosts, send heartbeats, take work, report results.
 
-These routes are Innkeeper's own. They have no microversions: an agent and its service are of
-one release, and a field that is new is optional.
+These routes are Innkeeper's own. They have no microversions: an agent has the same release as
+its service, and new fields are optional.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
@@ -22,32 +23,33 @@ from innkeeper.entrypoints.api.compute.hosts.agent_bodies import (
     HostBody,
     ReportBody,
     ResultsBody,
-    as_form,
+    converted,
     given,
 )
 from innkeeper.entrypoints.api.compute.hosts.agent_schemas import ORDERS_MAX
-from innkeeper.entrypoints.api.paging import limit_of, next_query
+from innkeeper.entrypoints.api.compute.links import next_page
+from innkeeper.entrypoints.api.paging import limit_of
 from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.systems.compute.hosts import agents, hosts, work
 from innkeeper.systems.compute.servers.results import Result, ResultSettings
 
 LOG = structlog.get_logger("innkeeper.compute")
 HEARTBEATS = 3
-"""Heartbeats in the time after which a silent agent is down: one lost one does no harm."""
+"""Heartbeats in ``service_down_time``, so that one may be lost."""
 REPORTS = 3
-"""Reports in the time after which what agents said of capabilities is too old; likewise."""
+"""Reports in ``capabilities_max_age``, so that one may be lost."""
 UNKNOWN_LOGGED_MAX = 10
 RECHECK_S = 5.0
-"""How long an order that another process committed may go unseen."""
+"""How often to poll for orders that another process committed."""
 
 
 async def register(call: Call) -> Answer:
-    """Make an agent known, and tell it how often it must be heard."""
-    asked = call.body["agent"]
+    """Register an agent; the answer has the intervals of its heartbeats and reports."""
+    requested = call.body["agent"]
     new_id = call.site.ids.uuid()
     agent = await call.write(
         lambda tx: agents.register(
-            tx, call.context, asked["name"], asked["driver"], new_id=new_id, now=call.now
+            tx, call.context, requested["name"], requested["driver"], new_id=new_id, now=call.now
         )
     )
     computing = call.site.settings.computing
@@ -62,25 +64,25 @@ async def register(call: Call) -> Answer:
 
 async def index(call: Call) -> Answer:
     """List agents by name."""
-    limit = limit_of(call)
-    marker = call.last("marker")
+    limit, marker = limit_of(call), call.last("marker")
     found = await call.read(lambda tx: agents.page(tx, marker, limit))
     body: dict[str, Any] = {"agents": [_shown(call, each) for each in found]}
     if found and len(found) == limit:
-        behind = next_query(call, found[-1].name)
-        body["agents_links"] = [{"rel": "next", "href": f"{call.address}/v2.1/os-agents?{behind}"}]
+        body["agents_links"] = next_page(call, "os-agents", found[-1].name)
     return Answer(200, body)
 
 
 async def show(call: Call) -> Answer:
-    """Show one agent."""
+    """Show an agent."""
     agent = await call.read(lambda tx: agents.own(tx, call.context, _id(call)))
     return Answer(200, {"agent": _shown(call, agent)})
 
 
 async def report(call: Call) -> Answer:
-    """Make hosts what their agent reports of them."""
-    reports = [_host(each) for each in as_form(ReportBody, _plain(call.body)).hosts]
+    """Report hosts: their inventories, traits and servers."""
+    reports = [
+        _host(each) for each in converted(ReportBody, _with_canonical_uuids(call.body)).hosts
+    ]
     defaults = _defaults(call)
 
     def write(tx: Tx) -> list[Reported]:
@@ -95,18 +97,18 @@ async def report(call: Call) -> Answer:
             now=call.now,
         )
 
-    known = await call.write(write, len(reports))
-    # Here and not there: what is written in a transaction may still be undone.
-    _log_unknown(_id(call), known)
+    reported = await call.write(write, len(reports))
+    # After the commit: a transaction may be rolled back and retried.
+    _log_unknown(_id(call), reported)
     shown = [
         {"name": each.name, "provider_uuid": each.provider_uuid, "service_id": each.service_uuid}
-        for each in known
+        for each in reported
     ]
     return Answer(200, {"hosts": shown})
 
 
 def _log_unknown(agent_id: str, reported: Sequence[Reported]) -> None:
-    """One line for a whole report: an agent of another cloud names thousands of servers."""
+    """Log once per report: an agent of another cloud could report thousands of servers."""
     unknown = [(each.name, server) for each in reported for server in each.unknown_servers]
     if unknown:
         LOG.warning(
@@ -118,51 +120,49 @@ def _log_unknown(agent_id: str, reported: Sequence[Reported]) -> None:
 
 
 async def heartbeat(call: Call) -> Answer:
-    """Note that an agent is alive, and with it all its hosts."""
+    """Send a heartbeat: the agent and all its hosts are up."""
     await call.write(lambda tx: agents.hear(tx, call.context, _id(call), call.now))
     return Answer(204)
 
 
 async def take_work(call: Call) -> Answer:
-    """Give an agent's waiting orders, as soon as there are any; none when the time is over."""
+    """Take an agent's work orders; waits for the first one, up to a time limit."""
     after, limit = call.body.get("after", 0), call.body.get("limit", ORDERS_MAX)
-    longest_s = call.site.settings.computing.work_poll_s
-    wait_s = min(call.body.get("wait_s", longest_s), longest_s)
+    wait_s_max = call.site.settings.computing.work_poll_s
+    wait_s = min(call.body.get("wait_s", wait_s_max), wait_s_max)
     agent = await call.read(lambda tx: agents.own(tx, call.context, _id(call)))
     wakeups = call.site.engine.wakeups
     loop = asyncio.get_running_loop()
     end_s = loop.time() + wait_s
-    with wakeups.listen(work.TOPIC, agent.id) as rung:
+    with wakeups.listen(work.TOPIC, agent.id) as woken:
         orders = await call.read(lambda tx: work.waiting(tx, agent.id, after, limit))
         while not orders and not wakeups.is_stopping:
-            await _wait(rung, min(RECHECK_S, end_s - loop.time()))
-            if not rung.is_set() and loop.time() >= end_s:
+            await _wait(woken, min(RECHECK_S, end_s - loop.time()))
+            if not woken.is_set() and loop.time() >= end_s:
                 break
-            # Cleared before looking: what is committed after the look rings again.
-            rung.clear()
+            # Clear before reading: an order that is committed after the read sets it again.
+            woken.clear()
             orders = await call.read(lambda tx: work.waiting(tx, agent.id, after, limit))
     return Answer(200, {"orders": [_order(each) for each in orders]})
 
 
-async def _wait(rung: asyncio.Event, timeout_s: float) -> None:
-    try:
-        await asyncio.wait_for(rung.wait(), max(timeout_s, 0.0))
-    except TimeoutError:
-        return
+async def _wait(woken: asyncio.Event, timeout_s: float) -> None:
+    with suppress(TimeoutError):
+        await asyncio.wait_for(woken.wait(), max(timeout_s, 0.0))
 
 
-async def tell_results(call: Call) -> Answer:
-    """Take the results of orders; those told before are accepted and change nothing."""
-    told_now = as_form(ResultsBody, call.body).results
-    results = [Result(each.order_id, each.ok, each.fault) for each in told_now]
+async def report_results(call: Call) -> Answer:
+    """Report the results of work orders; repeated results are accepted and change nothing."""
+    body = converted(ResultsBody, call.body)
+    results = [Result(each.order_id, each.ok, each.fault) for each in body.results]
     settings = ResultSettings.of(call.site.settings.scheduling, call.site.settings.computing)
 
     def write(tx: Tx) -> list[tuple[int, bool]]:
         agent = agents.own(tx, call.context, _id(call))
         return work.record(tx, agent.id, results, call.now, settings)
 
-    told = await call.write(write, len(results))
-    shown = [{"order_id": number, "is_news": is_new} for number, is_new in told]
+    recorded = await call.write(write, len(results))
+    shown = [{"order_id": number, "is_news": is_new} for number, is_new in recorded]
     return Answer(200, {"results": shown})
 
 
@@ -172,8 +172,7 @@ def _id(call: Call) -> str:
 
 
 def _defaults(call: Call) -> HostDefaults:
-    settings = call.site.settings
-    scheduling = settings.scheduling
+    scheduling = call.site.settings.scheduling
     return HostDefaults(
         availability_zone=scheduling.default_availability_zone,
         allocation_ratios={
@@ -181,13 +180,13 @@ def _defaults(call: Call) -> HostDefaults:
             "MEMORY_MB": scheduling.ram_allocation_ratio,
             "DISK_GB": scheduling.disk_allocation_ratio,
         },
-        service_down_time_s=settings.computing.service_down_time_s,
+        service_down_time_s=call.site.settings.computing.service_down_time_s,
         capabilities_max_age_s=scheduling.capabilities_max_age_s,
     )
 
 
-def _plain(body: Any) -> Any:
-    """A body that came the schema's way, with its UUIDs in their usual form."""
+def _with_canonical_uuids(body: Any) -> Any:
+    """Bring UUIDs to their canonical form, unless the decoder has validated the body."""
     if not isinstance(body, dict):
         return body
     for each in body["hosts"]:
@@ -219,7 +218,7 @@ def _host(body: HostBody) -> HostReport:
 
 def _canonical(text: str) -> str:
     found = canonical_uuid(text)
-    assert found is not None, "the schema lets only UUIDs through"
+    assert found is not None, "the schema accepts only UUIDs"
     return found
 
 
@@ -229,7 +228,7 @@ def _moment(text: str | None) -> datetime | None:
     try:
         return datetime.fromisoformat(text).replace(tzinfo=None)
     except ValueError as error:
-        raise Invalid(f"booted_at is no moment: {text}.") from error
+        raise Invalid(f"booted_at is not a timestamp: {text}.") from error
 
 
 def _order(order: WorkOrder) -> dict[str, Any]:

@@ -1,19 +1,19 @@
-"""Hosts with what they have, under the name that the Compute API has for them."""
+"""Hypervisors, as the Compute API calls hosts: their inventories, uptime and servers."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import Any
 
 from innkeeper.domain.compute import Host
 from innkeeper.domain.errors import Invalid, NotFound
 from innkeeper.domain.ids import canonical_uuid
+from innkeeper.engine.transactions import Tx
 from innkeeper.entrypoints.api.compute.hosts.schemas import is_true
-from innkeeper.entrypoints.api.compute.hosts.services import row_of, state
-from innkeeper.entrypoints.api.compute.older_fields import Remembering
+from innkeeper.entrypoints.api.compute.hosts.services import WithOlderFields, row_of, state
+from innkeeper.entrypoints.api.compute.links import next_page
 from innkeeper.entrypoints.api.faults import HttpRefusal
-from innkeeper.entrypoints.api.paging import limit_of, next_query
+from innkeeper.entrypoints.api.paging import limit_of
 from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.systems.compute.hosts import hosts, inventories
 from innkeeper.systems.compute.hosts.inventories import HostInventories
@@ -23,33 +23,26 @@ SECONDS_PER_MINUTE, MINUTES_PER_HOUR, HOURS_PER_DAY = 60, 60, 24
 UNSUPPORTED = 501
 
 
-def in_answer(answer: Answer) -> list[Any]:
-    """The hosts in an answer, one or many, for those who lower it to an older version."""
-    body = answer.body
-    found: list[Any] = body["hypervisors"] if "hypervisors" in body else [body["hypervisor"]]
-    return found
-
-
 async def index(call: Call) -> Answer:
-    """List hosts."""
-    return await _list(call, "/v2.1/os-hypervisors", is_detailed=False)
+    """List hypervisors in pages."""
+    return await _list(call, "os-hypervisors", is_detailed=False)
 
 
 async def detail(call: Call) -> Answer:
-    """List hosts with what they have."""
-    return await _list(call, "/v2.1/os-hypervisors/detail", is_detailed=True)
+    """List hypervisors with details, in pages."""
+    return await _list(call, "os-hypervisors/detail", is_detailed=True)
 
 
 async def index_all(call: Call) -> Answer:
-    """List all hosts at once."""
+    """List all hypervisors."""
     found = await call.read(hosts.page)
     return Answer(200, {"hypervisors": [_brief(call, each) for each in found]})
 
 
 async def detail_all(call: Call) -> Answer:
-    """List all hosts at once with what they have."""
+    """List all hypervisors with details."""
 
-    def read(tx: Any) -> list[tuple[Host, HostInventories]]:
+    def read(tx: Tx) -> list[tuple[Host, HostInventories]]:
         found = hosts.page(tx)
         return list(zip(found, inventories.of_hosts(tx, found), strict=True))
 
@@ -58,11 +51,18 @@ async def detail_all(call: Call) -> Answer:
 
 
 async def show(call: Call) -> Answer:
-    """Show a host."""
-    with_servers = is_true(call.last("with_servers", "false"))
+    """Show a hypervisor, named by its UUID."""
+    return await _show(call, _by_uuid, with_servers=is_true(call.last("with_servers", "false")))
 
-    def read(tx: Any) -> tuple[Host, HostInventories, Servers]:
-        host = _by_uuid(tx, call)
+
+async def show_by_row(call: Call) -> Answer:
+    """Show a hypervisor, named by its number."""
+    return await _show(call, _by_row, with_servers=False)
+
+
+async def _show(call: Call, find: Callable[[Tx, Call], Host], *, with_servers: bool) -> Answer:
+    def read(tx: Tx) -> tuple[Host, HostInventories, Servers]:
+        host = find(tx, call)
         servers = hosts.servers_on(tx, [host.name]) if with_servers else {}
         return host, inventories.of_hosts(tx, [host])[0], servers
 
@@ -74,44 +74,33 @@ async def show(call: Call) -> Answer:
 
 
 async def statistics(call: Call) -> Answer:
-    """The sums over all hosts."""
-    count, whole = await call.read(inventories.of_all)
-    return Answer(200, {"hypervisor_statistics": {"count": count, **_amounts(whole)}})
-
-
-async def show_by_row(call: Call) -> Answer:
-    """As :func:`show`, for a host that is named by its number."""
-
-    def read(tx: Any) -> tuple[Host, HostInventories]:
-        host = _by_row(tx, call)
-        return host, inventories.of_hosts(tx, [host])[0]
-
-    host, has = await call.read(read)
-    return Answer(200, {"hypervisor": _detailed(call, host, has)})
+    """Show the totals of all hypervisors."""
+    count, totals = await call.read(inventories.of_all)
+    return Answer(200, {"hypervisor_statistics": {"count": count, **_amounts(totals)}})
 
 
 async def uptime(call: Call) -> Answer:
-    """How long a host has been running."""
+    """Show the uptime of a hypervisor, named by its UUID."""
     return _uptime_answer(call, await call.read(lambda tx: _by_uuid(tx, call)))
 
 
 async def uptime_by_row(call: Call) -> Answer:
-    """As :func:`uptime`, for a host that is named by its number."""
+    """Show the uptime of a hypervisor, named by its number."""
     return _uptime_answer(call, await call.read(lambda tx: _by_row(tx, call)))
 
 
 async def search(call: Call) -> Answer:
-    """Find hosts by a part of their names."""
+    """Find hypervisors by a part of their names."""
     part = call.params["hypervisor_id"]
     found = await call.read(lambda tx: _matching(tx, part))
     return Answer(200, {"hypervisors": [_brief(call, each) for each in found]})
 
 
 async def servers(call: Call) -> Answer:
-    """Find hosts by a part of their names, and list the servers on them."""
+    """List the servers on hypervisors, which are found by a part of their names."""
     part = call.params["hypervisor_id"]
 
-    def read(tx: Any) -> tuple[list[Host], Servers]:
+    def read(tx: Tx) -> tuple[list[Host], Servers]:
         found = _matching(tx, part)
         return found, hosts.servers_on(tx, [each.name for each in found])
 
@@ -133,7 +122,7 @@ async def _list(call: Call, path: str, *, is_detailed: bool) -> Answer:
         )
     with_servers = is_true(call.last("with_servers", "false"))
 
-    def read(tx: Any) -> tuple[list[Host], list[HostInventories], Servers]:
+    def read(tx: Tx) -> tuple[list[Host], list[HostInventories], Servers]:
         found = _matching(tx, part) if part is not None else _page(tx, call, limit)
         names = [each.name for each in found]
         on_them = hosts.servers_on(tx, names) if with_servers and names else {}
@@ -146,22 +135,19 @@ async def _list(call: Call, path: str, *, is_detailed: bool) -> Answer:
         shown = [_brief(call, each) for each in found]
     if with_servers:
         _add_servers(shown, on_them)
-    body = Remembering({"hypervisors": shown}, {})
+    body = WithOlderFields({"hypervisors": shown}, {})
     if found and len(found) == limit and part is None:
-        behind = next_query(call, found[-1].provider_uuid)
-        body["hypervisors_links"] = [{"rel": "next", "href": f"{call.address}{path}?{behind}"}]
-        # Before 2.53 hosts had numbers for ids, and pages went by them.
-        by_row = next_query(call, str(found[-1].id))
-        body.older["next"] = f"{call.address}{path}?{by_row}"
+        body["hypervisors_links"] = next_page(call, path, found[-1].provider_uuid)
+        # Before 2.53 the marker of a page was a host's number.
+        body.older["links"] = next_page(call, path, str(found[-1].id))
     return Answer(200, body)
 
 
-def _page(tx: Any, call: Call, limit: int) -> list[Host]:
+def _page(tx: Tx, call: Call, limit: int) -> list[Host]:
     marker = call.last("marker")
     if marker is None:
         return hosts.page(tx, limit=limit)
-    row = row_of(marker)
-    uuid = canonical_uuid(marker)
+    row, uuid = row_of(marker), canonical_uuid(marker)
     if uuid is not None:
         host = hosts.by_provider(tx, uuid)
     else:
@@ -171,14 +157,14 @@ def _page(tx: Any, call: Call, limit: int) -> list[Host]:
     return hosts.page(tx, after_row=host.id, limit=limit)
 
 
-def _matching(tx: Any, part: str) -> list[Host]:
+def _matching(tx: Tx, part: str) -> list[Host]:
     found = hosts.page(tx, name_part=part)
     if not found:
         raise NotFound(f"No hypervisor matching '{part}' could be found.")
     return found
 
 
-def _by_uuid(tx: Any, call: Call) -> Host:
+def _by_uuid(tx: Tx, call: Call) -> Host:
     text = call.params["hypervisor_id"]
     uuid = canonical_uuid(text)
     if uuid is None:
@@ -186,7 +172,7 @@ def _by_uuid(tx: Any, call: Call) -> Host:
     return _found(hosts.by_provider(tx, uuid), text)
 
 
-def _by_row(tx: Any, call: Call) -> Host:
+def _by_row(tx: Tx, call: Call) -> Host:
     text = call.params["hypervisor_id"]
     row = row_of(text)
     return _found(None if row is None else hosts.by_row(tx, row), text)
@@ -208,7 +194,7 @@ def _uptime_answer(call: Call, host: Host) -> Answer:
 
 
 def _uptime(booted_at: datetime | None, now: datetime) -> str | None:
-    """As the program of that name says it, without the users and the load, who are unknown."""
+    """Format like the ``uptime`` command, without users and load, which are unknown."""
     if booted_at is None:
         return None
     minutes = max(0, int((now - booted_at).total_seconds()) // SECONDS_PER_MINUTE)
@@ -218,12 +204,12 @@ def _uptime(booted_at: datetime | None, now: datetime) -> str | None:
     return f"{now:%H:%M:%S} up {since}{hours}:{minutes:02}"
 
 
-def _brief(call: Call, host: Host) -> Remembering:
+def _brief(call: Call, host: Host) -> WithOlderFields:
     shown = {"id": host.provider_uuid, "hypervisor_hostname": host.name, **state(call, host)}
-    return Remembering(shown, {"id": host.id})
+    return WithOlderFields(shown, {"id": host.id})
 
 
-def _detailed(call: Call, host: Host, has: HostInventories) -> Remembering:
+def _detailed(call: Call, host: Host, has: HostInventories) -> WithOlderFields:
     brief = _brief(call, host)
     shown = {
         **brief,
@@ -238,7 +224,7 @@ def _detailed(call: Call, host: Host, has: HostInventories) -> Remembering:
         "uptime": _uptime(host.booted_at, call.now),
     }
     older = {**brief.older, "amounts": _amounts(has), "cpu_info": dict(host.cpu_facts)}
-    return Remembering(shown, older)
+    return WithOlderFields(shown, older)
 
 
 def _amounts(has: HostInventories) -> dict[str, int]:
@@ -259,7 +245,7 @@ def _amounts(has: HostInventories) -> dict[str, int]:
     }
 
 
-def _add_servers(shown: Sequence[Remembering], on_them: Servers) -> None:
+def _add_servers(shown: Sequence[WithOlderFields], on_them: Servers) -> None:
     for each in shown:
         on_it = on_them.get(each["hypervisor_hostname"], ())
         each["servers"] = [{"uuid": uuid, "name": name} for uuid, name in on_it]

@@ -1,4 +1,4 @@
-"""What operators may say about compute services and hosts."""
+"""Schemas of requests about compute services and hypervisors."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from innkeeper.entrypoints.api.patterns import TEXT_PATTERN
 from innkeeper.entrypoints.api.schema_types import ANY_VALUE, NAME, PAGE_VALUES, closed, query
 
 _REASON = {"type": "string", "minLength": 1, "maxLength": 255, "pattern": TEXT_PATTERN}
-# Clients of 2.1 sent booleans in these words as well.
+# Clients of 2.1 also send booleans as these words.
 TRUE = (True, "True", "TRUE", "true", "1", "ON", "On", "on", "YES", "Yes", "yes", "y", "t")
 FALSE = (False, "False", "FALSE", "false", "0", "OFF", "Off", "off", "NO", "No", "no", "n", "f")
 _BOOLEAN: dict[str, Any] = {"type": ["boolean", "string"], "enum": [*TRUE, *FALSE]}
@@ -29,6 +29,7 @@ SERVICE_FORCE_DOWN = closed(
     {**_SERVICE_NAME, "forced_down": _BOOLEAN}, ("host", "binary", "forced_down")
 )
 SERVICES = query({"host": ANY_VALUE, "binary": ANY_VALUE})
+PAGES = query(PAGE_VALUES)
 
 _FLAG = {"type": "string", "enum": [str(word) for word in (*TRUE, *FALSE)]}
 _SERVERS = {"with_servers": _FLAG}
@@ -39,5 +40,5 @@ HYPERVISOR = query(_SERVERS)
 
 
 def is_true(value: Any) -> bool:
-    """What one of the accepted words for a boolean means."""
+    """Whether one of the accepted words for a boolean means true."""
     return value in TRUE

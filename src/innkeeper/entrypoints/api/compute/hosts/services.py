@@ -1,4 +1,4 @@
-"""Compute services: every host has one, under the host's name."""
+"""Compute services: every host has one, with the host's name."""
 
 from __future__ import annotations
 
@@ -7,19 +7,31 @@ from typing import Any
 from innkeeper.domain.compute import Host
 from innkeeper.domain.errors import Invalid, NotFound
 from innkeeper.domain.ids import canonical_uuid
+from innkeeper.engine.transactions import Tx
 from innkeeper.entrypoints.api.compute.hosts.schemas import is_true
-from innkeeper.entrypoints.api.compute.older_fields import Remembering
+from innkeeper.entrypoints.api.compute.timestamps import micros
 from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.systems.compute.hosts import hosts
 from innkeeper.systems.compute.hosts.hosts import ServiceChange
 
 BINARY = "nova-compute"
-"""What clients call the service on a host. No other service is listed, as none runs apart."""
+"""The API's name for the service on a host; no other service is listed."""
 ROW_DIGITS_MAX = 18
 
 
+class WithOlderFields(dict[str, Any]):
+    """A part of an answer, with ``older``: values that only older microversions show.
+
+    Values in ``older`` are not sent unless a microversion's step puts them into the mapping.
+    """
+
+    def __init__(self, shown: dict[str, Any], older: dict[str, Any]) -> None:
+        super().__init__(shown)
+        self.older = older
+
+
 async def index(call: Call) -> Answer:
-    """List services, all or those of one host."""
+    """List compute services."""
     binary, host = call.last("binary"), call.last("host")
     found: list[Host] = []
     if binary in (None, "", BINARY):
@@ -28,30 +40,30 @@ async def index(call: Call) -> Answer:
 
 
 async def update(call: Call) -> Answer:
-    """Enable, disable or force down a service."""
+    """Enable, disable or force down a compute service."""
     uuid = _uuid(call)
-    wanted = _wanted(call.body)
+    change = _change(call.body)
     changed = await call.write(
-        lambda tx: hosts.change_service(tx, hosts.by_service(tx, uuid), wanted, call.now)
+        lambda tx: hosts.change_service(tx, hosts.by_service(tx, uuid), change, call.now)
     )
     shown = _shown(call, changed)
-    # The moment of the change, where a list has the moment of the last heartbeat.
-    shown["updated_at"] = moment(changed.updated_at)
+    # The time of this change; lists show the time of the last heartbeat.
+    shown["updated_at"] = micros(changed.updated_at)
     return Answer(200, {"service": shown})
 
 
 async def delete(call: Call) -> Answer:
-    """Forget a host without servers."""
+    """Delete the compute service of a host without servers, and the host."""
     uuid = _uuid(call)
     await call.write(lambda tx: hosts.remove_service(tx, hosts.by_service(tx, uuid), call.now))
     return Answer(204)
 
 
 async def delete_by_row(call: Call) -> Answer:
-    """As :func:`delete`, for a service that is named by its number."""
+    """Delete the compute service, named by its number, of a host without servers."""
     row = row_of(call.params["service_id"])
 
-    def write(tx: Any) -> None:
+    def write(tx: Tx) -> None:
         host = None if row is None else hosts.by_row(tx, row)
         if host is None:
             raise NotFound(f"Service {call.params['service_id']} could not be found.")
@@ -62,44 +74,44 @@ async def delete_by_row(call: Call) -> Answer:
 
 
 async def enable(call: Call) -> Answer:
-    """Enable the service of a host that is named."""
+    """Enable a host's compute service."""
     await _change_by_name(call, ServiceChange(is_disabled=False))
     return _answered(call, status="enabled")
 
 
 async def disable(call: Call) -> Answer:
-    """Disable the service of a host that is named."""
+    """Disable a host's compute service."""
     await _change_by_name(call, ServiceChange(is_disabled=True))
     return _answered(call, status="disabled")
 
 
 async def disable_with_reason(call: Call) -> Answer:
-    """Disable the service of a host that is named, and say why."""
+    """Disable a host's compute service, with a reason."""
     reason = call.body["disabled_reason"]
     await _change_by_name(call, ServiceChange(is_disabled=True, disabled_reason=reason))
     return _answered(call, status="disabled", disabled_reason=reason)
 
 
 async def force_down(call: Call) -> Answer:
-    """Declare the service of a host that is named down, or no longer."""
+    """Force a host's compute service down, or undo that."""
     is_down = is_true(call.body["forced_down"])
     await _change_by_name(call, ServiceChange(is_forced_down=is_down))
     return _answered(call, forced_down=is_down)
 
 
-async def _change_by_name(call: Call, wanted: ServiceChange) -> None:
+async def _change_by_name(call: Call, change: ServiceChange) -> None:
     name, binary = call.body["host"], call.body["binary"]
     if binary != BINARY:
         raise NotFound(f"Could not find binary {binary} on host {name}.")
-    await call.write(lambda tx: hosts.change_service(tx, hosts.by_name(tx, name), wanted, call.now))
+    await call.write(lambda tx: hosts.change_service(tx, hosts.by_name(tx, name), change, call.now))
 
 
-def _answered(call: Call, **said: Any) -> Answer:
-    named = {"host": call.body["host"], "binary": call.body["binary"]}
-    return Answer(200, {"service": {**named, **said}})
+def _answered(call: Call, **changed: Any) -> Answer:
+    service = {"host": call.body["host"], "binary": call.body["binary"], **changed}
+    return Answer(200, {"service": service})
 
 
-def _wanted(body: dict[str, Any]) -> ServiceChange:
+def _change(body: dict[str, Any]) -> ServiceChange:
     status, reason = body.get("status"), body.get("disabled_reason")
     if status is None and "forced_down" not in body:
         raise Invalid(
@@ -123,15 +135,9 @@ def _uuid(call: Call) -> str:
 
 
 def row_of(text: str) -> int | None:
-    """The number that a service or a host had for an id before 2.53; None if it is none."""
+    """Parse the number of a row, such as the id of a host before 2.53; ``None`` if it is none."""
     is_number = text.isascii() and text.isdigit() and len(text) <= ROW_DIGITS_MAX
     return int(text) if is_number else None
-
-
-def moment(value: Any) -> str:
-    """A moment as services show it, to the microsecond."""
-    text: str = value.strftime("%Y-%m-%dT%H:%M:%S.%f")
-    return text
 
 
 def state(call: Call, host: Host) -> dict[str, str]:
@@ -143,15 +149,15 @@ def state(call: Call, host: Host) -> dict[str, str]:
     }
 
 
-def _shown(call: Call, host: Host) -> Remembering:
+def _shown(call: Call, host: Host) -> WithOlderFields:
     shown = {
         "binary": BINARY,
         "host": host.name,
         "id": host.service_uuid,
         "zone": host.availability_zone,
         **state(call, host),
-        "updated_at": moment(host.last_seen_at),
+        "updated_at": micros(host.last_seen_at),
         "disabled_reason": host.disabled_reason,
         "forced_down": host.is_forced_down,
     }
-    return Remembering(shown, {"id": host.id})
+    return WithOlderFields(shown, {"id": host.id})

@@ -1,6 +1,6 @@
-"""The server that a path names, if the caller may do there what they ask for.
+"""The server in the path, checked against policy.
 
-Always true: a stranger's server looks like one that does not exist.
+Always true: a server that the caller may not access looks like one that does not exist.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ OVERRIDE = "os_compute_api:os-lock-server:unlock:unlock_override"
 
 
 async def found(call: Call) -> Server:
-    """The server of the path; :class:`NotFound` unless the route's rule allows its project."""
+    """The server in the path; raises :class:`NotFound` unless the route's rule allows it."""
     server, _ = await _find(call, lambda tx, server: None)
     return server
 
 
 async def found_whole(call: Call) -> tuple[Server, dict[str, Host], list[str]]:
-    """As :func:`found`, with the host that the server is on, by its name, and its groups."""
+    """As :func:`found`, with the server's host, by its name, and the UUID of its group."""
     server, (homes, group) = await _find(
         call, lambda tx, server: (servers.homes(tx, [server]), groups.uuid_of(tx, server.uuid))
     )
@@ -36,7 +36,7 @@ async def found_whole(call: Call) -> tuple[Server, dict[str, Host], list[str]]:
 
 
 async def found_even_deleted(call: Call) -> Server:
-    """As :func:`found`, and deleted servers too."""
+    """As :func:`found`, but finds deleted servers too."""
     server, _ = await _find(call, lambda tx, server: None, servers.marker)
     return server
 
@@ -47,7 +47,6 @@ async def _find(
     look: Callable[[Tx, str], Server | None] = servers.get,
 ) -> tuple[Server, T]:
     uuid = call.params["server_id"]
-    rule = call.rule
     if UUID_PATTERN.fullmatch(uuid) is None:
         raise _unknown(uuid)
 
@@ -61,16 +60,16 @@ async def _find(
         server, rest = await call.read(read)
     except NotFound as error:
         raise _unknown(uuid) from error
-    if not call.allows(rule, project_id=server.project_id, user_id=server.user_id):
+    if not call.allows(call.rule, project_id=server.project_id, user_id=server.user_id):
         raise _unknown(uuid)
     return server, rest
 
 
 def may_override(call: Call, server: Server) -> bool:
-    """Whether the caller stands above locks."""
+    """Whether the caller may change locked servers."""
     return call.allows(OVERRIDE, project_id=server.project_id, user_id=server.user_id)
 
 
 def _unknown(uuid: str) -> NotFound:
-    # Clients look servers up by their names first, and match on this sentence.
+    # Clients look servers up by name first, and match on this sentence.
     return NotFound(f"Instance {uuid} could not be found.")

@@ -1,7 +1,6 @@
-"""What every action on a server shares: who asks for it, on which server, and under what name.
+"""What all actions on servers share: the request, and the wording of conflicts.
 
-Always true: refusals name the action as the API does, and say in the API's words what of the
-server is in the way.
+Always true: conflicts name the action and the server's state in the words of the Compute API.
 """
 
 from __future__ import annotations
@@ -15,66 +14,69 @@ from innkeeper.domain.errors import Conflict, Locked, WrongState
 from innkeeper.domain.moves import Asker
 from innkeeper.engine.transactions import Tx
 from innkeeper.entrypoints.api.compute.servers.access import may_override
+from innkeeper.entrypoints.api.compute.servers.action_schemas import IGNORED
 from innkeeper.entrypoints.api.compute.servers.states import VM_STATES
 from innkeeper.entrypoints.api.microversions import Schema
 from innkeeper.entrypoints.api.routing import Answer, Call
 
 Write = Callable[..., None]
-"""A system's function that does something to a server: ``(tx, uuid, asker, *, now)``."""
+"""A system's function that changes a server: ``(tx, uuid, asker, *, now)``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Acting:
-    """One request to do something to one server; ``wanted`` is what stands under its name."""
+    """One action on one server; ``arguments`` is the body's value under the action's name."""
 
     call: Call
     server: Server
-    wanted: Any
+    arguments: Any
 
     @property
     def owner(self) -> dict[str, str]:
-        """What policy rules ask of the server."""
+        """The server's attributes that policy rules check."""
         return {"project_id": self.server.project_id, "user_id": self.server.user_id}
 
     @property
     def asker(self) -> Asker:
-        """Who asks, in the words of the systems."""
+        """The caller, as the systems identify it."""
         return asker(self.call, self.server)
 
     async def write(self, work: Write, **more: Any) -> Answer:
-        """Have ``work`` done to the server."""
-        uuid, who, now = self.server.uuid, self.asker, self.call.now
+        """Run ``work`` on the server, and answer 202."""
+        uuid, caller, now = self.server.uuid, self.asker, self.call.now
 
         def write(tx: Tx) -> None:
-            work(tx, uuid, who, **more, now=now)
+            work(tx, uuid, caller, **more, now=now)
 
         await self.call.write(write)
         return Answer(202)
 
 
-Run = Callable[[Acting], Awaitable[Answer]]
-
-
 @dataclass(frozen=True, slots=True)
 class ServerAction:
-    """One action of the API: what its newest body looks like, who may, and who carries it out.
+    """One action of the API: its newest body schema, policy rule and handler.
 
-    ``word`` is what refusals call it, where that is not the name in the body.
+    ``word`` is the action's name in errors, where it differs from the name in the body.
     """
 
     schema: Schema
     rule: str
-    run: Run
+    run: Callable[[Acting], Awaitable[Answer]]
     word: str | None = None
 
 
+def without_arguments(rule: str, work: Write, word: str | None = None) -> ServerAction:
+    """An action without arguments that only runs ``work`` on the server."""
+    return ServerAction(IGNORED, rule, lambda acting: acting.write(work), word)
+
+
 def asker(call: Call, server: Server) -> Asker:
-    """Who asks for something to be done to a server."""
+    """The caller, as the systems identify it, with its permission to override locks."""
     return call.asker(may_override=may_override(call, server))
 
 
 def in_words(error: Conflict, action: str) -> Conflict:
-    """A refusal in the words that clients of the API know."""
+    """Reword a conflict as the Compute API's clients know it."""
     if isinstance(error, Locked):
         return Locked(error.message.replace("Server", "Instance", 1).rstrip("."))
     if not isinstance(error, WrongState):
@@ -82,7 +84,7 @@ def in_words(error: Conflict, action: str) -> Conflict:
     if error.fact == "host":
         return Conflict(f"Instance {error.server_uuid} is not ready")
     if error.value is None:
-        # It never ran, or nothing is being done to it that could be stopped.
+        # The server never ran, or no task is running that could be stopped.
         return Conflict(f"Instance {error.server_uuid} is in an invalid state for '{action}'")
     fact, value = error.fact, error.value
     if fact == "status":

@@ -1,6 +1,6 @@
 """Schemas of the newest bodies of actions on servers.
 
-Always true: what stands under an action's name is closed, or nothing that is looked at.
+Always true: the value under an action's name is a closed object, or it is ignored.
 """
 
 from __future__ import annotations
@@ -8,10 +8,10 @@ from __future__ import annotations
 from innkeeper.entrypoints.api.compute.servers.schemas import BOOLEAN, DISK_CONFIG, FLAVOR, WORD
 from innkeeper.entrypoints.api.microversions import Schema
 from innkeeper.entrypoints.api.patterns import DESTINATION_PATTERN, NO_NUL_PATTERN
-from innkeeper.entrypoints.api.schema_types import LENGTH_MAX, NAME, closed
+from innkeeper.entrypoints.api.schema_types import NAME, closed
 
-NOT_LOOKED_AT: Schema = {}
-"""Of actions that take nothing: clients send null, an empty object, or whatever."""
+IGNORED: Schema = {}
+"""For actions without arguments: clients send null, an empty object or something else."""
 HOST: Schema = {"type": "string", "minLength": 1, "maxLength": 255, "pattern": DESTINATION_PATTERN}
 HOST_OR_NULL: Schema = {**HOST, "type": ["string", "null"]}
 PASSWORD: Schema = {"type": "string", "maxLength": 255}
@@ -36,15 +36,10 @@ EVACUATE = closed({"host": HOST, "adminPass": PASSWORD})
 UNSHELVE = _or_null(
     closed({"availability_zone": {**NAME, "type": ["string", "null"]}, "host": HOST})
 )
-_DEDICATED: Schema = {
-    "type": "string",
-    "minLength": 1,
-    "maxLength": LENGTH_MAX,
-    "pattern": NO_NUL_PATTERN,
-}
+_DEDICATED: Schema = {**HOST, "pattern": NO_NUL_PATTERN}
 SET_DEDICATED_HOSTS: Schema = {
     **_or_null(closed({"pcloud": _DEDICATED, "reservation": _DEDICATED})),
-    # No host is both; neither stands for ordinary hosts.
+    # A host cannot be in both; an empty object means ordinary hosts.
     "maxProperties": 1,
 }
 RESET_STATE = closed({"state": {"type": "string", "enum": ["active", "error"]}}, ("state",))

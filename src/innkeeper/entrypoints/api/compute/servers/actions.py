@@ -1,7 +1,7 @@
-"""What can be done to a server: one table of actions, and the route that all of them share.
+"""Actions on servers: the table of all actions, and the route that they share.
 
-Always true: the body's one key names the action, and the action's own rule is asked about the
-server; who may not see the server does not learn that it is there.
+Always true: the body's only key names the action. The action's rule is checked for the server's
+project; a caller who may not see the server gets 404.
 """
 
 from __future__ import annotations
@@ -9,15 +9,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from innkeeper.domain.errors import Conflict, Invalid
-from innkeeper.entrypoints.api.compute.servers import administration, moves, power, shelving
+from innkeeper.entrypoints.api.compute.servers import administration, moves, shelving
 from innkeeper.entrypoints.api.compute.servers.access import found
-from innkeeper.entrypoints.api.compute.servers.acting import Acting, ServerAction, in_words
+from innkeeper.entrypoints.api.compute.servers.acting import (
+    Acting,
+    ServerAction,
+    in_words,
+    without_arguments,
+)
 from innkeeper.entrypoints.api.compute.servers.action_schemas import (
     EVACUATE,
+    IGNORED,
     LOCK,
     MIGRATE,
     MIGRATE_LIVE,
-    NOT_LOOKED_AT,
     REBOOT,
     RESET_STATE,
     RESIZE,
@@ -26,6 +31,9 @@ from innkeeper.entrypoints.api.compute.servers.action_schemas import (
 )
 from innkeeper.entrypoints.api.microversions import Schema
 from innkeeper.entrypoints.api.routing import Answer, Call
+from innkeeper.systems.compute.moves import resizing
+from innkeeper.systems.compute.moves import shelving as shelving_rules
+from innkeeper.systems.compute.servers import power
 
 _SERVERS = "os_compute_api:servers"
 _LOCKS = "os_compute_api:os-lock-server"
@@ -34,13 +42,16 @@ _SHELVES = "os_compute_api:os-shelve"
 _PAUSES = "os_compute_api:os-pause-server"
 _SUSPENDS = "os_compute_api:os-suspend-server"
 
+
+async def _reboot(acting: Acting) -> Answer:
+    return await acting.write(power.reboot, is_hard=acting.arguments["type"].upper() == "HARD")
+
+
 ACTIONS: Mapping[str, ServerAction] = {
-    "confirmResize": ServerAction(
-        NOT_LOOKED_AT, f"{_SERVERS}:confirm_resize", moves.confirm_resize
-    ),
+    "confirmResize": without_arguments(f"{_SERVERS}:confirm_resize", resizing.confirm),
     "evacuate": ServerAction(EVACUATE, "os_compute_api:os-evacuate", moves.evacuate),
     "forceDelete": ServerAction(
-        NOT_LOOKED_AT, "os_compute_api:os-deferred-delete:force", administration.force_delete
+        IGNORED, "os_compute_api:os-deferred-delete:force", administration.force_delete
     ),
     "lock": ServerAction(LOCK, f"{_LOCKS}:lock", administration.lock),
     "migrate": ServerAction(MIGRATE, f"{_MIGRATES}:migrate", moves.migrate),
@@ -48,26 +59,24 @@ ACTIONS: Mapping[str, ServerAction] = {
     "os-resetState": ServerAction(
         RESET_STATE, "os_compute_api:os-admin-actions:reset_state", administration.reset_state
     ),
-    "os-start": ServerAction(NOT_LOOKED_AT, f"{_SERVERS}:start", power.start, word="start"),
-    "os-stop": ServerAction(NOT_LOOKED_AT, f"{_SERVERS}:stop", power.stop, word="stop"),
-    "pause": ServerAction(NOT_LOOKED_AT, f"{_PAUSES}:pause", power.pause),
-    "reboot": ServerAction(REBOOT, f"{_SERVERS}:reboot", power.reboot),
+    "os-start": without_arguments(f"{_SERVERS}:start", power.start, word="start"),
+    "os-stop": without_arguments(f"{_SERVERS}:stop", power.stop, word="stop"),
+    "pause": without_arguments(f"{_PAUSES}:pause", power.pause),
+    "reboot": ServerAction(REBOOT, f"{_SERVERS}:reboot", _reboot),
     "resize": ServerAction(RESIZE, f"{_SERVERS}:resize", moves.resize),
-    "resume": ServerAction(NOT_LOOKED_AT, f"{_SUSPENDS}:resume", power.resume),
-    "revertResize": ServerAction(NOT_LOOKED_AT, f"{_SERVERS}:revert_resize", moves.revert_resize),
+    "resume": without_arguments(f"{_SUSPENDS}:resume", power.resume),
+    "revertResize": without_arguments(f"{_SERVERS}:revert_resize", resizing.revert),
     "setDedicatedHosts": ServerAction(
         SET_DEDICATED_HOSTS, f"{_SERVERS}:set_dedicated_hosts", shelving.set_dedicated_hosts
     ),
-    "shelve": ServerAction(NOT_LOOKED_AT, f"{_SHELVES}:shelve", shelving.shelve),
-    "shelveOffload": ServerAction(
-        NOT_LOOKED_AT, f"{_SHELVES}:shelve_offload", shelving.shelve_offload
-    ),
-    "suspend": ServerAction(NOT_LOOKED_AT, f"{_SUSPENDS}:suspend", power.suspend),
-    "unlock": ServerAction(NOT_LOOKED_AT, f"{_LOCKS}:unlock", administration.unlock),
-    "unpause": ServerAction(NOT_LOOKED_AT, f"{_PAUSES}:unpause", power.unpause),
+    "shelve": ServerAction(IGNORED, f"{_SHELVES}:shelve", shelving.shelve),
+    "shelveOffload": without_arguments(f"{_SHELVES}:shelve_offload", shelving_rules.offload),
+    "suspend": without_arguments(f"{_SUSPENDS}:suspend", power.suspend),
+    "unlock": ServerAction(IGNORED, f"{_LOCKS}:unlock", administration.unlock),
+    "unpause": without_arguments(f"{_PAUSES}:unpause", power.unpause),
     "unshelve": ServerAction(UNSHELVE, f"{_SHELVES}:unshelve", shelving.unshelve),
 }
-NOT_HERE = frozenset(
+UNSUPPORTED = frozenset(
     {
         "addFixedIp",
         "addFloatingIp",
@@ -92,12 +101,12 @@ NOT_HERE = frozenset(
         "unrescue",
     }
 )
-"""Actions of the API that nothing here carries out."""
+"""Actions of the Compute API that are not supported here."""
 
 BODY: Schema = {
     "type": "object",
     "properties": {name: action.schema for name, action in ACTIONS.items()},
-    # What is no action at all is refused in words, when the server is known.
+    # The handler rejects unknown actions, once the server is known.
     "additionalProperties": {},
     "minProperties": 1,
     "maxProperties": 1,
@@ -105,15 +114,15 @@ BODY: Schema = {
 
 
 async def act(call: Call) -> Answer:
-    """Do something to a server; the body's one key names the action."""
+    """Carry out an action on a server; the body's only key names the action."""
     server = await found(call)
-    ((name, wanted),) = call.body.items()
-    if name in NOT_HERE:
-        raise Invalid(f"The action {name} is not available here.")
+    ((name, arguments),) = call.body.items()
+    if name in UNSUPPORTED:
+        raise Invalid(f"The action {name} is not supported.")
     action = ACTIONS.get(name)
     if action is None:
         raise Invalid(f"There is no such action: {name[:60]}")
-    acting = Acting(call, server, wanted)
+    acting = Acting(call, server, arguments)
     call.demand(action.rule, **acting.owner)
     try:
         return await action.run(acting)

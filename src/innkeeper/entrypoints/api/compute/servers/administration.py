@@ -1,4 +1,4 @@
-"""Actions that are about a server's record: locked, unlocked, set right, deleted for good."""
+"""Administrative actions on servers: lock, unlock, reset the state, force the deletion."""
 
 from __future__ import annotations
 
@@ -15,38 +15,38 @@ STATES = {"active": Status.ACTIVE, "error": Status.ERROR}
 
 
 async def lock(acting: Acting) -> Answer:
-    """Refuse changes of a server from now on."""
-    call, server, who = acting.call, acting.server, acting.asker
+    """Lock a server against changes."""
+    call, server, caller = acting.call, acting.server, acting.asker
     is_owner = call.context.project_id == server.project_id
     locked_by = Locker.OWNER if is_owner else Locker.ADMIN
-    reason = (acting.wanted or {}).get("locked_reason")
+    reason = (acting.arguments or {}).get("locked_reason")
 
     def write(tx: Tx) -> None:
         servers.lock(tx, server.uuid, locked_by, reason, call.now)
-        history.record(tx, server.uuid, ActionName.LOCK, who, now=call.now)
+        history.record(tx, server.uuid, ActionName.LOCK, caller, now=call.now)
 
     await call.write(write)
     return Answer(202)
 
 
 async def unlock(acting: Acting) -> Answer:
-    """Allow changes again."""
-    call, server, who = acting.call, acting.server, acting.asker
+    """Unlock a server."""
+    call, server, caller = acting.call, acting.server, acting.asker
 
     def write(tx: Tx) -> None:
-        servers.unlock(tx, server.uuid, call.now, may_override=who.may_override)
-        history.record(tx, server.uuid, ActionName.UNLOCK, who, now=call.now)
+        servers.unlock(tx, server.uuid, call.now, may_override=caller.may_override)
+        history.record(tx, server.uuid, ActionName.UNLOCK, caller, now=call.now)
 
     await call.write(write)
     return Answer(202)
 
 
 async def reset_state(acting: Acting) -> Answer:
-    """Say what state a server is in, whatever the records were."""
-    return await acting.write(resetting.reset_state, status=STATES[acting.wanted["state"]])
+    """Set a server's state, whatever it was."""
+    return await acting.write(resetting.reset_state, status=STATES[acting.arguments["state"]])
 
 
 async def force_delete(acting: Acting) -> Answer:
-    """Delete a server. Nothing is kept for a while here, so it is as any other deletion."""
+    """Delete a server. Deletions are never deferred here, so this is an ordinary one."""
     await deleted(acting.call, acting.server)
     return Answer(202)

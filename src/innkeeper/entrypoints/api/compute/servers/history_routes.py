@@ -1,77 +1,92 @@
-"""Routes of what was done to servers, and of their migrations."""
+"""Routes of instance actions, which are the history of a server, and of migrations."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from innkeeper.domain.versions import Version
 from innkeeper.entrypoints.api.checks import ADMIN, PROJECT, PROJECT_MANAGER
-from innkeeper.entrypoints.api.compute.servers import (
-    action_schemas,
-    history_schemas,
-    instance_actions,
-    migrations,
-)
+from innkeeper.entrypoints.api.compute.servers import instance_actions, migrations
+from innkeeper.entrypoints.api.compute.servers.action_schemas import FORCE_COMPLETE
+from innkeeper.entrypoints.api.microversions import Schema
 from innkeeper.entrypoints.api.routing import Route, Rule
+from innkeeper.entrypoints.api.schema_types import ANY_VALUE, NUMBER_VALUE, query
 
-_ONE = "/v2.1/servers/{server_id}"
-_ACTIONS = "os_compute_api:os-instance-actions"
-_MIGRATIONS = "os_compute_api:servers:migrations"
+_ACTIONS = "/v2.1/servers/{server_id}/os-instance-actions"
+_LIVE = "/v2.1/servers/{server_id}/migrations"
+_ACTION_RULE = "os_compute_api:os-instance-actions"
+_LIVE_RULE = "os_compute_api:servers:migrations"
 _FORCED, _LISTED, _ABORTED = Version(2, 22), Version(2, 23), Version(2, 24)
+
+_PAGES: Mapping[str, Schema] = {
+    "limit": NUMBER_VALUE,
+    "marker": ANY_VALUE,
+    "changes-since": ANY_VALUE,
+    "changes-before": ANY_VALUE,
+}
+_MIGRATIONS = query(
+    {
+        "hidden": ANY_VALUE,
+        "host": ANY_VALUE,
+        "instance_uuid": ANY_VALUE,
+        "source_compute": ANY_VALUE,
+        "status": ANY_VALUE,
+        "migration_type": ANY_VALUE,
+        **_PAGES,
+        "user_id": ANY_VALUE,
+        "project_id": ANY_VALUE,
+    }
+)
 
 HISTORY_ROUTES = (
     Route(
         "GET",
-        f"{_ONE}/os-instance-actions",
+        _ACTIONS,
         instance_actions.index,
-        Rule(f"{_ACTIONS}:list", PROJECT),
-        "List what was done to a server.",
-        query=history_schemas.ACTIONS,
+        Rule(f"{_ACTION_RULE}:list", PROJECT),
+        query=query(_PAGES),
     ),
     Route(
         "GET",
-        f"{_ONE}/os-instance-actions/{{request_id}}",
+        f"{_ACTIONS}/{{request_id}}",
         instance_actions.show,
-        Rule(f"{_ACTIONS}:show", PROJECT),
-        "Show one thing that was done to a server.",
+        Rule(f"{_ACTION_RULE}:show", PROJECT),
     ),
     Route(
         "GET",
         "/v2.1/os-migrations",
         migrations.index,
-        Rule("os_compute_api:os-migrations:index", PROJECT_MANAGER, "List a project's migrations."),
-        "List migrations.",
-        query=history_schemas.MIGRATIONS,
+        Rule("os_compute_api:os-migrations:index", PROJECT_MANAGER),
+        query=_MIGRATIONS,
     ),
     Route(
         "GET",
-        f"{_ONE}/migrations",
+        _LIVE,
         migrations.of_server,
-        Rule(f"{_MIGRATIONS}:index", PROJECT_MANAGER, "List a server's live migrations."),
+        Rule(f"{_LIVE_RULE}:index", PROJECT_MANAGER),
         since=_LISTED,
     ),
     Route(
         "GET",
-        f"{_ONE}/migrations/{{migration_id}}",
+        f"{_LIVE}/{{migration_id}}",
         migrations.show,
-        Rule(f"{_MIGRATIONS}:show", ADMIN),
-        "Show a live migration that is under way.",
+        Rule(f"{_LIVE_RULE}:show", ADMIN),
         since=_LISTED,
     ),
     Route(
         "DELETE",
-        f"{_ONE}/migrations/{{migration_id}}",
+        f"{_LIVE}/{{migration_id}}",
         migrations.abort,
-        Rule(f"{_MIGRATIONS}:delete", PROJECT_MANAGER),
-        "Abort a live migration.",
+        Rule(f"{_LIVE_RULE}:delete", PROJECT_MANAGER),
         since=_ABORTED,
         success=(202,),
     ),
     Route(
         "POST",
-        f"{_ONE}/migrations/{{migration_id}}/action",
+        f"{_LIVE}/{{migration_id}}/action",
         migrations.force_complete,
-        Rule(f"{_MIGRATIONS}:force_complete", PROJECT_MANAGER),
-        "Bring a live migration to its end.",
-        body=action_schemas.FORCE_COMPLETE,
+        Rule(f"{_LIVE_RULE}:force_complete", PROJECT_MANAGER),
+        body=FORCE_COMPLETE,
         since=_FORCED,
         success=(202,),
     ),

@@ -1,4 +1,4 @@
-"""What was done to a server, and how each step of it ended."""
+"""Instance actions: what was done to a server, with the events of each action."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from typing import Any
 from innkeeper.domain.compute import Server
 from innkeeper.domain.errors import NotFound
 from innkeeper.domain.moves import Action, ActionEvent
+from innkeeper.entrypoints.api.compute.links import next_page
 from innkeeper.entrypoints.api.compute.servers.access import found, found_even_deleted
-from innkeeper.entrypoints.api.compute.servers.timestamps import changes, micros
 from innkeeper.entrypoints.api.compute.servers.view import host_id
-from innkeeper.entrypoints.api.paging import limit_of, next_query
+from innkeeper.entrypoints.api.compute.timestamps import changes, micros
+from innkeeper.entrypoints.api.paging import limit_of
 from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.systems.compute.servers import history
 
@@ -21,14 +22,14 @@ DETAILS_RULE = "os_compute_api:os-instance-actions:events:details"
 
 @dataclass(frozen=True, slots=True)
 class InstanceActionOptions:
-    """What older versions mean by asking what was done to a server."""
+    """What older versions mean by a request for instance actions."""
 
     shows_deleted: bool = True
-    """Whether a deleted server is there as well."""
+    """Whether the actions of deleted servers are shown."""
 
 
 async def index(call: Call) -> Answer:
-    """List what was done to a server, newest first."""
+    """List the actions on a server, newest first."""
     server = await _server(call)
     filters = {name: values[-1] for name, values in call.query.items()}
     since, until = changes(filters)
@@ -43,14 +44,13 @@ async def index(call: Call) -> Answer:
     page = found_actions[:limit]
     body: dict[str, Any] = {"instanceActions": [_shown(call, each) for each in page]}
     if len(found_actions) > limit:
-        path = f"{call.address}/v2.1/servers/{server.uuid}/os-instance-actions"
-        href = f"{path}?{next_query(call, page[-1].request_id)}"
-        body["links"] = [{"rel": "next", "href": href}]
+        path = f"servers/{server.uuid}/os-instance-actions"
+        body["links"] = next_page(call, path, page[-1].request_id)
     return Answer(200, body)
 
 
 async def show(call: Call) -> Answer:
-    """Show one thing that was done to a server, with its steps."""
+    """Show an action on a server, with its events."""
     server = await _server(call)
     request_id = call.params["request_id"]
     try:
@@ -75,7 +75,7 @@ def _shown(call: Call, action: Action) -> dict[str, Any]:
         "user_id": action.user_id,
         "project_id": action.project_id,
         "start_time": micros(action.created_at),
-        # How many hosts are dedicated, only administrators may know.
+        # Only administrators may see how many hosts are dedicated.
         "message": (call.context.is_admin and action.counted) or action.message,
         "updated_at": micros(action.updated_at),
     }
@@ -90,7 +90,7 @@ def _event(call: Call, server: Server, event: ActionEvent) -> dict[str, Any]:
         "hostId": host_id(server.project_id, event.provider_uuid),
     }
     if call.allows(EVENTS_RULE, project_id=server.project_id):
-        # Nothing here keeps a trace of a program that failed; its log does.
+        # Tracebacks are only logged, not stored.
         shown["traceback"] = None
         shown["host"] = event.host
     if call.allows(DETAILS_RULE, project_id=server.project_id):

@@ -23,7 +23,7 @@ _TAG = re.compile(TAG_PATTERN)
 
 
 async def _write(call: Call, work: Callable[[Tx, Server], T]) -> T:
-    """Run ``work`` on the server as it is when its turn comes, unless it is locked."""
+    """Run ``work`` on the server as the transaction reads it; raises if it is locked."""
     server = await found(call)
     override = may_override(call, server)
 
@@ -100,9 +100,9 @@ async def tags(call: Call) -> Answer:
 
 async def set_tags(call: Call) -> Answer:
     """Replace a server's tags."""
-    wanted = call.body["tags"]
-    given = await _write(call, lambda tx, server: labels.set_tags(tx, server, wanted, call.now))
-    return Answer(200, {"tags": given})
+    requested = call.body["tags"]
+    kept = await _write(call, lambda tx, server: labels.set_tags(tx, server, requested, call.now))
+    return Answer(200, {"tags": kept})
 
 
 async def remove_tags(call: Call) -> Answer:
@@ -112,7 +112,7 @@ async def remove_tags(call: Call) -> Answer:
 
 
 async def has_tag(call: Call) -> Answer:
-    """Tell by the status alone whether a server has a tag."""
+    """Check whether a server has a tag: 204 if it has."""
     server, tag = await found(call), call.params["tag"]
     if tag not in server.tags:
         raise NotFound(f"Server {server.uuid} has no tag '{tag}'")
@@ -120,10 +120,10 @@ async def has_tag(call: Call) -> Answer:
 
 
 async def add_tag(call: Call) -> Answer:
-    """Add a tag to a server; 204 where it has it already."""
+    """Add a tag to a server: 201, or 204 if it has the tag already."""
     tag = call.params["tag"]
     if not tag or len(tag) > TAG_CHARS_MAX or _TAG.search(tag) is None:
-        raise Invalid(f"Invalid tag '{tag}': 1 to {TAG_CHARS_MAX} characters, and neither , nor /.")
+        raise Invalid(f"Invalid tag '{tag}': 1 to {TAG_CHARS_MAX} characters, without , and /.")
     is_new = await _write(call, lambda tx, server: labels.add_tag(tx, server, tag, call.now))
     if not is_new:
         return Answer(204)

@@ -1,12 +1,12 @@
-"""What a listing of servers may be asked for, in the newest version."""
+"""Schemas of the newest queries that list servers, and the columns behind their parameters."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from innkeeper.entrypoints.api.microversions import Schema
 from innkeeper.entrypoints.api.patterns import ANY_LINES_PATTERN, DIGITS_OR_NOTHING_PATTERN
+from innkeeper.entrypoints.api.schema_types import query
 
 SORT_COLUMNS: Mapping[str, str | None] = {
     "access_ip_v4": "access_ip_v4",
@@ -34,7 +34,7 @@ SORT_COLUMNS: Mapping[str, str | None] = {
     "uuid": "uuid",
     "vm_state": "status",
 }
-"""Keys that order a listing, and the columns that they are here."""
+"""Sort keys, and the columns they sort by."""
 SORT_IGNORED = (
     "architecture",
     "auto_disk_config",
@@ -64,7 +64,7 @@ SORT_IGNORED = (
     "vcpus",
     "vm_mode",
 )
-"""Keys that are accepted and order nothing: clients send them, and nothing here has them."""
+"""Sort keys that are accepted and ignored: clients send them, and servers here lack them."""
 
 EXACT_COLUMNS: Mapping[str, str] = {
     "access_ip_v4": "access_ip_v4",
@@ -86,7 +86,7 @@ EXACT_COLUMNS: Mapping[str, str] = {
     "user_id": "user_id",
     "uuid": "uuid",
 }
-"""Filters whose value a column must have."""
+"""Filters that compare a column with their value."""
 LIKE_COLUMNS: Mapping[str, str] = {
     "name": "name",
     "display_name": "name",
@@ -94,13 +94,13 @@ LIKE_COLUMNS: Mapping[str, str] = {
     "description": "description",
     "display_description": "description",
 }
-"""Filters whose value is a pattern for a column."""
-MOMENT_COLUMNS: Mapping[str, str] = {
+"""Filters that match a column with their value as a pattern."""
+TIMESTAMP_COLUMNS: Mapping[str, str] = {
     "created_at": "created_at",
     "launched_at": "launched_at",
     "terminated_at": "deleted_at",
 }
-"""Filters whose value is a moment, exact to the second."""
+"""Filters that compare a column with a timestamp, to the second."""
 IGNORED = (
     "auto_disk_config",
     "ip",
@@ -114,9 +114,9 @@ IGNORED = (
     "root_device_name",
     "soft_deleted",
 )
-"""Filters that are accepted and remove nothing: no server here has what they are about."""
+"""Filters that are accepted and ignored: servers here lack these attributes."""
 TAG_FILTERS = ("tags", "tags-any", "not-tags", "not-tags-any")
-FOR_EVERYBODY = frozenset(
+FOR_ALL_CALLERS = frozenset(
     {
         *TAG_FILTERS,
         "all_tenants",
@@ -141,32 +141,19 @@ FOR_EVERYBODY = frozenset(
         "vm_state",
     }
 )
-"""Filters that are not an administrator's alone; from others the rest is passed over."""
+"""Filters for all callers; other filters are ignored unless the caller is an administrator."""
 
 VALUE: Schema = {"type": "string", "maxLength": 1024, "pattern": ANY_LINES_PATTERN}
 
-
-def _many(schema: Schema) -> Schema:
-    return {"type": "array", "items": schema}
-
-
-_KNOWN = sorted(
+_COLUMNS = {*EXACT_COLUMNS, *LIKE_COLUMNS, *TIMESTAMP_COLUMNS}
+_KNOWN = sorted({*_COLUMNS, *IGNORED, *FOR_ALL_CALLERS, "deleted", "metadata"})
+LIST = query(
     {
-        *EXACT_COLUMNS,
-        *LIKE_COLUMNS,
-        *MOMENT_COLUMNS,
-        *IGNORED,
-        *FOR_EVERYBODY,
-        "deleted",
-        "metadata",
+        **{name: VALUE for name in _KNOWN},
+        "limit": {"type": "string", "minLength": 1, "pattern": DIGITS_OR_NOTHING_PATTERN},
+        "marker": VALUE,
+        "sort_key": {"type": "string", "enum": [*SORT_COLUMNS, *SORT_IGNORED]},
+        "sort_dir": {"type": "string", "enum": ["asc", "desc"]},
     }
 )
-PROPERTIES: Mapping[str, Any] = {
-    **{name: _many(VALUE) for name in _KNOWN},
-    "limit": _many({"type": "string", "minLength": 1, "pattern": DIGITS_OR_NOTHING_PATTERN}),
-    "marker": _many(VALUE),
-    "sort_key": _many({"type": "string", "enum": [*SORT_COLUMNS, *SORT_IGNORED]}),
-    "sort_dir": _many({"type": "string", "enum": ["asc", "desc"]}),
-}
-LIST: Schema = {"type": "object", "properties": PROPERTIES, "additionalProperties": False}
-NOTHING: Schema = {"type": "object", "properties": {}, "additionalProperties": False}
+NOTHING = query({})

@@ -1,6 +1,6 @@
-"""Moves of servers from host to host: listed, shown, and taken hold of on their way.
+"""Migrations of servers: list, show, abort, force complete.
 
-Always true: who may not know of hosts reads null for their names, and finds nothing by them.
+Always true: a caller who may not see hosts gets null for their names, and cannot filter by them.
 """
 
 from __future__ import annotations
@@ -11,10 +11,12 @@ from typing import Any
 from innkeeper.domain.compute import Server
 from innkeeper.domain.errors import Conflict, Invalid, NotFound
 from innkeeper.domain.moves import Migration, MigrationKind, MigrationSelection, MigrationStatus
+from innkeeper.entrypoints.api.compute.hosts.services import row_of
+from innkeeper.entrypoints.api.compute.links import links_to, next_page
 from innkeeper.entrypoints.api.compute.servers.access import found
 from innkeeper.entrypoints.api.compute.servers.acting import asker, in_words
-from innkeeper.entrypoints.api.compute.servers.timestamps import changes, micros
-from innkeeper.entrypoints.api.paging import limit_of, next_query
+from innkeeper.entrypoints.api.compute.timestamps import changes, micros
+from innkeeper.entrypoints.api.paging import limit_of
 from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.systems.compute.moves import migrations
 from innkeeper.systems.compute.moves.migrations import WrongMigrationState
@@ -25,21 +27,20 @@ SERVER_HOSTS_RULE = "os_compute_api:servers:migrations:index:host"
 UNDER_WAY = frozenset(
     {MigrationStatus.PREPARING, MigrationStatus.RUNNING, MigrationStatus.POST_MIGRATING}
 )
-NUMBER_DIGITS_MAX = 18
 NOTHING_MEASURED = {
     f"{what}_{how}_bytes": None
     for what in ("memory", "disk")
     for how in ("total", "processed", "remaining")
 }
-"""Drivers do not tell how far they are."""
+"""Drivers report no progress of a live migration."""
 
 
 @dataclass(frozen=True, slots=True)
 class AbortOptions:
-    """What older versions mean by aborting a live migration."""
+    """What older versions mean by a request to abort a live migration."""
 
     reaches_queue: bool = True
-    """Whether one that does not run yet is aborted too."""
+    """Whether a live migration that is still queued is aborted too."""
 
 
 async def index(call: Call) -> Answer:
@@ -49,7 +50,7 @@ async def index(call: Call) -> Answer:
     if project_id is None or project_id != call.context.project_id:
         call.demand(ALL_RULE, project_id=call.context.project_id)
     shows_hosts = call.allows(HOSTS_RULE, project_id=call.context.project_id)
-    # Finding by a name would tell what is not shown.
+    # A filter by name would reveal what is not shown.
     by_host = filters if shows_hosts else {}
     since, until = changes(filters)
     limit = limit_of(call)
@@ -73,25 +74,25 @@ async def index(call: Call) -> Answer:
         "migrations": [_listed(call, each, shows_hosts) for each in page[:limit]]
     }
     if len(page) > limit:
-        href = f"{call.address}/v2.1/os-migrations?{next_query(call, page[limit - 1].uuid)}"
-        body["migrations_links"] = [{"rel": "next", "href": href}]
+        body["migrations_links"] = next_page(call, "os-migrations", page[limit - 1].uuid)
     return Answer(200, body)
 
 
 async def of_server(call: Call) -> Answer:
-    """List a server's live migrations that are under way."""
+    """List a server's live migrations in progress."""
     server = await found(call)
-    under_way = await call.read(lambda tx: migrations.in_progress(tx, server.uuid))
+    in_progress = await call.read(lambda tx: migrations.in_progress(tx, server.uuid))
     shows_hosts = call.allows(SERVER_HOSTS_RULE, project_id=server.project_id)
-    return Answer(200, {"migrations": [_shown(each, shows_hosts) for each in under_way]})
+    return Answer(200, {"migrations": [_shown(each, shows_hosts) for each in in_progress]})
 
 
 async def show(call: Call) -> Answer:
-    """Show a server's live migration while it is under way."""
+    """Show a server's live migration while it is in progress."""
     server = await found(call)
     number, uuid = call.params["migration_id"], server.uuid
     try:
-        migration = await _migration(call, server)
+        migration_id = _number(call, server)
+        migration = await call.read(lambda tx: migrations.get(tx, uuid, migration_id))
     except NotFound as error:
         raise NotFound(
             f"In-progress live migration {number} is not found for server {uuid}."
@@ -104,14 +105,14 @@ async def show(call: Call) -> Answer:
 
 
 async def abort(call: Call) -> Answer:
-    """Stop a live migration; the server stays where it is."""
+    """Abort a live migration; the server stays on its host."""
     server = await found(call)
-    migration_id, who = _number(call, server), asker(call, server)
+    migration_id, caller = _number(call, server), asker(call, server)
     in_queue = call.options.of(AbortOptions).reaches_queue
     try:
         await call.write(
             lambda tx: migrations.abort(
-                tx, server.uuid, migration_id, who, in_queue=in_queue, now=call.now
+                tx, server.uuid, migration_id, caller, in_queue=in_queue, now=call.now
             )
         )
     except WrongMigrationState as error:
@@ -124,33 +125,30 @@ async def abort(call: Call) -> Answer:
 
 
 async def force_complete(call: Call) -> Answer:
-    """Bring a live migration to its end, whatever that costs the server."""
+    """Force a live migration to complete."""
     server = await found(call)
-    migration_id, who = _number(call, server), asker(call, server)
+    migration_id, caller = _number(call, server), asker(call, server)
     try:
         await call.write(
-            lambda tx: migrations.force_complete(tx, server.uuid, migration_id, who, now=call.now)
+            lambda tx: migrations.force_complete(
+                tx, server.uuid, migration_id, caller, now=call.now
+            )
         )
     except WrongMigrationState as error:
         raise _in_words(error, "force complete") from error
     except NotFound as error:
-        # Clients have always been told so by this status.
+        # Nova answers 400 here, not 404.
         raise Invalid(_unknown(call, server).message) from error
     except Conflict as error:
         raise in_words(error, "force_complete") from error
     return Answer(202)
 
 
-async def _migration(call: Call, server: Server) -> Migration:
-    migration_id = _number(call, server)
-    return await call.read(lambda tx: migrations.get(tx, server.uuid, migration_id))
-
-
 def _number(call: Call, server: Server) -> int:
-    text = call.params["migration_id"]
-    if not (text.isascii() and text.isdigit() and len(text) <= NUMBER_DIGITS_MAX):
+    number = row_of(call.params["migration_id"])
+    if number is None:
         raise _unknown(call, server)
-    return int(text)
+    return number
 
 
 def _unknown(call: Call, server: Server) -> NotFound:
@@ -195,16 +193,13 @@ def _listed(call: Call, migration: Migration, shows_hosts: bool) -> dict[str, An
         **_facts(migration, shows_hosts),
         "instance_uuid": migration.server_uuid,
         "migration_type": migration.kind,
-        # Numbers of rows, which Nova shows and clients can do nothing with.
+        # Nova shows database ids here, which mean nothing to clients.
         "old_instance_type_id": None,
         "new_instance_type_id": None,
     }
     if migration.kind == MigrationKind.LIVE and migration.status in UNDER_WAY:
         path = f"servers/{migration.server_uuid}/migrations/{migration.id}"
-        shown["links"] = [
-            {"rel": "self", "href": f"{call.address}/v2.1/{path}"},
-            {"rel": "bookmark", "href": f"{call.address}/{path}"},
-        ]
+        shown["links"] = links_to(call, path)
     return shown
 
 

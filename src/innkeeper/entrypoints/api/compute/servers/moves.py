@@ -1,7 +1,7 @@
-"""Actions by which a server goes to another host, or gets another size.
+"""Actions that move a server to another host, or resize it.
 
-Always true: they answer before anything has moved. That no host takes the server is told by its
-list of actions, since the server itself stays as it was.
+Always true: the answer comes before the move. If no host accepts the server, its instance
+actions say so; the server itself stays unchanged.
 """
 
 from __future__ import annotations
@@ -28,33 +28,23 @@ class MoveOptions:
     """What older versions mean by a live migration or an evacuation."""
 
     is_forced: bool = False
-    """Whether no filter is asked about the host that the client names."""
+    """Whether the requested host is used without checking it by filters."""
     waits_for_host: bool = False
-    """Whether the client is told at once that there is no host for a live migration."""
+    """Whether a live migration without a valid host fails at once."""
     is_started: bool = False
-    """Whether an evacuated server runs if it ran."""
+    """Whether an evacuated server is started if it ran before."""
 
 
 async def resize(acting: Acting) -> Answer:
-    """Give a server another flavor, on whichever host has room for it."""
-    flavor_id = str(acting.wanted["flavorRef"]).rpartition("/")[2]
+    """Give a server another flavor, on a host with room for it."""
+    flavor_id = str(acting.arguments["flavorRef"]).rpartition("/")[2]
     await _move(acting, resizing.resize, flavor_id)
     return Answer(202)
 
 
-async def confirm_resize(acting: Acting) -> Answer:
-    """Keep what a resize or a migration made of a server."""
-    return await acting.write(resizing.confirm)
-
-
-async def revert_resize(acting: Acting) -> Answer:
-    """Undo a resize or a migration."""
-    return await acting.write(resizing.revert)
-
-
 async def migrate(acting: Acting) -> Answer:
-    """Move a server to another host; it is off while it goes."""
-    host = (acting.wanted or {}).get("host") or None
+    """Move a server to another host; it is shut down during the move."""
+    host = (acting.arguments or {}).get("host") or None
     if host is not None:
         acting.call.demand(MIGRATE_TO, **acting.owner)
     await _move(acting, resizing.migrate, host=host)
@@ -63,7 +53,7 @@ async def migrate(acting: Acting) -> Answer:
 
 async def migrate_live(acting: Acting) -> Answer:
     """Move a server to another host while it runs."""
-    host = acting.wanted["host"] or None
+    host = acting.arguments["host"] or None
     options = acting.call.options.of(MoveOptions)
     if host is not None:
         acting.call.demand(MIGRATE_LIVE_TO, **acting.owner)
@@ -75,8 +65,8 @@ async def migrate_live(acting: Acting) -> Answer:
 
 
 async def evacuate(acting: Acting) -> Answer:
-    """Build a server anew elsewhere, because its host is lost. Answers 200, as it ever did."""
-    host, options = acting.wanted.get("host"), acting.call.options.of(MoveOptions)
+    """Rebuild a server on another host, because its host is lost. Answers 200, as Nova does."""
+    host, options = acting.arguments.get("host"), acting.call.options.of(MoveOptions)
     try:
         await _move(
             acting,
@@ -90,14 +80,13 @@ async def evacuate(acting: Acting) -> Answer:
     return Answer(200)
 
 
-async def _move(acting: Acting, work: Callable[..., Moved], *given: Any, **more: Any) -> Moved:
-    call, server, who = acting.call, acting.server, acting.asker
+async def _move(acting: Acting, work: Callable[..., Moved], *values: Any, **more: Any) -> Moved:
+    call, server, caller = acting.call, acting.server, acting.asker
     seed, new_id = call.site.ids.seed(), call.site.ids.uuid()
 
     def decide(tx: Tx, context: DecisionContext) -> Moved:
-        return work(
-            tx, context, server.uuid, *given, who, **more, seed=seed, new_id=new_id, now=call.now
-        )
+        named = {**more, "seed": seed, "new_id": new_id, "now": call.now}
+        return work(tx, context, server.uuid, *values, caller, **named)
 
     moved: Moved = await call.decide(decide)
     return moved

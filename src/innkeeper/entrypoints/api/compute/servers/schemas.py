@@ -1,7 +1,7 @@
 """Schemas of the newest bodies about servers.
 
-Always true: every object whose keys are ours is closed; text that is stored has no NUL, which
-some databases cannot keep.
+Always true: objects whose keys the API defines are closed; stored text has no NUL, which some
+databases cannot store.
 """
 
 from __future__ import annotations
@@ -31,12 +31,10 @@ from innkeeper.entrypoints.api.schema_types import (
 )
 from innkeeper.systems.compute.servers.labels import TAG_CHARS_MAX, TAGS_MAX
 
-# Behind "$" a newline may still stand; the rest says that it may not.
 COUNT_MAX = 2**31 - 1
 USER_DATA_MAX = 65535
 PROPERTIES_MAX = 128
-"""Of objects whose keys are not ours."""
-
+"""For objects whose keys the API does not define."""
 
 WORD: Schema = {"type": "string", "minLength": 1, "maxLength": 255, "pattern": ANY_LINES_PATTERN}
 TEXT: Schema = {"type": "string", "maxLength": 255, "pattern": ANY_LINES_PATTERN}
@@ -67,12 +65,11 @@ METADATA: Schema = {
     "type": "object",
     "patternProperties": {METADATA_KEY_PATTERN: TEXT},
     "additionalProperties": False,
-    # How many a server may have is a quota's to say.
+    # The quota limits how many items a server has.
     "maxProperties": ITEMS_MAX,
 }
 TAG: Schema = {"type": "string", "minLength": 1, "maxLength": TAG_CHARS_MAX, "pattern": TAG_PATTERN}
 TAGS: Schema = {"type": "array", "items": TAG, "maxItems": TAGS_MAX}
-
 
 NETWORK: Schema = closed(
     {
@@ -108,6 +105,7 @@ DEVICE: Schema = closed(
         "tag": TAG,
     }
 )
+CELL: Schema = {"type": "string", "minLength": 1, "maxLength": 255}
 HINTED_SERVERS: Schema = {"oneOf": [UUID, {"type": "array", "items": UUID, "maxItems": ITEMS_MAX}]}
 HINTED_FILTERS: Schema = {
     "oneOf": [WORD, {"type": "array", "items": WORD, "minItems": 1, "maxItems": 64}]
@@ -115,7 +113,7 @@ HINTED_FILTERS: Schema = {
 HINTS: Schema = {
     "type": "object",
     "properties": {
-        # A list, as some clients send whatever can be repeated; a server is in one group.
+        # Some clients send a list; a server is in at most one group.
         "group": {"oneOf": [UUID, {"type": "array", "items": UUID, "maxItems": 1}]},
         "different_host": HINTED_SERVERS,
         "same_host": HINTED_SERVERS,
@@ -124,29 +122,22 @@ HINTS: Schema = {
             "maxItems": ITEMS_MAX,
             "maxProperties": PROPERTIES_MAX,
         },
-        "target_cell": {"type": "string", "minLength": 1, "maxLength": 255},
+        "target_cell": CELL,
         "different_cell": {
-            "oneOf": [
-                {"type": "string", "minLength": 1, "maxLength": 255},
-                {
-                    "type": "array",
-                    "items": {"type": "string", "minLength": 1, "maxLength": 255},
-                    "maxItems": ITEMS_MAX,
-                },
-            ]
+            "oneOf": [CELL, {"type": "array", "items": CELL, "maxItems": ITEMS_MAX}]
         },
         "build_near_host_ip": {"type": "string", "maxLength": 45},
         "cidr": {"type": "string", "maxLength": 64, "pattern": RANGE_PATTERN},
         "filter": HINTED_FILTERS,
         "filters": HINTED_FILTERS,
     },
-    # Filters that an operator wrote bring hints of their own.
+    # Custom filters bring hints of their own.
     "additionalProperties": True,
     "maxProperties": PROPERTIES_MAX,
 }
 BATCH: Schema = {"type": "string", "maxLength": 64, "pattern": BATCH_PATTERN}
 ENTRY_CHARS_MAX = 16 * 1024
-"""One layer is about 400; each zone that an entry passes adds a layer and a third."""
+"""One layer has about 400 characters; each zone adds a layer, and a third for base64."""
 ENTRY: Schema = {
     "type": "string",
     "minLength": 1,
@@ -221,7 +212,7 @@ UPDATE: Schema = closed(
     ("server",),
 )
 PLANNED: Schema = with_inner(CREATE, "server", {}, ("blob",))
-"""What is only asked about: an entry of a build plan is for making its server."""
+"""Bodies that only plan or explain; a build-plan entry is for booting its server."""
 METADATA_ALL: Schema = closed({"metadata": METADATA}, ("metadata",))
 METADATA_ONE: Schema = closed(
     {"meta": {**METADATA, "minProperties": 1, "maxProperties": 1}}, ("meta",)

@@ -1,4 +1,4 @@
-"""From the query of a listing to the selection that the compute room understands."""
+"""The query of a server listing as a selection for the compute system."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from innkeeper.domain.listing import (
 )
 from innkeeper.entrypoints.api.compute.servers.list_schemas import (
     EXACT_COLUMNS,
-    FOR_EVERYBODY,
+    FOR_ALL_CALLERS,
     LIKE_COLUMNS,
-    MOMENT_COLUMNS,
     SORT_COLUMNS,
     TAG_FILTERS,
+    TIMESTAMP_COLUMNS,
 )
 from innkeeper.entrypoints.api.compute.servers.states import WORDS, of_status, of_vm_state
-from innkeeper.entrypoints.api.compute.servers.timestamps import changes, moment
+from innkeeper.entrypoints.api.compute.timestamps import changes, parsed
 from innkeeper.entrypoints.api.paging import limit_of
 from innkeeper.entrypoints.api.routing import Call
 from innkeeper.entrypoints.api.schema_types import FALSE_WORDS, TRUE_WORDS
@@ -38,10 +38,10 @@ NUMBER_DIGITS_MAX = 9
 
 
 def selection(call: Call, all_projects_rule: str) -> ServerSelection | None:
-    """What the query selects; ``None`` if it can only be nothing.
+    """The servers that the query selects; ``None`` if it cannot match any.
 
-    Raises :class:`Invalid` for values that make no sense, and :class:`Forbidden` for what only
-    administrators may ask.
+    Raises :class:`Invalid` for malformed values, and :class:`Forbidden` for what only
+    administrators may list.
     """
     filters = _allowed_filters(call)
     exact = _exact(filters)
@@ -50,12 +50,12 @@ def selection(call: Call, all_projects_rule: str) -> ServerSelection | None:
     states = _states(call, filters)
     if not all(states):
         return None
-    wanted = {state.status for each in states for state in each}
-    if Status.DELETED in wanted:
+    statuses = {state.status for each in states for state in each}
+    if Status.DELETED in statuses:
         if not call.allows(ALL_FILTERS, project_id=call.context.project_id):
             raise Forbidden("Only administrators may list deleted instances")
-        is_deleted = True if wanted == {Status.DELETED} else None
-    since, until = _moments(filters)
+        is_deleted = True if statuses == {Status.DELETED} else None
+    since, until = _periods(filters)
     return ServerSelection(
         limit=limit_of(call),
         is_deleted=is_deleted,
@@ -76,11 +76,11 @@ def _allowed_filters(call: Call) -> dict[str, str]:
     filters = {name: values[-1] for name, values in call.query.items() if name not in PAGE_WORDS}
     if call.allows(ALL_FILTERS, project_id=call.context.project_id):
         return filters
-    return {name: value for name, value in filters.items() if name in FOR_EVERYBODY}
+    return {name: value for name, value in filters.items() if name in FOR_ALL_CALLERS}
 
 
 def _scope(call: Call, filters: Mapping[str, str], rule: str) -> dict[str, tuple[Any, ...]]:
-    """Whose servers: one's own, unless all projects are asked for and allowed."""
+    """Limit the listing to the caller's project, unless all_tenants is set and allowed."""
     if "all_tenants" in filters and _is_true("all_tenants", filters["all_tenants"] or "true"):
         call.demand(rule, project_id=call.context.project_id)
         return {}
@@ -92,12 +92,12 @@ def _scope(call: Call, filters: Mapping[str, str], rule: str) -> dict[str, tuple
 def _deletion(call: Call, filters: Mapping[str, str]) -> bool | None:
     if "deleted" in filters:
         return filters["deleted"] in TRUE_WORDS
-    # Who asks for changes wants to hear of servers that went, too.
+    # A listing of changes includes deletions.
     return None if "changes-since" in filters or "changes-before" in filters else False
 
 
 def _states(call: Call, filters: Mapping[str, str]) -> tuple[tuple[StateCondition, ...], ...]:
-    """The states asked for: each part must hold, and a part without any never does."""
+    """The requested states; all parts must match, and an empty part never does."""
     parts: list[tuple[StateCondition, ...]] = []
     if "status" in filters:
         words = {text.upper() for text in call.query["status"]}
@@ -113,9 +113,8 @@ def _exact(filters: Mapping[str, str]) -> dict[str, tuple[Any, ...]]:
     exact: dict[str, tuple[Any, ...]] = {}
     for name, column in EXACT_COLUMNS.items():
         if name in filters:
-            reader = _READERS.get(name)
-            text = filters[name]
-            exact[column] = (text if reader is None else reader(name, text),)
+            read, text = _READERS.get(name), filters[name]
+            exact[column] = (text if read is None else read(name, text),)
     if filters.get("task_state") in ("None", "none", "null"):
         exact["task_state"] = (None,)
     return exact
@@ -126,12 +125,12 @@ def _is_true(name: str, text: str) -> bool:
         return True
     if text in FALSE_WORDS:
         return False
-    raise Invalid(f"Invalid value '{text}' for query parameter {name}: it is true or false.")
+    raise Invalid(f"Invalid value '{text}' for query parameter {name}: not true or false.")
 
 
 def _number(name: str, text: str) -> int:
     if not text.isascii() or not text.isdigit() or len(text) > NUMBER_DIGITS_MAX:
-        raise Invalid(f"Invalid value '{text}' for query parameter {name}: it is a number.")
+        raise Invalid(f"Invalid value '{text}' for query parameter {name}: not a number.")
     return int(text)
 
 
@@ -155,7 +154,7 @@ def _patterns(filters: Mapping[str, str]) -> dict[str, Pattern]:
         if name in filters:
             pattern = parse_pattern(filters[name])
             if pattern is None:
-                raise Invalid(f"The pattern in query parameter {name} has too many gaps.")
+                raise Invalid(f"The pattern in query parameter {name} has too many wildcards.")
             patterns[column] = pattern
     return patterns
 
@@ -173,15 +172,15 @@ def _metadata(filters: Mapping[str, str]) -> dict[str, str]:
     try:
         return msgspec.json.decode(filters["metadata"], type=dict[str, str])
     except (msgspec.MsgspecError, RecursionError) as error:
-        raise Invalid("Query parameter metadata is no JSON object of strings.") from error
+        raise Invalid("Query parameter metadata is not a JSON object of strings.") from error
 
 
-def _moments(filters: Mapping[str, str]) -> tuple[dict[str, datetime], dict[str, datetime]]:
+def _periods(filters: Mapping[str, str]) -> tuple[dict[str, datetime], dict[str, datetime]]:
     since: dict[str, datetime] = {}
     until: dict[str, datetime] = {}
-    for name, column in MOMENT_COLUMNS.items():
+    for name, column in TIMESTAMP_COLUMNS.items():
         if name in filters:
-            since[column] = moment(name, filters[name]).replace(microsecond=0)
+            since[column] = parsed(name, filters[name]).replace(microsecond=0)
             until[column] = since[column] + timedelta(microseconds=999_999)
     first, last = changes(filters)
     if first is not None:
@@ -196,8 +195,8 @@ def _sort(call: Call) -> tuple[tuple[str, bool], ...]:
     directions = list(call.query.get("sort_dir", ()))
     if len(directions) > max(len(keys), 1):
         raise Invalid("Sort direction size exceeds sort key size")
-    falls = [word == "desc" for word in directions]
-    rest = falls[0] if falls else True
+    descending = [word == "desc" for word in directions]
+    default = descending[0] if descending else True
     if not call.allows(ALL_FILTERS, project_id=call.context.project_id):
         hidden = [key for key in keys if key in ("host", "node")]
         if hidden:
@@ -206,6 +205,7 @@ def _sort(call: Call) -> tuple[tuple[str, bool], ...]:
     for number, key in enumerate(keys):
         column = SORT_COLUMNS.get(key)
         if column is not None:
-            order.setdefault(column, falls[number] if number < len(falls) else rest)
-    order.setdefault("created_at", rest)
+            is_descending = descending[number] if number < len(descending) else default
+            order.setdefault(column, is_descending)
+    order.setdefault("created_at", default)
     return tuple(order.items())

@@ -1,4 +1,4 @@
-"""Actions by which a server is put away for a while, and taken out again."""
+"""Actions that shelve and unshelve servers."""
 
 from __future__ import annotations
 
@@ -13,31 +13,26 @@ UNSHELVE_TO = "os_compute_api:os-shelve:unshelve_to_host"
 
 
 async def shelve(acting: Acting) -> Answer:
-    """Shut a server down and keep what it was; sooner or later its host is free of it."""
+    """Shelve a server: shut it down now, and free its host after ``shelved_offload_time``."""
     offload_time_s = acting.call.site.settings.computing.shelved_offload_time
     return await acting.write(shelving.shelve, offload_time_s=offload_time_s)
 
 
-async def shelve_offload(acting: Acting) -> Answer:
-    """Free the host of a shelved server now."""
-    return await acting.write(shelving.offload)
-
-
 async def unshelve(acting: Acting) -> Answer:
-    """Bring a shelved server back, in another zone or on a given host if one is named."""
-    wanted, call, server = acting.wanted or {}, acting.call, acting.server
-    zone = wanted.get("availability_zone", shelving.UNCHANGED)
-    host = wanted.get("host")
+    """Unshelve a server, into another availability zone or to a host if the body names one."""
+    arguments, call, server = acting.arguments or {}, acting.call, acting.server
+    zone = arguments.get("availability_zone", shelving.UNCHANGED)
+    host = arguments.get("host")
     if host is not None:
         call.demand(UNSHELVE_TO, **acting.owner)
-    who, seed = acting.asker, call.site.ids.seed()
+    caller, seed = acting.asker, call.site.ids.seed()
 
     def decide(tx: Tx, context: DecisionContext) -> Moved:
         return shelving.unshelve(
             tx,
             context,
             server.uuid,
-            who,
+            caller,
             availability_zone=zone,
             host=host,
             seed=seed,
@@ -49,8 +44,7 @@ async def unshelve(acting: Acting) -> Answer:
 
 
 async def set_dedicated_hosts(acting: Acting) -> Answer:
-    """Change the pcloud or the reservation that a shelved server is to come back to."""
-    wanted = acting.wanted or {}
-    return await acting.write(
-        dedicated_hosts.change, pcloud=wanted.get("pcloud"), reservation=wanted.get("reservation")
-    )
+    """Change the pcloud or the reservation in which a shelved server is unshelved."""
+    arguments = acting.arguments or {}
+    pcloud, reservation = arguments.get("pcloud"), arguments.get("reservation")
+    return await acting.write(dedicated_hosts.change, pcloud=pcloud, reservation=reservation)

@@ -1,7 +1,6 @@
-"""A server's status as the API shows it: what the server is, unless what is being done to it
-says more.
+"""A server's status in the API: its own status, or a word for the task that runs on it.
 
-Always true: a listing by status finds exactly the servers that show it.
+Always true: a listing by status finds exactly the servers that show that status.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ VM_STATES: Mapping[str, str] = {
     Status.ERROR: "error",
     Status.DELETED: "deleted",
 }
-"""The API's second word for what a server is."""
+"""The API's ``vm_state`` of each status."""
 
 _RESIZING: Mapping[str, str] = {
     Task.RESIZE_PREP: "RESIZE",
@@ -44,7 +43,7 @@ _SHOWN: Mapping[str, Mapping[str, str]] = {
     Status.VERIFY_RESIZE: {Task.RESIZE_REVERTING: "REVERT_RESIZE"},
     Status.ERROR: {Task.REBUILDING: "REBUILD"},
 }
-"""What is shown instead of what a server is, by what is being done to it."""
+"""Statuses that are shown while a task runs, by the server's own status and the task."""
 
 WORDS = frozenset(
     {
@@ -56,7 +55,7 @@ WORDS = frozenset(
         "UNKNOWN",
     }
 )
-"""All statuses that the API has; the last four are no server's here."""
+"""All statuses of the API; no server here has one of the last four."""
 _STATUS_OF = {word: status for status, word in VM_STATES.items()}
 
 
@@ -66,7 +65,7 @@ def shown(status: str, task_state: str | None) -> str:
 
 
 def of_status(word: str) -> tuple[StateCondition, ...]:
-    """The states in which a server shows this status; none for a word that is never shown."""
+    """The states in which a server shows this status; none for an unknown one."""
     return tuple(_states(word))
 
 
@@ -74,9 +73,9 @@ def _states(word: str) -> Iterator[StateCondition]:
     if word in VM_STATES:
         yield StateCondition(word, without_tasks=tuple(_SHOWN.get(word, ())))
     for status, tasks in _SHOWN.items():
-        fitting = tuple(task for task, shown_then in tasks.items() if shown_then == word)
-        if fitting:
-            yield StateCondition(status, tasks=fitting)
+        matching = tuple(task for task, shown_then in tasks.items() if shown_then == word)
+        if matching:
+            yield StateCondition(status, tasks=matching)
 
 
 def of_vm_state(word: str) -> tuple[StateCondition, ...]:

@@ -1,4 +1,4 @@
-"""What a server has none of here, and clients ask for on their way."""
+"""Parts of servers that are not managed here, but that clients list."""
 
 from __future__ import annotations
 
@@ -7,24 +7,24 @@ from innkeeper.entrypoints.api.routing import Answer, Call
 
 
 async def addresses(call: Call) -> Answer:
-    """No addresses: networks are not managed here."""
+    """List a server's addresses: it has none, since networks are not managed here."""
     await found(call)
     return Answer(200, {"addresses": {}})
 
 
 async def volumes(call: Call) -> Answer:
-    """No volumes: there is no block storage yet."""
+    """List a server's volumes: it has none, since there is no block storage."""
     await found(call)
     return Answer(200, {"volumeAttachments": []})
 
 
 async def interfaces(call: Call) -> Answer:
-    """No interfaces: networks are not managed here."""
+    """List a server's network interfaces: it has none."""
     await found(call)
     return Answer(200, {"interfaceAttachments": []})
 
 
 async def security_groups(call: Call) -> Answer:
-    """No security groups: networks are not managed here."""
+    """List a server's security groups: it has none."""
     await found(call)
     return Answer(200, {"security_groups": []})

@@ -1,7 +1,7 @@
 """Servers as the newest version of the Compute API shows them.
 
-Always true: what only administrators may know (where a server is, its host's state) is left
-out for everybody else here; older versions take more away, and add nothing.
+Always true: fields for administrators (a server's host, the host's state) are left out for other
+callers; older versions remove fields, and add none.
 """
 
 from __future__ import annotations
@@ -13,43 +13,41 @@ from typing import Any
 
 from innkeeper.domain.compute import Host, Server, Status
 from innkeeper.domain.ids import ProviderUuid
+from innkeeper.entrypoints.api.compute.links import links_to
 from innkeeper.entrypoints.api.compute.servers import states
-from innkeeper.entrypoints.api.compute.servers.timestamps import micros
+from innkeeper.entrypoints.api.compute.timestamps import micros
 from innkeeper.entrypoints.api.routing import Call
 from innkeeper.systems.compute.servers.servers import fault_message
 
 SHOWS_PROGRESS = frozenset({"ACTIVE", "BUILD", "MIGRATING", "REBUILD", "RESIZE", "VERIFY_RESIZE"})
-"""Shown statuses with a progress; nobody here measures any, so it is nought."""
+"""Statuses that show a progress; it is not measured here, so it is always 0."""
 SHOWS_FAULT = (Status.ERROR, Status.DELETED)
 ROOT_DEVICE = "/dev/sda"
 DISK_CONFIG = "MANUAL"
-"""Nothing here changes a disk's partitions by itself, whatever was asked for."""
+"""Partitions are never resized automatically here, whatever the client requests."""
 ATTRIBUTES = "OS-EXT-SRV-ATTR"
 USAGE = "OS-SRV-USG"
 STATES = "OS-EXT-STS"
 
 
 class ShownFlavor(dict[str, Any]):
-    """A server's flavor, which knows the id that only older versions show."""
+    """A server's flavor, with the id that only older versions show."""
 
     flavor_id: str
 
 
 def link(call: Call, server_id: str) -> list[dict[str, str]]:
-    """A server's links: under the API's version, and without."""
-    return [
-        {"rel": "self", "href": f"{call.address}/v2.1/servers/{server_id}"},
-        {"rel": "bookmark", "href": f"{call.address}/servers/{server_id}"},
-    ]
+    """A server's links."""
+    return links_to(call, f"servers/{server_id}")
 
 
 def brief(call: Call, server: Server) -> dict[str, Any]:
-    """A server in a list of names."""
+    """A server in a list without details."""
     return {"id": server.uuid, "name": server.name, "links": link(call, server.uuid)}
 
 
 def full(call: Call, server: Server, homes: Mapping[str, Host]) -> dict[str, Any]:
-    """A server with all that the caller may know of it, as in a list."""
+    """A server with all fields that the caller may see, as lists show it."""
     home = homes.get(server.host or "")
     project = {"project_id": server.project_id}
     shown = {**_facts(call, server), **_states(server, home)}
@@ -67,7 +65,7 @@ def full(call: Call, server: Server, homes: Mapping[str, Host]) -> dict[str, Any
 def alone(
     call: Call, server: Server, homes: Mapping[str, Host], groups: Sequence[str]
 ) -> dict[str, Any]:
-    """A server shown by itself, which says its groups too."""
+    """A server shown by itself, with its server groups."""
     return {**full(call, server, homes), "server_groups": list(groups)}
 
 
@@ -156,11 +154,11 @@ def _image(call: Call, server: Server) -> Any:
 
 
 def host_id(project_id: str, provider_uuid: ProviderUuid | None) -> str:
-    """The same for all servers of one project on one host, and telling nothing of either.
+    """An opaque id, the same for all servers of one project on one host.
 
-    It is made of what no project is told and nobody guesses, the uuid of the host's resource
-    provider. Made of its name, it would let anybody who supposes a name see that it is so.
-    Nothing for a server that is on no host, or on one that is forgotten.
+    It is a hash of the UUID of the host's provider, which no project can see or guess. A hash
+    of the host's name would let a client confirm a guessed name. Empty for a server without a
+    host, or on a deleted host.
     """
     if provider_uuid is None:
         return ""

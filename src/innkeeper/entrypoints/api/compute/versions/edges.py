@@ -1,45 +1,64 @@
-"""Pieces of edges that several resources have alike."""
+"""Edges and parts of edges that several resources share."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from innkeeper.entrypoints.api.microversions import Schema
+from innkeeper.domain.versions import Version
+from innkeeper.entrypoints.api.microversions import Edge, Schema, Step
 from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.entrypoints.api.schema_types import query, with_inner
 
 SERVER = "/v2.1/servers/{server_id}"
 
+Routes = tuple[tuple[str, str], ...]
+"""Methods and paths."""
 Up = Callable[[Call], None]
 Down = Callable[[Answer, Call], None]
 Before = Callable[[Schema], Schema]
-"""Makes a schema of the one that followed it."""
+"""Makes a schema from the one that followed it."""
 
-CLOSED_QUERIES = "Unknown query parameters are refused."
-"""What 2.75 did to many lists."""
 ANYTHING = query({}, is_closed=False)
 
 
+def edges(
+    routes: Routes,
+    *,
+    body_before: Before | None = None,
+    query_before: Before | Schema | None = None,
+    up: Up | None = None,
+    down: Down | None = None,
+) -> tuple[Edge, ...]:
+    """The same edge for each of these routes."""
+    return tuple(Edge(method, path, body_before, query_before, up, down) for method, path in routes)
+
+
 def opened(schema: Schema) -> Schema:
-    """The schema from before unknown parameters were refused."""
+    """The schema from before unknown parameters were rejected."""
     return {**schema, "additionalProperties": True}
 
 
+def closed_queries(*routes: tuple[str, str]) -> Step:
+    """What 2.75 changed about many routes."""
+    summary = "Unknown query parameters are rejected."
+    return Step(Version(2, 75), summary, edges(routes, query_before=opened))
+
+
 def parameters_without(*names: str) -> Before:
-    """The query's schema from before these parameters were there."""
+    """The query's schema from before these parameters existed."""
 
     def before(schema: Schema) -> Schema:
         known = schema["properties"]
-        assert set(names) <= set(known), "only what is there can go"
-        left = {name: each for name, each in known.items() if name not in names}
-        return {**schema, "properties": left}
+        assert set(names) <= set(known), "only existing parameters can be removed"
+        kept = {name: each for name, each in known.items() if name not in names}
+        return {**schema, "properties": kept}
 
     return before
 
 
 def body_without(wrapper: str, *names: str) -> Before:
-    """The body's schema from before these keys under ``wrapper`` were there."""
+    """The body's schema from before these keys under ``wrapper`` existed."""
     return lambda schema: with_inner(schema, wrapper, {}, names)
 
 
@@ -49,7 +68,7 @@ def body_with(wrapper: str, **others: Schema) -> Before:
 
 
 def ignoring(*names: str) -> Up:
-    """A way up that takes query parameters away which were not looked at then."""
+    """A way up that removes query parameters which were ignored then."""
 
     def up(call: Call) -> None:
         for name in names:
@@ -58,8 +77,18 @@ def ignoring(*names: str) -> Up:
     return up
 
 
+def resources(many: str, one: str) -> Callable[[Answer], list[Any]]:
+    """A function that finds the resources of an answer, in a list or as a single one."""
+
+    def found(answer: Answer) -> list[Any]:
+        body = answer.body
+        return list(body[many]) if many in body else [body[one]]
+
+    return found
+
+
 def dropping(shown: Callable[[Answer], Iterable[dict[str, Any]]], *keys: str) -> Down:
-    """A way down that takes keys from whatever ``shown`` finds in an answer."""
+    """A way down that removes keys from the resources that ``shown`` finds in an answer."""
 
     def down(answer: Answer, call: Call) -> None:
         for each in shown(answer):

@@ -1,8 +1,8 @@
-"""What microversions changed about the past of servers: their actions and migrations."""
+"""What microversions changed about instance actions and migrations."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from innkeeper.domain.versions import Version
@@ -15,9 +15,11 @@ from innkeeper.entrypoints.api.compute.versions.edges import (
     ANYTHING,
     SERVER,
     dropping,
+    edges,
     ignoring,
     opened,
     parameters_without,
+    resources,
 )
 from innkeeper.entrypoints.api.microversions import Edge, Schema, Step
 from innkeeper.entrypoints.api.options import with_options
@@ -28,28 +30,17 @@ ACTION = f"{SERVER}/os-instance-actions/{{request_id}}"
 MIGRATIONS = "/v2.1/os-migrations"
 SERVER_MIGRATIONS = f"{SERVER}/migrations"
 MIGRATION = f"{SERVER}/migrations/{{migration_id}}"
+LIVE = (("GET", SERVER_MIGRATIONS), ("GET", MIGRATION))
 
 _alive_only = with_options(InstanceActionOptions, shows_deleted=False)
 _unpaged = ignoring("limit", "marker", "changes-since", "changes-before")
-
-
-def _actions(answer: Answer) -> Iterable[dict[str, Any]]:
-    body = answer.body
-    found: list[dict[str, Any]]
-    found = body["instanceActions"] if "instanceActions" in body else [body["instanceAction"]]
-    return found
+_actions = resources("instanceActions", "instanceAction")
+_migrations = resources("migrations", "migration")
 
 
 def _events(answer: Answer) -> Iterator[dict[str, Any]]:
     for action in _actions(answer):
         yield from action.get("events", ())
-
-
-def _migrations(answer: Answer) -> Iterable[dict[str, Any]]:
-    body = answer.body
-    found: list[dict[str, Any]]
-    found = body["migrations"] if "migrations" in body else [body["migration"]]
-    return found
 
 
 def _events_by_rule(answer: Answer, call: Call) -> None:
@@ -73,12 +64,12 @@ _drop_owners = dropping(_migrations, "user_id", "project_id")
 STEPS = (
     Step(
         Version(2, 21),
-        "What was done to a server is told after its deletion, too.",
-        (Edge("GET", ACTIONS, up=_alive_only), Edge("GET", ACTION, up=_alive_only)),
+        "The actions on a server are shown after its deletion, too.",
+        edges((("GET", ACTIONS), ("GET", ACTION)), up=_alive_only),
     ),
     Step(
         Version(2, 23),
-        "Migrations have a kind; a server's live migrations can be listed and shown.",
+        "Migrations show their type; a server's live migrations can be listed and shown.",
         (Edge("GET", MIGRATIONS, down=dropping(_migrations, "migration_type", "links")),),
     ),
     Step(
@@ -88,7 +79,7 @@ STEPS = (
     ),
     Step(
         Version(2, 58),
-        "`limit`, `marker` and changes-since on a server's actions, which show updated_at.",
+        "A server's actions take `limit`, `marker` and changes-since, and show updated_at.",
         (
             Edge("GET", ACTIONS, query_before=ANYTHING, up=_unpaged, down=_drop_updated_at),
             Edge("GET", ACTIONS, down=_no_link),
@@ -97,12 +88,11 @@ STEPS = (
     ),
     Step(
         Version(2, 59),
-        "`limit`, `marker` and changes-since on migrations, which show their uuid.",
+        "Migrations take `limit`, `marker` and changes-since, and show their UUID.",
         (
             Edge("GET", MIGRATIONS, query_before=_open_and_unpaged, up=_unpaged, down=_drop_uuid),
             Edge("GET", MIGRATIONS, down=_no_link),
-            Edge("GET", SERVER_MIGRATIONS, down=_drop_uuid),
-            Edge("GET", MIGRATION, down=_drop_uuid),
+            *edges(LIVE, down=_drop_uuid),
         ),
     ),
     Step(
@@ -112,20 +102,20 @@ STEPS = (
     ),
     Step(
         Version(2, 65),
-        "A live migration can be aborted before it runs.",
+        "A live migration can be aborted while it is queued.",
         (Edge("DELETE", MIGRATION, up=with_options(AbortOptions, reaches_queue=False)),),
     ),
     Step(
         Version(2, 66),
-        "Listings of what was done to a server, and of migrations, take changes-before.",
-        (
-            Edge("GET", ACTIONS, query_before=parameters_without("changes-before")),
-            Edge("GET", MIGRATIONS, query_before=parameters_without("changes-before")),
+        "Lists of a server's actions, and of migrations, take changes-before.",
+        edges(
+            (("GET", ACTIONS), ("GET", MIGRATIONS)),
+            query_before=parameters_without("changes-before"),
         ),
     ),
     Step(
         Version(2, 80),
-        "Migrations show user_id and project_id, and are listed by them.",
+        "Migrations show user_id and project_id, which lists can filter by.",
         (
             Edge(
                 "GET",
@@ -134,8 +124,7 @@ STEPS = (
                 up=ignoring("user_id", "project_id"),
                 down=_drop_owners,
             ),
-            Edge("GET", SERVER_MIGRATIONS, down=_drop_owners),
-            Edge("GET", MIGRATION, down=_drop_owners),
+            *edges(LIVE, down=_drop_owners),
         ),
     ),
     Step(

@@ -1,41 +1,36 @@
 """What microversions changed about compute services and hypervisors.
 
-The lists of hypervisors until 2.32 are routes of their own, which give all hosts at once. The
-routes that named a service in the body, or searched hypervisors by a part of their name, end
-with 2.52.
+Until 2.32, separate routes list all hypervisors without pages. The routes that name a service in
+the body, or search hypervisors by a part of their name, end with 2.52.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
 from innkeeper.domain.versions import Version
-from innkeeper.entrypoints.api.compute.hosts.hypervisors import in_answer
+from innkeeper.entrypoints.api.compute.hosts.schemas import PAGES
 from innkeeper.entrypoints.api.compute.versions.edges import (
     ANYTHING,
-    CLOSED_QUERIES,
+    closed_queries,
     dropping,
-    opened,
+    edges,
+    resources,
 )
 from innkeeper.entrypoints.api.faults import encode
 from innkeeper.entrypoints.api.microversions import Edge, Step
 from innkeeper.entrypoints.api.routing import Answer, Call
-from innkeeper.entrypoints.api.schema_types import PAGE_VALUES, query
 
 SERVICES = "/v2.1/os-services"
 ALL = "/v2.1/os-hypervisors"
 DETAIL = "/v2.1/os-hypervisors/detail"
 ONE = "/v2.1/os-hypervisors/{hypervisor_id}"
-PAGES_ONLY = query(PAGE_VALUES)
+LISTS = (("GET", ALL), ("GET", DETAIL))
 
-
-def _services(answer: Answer) -> list[Any]:
-    services: list[Any] = answer.body["services"]
-    return services
+_services = resources("services", "service")
+_hypervisors = resources("hypervisors", "hypervisor")
 
 
 def _cpu_facts_as_text(answer: Answer, call: Call) -> None:
-    for each in in_answer(answer):
+    for each in _hypervisors(answer):
         if "cpu_info" in each:
             each["cpu_info"] = encode(each["cpu_info"]).decode()
 
@@ -46,23 +41,22 @@ def _numbers_of_services(answer: Answer, call: Call) -> None:
 
 
 def _numbers(answer: Answer, call: Call) -> None:
-    for each in in_answer(answer):
+    for each in _hypervisors(answer):
         each["id"] = each.older["id"]
         if "service" in each:
             each["service"]["id"] = each["id"]
-    links = answer.body.get("hypervisors_links")
-    if links:
-        links[0]["href"] = answer.body.older["next"]
+    if "hypervisors_links" in answer.body:
+        answer.body["hypervisors_links"] = answer.body.older["links"]
 
 
 def _no_empty_lists(answer: Answer, call: Call) -> None:
-    for each in in_answer(answer):
+    for each in _hypervisors(answer):
         if each.get("servers") == []:
             del each["servers"]
 
 
 def _with_amounts(answer: Answer, call: Call) -> None:
-    for each in in_answer(answer):
+    for each in _hypervisors(answer):
         each.pop("uptime", None)
         each.update(each.older["amounts"])
         each["cpu_info"] = each.older["cpu_info"]
@@ -77,39 +71,30 @@ STEPS = (
     Step(
         Version(2, 28),
         "A hypervisor's cpu_info is an object.",
-        (Edge("GET", DETAIL, down=_cpu_facts_as_text), Edge("GET", ONE, down=_cpu_facts_as_text)),
+        edges((("GET", DETAIL), ("GET", ONE)), down=_cpu_facts_as_text),
     ),
-    Step(
-        Version(2, 33),
-        "Hypervisors are listed in pages.",
-        (Edge("GET", ALL, query_before=ANYTHING), Edge("GET", DETAIL, query_before=ANYTHING)),
-    ),
+    Step(Version(2, 33), "Hypervisors are listed in pages.", edges(LISTS, query_before=ANYTHING)),
     Step(
         Version(2, 53),
-        "Compute services and hypervisors have UUIDs, and are found by a part of their names.",
+        "Compute services and hypervisors have UUIDs; lists take a part of a hypervisor's name.",
         (
             Edge("GET", SERVICES, down=_numbers_of_services),
-            Edge("GET", ALL, query_before=PAGES_ONLY, down=_numbers),
-            Edge("GET", DETAIL, query_before=PAGES_ONLY, down=_numbers),
-            Edge("GET", ONE, down=_numbers),
-            Edge("GET", f"{ONE}/uptime", down=_numbers),
-            Edge("GET", f"{ONE}/search", down=_numbers),
-            Edge("GET", f"{ONE}/servers", down=_numbers),
+            *edges(LISTS, query_before=PAGES, down=_numbers),
+            *edges(
+                tuple(("GET", f"{ONE}{part}") for part in ("", "/uptime", "/search", "/servers")),
+                down=_numbers,
+            ),
         ),
     ),
-    Step(Version(2, 75), CLOSED_QUERIES, (Edge("GET", SERVICES, query_before=opened),)),
+    closed_queries(("GET", SERVICES)),
     Step(
         Version(2, 75),
-        "A hypervisor without servers shows an empty list of them.",
-        (
-            Edge("GET", ALL, down=_no_empty_lists),
-            Edge("GET", DETAIL, down=_no_empty_lists),
-            Edge("GET", ONE, down=_no_empty_lists),
-        ),
+        "A hypervisor without servers shows an empty list.",
+        edges((*LISTS, ("GET", ONE)), down=_no_empty_lists),
     ),
     Step(
         Version(2, 88),
         "Hypervisors show their uptime, and no amounts; there are no statistics.",
-        (Edge("GET", DETAIL, down=_with_amounts), Edge("GET", ONE, down=_with_amounts)),
+        edges((("GET", DETAIL), ("GET", ONE)), down=_with_amounts),
     ),
 )

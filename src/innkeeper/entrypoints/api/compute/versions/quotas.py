@@ -1,7 +1,7 @@
 """What microversions changed about quotas and limits.
 
-Networks never had quotas here, and no file was ever put into a server at boot: older versions
-show the fields with the values of a service where nobody set them.
+There are no quotas of networks and injected files here: older versions show these fields with
+the default values of Nova.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from innkeeper.domain.versions import Version
 from innkeeper.entrypoints.api.compute.accounts.quotas import put_into
 from innkeeper.entrypoints.api.compute.accounts.schemas import QUOTA_NAMES, quota_set
-from innkeeper.entrypoints.api.compute.versions.edges import CLOSED_QUERIES, Down, opened
+from innkeeper.entrypoints.api.compute.versions.edges import Down, closed_queries, edges
 from innkeeper.entrypoints.api.microversions import Edge, Schema, Step
 from innkeeper.entrypoints.api.routing import Answer, Call
 
@@ -29,7 +29,7 @@ OF_FILES = {
 OF_NETWORKS = dict.fromkeys(
     ("fixed_ips", "floating_ips", "security_groups", "security_group_rules"), UNLIMITED
 )
-# In the order in which complaints are made.
+# In the order in which errors name them.
 FILE_NAMES = ("injected_files", "injected_file_content_bytes", "injected_file_path_bytes")
 BEFORE_2_57 = quota_set((*QUOTA_NAMES, *FILE_NAMES))
 BEFORE_2_36 = quota_set((*QUOTA_NAMES, *FILE_NAMES, *OF_NETWORKS))
@@ -51,7 +51,7 @@ def _limits_with_networks(answer: Answer, call: Call) -> None:
 
 def _with_image_metadata(answer: Answer, call: Call) -> None:
     absolute = answer.body["limits"]["absolute"]
-    # It was the same limit under another name.
+    # The same limit under another name.
     absolute["maxImageMeta"] = absolute["maxServerMeta"]
 
 
@@ -70,18 +70,14 @@ def _limits_with_files(answer: Answer, call: Call) -> None:
 
 def _wherever_shown(body_before: Schema, down: Down) -> tuple[Edge, ...]:
     """The same way down for every answer that shows a project's quotas."""
-    return (
-        Edge("GET", QUOTAS, down=down),
-        Edge("GET", f"{QUOTAS}/detail", down=down),
-        Edge("GET", f"{QUOTAS}/defaults", down=down),
-        Edge("PUT", QUOTAS, body_before=body_before, down=down),
-    )
+    shown = tuple(("GET", f"{QUOTAS}{part}") for part in ("", "/detail", "/defaults"))
+    return (*edges(shown, down=down), Edge("PUT", QUOTAS, body_before=body_before, down=down))
 
 
 STEPS = (
     Step(
         Version(2, 36),
-        "Quotas and limits say nothing of networks and security groups.",
+        "Quotas and limits no longer have networks and security groups.",
         (
             *_wherever_shown(BEFORE_2_36, _with_networks),
             Edge("GET", LIMITS, down=_limits_with_networks),
@@ -89,32 +85,28 @@ STEPS = (
     ),
     Step(
         Version(2, 39),
-        "Limits say nothing of images' metadata.",
+        "Limits no longer have image metadata.",
         (Edge("GET", LIMITS, down=_with_image_metadata),),
     ),
     Step(
         Version(2, 50),
-        "Classes of quotas tell of server groups.",
+        "Quota classes show server groups.",
         (Edge("GET", CLASSES, down=_without_groups),),
     ),
     Step(
         Version(2, 57),
-        "Quotas and limits say nothing of personality files.",
+        "Quotas and limits no longer have personality files.",
         (
             *_wherever_shown(BEFORE_2_57, _with_files),
             Edge("GET", CLASSES, down=_with_files),
             Edge("GET", LIMITS, down=_limits_with_files),
         ),
     ),
-    Step(
-        Version(2, 75),
-        CLOSED_QUERIES,
-        (
-            Edge("GET", QUOTAS, query_before=opened),
-            Edge("PUT", QUOTAS, query_before=opened),
-            Edge("DELETE", QUOTAS, query_before=opened),
-            Edge("GET", f"{QUOTAS}/detail", query_before=opened),
-            Edge("GET", LIMITS, query_before=opened),
-        ),
+    closed_queries(
+        ("GET", QUOTAS),
+        ("PUT", QUOTAS),
+        ("DELETE", QUOTAS),
+        ("GET", f"{QUOTAS}/detail"),
+        ("GET", LIMITS),
     ),
 )

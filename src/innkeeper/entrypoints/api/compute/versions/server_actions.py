@@ -12,8 +12,8 @@ from innkeeper.entrypoints.api.compute.servers.action_schemas import (
     EVACUATE,
     HOST,
     HOST_OR_NULL,
+    IGNORED,
     MIGRATE_LIVE,
-    NOT_LOOKED_AT,
     PASSWORD,
 )
 from innkeeper.entrypoints.api.compute.servers.bodies import made_password
@@ -40,12 +40,12 @@ MIGRATE_LIVE_OVER_COMMIT = closed(
 
 @dataclass(frozen=True, slots=True)
 class EvacuationOptions:
-    """What a client before 2.14 says about the disks of an evacuated server."""
+    """What a client before 2.14 requests about the disks of an evacuated server."""
 
-    tells_password: bool = False
+    shows_password: bool = False
     """Whether the answer shows the server's password."""
     keeps_disks: bool = False
-    """Whether the disks are shared: the password on them stays, and is not shown."""
+    """Whether the disks are on shared storage; their password stays, and is not shown."""
 
 
 def acted(
@@ -57,11 +57,11 @@ def acted(
 
 
 def _with(actions: Mapping[str, Schema]) -> Before:
-    """The schema of all actions with these as they were."""
+    """The schema of actions, with these as they were."""
 
     def before(schema: Schema) -> Schema:
         known = schema["properties"]
-        assert actions.keys() <= known.keys(), "only what is there was otherwise"
+        assert actions.keys() <= known.keys(), "only existing actions can be replaced"
         return {**schema, "properties": {**known, **actions}}
 
     return before
@@ -71,8 +71,8 @@ def _forcible(schema: Schema) -> Schema:
     return {**schema, "properties": {**schema["properties"], "force": BOOLEAN}}
 
 
-def _takes_nothing(name: str) -> Up:
-    """A way up from when nobody looked at what stood beside an action's name."""
+def _without_arguments(name: str) -> Up:
+    """A way up from when the arguments of an action were ignored."""
 
     def up(call: Call) -> None:
         if name in call.body:
@@ -82,43 +82,43 @@ def _takes_nothing(name: str) -> Up:
 
 
 def _forces_named_host(name: str) -> Up:
-    """A way up from when a host that was named was not checked."""
+    """A way up from when a requested host was not checked."""
 
     def up(call: Call) -> None:
-        wanted = call.body.get(name, {})
-        if wanted.get("host"):
-            wanted["force"] = True
+        arguments = call.body.get(name, {})
+        if arguments.get("host"):
+            arguments["force"] = True
 
     return up
 
 
-def _find_out_storage(call: Call) -> None:
-    wanted = call.body.get("evacuate")
-    if wanted is None:
+def _read_storage(call: Call) -> None:
+    arguments = call.body.get("evacuate")
+    if arguments is None:
         return
-    is_shared = wanted.pop("onSharedStorage") in TRUE_WORDS
-    if is_shared and "adminPass" in wanted:
+    is_shared = arguments.pop("onSharedStorage") in TRUE_WORDS
+    if is_shared and "adminPass" in arguments:
         raise Invalid("admin password can't be changed on existing disk")
-    call.options.set(EvacuationOptions, tells_password=True, keeps_disks=is_shared)
+    call.options.set(EvacuationOptions, shows_password=True, keeps_disks=is_shared)
 
 
-def _tell_password(answer: Answer, call: Call) -> None:
+def _show_password(answer: Answer, call: Call) -> None:
     options = call.options.of(EvacuationOptions)
     if options.keeps_disks:
         answer.body = {"adminPass": None}
-    elif options.tells_password:
-        given = call.body["evacuate"].get("adminPass")
-        answer.body = {"adminPass": given or made_password(call.site.ids)}
+    elif options.shows_password:
+        requested = call.body["evacuate"].get("adminPass")
+        answer.body = {"adminPass": requested or made_password(call.site.ids)}
 
 
-def _count_disks(call: Call) -> None:
-    # Disks are counted as claims say, whatever a client would risk.
+def _drop_over_commit(call: Call) -> None:
+    # Claims decide whether disks may be overcommitted, not clients.
     call.body.get("os-migrateLive", {}).pop("disk_over_commit", None)
 
 
-def _pop_force(wanted: dict[str, Any]) -> bool:
-    is_forced = wanted.pop("force", False) in TRUE_WORDS
-    if is_forced and not wanted.get("host"):
+def _pop_force(arguments: dict[str, Any]) -> bool:
+    is_forced = arguments.pop("force", False) in TRUE_WORDS
+    if is_forced and not arguments.get("host"):
         raise Invalid("Can't force to a non-provided destination")
     return is_forced
 
@@ -132,26 +132,28 @@ def _by_force(call: Call) -> None:
 STEPS = (
     Step(
         Version(2, 14),
-        "An evacuation does not say whether disks are shared, and answers no password.",
+        "An evacuation no longer says whether disks are shared, and shows no password.",
         acted(
             body_before=_with({"evacuate": EVACUATE_WITH_STORAGE}),
-            up=_find_out_storage,
-            down=_tell_password,
+            up=_read_storage,
+            down=_show_password,
         ),
     ),
     Step(
         Version(2, 25),
         "block_migration may be auto; there is no disk_over_commit any more.",
-        acted(body_before=_with({"os-migrateLive": MIGRATE_LIVE_OVER_COMMIT}), up=_count_disks),
+        acted(
+            body_before=_with({"os-migrateLive": MIGRATE_LIVE_OVER_COMMIT}), up=_drop_over_commit
+        ),
     ),
     Step(
         Version(2, 29),
-        "A host that an evacuation names is checked, unless force is true.",
+        "A host that an evacuation requests is checked, unless force is true.",
         acted(body_before=_with({"evacuate": EVACUATE}), up=_forces_named_host("evacuate")),
     ),
     Step(
         Version(2, 30),
-        "A host that a live migration names is checked, unless force is true.",
+        "A host that a live migration requests is checked, unless force is true.",
         acted(
             body_before=_with({"os-migrateLive": MIGRATE_LIVE}),
             up=_forces_named_host("os-migrateLive"),
@@ -159,13 +161,13 @@ STEPS = (
     ),
     Step(
         Version(2, 34),
-        "A live migration that no host takes is accepted; the server's actions tell.",
+        "A live migration without a valid host is accepted; the server's actions show the error.",
         acted(up=with_options(MoveOptions, waits_for_host=True)),
     ),
     Step(
         Version(2, 56),
-        "A cold migration may name its host.",
-        acted(body_before=_with({"migrate": NOT_LOOKED_AT}), up=_takes_nothing("migrate")),
+        "A cold migration may request a host.",
+        acted(body_before=_with({"migrate": IGNORED}), up=_without_arguments("migrate")),
     ),
     Step(
         Version(2, 68),
@@ -180,12 +182,12 @@ STEPS = (
     Step(
         Version(2, 73),
         "Locks have a reason.",
-        acted(body_before=_with({"lock": NOT_LOOKED_AT}), up=_takes_nothing("lock")),
+        acted(body_before=_with({"lock": IGNORED}), up=_without_arguments("lock")),
     ),
     Step(
         Version(2, 77),
         "A server can be unshelved into another availability zone.",
-        acted(body_before=_with({"unshelve": NOT_LOOKED_AT}), up=_takes_nothing("unshelve")),
+        acted(body_before=_with({"unshelve": IGNORED}), up=_without_arguments("unshelve")),
     ),
     Step(
         Version(2, 91),
@@ -194,7 +196,7 @@ STEPS = (
     ),
     Step(
         Version(2, 95),
-        "An evacuated server is off until it is started; before, it ran if it had.",
+        "An evacuated server is shut off until it is started; before, it kept its power state.",
         acted(up=with_options(MoveOptions, is_started=True)),
     ),
 )

@@ -6,23 +6,30 @@ from collections.abc import Iterable
 
 from innkeeper.domain.versions import Version
 from innkeeper.entrypoints.api.compute.grouping.schemas import POLICIES
-from innkeeper.entrypoints.api.compute.grouping.server_groups import in_answer
-from innkeeper.entrypoints.api.compute.versions.edges import CLOSED_QUERIES, Down, dropping, opened
+from innkeeper.entrypoints.api.compute.versions.edges import (
+    closed_queries,
+    dropping,
+    edges,
+    resources,
+)
 from innkeeper.entrypoints.api.microversions import Edge, Schema, Step
 from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.entrypoints.api.schema_types import NAME, closed
 
 ALL = "/v2.1/os-server-groups"
 ONE = "/v2.1/os-server-groups/{group_id}"
+SHOWN = (("GET", ALL), ("GET", ONE), ("POST", ALL))
 
 
 def _with_policies(allowed: Iterable[str]) -> Schema:
-    """Makes a group whose policies are a list of one."""
+    """A body that creates a group, with its policy in a list."""
     item = {"type": "string", "enum": list(allowed)}
     policies = {"type": "array", "items": item, "minItems": 1, "maxItems": 1}
     inner = closed({"name": NAME, "policies": policies}, ("name", "policies"))
     return closed({"server_group": inner}, ("server_group",))
 
+
+_groups = resources("server_groups", "server_group")
 
 BEFORE_2_64 = _with_policies(POLICIES)
 BEFORE_2_15 = _with_policies(each for each in POLICIES if not each.startswith("soft-"))
@@ -34,22 +41,17 @@ def _take_from_list(call: Call) -> None:
 
 
 def _put_into_list(answer: Answer, call: Call) -> None:
-    for group in in_answer(answer):
+    for group in _groups(answer):
         del group["rules"]
         group["policies"] = [group.pop("policy")]
         group["metadata"] = {}
-
-
-def _wherever_shown(down: Down) -> tuple[Edge, ...]:
-    """The same way down for every answer that shows groups."""
-    return (Edge("GET", ALL, down=down), Edge("GET", ONE, down=down), Edge("POST", ALL, down=down))
 
 
 STEPS = (
     Step(
         Version(2, 13),
         "Server groups show their projects and users.",
-        _wherever_shown(dropping(in_answer, "project_id", "user_id")),
+        edges(SHOWN, down=dropping(_groups, "project_id", "user_id")),
     ),
     Step(
         Version(2, 15),
@@ -61,8 +63,8 @@ STEPS = (
         "Server groups have one policy, which can have rules, and no metadata.",
         (
             Edge("POST", ALL, body_before=BEFORE_2_64, up=_take_from_list),
-            *_wherever_shown(_put_into_list),
+            *edges(SHOWN, down=_put_into_list),
         ),
     ),
-    Step(Version(2, 75), CLOSED_QUERIES, (Edge("GET", ALL, query_before=opened),)),
+    closed_queries(("GET", ALL)),
 )

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from innkeeper.domain.errors import Invalid
 from innkeeper.domain.versions import Version
 from innkeeper.entrypoints.api.compute.servers.list_schemas import TAG_FILTERS
@@ -12,15 +10,15 @@ from innkeeper.entrypoints.api.compute.servers.selection import ALL_FILTERS
 from innkeeper.entrypoints.api.compute.servers.states import WORDS
 from innkeeper.entrypoints.api.compute.versions import edges
 from innkeeper.entrypoints.api.compute.versions.edges import (
-    CLOSED_QUERIES,
     SERVER,
     Before,
     Down,
     Up,
     body_with,
     body_without,
+    closed_queries,
     ignoring,
-    opened,
+    resources,
 )
 from innkeeper.entrypoints.api.microversions import Edge, Schema, Step
 from innkeeper.entrypoints.api.patterns import LABEL_PATTERN
@@ -29,15 +27,14 @@ from innkeeper.entrypoints.api.schema_types import closed
 
 ALL = "/v2.1/servers"
 DETAIL = "/v2.1/servers/detail"
-EXPLAIN = "/v2.1/os-explain"
-SELECT = "/v2.1/zones/select"
+BOOTED = (("POST", ALL), ("POST", "/v2.1/os-explain"), ("POST", "/v2.1/zones/select"))
+
+_servers = resources("servers", "server")
 
 
 def booted(body_before: Before, up: Up | None = None) -> tuple[Edge, ...]:
-    """The same older body for booting and for asking where a boot would go."""
-    return tuple(
-        Edge("POST", path, body_before=body_before, up=up) for path in (ALL, EXPLAIN, SELECT)
-    )
+    """An older body of requests that boot servers, or plan or explain a boot."""
+    return edges.edges(BOOTED, body_before=body_before, up=up)
 
 
 def updated(body_before: Before) -> tuple[Edge, ...]:
@@ -46,33 +43,21 @@ def updated(body_before: Before) -> tuple[Edge, ...]:
 
 
 def shown(down: Down) -> tuple[Edge, ...]:
-    """The same way down for every answer that shows servers with all they have."""
-    return (
-        Edge("GET", DETAIL, down=down),
-        Edge("GET", SERVER, down=down),
-        Edge("PUT", SERVER, down=down),
-    )
+    """The same way down for every answer that shows servers with details."""
+    return edges.edges((("GET", DETAIL), ("GET", SERVER), ("PUT", SERVER)), down=down)
 
 
 def listed(up: Up) -> tuple[Edge, ...]:
-    """The same way up for both listings."""
-    return (Edge("GET", ALL, up=up), Edge("GET", DETAIL, up=up))
-
-
-def in_answer(answer: Answer) -> list[dict[str, Any]]:
-    """The servers in an answer that shows one or many."""
-    body = answer.body
-    found: list[dict[str, Any]]
-    found = body["servers"] if "servers" in body else [body["server"]]
-    return found
+    """The same way up for both lists."""
+    return edges.edges((("GET", ALL), ("GET", DETAIL)), up=up)
 
 
 def dropping(*keys: str) -> Down:
-    """A way down that takes these keys from every server."""
-    return edges.dropping(in_answer, *keys)
+    """A way down that removes these keys from every server."""
+    return edges.dropping(_servers, *keys)
 
 
-def ignoring_for_owners(*names: str) -> Up:
+def ignoring_for_users(*names: str) -> Up:
     """A way up from when only administrators could use these filters."""
 
     def up(call: Call) -> None:
@@ -83,12 +68,9 @@ def ignoring_for_owners(*names: str) -> Up:
     return up
 
 
-# Bodies.
-
-
-def _items(schema: Schema, *gone: str) -> Schema:
-    left = {name: each for name, each in schema["properties"].items() if name not in gone}
-    return {"type": "array", "items": {**schema, "properties": left}, "maxItems": 64}
+def _items(schema: Schema, *removed: str) -> Schema:
+    kept = {name: each for name, each in schema["properties"].items() if name not in removed}
+    return {"type": "array", "items": {**schema, "properties": kept}, "maxItems": 64}
 
 
 DEVICES_UNTYPED = _items(DEVICE, "volume_type")
@@ -103,8 +85,6 @@ PERSONALITY: Schema = {
 }
 LABEL: Schema = {"type": "string", "minLength": 2, "maxLength": 63, "pattern": LABEL_PATTERN}
 
-# Ways up and down, by version.
-
 SHOWN_SINCE_2_3 = (
     "OS-EXT-SRV-ATTR:hostname",
     "OS-EXT-SRV-ATTR:kernel_id",
@@ -114,27 +94,27 @@ SHOWN_SINCE_2_3 = (
     "OS-EXT-SRV-ATTR:root_device_name",
     "OS-EXT-SRV-ATTR:user_data",
 )
-NOBODYS = "UNKNOWN"
-"""A status that exists, and that no server here is in."""
+NEVER_SHOWN = "UNKNOWN"
+"""A valid status that no server here has."""
 
 
 def _find_nothing(call: Call) -> None:
     words = {text.upper() for text in call.query.get("status", ())}
     if words and not words & WORDS:
-        call.query["status"] = [NOBODYS]
+        call.query["status"] = [NEVER_SHOWN]
 
 
 def _link_to_flavor(answer: Answer, call: Call) -> None:
-    for server in in_answer(answer):
+    for server in _servers(answer):
         flavor_id = server["flavor"].flavor_id
         href = f"{call.address}/flavors/{flavor_id}"
         server["flavor"] = {"id": flavor_id, "links": [{"rel": "bookmark", "href": href}]}
 
 
-def _refuse_files(call: Call) -> None:
-    # A server without the files that its owner counts on is worse than none.
+def _reject_files(call: Call) -> None:
+    # Booting without files that the client relies on would be worse than an error.
     if call.body["server"].pop("personality", None):
-        raise Invalid("Files are not injected here: use user_data instead of personality.")
+        raise Invalid("Injected files are not supported: use user_data instead of personality.")
 
 
 LEFT_OUT = ("config_drive", "key_name", "host_status", "OS-EXT-AZ:availability_zone")
@@ -142,14 +122,14 @@ LEFT_OUT_OF = ("OS-EXT-SRV-ATTR:", "OS-EXT-STS:", "OS-SRV-USG:", "os-extended-vo
 
 
 def _short(answer: Answer, call: Call) -> None:
-    for server in in_answer(answer):
+    for server in _servers(answer):
         for key in [name for name in server if name.startswith(LEFT_OUT_OF)]:
             del server[key]
         for key in LEFT_OUT:
             server.pop(key, None)
 
 
-FOR_OWNERS_SINCE_2_83 = (
+FOR_ALL_SINCE_2_83 = (
     "availability_zone",
     "config_drive",
     "created_at",
@@ -164,14 +144,14 @@ FOR_OWNERS_SINCE_2_83 = (
 
 
 def _hide_hostname(answer: Answer, call: Call) -> None:
-    for server in in_answer(answer):
+    for server in _servers(answer):
         if "OS-EXT-SRV-ATTR:host" not in server:
-            # It was shown to those who may see the rest of these, and to nobody else.
+            # It was shown only to callers who may see the other extended attributes.
             server.pop("OS-EXT-SRV-ATTR:hostname", None)
 
 
 def _drop_image_properties(answer: Answer, call: Call) -> None:
-    for server in in_answer(answer):
+    for server in _servers(answer):
         if server["image"]:
             del server["image"]["properties"]
 
@@ -179,7 +159,7 @@ def _drop_image_properties(answer: Answer, call: Call) -> None:
 STEPS = (
     Step(
         Version(2, 3),
-        "Servers show their hostname, batch, launch index and user data to administrators.",
+        "Administrators see servers' hostname, reservation id, launch index and user data.",
         shown(dropping(*SHOWN_SINCE_2_3)),
     ),
     Step(Version(2, 9), "Servers show whether they are locked.", shown(dropping("locked"))),
@@ -199,44 +179,42 @@ STEPS = (
     ),
     Step(
         Version(2, 26),
-        "Servers have tags, which listings can ask for.",
+        "Servers have tags, which lists can filter by.",
         (*shown(dropping("tags")), *listed(ignoring(*TAG_FILTERS))),
     ),
     Step(
         Version(2, 32),
-        "Devices and networks of a boot may be tagged.",
+        "Devices and networks may be tagged at boot.",
         booted(body_with("server", block_device_mapping_v2=DEVICES_PLAIN, networks=NICS_PLAIN)),
     ),
     Step(
         Version(2, 37),
-        "A boot may ask for networks by the words auto and none.",
+        "A boot may request networks by the words auto and none.",
         booted(body_with("server", networks=NICS)),
     ),
-    Step(Version(2, 38), "A listing refuses a status that does not exist.", listed(_find_nothing)),
+    Step(Version(2, 38), "A list rejects an unknown status.", listed(_find_nothing)),
     Step(
         Version(2, 42),
-        "Networks of a boot may be tagged again.",
+        "Networks may be tagged at boot again.",
         booted(body_with("server", networks=NETWORKS_PLAIN)),
     ),
     Step(Version(2, 47), "A server shows its flavor as it was at boot.", shown(_link_to_flavor)),
     Step(Version(2, 52), "Tags can be given at boot.", booted(body_without("server", "tags"))),
     Step(
         Version(2, 57),
-        "A boot has no personality files any more.",
-        booted(body_with("server", personality=PERSONALITY), _refuse_files),
+        "A boot no longer has personality files.",
+        booted(body_with("server", personality=PERSONALITY), _reject_files),
     ),
     Step(
         Version(2, 63),
-        "Servers show trusted image certificates: here always none.",
+        "Servers show trusted image certificates: always none here.",
         (
             *booted(body_without("server", "trusted_image_certificates")),
             *shown(dropping("trusted_image_certificates")),
         ),
     ),
     Step(
-        Version(2, 66),
-        "Listings of servers take changes-before.",
-        listed(ignoring("changes-before")),
+        Version(2, 66), "Lists of servers take changes-before.", listed(ignoring("changes-before"))
     ),
     Step(
         Version(2, 67),
@@ -245,7 +223,7 @@ STEPS = (
     ),
     Step(
         Version(2, 71),
-        "A server shown by itself names its groups.",
+        "A server shown by itself shows its server groups.",
         (
             Edge("GET", SERVER, down=dropping("server_groups")),
             Edge("PUT", SERVER, down=dropping("server_groups")),
@@ -253,42 +231,38 @@ STEPS = (
     ),
     Step(
         Version(2, 73),
-        "Servers show why they are locked; listings take locked.",
+        "Servers show why they are locked; lists can filter by locked.",
         (*shown(dropping("locked_reason")), *listed(ignoring("locked"))),
     ),
     Step(
         Version(2, 74),
-        "A boot may name host and hypervisor_hostname.",
+        "A boot may request host and hypervisor_hostname.",
         booted(body_without("server", "host", "hypervisor_hostname")),
     ),
+    closed_queries(("GET", ALL), ("GET", DETAIL), ("GET", SERVER)),
     Step(
         Version(2, 75),
-        CLOSED_QUERIES,
-        tuple(Edge("GET", path, query_before=opened) for path in (ALL, DETAIL, SERVER)),
-    ),
-    Step(
-        Version(2, 75),
-        "An update of a server answers with all it has.",
+        "An update of a server answers with all details.",
         (Edge("PUT", SERVER, down=_short),),
     ),
     Step(
         Version(2, 83),
-        "More filters of listings are everybody's.",
-        listed(ignoring_for_owners(*FOR_OWNERS_SINCE_2_83)),
+        "All users may use more filters of lists.",
+        listed(ignoring_for_users(*FOR_ALL_SINCE_2_83)),
     ),
     Step(
         Version(2, 90),
-        "Owners give servers a hostname, and see it.",
+        "All users may set a server's hostname, and see it.",
         (
             *booted(body_without("server", "hostname")),
             *updated(body_without("server", "hostname")),
             *shown(_hide_hostname),
-            *listed(ignoring_for_owners("hostname")),
+            *listed(ignoring_for_users("hostname")),
         ),
     ),
     Step(
         Version(2, 94),
-        "Hostnames may be whole domain names.",
+        "Hostnames may be fully qualified domain names.",
         (
             *booted(body_with("server", hostname=LABEL)),
             *updated(body_with("server", hostname=LABEL)),

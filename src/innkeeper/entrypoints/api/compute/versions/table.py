@@ -1,7 +1,7 @@
 """The microversions of the Compute API that change something served here.
 
-Those in between are accepted as well: what they changed is not served, so there is nothing
-to tell. ``docs/reference/compute.md`` has the whole list.
+Other versions are accepted as well: what they changed is not served here.
+``docs/reference/compute.md`` has the whole list.
 """
 
 from __future__ import annotations

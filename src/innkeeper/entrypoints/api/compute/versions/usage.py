@@ -6,19 +6,21 @@ from innkeeper.domain.versions import Version
 from innkeeper.entrypoints.api.compute.accounts.schemas import USAGES
 from innkeeper.entrypoints.api.compute.accounts.usage import UsageOptions
 from innkeeper.entrypoints.api.compute.versions.edges import (
-    CLOSED_QUERIES,
+    closed_queries,
+    edges,
     ignoring,
     opened,
     parameters_without,
 )
-from innkeeper.entrypoints.api.microversions import Edge, Step
+from innkeeper.entrypoints.api.microversions import Step
 from innkeeper.entrypoints.api.options import with_options
 from innkeeper.entrypoints.api.routing import Call
 
 ALL = "/v2.1/os-simple-tenant-usage"
 ONE = "/v2.1/os-simple-tenant-usage/{project_id}"
+BOTH = (("GET", ALL), ("GET", ONE))
 
-# One schema for both, which knew ``detailed`` although only the list looked at it.
+# One schema for both, with ``detailed``, although only the list reads it.
 BEFORE_2_40 = parameters_without("limit", "marker")(opened(USAGES))
 
 _ignore_pages = ignoring("limit", "marker")
@@ -33,15 +35,8 @@ def _whole(call: Call) -> None:
 STEPS = (
     Step(
         Version(2, 40),
-        "`limit` and `marker` page through the servers of a usage.",
-        (
-            Edge("GET", ALL, query_before=BEFORE_2_40, up=_whole),
-            Edge("GET", ONE, query_before=BEFORE_2_40, up=_whole),
-        ),
+        "Usage is listed in pages of servers, by `limit` and `marker`.",
+        edges(BOTH, query_before=BEFORE_2_40, up=_whole),
     ),
-    Step(
-        Version(2, 75),
-        CLOSED_QUERIES,
-        (Edge("GET", ALL, query_before=opened), Edge("GET", ONE, query_before=opened)),
-    ),
+    closed_queries(*BOTH),
 )

@@ -1,4 +1,4 @@
-"""The quick way of agents' bodies lets nothing through that the schema refuses."""
+"""The decoders of agents' bodies accept nothing that the schema rejects."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from innkeeper.domain.errors import Invalid
 from innkeeper.entrypoints.api.compute.hosts.agent_bodies import (
     ReportBody,
     ResultsBody,
-    as_form,
-    quick,
+    converted,
+    decoder_of,
 )
 from innkeeper.entrypoints.api.compute.hosts.agent_schemas import REPORT, RESULTS
 from innkeeper.entrypoints.api.validation import Validator
 
 REPORTS = Validator(REPORT, lambda error: str(error.message))
 ALL_RESULTS = Validator(RESULTS, lambda error: str(error.message))
-QUICK = quick(ReportBody)
+DECODE = decoder_of(ReportBody)
 GOOD: dict[str, Any] = {
     "name": "h1",
     "provider_uuid": "0f6e2a8c-5b21-4a9c-9c0e-2a6c5b9d7e11",
@@ -49,7 +49,7 @@ ODD = st.one_of(
 )
 
 
-def is_let_through(body: Any) -> bool:
+def is_valid(body: Any) -> bool:
     try:
         REPORTS.check(body)
     except Invalid:
@@ -57,56 +57,56 @@ def is_let_through(body: Any) -> bool:
     return True
 
 
-def test_a_good_report_goes_the_quick_way() -> None:
+def test_a_valid_report_is_decoded() -> None:
     body = {"hosts": [GOOD]}
-    assert is_let_through(body)
-    quickly = QUICK(msgspec.json.encode(body))
-    assert quickly is not None
-    assert quickly == as_form(ReportBody, body)
+    assert is_valid(body)
+    decoded = DECODE(msgspec.json.encode(body))
+    assert decoded is not None
+    assert decoded == converted(ReportBody, body)
 
 
 @given(key=st.sampled_from([*GOOD, "other"]), value=ODD)
-def test_what_is_quick_is_also_right(key: str, value: Any) -> None:
+def test_a_decoded_host_is_valid(key: str, value: Any) -> None:
     host = {**copy.deepcopy(GOOD), key: value}
     body = {"hosts": [host]}
-    if QUICK(msgspec.json.encode(body)) is not None:
-        assert is_let_through(body)
+    if DECODE(msgspec.json.encode(body)) is not None:
+        assert is_valid(body)
 
 
 @given(key=st.sampled_from(["VCPU", "lower", "X" * 300]), value=ODD)
-def test_the_same_goes_for_inventories(key: str, value: Any) -> None:
+def test_decoded_inventories_are_valid(key: str, value: Any) -> None:
     body = {"hosts": [{"name": "h", "inventories": {key: {"total": value}}}]}
-    if QUICK(msgspec.json.encode(body)) is not None:
-        assert is_let_through(body)
+    if DECODE(msgspec.json.encode(body)) is not None:
+        assert is_valid(body)
 
 
 @given(key=st.text(max_size=4), value=ODD)
-def test_and_for_facts(key: str, value: Any) -> None:
+def test_decoded_facts_are_valid(key: str, value: Any) -> None:
     for fact in (value, {"inner": value}, [value]):
         body = {"hosts": [{"name": "h", "inventories": {}, "capabilities": {key: fact}}]}
-        if QUICK(msgspec.json.encode(body)) is not None:
-            assert is_let_through(body)
+        if DECODE(msgspec.json.encode(body)) is not None:
+            assert is_valid(body)
 
 
-def test_a_uuid_in_another_form_takes_the_schemas_way() -> None:
+def test_a_uuid_in_another_form_is_left_to_the_schema() -> None:
     bare = GOOD["provider_uuid"].replace("-", "").upper()
     body = {"hosts": [{**GOOD, "provider_uuid": bare}]}
-    assert QUICK(msgspec.json.encode(body)) is None
-    assert is_let_through(body)
+    assert DECODE(msgspec.json.encode(body)) is None
+    assert is_valid(body)
 
 
 @pytest.mark.parametrize("raw", [b"", b"{", b"\xff", b"[" * 100_000, b'{"hosts": []}'])
-def test_no_body_is_an_accident(raw: bytes) -> None:
-    assert QUICK(raw) is None
+def test_a_malformed_body_raises_nothing(raw: bytes) -> None:
+    assert DECODE(raw) is None
 
 
 @given(number=st.integers(-5, 2**64), ok=ODD, fault=ODD)
-def test_results_likewise(number: int, ok: Any, fault: Any) -> None:
+def test_decoded_results_are_valid(number: int, ok: Any, fault: Any) -> None:
     body = {"results": [{"order_id": number, "ok": ok, "fault": fault}]}
-    if quick(ResultsBody)(msgspec.json.encode(body)) is not None:
+    if decoder_of(ResultsBody)(msgspec.json.encode(body)) is not None:
         ALL_RESULTS.check(body)
 
 
-def test_what_the_schema_lets_through_and_the_form_does_not_is_refused() -> None:
+def test_conversion_rejects_what_only_the_body_type_forbids() -> None:
     with pytest.raises(Invalid):
-        as_form(ResultsBody, {"results": []})
+        converted(ResultsBody, {"results": []})

@@ -1,4 +1,4 @@
-"""What a server shows, and what a listing by that finds, are the same thing."""
+"""A list by status finds exactly the servers that show it."""
 
 from __future__ import annotations
 
@@ -12,35 +12,37 @@ STATUSES = tuple(states.VM_STATES)
 TASKS = (None, *(value for name, value in vars(Task).items() if name.isupper()))
 
 
-def fits(wish: StateCondition, status: str, task: str | None) -> bool:
-    """Whether a server in this state is what is wished for, as the store understands it."""
-    if wish.status != status:
+def matches(condition: StateCondition, status: str, task: str | None) -> bool:
+    """Whether a server in this state matches the condition, as in the store's queries."""
+    if condition.status != status:
         return False
-    return task in wish.tasks if wish.tasks else task not in wish.without_tasks
+    return task in condition.tasks if condition.tasks else task not in condition.without_tasks
 
 
-def test_every_status_has_its_second_word() -> None:
+def test_every_status_has_a_vm_state() -> None:
     assert {value for name, value in vars(Status).items() if name.isupper()} == set(STATUSES)
 
 
 @pytest.mark.parametrize("status", STATUSES)
 @pytest.mark.parametrize("task", TASKS)
-def test_a_listing_finds_exactly_what_shows_its_status(status: str, task: str | None) -> None:
+def test_a_list_finds_exactly_the_servers_that_show_its_status(
+    status: str, task: str | None
+) -> None:
     shown = states.shown(status, task)
     assert shown in states.WORDS
     found = [
         word
         for word in states.WORDS
-        if any(fits(wish, status, task) for wish in states.of_status(word))
+        if any(matches(each, status, task) for each in states.of_status(word))
     ]
     assert found == [shown]
 
 
-def test_second_words_find_whatever_is_being_done() -> None:
+def test_a_vm_state_matches_any_task() -> None:
     assert states.of_vm_state("stopped") == (StateCondition(Status.SHUTOFF),)
     assert states.of_vm_state("dancing") == ()
 
 
-def test_what_is_never_shown_finds_nothing() -> None:
+def test_a_status_that_is_never_shown_matches_nothing() -> None:
     assert states.of_status("RESCUE") == ()
     assert states.of_status("DANCING") == ()

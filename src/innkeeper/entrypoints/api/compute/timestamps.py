@@ -1,4 +1,4 @@
-"""Moments in queries: read as clients write them, and bounded."""
+"""Timestamps in queries and answers of the Compute API, in UTC."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from innkeeper.domain.errors import Invalid
 YEAR_MAX = 9998
 
 
-def moment(name: str, text: str) -> datetime:
-    """The moment that a parameter names, in UTC; :class:`Invalid` for what is none."""
+def parsed(name: str, text: str) -> datetime:
+    """Parse the timestamp in query parameter ``name``; raises :class:`Invalid`."""
     try:
-        # In a query a plus sign is a space, and time zones have plus signs.
+        # A client may leave the plus sign of a time zone unescaped; it then arrives as a space.
         found = datetime.fromisoformat(text.strip().replace(" ", "+") if "T" in text else text)
         if found.tzinfo is not None:
             found = found.astimezone(UTC).replace(tzinfo=None)
         if found.year > YEAR_MAX:
-            raise ValueError("there is no time left behind it")
+            raise ValueError("later timestamps would overflow")
     except (ValueError, OverflowError) as error:
         raise Invalid(
             f"Invalid input for query parameters {name}. Value: {text}. "
@@ -28,9 +28,9 @@ def moment(name: str, text: str) -> datetime:
 
 
 def changes(filters: Mapping[str, str]) -> tuple[datetime | None, datetime | None]:
-    """From when to when something must have changed, as far as that is asked for."""
+    """Parse changes-since and changes-before; ``None`` where the query lacks the parameter."""
     first, last = (
-        moment(name, filters[name]) if name in filters else None
+        parsed(name, filters[name]) if name in filters else None
         for name in ("changes-since", "changes-before")
     )
     if first is not None and last is not None and first > last:
@@ -39,5 +39,5 @@ def changes(filters: Mapping[str, str]) -> tuple[datetime | None, datetime | Non
 
 
 def micros(value: datetime | None) -> str | None:
-    """A moment as answers show it, to the microsecond."""
+    """Format a timestamp to the microsecond, as answers show it."""
     return None if value is None else value.isoformat(timespec="microseconds")

@@ -1,0 +1,21 @@
+"""Links in answers of the Compute API."""
+
+from __future__ import annotations
+
+from innkeeper.entrypoints.api.paging import next_query
+from innkeeper.entrypoints.api.routing import Call
+
+Links = list[dict[str, str]]
+
+
+def links_to(call: Call, path: str) -> Links:
+    """The two links of a resource: with the API's version in the path, and without."""
+    return [
+        {"rel": "self", "href": f"{call.address}/v2.1/{path}"},
+        {"rel": "bookmark", "href": f"{call.address}/{path}"},
+    ]
+
+
+def next_page(call: Call, path: str, marker: str) -> Links:
+    """The link to the page of a list that begins after ``marker``."""
+    return [{"rel": "next", "href": f"{call.address}/v2.1/{path}?{next_query(call, marker)}"}]
