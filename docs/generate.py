@@ -1,7 +1,7 @@
-"""Writes the reference pages that only repeat what the program says of itself.
+"""Writes the reference pages that are generated from the program.
 
-``make reference`` writes them; a test compares them with the program, so that a change of a
-summary, a rule or a version is seen in the same review as its page.
+``make reference`` writes them. A test compares them with the program, so a change of a summary,
+a rule or a version is reviewed together with its page.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ WRITTEN_BY_A_PROGRAM = "<!-- Written by `make reference`; edit the program inste
 
 
 def cell(text: str) -> str:
-    """Bring a text into one cell of a table."""
+    """Put a text into one cell of a table."""
     return " ".join(text.split()).replace("|", "\\|")
 
 
@@ -30,7 +30,7 @@ def table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> list[str]:
 
 
 def page(title: str, intro: str, parts: Mapping[str, list[str]]) -> str:
-    """Put a page together: a part per API."""
+    """Assemble a page with a part per API."""
     lines = [f"# {title}", "", WRITTEN_BY_A_PROGRAM, "", intro, ""]
     for name, part in parts.items():
         lines += [f"## {name}", "", *part]
@@ -40,8 +40,9 @@ def page(title: str, intro: str, parts: Mapping[str, list[str]]) -> str:
 def microversions(apis: Mapping[str, Api]) -> str:
     """What each microversion changed."""
     intro = (
-        "A client names the version it speaks in the header `OpenStack-API-Version`; without "
-        "it, it is given the oldest. Versions that are not listed changed nothing here."
+        "A client requests a version in the header `OpenStack-API-Version`.\n"
+        "Without that header it gets the oldest one.\n"
+        "Versions that are not listed changed nothing here."
     )
     parts = {
         name: [
@@ -61,8 +62,8 @@ def microversions(apis: Mapping[str, Api]) -> str:
 def routes(apis: Mapping[str, Api]) -> str:
     """All routes, and the rule that guards each."""
     intro = (
-        "Every method of every path, with the prefixes as they are unless an operator moves "
-        "them. The rule must allow the caller; *open* routes answer without a token."
+        "Every method of every path, with the default prefixes.\n"
+        "The rule must allow the caller; *open* routes answer without a token."
     )
     head = ("Method and path", "What it does", "Rule", "Versions")
     parts = {}
@@ -82,7 +83,7 @@ def routes(apis: Mapping[str, Api]) -> str:
 
 
 def span(since: object, until: object) -> str:
-    """From which version to which a route is there."""
+    """The versions that have a route."""
     first = f"from {since}" if since else ""
     last = f"to {until}" if until else ""
     return " ".join(filter(None, (first, last))) or "all"
@@ -92,7 +93,8 @@ def rules(apis: Mapping[str, Api]) -> str:
     """All policy rules with their defaults."""
     intro = (
         "An operator replaces the default of a rule in `policy.yaml`, in the language of "
-        "oslo.policy. *Everybody* is everybody who has a valid token."
+        "oslo.policy.\n"
+        "*Everybody* means every caller with a valid token."
     )
     head = ("Rule", "Default", "What it is about")
     parts = {
@@ -124,7 +126,7 @@ BEGIN, END = "<!-- begin: invariants -->\n", "<!-- end: invariants -->\n"
 
 
 def invariants() -> str:
-    """All invariants that an audit checks; a part of a page that says more."""
+    """The table of all invariants that an audit checks, for a part of its page."""
     head = ("Room", "Kind", "What is always true", "`--repair`", "Otherwise")
     rows = (
         (
@@ -140,7 +142,7 @@ def invariants() -> str:
 
 
 def with_invariants(text: str) -> str:
-    """The page about audits as it should be."""
+    """The page about audits with the current table of invariants."""
     before, _, rest = text.partition(BEGIN)
     _, _, after = rest.partition(END)
     return before + BEGIN + invariants() + END + after

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from tests.tidy.tree import File, Finding, files
 
 WORDS_MAX = 40
-COLUMNS_MAX = 120
+COLUMNS_MAX = 100
 WHO = re.compile(
     r"\b(of|to|by|from|for|with|at|on|in|about|against|behind|between|than|as|until)"
     r"\s+who(m|ever|mever)?\b",
@@ -123,7 +123,7 @@ def _wide_lines(file: File) -> Iterator[Finding]:
     for number, line in enumerate(file.text.splitlines(), start=1):
         if line.lstrip().startswith("```"):
             is_code = not is_code
-        is_exempt = is_code or line.startswith("|") or "](" in line
+        is_exempt = is_code or line.lstrip().startswith("|") or "](" in line
         if len(line) > COLUMNS_MAX and not is_exempt:
             yield Finding(file.path, number, f"{len(line)} columns: {line}")
 
