@@ -1,4 +1,4 @@
-"""Real agents: processes of their own, with made-up hosts."""
+"""Real agents: processes of their own, with simulated hosts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PAUSE_S = 0.05
 
 
 def start(url: str, state_dir: Path, *options: str) -> Forked:
-    """Start an agent with the token ``admin``; whoever starts it ends it."""
+    """Start an agent with the token ``admin``; the caller stops it."""
     words = ["agent", "--driver", "fake", "--url", f"{url}/compute"]
     words += ["--state-dir", str(state_dir), *options]
     environ = {name: value for name, value in os.environ.items() if name[:3] != "OS_"}
@@ -40,7 +40,7 @@ def agent(url: str, state_dir: Path, *options: str) -> Iterator[Forked]:
 
 
 def eventually(ask: Callable[[], Any], wanted: Any) -> None:
-    """Ask again until the answer is as wanted; fails with the last answer."""
+    """Repeat a question until the answer is as expected; fails with the last answer."""
     deadline_s = time.monotonic() + WITHIN_S
     answer = ask()
     while answer != wanted and time.monotonic() < deadline_s:

@@ -1,6 +1,6 @@
-"""Ways to have something wrong with pools and pclouds, beside those of the other rooms.
+"""Defects of pools and pclouds, beside those of the other rooms.
 
-Always true of what is planted: what comes before it was made as users make it.
+Always true: the rows before the defect are written as users write them.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Plant = Callable[[Tx, Any], object]
 
 
 def furnish(tx: Tx) -> None:
-    """Have the second host in a pcloud that sets a ratio."""
+    """Put the second host into a pcloud that sets a ratio."""
     closed = ServiceChange(is_disabled=True)
     hosts.change_service(tx, hosts.by_name(tx, "h1"), closed, NOW)
     flavor = host_flavors.create(tx, POOL, "large", "", 1, NOW)
@@ -99,4 +99,4 @@ PLANTS: Mapping[str, Plant] = {
     "wrong-ratio": _other_ratio,
     "wrong-run": _unpaid,
 }
-"""By the kind of what an audit finds then."""
+"""By the kind of the audit's finding."""

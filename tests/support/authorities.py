@@ -1,4 +1,4 @@
-"""Certificates for tests: an authority, and what it vouches for."""
+"""Certificates for tests: an authority, and the certificates that it signs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Pair:
 
 
 class Authority:
-    """Makes certificates, and is believed by whoever has its file."""
+    """Signs certificates; clients that have its file trust it."""
 
     def __init__(self, folder: Path, name: str = "authority") -> None:
         self._key = ec.generate_private_key(ec.SECP256R1())
@@ -43,7 +43,7 @@ class Authority:
         self.file.write_bytes(signed.public_bytes(serialization.Encoding.PEM))
 
     def pair(self, name: str, address: str = "127.0.0.1") -> Pair:
-        """A certificate for an address of this machine; written over one of that name."""
+        """A certificate for an address of this machine; replaces an older one of that name."""
         key = ec.generate_private_key(ec.SECP256R1())
         here = x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address(address))])
         made = self._begun(_named(name), key).add_extension(here, critical=False)

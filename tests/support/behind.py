@@ -1,4 +1,4 @@
-"""A process that decides on what it knew, when others have written something meanwhile."""
+"""Boots with a snapshot that other processes have outdated."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.support.clouds import UNLIMITED, Cloud
 def boot_behind(
     cloud: Cloud, *requests: BootRequest, follower: Follower | None = None, attempts_max: int = 10
 ) -> list[Booted | Refusal]:
-    """Boot on the table as it is, without looking whether the store moved on."""
+    """Boot on the table as it is, without catching up with the store."""
     scheduling = Scheduling(claim_attempts_max=attempts_max)
     executor = follower or cloud.executor.follower
     schedulers = Schedulers(scheduling)

@@ -1,4 +1,4 @@
-"""Judges every step that is taken in a cloud with dedicated hosts, by rules of its own."""
+"""Checks every step in a cloud with dedicated hosts against independent rules."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ from tests.support.pcloud_operator import PcloudOperator
 from tests.support.worlds import Row, World, may_take, named, takes_unasked
 
 NEEDS = {"VCPU": SMALL.vcpus, "MEMORY_MB": SMALL.memory_mb, "DISK_GB": SMALL.disk_gb}
-# A ratio below what is in use, or a host that shrank, leaves a host with more than it has.
+# A ratio below the usage, or a host that shrank, leaves a host over capacity.
 EXPECTED = (*OF_MACHINES, placement_audit.OVER_CAPACITY)
 MARK = "rack"
-"""Is in the name of every machine, and in nothing that users call theirs."""
+"""Part of the name of every machine, and of no name that users choose."""
 
 
 class CandidateChecks:
-    """Looks at everything after each step; ``seen`` is what there was last.
+    """Compares all rows after each step with ``seen``, those after the last step.
 
-    ``own`` is what hosts' agents said of their ratios, by host and class. ``plain`` are the
-    servers that named no pcloud, with the pcloud that took each in, if one did.
+    ``own`` are the ratios that agents reported, by host and class. ``plain`` are the servers
+    that named no pcloud, with the pcloud that admitted each, or ``None``.
     """
 
     def __init__(self, operator: PcloudOperator, projects: Sequence[str]) -> None:
@@ -57,19 +57,19 @@ class CandidateChecks:
         may_close: bool = False,
         accepted: tuple[str, str] | None = None,
     ) -> bool:
-        """Do something that may be refused, which then has changed nothing; was it done?"""
+        """Try an action; a rejected one must change nothing. Gives whether it succeeded."""
         try:
             work()
         except Refusal as refusal:
             assert self.operator.world() == self.seen
-            # Administrators may be told of machines.
+            # Administrators may see machines' names.
             assert not by_owner or MARK not in refusal.message, refusal.message
             return False
         self.judge(may_close=may_close, accepted=accepted)
         return True
 
     def judge(self, *, may_close: bool = False, accepted: tuple[str, str] | None = None) -> None:
-        """What is true of every step is true of the last one."""
+        """Check the invariants after the last step."""
         before, after = self.seen, self.operator.world()
         self.seen = after
         assert broken(after) == []
@@ -86,7 +86,7 @@ class CandidateChecks:
             assert differences(self.cloud.table, loader.load_all(tx)) == []
 
     def _judge_taken_in(self, seen: World) -> None:
-        """Decisions know whose plain requests each pcloud takes that has hosts."""
+        """The host table knows which pclouds with hosts take plain requests."""
         known = self.cloud.table.dedications
         for row in {each["pcloud_id"] for each in seen.members.values()}:
             pcloud = seen.pclouds[row]
@@ -95,14 +95,14 @@ class CandidateChecks:
                 assert is_taken_in == takes_unasked(seen, pcloud, project_id), project_id
 
     def _judge_plain(self, seen: World) -> None:
-        """Who named no pcloud is in the one that took it in when it came, or in none."""
+        """A server that named no pcloud is in the one that admitted it, or in none."""
         for uuid in self.plain.keys() & seen.servers.keys():
             name = seen.servers[uuid]["host"]
             home = None if name is None else seen.pcloud_of(seen.by_name(name)["id"])
             assert home is None or home["uuid"] == self.plain[uuid], (uuid, name, self.plain)
 
     def audit(self) -> None:
-        """What the rooms promise, by their own audits, is kept as well."""
+        """The rooms' own audits find nothing."""
         with self.cloud.store.read() as tx:
             found = [
                 *placement_audit.findings(tx),
@@ -112,7 +112,7 @@ class CandidateChecks:
         assert [each for each in found if each.invariant not in EXPECTED] == []
 
     def _judge_ratios(self, seen: World) -> None:
-        """I6 to its end: where no pcloud says anything, the host's own is in force."""
+        """I6: where no pcloud sets a ratio, the host's own is in force."""
         for host_id, host in seen.hosts.items():
             said = said_of(seen, host_id)
             for name in RATIOS.keys() & seen.lines[host["provider_id"]].keys():
@@ -121,7 +121,7 @@ class CandidateChecks:
                 assert line.max_unit == line.total, (host["name"], name, line)
 
     def _judge_views(self, seen: World) -> None:
-        """I7: no user is told a machine's name, and aggregates say what is so."""
+        """I7: no user sees a machine's name, and aggregates show the true state."""
         told = [self.operator.shown(self._projects), self.operator.shown_runs(seen)]
         told += [(each["fault"] or {}).get("message", "") for each in seen.servers.values()]
         assert not [each for each in told if MARK in each]
@@ -142,7 +142,7 @@ class CandidateChecks:
     def boot(
         self, project_id: str, hints: Mapping[str, Any], forced: str | None = None
     ) -> ServerId:
-        """Boot a server, which has one of the hosts that it may have, if there are any."""
+        """Boot a server, which must get one of the hosts it may use, if there are any."""
         now, able = self.operator.movers.now, self.able(project_id, hints)
         able = [each for each in able if forced in (None, each)]
         request = self.cloud.request(
@@ -156,7 +156,7 @@ class CandidateChecks:
         return uuid
 
     def able(self, project_id: str, hints: Mapping[str, Any]) -> list[str]:
-        """The hosts that a request for a server may have now."""
+        """The hosts that may take a request at this moment."""
         return [
             each["name"]
             for host_id, each in self.seen.hosts.items()
@@ -165,18 +165,18 @@ class CandidateChecks:
         ]
 
     def welcome(self, uuid: ServerId, hints: Mapping[str, Any]) -> None:
-        """Judge the step that booted a server, and keep who took it in."""
+        """Check the step that booted a server, and record the pcloud that admitted it."""
         before = self.seen
         self.judge()
         if not named(hints):
             self.plain[uuid] = self._taken_in(before, uuid)
 
     def demand_unchanged(self) -> None:
-        """Nothing is otherwise than it was."""
+        """Check that nothing has changed."""
         assert self.operator.world() == self.seen
 
     def _taken_in(self, before: World, uuid: str) -> str | None:
-        """The pcloud to which a server came unasked, which took such of its project then."""
+        """The pcloud that admitted a plain server, which took its project's plain requests then."""
         server = self.seen.servers[uuid]
         host_id = None if server["host"] is None else before.by_name(server["host"])["id"]
         pcloud = None if host_id is None else before.pcloud_of(host_id)
@@ -186,7 +186,7 @@ class CandidateChecks:
         return str(pcloud["uuid"])
 
     def fail(self, order: WorkOrder) -> None:
-        """Tell that an order failed; a server that is built elsewhere then may be there."""
+        """Report that an order failed; a server that is retried on another host may then be there."""
         before = self.seen
         self.operator.movers.settle(order, "No.")
         self.judge()
@@ -198,7 +198,7 @@ class CandidateChecks:
         assert may_take(before, host_id, project, hints, is_boot=False), server["host"]
 
     def _is_able(self, seen: World, host: Row) -> bool:
-        """Whether a host is in order, and has room for one more server."""
+        """Whether a host is healthy, and has room for one more server."""
         silent_s = (self.operator.movers.now - host["last_seen_at"]).total_seconds()
         is_up = silent_s <= UNLIMITED.service_down_time_s and not host["is_forced_down"]
         lines = seen.lines[host["provider_id"]]
@@ -206,7 +206,7 @@ class CandidateChecks:
         return bool(is_up and not host["is_disabled"] and has_room)
 
     def move(self, uuid: str, work: Callable[[], Any]) -> bool:
-        """Move a server, which goes where its owner's request could go now; was it done?"""
+        """Move a server to a host that its request may use now; gives whether it succeeded."""
         before = self.seen
         if not self.attempt(work):
             return False

@@ -1,4 +1,4 @@
-"""The plug-in's commands of the stock client, run in this process before a made-up service."""
+"""The plug-in's commands of the stock client, run in this process against a fake service."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ Answer = tuple[int, Any]
 
 
 class Service:
-    """A Compute API that answers what it was told to, and keeps what it was asked."""
+    """A Compute API that returns prepared answers and records requests."""
 
     def __init__(self, *answers: Answer) -> None:
         self.answers = list(answers)
         self.asked: list[tuple[str, str, Any]] = []
 
     def request(self, url: str, method: str, **more: Any) -> requests.Response:
-        """Give the next answer, the last one for ever."""
+        """Return the next answer; the last one is repeated."""
         assert "microversion" in more
         self.asked.append((method, url, more.get("json")))
         status, body = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
@@ -45,7 +45,7 @@ class Service:
 
 
 class Identity:
-    """An Identity API that knows these projects, and may refuse to show or to list them."""
+    """An Identity API with these projects, some of which it may refuse to show or to list."""
 
     def __init__(
         self,
@@ -76,18 +76,18 @@ class Identity:
 
 
 class Login(BaseIdentityPlugin):
-    """A login for one project, whose token says what it is called."""
+    """A login for one project, whose token has this name."""
 
     def get_access(self, session: Any, **more: Any) -> Any:
-        """What the token says."""
+        """The token's content."""
         return SimpleNamespace(project_name="ours")
 
     def get_auth_ref(self, session: Any, **more: Any) -> Any:
-        """Nothing is asked for."""
+        """Never called for its result."""
         raise AssertionError
 
     def get_cache_id_elements(self) -> dict[str, str | None]:
-        """Nothing is cached."""
+        """The cache is not used."""
         return {}
 
 
@@ -100,7 +100,7 @@ def connected(service: Service, project: str | None, identity: Any = None) -> An
 def made(
     command: EntryPoint, service: Service, project: str | None = "mine", identity: Any = None
 ) -> Any:
-    """A command as the stock client makes it, in front of a service."""
+    """A command as the stock client creates it, connected to a service."""
     connection = connected(service, project, identity)
     manager = SimpleNamespace(sdk_connection=connection)
     app = SimpleNamespace(client_manager=manager, command_manager=None)
@@ -108,7 +108,7 @@ def made(
 
 
 def run(words: str, service: Service, project: str | None = "mine", identity: Any = None) -> Any:
-    """Run a command; give what it tells, with all rows of a list."""
+    """Run a command; give its result, with all rows of a list."""
     name = max((each for each in COMMANDS if f"{words} ".startswith(f"{each} ")), key=len)
     command = made(COMMANDS[name], service, project, identity)
     parser: argparse.ArgumentParser = command.get_parser(name)

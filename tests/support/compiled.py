@@ -1,11 +1,11 @@
-"""Statements that are compiled once in a process of tests, however many files it writes to.
+"""Shares compiled statements between all SQLite engines of a test process.
 
-SQLAlchemy keeps what it has compiled with the engine, by its dialect. Every SQLite file of a
-test has engines of its own, and to compile everything anew for each takes longer than what is
-then done with it. One dialect is lent to all of them.
+SQLAlchemy caches compiled statements with the engine's dialect. Every SQLite file of a test
+has engines of its own, and compiling again for each takes longer than the test's own work.
+All of them use one dialect.
 
-Always true: what a dialect finds out about SQLite is the same for all files. Of the others it
-is not: MariaDB's knows the name of the database.
+Always true: what a dialect detects about SQLite is the same for all files. This does not
+hold for other databases: MariaDB's dialect knows the name of the database.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _COMPILED: dict[Any, Any] = {}
 
 
 def share() -> None:
-    """Have all SQLite engines of this process use the same statements, from now on."""
+    """Make all SQLite engines of this process share compiled statements from now on."""
     sa.event.listen(sa.Engine, "engine_connect", _lend)
 
 

@@ -1,7 +1,7 @@
-"""Looks whether a pinned package has a known weakness; "make check" runs it.
+"""Checks whether a pinned package has a known vulnerability; "make check" runs it.
 
-Always true: it fails for a weakness that is known, and for nothing else. Without a network, or
-with an index that tells nothing of weaknesses, it says that nobody looked, and passes.
+Always true: it fails for a known vulnerability and for nothing else. Without a network, or
+with an index that has no vulnerability data, it reports that nothing was checked, and passes.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ COMMAND = (
     "--timeout=10",
     "--format=json",
 )
-"""Of what is pinned, and of nothing that would have to be resolved or downloaded first."""
+"""Only the pinned packages; nothing is resolved or downloaded."""
 AUDIT_TIMEOUT_S = 180.0
 
 
 def judge(report: str) -> tuple[int, list[str]]:
-    """The exit status for a report, and what to say; a report that is none says nothing."""
+    """The exit status for a report, and the text to print; handles an empty report."""
     try:
         packages: list[dict[str, Any]] = json.loads(report)["dependencies"]
     except (ValueError, KeyError, TypeError):
@@ -47,13 +47,13 @@ def judge(report: str) -> tuple[int, list[str]]:
 
 
 def fixed(weakness: dict[str, Any]) -> bool:
-    """Whether there are versions without it."""
+    """Whether some version fixes it."""
     return bool(weakness.get("fix_versions"))
 
 
 def main(files: Sequence[str]) -> int:
     """Audit the pins in these files."""
-    # The environment's own: the one beside this interpreter.
+    # The pip-audit of this environment, beside its interpreter.
     command = [sys.executable, "-m", COMMAND[0].replace("-", "_"), *COMMAND[1:]]
     for file in files:
         command += ["--requirement", file]

@@ -1,4 +1,4 @@
-"""A filter that never comes to an end once there are hosts, as one with a defect may not."""
+"""A filter with a defect: it never returns once there are hosts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ READS: Reads = ()
 
 
 def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
-    """Wait for what never happens; but not at the start, when it is tried without hosts."""
+    """Block for ever, except on the empty table of the check at the start."""
     if not hosts.host_count:
         return None
     threading.Event().wait()
@@ -23,5 +23,5 @@ def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
 
 
 def missing(hosts: HostTable, spec: RequestSpec) -> str:
-    """Nothing ever is."""
+    """No reason."""
     return "nothing is missing"

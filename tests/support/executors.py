@@ -8,5 +8,5 @@ from innkeeper.systems.placement.candidates import CandidateSearcher
 
 
 def find(executor: CandidateSearcher, tx: Tx, query: CandidateQuery, seed: int) -> FoundCandidates:
-    """Follow the store and search, without anybody who might lose patience."""
+    """Catch up with the store and search, without a deadline."""
     return executor.find(executor.follow(tx, query), query, seed, lambda: True)

@@ -1,4 +1,4 @@
-"""A cloud with hosts that are kept for leases: what administrators, projects and time do."""
+"""A cloud with leased hosts: steps of administrators, projects and the periodic tasks."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ STEPS_MAX = 20
 
 
 class LeaseOperator:
-    """Does things to the freepool and leases of a cloud whose clock is turned by hand."""
+    """Changes the freepool and leases of a cloud whose clock the test sets."""
 
     def __init__(self, movers: Movers) -> None:
         self.movers = movers
@@ -34,7 +34,7 @@ class LeaseOperator:
         return self.movers.now
 
     def context(self) -> LeaseContext:
-        """What an act is told."""
+        """The context of a step."""
         return LeaseContext(
             UNLIMITED.service_down_time_s,
             Asker("req-1", "project", "user"),
@@ -60,7 +60,7 @@ class LeaseOperator:
     # -- projects --------------------------------------------------------------------------
 
     def lease(
-        self,
+        project: int | None = None,
         *wanted: tuple[int, int],
         start: float = 0.0,
         end: float | None = None,

@@ -1,7 +1,7 @@
-"""Agents with machines: what is really on each host, whatever the service believes.
+"""Agents with machines: what really is on each host, whatever the store says.
 
-An order is taken, begun and ended, and told of later; it is carried out although the service
-has given up waiting for it in the meantime, as real agents do.
+An order is taken, started, finished and then reported. Like real agents, these carry out an
+order even if the service has meanwhile timed it out.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from tests.support.moves import OTHER, Movers
 COMING = frozenset(
     {OrderKind.ARRIVE, OrderKind.EXPECT, OrderKind.EVACUATE, OrderKind.UNSHELVE, OrderKind.RESIZE}
 )
-"""A host may have the server, or its new size, from the moment on in which it begins."""
+"""From the start of these orders the host may have the server, or its new size."""
 GOING = frozenset({OrderKind.DESTROY, OrderKind.OFFLOAD})
 FAILS = 0.15
 
 
 @dataclass(slots=True)
 class Work:
-    """An order that an agent has taken, and what was on its host before it began."""
+    """An order that an agent has taken, and what was on its host before it started."""
 
     order: WorkOrder
     has_begun: bool = False
@@ -61,11 +61,11 @@ class Machines:
 
     @property
     def is_busy(self) -> bool:
-        """Whether there is anything to carry out or to tell."""
+        """Whether there are orders to carry out or results to report."""
         return bool(self._results) or any(self._queues.values())
 
     def take(self, agent_id: AgentId) -> None:
-        """An agent takes what is new."""
+        """Have an agent take its new orders."""
         read = self.movers.cloud.read
         for order in read(partial(work.waiting, agent_id=agent_id, after=0, limit=1000)):
             if order.id in self._taken:
@@ -81,7 +81,7 @@ class Machines:
                 queue.append(Work(order))
 
     def go_on(self) -> None:
-        """One server's next order begins, or ends."""
+        """Start or finish the next order of one server."""
         waiting = [queue for queue in self._queues.values() if queue]
         if not waiting:
             return
@@ -121,7 +121,7 @@ class Machines:
 
     def _send(self, order: WorkOrder, place: tuple[str, ServerId], is_ok: bool) -> bool:
         if place not in self.there:
-            # It was sent before.
+            # The order was sent before.
             return True
         if is_ok and order.body["migration_id"] not in self._stopped:
             self.there[order.body["dest_host"], order.server_uuid] = self.there.pop(place)
@@ -129,7 +129,7 @@ class Machines:
         return False
 
     def tell(self) -> None:
-        """Tell of what ended first."""
+        """Report the result that is waiting longest."""
         if self._results:
             order, is_ok = self._results.pop(0)
             result = Result(order.id, is_ok, "" if is_ok else "No.")
@@ -139,7 +139,7 @@ class Machines:
             )
 
     def finish(self, rounds: int = 1000) -> None:
-        """Carry out and tell everything that has come so far, and what comes of it."""
+        """Carry out and report all orders, and the orders that follow from them."""
         for _ in range(rounds):
             for agent in (AGENT, OTHER):
                 self.take(agent.id)
@@ -150,9 +150,9 @@ class Machines:
         raise AssertionError("It does not end.")
 
     def uncovered(self, but: Collection[tuple[str | None, ServerId]]) -> Iterator[str]:
-        """What is on a host, and neither its server nor a migration of that holds it there.
+        """Servers on hosts where neither the server's row nor a migration accounts for them.
 
-        Some hosts and servers are passed over.
+        Some hosts and servers can be excluded.
         """
         for (host, uuid), vcpus in self.there.items():
             if (host, uuid) in but:

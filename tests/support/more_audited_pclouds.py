@@ -1,4 +1,4 @@
-"""More ways to have something wrong with pclouds: each part of an invariant by itself.
+"""More defects of pclouds: each part of an invariant by itself.
 
 Always true of what is planted: only that one part is broken, where the cloud was furnished
 before as :func:`tests.support.audited_pclouds.furnish` does it.
@@ -34,7 +34,7 @@ Plant = Callable[[Tx, Any], object]
 
 
 class Fault(NamedTuple):
-    """The kind of what an audit finds, what it says of it, and what brings it about."""
+    """The kind of an audit's finding, its text, and the function that plants the defect."""
 
     kind: str
     said: str
@@ -47,7 +47,7 @@ def _host(name: str, **values: Any) -> Plant:
 
 
 def _emptied(**values: Any) -> Plant:
-    """Have the first host's row say something, and no server be there."""
+    """Change the first host's row while it has no servers."""
 
     def plant(tx: Tx, it: Any) -> None:
         tx.execute(compute.servers.update().values(host=None))
@@ -77,7 +77,7 @@ def _runs_too(name: str) -> Plant:
 
 
 def _replaced(units: int, ended_at: datetime | None = None) -> Plant:
-    """Have the host be replaced, and have its run say when it ended."""
+    """Replace the host, and set the end of its run."""
 
     def plant(tx: Tx, _: Any) -> None:
         tx.execute(pclouds.pcloud_hosts.update().values(is_replaced=True, units=units))
@@ -95,7 +95,7 @@ def _resident(*named: str) -> Plant:
 
 
 def _kept_row(tx: Tx) -> int:
-    """The row of the aggregate that stands for the host flavor."""
+    """The row of the host flavor's aggregate."""
     return int(tx.execute(sa.select(pclouds.host_flavors.c.aggregate_id)).scalar_one())
 
 
@@ -217,7 +217,7 @@ FAULTS: Mapping[str, Fault] = {
         _run(units=9),
     ),
 }
-"""By what is wrong, in a cloud where nothing else is."""
+"""By the defect, in a cloud that has no other."""
 SOUND: Mapping[str, Plant] = {
     "replaced, and not paid": _replaced(0, ended_at=NOW),
     "replaced, with units, and paid": _replaced(1),
@@ -227,4 +227,4 @@ SOUND: Mapping[str, Plant] = {
         pclouds.host_flavors.update().values(units=9)
     ),
 }
-"""What looks as if it were wrong, and is not."""
+"""Data that looks like a defect and is none."""

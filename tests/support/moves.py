@@ -1,4 +1,4 @@
-"""A cloud whose servers are moved: two agents, what they are told, and what they say of it."""
+"""A cloud whose servers are moved: two agents, their orders and their reports."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ POWER_ACTIONS: dict[str, Callable[..., None]] = {
 
 
 class Movers:
-    """Hosts ``a*`` speak by one agent, ``b*`` by another; the clock is turned by hand."""
+    """Hosts ``a*`` report through one agent, ``b*`` through another; the test sets the clock."""
 
     def __init__(self, folder: Path, *reports: HostReport, **settings: Any) -> None:
         computing: Computing = settings.pop("computing", UNLIMITED)
@@ -56,7 +56,7 @@ class Movers:
         self.now = NOW
         self.settings = ResultSettings.of(scheduling, computing)
         self.requests = 0
-        # A host that is over capacity because it shrank is no finding that a move can mend.
+        # A host that is over capacity because it shrank is not a defect of a move.
         self.is_judged = True
         self.cloud.write(lambda tx: agents.add(tx, OTHER))
         self.report(*(reports or (reported("a1"), reported("b1"))))
@@ -73,7 +73,7 @@ class Movers:
         hosts.report(tx, agent, reports, DEFAULTS, ids=self.cloud.ids, now=self.now)
 
     def wait(self, seconds: float = TIMEOUT_S + 1, *, silent: str = "") -> None:
-        """Let time pass, in which all agents are heard but the one of ``silent``'s hosts."""
+        """Let time pass; all agents report except the one of ``silent``'s hosts."""
         self.now += timedelta(seconds=seconds)
         for agent, letter in ((AGENT, "a"), (OTHER, "b")):
             if letter != silent:
@@ -94,12 +94,12 @@ class Movers:
         return uuid
 
     def asker(self) -> Asker:
-        """Somebody with a request of their own."""
+        """A caller with a request of its own."""
         self.requests += 1
         return Asker(f"req-{self.requests}", "project", "user")
 
     def decide(self, work: Callable[..., Moved], *given: Any, **more: Any) -> Moved:
-        """Carry out something that looks for a host."""
+        """Carry out an action that selects a host."""
         asker = self.asker()
         drawn = {"seed": self.cloud.ids.seed(), "now": self.now}
         if work is not shelving.unshelve:
@@ -135,12 +135,12 @@ class Movers:
         return self.decide(shelving.unshelve, uuid, **more)
 
     def act(self, work: Callable[..., Any], *given: Any, **more: Any) -> None:
-        """Carry out something that looks for no host."""
+        """Carry out an action that selects no host."""
         asker = self.asker()
         self.cloud.write(lambda tx: work(tx, *given, asker, **more, now=self.now))
 
     def delete(self, uuid: ServerId) -> None:
-        """Ask for a server's deletion."""
+        """Request a server's deletion."""
         asker = self.asker()
         self.cloud.write(
             lambda tx: deletions.delete(
@@ -151,7 +151,7 @@ class Movers:
     # -- what agents do --------------------------------------------------------------------
 
     def waiting(self, kind: str | None = None) -> list[WorkOrder]:
-        """All orders that wait, of a kind or of all."""
+        """All pending orders, of one kind or of all."""
         found: list[WorkOrder] = []
         for agent in (AGENT, OTHER):
             found += self.cloud.read(partial(work.waiting, agent_id=agent.id, after=0, limit=1000))
@@ -159,11 +159,11 @@ class Movers:
         return sorted(found, key=lambda each: each.id)
 
     def told(self) -> list[tuple[str, str]]:
-        """What waits: kinds and hosts."""
+        """The kinds and hosts of the pending orders."""
         return [(each.kind, each.host) for each in self.waiting()]
 
     def settle(self, order: WorkOrder, fault: str | None = None) -> bool:
-        """Tell an order's result, twice as an agent may; gives whether it was news."""
+        """Report an order's result twice, as an agent may; gives whether the first one counted."""
         result = Result(order.id, fault is None, fault or "")
         ((_, is_new),) = self._settle(order.agent_id, result)
         ((_, is_news_again),) = self._settle(order.agent_id, result)
@@ -178,13 +178,13 @@ class Movers:
         return told
 
     def tell(self, kind: str, uuid: ServerId, fault: str | None = None) -> str:
-        """Tell how the one order of this kind about a server ended; gives its host."""
+        """Report the result of the one order of this kind about a server; gives its host."""
         (order,) = [each for each in self.waiting(kind) if each.server_uuid == uuid]
         assert self.settle(order, fault)
         return order.host
 
     def finish(self) -> None:
-        """Carry out everything, and what follows, until nothing waits."""
+        """Carry out all orders, and those that follow, until none is pending."""
         for _ in range(100):
             waiting = self.waiting()
             if not waiting:
@@ -193,7 +193,7 @@ class Movers:
         raise AssertionError("It does not end.")
 
     def sweep(self) -> int:
-        """End what is late."""
+        """Fail what is overdue."""
         count: int = self.cloud.write(lambda tx: work.sweep(tx, TIMEOUT_S, self.now, self.settings))
         self.judge()
         return count
@@ -233,15 +233,15 @@ class Movers:
         return held
 
     def usage(self) -> tuple[int, int, int]:
-        """What the project is counted with."""
+        """The project's usage."""
         used = self.cloud.read(lambda tx: quota_usages.of_project(tx, "project"))
         return used.servers, used.vcpus, used.memory_mb
 
     def judge(self) -> None:
-        """The host table shows what is in the store, and the store keeps its promises."""
+        """Check that the host table equals the store, and that the store keeps its invariants."""
         if self.is_judged:
             self.cloud.judge()
 
     def close(self) -> None:
-        """Let go of the database."""
+        """Close the database."""
         self.cloud.close()

@@ -1,6 +1,6 @@
-"""Filters, weighers and drivers as operators write them; some fail, as their hints ask them to.
+"""Filters, weighers and drivers as operators write them; hints make some of them fail.
 
-The hint ``trouble`` says what goes wrong: a word of :data:`TROUBLES`.
+The hint ``trouble`` names the failure: a key of :data:`TROUBLES`.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ TROUBLES: Mapping[str, Any] = {
 
 
 def trouble(spec: RequestSpec, method: str) -> Any:
-    """What is to go wrong in a method: ``None`` if nothing is."""
+    """The failure that a method is to have, or ``None``."""
     wanted = spec.hints.get("trouble")
     if isinstance(wanted, Mapping):
         wanted = wanted.get(method)
@@ -50,7 +50,7 @@ def trouble(spec: RequestSpec, method: str) -> Any:
 
 
 class RackFilter:
-    """Only hosts that the hint ``rack`` names; one or a list."""
+    """Passes only hosts that the hint ``rack`` names; one or a list."""
 
     NAME = "RackFilter"
     REASON = "the host is in another rack"
@@ -58,7 +58,7 @@ class RackFilter:
 
     @staticmethod
     def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
-        """True in the rack, which is a host here."""
+        """True for hosts of the rack, which is a single host here."""
         wrong = trouble(spec, "mask")
         if wrong is not None:
             answer: Mask = wrong(row_count(hosts, rows))
@@ -70,13 +70,13 @@ class RackFilter:
 
     @staticmethod
     def missing(hosts: HostTable, spec: RequestSpec) -> str:
-        """Which rack is asked for."""
+        """Which rack is requested."""
         wrong = trouble(spec, "missing")
         return str(spec.hints.get("rack")) if wrong is None else wrong(1)
 
 
 class DeclaredRackFilter(RackFilter):
-    """As the other one, and says which hints it reads."""
+    """Like the other one, but declares which hints it reads."""
 
     NAME = "DeclaredRackFilter"
     HINTS = ("rack", "trouble")
@@ -98,7 +98,7 @@ class RackWeigher:
 
     @staticmethod
     def column(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Any:
-        """One for the host that is named, and nothing for the others."""
+        """One for the named host, zero for the others."""
         wrong = trouble(spec, "column")
         if wrong is not None:
             return wrong(row_count(hosts, rows))
@@ -106,13 +106,13 @@ class RackWeigher:
 
     @staticmethod
     def scale(hosts: HostTable, spec: RequestSpec) -> Any:
-        """A host."""
+        """One host."""
         wrong = trouble(spec, "scale")
         return 0.001 if wrong is None else wrong(1)
 
 
 class FailsOnce:
-    """A filter that fails the first time that it is asked about less than the whole table."""
+    """A filter that fails the first time it is called for some rows only."""
 
     NAME = "FailsOnceFilter"
     REASON = "the host is full"
@@ -122,7 +122,7 @@ class FailsOnce:
         self.is_armed = True
 
     def mask(self, hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask:
-        """True where nothing is used yet."""
+        """True where nothing is used."""
         answer: Mask = hosts.used["VCPU"][rows] == 0
         is_whole = isinstance(rows, slice) and rows == slice(None)
         if self.is_armed and not is_whole:
@@ -131,12 +131,12 @@ class FailsOnce:
         return answer
 
     def missing(self, hosts: HostTable, spec: RequestSpec) -> str:
-        """What is wanted."""
+        """The reason."""
         return "an empty host"
 
 
 class Forgetful:
-    """A filter whose answers for some rows are not what it says of all of them."""
+    """A filter whose result for some rows differs from its result for the whole table."""
 
     NAME = "ForgetfulFilter"
     REASON = "the host is forgotten"
@@ -144,7 +144,7 @@ class Forgetful:
 
     @staticmethod
     def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
-        """Nothing to say, except of the whole table."""
+        """False, except for the whole table."""
         is_whole = isinstance(rows, slice) and rows == slice(None)
         return ~nowhere(hosts, rows) if is_whole else None
 
@@ -155,19 +155,19 @@ class Forgetful:
 
 
 class ReadsWhatIsNot(RackFilter):
-    """A filter that names a field that requests do not have."""
+    """A filter that reads a field that requests do not have."""
 
     READS: Reads = ("project_id", "hint")
 
 
 class ReadsLetters(RackFilter):
-    """A filter whose names are one text."""
+    """A filter whose list of names is a single string."""
 
     READS: Any = "hints"
 
 
 class HintsAsText(RackFilter):
-    """A filter whose hints are one text."""
+    """A filter whose list of hints is a single string."""
 
     HINTS = "rack"
 
@@ -185,17 +185,17 @@ class Reasonless(RackFilter):
 
 
 class NeedsHosts(RackFilter):
-    """A filter that cannot be asked of an empty table."""
+    """A filter that fails on an empty table."""
 
     @staticmethod
     def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask:
-        """Compares all with the first."""
+        """Compare all hosts with the first."""
         alike: Mask = hosts.zone_codes[rows] == hosts.zone_codes[0]
         return alike
 
 
 class Speechless(RackFilter):
-    """A filter that never says what was missing."""
+    """A filter without a reason."""
 
     @staticmethod
     def missing(hosts: HostTable, spec: RequestSpec) -> Any:
@@ -213,7 +213,7 @@ class ScalesBadly(RackWeigher):
 
 
 class Endless:
-    """A weigher whose last number is no finite one, and whose scale is that number."""
+    """A weigher whose last weight, and whose scale, is not finite."""
 
     NAME = "EndlessWeigher"
     READS: Reads = ()
@@ -234,7 +234,7 @@ class Endless:
 
 
 class Taking:
-    """A driver that takes places of the table and then fails, if the hint says so."""
+    """A driver that takes places in the table and then fails, if the hint says so."""
 
     NAME = "taking"
 
@@ -243,7 +243,7 @@ class Taking:
         self._inner = AllAtOnce(pipeline, choice)
 
     def plan(self, hosts: HostTable, spec: RequestSpec) -> BuildPlan:
-        """As all at once."""
+        """Plan as ``all_at_once`` does."""
         made = self._inner.plan(hosts, spec)
         if "trouble" in spec.hints:
             raise RuntimeError(SECRET)
@@ -262,7 +262,7 @@ FAILS_ONCE = FailsOnce()
 
 
 class OwnQueries(RackFilter):
-    """A filter that heeds queries in its own way."""
+    """A JSON filter of the operator's own."""
 
     NAME = "OwnQueriesFilter"
     READS: Reads = ("query",)

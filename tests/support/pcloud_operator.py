@@ -1,7 +1,7 @@
-"""A cloud with dedicated hosts: what administrators, owners and the service itself do to them.
+"""A cloud with dedicated hosts: steps of administrators, owners and the periodic tasks.
 
-Each act is one transaction of the service's own kind. Where there are two ways to do a thing,
-by the pclouds' own functions and by an edit of the aggregate, ``by_aggregate`` chooses.
+Each step is one transaction, as in the service. Where a change has two ways, the pclouds'
+own functions and an edit of the aggregate, ``by_aggregate`` chooses.
 """
 
 from __future__ import annotations
@@ -41,30 +41,30 @@ LIST_MAX = 1000
 
 
 class Looker:
-    """Somebody of a project, as far as views ask who is looking."""
+    """A caller of a project, with what views need to know about it."""
 
     def __init__(self, project_id: str) -> None:
         self.project_id = project_id
 
     @property
     def context(self) -> Looker:
-        """Who asks, of whom nothing but the project is known."""
+        """A context that knows nothing but the project."""
         return self
 
     def allows(self, _: str, *, project_id: str) -> bool:
-        """Owners may see all of what is theirs."""
+        """Owners may see everything of their own."""
         return project_id == self.project_id
 
 
 class PcloudOperator:
-    """Does things to the dedicated hosts of a cloud whose clock is turned by hand."""
+    """Changes the dedicated hosts of a cloud whose clock the test sets."""
 
     def __init__(self, movers: Movers) -> None:
         self.movers = movers
         self.cloud = movers.cloud
 
     def context(self, project_id: str | None = None) -> PcloudContext:
-        """What an act is told that a project asks for; without one, the service itself."""
+        """The context of a step for a project; without one, for the service itself."""
         return PcloudContext(
             SETTINGS,
             UNLIMITED.service_down_time_s,
@@ -74,7 +74,7 @@ class PcloudOperator:
         )
 
     def world(self) -> World:
-        """All that is written."""
+        """All rows of dedicated hosts."""
         seen: World = self.cloud.read(world)
         return seen
 
@@ -86,7 +86,7 @@ class PcloudOperator:
         self.cloud.write(lambda tx: host_flavors.create(tx, uuid, flavor_id, "", units, now))
 
     def redefine(self, flavor_id: str, units: int, *, by_aggregate: bool) -> None:
-        """Have hosts of a flavor cost something else from now on."""
+        """Change the units that hosts of a flavor cost."""
         if by_aggregate:
             row = self._row_of_flavor(flavor_id)
             self.edit(row, {"pcloud:units": str(units)})
@@ -95,7 +95,7 @@ class PcloudOperator:
         self.cloud.write(lambda tx: host_flavors.update(tx, flavor_id, None, units, now))
 
     def undefine(self, flavor_id: str, *, by_aggregate: bool) -> None:
-        """Forget a host flavor."""
+        """Delete a host flavor."""
         if by_aggregate:
             self.forget(self._row_of_flavor(flavor_id))
             return
@@ -122,7 +122,7 @@ class PcloudOperator:
         )
 
     def maintain(self, flavor_id: str, hostname: str, reason: str | None) -> None:
-        """Say that a host is in maintenance, or not any more."""
+        """Set or clear a host's maintenance."""
         context = self.context()
         self._with_flavor(
             flavor_id,
@@ -139,11 +139,11 @@ class PcloudOperator:
         self.cloud.write(act)
 
     def set_quota(self, project_id: str, limit: int) -> None:
-        """Say how many units a project may hold."""
+        """Set the limit of units of a project."""
         self.cloud.write(lambda tx: quotas.set_limit(tx, project_id, limit, self.context()))
 
     def limits(self, projects: Sequence[str]) -> dict[str, int]:
-        """How many units these projects may hold."""
+        """The limits of units of these projects."""
 
         def look(tx: Tx) -> dict[str, int]:
             return {each: quotas.of_project(tx, each, SETTINGS).limit for each in projects}
@@ -207,7 +207,7 @@ class PcloudOperator:
         self.act(uuid, lambda tx, pcloud, context: pclouds.update(tx, pcloud, facts, context))
 
     def delete(self, uuid: str, *, by_aggregate: bool, is_forced: bool = False) -> None:
-        """Forget a pcloud; by force also one that shelved servers could come back to alone."""
+        """Delete a pcloud; by force even if shelved servers could return to no other place."""
         if by_aggregate:
             self.forget(self.row_of(uuid))
         else:
@@ -219,7 +219,7 @@ class PcloudOperator:
             )
 
     def allocate(self, uuid: str, *wishes: HostRequest) -> None:
-        """Take a host, or several as far as they can be had."""
+        """Allocate a host, or as many of several as there are."""
         if len(wishes) == 1:
             self.act(
                 uuid, lambda tx, pcloud, context: hosts.allocate(tx, pcloud, wishes[0], context)
@@ -230,23 +230,23 @@ class PcloudOperator:
             )
 
     def switch(self, uuid: str, name: str, *, is_enabled: bool) -> None:
-        """Open or close a pcloud's host."""
+        """Enable or disable a pcloud's host."""
         self.act_on(uuid, name, hosts.set_state, is_enabled=is_enabled)
 
     def switch_by_aggregate(self, uuid: str, hostname: str, *, is_enabled: bool) -> None:
-        """Open or close a pcloud's host by its key."""
+        """Enable or disable a pcloud's host by its aggregate key."""
         state = "enabled" if is_enabled else "disabled"
         self.edit(self.row_of(uuid), {f"pcloud:host_state:{hostname}": state})
 
     def act(
         self, uuid: str, work: Callable[[Tx, Pcloud, PcloudContext], Any], owner: str | None = None
     ) -> Any:
-        """Do something to a pcloud."""
+        """Change a pcloud."""
         context = self.context(owner)
         return self.cloud.write(lambda tx: work(tx, pclouds.get(tx, uuid), context))
 
     def act_on(self, uuid: str, name: str, work: Callable[..., Any], **more: Any) -> Any:
-        """Do something to a host of a pcloud."""
+        """Change a host of a pcloud."""
         return self.act(
             uuid,
             lambda tx, pcloud, context: work(
@@ -260,7 +260,7 @@ class PcloudOperator:
     # -- the service itself ----------------------------------------------------------------
 
     def keep_sizes(self) -> int:
-        """Bring each pcloud nearer to its policy, as the service does now and then."""
+        """Bring each pcloud nearer to its size policy, as the periodic task does."""
         due: list[str] = self.cloud.read(sizes.due)
         return sum(self._keep_size(uuid) for uuid in due)
 
@@ -269,7 +269,7 @@ class PcloudOperator:
         return int(self.cloud.write(lambda tx: sizes.keep(tx, uuid, context)))
 
     def roll_out_ratios(self) -> None:
-        """Have the next host of each pcloud give out what it should, if it does not yet."""
+        """Apply the intended ratios to the next host of each pcloud."""
         due: list[str] = self.cloud.read(ratio_rollout.due)
         for uuid in due:
             self._settle(uuid)
@@ -279,15 +279,15 @@ class PcloudOperator:
         self.cloud.write(lambda tx: ratio_rollout.go_on(tx, uuid, context, at_once=1))
 
     def look_after_replaced(self, at_once: int = replaced.LOOKED_AT_ONCE) -> int:
-        """Give replaced hosts back that are empty, and have those be paid for that came back,
-        as the service does now and then."""
+        """Release replaced hosts that are empty, and charge for those that returned,
+        as the periodic task does."""
         context = self.context()
         return int(self.cloud.write(lambda tx: replaced.look_after(tx, context, at_once)))
 
     # -- what is seen ----------------------------------------------------------------------
 
     def shown(self, projects: Sequence[str]) -> str:
-        """All that the API shows to these projects of pclouds, as one text."""
+        """All that the API shows these projects about pclouds, as one text."""
         context = self.context()
 
         def look(tx: Tx) -> list[Any]:
@@ -297,7 +297,7 @@ class PcloudOperator:
                 told.append(host_views._shown(tx, mine, context))
                 told.append([_told(each) for each in _actions(tx, pcloud)])
                 for project_id in projects:
-                    # A view asks nothing of a call but who is looking.
+                    # A view needs only the caller from a request.
                     call = cast("Any", Looker(project_id))
                     told.append(pcloud_views._one_shown(tx, call, pcloud))
             return told
@@ -305,7 +305,7 @@ class PcloudOperator:
         return json.dumps(self.cloud.read(look), default=str)
 
     def shown_runs(self, seen: World) -> str:
-        """What is shown of the times that hosts were paid for."""
+        """The billed runs of hosts as the API shows them."""
         told = [
             BillingPeriod(**{key: each[key] for key in BillingPeriod.__slots__})
             for each in seen.runs

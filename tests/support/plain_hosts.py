@@ -19,7 +19,7 @@ PCLOUDS = {
     "nobody's": (frozenset[str](), frozenset[str]()),
     of_reservation("held"): (frozenset({"mine"}), frozenset[str]()),
 }
-"""Who may use each pcloud, and whose plain requests it takes; and a reservation among them."""
+"""Owners and guests of each pcloud, and whether it takes plain requests; and a reservation."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class PlainHost:
 
 @dataclass(frozen=True)
 class PlainCloud:
-    """Hosts, and what is said of aggregates."""
+    """Hosts, and the aggregates' metadata."""
 
     hosts: Sequence[PlainHost]
     metadata: Sequence[Metadata]
@@ -46,7 +46,7 @@ class PlainCloud:
 
 
 def table_for(cloud: PlainCloud) -> HostTable:
-    """The same as columns."""
+    """The same hosts as columns."""
     table = table_of(*(each.sketch for each in cloud.hosts))
     named = {each.sketch.name: each for each in cloud.hosts}
     say(table, dict(enumerate(cloud.metadata)))
@@ -65,7 +65,7 @@ def table_for(cloud: PlainCloud) -> HostTable:
 
 
 def fact(host: PlainHost, spec: RequestSpec, name: str) -> Any:
-    """A capability that still counts; None if there is none."""
+    """A capability that has not expired; ``None`` if there is none."""
     if host.seen_s < spec.now_s - spec.rules.capabilities_max_age_s:
         return None
     facts: Any = host.sketch.capabilities

@@ -15,7 +15,7 @@ def satisfies(host: PlainHost, spec: RequestSpec, cloud: PlainCloud) -> bool:
 
 
 def decide(part: Any, host: PlainHost, spec: RequestSpec) -> bool | None:
-    """A query about one host; None is not known."""
+    """Evaluate a query for one host; ``None`` means unknown."""
     if isinstance(part, bool | str):
         value = variable(part, host, spec)
         return value if isinstance(value, bool) else None
@@ -34,7 +34,7 @@ def decide(part: Any, host: PlainHost, spec: RequestSpec) -> bool | None:
 
 
 def gather(known: Sequence[bool | None], *, any_will_do: bool) -> bool | None:
-    """Whether any of several holds, or all; one that decides it outweighs the unknown."""
+    """Combine several results with "or" or "and"; a result that decides outweighs an unknown."""
     if any_will_do in known:
         return any_will_do
     return None if None in known else not any_will_do
@@ -61,7 +61,7 @@ def relate(sign: str, one: Any, other: Any) -> bool | None:
 
 
 def variable(part: Any, host: PlainHost, spec: RequestSpec) -> Any:
-    """The value of an argument; only of the variables that are drawn."""
+    """The value of an argument; supports only the variables that the tests draw."""
     if not isinstance(part, str) or not part.startswith("$"):
         return part
     word = part.removeprefix("$")

@@ -1,4 +1,4 @@
-"""Plans servers in a cloud with dedicated hosts and carries entries out later, both judged."""
+"""Plans servers in a cloud with dedicated hosts and carries the entries out later; checks both."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from innkeeper.systems.compute.boot.entries import EntryStale, EntryUsed
 from tests.support.candidate_checks import CandidateChecks
 
 COUNT = 3
-"""Servers that are planned at once."""
+"""The number of servers in one plan."""
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """An entry of a plan, and what was asked for."""
+    """An entry of a plan, and the request that it answers."""
 
     planned: Planned
     project_id: str
@@ -28,7 +28,7 @@ class Kept:
 
 
 class Planner:
-    """Keeps entries; those that were carried out are in ``made``."""
+    """Keeps the entries of plans, and in ``booted`` those that were carried out."""
 
     def __init__(self, checks: CandidateChecks) -> None:
         self.kept: list[Kept] = []
@@ -37,7 +37,7 @@ class Planner:
         self._cloud = checks.cloud
 
     def plan(self, project_id: str, hints: Mapping[str, Any]) -> None:
-        """Plan servers, on hosts that they may have, if there are any; nothing changes."""
+        """Plan servers on hosts that they may use; the plan changes nothing."""
         now = self._checks.operator.movers.now
         request = self._cloud.request(1, COUNT, project_id=project_id, hints=hints, now=now)
 
@@ -53,7 +53,7 @@ class Planner:
         self.kept += [Kept(each, project_id, hints) for each in answer]
 
     def carry_out(self, kept: Kept) -> None:
-        """Bring an entry: it is as good as what is true now, and it is good once."""
+        """Boot a planned entry: it needs to be valid at this moment, and works only once."""
         checks, where = self._checks, kept.planned.destination
         able = checks.able(kept.project_id, kept.hints)
         request = self._cloud.request(

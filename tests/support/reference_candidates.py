@@ -1,11 +1,11 @@
-"""Allocation candidates the slow and obvious way, to compare the real search with.
+"""Allocation candidates the slow and obvious way, as a reference for the real search.
 
 Written from the Placement API reference, one function for each of its rules. All combinations
-are tried, and nothing is looked up twice in the same way. Nothing here is shared with the
-search that is compared, except for the arithmetic of a single inventory.
+are tried, without indexes. Only the arithmetic of a single inventory is shared with the
+real search.
 
-The words: an *anchor* is the root that a candidate hangs on. All of a candidate comes from the
-anchor's tree and from providers that share with it.
+An *anchor* is the root provider of a candidate. All of a candidate comes from the anchor's
+tree and from providers that share with it.
 """
 
 from __future__ import annotations
@@ -28,24 +28,24 @@ from tests.support.forests import SHARES, Forest, PlainProvider
 
 
 class Found(NamedTuple):
-    """A candidate that can be compared and put into a set."""
+    """A candidate as a hashable value."""
 
     allocations: frozenset[tuple[ProviderUuid, str, int]]
     mappings: frozenset[tuple[str, frozenset[ProviderUuid]]]
 
     @property
     def takes_from(self) -> frozenset[ProviderUuid]:
-        """The providers that amounts come from."""
+        """The providers of its amounts."""
         return frozenset(uuid for uuid, _, _ in self.allocations)
 
 
 Taken = dict[str, int]
-"""The numbers of providers, by the class that each of them gives for one group."""
+"""The numbers of providers, by the class that each provides for one group."""
 
 
 @dataclass(frozen=True)
 class Serving:
-    """One way to serve one group: who is named for it, and who gives what."""
+    """One way to serve one group: the provider that the answer maps to it, and the amounts."""
 
     group: RequestGroup
     providers: frozenset[int]
@@ -79,7 +79,7 @@ def canonical(candidate: Candidate) -> Found:
 
 
 def summaries(forest: Forest, found: Iterable[Found]) -> dict[ProviderUuid, ProviderSummary]:
-    """What the answer says of providers: of all in every tree that amounts come from."""
+    """The provider summaries: all providers of every tree that amounts come from."""
     look = Look(forest)
     numbers = {each.uuid: each.number for each in forest}
     roots = {look.root(numbers[uuid]) for each in found for uuid in each.takes_from}
@@ -99,7 +99,7 @@ def summaries(forest: Forest, found: Iterable[Found]) -> dict[ProviderUuid, Prov
 
 
 class Look:
-    """A forest, and what each rule has to say in it."""
+    """A forest, and the rules applied to it."""
 
     def __init__(self, forest: Forest) -> None:
         self.forest = forest
@@ -111,11 +111,11 @@ class Look:
 
     @property
     def roots(self) -> list[int]:
-        """Those with no parent, each of which may be an anchor."""
+        """Providers without a parent; each may be an anchor."""
         return [each.number for each in self.forest if each.parent is None]
 
     def path(self, number: int) -> list[int]:
-        """A provider and all above it; its root comes last."""
+        """A provider and its ancestors; the root comes last."""
         parent = self.at(number).parent
         return [number] if parent is None else [number, *self.path(parent)]
 
@@ -124,11 +124,11 @@ class Look:
         return self.path(number)[-1]
 
     def tree(self, root: int) -> list[PlainProvider]:
-        """All providers of a root's tree, itself included."""
+        """All providers of a root's tree, the root included."""
         return [each for each in self.forest if self.root(each.number) == root]
 
     def is_lent(self, one: PlainProvider, anchor: int) -> bool:
-        """Whether a provider of another tree shares with some provider of the anchor's."""
+        """Whether a provider of another tree shares with a provider of the anchor's."""
         if SHARES not in one.traits or self.root(one.number) == anchor:
             return False
         return any(one.aggregates & each.aggregates for each in self.tree(anchor))
@@ -145,12 +145,12 @@ class Look:
     def _of_several(
         self, group: RequestGroup, anchor: int, near: list[PlainProvider]
     ) -> Iterator[Serving]:
-        """Each class as a whole from one provider, the next one perhaps from another."""
+        """Each class as a whole from one provider, different classes perhaps from several."""
         allowed = [
             each
             for each in near
             if self._is_in_tree(each, group)
-            # The tree that is named is the only one, so nobody lends to it.
+            # The named tree is the only one, so no provider outside shares with it.
             and (group.in_tree is None or not self.is_lent(each, anchor))
             and self._is_member_or_its_root(each, group, anchor)
             and self._is_outside_with_its_root(each, group, anchor)
@@ -168,7 +168,7 @@ class Look:
                 yield Serving(group, frozenset(numbers), dict(zip(names, numbers, strict=True)))
 
     def _of_one(self, group: RequestGroup, near: list[PlainProvider]) -> Iterator[Serving]:
-        """All from one provider, who alone is everything that is asked for."""
+        """All amounts of the group from one provider."""
         for each in near:
             if (
                 self._is_in_tree(each, group)
@@ -182,16 +182,16 @@ class Look:
                 yield Serving(group, frozenset([each.number]), taken)
 
     def _is_in_tree(self, one: PlainProvider, group: RequestGroup) -> bool:
-        """Any provider of a tree names the whole tree; one that is not there names none."""
+        """A provider of a tree names the whole tree; an unknown provider matches nothing."""
         if group.in_tree is None:
             return True
         tree = self.tree(self.root(one.number))
         return group.in_tree in {each.uuid for each in tree}
 
     def _is_member_or_its_root(self, one: PlainProvider, group: RequestGroup, anchor: int) -> bool:
-        """A root's membership counts for its tree, but not for what is lent to it.
+        """A root's membership counts for its tree, but not for shared providers.
 
-        One of the two has to be a member of everything; halves do not add up.
+        Either the provider or its root must match all conditions; partial matches do not add up.
         """
         if _is_member(one, group):
             return True
@@ -200,13 +200,13 @@ class Look:
     def _is_outside_with_its_root(
         self, one: PlainProvider, group: RequestGroup, anchor: int
     ) -> bool:
-        """Nothing comes from inside, and nothing goes to a tree whose root is inside."""
+        """No amounts from a forbidden member, nor from a tree whose root is one."""
         inside = one.aggregates | self.at(anchor).aggregates
         return not inside & group.not_member_of
 
 
 def _gives(one: PlainProvider, name: str, amount: int) -> bool:
-    """Whether a provider has so much left, and gives it out in one piece."""
+    """Whether a provider has so much left, and allows that amount in one allocation."""
     inventory = one.inventories.get(name)
     if inventory is None:
         return False
@@ -219,7 +219,7 @@ def _is_member(one: PlainProvider, group: RequestGroup) -> bool:
 
 
 def _is_root_right(root: PlainProvider, query: CandidateQuery) -> bool:
-    """Traits that are asked of the anchor itself, whether it gives anything or not."""
+    """Traits required of the anchor itself, whether it provides anything or not."""
     return query.root_required <= root.traits and not query.root_forbidden & root.traits
 
 
@@ -239,7 +239,7 @@ def _are_apart(servings: tuple[Serving, ...]) -> bool:
 
 
 def _is_subtree(look: Look, servings: tuple[Serving, ...], suffixes: frozenset[str]) -> bool:
-    """One of those who serve the named groups stands above all others, or is alone."""
+    """One provider of the named groups is the ancestor of all others, or the only one."""
     named = {
         number for each in servings if each.group.suffix in suffixes for number in each.providers
     }
@@ -255,10 +255,10 @@ def _sums(servings: tuple[Serving, ...]) -> dict[tuple[int, str], int]:
 
 
 def _is_room_for_all(look: Look, servings: tuple[Serving, ...]) -> bool:
-    """What several groups take of one provider is claimed as one amount, and is given as such.
+    """Amounts of several groups from one provider are claimed as one, and must fit as one.
 
-    That is more than the API reference asks: who is given 1 because that is the minimum, and 2
-    because that is the step, has 3, which nobody is given.
+    The API reference asks for less: with a minimum of 1 and a step of 2, groups of 1 and 2 are
+    each valid, but their sum of 3 is not.
     """
     return all(_gives(look.at(number), name, n) for (number, name), n in _sums(servings).items())
 

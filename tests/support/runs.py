@@ -1,15 +1,19 @@
-"""Runs of the tests: the next run removes what a killed one has left.
+"""Runs of the tests: the next run removes the remains of a killed one.
 
-Each run has a folder. All that its tests make stands in there: their temporary folders, and
-those of the servers that they start. The main process of the run holds a lock on the folder
-while it lives. The kernel lets go of the lock however the process ends.
+Each run has a folder for all that its tests make: their temporary folders, and those of the
+servers that they start. The main process of the run holds a lock on the folder while it lives.
+The kernel releases the lock however the process ends.
 
-Always true: a folder is removed, and processes are ended, only under the folder's lock, and
-only in folders of this user. So a run that is alive is never touched. A process belongs to a
-run if the run has listed it with the moment at which it started, if its environment names the
-folder, if it works in the folder and has no terminal (a shell in there is a developer's), or if
-it descends from such a process. A process that merely got the pid of an older one is none of
-these.
+Always true: a folder is removed, and processes are killed, only under the folder's lock, and
+only in folders of this user. So a live run is never touched. A process belongs to a run if
+one of these holds:
+
+- the run has listed it with its start time;
+- its environment names the folder;
+- it works in the folder and has no terminal (a shell there is a developer's);
+- it descends from such a process.
+
+A process that reuses the pid of an older one matches none of them.
 
 May be false: that every process of a run is found. One that has changed its environment and its
 folder, and has lost its parent, is not.
@@ -34,54 +38,54 @@ from tests.support.servers import processes
 
 PREFIX = "innkeeper-run-"
 VARIABLE = "TEST_RUN_FOLDER"
-"""The environment variable that names a run's folder to all programs that it starts."""
+"""The environment variable with the run's folder, for all programs that the run starts."""
 LISTED = "processes"
 TESTS = "tests"
 """The temporary folders of the tests themselves; those of failed tests are kept."""
 ENDED = "ended"
-"""The file that tells a run that ended by itself from one that was killed."""
+"""The file that distinguishes a run that ended by itself from one that was killed."""
 LIKE_TMP = 0o1777
 """Some servers run as other users, and need temporary files as well."""
 ENDS_WITHIN_S = 5.0
-"""How long programs may take to end by themselves. PostgreSQL gives back shared memory then."""
+"""How long programs may take to stop. PostgreSQL frees its shared memory then."""
 GONE_WITHIN_S = 30.0
 LOOK_AGAIN_S = 0.05
 BEGIN_ALL = (signal.SIGTERM, signal.SIGCONT)
-"""A program that was stopped hears nothing before it goes on."""
+"""A stopped program receives other signals only after it continues."""
 STARTED = 19
 TERMINAL = 4
-"""Where these stand behind a process's name in ``/proc/<pid>/stat``."""
+"""The positions of these fields after the process's name in ``/proc/<pid>/stat``."""
 NO_TERMINAL = "0"
 GONE = "ZX"
-"""The states of processes that have ended and were not waited for yet."""
+"""The states of ended processes that no parent has waited for."""
 
 
 class Process(NamedTuple):
-    """A process, told apart from later ones with the same pid."""
+    """A process, distinguished from later ones with the same pid."""
 
     pid: int
     started: int
 
 
 def place() -> Path:
-    """The folder that runs have their folders in; whatever runs share stands there."""
+    """The folder of all runs' folders, and of the files that they share."""
     folder = os.environ.get(VARIABLE)
     return Path(tempfile.gettempdir()) if folder is None else Path(folder).parent
 
 
 class Run:
-    """One run of the tests, as its main process has it."""
+    """One run of the tests, as its main process sees it."""
 
     def __init__(self) -> None:
         made = Path(tempfile.mkdtemp(prefix=f".{PREFIX}", dir=place()))
         lock = _lock(made)
         assert lock is not None, f"another process has locked {made}"
         self._lock = lock
-        # A fork that outlives this process must not keep the lock.
+        # A forked child that outlives this process must not keep the lock.
         os.register_at_fork(after_in_child=self._let_go)
         (made / LISTED).touch(mode=0o600)
         made.chmod(LIKE_TMP)
-        # Others look for folders with this name, and find none that is not locked yet.
+        # Other runs look for folders with this name, and must find only locked ones.
         self.folder = made.rename(made.with_name(made.name.removeprefix(".")))
 
     def _let_go(self) -> None:
@@ -89,10 +93,10 @@ class Run:
             os.close(self._lock)
 
     def end(self, *, keeps_tests: bool) -> list[str]:
-        """End what tests have left running, and give the names; remove the folder.
+        """Stop the processes that tests left behind, and give their names; remove the folder.
 
-        The folders of failed tests may be kept: the next run removes them. What does not end
-        is left to the next run as well. Ending it twice changes nothing.
+        The folders of failed tests may be kept: the next run removes them, and stops what does
+        not stop now. A second call changes nothing.
         """
         if not self.folder.exists() or (self.folder / ENDED).exists():
             return []
@@ -109,8 +113,8 @@ class Run:
 def enlist() -> None:
     """Add this process to the list of the run that its environment names.
 
-    For processes of the tests that give themselves a title, which overwrites the environment
-    that others see.
+    For processes of the tests that set a title, which overwrites the environment that other
+    processes see.
     """
     folder = os.environ.get(VARIABLE)
     started = _started(os.getpid())
@@ -120,10 +124,10 @@ def enlist() -> None:
 
 
 def sweep(places: Iterable[Path]) -> list[str]:
-    """Remove the folders of runs that have ended, with all that still runs of them.
+    """Remove the folders of ended runs, and stop all their processes.
 
-    Gives a line for each run that was killed. Runs that are alive are passed over, and so are
-    those that somebody else sweeps at this moment.
+    Gives a line for each run that was killed. Skips runs that are alive, and those that
+    another run sweeps at this moment.
     """
     told = []
     for folder in (found for each in places for found in sorted(each.glob(f"{PREFIX}*"))):
@@ -137,7 +141,7 @@ def sweep(places: Iterable[Path]) -> list[str]:
 
 
 def _lock(folder: Path) -> int | None:
-    """Lock a folder of this user's; ``None`` if it is not ours, or is locked or gone."""
+    """Lock a folder of this user; ``None`` if it is another user's, locked or gone."""
     try:
         opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     except OSError:
@@ -163,7 +167,7 @@ def _remove_run(folder: Path) -> list[str]:
 
 
 def _end_processes(folder: Path) -> tuple[list[str], list[str]]:
-    """End all that belongs to a run; gives what there was, and what does not end."""
+    """Stop all processes of a run; gives those found, and those that do not stop."""
     told: dict[Process, str] = {}
     begun_s = time.monotonic()
     asked: set[Process] = set()
@@ -183,7 +187,7 @@ def _end_processes(folder: Path) -> tuple[list[str], list[str]]:
 
 
 def _send(process: Process, numbers: Iterable[signal.Signals]) -> None:
-    """Send signals to this very process, and to none that has its pid after it."""
+    """Send signals to this very process, not to a later one with its pid."""
     with contextlib.suppress(ProcessLookupError):
         handle = os.pidfd_open(process.pid)
         try:
@@ -195,7 +199,7 @@ def _send(process: Process, numbers: Iterable[signal.Signals]) -> None:
 
 
 def _processes(folder: Path) -> dict[Process, str]:
-    """All that belongs to a run and has not ended, with its name; not this process."""
+    """All live processes of a run except this one, with their names."""
     listed = set(_listed(folder))
     roots = [pid for pid in _pids() if _is_of(folder, pid, listed)]
     ours = {os.getpid(), *_ancestors(os.getpid())}
@@ -213,7 +217,7 @@ def _is_of(folder: Path, pid: int, listed: set[Process]) -> bool:
         return False
     if Process(pid, int(found[STARTED])) in listed:
         return True
-    # Other users' processes cannot be looked at, and none of them is ours.
+    # Other users' processes cannot be read, and none of them is ours.
     with contextlib.suppress(OSError):
         if found[TERMINAL] == NO_TERMINAL:
             works_in = Path(os.readlink(f"/proc/{pid}/cwd"))
@@ -240,7 +244,7 @@ def _pids() -> list[int]:
 
 
 def _stat(pid: int) -> list[str] | None:
-    """What the kernel tells of a process, from its state on."""
+    """The kernel's fields of a process, from its state on."""
     try:
         text = Path(f"/proc/{pid}/stat").read_text()
     except OSError:
@@ -274,7 +278,7 @@ def _remove(things: Iterable[Path]) -> None:
 
 
 def _unmount(folder: Path) -> None:
-    """Unmount the small file systems that tests mount, the last one first."""
+    """Unmount the small file systems that tests mount, in reverse order."""
     mounted = [line.split()[1] for line in Path("/proc/mounts").read_text().splitlines()]
     for each in reversed(mounted):
         if folder in Path(each).parents:

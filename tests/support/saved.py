@@ -1,4 +1,4 @@
-"""Databases of a test's own that are saved and put back, and what is said about it."""
+"""Databases that a test saves and restores, and the output of the commands."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from tests.support.clouds import NOW
 
 
 def opened(url: str) -> Store:
-    """The database at an address, whatever its schema is."""
+    """Open the database at an address, whatever schema it has."""
     backend = catalogue.of_url(url)
     return Store(backend, backend.engines(url, readers_max=2, busy_timeout_s=5.0))
 
 
 def furnished(url: str) -> Store:
-    """A database with a cloud in it."""
+    """Make a database with a cloud in it."""
     store = opened(url)
     schema.upgrade(store, NOW)
     furnish(store)
@@ -27,7 +27,7 @@ def furnished(url: str) -> Store:
 
 
 class Told(list[str]):
-    """What a command said."""
+    """The output of a command."""
 
     @property
     def text(self) -> str:
@@ -36,7 +36,7 @@ class Told(list[str]):
 
 
 def count(file: Path) -> int:
-    """How many traits there are in a file: what tests change between copies."""
+    """The number of traits in a file, which tests change between copies."""
     with sqlite3.connect(file) as connection:
         (number,) = connection.execute("SELECT count(*) FROM traits").fetchone()
     connection.close()

@@ -1,4 +1,4 @@
-"""Servers' rows, as booting would write them, for tests of what comes after."""
+"""Rows of servers as a boot writes them, for tests of later steps."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def uuid(number: int) -> ServerId:
 
 
 def row(number: int, **more: Any) -> dict[str, Any]:
-    """A server that is being built, nowhere yet."""
+    """A server that is being built, without a host."""
     moment = NOON + timedelta(seconds=number // 3)
     return {
         "uuid": uuid(number),

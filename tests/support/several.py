@@ -1,4 +1,4 @@
-"""Several real services on one database, each a process with an address of its own."""
+"""Several real services on one database; each is a process with an address of its own."""
 
 from __future__ import annotations
 
@@ -43,20 +43,20 @@ class Started:
         return self.http.request(method, path, headers=headers, **more)
 
     def is_ready(self) -> bool:
-        """Whether it serves."""
+        """Whether it is ready."""
         try:
             return bool(self.http.get("/readyz").status_code == httpx.codes.OK)
         except httpx.TransportError:
             return False
 
     def stop(self) -> int:
-        """End it as an operator does; gives its status."""
+        """Stop it as an operator does; gives its exit status."""
         self.process.send_signal(signal.SIGTERM)
         return self.process.wait(STOP_WITHIN_S)
 
 
 def started(folder: Path, settings: Mapping[str, str], *options: str) -> Started:
-    """Begin a service with its data in a folder, at a port of its own."""
+    """Start a service with its data in a folder, on a port of its own."""
     port = take_port()
     folder.mkdir(exist_ok=True)
     log = folder / f"log-{port}"
@@ -75,7 +75,7 @@ def started(folder: Path, settings: Mapping[str, str], *options: str) -> Started
 
 
 def wait_until_ready(service: Started) -> None:
-    """Wait until it serves; fails with its log."""
+    """Wait until it is ready; fails with its log."""
     deadline_s = time.monotonic() + START_WITHIN_S
     while not service.is_ready():
         is_over = time.monotonic() > deadline_s or service.process.poll() is not None
@@ -102,7 +102,7 @@ def several(
 
 
 def end(service: Started) -> None:
-    """End it for good, whatever state it is in."""
+    """Kill it, whatever state it is in."""
     service.http.close()
     service.process.send_signal(signal.SIGCONT)
     service.process.terminate()
@@ -114,14 +114,14 @@ def end(service: Started) -> None:
 
 
 def administrator(folder: Path, service: Started) -> str:
-    """A token of the administrator, whose login is in the data's folder."""
+    """A token of the administrator, whose credentials are in the data folder."""
     clouds = yaml.safe_load((folder / "clouds.yaml").read_text(encoding="utf-8"))["clouds"]
     password = clouds["innkeeper"]["auth"]["password"]
     return logged_in(service, "admin", password, "admin")
 
 
 def logged_in(service: Started, name: str, password: str, project: str) -> str:
-    """A token of somebody for a project."""
+    """A token of a user for a project."""
     domain = {"id": "default"}
     user = {"name": name, "password": password, "domain": domain}
     identity = {"methods": ["password"], "password": {"user": user}}

@@ -1,4 +1,4 @@
-"""Counts what a database is asked, for tests that much takes no more of that than little."""
+"""Counts SQL statements, for tests that limit how many an operation takes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.support.clouds import Cloud
 
 
 class Counter:
-    """Counts the statements that a database is given."""
+    """Counts the statements that a database receives."""
 
     def __init__(self, cloud: Cloud) -> None:
         self.count = 0
@@ -22,7 +22,7 @@ class Counter:
         self.count += 1
 
     def of(self, work: Callable[[], Any]) -> int:
-        """How many statements this takes."""
+        """How many statements an operation takes."""
         before = self.count
         work()
         return self.count - before

@@ -1,4 +1,4 @@
-"""Small host tables, and what is asked of them, for tests that need no store."""
+"""Small host tables and request specs, for tests that need no store."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ ANY_AMOUNT: Units = (1, UNIT_MAX, 1)
 
 @dataclass(frozen=True)
 class Sketch:
-    """One host as a test draws it; ``units`` are min_unit, max_unit and step_size by class."""
+    """One host of a test; ``units`` are min_unit, max_unit and step_size by class."""
 
     name: str
     free: Mapping[str, int]
@@ -53,14 +53,14 @@ class Sketch:
     generation: int = 1
     aggregates: frozenset[str] = frozenset()
     pcloud: str | None = None
-    """In whose pcloud it is; the empty text stands for a pool."""
+    """The owner of its pcloud; the empty text stands for a pool."""
     pcloud_name: str = ""
     is_pcloud_open: bool = False
 
 
 @dataclass(frozen=True)
 class Pool:
-    """One pool as a test draws it."""
+    """One pool of a test."""
 
     free: Mapping[str, int]
     aggregates: frozenset[str]
@@ -70,13 +70,13 @@ class Pool:
 
 
 POOL_IDS = 1000
-"""Pools' providers are numbered from here on."""
+"""The lowest id of the pools' providers."""
 
 
 def host(
     name: str, *, vcpus: int = 16, memory_mb: int = 32_768, disk_gb: int = 500, **more: Any
 ) -> Sketch:
-    """Draw a host with as much free of the three usual classes, and ``more`` of a sketch."""
+    """A host with as much free of the three usual classes, and ``more`` fields of a sketch."""
     free = {"VCPU": vcpus, "MEMORY_MB": memory_mb, "DISK_GB": disk_gb}
     return Sketch(name, {**free, **more.pop("free", {})}, **more)
 
@@ -107,13 +107,13 @@ def add_pools(table: HostTable, *pools: Pool) -> HostTable:
 
 
 def row_for(table: HostTable, provider_id: int, name: str) -> HostIndex:
-    """The row of a host, which is made if there is none."""
+    """The row of a host, added if there is none."""
     table.ensure_rows([(ProviderId(provider_id), name)])
     return table.index_of[ProviderId(provider_id)]
 
 
 def fill(table: HostTable, index: HostIndex, each: Sketch) -> None:
-    """Write everything about one host but its name into its row."""
+    """Write everything about one host except its name into its row."""
     table.clear_row(index)
     table.generations[index] = each.generation
     table.is_open[index] = each.is_open
@@ -142,7 +142,7 @@ def _fill_amounts(table: AmountTable, index: HostIndex, each: Sketch | Pool) -> 
 
 
 def asking(vcpus: int = 1, memory_mb: int = 1024, disk_gb: int = 10, **more: Any) -> RequestSpec:
-    """Ask for servers of these amounts; ``more`` are fields of a request spec."""
+    """A request for servers of these amounts; ``more`` are fields of a request spec."""
     amounts = {"VCPU": vcpus, "MEMORY_MB": memory_mb, "DISK_GB": disk_gb}
     wanted = {name: amount for name, amount in amounts.items() if amount}
     wanted |= more.pop("amounts", {})
@@ -158,24 +158,24 @@ def asking(vcpus: int = 1, memory_mb: int = 1024, disk_gb: int = 10, **more: Any
 
 
 def asking_for(**amounts: int) -> RequestSpec:
-    """Ask for one server of exactly these amounts, by resource class."""
+    """A request for one server of exactly these amounts, by resource class."""
     return asking(0, 0, 0, amounts=amounts)
 
 
 def plan(
     pipeline: Pipeline, hosts: HostTable, spec: RequestSpec, subset_size: int = 1
 ) -> BuildPlan:
-    """Let the default driver decide, with nothing remembered."""
+    """Plan with the default driver, without hosts to avoid."""
     return AllAtOnce(pipeline, Choice(subset_size)).plan(hosts, spec)
 
 
 def demand(name: str, text: str) -> Comparison:
-    """Read an extra spec's value as the flavor would have it."""
+    """Parse an extra spec's value as the flavor does."""
     return comparisons.parse(name, text)
 
 
 def pipeline_of(**multipliers: float) -> Pipeline:
-    """The plainest filters, and these weighers with multipliers; none weighs all alike."""
+    """The simplest filters, and these weighers with multipliers; no weighers means equal weights."""
     return Pipeline(
         tuple(FILTERS[name] for name in PLAIN_FILTERS),
         tuple((WEIGHERS[name], by) for name, by in multipliers.items()),
@@ -183,7 +183,7 @@ def pipeline_of(**multipliers: float) -> Pipeline:
 
 
 def picture(table: HostTable) -> dict[str, bytes | tuple[Any, ...]]:
-    """Everything that a decision could have changed, byte by byte."""
+    """All that a decision could have changed, byte by byte."""
     columns: dict[str, bytes | tuple[Any, ...]] = {
         "names": tuple(table.names),
         "providers": tuple(table.index_of.items()),

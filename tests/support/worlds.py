@@ -1,7 +1,7 @@
-"""Whose hosts are whose, read straight from the tables, and who may come to them.
+"""Owners of dedicated hosts and the requests they admit, read straight from the tables.
 
-Nothing here asks the room that keeps pclouds: what it should have done is said a second time,
-in plain loops over plain rows, on whichever database.
+Nothing here calls the pclouds room: its rules are written a second time, as plain loops over
+plain rows, for any database.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ ENDED = frozenset({"confirmed", "reverted", "completed", "cancelled", "failed", 
 """What the Compute API calls migrations of which nothing is left."""
 LEFT_AT_SOURCE = frozenset({"confirming", "done"})
 LEFT_AT_DESTINATION = frozenset({"reverting", "cancelling", "failing"})
-"""Those after which the server is elsewhere, and something of it is to be cleared away."""
+"""Migrations after which the server is on another host, and remains need to be cleaned up."""
 Row = Mapping[str, Any]
 
 
@@ -35,19 +35,19 @@ class Line:
     used: int
 
     def takes(self, amount: int) -> bool:
-        """Whether there is room for so much more."""
+        """Whether so much more fits."""
         room = (self.total - self.reserved) * self.ratio - self.used
         return amount <= room and amount <= self.max_unit
 
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """All rows that have to do with dedicated hosts, at one moment.
+    """All rows about dedicated hosts, at one moment.
 
-    Hosts, their pool rows and their pcloud rows are by the hosts' row ids, pclouds by theirs.
-    ``accepted`` are those of their projects that want to be taken in unasked. ``alternates``
-    are where each server that is being built goes if that fails. ``sets`` are the hosts in
-    each kept aggregate, and ``mirrored`` the providers, by its uuid.
+    Hosts, their pool rows and their pcloud rows are keyed by the hosts' row ids, pclouds by
+    their own. ``accepted`` are the projects that accept plain requests into a pcloud.
+    ``alternates`` are the hosts where a server being built is retried. ``sets`` are the hosts
+    of each kept aggregate, and ``mirrored`` the providers, by its uuid.
     """
 
     hosts: Mapping[int, Row]
@@ -68,11 +68,11 @@ class World:
     runs: tuple[Row, ...]
 
     def by_name(self, name: str) -> Row:
-        """The host of this name."""
+        """The host with this name."""
         return next(each for each in self.hosts.values() if each["name"] == name)
 
     def pcloud(self, uuid: str) -> Row | None:
-        """The pcloud of this id."""
+        """The pcloud with this id."""
         return next((each for each in self.pclouds.values() if each["uuid"] == uuid), None)
 
     def pcloud_of(self, host_id: int) -> Row | None:
@@ -94,7 +94,7 @@ class World:
         return held
 
     def is_open(self, host_id: int) -> bool:
-        """Whether a host is in a pcloud whose side of it is open."""
+        """Whether a host is in a pcloud and enabled there."""
         member, pooled = self.members.get(host_id), self.pooled.get(host_id)
         if member is None or pooled is None:
             return False
@@ -102,9 +102,9 @@ class World:
         return bool(is_enabled and pooled["maintenance"] is None)
 
     def is_empty(self, host_id: int) -> bool:
-        """Whether nothing is on a host, or on its way, or held of it.
+        """Whether a host has no servers, incoming or present, and nothing is held of it.
 
-        What is left on a host that is declared down keeps nobody from giving it back.
+        Remains on a host that is declared down do not keep it from being released.
         """
         host = self.hosts[host_id]
         name, is_lost = host["name"], host["is_forced_down"]
@@ -120,14 +120,14 @@ class World:
 
 
 def left_on(move: Row) -> str | None:
-    """The host that has something left of a server which is elsewhere for good."""
+    """The host with remains of a server that has finally left it."""
     if move["status"] in LEFT_AT_SOURCE:
         return str(move["source_host"])
     return str(move["dest_host"]) if move["status"] in LEFT_AT_DESTINATION else None
 
 
 def stranded_without(seen: World, uuid: str) -> set[str]:
-    """Shelved servers on no host that could come back to a pcloud, and to no other place."""
+    """Shelved servers that could return to this pcloud only, and are on no host."""
     found = set()
     for server in seen.servers.values():
         hints, is_shelved = server["hints"], server["status"] == "SHELVED_OFFLOADED"
@@ -218,7 +218,7 @@ def named(hints: Mapping[str, Any] | None) -> frozenset[str]:
 
 
 def takes_unasked(seen: World, pcloud: Row, project_id: str) -> bool:
-    """Whether new servers of a project may come to a pcloud that they do not name."""
+    """Whether new servers of a project may use a pcloud that they do not name."""
     may_use = project_id in seen.projects.get(pcloud["id"], ())
     is_willing = project_id in {pcloud["project_id"], *seen.accepted.get(pcloud["id"], ())}
     return bool(pcloud["is_automatic"] and may_use and is_willing)
@@ -227,7 +227,7 @@ def takes_unasked(seen: World, pcloud: Row, project_id: str) -> bool:
 def may_take(
     seen: World, host_id: int, project_id: str, hints: Mapping[str, Any], *, is_boot: bool
 ) -> bool:
-    """The seed's rule, and what was added to it, for one host: may this request come to it?"""
+    """The rule of dedicated hosts for one host: whether it admits this request."""
     mine = seen.pcloud_of(host_id)
     if mine is None:
         return host_id not in seen.pooled and not named(hints)

@@ -265,14 +265,14 @@ class RouteEndpoint:
             if settings.authenticating.auth != "keystone" or url is None:
                 url = self._origin(request) + settings.serving.identity_prefix
             answer.headers["www-authenticate"] = f'Keystone uri="{url}"'
-        shown_version = None if fault.is_versionless else version
-        return answer, self._response(answer, request_id, shown_version)
+        answer.is_versionless = fault.is_versionless
+        return answer, self._response(answer, request_id, version)
 
     def _response(self, answer: Answer, request_id: str, version: Version | None) -> ASGIResponse:
         headers = answer.headers
         headers["x-openstack-request-id"] = request_id
         versions = self.api.versions
-        if versions is not None and version is not None:
+        if versions is not None and version is not None and not answer.is_versionless:
             headers["openstack-api-version"] = f"{versions.service_types[0]} {version}"
             vary = "openstack-api-version"
             if versions.legacy_header is not None:

@@ -31,12 +31,14 @@ JSON = "application/json"
 class Answer:
     """A handler's answer. ``body`` has plain values, or is ``None`` without a body.
 
-    ``bytes`` are sent as they are, with the ``content-type`` of ``headers``.
+    ``bytes`` are sent as they are, with the ``content-type`` of ``headers``. An answer that
+    ``is_versionless`` has no version header.
     """
 
     status: int = 200
     body: Any = None
     headers: dict[str, str] = field(default_factory=dict)
+    is_versionless: bool = False
 
 
 @dataclass(slots=True)

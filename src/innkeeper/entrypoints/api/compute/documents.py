@@ -14,7 +14,7 @@ UPDATED = "2013-07-23T11:33:21Z"
 async def versions(call: Call) -> Answer:
     """List the API's versions: there is one."""
     # This document is older than microversions, so the answer names none.
-    return Answer(200, {"versions": [_version(call)]}, {"x-innkeeper-versionless": "yes"})
+    return Answer(200, {"versions": [_version(call)]}, is_versionless=True)
 
 
 async def version(call: Call) -> Answer:
