@@ -43,7 +43,7 @@ def tell(cloud: Cloud, action: str, context: PcloudContext, count: int = 1) -> N
     def write(tx: Tx) -> None:
         mine: Pcloud = pclouds.get(tx, UUID)
         for _ in range(count):
-            members.tell(tx, mine, action, context)
+            members.record(tx, mine, action, context)
 
     cloud.write(write)
 

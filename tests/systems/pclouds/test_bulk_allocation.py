@@ -108,7 +108,7 @@ class Client:
     def finish(self) -> int:
         """Go on to the end; gives the number of steps."""
         steps = 0
-        while self.so_far.left(self.request):
+        while self.so_far.remaining(self.request):
             self.step()
             steps += 1
         return steps
@@ -131,10 +131,10 @@ def kept(cloud: Cloud, token: str = TOKEN) -> Any:
 
 def test_so_many_are_taken_in_one_transaction(cloud: Cloud) -> None:
     client = Client(cloud, wanting(token=None))
-    assert tuple(client.step().had) == NAMES[:TAKEN_AT_ONCE]
+    assert tuple(client.step().allocated) == NAMES[:TAKEN_AT_ONCE]
     assert taken(cloud) == NAMES[:TAKEN_AT_ONCE]
     assert client.finish() == 2
-    assert taken(cloud) == tuple(client.so_far.had) == NAMES
+    assert taken(cloud) == tuple(client.so_far.allocated) == NAMES
     assert client.answer() == {"hosts": list(NAMES), "failures": []}
 
 
@@ -144,11 +144,11 @@ def test_a_repeat_goes_on_after_the_first_step(cloud: Cloud) -> None:
     # The last is for older programs, which look for it.
     assert kept(cloud)[1] == {"names": names, "hosts": names, "failures": []}
     later = Client(cloud.beside(), wanting())
-    assert tuple(later.step().had) == NAMES[: 2 * TAKEN_AT_ONCE]
+    assert tuple(later.step().allocated) == NAMES[: 2 * TAKEN_AT_ONCE]
     later.finish()
     later.cloud.close()
-    assert tuple(later.so_far.had) == NAMES
-    assert not later.so_far.refused
+    assert tuple(later.so_far.allocated) == NAMES
+    assert not later.so_far.failed
     assert taken(cloud) == NAMES
     third = Client(cloud, wanting())
     assert third.finish() == 1
@@ -160,11 +160,11 @@ def test_two_at_once_take_turns(cloud: Cloud) -> None:
     first.step()
     second.step()
     first.step()
-    assert tuple(first.so_far.had) == NAMES
+    assert tuple(first.so_far.allocated) == NAMES
     second.step()
     second.cloud.close()
     assert second.answer() == first.answer()
-    assert not first.so_far.refused
+    assert not first.so_far.failed
     assert taken(cloud) == NAMES
 
 
@@ -193,7 +193,7 @@ def test_what_an_older_program_kept_is_gone_on_with(cloud: Cloud) -> None:
     def keep(tx: Tx) -> None:
         mine = pclouds.get(tx, UUID)
         answer = {"hosts": [told], "failures": [{"name": NAMES[1]}]}
-        requests.begin(tx, mine, TOKEN, request.asked, answer, NOW)
+        requests.begin(tx, mine, TOKEN, request.digest, answer, NOW)
 
     cloud.write(keep)
     client = Client(cloud, request)
@@ -229,7 +229,7 @@ def test_where_none_was_left_nobody_looks_again(cloud: Cloud) -> None:
 def test_nothing_is_kept_of_a_request_of_which_nothing_was_had(cloud: Cloud) -> None:
     client = Client(cloud, wanting(flavor="small"))
     assert client.finish() == 3
-    assert not client.so_far.had
+    assert not client.so_far.allocated
     assert isinstance(client.so_far.refusal, NotFound)
     assert kept(cloud) is None
     cloud.write(lambda tx: host_flavors.create(tx, cloud.ids.uuid(), "small", "", 1, NOW))
@@ -245,7 +245,7 @@ def test_the_first_refusal_is_the_one_that_is_told(cloud: Cloud) -> None:
     client.step()
     client.context = replace(TERMS, now=NOW + timedelta(hours=1))
     client.finish()
-    assert not client.so_far.had
+    assert not client.so_far.allocated
     assert isinstance(client.so_far.refusal, QuotaExceeded)
 
 
@@ -254,12 +254,12 @@ def test_who_had_nothing_so_far_goes_on_where_another_one_is(cloud: Cloud) -> No
     none_left = replace(TERMS, settings=Dedicating(quota_pcloud_units=0))
     first, second = Client(cloud, wanting(), none_left), Client(cloud, wanting())
     first.step()
-    assert len(first.so_far.refused) == TAKEN_AT_ONCE
+    assert len(first.so_far.failed) == TAKEN_AT_ONCE
     second.step()
     first.context = TERMS
     first.step()
-    assert tuple(first.so_far.had) == NAMES[: 2 * TAKEN_AT_ONCE]
-    assert not first.so_far.refused
+    assert tuple(first.so_far.allocated) == NAMES[: 2 * TAKEN_AT_ONCE]
+    assert not first.so_far.failed
     second.finish()
     first.finish()
     assert first.answer() == second.answer()
@@ -268,7 +268,7 @@ def test_who_had_nothing_so_far_goes_on_where_another_one_is(cloud: Cloud) -> No
 
 def test_something_else_under_the_token_is_refused_half_way(cloud: Cloud) -> None:
     Client(cloud, wanting()).step()
-    with pytest.raises(Conflict, match="try-1 stands for another request"):
+    with pytest.raises(Conflict, match="try-1 was already used for another request"):
         Client(cloud, wanting(("other",))).step()
     assert taken(cloud) == NAMES[:TAKEN_AT_ONCE]
 
@@ -283,7 +283,7 @@ def test_what_was_released_in_between_is_not_taken_again(cloud: Cloud) -> None:
     cloud.write(give_back)
     later = Client(cloud, wanting())
     later.finish()
-    assert tuple(later.so_far.had) == NAMES
+    assert tuple(later.so_far.allocated) == NAMES
     assert taken(cloud) == NAMES[1:]
 
 

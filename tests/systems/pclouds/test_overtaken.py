@@ -13,7 +13,7 @@ from innkeeper.domain.pclouds import SizePolicy
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.hosts.hosts import ServiceChange
 from innkeeper.systems.pclouds.hosts import HostRequest
-from innkeeper.systems.placement import generations, providers
+from innkeeper.systems.placement import providers
 from tests.support.clouds import reported
 from tests.support.moves import Movers
 from tests.support.pcloud_operator import PcloudOperator
@@ -77,8 +77,8 @@ def test_who_moves_a_provider_that_was_moved_since_is_overtaken(operator: Pcloud
 
     def move(tx: Tx) -> None:
         seen = providers.get(tx, uuid)
-        generations.advance(tx, seen, operator.movers.now)
-        generations.advance(tx, seen, operator.movers.now)
+        providers.advance(tx, seen, operator.movers.now)
+        providers.advance(tx, seen, operator.movers.now)
 
     with pytest.raises(Overtaken, match="the provider was concurrently updated"):
         cloud.write(move)

@@ -55,7 +55,7 @@ def replace(operator: PcloudOperator, uuid: str, name: str = "one") -> None:
 
 def test_one_that_is_in_order_is_not_kept_free_of_charge(taken: Taken) -> None:
     operator, uuid, _ = taken
-    with pytest.raises(Conflict, match="is in order, and not empty"):
+    with pytest.raises(Conflict, match="works, and is not empty"):
         replace(operator, uuid)
     assert [each.units for each in members_of(operator, uuid)] == [1]
 

@@ -98,13 +98,13 @@ def test_those_count_that_could_come_back_to_it_alone(store: Store) -> None:
 def test_a_refusal_names_servers_of_the_callers_project_alone(store: Store) -> None:
     mine = pcloud(store, GUEST)
     theirs = shelved(store, {"pcloud": mine}, GUEST)
-    own = [shelved(store, {"pcloud": mine}) for _ in range(pclouds.TOLD_MAX + 2)]
+    own = [shelved(store, {"pcloud": mine}) for _ in range(pclouds.LISTED_MAX + 2)]
     with pytest.raises(InUse) as refused:
         delete(store, mine)
     told = refused.value.message
     assert f"{len(own)} of your project (" in told
     assert "and 1 of other projects" in told
-    assert sum(each in told for each in own) == pclouds.TOLD_MAX
+    assert sum(each in told for each in own) == pclouds.LISTED_MAX
     assert theirs not in told
     with store.read() as tx:
         assert pclouds.get(tx, mine).uuid == mine

@@ -1,9 +1,8 @@
 """The pclouds room's invariants, checked against the store.
 
-That a host is in one pool and one pcloud at most, and in a pcloud only from a pool, the
-database sees to by its keys. That a project holds no more units than its quota cannot be seen
-afterwards: a quota may be lowered below what is held. Nor can a host's units be compared with
-those of its flavor, which may have changed since the host was allocated.
+The database's keys ensure that a host is in one pool and one pcloud at most, and in a pcloud only
+from a pool. A quota may be lowered below what is held, and a flavor's units may change, so neither
+is checked here.
 """
 
 from __future__ import annotations
@@ -68,7 +67,6 @@ INVARIANTS = (WRONG_DEDICATION, STRAY_HOST, ORPHAN, FOREIGN_SERVER, WRONG_RATIO,
 
 
 def findings(tx: Tx) -> Iterator[Finding]:
-    """All that is not as it must be."""
     for each in audit.dedicated(tx):
         wanted = _meant(each)
         if wanted != (each.dedication, each.dedicated_to):
@@ -142,19 +140,19 @@ def _of_ratios(tx: Tx, only: Sequence[str] | None = None) -> Iterator[Finding]:
 def _of_runs(tx: Tx) -> Iterator[Finding]:
     periods, due = audit.open_periods(tx)
     for host_id, (machine, meant) in sorted(due.items()):
-        said = periods.get(host_id, [])
-        if len(said) != 1:
-            yield WRONG_RUN.broken(host_id, f"host {machine} is paid for {len(said)} times")
-        elif said != [meant]:
+        found = periods.get(host_id, [])
+        if len(found) != 1:
+            yield WRONG_RUN.broken(host_id, f"host {machine} is paid for {len(found)} times")
+        elif found != [meant]:
+            is_, should = _described(found[0]), _described(meant)
             yield WRONG_RUN.broken(
-                host_id,
-                f"host {machine} is paid for as {_told(said[0])}, and should be as {_told(meant)}",
+                host_id, f"host {machine} is paid for as {is_}, and should be as {should}"
             )
     for host_id in sorted(periods.keys() - due.keys()):
         yield WRONG_RUN.broken(host_id, f"host number {host_id} is paid for, and should not be")
 
 
-def _told(paid: Paid) -> str:
+def _described(paid: Paid) -> str:
     return (
         f"host {paid.name} of pcloud {paid.pcloud}, with {paid.units} unit(s) of project "
         f"{paid.project_id}"
@@ -165,41 +163,43 @@ def _told(paid: Paid) -> str:
 
 
 def dedicate_again(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
-    """Have hosts' rows say what pools and pclouds say."""
-    told = []
+    """Write to hosts' rows the dedication that pools and pclouds say."""
+    done = []
     for each in audit.dedicated(tx, keys):
         wanted = _meant(each)
         if wanted != (each.dedication, each.dedicated_to):
             dedications.dedicate(tx, hosts.by_name(tx, each.name), *wanted, now)
-            told.append(f"host {each.name} is {wanted[0] or 'for everybody'}")
-    return told
+            done.append(f"host {each.name} is {wanted[0] or 'for everybody'}")
+    return done
 
 
 def put_right(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
-    """Have hosts be in the aggregates of their pools and pclouds, and in no others of these."""
+    """Put hosts into the aggregates of their pools and pclouds, and out of others of this room."""
     wanted, present, mirrored = audit.memberships(tx)
-    told = []
+    done = []
     for name, row in sorted(wanted - present):
         if f"+{row} {name}" in keys:
             host = hosts.by_name(tx, name)
             owned_aggregates.put_in(tx, row, owned_aggregates.uuid_of(tx, row), host, now)
-            told.append(f"host {name} is in aggregate {row}")
+            done.append(f"host {name} is in aggregate {row}")
     for name, row in sorted(present - wanted):
         if f"-{row} {name}" in keys:
             host = hosts.by_name(tx, name)
             owned_aggregates.take_out(tx, row, owned_aggregates.uuid_of(tx, row), host, now)
-            told.append(f"host {name} is in aggregate {row} no more")
+            done.append(f"host {name} is in aggregate {row} no more")
     for name, row in sorted(wanted ^ mirrored):
         if f"~{row} {name}" in keys:
-            tell = owned_aggregates.tell_in if (name, row) in wanted else owned_aggregates.tell_out
-            tell(tx, owned_aggregates.uuid_of(tx, row), hosts.by_name(tx, name), now)
-            told.append(f"Placement has host {name} in aggregate {row} as it is")
-    return told
+            mirror = (
+                owned_aggregates.tell_in if (name, row) in wanted else owned_aggregates.tell_out
+            )
+            mirror(tx, owned_aggregates.uuid_of(tx, row), hosts.by_name(tx, name), now)
+            done.append(f"Placement has host {name} in aggregate {row} as it is")
+    return done
 
 
 def set_ratios(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
-    """Put the ratios of pclouds in force on their hosts, and hosts' own on others."""
-    # Each once, however much of it is wrong.
+    """Apply pclouds' ratios to their hosts, and their own ratios to other hosts."""
+    # Each host once, even with several findings.
     names = dict.fromkeys(finding.key for finding in _of_ratios(tx, keys))
     for name in names:
         host = hosts.by_name(tx, name)
@@ -210,12 +210,12 @@ def set_ratios(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
 
 
 def pay_right(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
-    """Have hosts of pclouds be paid for once and as what they are from now on, others not.
+    """Let each host of a pcloud have one right billing period from now on, and others none.
 
-    What was paid until now stays written: nobody can tell here what it should have been.
+    Past periods stay as written, since the right values are not known here.
     """
     periods, due = audit.open_periods(tx)
-    told = []
+    done = []
     for host_id in sorted({int(key) for key in keys}):
         wanted = [due[host_id][1]] if host_id in due else []
         if periods.get(host_id, []) == wanted:
@@ -225,8 +225,8 @@ def pay_right(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
         if member is not None:
             members.begin_billing(tx, members.pcloud_of(tx, member), [member], now)
         how = "once, as what it is" if wanted else "no more"
-        told.append(f"host number {host_id} is paid for {how}")
-    return told
+        done.append(f"host number {host_id} is paid for {how}")
+    return done
 
 
 REPAIRS = {
@@ -236,4 +236,4 @@ REPAIRS = {
     WRONG_RUN.kind: pay_right,
 }
 AT_ONCE = {WRONG_RATIO.kind: ROLLED_OUT_AT_ONCE}
-"""Findings that are repaired in one transaction, where that takes longer than most repairs."""
+"""Most findings that are repaired in one transaction, where a repair takes long."""

@@ -1,13 +1,12 @@
-"""Pclouds that keep a number of hosts by themselves: grown when full, shrunk when idle.
+"""Pclouds that size themselves: they grow when full and shrink when idle.
 
-Always true: one pcloud changes by one host at a time, and each has a transaction of its own, so
-one that cannot grow is in nobody's way. A host that is released is empty, and was so for as
-long as the policy says. Growing and shrinking ask the same question of each host, whether it is
-full: a host that was added is empty, so it is not full, and one is released only if another
-host is not full. So neither undoes the other.
+Always true: a pcloud changes by one host at a time, in a transaction of its own, so one that cannot
+grow delays no other. A released host is empty, and has been for as long as the policy says. Growing
+and shrinking use the same test of whether a host is full. A new host is empty, so it is not full,
+and a host is released only if another one is not full: neither undoes the other.
 
-May be false: that a pcloud has as many hosts as its policy says. There may be none left, or no
-units; that is written down once, and tried again.
+May be false: that a pcloud has as many hosts as its policy says. The free hosts or the units may be
+used up; that is recorded once, and retried.
 """
 
 from __future__ import annotations
@@ -30,12 +29,12 @@ CANNOT_GROW = "cannot-grow"
 
 
 def due(tx: Tx) -> list[str]:
-    """The pclouds that have a policy."""
+    """The pclouds with a policy."""
     return [each.uuid for each in pclouds.with_size(tx)]
 
 
 def keep(tx: Tx, uuid: str, context: PcloudContext) -> int:
-    """Bring one pcloud a host nearer to its policy, if it is not there; tells by how many."""
+    """Bring one pcloud a host nearer to its policy; return the number of changed hosts."""
     pcloud = pclouds.by_uuid(tx, uuid)
     if pcloud is None or pcloud.size is None:
         return 0
@@ -47,8 +46,7 @@ def keep(tx: Tx, uuid: str, context: PcloudContext) -> int:
         each.host_id not in full for each in mine if _is_usable(each, context, patience_s)
     )
     size = pcloud.size
-    is_wanting = len(mine) < size.hosts_min or (not has_room and len(mine) < size.hosts_max)
-    if is_wanting:
+    if len(mine) < size.hosts_min or (not has_room and len(mine) < size.hosts_max):
         return _grow(tx, pcloud, size, context)
     if size.idle_s is None or len(mine) <= size.hosts_min:
         return 0
@@ -62,9 +60,9 @@ def _is_usable(member: PcloudHost, context: PcloudContext, patience_s: float) ->
 
 
 def _full(tx: Tx, mine: list[PcloudHost], there: list[PcloudHost], size: SizePolicy) -> set[int]:
-    """The rows of those of ``mine`` that are full, see :class:`SizePolicy`.
+    """The rows of the full hosts among ``mine``, see :class:`SizePolicy`.
 
-    ``there`` are all hosts of the pcloud: servers on a host that was replaced count as well.
+    ``there`` are all hosts of the pcloud: servers on replaced hosts count as well.
     """
     tight = free_capacity.without_room(
         tx,
@@ -81,13 +79,13 @@ def _grow(tx: Tx, pcloud: Pcloud, size: SizePolicy, context: PcloudContext) -> i
     try:
         hosts.allocate(tx, pcloud, host_request, context)
     except Overtaken:
-        # Some of it is written; the whole is done again, or refused.
+        # Some of it is written: roll back and retry the whole transaction.
         raise
     except Refusal as refusal:
         newest = pcloud_actions.page(tx, pcloud.uuid, before=None, limit=1)
-        told = (CANNOT_GROW, refusal.message)
-        if [(each.action, each.detail) for each in newest] != [told]:
-            members.tell(tx, pcloud, CANNOT_GROW, context, detail=refusal.message)
+        failure = (CANNOT_GROW, refusal.message)
+        if [(each.action, each.detail) for each in newest] != [failure]:
+            members.record(tx, pcloud, CANNOT_GROW, context, detail=refusal.message)
         return 0
     return 1
 
@@ -100,13 +98,13 @@ def _shrink(
     full: set[int],
     context: PcloudContext,
 ) -> int:
-    assert size.idle_s is not None, "asked for by who shrinks"
+    assert size.idle_s is not None, "only a policy with an idle time shrinks"
     before = context.now - timedelta(seconds=size.idle_s)
     patience_s = context.service_down_time_s
     roomy = {each.host_id for each in mine if _is_usable(each, context, patience_s)} - full
     for member in _idle(tx, mine, before):
         if not roomy - {member.host_id}:
-            # Without it the others would be full, and one would be added at once.
+            # The others are full: without this host another one would be added at once.
             continue
         machine = members.host_of(tx, member.host_id)
         if dedications.why_not_empty(tx, machine) is not None:
@@ -118,9 +116,9 @@ def _shrink(
 
 
 def _idle(tx: Tx, mine: list[PcloudHost], before: datetime) -> list[PcloudHost]:
-    """The hosts that no server has been on since a moment, the youngest first.
+    """The hosts without servers since a moment, the youngest first.
 
-    As many queries for many as for few.
+    The number of queries does not depend on the number of hosts.
     """
     old = [each for each in mine if each.allocated_at <= before]
     bare = dedications.without_servers(tx, [each.hostname for each in old])

@@ -1,7 +1,7 @@
-"""Pools: which of them serve a host, and which are depended on.
+"""Which pools serve a host, and which pools hosts depend on.
 
-Source: the seed *Resource Providers*, whose first example is a shared storage pool. The rules
-are those of :mod:`innkeeper.domain.placement`.
+Source: the seed *Resource Providers*, whose first example is a shared storage pool. The rules are
+those of :mod:`innkeeper.domain.placement`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from innkeeper.store.transactions import Tx
 
 
 def serving(tx: Tx, hosts: Collection[ProviderId]) -> dict[ProviderId, list[ProviderId]]:
-    """The pools that serve each of these hosts; hosts that none serves are left out."""
+    """The pools that serve each of these hosts; hosts without pools are left out."""
     wanted = pools.uuids(tx) if hosts else {}
     if not wanted:
         return {}
@@ -25,13 +25,15 @@ def serving(tx: Tx, hosts: Collection[ProviderId]) -> dict[ProviderId, list[Prov
     roots = pools.roots(tx, hosts)
     trees = pools.tree_aggregates(tx, set(roots.values()))
     for host, root in roots.items():
-        near = trees.get(root, ())
-        mine = set[ProviderId]().union(*(by_aggregate.get(each, ()) for each in near))
-        if mine:
-            found[host] = sorted(mine)
+        aggregates = trees.get(root, ())
+        serving_pools = set[ProviderId]().union(
+            *(by_aggregate.get(each, ()) for each in aggregates)
+        )
+        if serving_pools:
+            found[host] = sorted(serving_pools)
     return found
 
 
 def depended_on(tx: Tx, class_id: ClassId) -> set[ProviderId]:
-    """The pools that serve some host which has nothing of this class itself."""
+    """The pools that serve a host which has nothing of this class itself."""
     return pools.depended_on(tx, class_id)

@@ -1,10 +1,9 @@
-"""What a zone answers when it is asked for places: weights, and entries that only it can read.
+"""The zone's answer to a request for places: weights, and entries that only this zone can read.
 
-Always true: nothing is written, and nothing is claimed; no name of a host leaves the zone. The
-best offer comes first, and of equal ones the one that was planned first.
+Always true: nothing is written or claimed, and no host name leaves the zone. The best offer comes
+first; equal offers keep the order of the plan.
 
-There are no child zones yet: what zones below offer will be merged here, each of their entries
-in an entry of this zone's.
+There are no child zones yet: their offers will be merged here, each sealed again by this zone.
 """
 
 from __future__ import annotations
@@ -16,13 +15,13 @@ from innkeeper.domain.zones import EntryScope, Offer, Planned
 from innkeeper.systems.zones.sealing import Sealer
 
 Draw = Callable[[], bytes]
-"""Gives a nonce that nobody can guess."""
+"""Returns an unpredictable nonce."""
 
 
 def offers(
     planned: Sequence[Planned], scope: EntryScope, sealer: Sealer, draw: Draw, now: datetime
 ) -> list[Offer]:
-    """Seal what was planned here, each entry on the same terms."""
+    """Seal each planned server for the same scope."""
     made = [
         Offer(each.weight, sealer.seal(each.destination, scope, draw(), now)) for each in planned
     ]

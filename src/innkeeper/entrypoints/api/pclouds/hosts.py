@@ -104,7 +104,7 @@ async def _allocate_several(call: Call, request: Request, told: PcloudContext) -
     """
     so_far = bulk_allocation.BEGINNING
     # Each step tries some more of them, or finds that another request with its token did.
-    while so_far.left(request):
+    while so_far.remaining(request):
         before = so_far
         try:
             so_far = await call.write(
@@ -113,10 +113,10 @@ async def _allocate_several(call: Call, request: Request, told: PcloudContext) -
                 WHOLE_HOSTS,
             )
         except Refusal as refusal:
-            if not before.had:
+            if not before.allocated:
                 raise
             so_far = bulk_allocation.give_up(request, before, refusal)
-    if not so_far.had:
+    if not so_far.allocated:
         assert so_far.refusal is not None, "those that were not had were refused"
         raise so_far.refusal
     return so_far.as_answer(request)
