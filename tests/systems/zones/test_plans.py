@@ -22,7 +22,7 @@ from innkeeper.systems.compute.boot.entries import Expired, Stale, Used
 from innkeeper.systems.compute.hosts import hosts
 from innkeeper.systems.compute.servers import servers as server_rules
 from innkeeper.systems.zones.sealing import NotOurs, Sealer
-from innkeeper.systems.zones.select import offers
+from innkeeper.systems.zones.sealing import offers
 from tests.support.clouds import NOW, Cloud, cloud_in, reported
 
 SEALER_S = 60.0

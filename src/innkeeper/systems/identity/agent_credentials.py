@@ -10,13 +10,13 @@ itself is shown once.
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import hmac
 import re
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
+from innkeeper.domain import key_rings
 from innkeeper.domain.errors import Conflict, NotFound, Unauthenticated
 from innkeeper.domain.identity import AgentCredential
 from innkeeper.domain.ids import IdSource
@@ -128,7 +128,7 @@ def _new_secret(ids: IdSource) -> str:
     for _ in range(SEEDS):
         number = number << SEED_BITS | ids.seed()
     raw = (number % 2 ** (8 * SECRET_BYTES)).to_bytes(SECRET_BYTES, "big")
-    return base64.urlsafe_b64encode(raw).rstrip(b"=").decode()
+    return key_rings.unpadded_text_of(raw)
 
 
 def _hash(secret: str) -> str:

@@ -78,12 +78,12 @@ def holder(tx: Tx, user: User, scope: Scope) -> TokenOwner:
     return _on(tx, user, project) or TokenOwner(user)
 
 
-def _project_named(tx: Tx, what: NamedEntity) -> Project | None:
-    if not what.is_ours:
+def _project_named(tx: Tx, named: NamedEntity) -> Project | None:
+    if not named.is_ours:
         return None
-    if what.id is not None:
-        return identity.project(tx, what.id)
-    return next(iter(identity.find_projects(tx, name=what.name)), None)
+    if named.id is not None:
+        return identity.project(tx, named.id)
+    return next(iter(identity.find_projects(tx, name=named.name)), None)
 
 
 def _on(tx: Tx, user: User, project: Project | None) -> TokenOwner | None:

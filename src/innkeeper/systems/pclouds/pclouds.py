@@ -114,9 +114,7 @@ def create(
     Raises :class:`Invalid` for a project that cannot be let in, :class:`NotFound` for an unknown
     host flavor in its policy, and :class:`QuotaExceeded`.
     """
-    aggregates.demand_project(project_id)
-    aggregates.demand_known(tx, project_id, context)
-    _demand_room(pclouds.count(tx, project_id), context.settings.quota_pclouds, "pclouds")
+    _demand_owner(tx, project_id, context)
     _demand_size(tx, facts)
     row = owned_aggregates.made(tx, uuid, aggregates.pcloud_name(uuid), PCLOUD_KIND, context.now)
     whole = {"cpu_ratio": None, "ram_ratio": None, "is_automatic": False, "size": None, **facts}
@@ -126,6 +124,12 @@ def create(
     pclouds.add_project(tx, made.id, project_id)
     members.record(tx, made, "create", context)
     return made
+
+
+def _demand_owner(tx: Tx, project_id: str, context: PcloudContext) -> None:
+    aggregates.demand_project(project_id)
+    aggregates.demand_known(tx, project_id, context)
+    _demand_room(pclouds.count(tx, project_id), context.settings.quota_pclouds, "pclouds")
 
 
 def _demand_room(count: int, most: int, of: str) -> None:
@@ -219,9 +223,7 @@ def transfer(tx: Tx, pcloud: Pcloud, project_id: str, context: PcloudContext) ->
     """
     if project_id == pcloud.project_id:
         return pcloud
-    aggregates.demand_project(project_id)
-    aggregates.demand_known(tx, project_id, context)
-    _demand_room(pclouds.count(tx, project_id), context.settings.quota_pclouds, "pclouds")
+    _demand_owner(tx, project_id, context)
     hosts = pcloud_hosts.of_pcloud(tx, pcloud.id)
     quotas.demand_room(tx, project_id, sum(each.units for each in hosts), context)
     ended = {key: no for key, no in OWN_CHOICES.items() if getattr(pcloud, key) != no}

@@ -42,7 +42,7 @@ class CandidateSearcher:
     def find(
         self, table: ProviderTable, query: CandidateQuery, seed: int, goes_on: GoesOn
     ) -> FoundCandidates:
-        """Search while ``goes_on`` allows it; ``seed`` decides the order if that is random.
+        """Search while ``goes_on`` allows it; ``seed`` shuffles the result if settings say so.
 
         Needs no transaction: the table does not change meanwhile.
         """

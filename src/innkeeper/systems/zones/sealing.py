@@ -10,7 +10,7 @@ nothing, so a boot checks everything again.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 
 import msgspec
@@ -22,7 +22,7 @@ from innkeeper.domain.errors import Invalid
 from innkeeper.domain.ids import ServerId
 from innkeeper.domain.key_rings import KEY_BYTES, KEY_ID_BYTES, KeyRing, NotOpened
 from innkeeper.domain.slices import Zoning
-from innkeeper.domain.zones import Destination, EntryScope, Opened, plan_key
+from innkeeper.domain.zones import Destination, EntryScope, Offer, Opened, Planned, plan_key
 
 FORM = b"\x01"
 """How a sealed entry begins: the number of its format."""
@@ -67,27 +67,22 @@ class Sealer:
 
     def seal(self, destination: Destination, scope: EntryScope, nonce: bytes, now: datetime) -> str:
         """Seal one entry. ``nonce`` is random and unique."""
+        expires_at = now + self._lifetime
         content = msgspec.json.encode(
-            _Content(
-                destination.server_id,
-                destination.host,
-                destination.provider_uuid,
-                now + self._lifetime,
-            )
+            _Content(destination.server_id, destination.host, destination.provider_uuid, expires_at)
         )
         # JSON decoders ignore trailing spaces.
         content += b" " * (-len(content) % PADDED_TO_BYTES)
-        return _text_of(
-            self._head + self._ring.seal(content, nonce, self._bound(self._head, scope))
-        )
+        box = self._ring.seal(content, nonce, self._bound(self._head, scope))
+        return key_rings.unpadded_text_of(self._head + box)
 
     def open(self, text: str, scope: EntryScope) -> Opened:
         """Open an entry, expired or not. Raises :class:`NotOurs`."""
-        raw = _bytes_of(text)
-        head, box = raw[:HEAD_BYTES], raw[HEAD_BYTES:]
-        if not head.startswith(FORM):
-            raise NotOurs
         try:
+            raw = key_rings.unpadded_bytes_of(text)
+            head, box = raw[:HEAD_BYTES], raw[HEAD_BYTES:]
+            if not head.startswith(FORM):
+                raise NotOurs
             used_id = head.removeprefix(FORM).hex()
             content = self._ring.open(used_id, box, self._bound(head, scope))
             found = msgspec.json.decode(content, type=_Content)
@@ -120,16 +115,19 @@ def _derived(key: bytes) -> bytes:
     return HKDF(hashes.SHA256(), KEY_BYTES, salt=None, info=_SEALING).derive(key)
 
 
-def _text_of(raw: bytes) -> str:
-    return key_rings.text_of(raw).rstrip("=")
+def offers(
+    planned: Sequence[Planned],
+    scope: EntryScope,
+    sealer: Sealer,
+    draw: Callable[[], bytes],
+    now: datetime,
+) -> list[Offer]:
+    """Seal each planned server; the best offer comes first, equal ones in the order of the plan.
 
-
-def _bytes_of(text: str) -> bytes:
-    try:
-        raw = key_rings.bytes_of(text + "=" * (-len(text) % 4))
-    except NotOpened as error:
-        raise NotOurs from error
-    # The decoder ignores spare bits of the last letter and odd letters. Accept one spelling only.
-    if _text_of(raw) != text:
-        raise NotOurs
-    return raw
+    ``draw`` returns an unpredictable nonce. Nothing is written or claimed, and no host name leaves
+    the zone. There are no child zones yet: their offers will be merged here, sealed again.
+    """
+    sealed = [
+        Offer(each.weight, sealer.seal(each.destination, scope, draw(), now)) for each in planned
+    ]
+    return sorted(sealed, key=lambda offer: -offer.weight)

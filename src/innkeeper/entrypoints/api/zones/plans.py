@@ -15,7 +15,7 @@ from innkeeper.entrypoints.api.compute.servers.bodies import SEED_BITS
 from innkeeper.entrypoints.api.compute.servers.checked_bodies import judged
 from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.systems.compute.boot import entries, plans
-from innkeeper.systems.zones.select import offers
+from innkeeper.systems.zones.sealing import offers
 
 NONCE_MASK = (1 << 8 * NONCE_BYTES) - 1
 
