@@ -1,7 +1,7 @@
-"""Two projects that must not know of each other, with everything a project can have.
+"""Two projects that must not learn of each other, with everything that a project can have.
 
-Amber owns one of each thing; Birch and the others are strangers to it. All names of Amber's
-things have the same word in them, which nobody else may ever read.
+Amber owns one of each thing; Birch and the others are strangers to it. All names of Amber's things
+contain the same word, which no other project may ever read.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from innkeeper.store.tables.metadata import METADATA
 from tests.support.running import Running, running
 
 MARK = "amberword"
-"""In every name and text of Amber's that somebody could come to read."""
+"""In every name and text of Amber's that another project could read."""
 PASSWORD = "correct horse battery"
 NEWEST = {"openstack-api-version": "compute 2.100, placement 1.39"}
 HOST_FACTS = {"VCPU": {"total": 32}, "MEMORY_MB": {"total": 65536}, "DISK_GB": {"total": 1000}}
@@ -29,7 +29,7 @@ PUBLIC_KEY = (
 
 @dataclass(frozen=True, slots=True)
 class Party:
-    """Somebody with a token."""
+    """A user with a token."""
 
     name: str
     user_id: str
@@ -39,7 +39,7 @@ class Party:
 
 @dataclass(slots=True)
 class Parties:
-    """A service with Amber, Birch and others, and what Amber has."""
+    """A service with Amber, Birch and others, and Amber's things."""
 
     service: Running
     admin: str
@@ -56,11 +56,11 @@ class Parties:
         return self.service.call(method, path, token, headers=headers, **more)
 
     def rows(self) -> dict[str, set[str]]:
-        """All that the store holds, row by row."""
+        """The contents of the store, row by row."""
         return self.rows_of(METADATA.tables)
 
     def rows_of(self, tables: Iterable[str]) -> dict[str, set[str]]:
-        """All that some tables hold, by their names."""
+        """The contents of some tables, by their names."""
         with self.service.service.store.read() as tx:
             return {
                 name: {repr(tuple(r)) for r in tx.execute(sa.select(METADATA.tables[name]))}
@@ -69,7 +69,7 @@ class Parties:
 
 
 def lost(before: dict[str, set[str]], after: dict[str, set[str]]) -> dict[str, set[str]]:
-    """The rows that were there and are not any more, or not as they were."""
+    """The rows that were removed or changed."""
     gone = {name: rows - after[name] for name, rows in before.items()}
     return {name: rows for name, rows in gone.items() if rows}
 
@@ -77,7 +77,7 @@ def lost(before: dict[str, set[str]], after: dict[str, set[str]]) -> dict[str, s
 def log_in(
     service: Running, user: str, project: str | None, password: str = PASSWORD
 ) -> tuple[str, dict[str, Any]]:
-    """A token, and what it stands for."""
+    """A token, and its body."""
     named = {"name": user, "domain": {"id": "default"}, "password": password}
     scope: Any = "unscoped"
     if project is not None:
@@ -98,7 +98,7 @@ def admin_token(service: Running) -> str:
 
 
 class _Making:
-    """Makes users and projects as an administrator does."""
+    """Creates users and projects as an administrator does."""
 
     def __init__(self, service: Running, admin: str) -> None:
         self.service = service
@@ -113,19 +113,19 @@ class _Making:
         return str(answer.json()[noun]["id"])
 
     def role(self, name: str) -> str:
-        """A role's id; made where there is none."""
+        """A role's id; created if it is missing."""
         if name not in self._roles:
             self._roles[name] = self._made("roles", "role", name=name)
         return str(self._roles[name])
 
     def project(self, name: str) -> str:
-        """A project's id; made where there is none."""
+        """A project's id; created if it is missing."""
         if name not in self._projects:
             self._projects[name] = self._made("projects", "project", name=name)
         return self._projects[name]
 
     def party(self, name: str, project: str | None, *roles: str) -> Party:
-        """Make a user with roles on a project, and log in."""
+        """Create a user with roles on a project, and log in."""
         user_id = self._made("users", "user", name=name, password=PASSWORD)
         project_id = None if project is None else self.project(project)
         for role in roles:
@@ -138,7 +138,7 @@ class _Making:
 
 @contextmanager
 def parties(folder: Path, **settings: Any) -> Iterator[Parties]:
-    """Serve them, with hosts and flavors, and with one of each thing in Amber's hands."""
+    """Serve the projects, with hosts and flavors, and one of each thing for Amber."""
     settings = {"auth": "builtin", "work_poll_s": 0.2, **settings}
     with running(folder, **settings) as service:
         admin = admin_token(service)
@@ -157,7 +157,7 @@ def parties(folder: Path, **settings: Any) -> Iterator[Parties]:
 
 
 def good(answer: Any) -> Any:
-    """The body of an answer that must be a good one."""
+    """The body of a successful response."""
     assert answer.status_code < 300, answer.text
     return answer.json() if answer.content else None
 
@@ -186,7 +186,7 @@ def make_hosts(made: Parties) -> None:
 
 
 def carry_out(made: Parties) -> None:
-    """Have the agent carry out what waits for it."""
+    """Let the agent carry out its orders."""
     path = f"/compute/v2.1/os-agents/{made.things['agent_id']}"
     orders = good(made.ask(made.admin, "POST", f"{path}/work", json={"wait_s": 0}))["orders"]
     if orders:
@@ -195,7 +195,7 @@ def carry_out(made: Parties) -> None:
 
 
 def belongings(made: Parties, who: Party, word: str) -> dict[str, str]:
-    """Give somebody one of each thing; gives their ids by the names of path parameters."""
+    """Create one of each thing for a project; return their ids by path parameter."""
     ask = made.ask
     keypair = {"name": f"{word}-key", "type": "ssh", "public_key": PUBLIC_KEY}
     good(ask(who, "POST", "/compute/v2.1/os-keypairs", json={"keypair": keypair}))
@@ -233,7 +233,7 @@ def belongings(made: Parties, who: Party, word: str) -> dict[str, str]:
     actions = good(ask(who, "GET", f"{path}/os-instance-actions"))["instanceActions"]
     path = f"/compute/v2.1/os-migrations?project_id={who.project_id}"
     migration = good(ask(who, "GET", path))["migrations"][0]
-    # Of nothing: it needs no hosts, and is as much its owner's as any other.
+    # Without hosts, it is still as much its owner's as any other.
     window = {"start_date": "now", "end_date": "2999-01-01 00:00", "reservations": []}
     lease = {"name": f"{word}-lease", **window}
     lease_id = good(ask(who, "POST", "/reservation/v1/leases", json=lease))["lease"]["id"]

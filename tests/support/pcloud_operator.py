@@ -1,7 +1,7 @@
-"""A cloud with dedicated hosts: what administrators, owners and the service itself do to them.
+"""A cloud with dedicated hosts, and what administrators, owners and the service do to them.
 
-Each act is one transaction of the service's own kind. Where there are two ways to do a thing,
-by the pclouds' own functions and by an edit of the aggregate, ``by_aggregate`` chooses.
+Each action is one transaction. ``by_aggregate`` chooses between the functions of pclouds and an
+edit of the aggregate.
 """
 
 from __future__ import annotations
@@ -41,30 +41,30 @@ LIST_MAX = 1000
 
 
 class Looker:
-    """Somebody of a project, as far as views ask who is looking."""
+    """A caller of a project, as far as views need it."""
 
     def __init__(self, project_id: str) -> None:
         self.project_id = project_id
 
     @property
     def context(self) -> Looker:
-        """Who asks, of whom nothing but the project is known."""
+        """The caller, of which only the project is known."""
         return self
 
     def allows(self, _: str, *, project_id: str) -> bool:
-        """Owners may see all of what is theirs."""
+        """Owners may see all that is theirs."""
         return project_id == self.project_id
 
 
 class PcloudOperator:
-    """Does things to the dedicated hosts of a cloud whose clock is turned by hand."""
+    """Acts on the dedicated hosts of a cloud with a manual clock."""
 
     def __init__(self, movers: Movers) -> None:
         self.movers = movers
         self.cloud = movers.cloud
 
     def context(self, project_id: str | None = None) -> PcloudContext:
-        """What an act is told that a project asks for; without one, the service itself."""
+        """The context of an action of a project; without one, of the service itself."""
         return PcloudContext(
             SETTINGS,
             UNLIMITED.service_down_time_s,
@@ -74,19 +74,19 @@ class PcloudOperator:
         )
 
     def world(self) -> World:
-        """All that is written."""
+        """The contents of the database."""
         seen: World = self.cloud.read(world)
         return seen
 
     # -- administrators --------------------------------------------------------------------
 
     def define(self, flavor_id: str, units: int) -> None:
-        """Make a host flavor."""
+        """Create a host flavor."""
         uuid, now = self.cloud.ids.uuid(), self.movers.now
         self.cloud.write(lambda tx: host_flavors.create(tx, uuid, flavor_id, "", units, now))
 
     def redefine(self, flavor_id: str, units: int, *, by_aggregate: bool) -> None:
-        """Have hosts of a flavor cost something else from now on."""
+        """Change the units of a host flavor."""
         if by_aggregate:
             row = self._row_of_flavor(flavor_id)
             self.edit(row, {"pcloud:units": str(units)})
@@ -95,14 +95,14 @@ class PcloudOperator:
         self.cloud.write(lambda tx: host_flavors.update(tx, flavor_id, None, units, now))
 
     def undefine(self, flavor_id: str, *, by_aggregate: bool) -> None:
-        """Forget a host flavor."""
+        """Delete a host flavor."""
         if by_aggregate:
             self.forget(self._row_of_flavor(flavor_id))
             return
         self.cloud.write(lambda tx: host_flavors.delete(tx, flavor_id))
 
     def pool(self, flavor_id: str, hostname: str, *, by_aggregate: bool) -> None:
-        """Put a host into a pool."""
+        """Add a host to a pool."""
         if by_aggregate:
             self.put_in(self._row_of_flavor(flavor_id), hostname)
             return
@@ -112,7 +112,7 @@ class PcloudOperator:
         )
 
     def unpool(self, flavor_id: str, hostname: str, *, by_aggregate: bool) -> None:
-        """Take a host out of a pool."""
+        """Remove a host from a pool."""
         if by_aggregate:
             self.take_out(self._row_of_flavor(flavor_id), hostname)
             return
@@ -122,7 +122,7 @@ class PcloudOperator:
         )
 
     def maintain(self, flavor_id: str, hostname: str, reason: str | None) -> None:
-        """Say that a host is in maintenance, or not any more."""
+        """Begin or end a host's maintenance."""
         context = self.context()
         self._with_flavor(
             flavor_id,
@@ -139,11 +139,11 @@ class PcloudOperator:
         self.cloud.write(act)
 
     def set_quota(self, project_id: str, limit: int) -> None:
-        """Say how many units a project may hold."""
+        """Set a project's quota of units."""
         self.cloud.write(lambda tx: quotas.set_limit(tx, project_id, limit, self.context()))
 
     def limits(self, projects: Sequence[str]) -> dict[str, int]:
-        """How many units these projects may hold."""
+        """The quotas of units of these projects."""
 
         def look(tx: Tx) -> dict[str, int]:
             return {each: quotas.of_project(tx, each, SETTINGS).limit for each in projects}
@@ -174,13 +174,13 @@ class PcloudOperator:
         self.cloud.write(lambda tx: aggregates.delete(tx, row, now, kept_by))
 
     def zone_aggregate(self, zone: str) -> int:
-        """An aggregate that makes an availability zone; gives its row."""
+        """An aggregate that defines an availability zone; return its row."""
         uuid, now = self.cloud.ids.uuid(), self.movers.now
         made = self.cloud.write(lambda tx: aggregates.create(tx, uuid, zone, zone, now))
         return int(made.id)
 
     def metadata(self) -> dict[str, dict[str, str]]:
-        """What the aggregates say, by their names."""
+        """The metadata of the aggregates, by name."""
         kept_by = owned_aggregates.owners(self.context())
         found = self.cloud.read(lambda tx: aggregates.listing(tx, kept_by))
         return {each.name: dict(each.metadata) for each in found}
@@ -197,7 +197,7 @@ class PcloudOperator:
     # -- owners ----------------------------------------------------------------------------
 
     def create(self, project_id: str, **facts: Any) -> str:
-        """Make a pcloud; gives its id."""
+        """Create a pcloud; return its id."""
         uuid, context = self.cloud.ids.uuid(), self.context(project_id)
         self.cloud.write(lambda tx: pclouds.create(tx, uuid, project_id, facts, context))
         return uuid
@@ -207,7 +207,7 @@ class PcloudOperator:
         self.act(uuid, lambda tx, pcloud, context: pclouds.update(tx, pcloud, facts, context))
 
     def delete(self, uuid: str, *, by_aggregate: bool, is_forced: bool = False) -> None:
-        """Forget a pcloud; by force also one that shelved servers could come back to alone."""
+        """Delete a pcloud; with force, also one that shelved servers depend on."""
         if by_aggregate:
             self.forget(self.row_of(uuid))
         else:
@@ -219,7 +219,7 @@ class PcloudOperator:
             )
 
     def allocate(self, uuid: str, *wishes: HostRequest) -> None:
-        """Take a host, or several as far as they can be had."""
+        """Allocate a host, or as many of several as possible."""
         if len(wishes) == 1:
             self.act(
                 uuid, lambda tx, pcloud, context: hosts.allocate(tx, pcloud, wishes[0], context)
@@ -241,12 +241,12 @@ class PcloudOperator:
     def act(
         self, uuid: str, work: Callable[[Tx, Pcloud, PcloudContext], Any], owner: str | None = None
     ) -> Any:
-        """Do something to a pcloud."""
+        """Perform an action on a pcloud."""
         context = self.context(owner)
         return self.cloud.write(lambda tx: work(tx, pclouds.get(tx, uuid), context))
 
     def act_on(self, uuid: str, name: str, work: Callable[..., Any], **more: Any) -> Any:
-        """Do something to a host of a pcloud."""
+        """Perform an action on a host of a pcloud."""
         return self.act(
             uuid,
             lambda tx, pcloud, context: work(
@@ -260,7 +260,7 @@ class PcloudOperator:
     # -- the service itself ----------------------------------------------------------------
 
     def keep_sizes(self) -> int:
-        """Bring each pcloud nearer to its policy, as the service does now and then."""
+        """Bring each pcloud nearer to its policy, like the service's periodic task."""
         due: list[str] = self.cloud.read(sizes.due)
         return sum(self._keep_size(uuid) for uuid in due)
 
@@ -269,7 +269,7 @@ class PcloudOperator:
         return int(self.cloud.write(lambda tx: sizes.keep(tx, uuid, context)))
 
     def roll_out_ratios(self) -> None:
-        """Have the next host of each pcloud give out what it should, if it does not yet."""
+        """Apply ratios to the next host of each pcloud with a rollout."""
         due: list[str] = self.cloud.read(ratio_rollout.due)
         for uuid in due:
             self._settle(uuid)
@@ -279,15 +279,14 @@ class PcloudOperator:
         self.cloud.write(lambda tx: ratio_rollout.go_on(tx, uuid, context, at_once=1))
 
     def look_after_replaced(self, at_once: int = replaced.LOOKED_AT_ONCE) -> int:
-        """Give replaced hosts back that are empty, and have those be paid for that came back,
-        as the service does now and then."""
+        """Release empty replaced hosts and charge for others, like the periodic task."""
         context = self.context()
         return int(self.cloud.write(lambda tx: replaced.look_after(tx, context, at_once)))
 
     # -- what is seen ----------------------------------------------------------------------
 
     def shown(self, projects: Sequence[str]) -> str:
-        """All that the API shows to these projects of pclouds, as one text."""
+        """All that the API shows these projects of pclouds, as one text."""
         context = self.context()
 
         def look(tx: Tx) -> list[Any]:
@@ -297,7 +296,7 @@ class PcloudOperator:
                 told.append(host_views._shown(tx, mine, context))
                 told.append([_told(each) for each in _actions(tx, pcloud)])
                 for project_id in projects:
-                    # A view asks nothing of a call but who is looking.
+                    # A view needs only the caller.
                     call = cast("Any", Looker(project_id))
                     told.append(pcloud_views._one_shown(tx, call, pcloud))
             return told
@@ -305,7 +304,7 @@ class PcloudOperator:
         return json.dumps(self.cloud.read(look), default=str)
 
     def shown_runs(self, seen: World) -> str:
-        """What is shown of the times that hosts were paid for."""
+        """The billing periods that the API shows."""
         told = [
             BillingPeriod(**{key: each[key] for key in BillingPeriod.__slots__})
             for each in seen.runs

@@ -82,10 +82,13 @@ def is_sealed(text: str) -> bool:
 def used_keys(tx: Tx) -> dict[str, list[str]]:
     """The names of sealed secrets, by key id."""
     found: dict[str, list[str]] = {}
-    for name, text in identity.secrets_by_name(tx).items():
-        if is_sealed(text):
-            found.setdefault(text.removeprefix(FORM).partition(".")[0], []).append(name)
+    for name, text in _sealed(tx).items():
+        found.setdefault(text.removeprefix(FORM).partition(".")[0], []).append(name)
     return found
+
+
+def _sealed(tx: Tx) -> dict[str, str]:
+    return {name: text for name, text in identity.secrets_by_name(tx).items() if is_sealed(text)}
 
 
 def keep(tx: Tx, secret_box: SecretBox, name: str, secret: bytes, now: datetime) -> None:
@@ -96,21 +99,18 @@ def keep(tx: Tx, secret_box: SecretBox, name: str, secret: bytes, now: datetime)
 
 def reseal(tx: Tx, secret_box: SecretBox, now: datetime) -> int:
     """Seal all secrets again with the first key; return how many. Raises what ``open`` does."""
-    count = 0
-    for name, text in identity.secrets_by_name(tx).items():
-        if is_sealed(text):
-            keep(tx, secret_box, name, secret_box.open(name, text), now)
-            count += 1
-    return count
+    sealed = _sealed(tx)
+    for name, text in sealed.items():
+        keep(tx, secret_box, name, secret_box.open(name, text), now)
+    return len(sealed)
 
 
 def forget_lost(tx: Tx, secret_box: SecretBox) -> list[str]:
     """Delete the secrets that no key of this box opens; return their names."""
     lost = []
-    for name, text in identity.secrets_by_name(tx).items():
+    for name, text in _sealed(tx).items():
         try:
-            if is_sealed(text):
-                secret_box.open(name, text)
+            secret_box.open(name, text)
         except (NoSuchKey, Spoilt):
             identity.remove_secret(tx, name)
             lost.append(name)

@@ -40,11 +40,7 @@ def find(tx: Tx, *, name: str | None = None, is_enabled: bool | None = None) -> 
 
 
 def update(tx: Tx, user_id: str, changes: Mapping[str, Any], *, now: datetime) -> User:
-    """Change the fields of :class:`User` that ``changes`` names.
-
-    A new password or disabling voids the user's tokens. A new password also ends all waits after
-    failed logins.
-    """
+    """Change fields of :class:`User`. A new password or disabling voids the user's tokens."""
     get(tx, user_id)
     identity.update_user(tx, user_id, changes)
     if "password_hash" in changes or changes.get("is_enabled") is False:

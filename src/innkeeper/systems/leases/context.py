@@ -10,9 +10,7 @@ from innkeeper.domain.moves import Asker
 
 @dataclass(frozen=True, slots=True)
 class LeaseContext:
-    """How long an agent may be silent, the caller, the present moment, and the seed of random
-    choices.
-    """
+    """The agents' down time, the caller, the present moment, and the seed of random choices."""
 
     service_down_time_s: float
     asker: Asker

@@ -92,10 +92,7 @@ def member(tx: Tx, host_id: int) -> Host:
 
 
 def take_back(tx: Tx, host: Host, now: datetime) -> bool:
-    """Return a host of an ended reservation to the freepool, if it is empty.
-
-    Returns whether the host is the freepool's.
-    """
+    """Return an ended reservation's host to the freepool if it is empty; say if it is there."""
     if host.dedication == Dedication.ENDED and dedications.why_not_empty(tx, host) is None:
         dedications.dedicate(tx, host, Dedication.FREEPOOL, None, now)
         return True

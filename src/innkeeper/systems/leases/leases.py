@@ -53,10 +53,7 @@ def unknown(uuid: str) -> NotFound:
 
 
 def create(tx: Tx, request: LeaseRequest, context: LeaseContext) -> Lease:
-    """Create a lease with its holds, and start it if it is due.
-
-    Raises :class:`Conflict` (``no_free_host``) if there are too few hosts.
-    """
+    """Create a lease with its holds, and start it if it is due. Raises what :func:`chosen` does."""
     found = chosen(tx, request, context)
     take(tx, [each for hosts in found for each in hosts], request.window, context)
     made = leases.add(tx, request, context.now)
@@ -68,10 +65,7 @@ def create(tx: Tx, request: LeaseRequest, context: LeaseContext) -> Lease:
 
 
 def chosen(tx: Tx, request: LeaseRequest, context: LeaseContext) -> list[list[Lendable]]:
-    """Distinct hosts for each reservation of a lease.
-
-    Raises :class:`Conflict` (``no_free_host``) if there are too few.
-    """
+    """Distinct hosts for each reservation. Raises :class:`Conflict` if there are too few."""
     present = freepool.lendable(tx, context.heard_since)
     held = holds.held_in(tx, request.window)
     found = calendar.deal(present, held, request.reservations, context.seed)
@@ -101,10 +95,7 @@ def rename(tx: Tx, lease: Lease, name: str, context: LeaseContext) -> Lease:
 
 
 def delete(tx: Tx, lease: Lease, context: LeaseContext) -> None:
-    """End a lease now and hide it.
-
-    Hosts without its servers are free at once, the others when their servers are gone.
-    """
+    """End a lease now and hide it. Hosts with its servers are free when these are gone."""
     leases.change(tx, lease.id, context.now, is_deleted=True)
     leases.bring_forward(tx, lease.events[LeaseEventKind.END], context.now)
     again = leases.by_uuid(tx, lease.uuid)

@@ -39,10 +39,7 @@ def project_of(key: str) -> str | None:
 
 
 def demand_project(project_id: str) -> None:
-    """Raise :class:`Invalid` for a malformed project id, and for one whose key is reserved.
-
-    :func:`demand_known` checks that the project exists.
-    """
+    """Raise :class:`Invalid` for a malformed project id, and for one whose key is reserved."""
     # In a path, dots alone are a direction. Undecodable text became a replacement character.
     is_plain = project_id.strip() == project_id and project_id.isprintable()
     if (

@@ -92,12 +92,8 @@ def go_on(
     )
     if request.token is not None and shown:
         # Processes of an older release expect the failures, although none are kept.
-        hosts_by_name = after.allocated
-        answer = {
-            "names": list(hosts_by_name),
-            "hosts": list(hosts_by_name.values()),
-            "failures": [],
-        }
+        done = after.allocated
+        answer = {"names": [*done], "hosts": [*done.values()], "failures": []}
         if kept is None:
             requests.begin(tx, pcloud, request.token, request.digest, answer, context.now)
         else:

@@ -56,10 +56,7 @@ def free_counts(
 def create(
     tx: Tx, uuid: str, flavor_id: str, description: str, units: int, now: datetime
 ) -> HostFlavor:
-    """Create a host flavor with an empty pool; ``uuid`` is that of its aggregate.
-
-    Raises :class:`AlreadyExists` for an id in use.
-    """
+    """Create a host flavor with an empty pool. Raises :class:`AlreadyExists` for an id in use."""
     if host_flavors.by_flavor_id(tx, flavor_id) is not None:
         raise AlreadyExists(f"Host flavor {flavor_id} already exists.")
     name = aggregates.flavor_name(flavor_id)
@@ -88,10 +85,10 @@ def update(
 def delete(tx: Tx, flavor_id: str) -> None:
     """Delete a host flavor. Raises :class:`InUse` while hosts are in its pool."""
     found = get(tx, flavor_id)
-    all_, taken = host_flavors.counts(tx, found.id)
-    if all_:
+    count, taken = host_flavors.counts(tx, found.id)
+    if count:
         raise InUse(
-            f"Host flavor {flavor_id} has {all_} host(s) in its pool, {taken} of them in pclouds."
+            f"Host flavor {flavor_id} has {count} host(s) in its pool, {taken} of them in pclouds."
         )
     host_flavors.remove(tx, found.id)
     owned_aggregates.unmade(tx, found.aggregate_id)
@@ -133,9 +130,9 @@ def add_host(tx: Tx, flavor: HostFlavor, hostname: str, now: datetime) -> PoolHo
     host = hosts.by_name_or_none(tx, hostname)
     if host is None:
         raise NotFound(f"Compute host {hostname} could not be found.")
-    there = host_flavors.pooled(tx, [host.id]).get(host.id)
-    if there is not None:
-        raise Conflict(f"Host {hostname} is in the pool of host flavor {there.flavor_id}.")
+    pooled_host = host_flavors.pooled(tx, [host.id]).get(host.id)
+    if pooled_host is not None:
+        raise Conflict(f"Host {hostname} is in the pool of host flavor {pooled_host.flavor_id}.")
     cannot = f"Host {hostname} cannot be put into the pool of host flavor {flavor.flavor_id}"
     kept = dedications.why_not_free(host)
     if kept is not None:
@@ -154,16 +151,12 @@ def add_host(tx: Tx, flavor: HostFlavor, hostname: str, now: datetime) -> PoolHo
 
 
 def remove_host(tx: Tx, flavor: HostFlavor, hostname: str, now: datetime) -> None:
-    """Remove a host from a pool, and disable it.
-
-    Raises :class:`NotFound` unless it is in the pool, and :class:`Conflict` while it is in a
-    pcloud.
-    """
-    there = pooled(tx, flavor, hostname)
+    """Remove a free host from a pool, and disable it. Raises :class:`NotFound` if it is not in."""
+    pooled_host = pooled(tx, flavor, hostname)
     cannot = f"Host {hostname} cannot be taken out of the pool of host flavor"
-    if there.pcloud_uuid is not None:
-        raise Conflict(f"{cannot} {flavor.flavor_id}: it is in pcloud {there.pcloud_uuid}.")
-    host = members.host_of(tx, there.host_id)
+    if pooled_host.pcloud_uuid is not None:
+        raise Conflict(f"{cannot} {flavor.flavor_id}: it is in pcloud {pooled_host.pcloud_uuid}.")
+    host = members.host_of(tx, pooled_host.host_id)
     reason = members.why_not_empty(tx, host)
     if reason is not None:
         raise Conflict(f"{cannot} {flavor.flavor_id}: {reason}.")
@@ -180,10 +173,10 @@ def set_maintenance(
     tx: Tx, flavor: HostFlavor, hostname: str, reason: str | None, context: PcloudContext
 ) -> PoolHost:
     """Let no new servers come to a host, and give its pcloud the reason; ``None`` ends that."""
-    there = pooled(tx, flavor, hostname)
-    if there.maintenance != reason:
-        host_flavors.set_maintenance(tx, there.host_id, reason)
-        member = pcloud_hosts.by_host(tx, there.host_id)
+    pooled_host = pooled(tx, flavor, hostname)
+    if pooled_host.maintenance != reason:
+        host_flavors.set_maintenance(tx, pooled_host.host_id, reason)
+        member = pcloud_hosts.by_host(tx, pooled_host.host_id)
         if member is not None:
             pcloud = members.pcloud_of(tx, member)
             members.dedicate(tx, pcloud, member, context.now)

@@ -245,9 +245,7 @@ def transfer(tx: Tx, pcloud: Pcloud, project_id: str, context: PcloudContext) ->
 
 
 def projects(tx: Tx, found: list[Pcloud]) -> dict[int, dict[str, bool]]:
-    """The projects that may use these pclouds, by row, and whether each accepts automatic
-    placement.
-    """
+    """The projects that may use these pclouds, by row; true if they accept automatic placement."""
     return pclouds.projects(tx, [each.id for each in found])
 
 
@@ -326,10 +324,7 @@ def _set_accepted(
 def actions(
     tx: Tx, uuid: str, *, before: int | None = None, limit: int, owner_id: str | None = None
 ) -> list[PcloudAction]:
-    """The actions on a pcloud, the newest first.
-
-    With ``owner_id``, without those from the time of other owners.
-    """
+    """The actions on a pcloud, the newest first; with ``owner_id``, those under that owner."""
     return pcloud_actions.page(tx, uuid, before=before, limit=limit, owner_id=owner_id)
 
 
@@ -341,10 +336,7 @@ def last_action(tx: Tx, uuid: str) -> PcloudAction | None:
 
 
 def forget_old_actions(tx: Tx, context: PcloudContext) -> int:
-    """Delete some of the expired actions; return how many.
-
-    Billing periods are kept for good, and with them who had which host.
-    """
+    """Delete some of the expired actions; return how many. Billing periods are kept for good."""
     days = context.settings.pcloud_actions_kept_days
     if not days:
         return 0

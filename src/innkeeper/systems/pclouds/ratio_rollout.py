@@ -47,10 +47,7 @@ def go_on(tx: Tx, uuid: str, context: PcloudContext, at_once: int = ROLLED_OUT_A
 
 
 def left(tx: Tx, found: Sequence[Pcloud]) -> dict[int, int]:
-    """How many hosts of these pclouds may still have former ratios, by row.
-
-    Pclouds without such hosts are left out.
-    """
+    """How many hosts still have former ratios, by the rows of pclouds that have such hosts."""
     return pcloud_hosts.counts_behind(tx, [each.id for each in found if each.is_rolling_out])
 
 

@@ -39,9 +39,7 @@ def look_after(tx: Tx, context: PcloudContext, at_once: int = LOOKED_AT_ONCE) ->
 
 
 def _release(tx: Tx, bare: Sequence[PcloudHost], context: PcloudContext, at_once: int) -> int:
-    """Check a drawn part of the hosts without servers, so that those waiting for their agents do
-    not hold up the others.
-    """
+    """Check a drawn part, so that hosts waiting for their agents do not hold up others."""
     done = 0
     first = draw(context.seed, 0, len(bare)) if bare else 0
     for member in [*bare[first:], *bare[:first]][:at_once]:

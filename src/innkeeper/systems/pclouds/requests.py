@@ -35,10 +35,7 @@ def once(
 
 
 def answered(tx: Tx, pcloud: Pcloud, token: str, digest: str) -> Any:
-    """The response kept for a token, complete or so far; ``None`` if there is none.
-
-    Raises :class:`Conflict` if the token was used for another request.
-    """
+    """The response kept for a token, if any. Raises :class:`Conflict` for another request."""
     found = pclouds.answered(tx, pcloud.id, token)
     if found is None:
         return None

@@ -60,10 +60,7 @@ def _is_usable(member: PcloudHost, context: PcloudContext, patience_s: float) ->
 
 
 def _full(tx: Tx, mine: list[PcloudHost], there: list[PcloudHost], size: SizePolicy) -> set[int]:
-    """The rows of the full hosts among ``mine``, see :class:`SizePolicy`.
-
-    ``there`` are all hosts of the pcloud: servers on replaced hosts count as well.
-    """
+    """The rows of full hosts among ``mine``. ``there`` are all hosts, also replaced ones."""
     tight = free_capacity.without_room(
         tx,
         [each.provider_id for each in mine],
@@ -116,10 +113,7 @@ def _shrink(
 
 
 def _idle(tx: Tx, mine: list[PcloudHost], before: datetime) -> list[PcloudHost]:
-    """The hosts without servers since a moment, the youngest first.
-
-    The number of queries does not depend on the number of hosts.
-    """
+    """The hosts without servers since a moment, the youngest first; few queries for any number."""
     old = [each for each in mine if each.allocated_at <= before]
     bare = dedications.without_servers(tx, [each.hostname for each in old])
     left = dedications.left_at(tx, bare)

@@ -17,6 +17,7 @@ from innkeeper.domain.errors import ConcurrentUpdate, Conflict, InUse, Invalid, 
 from innkeeper.domain.ids import ClassId, Generation, ProviderUuid
 from innkeeper.domain.placement import InventoryLine, Provider
 from innkeeper.store.queries.placement import allocations, names, provider_details, registration
+from innkeeper.store.queries.placement import providers as provider_rows
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.placement import providers, ratios
 from innkeeper.systems.placement.ratios import Edit
@@ -133,7 +134,7 @@ def replace(
     present = {line.class_id: line for line in _lines(tx, provider)}
     gone = present.keys() - set(class_ids)
     leaving = [line for line in present.values() if line.class_id in gone]
-    _must_be_free(tx, provider, leaving)
+    _must_be_free(tx, provider, leaving, IN_USE, UPDATE_CONFLICT)
     _keep_ratios(tx, provider, {**wanted, **_without(leaving)})
     generation = providers.advance(tx, provider, now)
     rows = [
@@ -157,19 +158,19 @@ def remove(tx: Tx, uuid: str, class_name: str, now: datetime) -> None:
     if not found:
         raise NotFound(f"No inventory of class {class_name} found for delete")
     prefix = f"Unable to delete inventory of class {class_name}: "
-    _remove(tx, provider, found, now, code=ConcurrentUpdate.code, prefix=prefix)
+    _remove(tx, provider, found, now, ConcurrentUpdate.code, prefix)
 
 
 def remove_all(tx: Tx, uuid: str, now: datetime) -> None:
     """Remove all inventories of a provider. Raises :class:`InUse` while any of them is held."""
     provider = providers.get(tx, uuid)
-    _remove(tx, provider, _lines(tx, provider), now, code=IN_USE, prefix="")
+    _remove(tx, provider, _lines(tx, provider), now, IN_USE, "")
 
 
 def _remove(
-    tx: Tx, provider: Provider, lines: list[InventoryLine], now: datetime, *, code: str, prefix: str
+    tx: Tx, provider: Provider, lines: list[InventoryLine], now: datetime, code: str, prefix: str
 ) -> None:
-    _must_be_free(tx, provider, lines, code=code, prefix=prefix)
+    _must_be_free(tx, provider, lines, code, prefix)
     _keep_ratios(tx, provider, _without(lines))
     providers.advance(tx, provider, now)
     registration.remove_inventories(tx, [(provider.id, line.class_id) for line in lines])
@@ -187,8 +188,8 @@ def _keep_ratios(tx: Tx, provider: Provider, edit: Edit) -> None:
     # Looked up after the generation was read: if a pcloud sets a ratio in between, the
     # generation changes and this write fails.
     if provider.can_host:
-        mine = ratios.kept(tx, [provider.id]).get(provider.id, {})
-        ratios.demand_kept(provider.uuid, mine, edit)
+        kept = provider_rows.kept_ratios(tx, [provider.id]).get(provider.id, {})
+        ratios.demand_kept(provider.uuid, kept, edit)
 
 
 def _class_ids(tx: Tx, wanted: Collection[str], prefix: str) -> list[ClassId]:
@@ -219,23 +220,17 @@ def must_have_capacity(
 
 
 def _must_be_free(
-    tx: Tx,
-    provider: Provider,
-    lines: Collection[InventoryLine],
-    *,
-    code: str = IN_USE,
-    prefix: str = UPDATE_CONFLICT,
+    tx: Tx, provider: Provider, lines: Collection[InventoryLine], code: str, prefix: str
 ) -> None:
     taken = allocations.held_classes(tx, provider.id) if lines else set()
     busy = [line.class_name for line in lines if line.class_id in taken]
     if busy:
-        raise held(provider.uuid, busy, code=code, prefix=prefix)
+        raise held(provider.uuid, busy, code, prefix)
 
 
 def held(
     uuid: ProviderUuid,
     class_names: Iterable[str],
-    *,
     code: str = IN_USE,
     prefix: str = UPDATE_CONFLICT,
 ) -> InUse:

@@ -16,7 +16,6 @@ from innkeeper.domain.errors import Conflict
 from innkeeper.domain.hosts import KeptRatio
 from innkeeper.domain.ids import ConsumerUuid, ProviderId, ProviderUuid
 from innkeeper.store.queries.placement import allocations, provider_details, registration
-from innkeeper.store.queries.placement import providers as provider_rows
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.placement import providers
 
@@ -55,14 +54,6 @@ def write(tx: Tx, uuid: str, wanted: Mapping[str, Ratio], now: datetime) -> None
 
 Edit = Mapping[str, Inventory | None]
 """A client's change of a provider's inventories, by class; ``None`` removes a class."""
-
-
-def kept(tx: Tx, ids: Collection[ProviderId]) -> dict[ProviderId, dict[str, KeptRatio]]:
-    """The ratios that pclouds have set on these providers, by class, with a single query.
-
-    Providers without any are left out.
-    """
-    return provider_rows.kept_ratios(tx, ids)
 
 
 def demand_kept(uuid: ProviderUuid, kept_by_class: Mapping[str, KeptRatio], edit: Edit) -> None:

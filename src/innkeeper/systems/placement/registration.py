@@ -50,7 +50,11 @@ def register(
         pid = provider.provider_id
         before = changing.size
         _compare_inventories(changing, report, views[pid], classes, default_ratios)
-        _compare_traits(changing, report, pid, traits, present_traits.get(pid, set()))
+        present = present_traits.get(pid, set())
+        reported = {traits[name] for name in report.traits}
+        gone = {traits[name] for name in report.gone_traits if name in traits}
+        changing.given += [(pid, trait) for trait in sorted(reported - present)]
+        changing.taken += [(pid, trait) for trait in sorted(gone & present)]
         if changing.size > before and not provider.is_new:
             changing.moved[pid] = views[pid].generation
     claims.advance(tx, changing.moved, now)
@@ -188,16 +192,3 @@ def _compare_inventories(
             # Its allocations remain, and no new ones fit.
             closed = replace(gone, reserved=gone.total)
             changing.changed.append((view.id, class_id, closed))
-
-
-def _compare_traits(
-    changing: _Changing,
-    report: ProviderReport,
-    provider_id: ProviderId,
-    traits: Mapping[str, TraitId],
-    present: set[TraitId],
-) -> None:
-    wanted = {traits[name] for name in report.traits}
-    gone = {traits[name] for name in report.gone_traits if name in traits}
-    changing.given += [(provider_id, trait) for trait in sorted(wanted - present)]
-    changing.taken += [(provider_id, trait) for trait in sorted(gone & present)]

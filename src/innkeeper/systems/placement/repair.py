@@ -25,10 +25,7 @@ from innkeeper.systems.placement.transfers import TransferSide
 def adopt(
     tx: Tx, keys: Sequence[str], owners: Mapping[str, TransferSide], now: datetime
 ) -> list[str]:
-    """Create the missing consumers of allocations, from ``owners`` or else with no project.
-
-    What they hold is released and claimed again in one step.
-    """
+    """Create the missing consumers of allocations, from ``owners`` or else with no project."""
     done = []
     for uuid, count in audit.without_consumer(tx, keys):
         side = owners.get(uuid, TransferSide(ConsumerUuid(uuid), NOBODY, NOBODY, "UNKNOWN"))

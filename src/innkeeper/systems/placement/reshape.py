@@ -105,7 +105,7 @@ def _keep_ratios(
     wanted: Mapping[ProviderId, Mapping[str, Inventory]],
     before: Mapping[ProviderId, ProviderView],
 ) -> None:
-    kept = ratios.kept(tx, wanted.keys())
+    kept = providers.kept_ratios(tx, wanted.keys())
     # Without hosts of pclouds there is nothing to look up.
     class_ids = names.class_ids(
         tx, {name for kept_by_class in kept.values() for name in kept_by_class}

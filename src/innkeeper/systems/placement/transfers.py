@@ -55,10 +55,7 @@ def held(tx: Tx, uuid: ConsumerUuid) -> Amounts:
 
 
 def transfer(tx: Tx, giver: TransferSide, taker: TransferSide, now: datetime) -> None:
-    """Give the taker exactly what the giver held, and leave the giver nothing.
-
-    Raises :class:`Overtaken` if another writer was faster, as does :func:`swap`.
-    """
+    """Give the taker exactly what the giver held. Raises :class:`Overtaken`; so does ``swap``."""
     seen = _look(tx, [giver.uuid, taker.uuid])
     _write(tx, seen, {giver: {}, taker: seen.amounts[giver.uuid]}, now)
 
