@@ -117,8 +117,8 @@ def assignments(
     is_effective: bool = False,
 ) -> list[Assignment]:
     """Assignments of roles; with ``is_effective``, implied roles as well."""
-    wanted = [text for text in (user_id, project_id, role_id) if text is not None]
-    if not all(could_be_stored(text) for text in wanted):
+    ids = [text for text in (user_id, project_id, role_id) if text is not None]
+    if not all(could_be_stored(text) for text in ids):
         return []
     if not is_effective:
         return identity.assignments(tx, user_id=user_id, project_id=project_id, role_id=role_id)

@@ -84,17 +84,17 @@ def end(tx: Tx, lease: Lease, context: LeaseContext) -> int:
     if lease.ended_at is None:
         leases.change(tx, lease.id, context.now, ended_at=context.now)
     held = holds.of_lease(tx, lease.id)
-    mine = [_closed(tx, uuid, freepool.member(tx, host_id), context) for uuid, host_id in held]
+    closed = [_closed(tx, uuid, freepool.member(tx, host_id), context) for uuid, host_id in held]
     deleted = deletions.delete_some(
         tx,
-        [host.name for host in mine if host is not None],
+        [host.name for host in closed if host is not None],
         context.now,
         DELETED_AT_ONCE,
         service_down_time_s=context.service_down_time_s,
         asker=context.asker,
     )
     given_back: list[int] = []
-    for (_, host_id), host in zip(held, mine, strict=True):
+    for (_, host_id), host in zip(held, closed, strict=True):
         if host is None or freepool.take_back(tx, host, context.now):
             given_back.append(host_id)
     holds.remove(tx, lease.id, given_back)

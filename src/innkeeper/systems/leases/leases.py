@@ -74,16 +74,16 @@ def chosen(tx: Tx, request: LeaseRequest, context: LeaseContext) -> list[list[Le
     return found
 
 
-def take(tx: Tx, wanted: Sequence[Lendable], window: Window, context: LeaseContext) -> None:
+def take(tx: Tx, hosts: Sequence[Lendable], window: Window, context: LeaseContext) -> None:
     """Advance the generations of chosen hosts, and check that no other lease holds them.
 
     Raises :class:`Overtaken` if one does. That stops a writer that wrongly believes to have the
     turn: both advance the generation before they check, so the second one waits for the first and
     then sees its hold.
     """
-    for each in sorted(wanted, key=lambda one: one.host_id):
+    for each in sorted(hosts, key=lambda one: one.host_id):
         ratios.advance(tx, each.provider_uuid, context.now)
-    if not holds.held_in(tx, window).isdisjoint(each.host_id for each in wanted):
+    if not holds.held_in(tx, window).isdisjoint(each.host_id for each in hosts):
         raise Overtaken("Another lease took the chosen hosts at the same moment.")
 
 

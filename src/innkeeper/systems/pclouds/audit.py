@@ -26,21 +26,21 @@ ROOM = "pclouds"
 WRONG_DEDICATION = Invariant(
     ROOM,
     "wrong-dedication",
-    "a host's row names the same dedication as pools and pclouds do",
-    "Run `innkeeper audit --repair`: nothing else is possible while a pcloud has the host.",
+    "a host's row has the dedication that pools and pclouds say",
+    "Run `innkeeper audit --repair`: no other way exists while a pcloud has the host.",
     "writes it into the host's row",
 )
 STRAY_HOST = Invariant(
     ROOM,
     "stray-host",
-    "the aggregates of host flavors and pclouds hold the hosts of these, at Placement too",
+    "aggregates of host flavors and pclouds have exactly their hosts, at Placement too",
     "Compare the aggregate with what the host flavor or pcloud says.",
     "puts the host in, or takes it out",
 )
 ORPHAN = Invariant(
     ROOM,
     "orphaned-aggregate",
-    "an aggregate of this room stands for a host flavor or a pcloud",
+    "an aggregate of this room belongs to a host flavor or a pcloud",
     "Restore the database from a backup, or remove the aggregate's row.",
 )
 FOREIGN_SERVER = Invariant(
@@ -52,31 +52,32 @@ FOREIGN_SERVER = Invariant(
 WRONG_RATIO = Invariant(
     ROOM,
     "wrong-ratio",
-    "hosts have the ratios of their pcloud, and their own when they are in none",
-    "Write the inventory anew.",
-    "puts the ratios in force",
+    "hosts have the ratios of their pcloud, or their own outside of pclouds",
+    "Write the inventory again.",
+    "applies the ratios",
 )
 WRONG_RUN = Invariant(
     ROOM,
     "wrong-run",
-    "the hosts of pclouds are paid for, each once and as what it is, and no others are",
-    "Correct the run in the database.",
-    "ends the runs that are wrong or too many, and begins a right one now",
+    "each host of a pcloud has one billing period with its facts, and no other host has any",
+    "Correct the billing period in the database.",
+    "ends wrong and duplicate billing periods, and begins a right one now",
 )
 INVARIANTS = (WRONG_DEDICATION, STRAY_HOST, ORPHAN, FOREIGN_SERVER, WRONG_RATIO, WRONG_RUN)
 
 
 def findings(tx: Tx) -> Iterator[Finding]:
     for each in audit.dedicated(tx):
-        wanted = _meant(each)
-        if wanted != (each.dedication, each.dedicated_to):
-            said = (each.dedication, each.dedicated_to)
+        expected = _meant(each)
+        if expected != (each.dedication, each.dedicated_to):
+            present_dedication = (each.dedication, each.dedicated_to)
             yield WRONG_DEDICATION.broken(
-                each.name, f"host {each.name} is {said} in its row, and should be {wanted}"
+                each.name,
+                f"host {each.name} is {present_dedication} in its row, and should be {expected}",
             )
     yield from _of_memberships(tx)
     for name, kind in audit.orphans(tx):
-        yield ORPHAN.broken(name, f"aggregate {name} stands for no {kind}")
+        yield ORPHAN.broken(name, f"aggregate {name} belongs to no {kind}")
     yield from _of_servers(tx)
     yield from _of_ratios(tx)
     yield from _of_runs(tx)
@@ -96,13 +97,13 @@ def _meant(each: Dedicated) -> tuple[str | None, str | None]:
 
 
 def _of_memberships(tx: Tx) -> Iterator[Finding]:
-    wanted, present, mirrored = audit.memberships(tx)
-    for name, row in sorted(wanted - present):
+    expected, present, mirrored = audit.memberships(tx)
+    for name, row in sorted(expected - present):
         yield STRAY_HOST.broken(f"+{row} {name}", f"host {name} is not in aggregate {row}")
-    for name, row in sorted(present - wanted):
+    for name, row in sorted(present - expected):
         yield STRAY_HOST.broken(f"-{row} {name}", f"host {name} is in aggregate {row}")
-    for name, row in sorted(wanted ^ mirrored):
-        how = "not in" if (name, row) in wanted else "in"
+    for name, row in sorted(expected ^ mirrored):
+        how = "not in" if (name, row) in expected else "in"
         yield STRAY_HOST.broken(
             f"~{row} {name}", f"host {name} is {how} aggregate {row} at Placement"
         )
@@ -119,12 +120,12 @@ def _of_servers(tx: Tx) -> Iterator[Finding]:
 
 def _of_ratios(tx: Tx, only: Sequence[str] | None = None) -> Iterator[Finding]:
     for name, class_name, ratio, most, total, cpu, ram in audit.ratios(tx, only):
-        wanted = cpu if class_name == "VCPU" else ram
-        if wanted is not None and (ratio != wanted or most > max(1, total)):
+        expected = cpu if class_name == "VCPU" else ram
+        if expected is not None and (ratio != expected or most > max(1, total)):
             yield WRONG_RATIO.broken(
                 name,
                 f"host {name} gives out {class_name} {ratio:g} times and at most {most:g} at "
-                f"once, and should {wanted:g} times",
+                f"once, and should {expected:g} times",
             )
     for name, in_force, uuid, cpu, ram in audit.in_force(tx, only):
         pairs = {"VCPU": cpu, "MEMORY_MB": ram}
@@ -166,31 +167,31 @@ def dedicate_again(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
     """Write to hosts' rows the dedication that pools and pclouds say."""
     done = []
     for each in audit.dedicated(tx, keys):
-        wanted = _meant(each)
-        if wanted != (each.dedication, each.dedicated_to):
-            dedications.dedicate(tx, hosts.by_name(tx, each.name), *wanted, now)
-            done.append(f"host {each.name} is {wanted[0] or 'for everybody'}")
+        expected = _meant(each)
+        if expected != (each.dedication, each.dedicated_to):
+            dedications.dedicate(tx, hosts.by_name(tx, each.name), *expected, now)
+            done.append(f"host {each.name} is {expected[0] or 'for everybody'}")
     return done
 
 
 def put_right(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
     """Put hosts into the aggregates of their pools and pclouds, and out of others of this room."""
-    wanted, present, mirrored = audit.memberships(tx)
+    expected, present, mirrored = audit.memberships(tx)
     done = []
-    for name, row in sorted(wanted - present):
+    for name, row in sorted(expected - present):
         if f"+{row} {name}" in keys:
             host = hosts.by_name(tx, name)
             owned_aggregates.put_in(tx, row, owned_aggregates.uuid_of(tx, row), host, now)
             done.append(f"host {name} is in aggregate {row}")
-    for name, row in sorted(present - wanted):
+    for name, row in sorted(present - expected):
         if f"-{row} {name}" in keys:
             host = hosts.by_name(tx, name)
             owned_aggregates.take_out(tx, row, owned_aggregates.uuid_of(tx, row), host, now)
             done.append(f"host {name} is in aggregate {row} no more")
-    for name, row in sorted(wanted ^ mirrored):
+    for name, row in sorted(expected ^ mirrored):
         if f"~{row} {name}" in keys:
             mirror = (
-                owned_aggregates.tell_in if (name, row) in wanted else owned_aggregates.tell_out
+                owned_aggregates.tell_in if (name, row) in expected else owned_aggregates.tell_out
             )
             mirror(tx, owned_aggregates.uuid_of(tx, row), hosts.by_name(tx, name), now)
             done.append(f"Placement has host {name} in aggregate {row} as it is")
@@ -204,8 +205,8 @@ def set_ratios(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
     for name in names:
         host = hosts.by_name(tx, name)
         member = pcloud_hosts.by_host(tx, host.id)
-        wanted = {} if member is None else members.pcloud_of(tx, member).ratios
-        dedications.set_ratios(tx, host, wanted, now)
+        expected = {} if member is None else members.pcloud_of(tx, member).ratios
+        dedications.set_ratios(tx, host, expected, now)
     return [f"host {name} has the ratios that it should" for name in names]
 
 
@@ -217,14 +218,14 @@ def pay_right(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
     periods, due = audit.open_periods(tx)
     done = []
     for host_id in sorted({int(key) for key in keys}):
-        wanted = [due[host_id][1]] if host_id in due else []
-        if periods.get(host_id, []) == wanted:
+        expected = [due[host_id][1]] if host_id in due else []
+        if periods.get(host_id, []) == expected:
             continue
         pcloud_hosts.end_billing(tx, [host_id], now)
-        member = pcloud_hosts.by_host(tx, host_id) if wanted else None
+        member = pcloud_hosts.by_host(tx, host_id) if expected else None
         if member is not None:
             members.begin_billing(tx, members.pcloud_of(tx, member), [member], now)
-        how = "once, as what it is" if wanted else "no more"
+        how = "once, as what it is" if expected else "no more"
         done.append(f"host number {host_id} is paid for {how}")
     return done
 

@@ -38,9 +38,9 @@ def by_project(
     """The totals of each project, in the order in which the projects appear."""
     found: dict[str, PcloudUsage] = {}
     for each in periods:
-        mine = found.setdefault(each.project_id, PcloudUsage(each.project_id))
+        usage = found.setdefault(each.project_id, PcloudUsage(each.project_id))
         hours = each.hours_in(start, stop)
-        mine.periods.append(each)
-        mine.host_hours += hours
-        mine.unit_hours += hours * each.units
+        usage.periods.append(each)
+        usage.host_hours += hours
+        usage.unit_hours += hours * each.units
     return list(found.values())

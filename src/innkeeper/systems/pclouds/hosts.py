@@ -134,9 +134,11 @@ def allocate(
     quotas.demand_room(tx, pcloud.project_id, flavor.units, context)
     machine = _free_one(tx, flavor, host_request.availability_zone, context, turn)
     name, is_enabled = host_request.name, host_request.is_enabled
-    made = members.join(tx, pcloud, machine, name, flavor.units, context, is_enabled=is_enabled)
+    allocated = members.join(
+        tx, pcloud, machine, name, flavor.units, context, is_enabled=is_enabled
+    )
     members.record(tx, pcloud, "allocate", context, host_name=name, detail=flavor.flavor_id)
-    return made
+    return allocated
 
 
 def allocate_many(
@@ -150,7 +152,7 @@ def allocate_many(
 
     Once a flavor has no free host left in a zone, no other is looked for there.
     """
-    made: list[PcloudHost] = []
+    allocated: list[PcloudHost] = []
     failures: list[tuple[HostRequest, Refusal]] = []
     used_up: dict[tuple[str, str | None], Refusal] = {}
     for turn, host_request in enumerate(host_requests, first_turn):
@@ -159,7 +161,7 @@ def allocate_many(
             failures.append((host_request, used_up[where]))
             continue
         try:
-            made.append(allocate(tx, pcloud, host_request, context, turn))
+            allocated.append(allocate(tx, pcloud, host_request, context, turn))
         except Overtaken:
             # Some of it is written: roll back and retry the whole transaction.
             raise
@@ -167,7 +169,7 @@ def allocate_many(
             failures.append((host_request, refusal))
             if refusal.code == NO_FREE_HOST:
                 used_up[where] = refusal
-    return made, failures
+    return allocated, failures
 
 
 def allocate_this(tx: Tx, pcloud: Pcloud, machine: Host, context: PcloudContext) -> PcloudHost:
@@ -188,9 +190,9 @@ def allocate_this(tx: Tx, pcloud: Pcloud, machine: Host, context: PcloudContext)
     flavor = host_flavors.get(tx, there.flavor_id)
     quotas.demand_room(tx, pcloud.project_id, flavor.units, context)
     name = free_name(tx, pcloud)
-    made = members.join(tx, pcloud, machine, name, flavor.units, context, is_enabled=False)
+    allocated = members.join(tx, pcloud, machine, name, flavor.units, context, is_enabled=False)
     members.record(tx, pcloud, "allocate", context, host_name=name, detail=flavor.flavor_id)
-    return made
+    return allocated
 
 
 def _demand_name(tx: Tx, pcloud: Pcloud, name: str) -> None:
@@ -304,9 +306,11 @@ def replace(tx: Tx, pcloud: Pcloud, name: str, context: PcloudContext) -> Pcloud
     quotas.demand_room(tx, pcloud.project_id, flavor.units - old.units, context)
     machine = _free_one(tx, flavor, old.availability_zone, context)
     _retire(tx, pcloud, old, context)
-    made = members.join(tx, pcloud, machine, name, flavor.units, context, is_enabled=old.is_enabled)
+    allocated = members.join(
+        tx, pcloud, machine, name, flavor.units, context, is_enabled=old.is_enabled
+    )
     members.record(tx, pcloud, "replace", context, host_name=name)
-    return made
+    return allocated
 
 
 def _demand_broken(tx: Tx, old: PcloudHost, context: PcloudContext) -> None:

@@ -71,11 +71,11 @@ def join(
     )
     owned_aggregates.put_in(tx, pcloud.aggregate_id, pcloud.uuid, host, context.now)
     dedications.set_ratios(tx, host, pcloud.ratios, context.now)
-    made = pcloud_hosts.by_host(tx, host.id)
-    assert made is not None, "it was just written"
-    begin_billing(tx, pcloud, [made], context.now)
-    dedicate(tx, pcloud, made, context.now)
-    return made
+    member = pcloud_hosts.by_host(tx, host.id)
+    assert member is not None, "it was just written"
+    begin_billing(tx, pcloud, [member], context.now)
+    dedicate(tx, pcloud, member, context.now)
+    return member
 
 
 def begin_billing(tx: Tx, pcloud: Pcloud, found: Sequence[PcloudHost], now: datetime) -> None:

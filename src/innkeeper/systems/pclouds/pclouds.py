@@ -120,10 +120,10 @@ def create(
     whole = {"cpu_ratio": None, "ram_ratio": None, "is_automatic": False, "size": None, **facts}
     assert whole.keys() == FACTS, "a pcloud has a name and no unknown fields"
     pclouds.add(tx, uuid, row, project_id, whole, context.now)
-    made = get(tx, uuid)
-    pclouds.add_project(tx, made.id, project_id)
-    members.record(tx, made, "create", context)
-    return made
+    pcloud = get(tx, uuid)
+    pclouds.add_project(tx, pcloud.id, project_id)
+    members.record(tx, pcloud, "create", context)
+    return pcloud
 
 
 def _demand_owner(tx: Tx, project_id: str, context: PcloudContext) -> None:
@@ -202,12 +202,14 @@ def delete(tx: Tx, pcloud: Pcloud, context: PcloudContext, *, is_forced: bool = 
 
 def _why_kept(pcloud: Pcloud, stranded: Sequence[Stranded], project_id: str | None) -> str:
     # Of other projects' servers, show the number alone.
-    mine = [each.uuid for each in stranded if each.project_id == project_id]
-    listed = ", ".join([*mine[:LISTED_MAX], *(["..."] if len(mine) > LISTED_MAX else [])])
-    own = f"{len(mine)} of your project" + (f" ({listed})" if mine else "")
+    own_servers = [each.uuid for each in stranded if each.project_id == project_id]
+    listed = ", ".join(
+        [*own_servers[:LISTED_MAX], *(["..."] if len(own_servers) > LISTED_MAX else [])]
+    )
+    own = f"{len(own_servers)} of your project" + (f" ({listed})" if own_servers else "")
     return (
         f"Pcloud {pcloud.uuid} is the only one that shelved servers can come back to: {own}, "
-        f"and {len(stranded) - len(mine)} of other projects. Their projects can change that "
+        f"and {len(stranded) - len(own_servers)} of other projects. Their projects can change that "
         "with the action setDedicatedHosts (openstack server dedicated hosts set, or unset). "
         "With force=true (openstack pcloud delete --force) the pcloud is deleted all the same; "
         "the servers cannot be unshelved then before their projects have changed that."

@@ -39,18 +39,18 @@ def keep(tx: Tx, uuid: str, context: PcloudContext) -> int:
     if pcloud is None or pcloud.size is None:
         return 0
     there = pcloud_hosts.of_pcloud(tx, pcloud.id)
-    mine = [each for each in there if not each.is_replaced]
-    full = _full(tx, mine, there, pcloud.size)
+    current = [each for each in there if not each.is_replaced]
+    full = _full(tx, current, there, pcloud.size)
     patience_s = max(SILENT_S, context.service_down_time_s)
     has_room = any(
-        each.host_id not in full for each in mine if _is_usable(each, context, patience_s)
+        each.host_id not in full for each in current if _is_usable(each, context, patience_s)
     )
     size = pcloud.size
-    if len(mine) < size.hosts_min or (not has_room and len(mine) < size.hosts_max):
+    if len(current) < size.hosts_min or (not has_room and len(current) < size.hosts_max):
         return _grow(tx, pcloud, size, context)
-    if size.idle_s is None or len(mine) <= size.hosts_min:
+    if size.idle_s is None or len(current) <= size.hosts_min:
         return 0
-    return _shrink(tx, pcloud, size, mine, full, context)
+    return _shrink(tx, pcloud, size, current, full, context)
 
 
 def _is_usable(member: PcloudHost, context: PcloudContext, patience_s: float) -> bool:
@@ -59,15 +59,15 @@ def _is_usable(member: PcloudHost, context: PcloudContext, patience_s: float) ->
     return member.is_open and is_up and not member.is_disabled
 
 
-def _full(tx: Tx, mine: list[PcloudHost], there: list[PcloudHost], size: SizePolicy) -> set[int]:
-    """The rows of full hosts among ``mine``. ``there`` are all hosts, also replaced ones."""
+def _full(tx: Tx, current: list[PcloudHost], there: list[PcloudHost], size: SizePolicy) -> set[int]:
+    """The rows of full hosts among ``current``. ``there`` are all hosts, also replaced ones."""
     tight = free_capacity.without_room(
         tx,
-        [each.provider_id for each in mine],
+        [each.provider_id for each in current],
         {"VCPU": size.vcpus_min},
         [each.provider_id for each in there],
     )
-    return {each.host_id for each in mine if each.provider_id in tight}
+    return {each.host_id for each in current if each.provider_id in tight}
 
 
 def _grow(tx: Tx, pcloud: Pcloud, size: SizePolicy, context: PcloudContext) -> int:
@@ -91,15 +91,15 @@ def _shrink(
     tx: Tx,
     pcloud: Pcloud,
     size: SizePolicy,
-    mine: list[PcloudHost],
+    current: list[PcloudHost],
     full: set[int],
     context: PcloudContext,
 ) -> int:
     assert size.idle_s is not None, "only a policy with an idle time shrinks"
     before = context.now - timedelta(seconds=size.idle_s)
     patience_s = context.service_down_time_s
-    roomy = {each.host_id for each in mine if _is_usable(each, context, patience_s)} - full
-    for member in _idle(tx, mine, before):
+    roomy = {each.host_id for each in current if _is_usable(each, context, patience_s)} - full
+    for member in _idle(tx, current, before):
         if not roomy - {member.host_id}:
             # The others are full: without this host another one would be added at once.
             continue
@@ -112,9 +112,9 @@ def _shrink(
     return 0
 
 
-def _idle(tx: Tx, mine: list[PcloudHost], before: datetime) -> list[PcloudHost]:
+def _idle(tx: Tx, current: list[PcloudHost], before: datetime) -> list[PcloudHost]:
     """The hosts without servers since a moment, the youngest first; few queries for any number."""
-    old = [each for each in mine if each.allocated_at <= before]
+    old = [each for each in current if each.allocated_at <= before]
     bare = dedications.without_servers(tx, [each.hostname for each in old])
     left = dedications.left_at(tx, bare)
     idle = [each for each in old if each.hostname in bare and left[each.hostname] <= before]

@@ -30,15 +30,15 @@ def of_provider(tx: Tx, uuid: str) -> ProviderAggregates:
 
 
 def replace(
-    tx: Tx, uuid: str, seen: int | None, wanted: Collection[str], now: datetime
+    tx: Tx, uuid: str, seen: int | None, requested: Collection[str], now: datetime
 ) -> ProviderAggregates:
-    """Make ``wanted`` all the aggregates of a provider, and return them in that order.
+    """Make ``requested`` all the aggregates of a provider, and return them in that order.
 
     The provider stays where it was in the aggregates that it keeps. The generation advances even if
     nothing changes, except where ``seen`` is ``None``: older clients send no generation.
     """
     provider = providers.get(tx, uuid)
-    after = dict.fromkeys(canonical_uuid(each) or each for each in wanted)
+    after = dict.fromkeys(canonical_uuid(each) or each for each in requested)
     generation = provider.generation
     if seen is None:
         changes.add_always_read(tx, [provider.id], now)

@@ -38,7 +38,7 @@ def release(tx: Tx, consumers: Sequence[ConsumerUuid], now: datetime) -> list[Fr
     return claims.release(tx, consumers, now)
 
 
-def replace(tx: Tx, wanted: Sequence[ConsumerClaim], now: datetime) -> None:
+def replace(tx: Tx, requested: Sequence[ConsumerClaim], now: datetime) -> None:
     """Replace the allocations of several consumers: all of them, or none.
 
     Sums are checked without the present allocations of these consumers, so amounts can move between
@@ -46,7 +46,7 @@ def replace(tx: Tx, wanted: Sequence[ConsumerClaim], now: datetime) -> None:
     :class:`ConcurrentUpdate` for a consumer at another generation. Raises :class:`Overtaken` if
     another writer was faster; the caller rolls back and retries in another transaction.
     """
-    (refusal,) = _replace_together(tx, [wanted], now, are_read_here=False)
+    (refusal,) = _replace_together(tx, [requested], now, are_read_here=False)
     if refusal is not None:
         raise refusal
 
@@ -156,7 +156,7 @@ class Misfit:
 
 
 def find_misfit(
-    views: Mapping[ProviderId, ProviderView], wanted: Sequence[ConsumerClaim], held: Sums
+    views: Mapping[ProviderId, ProviderView], requested: Sequence[ConsumerClaim], held: Sums
 ) -> Misfit | None:
     """Find the first amount that does not fit, if any; all of them must fit together.
 
@@ -164,7 +164,7 @@ def find_misfit(
     already (its inventory shrank) still accepts a write that does not make it worse.
     """
     sums: dict[tuple[ProviderId, ClassId], int] = {}
-    for each in wanted:
+    for each in requested:
         for provider_id, amounts in each.amounts.items():
             view = views[provider_id]
             for class_id, amount in amounts.items():

@@ -60,17 +60,17 @@ def without_room(
 
     The number of queries does not depend on the number of providers or servers.
     """
-    wanted = dict(allocations.largest_of_servers(tx, {*providers, *neighbours}))
+    needed = dict(allocations.largest_of_servers(tx, {*providers, *neighbours}))
     for name, class_id in names.class_ids(tx, least).items():
-        wanted[class_id] = max(least[name], wanted.get(class_id, 0))
+        needed[class_id] = max(least[name], needed.get(class_id, 0))
     views = capacity.views(tx, providers)
-    return {provider_id for provider_id, view in views.items() if _is_tight(view, wanted)}
+    return {provider_id for provider_id, view in views.items() if _is_tight(view, needed)}
 
 
-def _is_tight(view: ProviderView, wanted: Mapping[ClassId, int]) -> bool:
+def _is_tight(view: ProviderView, needed: Mapping[ClassId, int]) -> bool:
     is_held = any(view.used.values())
     return is_held and any(
         view.inventories[class_id].capacity_units - view.used.get(class_id, 0) < amount
-        for class_id, amount in wanted.items()
+        for class_id, amount in needed.items()
         if class_id in view.inventories
     )

@@ -64,16 +64,16 @@ def add(
     """
     provider = providers.get(tx, uuid)
     prefix = f"Unable to create inventory for resource provider {provider.uuid}"
-    wanted = {class_name: inventory}
-    must_have_capacity(provider.uuid, wanted, prefix, leaves_some=leaves_some)
-    (class_id,) = _class_ids(tx, wanted, prefix)
+    requested = {class_name: inventory}
+    must_have_capacity(provider.uuid, requested, prefix, leaves_some=leaves_some)
+    (class_id,) = _class_ids(tx, requested, prefix)
     if class_name in {line.class_name for line in _lines(tx, provider)}:
         raise Conflict(
             f"Update conflict: resource provider {provider.uuid} has an inventory of class "
             f"{class_name} already.",
             code=ConcurrentUpdate.code,
         )
-    _keep_ratios(tx, provider, wanted)
+    _keep_ratios(tx, provider, requested)
     generation = providers.advance(tx, provider, now)
     registration.add_inventories(tx, [(provider.id, class_id, inventory)], now)
     return ProviderInventories(generation, [InventoryLine(class_id, class_name, inventory, now)])
@@ -116,37 +116,37 @@ def replace(
     tx: Tx,
     uuid: str,
     seen: int,
-    wanted: Mapping[str, Inventory],
+    requested: Mapping[str, Inventory],
     now: datetime,
     *,
     leaves_some: bool = False,
 ) -> ProviderInventories:
-    """Make ``wanted`` all that a provider has.
+    """Make ``requested`` all that a provider has.
 
     Raises :class:`ConcurrentUpdate` for another generation, :class:`Invalid` for an unknown class
     or a negative capacity, and :class:`InUse` if a class with allocations would be removed.
     """
     provider = providers.get(tx, uuid)
     providers.demand_generation(provider, seen)
-    must_have_capacity(provider.uuid, wanted, leaves_some=leaves_some)
+    must_have_capacity(provider.uuid, requested, leaves_some=leaves_some)
     prefix = f"Unknown resource class in inventory for resource provider {provider.uuid}"
-    class_ids = _class_ids(tx, wanted, prefix)
+    class_ids = _class_ids(tx, requested, prefix)
     present = {line.class_id: line for line in _lines(tx, provider)}
     gone = present.keys() - set(class_ids)
     leaving = [line for line in present.values() if line.class_id in gone]
     _must_be_free(tx, provider, leaving, IN_USE, UPDATE_CONFLICT)
-    _keep_ratios(tx, provider, {**wanted, **_without(leaving)})
+    _keep_ratios(tx, provider, {**requested, **_without(leaving)})
     generation = providers.advance(tx, provider, now)
     rows = [
         (provider.id, class_id, each)
-        for class_id, each in zip(class_ids, wanted.values(), strict=True)
+        for class_id, each in zip(class_ids, requested.values(), strict=True)
     ]
     registration.remove_inventories(tx, [(provider.id, class_id) for class_id in sorted(gone)])
     registration.add_inventories(tx, [each for each in rows if each[1] not in present], now)
     registration.change_inventories(tx, [each for each in rows if each[1] in present], now)
     lines = [
         InventoryLine(class_id, name, inventory, now)
-        for (_, class_id, inventory), name in zip(rows, wanted, strict=True)
+        for (_, class_id, inventory), name in zip(rows, requested, strict=True)
     ]
     return ProviderInventories(generation, lines)
 
@@ -192,17 +192,17 @@ def _keep_ratios(tx: Tx, provider: Provider, edit: Edit) -> None:
         ratios.demand_kept(provider.uuid, kept, edit)
 
 
-def _class_ids(tx: Tx, wanted: Collection[str], prefix: str) -> list[ClassId]:
-    found = names.class_ids(tx, wanted)
-    unknown = [name for name in wanted if name not in found]
+def _class_ids(tx: Tx, requested: Collection[str], prefix: str) -> list[ClassId]:
+    found = names.class_ids(tx, requested)
+    unknown = [name for name in requested if name not in found]
     if unknown:
         raise Invalid(f"{prefix}: No such resource class {', '.join(unknown)}.")
-    return [found[name] for name in wanted]
+    return [found[name] for name in requested]
 
 
 def must_have_capacity(
     uuid: ProviderUuid,
-    wanted: Mapping[str, Inventory],
+    requested: Mapping[str, Inventory],
     prefix: str | None = None,
     *,
     leaves_some: bool = False,
@@ -210,7 +210,7 @@ def must_have_capacity(
     """Raise :class:`Invalid` for a negative capacity or, with ``leaves_some``, for none."""
     least = 1 if leaves_some else 0
     than = "than or equal to" if leaves_some else "than"
-    for name, inventory in wanted.items():
+    for name, inventory in requested.items():
         if math.trunc(inventory.capacity) < least:
             raise Invalid(
                 f"{prefix or f'Unable to update inventory for resource provider {uuid}'}: "

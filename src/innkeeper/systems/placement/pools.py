@@ -15,11 +15,11 @@ from innkeeper.store.transactions import Tx
 
 def serving(tx: Tx, hosts: Collection[ProviderId]) -> dict[ProviderId, list[ProviderId]]:
     """The pools that serve each of these hosts; hosts without pools are left out."""
-    wanted = pools.uuids(tx) if hosts else {}
-    if not wanted:
+    all_pools = pools.uuids(tx) if hosts else {}
+    if not all_pools:
         return {}
     by_aggregate: dict[str, set[ProviderId]] = {}
-    for pool, aggregate in capacity.aggregate_rows(tx, wanted):
+    for pool, aggregate in capacity.aggregate_rows(tx, all_pools):
         by_aggregate.setdefault(aggregate, set()).add(ProviderId(pool))
     found: dict[ProviderId, list[ProviderId]] = {}
     roots = pools.roots(tx, hosts)

@@ -37,13 +37,13 @@ def inventories(tx: Tx, provider_id: ProviderId) -> dict[str, Inventory]:
     return {line.class_name: line.inventory for line in lines}
 
 
-def write(tx: Tx, uuid: str, wanted: Mapping[str, Ratio], now: datetime) -> None:
+def write(tx: Tx, uuid: str, requested: Mapping[str, Ratio], now: datetime) -> None:
     """Set ratios and largest amounts; classes that the provider lacks are skipped."""
     provider = providers.get(tx, uuid)
     changed = []
     for line in provider_details.inventory_lines(tx, provider.id):
-        if line.class_name in wanted:
-            ratio, max_unit = wanted[line.class_name]
+        if line.class_name in requested:
+            ratio, max_unit = requested[line.class_name]
             after = replace(line.inventory, allocation_ratio=ratio, max_unit=max_unit)
             if after != line.inventory:
                 changed.append((provider.id, line.class_id, after))

@@ -92,7 +92,7 @@ def tell_again(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
     # Both: the generation was missing, and a process that knows it has to read again as well.
     changes.add(tx, [(ProviderId(row[1]), row[2]) for row in found], now)
     changes.add_always_read(tx, [ProviderId(row[1]) for row in found], now)
-    return [f"told of provider {row[0]} at generation {row[2]}" for row in found]
+    return [f"provider {row[0]} is in the feed at generation {row[2]}" for row in found]
 
 
 REPAIRS = {IDLE_CONSUMER.kind: remove_idle, WRONG_ROOT.kind: write_roots, UNTOLD.kind: tell_again}

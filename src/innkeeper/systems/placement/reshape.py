@@ -53,13 +53,13 @@ def replace(
         _compare(text, shape, before[ids[text]])
     class_ids = _class_ids(tx, shapes, updates)
     _keep_ratios(tx, {ids[text]: shape.inventories for text, shape in shapes.items()}, before)
-    wanted = {
+    requested = {
         ids[text]: {class_ids[name]: each for name, each in shape.inventories.items()}
         for text, shape in shapes.items()
     }
-    _give(tx, before, wanted, now)
+    _give(tx, before, requested, now)
     allocations.write(tx, updates, now)
-    _take(tx, wanted, now)
+    _take(tx, requested, now)
 
 
 def _provider_ids(tx: Tx, shapes: Mapping[str, ProviderShape]) -> dict[str, ProviderId]:
@@ -102,16 +102,16 @@ def _class_ids(
 
 def _keep_ratios(
     tx: Tx,
-    wanted: Mapping[ProviderId, Mapping[str, Inventory]],
+    requested: Mapping[ProviderId, Mapping[str, Inventory]],
     before: Mapping[ProviderId, ProviderView],
 ) -> None:
-    kept = providers.kept_ratios(tx, wanted.keys())
+    kept = providers.kept_ratios(tx, requested.keys())
     # Without hosts of pclouds there is nothing to look up.
     class_ids = names.class_ids(
         tx, {name for kept_by_class in kept.values() for name in kept_by_class}
     )
     for provider_id, kept_by_class in kept.items():
-        view, shape = before[provider_id], wanted[provider_id]
+        view, shape = before[provider_id], requested[provider_id]
         gone = [
             name
             for name in kept_by_class.keys() - shape.keys()
@@ -120,17 +120,19 @@ def _keep_ratios(
         ratios.demand_kept(view.uuid, kept_by_class, {**shape, **dict.fromkeys(gone)})
 
 
-Wanted = Mapping[ProviderId, Mapping[ClassId, Inventory]]
+Shapes = Mapping[ProviderId, Mapping[ClassId, Inventory]]
 
 
-def _give(tx: Tx, before: Mapping[ProviderId, ProviderView], wanted: Wanted, now: datetime) -> None:
+def _give(
+    tx: Tx, before: Mapping[ProviderId, ProviderView], requested: Shapes, now: datetime
+) -> None:
     """Write the new inventories, beside those that are removed later."""
     # A provider that ends up without inventories is given none, so it does not advance here.
-    seen = {pid: before[pid].generation for pid, shape in wanted.items() if shape}
+    seen = {pid: before[pid].generation for pid, shape in requested.items() if shape}
     claims.advance(tx, seen, now)
     rows = [
         (provider_id, class_id, inventory)
-        for provider_id, shape in wanted.items()
+        for provider_id, shape in requested.items()
         for class_id, inventory in shape.items()
     ]
     present = {(pid, class_id) for pid, view in before.items() for class_id in view.inventories}
@@ -138,12 +140,12 @@ def _give(tx: Tx, before: Mapping[ProviderId, ProviderView], wanted: Wanted, now
     registration.change_inventories(tx, [row for row in rows if row[:2] in present], now)
 
 
-def _take(tx: Tx, wanted: Wanted, now: datetime) -> None:
+def _take(tx: Tx, requested: Shapes, now: datetime) -> None:
     """Remove inventories that the shapes do not have. Raises :class:`InUse` if they are held."""
     # Read again, since this transaction has just changed what is held.
-    present = capacity.views(tx, wanted.keys())
+    present = capacity.views(tx, requested.keys())
     gone: list[tuple[ProviderId, ClassId]] = []
-    for provider_id, shape in wanted.items():
+    for provider_id, shape in requested.items():
         view = present[provider_id]
         leaving = sorted(view.inventories.keys() - shape.keys())
         busy = [class_id for class_id in leaving if view.used.get(class_id)]

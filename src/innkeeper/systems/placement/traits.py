@@ -78,17 +78,17 @@ def of_provider(tx: Tx, uuid: str) -> ProviderTraits:
 
 
 def replace(
-    tx: Tx, uuid: str, seen: int | None, wanted: Collection[str], now: datetime
+    tx: Tx, uuid: str, seen: int | None, requested: Collection[str], now: datetime
 ) -> ProviderTraits:
-    """Make ``wanted`` all the traits of a provider; ``None`` for ``seen`` accepts any generation.
+    """Make ``requested`` all the traits of a provider. ``None`` for ``seen`` skips the comparison.
 
     Raises :class:`Invalid` for an unknown trait.
     """
     provider = providers.get(tx, uuid)
     if seen is not None:
         providers.demand_generation(provider, seen, GENERATION_MOVED)
-    rows = names.listing(tx, NameKind.TRAIT, among=wanted) if wanted else []
-    missing = sorted(set(wanted) - {row.name for row in rows})
+    rows = names.listing(tx, NameKind.TRAIT, among=requested) if requested else []
+    missing = sorted(set(requested) - {row.name for row in rows})
     if missing:
         raise Invalid(f"No such trait {', '.join(missing)}")
     before = {TraitId(row.id) for row in provider_details.traits_of(tx, provider.id)}

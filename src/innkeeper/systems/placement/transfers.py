@@ -63,8 +63,8 @@ def transfer(tx: Tx, giver: TransferSide, taker: TransferSide, now: datetime) ->
 def swap(tx: Tx, one: TransferSide, other: TransferSide, now: datetime) -> None:
     """Exchange what two consumers hold."""
     seen = _look(tx, [one.uuid, other.uuid])
-    wanted = {one: seen.amounts[other.uuid], other: seen.amounts[one.uuid]}
-    _write(tx, seen, wanted, now)
+    amounts_by_side = {one: seen.amounts[other.uuid], other: seen.amounts[one.uuid]}
+    _write(tx, seen, amounts_by_side, now)
 
 
 def claim_beside(tx: Tx, side: TransferSide, amounts: Amounts, now: datetime) -> None:
@@ -117,10 +117,12 @@ def _look(tx: Tx, uuids: list[ConsumerUuid]) -> _Seen:
     return _Seen(amounts, allocations.consumers_by_uuid(tx, uuids), generations)
 
 
-def _write(tx: Tx, seen: _Seen, wanted: Mapping[TransferSide, Amounts], now: datetime) -> None:
+def _write(
+    tx: Tx, seen: _Seen, amounts_by_side: Mapping[TransferSide, Amounts], now: datetime
+) -> None:
     ready = tuple(
         side.claim(amounts, None if known is None else known.generation)
-        for side, amounts in wanted.items()
+        for side, amounts in amounts_by_side.items()
         if (known := seen.consumers.get(side.uuid)) is not None or amounts
     )
     if not ready:
