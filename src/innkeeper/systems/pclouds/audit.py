@@ -187,14 +187,14 @@ def put_right(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
         if f"-{row} {name}" in keys:
             host = hosts.by_name(tx, name)
             owned_aggregates.take_out(tx, row, owned_aggregates.uuid_of(tx, row), host, now)
-            done.append(f"host {name} is in aggregate {row} no more")
+            done.append(f"host {name} is no longer in aggregate {row}")
     for name, row in sorted(expected ^ mirrored):
         if f"~{row} {name}" in keys:
             mirror = (
                 owned_aggregates.tell_in if (name, row) in expected else owned_aggregates.tell_out
             )
             mirror(tx, owned_aggregates.uuid_of(tx, row), hosts.by_name(tx, name), now)
-            done.append(f"Placement has host {name} in aggregate {row} as it is")
+            done.append(f"Placement has the membership of host {name} in aggregate {row}")
     return done
 
 
@@ -225,8 +225,8 @@ def pay_right(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
         member = pcloud_hosts.by_host(tx, host_id) if expected else None
         if member is not None:
             members.begin_billing(tx, members.pcloud_of(tx, member), [member], now)
-        how = "once, as what it is" if expected else "no more"
-        done.append(f"host number {host_id} is paid for {how}")
+        how = "has one right" if expected else "no longer has a"
+        done.append(f"host number {host_id} {how} billing period")
     return done
 
 
